@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+include(CMakePackageConfigHelpers)
+
+install(TARGETS glidepath EXPORT glidepath-targets COMPONENT development)
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/include/glidepath"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  COMPONENT development
+  FILES_MATCHING
+  PATTERN "*.hpp"
+)
+install(
+  FILES "${PROJECT_BINARY_DIR}/include/glidepath/version.hpp"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/glidepath"
+  COMPONENT development
+)
+
+set(GLIDEPATH_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/glidepath")
+install(
+  EXPORT glidepath-targets
+  NAMESPACE glidepath::
+  DESTINATION "${GLIDEPATH_CMAKE_DIR}"
+  COMPONENT development
+)
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/glidepath-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/glidepath-config.cmake"
+  INSTALL_DESTINATION "${GLIDEPATH_CMAKE_DIR}"
+)
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/glidepath-config-version.cmake" COMPATIBILITY SameMinorVersion
+)
+install(
+  FILES "${PROJECT_BINARY_DIR}/glidepath-config.cmake"
+        "${PROJECT_BINARY_DIR}/glidepath-config-version.cmake"
+  DESTINATION "${GLIDEPATH_CMAKE_DIR}"
+  COMPONENT development
+)
+
+configure_file(
+  "${PROJECT_SOURCE_DIR}/cmake/glidepath.pc.in" "${PROJECT_BINARY_DIR}/glidepath.pc" @ONLY
+)
+install(
+  FILES "${PROJECT_BINARY_DIR}/glidepath.pc"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+  COMPONENT development
+)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace glidepath {
+
+/// Whether a metric is better when low (a loss) or when high (an accuracy).
+enum class Direction : std::uint8_t { min, max };
+
+/// The observed points of one run, borrowed. `weight` empty means that every point counts once.
+/// Functions that take one throw InputError unless `step` is finite and strictly increasing and the
+/// columns have one length; a loss may be NaN or infinite and is then reported as a status.
+struct TraceView {
+  std::span<const double> step, loss, weight{};
+};
+
+/// One training run, owned. `lr` and `wall_seconds` are empty where they were not recorded.
+struct Trace {
+  std::string name;
+  std::vector<double> step, loss, lr{}, wall_seconds{};
+  Direction direction = Direction::min;
+
+  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}}; }
+};
+
+/// Throws InputError, with the index and value, unless the columns are what TraceView promises.
+void validate(TraceView trace);
+
+/// The points up to and including `last_step`. No copy.
+[[nodiscard]] TraceView head(TraceView trace, double last_step);
+
+/// Reads every curve of a long CSV `curve,step,value[,lr][,...]`, plain or gzip, in order of first
+/// appearance. `metric` names the value column. A JSON file of the same stem beside it may say
+/// `"direction": "max"`. Throws IoError with file and line on a malformed row, an empty file or a
+/// curve whose steps do not increase.
+[[nodiscard]] std::vector<Trace> read_long_csv(const std::filesystem::path& file,
+                                               const std::string& metric = "value");
+
+struct CleanOptions {
+  int max_points = 512;           ///< more are thinned, evenly in log step
+  double winsorise_sigmas = 0.0;  ///< > 0 pulls in points further than this from their neighbours
+};
+
+/// A trace fit for fitting, and what had to be done to it.
+struct Cleaned {
+  Trace trace;
+  std::size_t dropped_nonfinite = 0;  ///< NaN or infinite step or loss
+  std::size_t dropped_repeats = 0;    ///< a step not above the one before it: the later row wins
+  std::size_t pulled_in = 0;          ///< winsorised spikes
+  std::size_t thinned = 0;            ///< left out by log-thinning
+};
+
+/// Drops non-finite points, repairs the order of steps, pulls in spikes on request, thins.
+[[nodiscard]] Cleaned clean(const Trace& raw, const CleanOptions& options = {});
+
+}  // namespace glidepath
