@@ -1,29 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace glidepath {
 
-/// A pool of equal GPUs. Power is per GPU; figures come from the catalogue of `data/gpus.csv`.
+/// A pool of equal GPUs. Power and memory are per GPU.
 struct Tier {
-  std::string name, gpu{};
+  std::string name{}, gpu{};
   int nodes = 0;
   int gpus_per_node = 1;
-  double memory_gb = 0;       ///< of one GPU
-  double host_memory_gb = 0;  ///< of one node
-  double idle_watts = 0;      ///< one GPU that does nothing
-  double busy_watts = 0;      ///< one GPU at full utilisation
+  double memory_gb = 0;           ///< of one GPU; 0 = not known, so no job is refused for memory
+  double host_memory_gb = 0;      ///< of one node
+  double idle_watts = 0;          ///< one GPU that does nothing
+  double busy_watts = 0;          ///< one GPU at full utilisation
+  double price_per_gpu_hour = 0;  ///< in any currency; 0 = not priced
 
   [[nodiscard]] int gpus() const noexcept { return nodes * gpus_per_node; }
+  friend bool operator==(const Tier&, const Tier&) = default;
 };
 
-/// Throws InputError naming the tier and the value: counts below 0, memory or power not finite.
+/// Throws InputError naming the tier and the value: counts below 0, memory, power or price negative
+/// or not finite, more than 2^31 - 1 GPUs.
 void validate(const Tier& tier);
 
 /// Power of one GPU at `utilisation` in [0, 1]: idle + utilisation (busy - idle).
 [[nodiscard]] double watts(const Tier& tier, double utilisation) noexcept;
+
+// ---- catalogue
+
+/// A GPU as its vendor describes it; 0 where a figure is not published. The rows and the source of
+/// each are those of data/gpus.csv.
+struct Gpu {
+  std::string name{}, vendor{}, architecture{};
+  int year = 0;
+  double memory_gb = 0, bandwidth_gb_s = 0;
+  double busy_watts = 0;  ///< board power limit
+  double idle_watts = 0;
+  double fp32_tflops = 0, fp16_tflops = 0;  ///< peak, dense; fp16 with FP32 accumulation
+  double relative_speed = 0;                ///< measured training speed, V100 SXM2 = 1
+  std::string source{};
+};
+
+/// Every GPU of data/gpus.csv, in its order.
+[[nodiscard]] std::span<const Gpu> catalogue();
+/// Throws InputError naming the GPU and the known ones.
+[[nodiscard]] const Gpu& gpu_named(std::string_view name);
+/// A tier of `nodes` nodes with memory and power from the catalogue.
+[[nodiscard]] Tier make_tier(std::string name, std::string_view gpu, int nodes, int gpus_per_node);
 
 }  // namespace glidepath
