@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// numpy arrays as the spans and matrices that the C++ stages take, and back.
+//
+// Going in, a C-contiguous float64 array is borrowed; what converts without loss (lists, integers,
+// float32, strided views) is copied; another kind is a TypeError that names the argument, another
+// number of dimensions an InputError. Coming out, a vector's memory is handed over to numpy.
+// Borrowed arrays stay alive as long as the `DoubleArray` that holds them, so views may be used
+// after the GIL is released.
+#pragma once
+
+#include "glidepath/curve.hpp"
+#include "glidepath/error.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+namespace glidepath::python {
+
+namespace py = pybind11;
+
+using DoubleArray = py::array_t<double, py::array::c_style>;
+using Int64Array = py::array_t<std::int64_t, py::array::c_style>;
+
+namespace detail {
+
+inline std::string dimensions(py::ssize_t count) {
+  return std::to_string(count) + (count == 1 ? " dimension" : " dimensions");
+}
+
+template <typename T>
+py::array_t<T, py::array::c_style> borrow(py::handle object, const char* name, int ndim,
+                                          const char* kinds, const char* wanted) {
+  const auto found = py::array::ensure(object);
+  if (!found) {
+    PyErr_Clear();
+    throw py::type_error(std::string(name) + ": expected an array of " + wanted + ", got " +
+                         std::string(py::str(py::type::handle_of(object).attr("__name__"))));
+  }
+  // An empty list is an array of float64 to numpy, whatever was meant.
+  const char kind = found.dtype().kind();
+  if (std::string(kinds).find(kind) == std::string::npos && found.size() > 0) {
+    throw py::type_error(std::string(name) + ": expected an array of " + wanted + ", got dtype " +
+                         std::string(py::str(found.dtype())));
+  }
+  if (found.ndim() != ndim) {
+    throw InputError(std::string(name) + ": expected " + dimensions(ndim) + ", got " +
+                     dimensions(found.ndim()));
+  }
+  auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(found);
+  if (!array) throw py::error_already_set();
+  return py::reinterpret_borrow<py::array_t<T, py::array::c_style>>(array);
+}
+
+}  // namespace detail
+
+/// Array argument of `ndim` dimensions. Throws TypeError naming the argument on complex, text or
+/// object arrays, InputError on another number of dimensions.
+inline DoubleArray borrow(py::handle object, const char* name, int ndim = 1) {
+  return detail::borrow<double>(object, name, ndim, "fiub", "numbers");
+}
+
+/// The same for columns of indices and counts: no fractions.
+inline Int64Array borrow_int64(py::handle object, const char* name, int ndim = 1) {
+  return detail::borrow<std::int64_t>(object, name, ndim, "iu", "integers");
+}
+
+/// An optional column: None is empty.
+inline DoubleArray borrow_or_empty(py::handle object, const char* name) {
+  return object.is_none() ? DoubleArray(0) : borrow(object, name);
+}
+
+template <typename T>
+std::span<const T> view(const py::array_t<T, py::array::c_style>& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
+inline Eigen::Map<const Rows> rows(const DoubleArray& array) {
+  return {array.data(), array.shape(0), array.shape(1)};
+}
+inline Eigen::Map<Rows> mutable_rows(DoubleArray& array) {
+  return {array.mutable_data(), array.shape(0), array.shape(1)};
+}
+
+/// The array to write into: a new one for None, else the caller's own, which must be writeable
+/// C-contiguous float64 of exactly this shape (a TypeError says what differs; never a copy).
+inline DoubleArray output(py::handle out, const std::vector<py::ssize_t>& shape) {
+  if (out.is_none()) return DoubleArray(shape);
+  if (!py::isinstance<DoubleArray>(out)) {
+    throw py::type_error("out: expected a C-contiguous numpy array of float64");
+  }
+  auto array = py::reinterpret_borrow<DoubleArray>(out);
+  if (!array.writeable()) throw py::type_error("out: the array is read-only");
+  bool same = array.ndim() == static_cast<py::ssize_t>(shape.size());
+  for (std::size_t axis = 0; same && axis < shape.size(); ++axis) {
+    same = array.shape(static_cast<py::ssize_t>(axis)) == shape[axis];
+  }
+  if (!same) {
+    throw py::type_error("out: expected shape " + std::string(py::str(py::cast(shape))) + ", got " +
+                         std::string(py::str(py::list(array.attr("shape")))));
+  }
+  return array;
+}
+
+/// Hands a vector's memory to numpy without a copy.
+template <typename T>
+py::array_t<T> adopt(std::vector<T>&& values, std::vector<py::ssize_t> shape = {}) {
+  if (shape.empty()) shape = {static_cast<py::ssize_t>(values.size())};
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  const T* data = owner->data();
+  const py::capsule free(owner.get(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
+  owner.release();  // NOLINT(bugprone-unused-return-value): the capsule owns it now
+  return py::array_t<T>(std::move(shape), data, free);
+}
+
+}  // namespace glidepath::python

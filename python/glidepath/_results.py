@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every result shares: equality that knows numpy, a telling repr, a table for notebooks.
+
+A result is a plain record::
+
+    @dataclass(frozen=True, slots=True, eq=False, repr=False)
+    class Fit(Result):
+        family: str
+        sigma: float
+        ...
+
+        def _summary(self) -> str:
+            return f"{self.family}, sigma {self.sigma:.3g}, {self.status}"
+
+        def plot(self, ax=None):
+            from glidepath import _plots  # late: matplotlib is an extra
+            return _plots.fit(self, ax=ax)
+
+`_summary` is the one line that says whether the result is good; the rest follows from it. Pickle
+works because a frozen dataclass with slots brings its own `__getstate__`.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = ["Result", "require", "same"]
+
+_INSTALL = {
+    "matplotlib": "plot",
+    "pandas": "pandas",
+    "plotly": "report",
+}
+
+
+def require(module: str) -> Any:
+    """Import a module of an optional extra.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name, such as ``"matplotlib.pyplot"``.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ImportError
+        When it is not installed, with the line to type.
+    """
+    root = module.partition(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != root:
+            raise
+        extra = _INSTALL.get(root)
+        line = f"glidepath[{extra}]" if extra else root
+        raise ImportError(f"{root} is not installed: pip install '{line}'", name=root) from None
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two values are equal, arrays element by element and NaN equal to NaN."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+            return False
+        if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
+            return False
+        return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) and isinstance(b, float) and a != a and b != b:
+        return True
+    return bool(a == b)
+
+
+def _short(value: object) -> str:
+    """One cell of a table."""
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.5g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_short(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(_short(item) for item in value[:5])
+        return f"{inner}, … {len(value)} in all" if len(value) > 5 else inner
+    return str(value)
+
+
+class Result:
+    """Mixin of every result class; see the module's documentation."""
+
+    __slots__ = ()
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            same(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)  # type: ignore[arg-type]
+        )
+
+    def _summary(self) -> str:
+        """One line: what it is and whether it is good. Stages override it."""
+        return ", ".join(f"{name} {value}" for name, value in self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        """Rows of the notebook table. Stages override it where fields say too little."""
+        for field in fields(self):  # type: ignore[arg-type]
+            if not field.name.startswith("_"):
+                yield field.name, _short(getattr(self, field.name))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._rows()
+        )
+        return (
+            f"<div><p><b>{type(self).__name__}</b>: {html.escape(self._summary())}</p>"
+            f"<table>{rows}</table>{self._svg()}</div>"
+        )
+
+    def _svg(self) -> str:
+        """Inline SVG of `plot()`; empty without a plot or without matplotlib."""
+        plot = getattr(self, "plot", None)
+        if plot is None:
+            return ""
+        try:
+            figure_module = importlib.import_module("matplotlib.figure")
+        except ModuleNotFoundError:
+            return ""
+        # A Figure made directly belongs to no window manager: nothing to close, nothing leaks.
+        figure = figure_module.Figure(figsize=(7.0, 3.6), layout="constrained")
+        plot(ax=figure.add_subplot())
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()[text.getvalue().index("<svg") :]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import copy
+import importlib.util
+import os
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath._results import Result, require, same
+
+
+def run_python(code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(Path(gp.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
+    )
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sample(Result):
+    name: str
+    value: float
+    curve: np.ndarray
+    params: dict[str, np.ndarray]
+
+    def _summary(self) -> str:
+        return f"{self.name}, good"
+
+
+def sample(value: float = 1.5, last: float = 2.0) -> Sample:
+    return Sample("a<b", value, np.array([1.0, np.nan]), {"floor": np.array([last])})
+
+
+def test_version_is_the_one_of_cmake(root: Path) -> None:
+    text = (root / "CMakeLists.txt").read_text()
+    match = re.search(r"project\(\s*glidepath\s+VERSION\s+([0-9.]+)", text)
+    assert match is not None
+    assert gp.__version__ == match[1]
+
+
+def test_errors_are_of_the_kinds_that_python_users_catch() -> None:
+    assert issubclass(gp.InputError, ValueError)
+    assert issubclass(gp.IoError, OSError)
+    assert gp.InputError.__module__ == "glidepath"
+    again = pickle.loads(pickle.dumps(gp.InputError("three words here")))
+    assert type(again) is gp.InputError
+    assert str(again) == "three words here"
+
+
+def test_import_brings_no_heavy_library() -> None:
+    code = "import sys, glidepath; print(*{m.partition('.')[0] for m in sys.modules})"
+    heavy = {"pandas", "matplotlib", "plotly", "typer", "rich", "scipy", "click", "torch"}
+    assert not heavy & set(run_python(code).split())
+
+
+def test_import_costs_under_120_ms_over_numpy() -> None:
+    code = (
+        "import time, numpy; a = time.process_time(); import glidepath; "
+        "print(time.process_time() - a)"
+    )
+    assert min(float(run_python(code)) for _ in range(3)) < 0.120
+
+
+def test_every_public_name_exists_and_is_documented() -> None:
+    for name in gp.__all__:
+        thing = getattr(gp, name)
+        if not name.startswith("__"):
+            assert (thing.__doc__ or "").strip(), name
+
+
+def test_results_compare_arrays_by_value_and_nan_equals_nan() -> None:
+    assert sample() == sample()
+    assert sample() != sample(value=1.6)
+    assert sample() != sample(last=2.1)
+    assert sample(value=float("nan")) == sample(value=float("nan"))
+    assert sample() != "something else"
+    with pytest.raises(TypeError):
+        hash(sample())
+
+
+def test_same_tells_shapes_kinds_and_types_apart() -> None:
+    assert same(np.arange(3), np.arange(3))
+    assert not same(np.arange(3), np.arange(4))
+    assert not same(np.arange(3), np.arange(3.0))
+    assert not same(np.arange(3), [0, 1, 2])
+    assert same([np.ones(2), {"a": np.zeros(1)}], [np.ones(2), {"a": np.zeros(1)}])
+    assert not same({"a": 1}, {"b": 1})
+
+
+def test_results_survive_pickle_and_copy() -> None:
+    assert pickle.loads(pickle.dumps(sample())) == sample()
+    assert copy.deepcopy(sample()) == sample()
+
+
+def test_results_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        sample().name = "b"  # type: ignore[misc]
+
+
+def test_repr_is_one_line_and_html_is_escaped() -> None:
+    assert repr(sample()) == "<Sample: a<b, good>"
+    assert "a&lt;b" in sample()._repr_html_()
+    assert "a<b" not in sample()._repr_html_()
+
+
+def test_missing_extra_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'glidepath\[pandas\]'"):
+        require("pandas")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("pybind11_stubgen") is None, reason="needs pybind11-stubgen"
+)
+def test_committed_stub_describes_the_extension(root: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(root / "python")}
+    if Path(gp.__file__).parents[1] != root / "python":
+        environment["PYTHONPATH"] = str(Path(gp.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, str(root / "scripts" / "update_stub.py"), "--check"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
