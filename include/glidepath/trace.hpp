@@ -6,24 +6,30 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace glidepath {
 
 /// Whether a metric is better when low (a loss) or when high (an accuracy).
 enum class Direction : std::uint8_t { min, max };
+/// "min" or "max".
+[[nodiscard]] std::string_view name(Direction direction) noexcept;
+/// Throws InputError on any other text.
+[[nodiscard]] Direction direction_named(std::string_view text);
 
 /// The observed points of one run, borrowed. `weight` empty means that every point counts once.
 /// Functions that take one throw InputError unless `step` is finite and strictly increasing and the
 /// columns have one length; a loss may be NaN or infinite and is then reported as a status.
 struct TraceView {
-  std::span<const double> step, loss, weight{};
+  std::span<const double> step{}, loss{}, weight{};
 };
 
-/// One training run, owned. `lr` and `wall_seconds` are empty where they were not recorded.
+/// One training run, owned. `lr` and `wall_seconds` are empty where they were not recorded, and NaN
+/// at the steps where only others were.
 struct Trace {
-  std::string name;
-  std::vector<double> step, loss, lr{}, wall_seconds{};
+  std::string name{};
+  std::vector<double> step{}, loss{}, lr{}, wall_seconds{};
   Direction direction = Direction::min;
 
   [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}}; }
@@ -35,10 +41,11 @@ void validate(TraceView trace);
 /// The points up to and including `last_step`. No copy.
 [[nodiscard]] TraceView head(TraceView trace, double last_step);
 
-/// Reads every curve of a long CSV `curve,step,value[,lr][,...]`, plain or gzip, in order of first
-/// appearance. `metric` names the value column. A JSON file of the same stem beside it may say
-/// `"direction": "max"`. Throws IoError with file and line on a malformed row, an empty file or a
-/// curve whose steps do not increase.
+/// Reads every curve of a long CSV `curve,step,value[,lr][,wall_seconds][,...]`, plain or gzip, in
+/// order of first appearance. `metric` names the value column; a row where it is empty has no
+/// observation of it and is passed over, while `nan` and `inf` are kept. A JSON file of the same
+/// stem beside it may say `"direction": "max"`. Throws IoError with file and line on a malformed
+/// row, an empty file or a curve whose steps do not increase.
 [[nodiscard]] std::vector<Trace> read_long_csv(const std::filesystem::path& file,
                                                const std::string& metric = "value");
 
@@ -51,12 +58,14 @@ struct CleanOptions {
 struct Cleaned {
   Trace trace;
   std::size_t dropped_nonfinite = 0;  ///< NaN or infinite step or loss
-  std::size_t dropped_repeats = 0;    ///< a step not above the one before it: the later row wins
+  std::size_t dropped_repeats = 0;    ///< a step recorded again: the later row wins
   std::size_t pulled_in = 0;          ///< winsorised spikes
   std::size_t thinned = 0;            ///< left out by log-thinning
 };
 
-/// Drops non-finite points, repairs the order of steps, pulls in spikes on request, thins.
+/// Drops non-finite points, sorts by step, pulls in spikes on request, thins. The one function that
+/// takes a raw Trace, whose steps may repeat or go back as they do after a restart. Throws
+/// InputError on columns of different length or an option out of range.
 [[nodiscard]] Cleaned clean(const Trace& raw, const CleanOptions& options = {});
 
 }  // namespace glidepath

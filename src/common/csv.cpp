@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/csv.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <system_error>
+
+#include <zlib.h>
+
+namespace glidepath::detail {
+namespace {
+
+bool blank(char c) { return c == ' ' || c == '\t'; }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// Length of the UTF-8 character at the front, 0 if the bytes are not one.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const std::size_t length = byte(0) < 0x80                      ? 1
+                             : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
+                             : byte(0) >= 0xE0 && byte(0) < 0xF0 ? 3
+                             : byte(0) >= 0xF0 && byte(0) < 0xF5 ? 4
+                                                                 : 0;
+  if (length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates and what lies above U+10FFFF.
+  if (length == 3 && byte(0) == 0xE0 && byte(1) < 0xA0) return 0;
+  if (length == 3 && byte(0) == 0xED && byte(1) > 0x9F) return 0;
+  if (length == 4 && byte(0) == 0xF0 && byte(1) < 0x90) return 0;
+  if (length == 4 && byte(0) == 0xF4 && byte(1) > 0x8F) return 0;
+  return length;
+}
+
+std::string system_message(int error) { return std::generic_category().message(error); }
+
+struct CloseGzip {
+  void operator()(gzFile_s* handle) const { gzclose(handle); }
+};
+
+}  // namespace
+
+std::string shown(std::string_view text, std::size_t longest) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text.front());
+    const std::size_t length = character_length(text);
+    if (out.size() + std::max<std::size_t>(length, 4) > longest) return out + "...";
+    if (length == 0 || first < 0x20 || first == 0x7F) {
+      out += {'\\', 'x', kHex[first >> 4], kHex[first & 15]};
+      text.remove_prefix(1);
+    } else {
+      out += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return out;
+}
+
+std::string shown_path(const std::filesystem::path& file) { return shown(file.string(), 4096); }
+
+std::string read_file(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  const auto broken = [&](const std::string& why) { refuse_file(shown_path(file), ": ", why); };
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) broken("is a folder, not a file");
+
+  errno = 0;
+  const std::unique_ptr<gzFile_s, CloseGzip> handle(gzopen(name.c_str(), "rb"));
+  if (!handle) broken(errno != 0 ? system_message(errno) : "out of memory");
+  gzbuffer(handle.get(), 1U << 18);
+
+  std::string bytes;
+  const auto size = std::filesystem::file_size(file, error);
+  constexpr std::size_t kChunk = std::size_t{1} << 22;
+  if (!error) bytes.reserve(static_cast<std::size_t>(size) + kChunk);
+  std::size_t filled = 0;
+  while (true) {
+    bytes.resize(filled + kChunk);
+    const int got = gzread(handle.get(), bytes.data() + filled, static_cast<unsigned>(kChunk));
+    // A gzip stream that ends too early gives what it has, and its error only when asked.
+    int code = Z_OK;
+    const char* why = gzerror(handle.get(), &code);
+    if (code == Z_BUF_ERROR) broken("the gzip stream ends too early");
+    if (code == Z_ERRNO) broken(system_message(errno));
+    if (got < 0 || code < 0) broken(sentence("broken gzip stream: ", why));
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+bool parse_number(std::string_view text, double& number) noexcept {
+  text = trimmed(text);
+  if (!text.empty() && text.front() == '+') {
+    text.remove_prefix(1);
+    if (!text.empty() && text.front() == '-') return false;
+  }
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (stop != end || error == std::errc::invalid_argument || text.empty()) return false;
+  if (error == std::errc::result_out_of_range) {
+    number = std::strtod(std::string(text).c_str(), nullptr);  // 0 or infinite, with its sign
+  }
+  return true;
+}
+
+CsvReader::CsvReader(const std::filesystem::path& file)
+    : name_(shown_path(file)), bytes_(read_file(file)) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (bytes_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  if (!split_row()) refuse_file(name_, ": the file is empty");
+  for (const std::string_view field : fields_) {
+    const std::string column(trimmed(field));
+    if (find(column) >= 0) fail("two columns are named '", shown(column), "'");
+    columns_.push_back(column);
+  }
+}
+
+int CsvReader::find(std::string_view column) const noexcept {
+  const auto found = std::find(columns_.begin(), columns_.end(), column);
+  return found == columns_.end() ? -1 : static_cast<int>(found - columns_.begin());
+}
+
+int CsvReader::column(std::string_view column) const {
+  const int index = find(column);
+  if (index >= 0) return index;
+  std::string known;
+  for (const std::string& each : columns_) known += (known.empty() ? "" : ", ") + shown(each);
+  refuse_file(name_, ":1: no column '", shown(column), "', only ", shown(known, 200));
+}
+
+bool CsvReader::next() {
+  if (!split_row()) return false;
+  if (fields_.size() != columns_.size()) {
+    fail(fields_.size(), fields_.size() == 1 ? " field" : " fields", " where the header has ",
+         columns_.size());
+  }
+  return true;
+}
+
+bool CsvReader::split_row() {
+  char* const begin = bytes_.data();
+  const std::size_t size = bytes_.size();
+  while (at_ < size && (begin[at_] == '\n' || begin[at_] == '\r')) {  // blank lines
+    next_line_ += begin[at_] == '\n';
+    ++at_;
+  }
+  if (at_ == size) return false;
+  line_ = next_line_;
+  fields_.clear();
+  while (true) {
+    const std::size_t start = at_;
+    if (at_ < size && begin[at_] == '"') {
+      // Unquoted in place: what is written never overtakes what is read.
+      std::size_t write = ++at_;
+      const std::size_t field = write;
+      while (true) {
+        if (at_ == size) fail("a quote is never closed");
+        const char c = begin[at_++];
+        next_line_ += c == '\n';
+        if (c == '"') {
+          if (at_ == size || begin[at_] != '"') break;
+          ++at_;
+        }
+        begin[write++] = c;
+      }
+      fields_.emplace_back(begin + field, write - field);
+      if (at_ < size && begin[at_] == '\r') ++at_;
+      if (at_ < size && begin[at_] != ',' && begin[at_] != '\n') {
+        fail("text after the closing quote of field ", fields_.size());
+      }
+    } else {
+      while (at_ < size && begin[at_] != ',' && begin[at_] != '\n') ++at_;
+      std::size_t end = at_;
+      if ((at_ == size || begin[at_] == '\n') && end > start && begin[end - 1] == '\r') --end;
+      fields_.emplace_back(begin + start, end - start);
+    }
+    if (at_ == size) return true;
+    if (begin[at_++] == '\n') {
+      ++next_line_;
+      return true;
+    }
+  }
+}
+
+double CsvReader::number(int column) const {
+  double number = 0;
+  if (!parse_number(text(column), number)) not_a("a number", column);
+  return number;
+}
+
+double CsvReader::finite_number(int column) const {
+  const double finite = number(column);
+  if (!std::isfinite(finite)) not_a("finite", column);
+  return finite;
+}
+
+std::int64_t CsvReader::integer(int column) const {
+  const std::string_view digits = trimmed(text(column));
+  std::int64_t integer = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), integer);
+  if (error != std::errc{} || stop != digits.data() + digits.size()) {
+    not_a("a whole number", column);
+  }
+  return integer;
+}
+
+void CsvReader::not_a(const char* kind, int column) const {
+  const std::string_view found = text(column);
+  const std::string& name = columns_[static_cast<std::size_t>(column)];
+  if (trimmed(found).empty()) fail(shown(name), " is empty");
+  fail(shown(name), " '", shown(found), "' is not ", kind);
+}
+
+}  // namespace glidepath::detail

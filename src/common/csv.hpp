@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/require.hpp"
+
+namespace glidepath::detail {
+
+/// The bytes of a file; one that starts as gzip does is unpacked. Throws IoError on anything that
+/// is not a whole readable file.
+[[nodiscard]] std::string read_file(const std::filesystem::path& file);
+
+/// Text as a message may carry it: valid UTF-8 without control characters, cut where it is too
+/// long.
+[[nodiscard]] std::string shown(std::string_view text, std::size_t longest = 80);
+[[nodiscard]] std::string shown_path(const std::filesystem::path& file);
+
+/// The number a text spells, surrounding blanks ignored, or false. Knows nan and inf; what is too
+/// large for a double is infinite.
+[[nodiscard]] bool parse_number(std::string_view text, double& number) noexcept;
+
+/// A CSV with a header line (RFC 4180: quotes, commas and line ends within quotes; LF or CRLF;
+/// blank lines are skipped), read row by row. Every error is an IoError that starts with file:line.
+class CsvReader {
+ public:
+  /// Reads the file and its header. Throws on an empty file or a column named twice.
+  explicit CsvReader(const std::filesystem::path& file);
+
+  /// Index of a column, or -1.
+  [[nodiscard]] int find(std::string_view column) const noexcept;
+  /// Index of a column; throws, naming those that are there.
+  [[nodiscard]] int column(std::string_view column) const;
+  [[nodiscard]] const std::vector<std::string>& columns() const noexcept { return columns_; }
+
+  /// Goes to the next row; false after the last. Throws on a row of another length than the header.
+  [[nodiscard]] bool next();
+
+  /// Fields of the current row, valid until the reader dies.
+  [[nodiscard]] std::string_view text(int column) const {
+    return fields_[static_cast<std::size_t>(column)];
+  }
+  [[nodiscard]] double number(int column) const;
+  [[nodiscard]] double finite_number(int column) const;
+  [[nodiscard]] std::int64_t integer(int column) const;
+
+  /// Throws an IoError about the current row.
+  template <class... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    refuse_file(name_, ":", line_, ": ", parts...);
+  }
+
+ private:
+  [[nodiscard]] bool split_row();
+  [[noreturn]] void not_a(const char* kind, int column) const;
+
+  std::string name_;  ///< of the file, as messages show it
+  std::string bytes_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 0;       ///< of the current row's first line, from 1
+  std::size_t next_line_ = 1;  ///< of the first line not yet read
+  std::vector<std::string> columns_;
+  std::vector<std::string_view> fields_;
+};
+
+}  // namespace glidepath::detail

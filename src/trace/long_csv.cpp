@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/trace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+
+#include "common/csv.hpp"
+
+namespace glidepath {
+namespace {
+
+using detail::refuse_file;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// a.csv and a.csv.gz -> a.json
+std::filesystem::path sidecar(std::filesystem::path file) {
+  if (file.extension() == ".gz") file.replace_extension();
+  return file.replace_extension(".json");
+}
+
+/// The text of member `key` of the outermost object, or nothing: all that is wanted of the JSON, so
+/// it is looked up without a library. What is not JSON has no such member.
+std::string json_string_member(std::string_view json, std::string_view key) {
+  int depth = 0;
+  std::string_view last_string;
+  bool is_value = false;  // a ':' stood after last_string
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') {
+      const std::size_t start = i + 1;
+      for (++i; i < json.size() && json[i] != '"'; ++i) i += json[i] == '\\';
+      if (i >= json.size()) return {};
+      const std::string_view text = json.substr(start, i - start);
+      if (depth == 1 && is_value && last_string == key) return std::string(text);
+      last_string = text;
+      is_value = false;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+      is_value = false;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    } else if (c == ':') {
+      is_value = true;
+    } else if (c == ',') {
+      is_value = false;
+    }
+  }
+  return {};
+}
+
+Direction direction_beside(const std::filesystem::path& file) {
+  const std::filesystem::path json = sidecar(file);
+  std::error_code none;
+  if (json == file || !std::filesystem::is_regular_file(json, none)) return Direction::min;
+  const std::string text = json_string_member(detail::read_file(json), "direction");
+  if (text.empty() || text == "min") return Direction::min;
+  if (text == "max") return Direction::max;
+  refuse_file(detail::shown_path(json), ": direction '", detail::shown(text),
+              "' is neither min nor max");
+}
+
+/// An optional column: empty as a whole where no row of the curve has a value.
+void drop_if_unknown(std::vector<double>& column) {
+  if (std::all_of(column.begin(), column.end(), [](double x) { return std::isnan(x); })) {
+    column.clear();
+  }
+}
+
+}  // namespace
+
+std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::string& metric) {
+  detail::CsvReader csv(file);
+  const int curve_column = csv.column("curve");
+  const int step_column = csv.column("step");
+  const int value_column = csv.column(metric);
+  const int lr_column = csv.find("lr");
+  const int wall_column = csv.find("wall_seconds");
+  const Direction direction = direction_beside(file);
+  const auto optional = [&](int column) {
+    if (column < 0 || csv.text(column).empty()) return kUnknown;
+    return csv.number(column);
+  };
+
+  std::vector<Trace> traces;
+  // The names lie in the reader's bytes, which outlive this map.
+  std::unordered_map<std::string_view, std::size_t> index_of;
+  std::size_t index = 0;
+  std::string_view name;  // of the row before, as most rows repeat it
+  while (csv.next()) {
+    if (csv.text(value_column).empty()) continue;
+    if (traces.empty() || csv.text(curve_column) != name) {
+      name = csv.text(curve_column);
+      const auto [entry, added] = index_of.try_emplace(name, traces.size());
+      index = entry->second;
+      if (added) traces.push_back({.name = std::string(name), .direction = direction});
+    }
+    Trace& trace = traces[index];
+    const double step = csv.finite_number(step_column);
+    if (!trace.step.empty() && step <= trace.step.back()) {
+      csv.fail("step ", step, " of curve '", detail::shown(name), "' is not above the ",
+               trace.step.back(), " before it");
+    }
+    trace.step.push_back(step);
+    trace.loss.push_back(csv.number(value_column));
+    if (lr_column >= 0) trace.lr.push_back(optional(lr_column));
+    if (wall_column >= 0) trace.wall_seconds.push_back(optional(wall_column));
+  }
+  if (traces.empty())
+    refuse_file(detail::shown_path(file), ": no row has a ", detail::shown(metric));
+  for (Trace& trace : traces) {
+    drop_if_unknown(trace.lr);
+    drop_if_unknown(trace.wall_seconds);
+  }
+  return traces;
+}
+
+}  // namespace glidepath

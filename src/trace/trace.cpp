@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/trace.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/require.hpp"
+
+namespace glidepath {
+
+std::string_view name(Direction direction) noexcept {
+  return direction == Direction::min ? "min" : "max";
+}
+
+Direction direction_named(std::string_view text) {
+  if (text == "min") return Direction::min;
+  if (text == "max") return Direction::max;
+  detail::refuse("trace: direction '", text, "' is neither min nor max");
+}
+
+void validate(TraceView trace) {
+  using detail::refuse;
+  const auto& [step, loss, weight] = trace;
+  if (loss.size() != step.size()) {
+    refuse("trace: ", step.size(), " steps but ", loss.size(), " losses");
+  }
+  if (!weight.empty() && weight.size() != step.size()) {
+    refuse("trace: ", step.size(), " steps but ", weight.size(), " weights");
+  }
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    if (!std::isfinite(step[i])) refuse("trace: step[", i, "] is ", step[i]);
+    if (i > 0 && step[i] <= step[i - 1]) {
+      refuse("trace: step[", i, "] is ", step[i], ", not above the ", step[i - 1], " before it");
+    }
+  }
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    if (!(weight[i] >= 0) || std::isinf(weight[i])) refuse("trace: weight[", i, "] is ", weight[i]);
+  }
+}
+
+TraceView head(TraceView trace, double last_step) {
+  if (std::isnan(last_step)) detail::refuse("head: last_step is nan");
+  const auto kept = static_cast<std::size_t>(
+      std::upper_bound(trace.step.begin(), trace.step.end(), last_step) - trace.step.begin());
+  return {trace.step.first(kept), trace.loss.first(kept),
+          trace.weight.empty() ? trace.weight : trace.weight.first(kept)};
+}
+
+}  // namespace glidepath
