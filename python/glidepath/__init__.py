@@ -5,9 +5,14 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._core import InputError, IoError, __version__
+from glidepath._trace import Cleaned, Trace, clean, read_traces
 
 __all__ = [
+    "Cleaned",
     "InputError",
     "IoError",
+    "Trace",
     "__version__",
+    "clean",
+    "read_traces",
 ]
