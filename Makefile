@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Each target installs what is missing, says so, and costs little the second time.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format asan tsan tidy clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## the main job on the bundled data: a table of policies and report.html
+	@scripts/setup.sh run
+	.venv/bin/glidepath simulate data/workloads/supercom --compare --report report.html
+
+test: ## every test: CTest, pytest, and what `make lint` checks
+	@scripts/setup.sh develop
+	ctest --preset dev
+	.venv/bin/python -m pytest
+	@$(MAKE) --no-print-directory lint
+
+lint: ## formatting, types, the committed stub
+	@scripts/setup.sh develop
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/python scripts/update_stub.py --check
+	@scripts/clang-format.sh --check
+
+format: ## rewrite the sources as the formatters want them
+	@scripts/setup.sh develop
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+	@scripts/clang-format.sh
+
+asan: ## the C++ tests under the address and undefined-behaviour sanitizers
+	@scripts/setup.sh develop
+	@scripts/sanitize.sh asan
+
+tsan: ## the C++ tests under the thread sanitizer
+	@scripts/setup.sh develop
+	@scripts/sanitize.sh tsan
+
+tidy: ## clang-tidy over src/ (needs clang-tidy; minutes)
+	@scripts/setup.sh develop
+	@scripts/clang-tidy.sh
+
+clean: ## remove what was built, keep .venv
+	rm -rf build report.html python/glidepath/_core*.so
