@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/hardware.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "common/require.hpp"
+
+namespace glidepath {
+
+void validate(const Tier& tier) {
+  using detail::refuse;
+  if (tier.nodes < 0) refuse("tier '", tier.name, "': ", tier.nodes, " nodes");
+  if (tier.gpus_per_node < 1) {
+    refuse("tier '", tier.name, "': ", tier.gpus_per_node, " GPUs per node, expected 1 or more");
+  }
+  if (tier.nodes > std::numeric_limits<int>::max() / tier.gpus_per_node) {
+    refuse("tier '", tier.name, "': more than 2^31 - 1 GPUs");
+  }
+  for (const auto& [what, x] :
+       {std::pair{"memory_gb", tier.memory_gb}, std::pair{"host_memory_gb", tier.host_memory_gb},
+        std::pair{"idle_watts", tier.idle_watts}, std::pair{"busy_watts", tier.busy_watts},
+        std::pair{"price_per_gpu_hour", tier.price_per_gpu_hour}}) {
+    if (!(x >= 0 && std::isfinite(x))) refuse("tier '", tier.name, "': ", what, " is ", x);
+  }
+}
+
+double watts(const Tier& tier, double utilisation) noexcept {
+  return tier.idle_watts + utilisation * (tier.busy_watts - tier.idle_watts);
+}
+
+}  // namespace glidepath
