@@ -68,7 +68,7 @@ struct Job {
   double attained_gpu_s = 0;
   double target_loss = 0;
   double budget_steps = 0;
-  TraceView observed{};  ///< the curve so far; empty for a job without one
+  TraceView observed{};                   ///< the curve so far; empty for a job without one
   std::vector<double> remaining_steps{};  ///< equally likely values of the steps still needed;
                                           ///< inf = never, empty = nothing is known
   double restart_s = 0;                   ///< cost of a start after a preemption
@@ -116,12 +116,12 @@ enum class Objective : std::uint8_t {
 
 struct PlanOptions {
   Objective objective = Objective::jct;
-  double round_s = 360;             ///< until the next plan
-  double gap = 1e-3;                ///< as in RoundOptions
-  double hysteresis = 0.05;         ///< a challenger's value must exceed the running by this share
-  double stop_probability = 0.98;   ///< a job ends once P(reached) or P(never) is at least this
-  bool reasons = true;              ///< write a line for each job
-  std::span<const double> prices{}; ///< of the plan before
+  double round_s = 360;              ///< until the next plan
+  double gap = 1e-3;                 ///< as in RoundOptions
+  double hysteresis = 0.05;          ///< a challenger's value must exceed the running by this share
+  double stop_probability = 0.98;    ///< a job ends once P(reached) or P(never) is at least this
+  bool reasons = true;               ///< write a line for each job
+  std::span<const double> prices{};  ///< of the plan before
 };
 
 /// The plan of one round. Throws InputError naming the job on a job that fits no tier, a negative

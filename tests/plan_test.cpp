@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/plan.hpp"
+
+#include "glidepath/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "common/rng.hpp"
+
+namespace glidepath {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Columns of a round.
+struct Columns {
+  std::vector<std::int64_t> job{}, tier{}, gpus{};
+  std::vector<double> value{};
+  std::vector<std::int64_t> capacity{};
+
+  void add(std::int64_t j, std::int64_t t, std::int64_t k, double v) {
+    job.push_back(j), tier.push_back(t), gpus.push_back(k), value.push_back(v);
+  }
+  [[nodiscard]] RoundView view() const { return {job, tier, gpus, value, capacity}; }
+};
+
+/// Numbers of one random instance, one draw after the other.
+struct Draws {
+  detail::Rng rng;
+  std::uint64_t id, next = 0;
+  double uniform() { return rng.uniform(id, next++); }
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(uniform() * static_cast<double>(n));
+  }
+};
+
+/// Instances of every kind: gangs of any size, ties, values over many decades, idle clusters.
+Columns random_round(std::uint64_t id, std::int64_t max_jobs) {
+  Draws draw{{11}, id};
+  Columns round;
+  const std::int64_t jobs = 1 + draw.below(max_jobs);
+  const std::int64_t tiers = 1 + draw.below(4);
+  const std::int64_t largest = std::int64_t{1} << draw.below(5);
+  const int kind = static_cast<int>(draw.below(4));
+  const double scale = std::pow(10.0, 18 * draw.uniform() - 9);
+  std::int64_t total = 0;
+  for (std::int64_t j = 0; j < jobs; ++j) {
+    for (std::int64_t n = 1 + draw.below(8); n > 0; --n) {
+      const std::int64_t k = 1 + draw.below(largest);
+      const double u = draw.uniform();
+      const double v = kind == 0   ? u
+                       : kind == 1 ? static_cast<double>(k) * (1 + 0.1 * u)  // hard: v close to k
+                       : kind == 2 ? static_cast<double>(1 + draw.below(3))  // ties
+                                   : std::pow(10.0, 6 * u - 3);
+      round.add(j, draw.below(tiers), k, v * scale);
+      total += k;
+    }
+  }
+  for (std::int64_t t = 0; t < tiers; ++t) {
+    round.capacity.push_back(draw.below(2 + total / (4 * tiers)));
+  }
+  return round;
+}
+
+/// Best value over every choice: the oracle. Options of a job are neighbours in Columns.
+double exhaustive(const Columns& c, std::size_t from, std::vector<std::int64_t>& free) {
+  if (from == c.job.size()) return 0;
+  std::size_t end = from;
+  while (end < c.job.size() && c.job[end] == c.job[from]) ++end;
+  double best = exhaustive(c, end, free);
+  for (std::size_t o = from; o < end; ++o) {
+    std::int64_t& room = free[static_cast<std::size_t>(c.tier[o])];
+    if (room < c.gpus[o]) continue;
+    room -= c.gpus[o];
+    best = std::max(best, c.value[o] + exhaustive(c, end, free));
+    room += c.gpus[o];
+  }
+  return best;
+}
+
+/// What a RoundPlan promises, checked from the columns alone.
+void expect_sound(const Columns& c, const RoundPlan& plan, const std::string& label) {
+  std::map<std::int64_t, int> times;
+  std::vector<std::int64_t> used(c.capacity.size(), 0);
+  double value = 0;
+  for (const std::int64_t i : plan.chosen) {
+    const auto o = static_cast<std::size_t>(i);
+    ASSERT_LT(o, c.job.size()) << label;
+    EXPECT_EQ(++times[c.job[o]], 1) << label;
+    used[static_cast<std::size_t>(c.tier[o])] += c.gpus[o];
+    value += c.value[o];
+  }
+  for (std::size_t t = 0; t < used.size(); ++t) EXPECT_LE(used[t], c.capacity[t]) << label;
+  EXPECT_TRUE(std::is_sorted(plan.chosen.begin(), plan.chosen.end())) << label;
+  EXPECT_DOUBLE_EQ(plan.value, value) << label;
+  EXPECT_LE(plan.value, plan.bound) << label;
+  EXPECT_GE(plan.gap, 0) << label;
+  EXPECT_LE(plan.gap, 1) << label;
+  ASSERT_EQ(plan.prices.size(), c.capacity.size()) << label;
+  for (const double price : plan.prices) EXPECT_GE(price, 0) << label;
+}
+
+// ---- solve_round
+
+TEST(SolveRoundTest, UpToEightJobsEqualExhaustiveSearchAlways) {
+  for (std::uint64_t id = 0; id < 1500; ++id) {
+    const Columns c = random_round(id, id % 10 == 0 ? 8 : 6);
+    const RoundPlan plan = solve_round(c.view());
+    std::vector<std::int64_t> free = c.capacity;
+    const double best = exhaustive(c, 0, free);
+    const std::string label = "instance " + std::to_string(id);
+    expect_sound(c, plan, label);
+    EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
+    EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
+    EXPECT_LE(plan.gap, 1e-12) << label;
+  }
+}
+
+TEST(SolveRoundTest, PlansOfManyJobsAreSoundAndCertifiedClose) {
+  for (std::uint64_t id = 0; id < 200; ++id) {
+    const Columns c = random_round(10'000 + id, 300);
+    const RoundPlan plan = solve_round(c.view());
+    expect_sound(c, plan, "instance " + std::to_string(id));
+  }
+}
+
+TEST(SolveRoundTest, WholeQuantaAreProvedOptimalWithGapZero) {
+  Columns c;
+  c.capacity = {5};
+  c.add(1, 0, 3, 30), c.add(2, 0, 3, 30), c.add(3, 0, 2, 19), c.add(3, 0, 1, 4);
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_EQ(plan.chosen, (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(plan.value, 49);
+  EXPECT_EQ(plan.bound, 49);
+  EXPECT_EQ(plan.gap, 0);
+}
+
+TEST(SolveRoundTest, ChoiceDoesNotDependOnThreadsNorOnTheOrderOfOptions) {
+  const Columns c = random_round(4242, 3000);
+  const RoundPlan one = solve_round(c.view(), {.threads = 1});
+  for (const int threads : {2, 7}) {
+    const RoundPlan other = solve_round(c.view(), {.threads = threads});
+    EXPECT_EQ(one.chosen, other.chosen);
+    EXPECT_EQ(one.bound, other.bound);
+    EXPECT_EQ(one.prices, other.prices);
+  }
+  // The same options with the jobs dealt like cards: option o of every job, then option o + 1.
+  std::vector<std::size_t> order(c.job.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::map<std::int64_t, int> seen;
+  std::vector<int> rank;
+  for (const std::int64_t j : c.job) rank.push_back(seen[j]++);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank[a] < rank[b]; });
+  Columns dealt;
+  dealt.capacity = c.capacity;
+  for (const std::size_t o : order) dealt.add(c.job[o], c.tier[o], c.gpus[o], c.value[o]);
+  const RoundPlan other = solve_round(dealt.view());
+  std::vector<std::int64_t> chosen;
+  for (const std::int64_t o : other.chosen) {
+    chosen.push_back(static_cast<std::int64_t>(order[static_cast<std::size_t>(o)]));
+  }
+  std::sort(chosen.begin(), chosen.end());
+  EXPECT_EQ(one.chosen, chosen);
+  EXPECT_EQ(one.prices, other.prices);
+}
+
+TEST(SolveRoundTest, WarmPricesOfAnyQualityKeepTheBoundABound) {
+  for (std::uint64_t id = 0; id < 200; ++id) {
+    const Columns c = random_round(20'000 + id, 8);
+    std::vector<std::int64_t> free = c.capacity;
+    const double best = exhaustive(c, 0, free);
+    for (const double price : {0.0, 1e-12, 1.0, 1e300}) {
+      const std::vector<double> prices(c.capacity.size(), price);
+      const RoundPlan plan = solve_round(c.view(), {.prices = prices});
+      expect_sound(c, plan, "instance " + std::to_string(id));
+      EXPECT_NEAR(plan.value, best, 1e-12 * best) << id << " from price " << price;
+    }
+  }
+}
+
+TEST(SolveRoundTest, ValuesUpTo1e15DoNotOverflow) {
+  Columns c;
+  c.capacity = {1'000'000'000'000, 50};
+  for (std::int64_t j = 0; j < 5000; ++j) {
+    c.add(j, 0, 1'000'000'000, 1e15 - static_cast<double>(j));
+    c.add(j, 1, 1, 1e15 - 3 * static_cast<double>(j));
+  }
+  const RoundPlan plan = solve_round(c.view());
+  expect_sound(c, plan, "large");
+  EXPECT_EQ(plan.chosen.size(), 1050u);
+  EXPECT_LE(plan.gap, 1e-4);
+}
+
+TEST(SolveRoundTest, AMillionOptionsOfOneJobAreSolved) {
+  Columns c;
+  c.capacity = {700'000};
+  for (std::int64_t o = 0; o < 1'000'000; ++o) c.add(1, 0, o + 1, static_cast<double>(o % 900'000));
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_EQ(plan.chosen, (std::vector<std::int64_t>{699'999}));
+}
+
+TEST(SolveRoundTest, NothingToChooseGivesTheEmptyPlan) {
+  Columns c;
+  EXPECT_TRUE(solve_round(c.view()).chosen.empty());
+  c.capacity = {0, 4};
+  EXPECT_EQ(solve_round(c.view()).prices.size(), 2u);
+  c.add(1, 0, 1, 5.0);  // no capacity
+  c.add(2, 1, 5, 9.0);  // larger than its tier
+  c.add(3, 1, 1, 0.0);  // worth nothing
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_TRUE(plan.chosen.empty());
+  EXPECT_EQ(plan.value, 0);
+  EXPECT_EQ(plan.bound, 0);
+  EXPECT_EQ(plan.gap, 0);
+}
+
+TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
+  const auto refused = [](const Columns& c, const RoundOptions& options = {}) {
+    try {
+      (void)solve_round(c.view(), options);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  Columns good;
+  good.capacity = {4};
+  good.add(7, 0, 1, 1.0);
+  Columns c = good;
+  c.add(8, 0, 1, -1.0);
+  EXPECT_EQ(refused(c), "solve_round: option 1 of job 8 has value -1, expected 0 to 1e15");
+  c = good;
+  c.value[0] = std::nan("");
+  EXPECT_NE(refused(c), "");
+  c.value[0] = kInfinity;
+  EXPECT_NE(refused(c), "");
+  c = good;
+  c.tier[0] = 1;
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 names tier 1, there are 1");
+  c = good;
+  c.gpus[0] = 0;
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 asks 0 GPUs");
+  c = good;
+  c.capacity = {-1};
+  EXPECT_NE(refused(c), "");
+  c = good;
+  c.gpus.pop_back();
+  EXPECT_NE(refused(c), "");
+  EXPECT_NE(refused(good, {.gap = -1}), "");
+  const std::vector<double> prices{1, 2};
+  EXPECT_NE(refused(good, {.prices = prices}), "");
+  const std::vector<double> negative{-1};
+  EXPECT_NE(refused(good, {.prices = negative}), "");
+}
+
+// ---- gittins_index
+
+TEST(GittinsTest, AKnownSizeHasTheIndexOfShortestRemainingTime) {
+  const std::vector<double> samples(5, 20.0);
+  EXPECT_DOUBLE_EQ(gittins_index(samples), 1.0 / 20);
+}
+
+TEST(GittinsTest, EqualsTheSupremumOverAFineGridOfD) {
+  for (std::uint64_t id = 0; id < 200; ++id) {
+    Draws draw{{5}, id};
+    std::vector<double> samples(static_cast<std::size_t>(1 + draw.below(12)));
+    for (double& s : samples) s = draw.uniform() < 0.2 ? kInfinity : 0.01 + 10 * draw.uniform();
+    double best = 0;
+    for (const double d : samples) {
+      if (d == kInfinity) continue;
+      double done = 0, served = 0;
+      for (const double s : samples) {
+        done += s <= d;
+        served += std::min(s, d);
+      }
+      best = std::max(best, done / served);
+    }
+    for (double d = 0.01; d < 11; d += 0.01) {  // no d between the samples is better
+      double done = 0, served = 0;
+      for (const double s : samples) {
+        done += s <= d;
+        served += std::min(s, d);
+      }
+      EXPECT_LE(done / served, best * (1 + 1e-12));
+    }
+    EXPECT_NEAR(gittins_index(samples), best, 1e-12 * best) << id;
+  }
+}
+
+TEST(GittinsTest, HopelessIsWorthNothingAndDoneIsWorthEverything) {
+  EXPECT_EQ(gittins_index(std::vector{kInfinity, kInfinity}), 0);
+  EXPECT_EQ(gittins_index(std::vector{0.0, 5.0}), kInfinity);
+  EXPECT_THROW((void)gittins_index(std::vector<double>{}), InputError);
+  EXPECT_THROW((void)gittins_index(std::vector{1.0, -1.0}), InputError);
+  EXPECT_THROW((void)gittins_index(std::vector{1.0, std::nan("")}), InputError);
+}
+
+// ---- plan
+
+/// Two tiers, and jobs that may run on either.
+struct Cluster {
+  std::vector<Tier> tiers{{.name = "slow", .nodes = 2, .gpus_per_node = 2, .memory_gb = 11},
+                          {.name = "fast", .nodes = 1, .gpus_per_node = 2, .memory_gb = 24}};
+  std::vector<Job> jobs{};
+  std::vector<Allocation> running{};
+  double now_s = 1000;
+
+  Job& add(std::int64_t id, std::vector<double> remaining, int gpus = 1) {
+    jobs.push_back({.id = id,
+                    .memory_gb = 8,
+                    .options = {{.tier = 0, .gpus = gpus, .steps_per_s = 1.0},
+                                {.tier = 1, .gpus = gpus, .steps_per_s = 2.0}},
+                    .remaining_steps = std::move(remaining)});
+    return jobs.back();
+  }
+  [[nodiscard]] Snapshot snapshot() const { return {now_s, tiers, jobs, running}; }
+};
+
+const Allocation* allocation_of(const Plan& plan, std::int64_t job) {
+  for (const Allocation& a : plan.allocations) {
+    if (a.job == job) return &a;
+  }
+  return nullptr;
+}
+
+TEST(PlanTest, ShortJobsGoFirstAndTheShortestOnTheFastTier) {
+  Cluster cluster;
+  for (std::int64_t id = 1; id <= 8; ++id) cluster.add(id, {1000.0 * static_cast<double>(id)});
+  const Plan plan = glidepath::plan(cluster.snapshot());
+  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+  EXPECT_EQ(plan.allocations.size(), 6u);
+  EXPECT_EQ(allocation_of(plan, 1)->tier, 1);
+  EXPECT_EQ(allocation_of(plan, 2)->tier, 1);
+  EXPECT_EQ(allocation_of(plan, 7), nullptr);
+  EXPECT_EQ(allocation_of(plan, 8), nullptr);
+  EXPECT_LE(plan.value, plan.bound);
+  ASSERT_EQ(plan.reasons.size(), 8u);
+  EXPECT_EQ(plan.reasons[0].text.substr(0, 12), "gets 1 x fas");
+  EXPECT_EQ(plan.reasons[7].text.substr(0, 6), "waits:");
+}
+
+TEST(PlanTest, AJobThatReachedItsTargetOrNeverWillIsEndedWithItsProbability) {
+  Cluster cluster;
+  cluster.add(1, {0, 0, 0, 0});
+  cluster.add(2, {kInfinity, kInfinity, kInfinity, kInfinity});
+  cluster.add(3, {100, kInfinity, kInfinity, kInfinity});
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.stop_probability = 0.9});
+  EXPECT_EQ(plan.stop, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(plan.reasons[0].text, "ends: target reached with probability 1");
+  EXPECT_EQ(plan.reasons[1].text, "ends: target out of reach with probability 1");
+  EXPECT_NE(allocation_of(plan, 3), nullptr);
+  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+}
+
+TEST(PlanTest, ARestartIsPaidForOnlyByAClearlyBetterChallenger) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 1, .memory_gb = 24}};
+  Job& old = cluster.add(1, {1000});
+  old.options.pop_back();
+  old.attained_s = 50;
+  Job& fresh = cluster.add(2, {990});
+  fresh.options.pop_back();
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 1, .since_s = 950}};
+  Plan plan = glidepath::plan(cluster.snapshot());
+  ASSERT_NE(allocation_of(plan, 1), nullptr);
+  EXPECT_EQ(allocation_of(plan, 1)->since_s, 950);
+  cluster.jobs[1].remaining_steps = {200};
+  plan = glidepath::plan(cluster.snapshot());
+  EXPECT_NE(allocation_of(plan, 2), nullptr);
+  cluster.jobs[1].attained_s = 10;  // the challenger itself would pay a restart of an hour
+  cluster.jobs[1].restart_s = 3600;
+  plan = glidepath::plan(cluster.snapshot());
+  EXPECT_NE(allocation_of(plan, 1), nullptr);
+}
+
+TEST(PlanTest, MemoryKeepsAJobOffASmallCard) {
+  Cluster cluster;
+  cluster.add(1, {100}).memory_gb = 12;
+  cluster.add(2, {50}).memory_gb = 12;
+  cluster.add(3, {10}).memory_gb = 12;
+  const Plan plan = glidepath::plan(cluster.snapshot());
+  EXPECT_EQ(plan.allocations.size(), 2u);
+  for (const Allocation& a : plan.allocations) EXPECT_EQ(a.tier, 1);
+}
+
+TEST(PlanTest, WithoutForecastsTheLeastServedJobGoesFirst) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 1, .memory_gb = 24}};
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    Job& job = cluster.add(id, {});
+    job.options.pop_back();
+    job.steps_done = 1e6 / static_cast<double>(id);
+  }
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.at(0).job, 3);
+}
+
+TEST(PlanTest, AnEmptyQueueOrClusterGivesTheObviousPlan) {
+  EXPECT_TRUE(glidepath::plan({}).allocations.empty());
+  Cluster cluster;
+  EXPECT_TRUE(glidepath::plan(cluster.snapshot()).allocations.empty());
+}
+
+TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
+  const auto refused = [](const Cluster& cluster, const PlanOptions& options = {}) {
+    try {
+      (void)glidepath::plan(cluster.snapshot(), options);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  Cluster cluster;
+  cluster.add(17, {100}, 9);
+  EXPECT_EQ(refused(cluster), "plan: job 17 asks 9 GPUs, largest tier 'slow' has 4");
+  cluster.jobs[0] = {.id = 17};
+  EXPECT_EQ(refused(cluster), "plan: job 17 has no options");
+  cluster.jobs.clear();
+  cluster.add(17, {100}).memory_gb = 80;
+  EXPECT_EQ(refused(cluster),
+            "plan: job 17 needs 80 GB per GPU, more than the tiers it may run on");
+  cluster.jobs.clear();
+  cluster.add(5, {100}), cluster.add(5, {100});
+  EXPECT_EQ(refused(cluster), "plan: job 5 appears twice");
+  cluster.jobs.pop_back();
+  cluster.running = {{.job = 6, .tier = 0, .gpus = 1}};
+  EXPECT_EQ(refused(cluster), "plan: job 6 runs but is not in the queue");
+  cluster.running = {{.job = 5, .tier = 0, .gpus = 1}, {.job = 5, .tier = 0, .gpus = 1}};
+  EXPECT_EQ(refused(cluster), "plan: job 5 holds two allocations");
+  cluster.running.clear();
+  for (const auto& spoil : std::initializer_list<void (*)(Job&)>{
+           [](Job& j) { j.weight = -1; }, [](Job& j) { j.weight = std::nan(""); },
+           [](Job& j) { j.options[0].tier = 9; }, [](Job& j) { j.options[0].gpus = 0; },
+           [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
+           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
+    Cluster broken;
+    spoil(broken.add(3, {100}));
+    EXPECT_EQ(refused(broken).substr(0, 12), "plan: job 3 ") << refused(broken);
+  }
+  EXPECT_NE(refused(cluster, {.round_s = 0}), "");
+}
+
+// ---- violations
+
+TEST(ViolationsTest, EveryWayToBreakAPlanIsReported) {
+  Cluster cluster;
+  for (std::int64_t id = 1; id <= 4; ++id) cluster.add(id, {1000});
+  const Plan good = glidepath::plan(cluster.snapshot());
+  ASSERT_TRUE(violations(cluster.snapshot(), good).empty());
+  const auto found = [&](auto&& spoil) {
+    Plan plan = good;
+    spoil(plan);
+    return violations(cluster.snapshot(), plan).size();
+  };
+  EXPECT_EQ(found([](Plan& p) { p.allocations[0].job = 99; }), 1u);
+  EXPECT_EQ(found([](Plan& p) { p.allocations[0].job = p.allocations[1].job; }), 1u);
+  EXPECT_EQ(found([](Plan& p) { p.allocations[0].tier = 7; }), 1u);
+  EXPECT_EQ(found([](Plan& p) { p.allocations[0].gpus = 0; }), 1u);
+  EXPECT_EQ(found([](Plan& p) {
+              for (Allocation& a : p.allocations) {
+                if (a.tier == 0) {
+                  a.gpus = 2;
+                  break;
+                }
+              }
+            }),
+            1u);
+  EXPECT_EQ(found([](Plan& p) { p.allocations[0].since_s = 1e9; }), 1u);
+  EXPECT_EQ(found([](Plan& p) { p.stop = {p.allocations[0].job}; }), 1u);
+  EXPECT_EQ(found([](Plan& p) { p.stop = {99, 99}; }), 3u);
+  EXPECT_EQ(found([](Plan& p) { p.bound = p.value / 2; }), 1u);
+  EXPECT_EQ(found([](Plan& p) { p.prices[0] = -1; }), 1u);
+  EXPECT_EQ(found([](Plan& p) {
+              for (Allocation& a : p.allocations) a.tier = 1;
+            }),
+            1u);
+  cluster.jobs[0].memory_gb = 1000;
+  EXPECT_EQ(violations(cluster.snapshot(), good).size(), 1u);
+}
+
+TEST(ViolationsTest, PlansOfRandomSnapshotsHaveNone) {
+  for (std::uint64_t id = 0; id < 500; ++id) {
+    Draws draw{{77}, id};
+    Cluster cluster;
+    cluster.now_s = 1e5;
+    const std::int64_t jobs = draw.below(60);
+    for (std::int64_t j = 0; j < jobs; ++j) {
+      std::vector<double> remaining(static_cast<std::size_t>(draw.below(20)));
+      for (double& s : remaining) s = draw.uniform() < 0.3 ? kInfinity : 1e5 * draw.uniform();
+      Job& job = cluster.add(j, std::move(remaining), 1 + static_cast<int>(draw.below(2)));
+      job.weight = draw.uniform();
+      job.attained_s = 1000 * draw.uniform();
+      job.restart_s = 100 * draw.uniform();
+      if (j % 7 == 0) cluster.running.push_back({.job = j, .tier = 0, .gpus = 1, .since_s = 5});
+    }
+    const Plan plan = glidepath::plan(cluster.snapshot());
+    const std::vector<std::string> found = violations(cluster.snapshot(), plan);
+    EXPECT_TRUE(found.empty()) << id << ": " << found.front();
+    EXPECT_EQ(plan.reasons.size(), cluster.jobs.size());
+  }
+}
+
+}  // namespace
+}  // namespace glidepath
