@@ -5,14 +5,40 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._core import InputError, IoError, __version__
+from glidepath._plan import (
+    Allocation,
+    Job,
+    Option,
+    Plan,
+    RoundPlan,
+    Snapshot,
+    Tier,
+    catalogue,
+    gittins_index,
+    plan,
+    solve_round,
+    violations,
+)
 from glidepath._trace import Cleaned, Trace, clean, read_traces
 
 __all__ = [
+    "Allocation",
     "Cleaned",
     "InputError",
     "IoError",
+    "Job",
+    "Option",
+    "Plan",
+    "RoundPlan",
+    "Snapshot",
+    "Tier",
     "Trace",
     "__version__",
+    "catalogue",
     "clean",
+    "gittins_index",
+    "plan",
     "read_traces",
+    "solve_round",
+    "violations",
 ]

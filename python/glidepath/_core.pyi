@@ -4,10 +4,260 @@
 The C++ library behind glidepath; private.
 """
 from __future__ import annotations
+import collections.abc
 class InputError(ValueError): ...
 class IoError(OSError): ...
+import numpy
+import numpy.typing
 import typing
-__all__: list[str] = ['InputError', 'IoError', 'available_threads', 'best_isa', 'clean_columns', 'read_long_csv', 'validate_trace']
+__all__: list[str] = ['Allocation', 'InputError', 'IoError', 'Job', 'Option', 'Snapshot', 'Tier', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'gittins_index', 'plan', 'read_long_csv', 'solve_round', 'validate_trace', 'violations']
+class Tier:
+    """
+    A pool of equal GPUs; memory and power are per GPU.
+    
+    Parameters
+    ----------
+    name : str
+    nodes : int
+    gpus_per_node : int
+    gpu : str
+        Model, for the reader.
+    memory_gb, host_memory_gb : float
+        Of one GPU and of one node; 0 = not known, so that no job is refused for memory.
+    idle_watts, busy_watts : float
+    price_per_gpu_hour : float
+        In any currency; 0 = not priced.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    @staticmethod
+    def of(name: str, gpu: str, nodes: typing.SupportsInt | typing.SupportsIndex, gpus_per_node: typing.SupportsInt | typing.SupportsIndex = 1) -> Tier:
+        """
+        Tier of a GPU of the catalogue, with its memory and power.
+        """
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[str, str, int, int, float, float, float, float, float]:
+        ...
+    def __init__(self, name: str, nodes: typing.SupportsInt | typing.SupportsIndex, gpus_per_node: typing.SupportsInt | typing.SupportsIndex = 1, *, gpu: str = '', memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, host_memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, idle_watts: typing.SupportsFloat | typing.SupportsIndex = 0.0, busy_watts: typing.SupportsFloat | typing.SupportsIndex = 0.0, price_per_gpu_hour: typing.SupportsFloat | typing.SupportsIndex = 0.0) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    def watts(self, utilisation: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        """
+        Power of one GPU at a utilisation in [0, 1].
+        """
+    @property
+    def busy_watts(self) -> float:
+        ...
+    @property
+    def gpu(self) -> str:
+        ...
+    @property
+    def gpus(self) -> int:
+        ...
+    @property
+    def gpus_per_node(self) -> int:
+        ...
+    @property
+    def host_memory_gb(self) -> float:
+        ...
+    @property
+    def idle_watts(self) -> float:
+        ...
+    @property
+    def memory_gb(self) -> float:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def nodes(self) -> int:
+        ...
+    @property
+    def price_per_gpu_hour(self) -> float:
+        ...
+class Option:
+    """
+    One way to run a job.
+    
+    Parameters
+    ----------
+    tier : int
+        Index into the snapshot's tiers.
+    gpus : int
+        The whole gang.
+    steps_per_s : float
+        Of the gang, in the job's own steps.
+    utilisation : float
+        Of each GPU in [0, 1], for power.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[int, int, float, float]:
+        ...
+    def __init__(self, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, steps_per_s: typing.SupportsFloat | typing.SupportsIndex, *, utilisation: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def gpus(self) -> int:
+        ...
+    @property
+    def steps_per_s(self) -> float:
+        ...
+    @property
+    def tier(self) -> int:
+        ...
+    @property
+    def utilisation(self) -> float:
+        ...
+class Allocation:
+    """
+    GPUs that a job holds, since `since_s`.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[int, int, int, float]:
+        ...
+    def __init__(self, job: typing.SupportsInt | typing.SupportsIndex, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, since_s: typing.SupportsFloat | typing.SupportsIndex = 0.0) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def gpus(self) -> int:
+        ...
+    @property
+    def job(self) -> int:
+        ...
+    @property
+    def since_s(self) -> float:
+        ...
+    @property
+    def tier(self) -> int:
+        ...
+class Job:
+    """
+    A live job as a scheduler may see it.
+    
+    Parameters
+    ----------
+    id : int
+    options : list of Option
+        The ways to run it.
+    user : str
+    submit_s : float
+    weight : float
+    memory_gb : float
+        Per GPU.
+    steps_done, attained_s, attained_gpu_s : float
+        What it has had so far.
+    target_loss, budget_steps : float
+    remaining_steps : array_like, shape (n,)
+        Equally likely values of the steps still needed; inf = never, None = nothing is known.
+    restart_s : float
+        Cost of a start after a preemption.
+    observed_step, observed_loss : array_like, shape (m,)
+        The curve so far.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple:
+        ...
+    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, options: collections.abc.Sequence[Option], *, user: str = '', submit_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, weight: typing.SupportsFloat | typing.SupportsIndex = 1.0, memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, steps_done: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_gpu_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, target_loss: typing.SupportsFloat | typing.SupportsIndex = 0.0, budget_steps: typing.SupportsFloat | typing.SupportsIndex = 0.0, remaining_steps: typing.Any = None, restart_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, observed_step: typing.Any = None, observed_loss: typing.Any = None) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def attained_gpu_s(self) -> float:
+        ...
+    @property
+    def attained_s(self) -> float:
+        ...
+    @property
+    def budget_steps(self) -> float:
+        ...
+    @property
+    def id(self) -> int:
+        ...
+    @property
+    def memory_gb(self) -> float:
+        ...
+    @property
+    def observed_loss(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def observed_step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def options(self) -> list[Option]:
+        ...
+    @property
+    def remaining_steps(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def restart_s(self) -> float:
+        ...
+    @property
+    def steps_done(self) -> float:
+        ...
+    @property
+    def submit_s(self) -> float:
+        ...
+    @property
+    def target_loss(self) -> float:
+        ...
+    @property
+    def user(self) -> str:
+        ...
+    @property
+    def weight(self) -> float:
+        ...
+class Snapshot:
+    """
+    All that a policy may know at one moment.
+    
+    Parameters
+    ----------
+    tiers : list of Tier
+    jobs : list of Job
+        Waiting and running.
+    running : list of Allocation
+    now_s : float
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[list[Tier], list[Job], list[Allocation], float]:
+        ...
+    def __init__(self, tiers: collections.abc.Sequence[Tier], jobs: collections.abc.Sequence[Job], *, running: collections.abc.Sequence[Allocation] = [], now_s: typing.SupportsFloat | typing.SupportsIndex = 0.0) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def jobs(self) -> list[Job]:
+        ...
+    @property
+    def now_s(self) -> float:
+        ...
+    @property
+    def running(self) -> list[Allocation]:
+        ...
+    @property
+    def tiers(self) -> list[Tier]:
+        ...
 def available_threads() -> int:
     """
     Number of threads that threads=0 means here.
@@ -16,16 +266,36 @@ def best_isa() -> str:
     """
     Instruction set that the batch kernels use here.
     """
+def catalogue() -> list:
+    """
+    Every GPU of the catalogue as a dict.
+    """
 def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_seconds: typing.Any, max_points: typing.SupportsInt | typing.SupportsIndex, winsorise_sigmas: typing.SupportsFloat | typing.SupportsIndex) -> tuple:
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
+    """
+def gittins_index(samples: typing.Any) -> float:
+    """
+    Gittins index of equally likely samples.
+    """
+def plan(snapshot: Snapshot, objective: str, round_s: typing.SupportsFloat | typing.SupportsIndex, gap: typing.SupportsFloat | typing.SupportsIndex, hysteresis: typing.SupportsFloat | typing.SupportsIndex, stop_probability: typing.SupportsFloat | typing.SupportsIndex, reasons: bool, prices: typing.Any) -> tuple:
+    """
+    (allocations, stop, value, bound, gap, prices, reasons)
     """
 def read_long_csv(path: bytes, metric: str) -> list:
     """
     Every curve of a long CSV as (step, loss, lr, wall_seconds, name, direction).
     """
+def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typing.Any, capacity: typing.Any, gap: typing.SupportsFloat | typing.SupportsIndex, prices: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+    """
+    (chosen, value, bound, gap, prices)
+    """
 def validate_trace(step: typing.Any, loss: typing.Any) -> None:
     """
     Throws InputError unless the columns make a trace.
+    """
+def violations(snapshot: Snapshot, plan: typing.Any) -> list[str]:
+    """
+    What is wrong with a plan, one sentence each.
     """
 __version__: str

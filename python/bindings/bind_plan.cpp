@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/hardware.hpp"
+#include "glidepath/plan.hpp"
+
+#include <sstream>
+#include <string>
+
+#include "numpy_view.hpp"
+#include "plan_types.hpp"
+
+namespace glidepath::python {
+namespace {
+
+std::vector<double> numbers(const py::object& object, const char* name) {
+  const DoubleArray array = borrow_or_empty(object, name);
+  return {array.data(), array.data() + array.size()};
+}
+
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+bool same_job(const OwnedJob& a, const OwnedJob& b) {
+  const auto equal = [](std::span<const double> x, std::span<const double> y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  };
+  const Job &x = a.job, &y = b.job;
+  return x.id == y.id && x.user == y.user && x.submit_s == y.submit_s && x.weight == y.weight &&
+         x.memory_gb == y.memory_gb && x.options == y.options && x.steps_done == y.steps_done &&
+         x.attained_s == y.attained_s && x.attained_gpu_s == y.attained_gpu_s &&
+         x.target_loss == y.target_loss && x.budget_steps == y.budget_steps &&
+         x.restart_s == y.restart_s && x.remaining_steps == y.remaining_steps &&
+         equal(x.observed.step, y.observed.step) && equal(x.observed.loss, y.observed.loss);
+}
+
+void bind_tier(py::module_& module) {
+  py::class_<Tier>(module, "Tier", R"(A pool of equal GPUs; memory and power are per GPU.
+
+Parameters
+----------
+name : str
+nodes : int
+gpus_per_node : int
+gpu : str
+    Model, for the reader.
+memory_gb, host_memory_gb : float
+    Of one GPU and of one node; 0 = not known, so that no job is refused for memory.
+idle_watts, busy_watts : float
+price_per_gpu_hour : float
+    In any currency; 0 = not priced.
+)")
+      .def(py::init([](std::string name, int nodes, int gpus_per_node, std::string gpu,
+                       double memory_gb, double host_memory_gb, double idle_watts,
+                       double busy_watts, double price_per_gpu_hour) {
+             Tier tier{std::move(name), std::move(gpu), nodes,      gpus_per_node,     memory_gb,
+                       host_memory_gb,  idle_watts,     busy_watts, price_per_gpu_hour};
+             validate(tier);
+             return tier;
+           }),
+           py::arg("name"), py::arg("nodes"), py::arg("gpus_per_node") = 1, py::kw_only(),
+           py::arg("gpu") = "", py::arg("memory_gb") = 0.0, py::arg("host_memory_gb") = 0.0,
+           py::arg("idle_watts") = 0.0, py::arg("busy_watts") = 0.0,
+           py::arg("price_per_gpu_hour") = 0.0)
+      .def_static("of", &make_tier, py::arg("name"), py::arg("gpu"), py::arg("nodes"),
+                  py::arg("gpus_per_node") = 1,
+                  "Tier of a GPU of the catalogue, with its memory and power.")
+      .def_readonly("name", &Tier::name)
+      .def_readonly("gpu", &Tier::gpu)
+      .def_readonly("nodes", &Tier::nodes)
+      .def_readonly("gpus_per_node", &Tier::gpus_per_node)
+      .def_readonly("memory_gb", &Tier::memory_gb)
+      .def_readonly("host_memory_gb", &Tier::host_memory_gb)
+      .def_readonly("idle_watts", &Tier::idle_watts)
+      .def_readonly("busy_watts", &Tier::busy_watts)
+      .def_readonly("price_per_gpu_hour", &Tier::price_per_gpu_hour)
+      .def_property_readonly("gpus", &Tier::gpus)
+      .def("watts", &watts, py::arg("utilisation"), "Power of one GPU at a utilisation in [0, 1].")
+      .def("__eq__",
+           [](const Tier& a, const py::object& b) {
+             return py::isinstance<Tier>(b) && a == b.cast<const Tier&>();
+           })
+      .def("__repr__",
+           [](const Tier& t) {
+             return text("<Tier ", t.name, ": ", t.nodes, " x ", t.gpus_per_node, " ",
+                         t.gpu.empty() ? "GPU" : t.gpu, ">");
+           })
+      .def(py::pickle(
+          [](const Tier& t) {
+            return py::make_tuple(t.name, t.gpu, t.nodes, t.gpus_per_node, t.memory_gb,
+                                  t.host_memory_gb, t.idle_watts, t.busy_watts,
+                                  t.price_per_gpu_hour);
+          },
+          [](const py::tuple& t) {
+            return Tier{t[0].cast<std::string>(), t[1].cast<std::string>(), t[2].cast<int>(),
+                        t[3].cast<int>(),         t[4].cast<double>(),      t[5].cast<double>(),
+                        t[6].cast<double>(),      t[7].cast<double>(),      t[8].cast<double>()};
+          }));
+  module.def(
+      "catalogue",
+      [] {
+        py::list rows;
+        for (const Gpu& g : catalogue()) {
+          rows.append(py::dict(
+              py::arg("name") = g.name, py::arg("vendor") = g.vendor,
+              py::arg("architecture") = g.architecture, py::arg("year") = g.year,
+              py::arg("memory_gb") = g.memory_gb, py::arg("bandwidth_gb_s") = g.bandwidth_gb_s,
+              py::arg("busy_watts") = g.busy_watts, py::arg("idle_watts") = g.idle_watts,
+              py::arg("fp32_tflops") = g.fp32_tflops, py::arg("fp16_tflops") = g.fp16_tflops,
+              py::arg("relative_speed") = g.relative_speed, py::arg("source") = g.source));
+        }
+        return rows;
+      },
+      "Every GPU of the catalogue as a dict.");
+}
+
+void bind_option(py::module_& module) {
+  py::class_<Option>(module, "Option", R"(One way to run a job.
+
+Parameters
+----------
+tier : int
+    Index into the snapshot's tiers.
+gpus : int
+    The whole gang.
+steps_per_s : float
+    Of the gang, in the job's own steps.
+utilisation : float
+    Of each GPU in [0, 1], for power.
+)")
+      .def(py::init([](int tier, int gpus, double steps_per_s, double utilisation) {
+             return Option{tier, gpus, steps_per_s, utilisation};
+           }),
+           py::arg("tier"), py::arg("gpus"), py::arg("steps_per_s"), py::kw_only(),
+           py::arg("utilisation") = 1.0)
+      .def_readonly("tier", &Option::tier)
+      .def_readonly("gpus", &Option::gpus)
+      .def_readonly("steps_per_s", &Option::steps_per_s)
+      .def_readonly("utilisation", &Option::utilisation)
+      .def("__eq__",
+           [](const Option& a, const py::object& b) {
+             return py::isinstance<Option>(b) && a == b.cast<const Option&>();
+           })
+      .def("__repr__",
+           [](const Option& o) {
+             return text("<Option ", o.gpus, " x tier ", o.tier, ": ", o.steps_per_s, " steps/s>");
+           })
+      .def(py::pickle(
+          [](const Option& o) {
+            return py::make_tuple(o.tier, o.gpus, o.steps_per_s, o.utilisation);
+          },
+          [](const py::tuple& t) {
+            return Option{t[0].cast<int>(), t[1].cast<int>(), t[2].cast<double>(),
+                          t[3].cast<double>()};
+          }));
+}
+
+void bind_allocation(py::module_& module) {
+  py::class_<Allocation>(module, "Allocation", "GPUs that a job holds, since `since_s`.")
+      .def(py::init([](std::int64_t job, int tier, int gpus, double since_s) {
+             return Allocation{job, tier, gpus, since_s};
+           }),
+           py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("since_s") = 0.0)
+      .def_readonly("job", &Allocation::job)
+      .def_readonly("tier", &Allocation::tier)
+      .def_readonly("gpus", &Allocation::gpus)
+      .def_readonly("since_s", &Allocation::since_s)
+      .def("__eq__",
+           [](const Allocation& a, const py::object& b) {
+             return py::isinstance<Allocation>(b) && a == b.cast<const Allocation&>();
+           })
+      .def("__repr__",
+           [](const Allocation& a) {
+             return text("<Allocation job ", a.job, ": ", a.gpus, " x tier ", a.tier, " since ",
+                         a.since_s, " s>");
+           })
+      .def(py::pickle(
+          [](const Allocation& a) { return py::make_tuple(a.job, a.tier, a.gpus, a.since_s); },
+          [](const py::tuple& t) {
+            return Allocation{t[0].cast<std::int64_t>(), t[1].cast<int>(), t[2].cast<int>(),
+                              t[3].cast<double>()};
+          }));
+}
+
+OwnedJob make_job(std::int64_t id, std::vector<Option> options, std::string user, double submit_s,
+                  double weight, double memory_gb, double steps_done, double attained_s,
+                  double attained_gpu_s, double target_loss, double budget_steps,
+                  const py::object& remaining_steps, double restart_s,
+                  const py::object& observed_step, const py::object& observed_loss) {
+  OwnedJob owned;
+  owned.job = {.id = id,
+               .user = std::move(user),
+               .submit_s = submit_s,
+               .weight = weight,
+               .memory_gb = memory_gb,
+               .options = std::move(options),
+               .steps_done = steps_done,
+               .attained_s = attained_s,
+               .attained_gpu_s = attained_gpu_s,
+               .target_loss = target_loss,
+               .budget_steps = budget_steps,
+               .remaining_steps = numbers(remaining_steps, "remaining_steps"),
+               .restart_s = restart_s};
+  owned.observe(numbers(observed_step, "observed_step"), numbers(observed_loss, "observed_loss"));
+  if (!owned.job.observed.step.empty() || !owned.job.observed.loss.empty()) {
+    validate(owned.job.observed);
+  }
+  return owned;
+}
+
+py::tuple fields_of(const OwnedJob& o) {
+  const Job& j = o.job;
+  return py::make_tuple(j.id, j.options, j.user, j.submit_s, j.weight, j.memory_gb, j.steps_done,
+                        j.attained_s, j.attained_gpu_s, j.target_loss, j.budget_steps,
+                        adopt(std::vector(j.remaining_steps)), j.restart_s,
+                        adopt(std::vector(j.observed.step.begin(), j.observed.step.end())),
+                        adopt(std::vector(j.observed.loss.begin(), j.observed.loss.end())));
+}
+
+void bind_job(py::module_& module) {
+  py::class_<OwnedJob> job(module, "Job", R"(A live job as a scheduler may see it.
+
+Parameters
+----------
+id : int
+options : list of Option
+    The ways to run it.
+user : str
+submit_s : float
+weight : float
+memory_gb : float
+    Per GPU.
+steps_done, attained_s, attained_gpu_s : float
+    What it has had so far.
+target_loss, budget_steps : float
+remaining_steps : array_like, shape (n,)
+    Equally likely values of the steps still needed; inf = never, None = nothing is known.
+restart_s : float
+    Cost of a start after a preemption.
+observed_step, observed_loss : array_like, shape (m,)
+    The curve so far.
+)");
+  job.def(py::init(&make_job), py::arg("id"), py::arg("options"), py::kw_only(),
+          py::arg("user") = "", py::arg("submit_s") = 0.0, py::arg("weight") = 1.0,
+          py::arg("memory_gb") = 0.0, py::arg("steps_done") = 0.0, py::arg("attained_s") = 0.0,
+          py::arg("attained_gpu_s") = 0.0, py::arg("target_loss") = 0.0,
+          py::arg("budget_steps") = 0.0, py::arg("remaining_steps") = py::none(),
+          py::arg("restart_s") = 0.0, py::arg("observed_step") = py::none(),
+          py::arg("observed_loss") = py::none());
+#define GLIDEPATH_JOB_FIELD(field) \
+  job.def_property_readonly(#field, [](const OwnedJob& o) { return o.job.field; })
+  GLIDEPATH_JOB_FIELD(id);
+  GLIDEPATH_JOB_FIELD(options);
+  GLIDEPATH_JOB_FIELD(user);
+  GLIDEPATH_JOB_FIELD(submit_s);
+  GLIDEPATH_JOB_FIELD(weight);
+  GLIDEPATH_JOB_FIELD(memory_gb);
+  GLIDEPATH_JOB_FIELD(steps_done);
+  GLIDEPATH_JOB_FIELD(attained_s);
+  GLIDEPATH_JOB_FIELD(attained_gpu_s);
+  GLIDEPATH_JOB_FIELD(target_loss);
+  GLIDEPATH_JOB_FIELD(budget_steps);
+  GLIDEPATH_JOB_FIELD(restart_s);
+#undef GLIDEPATH_JOB_FIELD
+  job.def_property_readonly(
+         "remaining_steps",
+         [](const OwnedJob& o) { return adopt(std::vector(o.job.remaining_steps)); })
+      .def_property_readonly("observed_step",
+                             [](const OwnedJob& o) {
+                               const auto& s = o.job.observed.step;
+                               return adopt(std::vector(s.begin(), s.end()));
+                             })
+      .def_property_readonly("observed_loss",
+                             [](const OwnedJob& o) {
+                               const auto& s = o.job.observed.loss;
+                               return adopt(std::vector(s.begin(), s.end()));
+                             })
+      .def("__eq__",
+           [](const OwnedJob& a, const py::object& b) {
+             return py::isinstance<OwnedJob>(b) && same_job(a, b.cast<const OwnedJob&>());
+           })
+      .def("__repr__",
+           [](const OwnedJob& o) {
+             return text("<Job ", o.job.id, ": ", o.job.options.size(), " options, ",
+                         o.job.attained_s, " s attained, ",
+                         o.job.remaining_steps.empty() ? "no forecast" : "forecast", ">");
+           })
+      .def(py::pickle(&fields_of, [](const py::tuple& t) {
+        return make_job(t[0].cast<std::int64_t>(), t[1].cast<std::vector<Option>>(),
+                        t[2].cast<std::string>(), t[3].cast<double>(), t[4].cast<double>(),
+                        t[5].cast<double>(), t[6].cast<double>(), t[7].cast<double>(),
+                        t[8].cast<double>(), t[9].cast<double>(), t[10].cast<double>(), t[11],
+                        t[12].cast<double>(), t[13], t[14]);
+      }));
+}
+
+void bind_snapshot(py::module_& module) {
+  py::class_<OwnedSnapshot>(module, "Snapshot", R"(All that a policy may know at one moment.
+
+Parameters
+----------
+tiers : list of Tier
+jobs : list of Job
+    Waiting and running.
+running : list of Allocation
+now_s : float
+)")
+      .def(py::init<std::vector<Tier>, const std::vector<OwnedJob>&, std::vector<Allocation>,
+                    double>(),
+           py::arg("tiers"), py::arg("jobs"), py::kw_only(), py::arg("running") = py::list(),
+           py::arg("now_s") = 0.0)
+      .def_property_readonly("now_s", &OwnedSnapshot::now_s)
+      .def_property_readonly("tiers", &OwnedSnapshot::tiers)
+      .def_property_readonly("jobs", &OwnedSnapshot::jobs)
+      .def_property_readonly("running", &OwnedSnapshot::running)
+      .def("__eq__",
+           [](const OwnedSnapshot& a, const py::object& other) {
+             if (!py::isinstance<OwnedSnapshot>(other)) return false;
+             const auto& b = other.cast<const OwnedSnapshot&>();
+             const auto x = a.jobs(), y = b.jobs();
+             return a.now_s() == b.now_s() && a.tiers() == b.tiers() &&
+                    a.running() == b.running() &&
+                    std::equal(x.begin(), x.end(), y.begin(), y.end(), same_job);
+           })
+      .def("__repr__",
+           [](const OwnedSnapshot& s) {
+             const Snapshot view = s.view();
+             return text("<Snapshot at ", view.now_s, " s: ", view.jobs.size(), " jobs, ",
+                         view.running.size(), " of them running, on ", view.tiers.size(),
+                         " tiers>");
+           })
+      .def(py::pickle(
+          [](const OwnedSnapshot& s) {
+            return py::make_tuple(s.tiers(), s.jobs(), s.running(), s.now_s());
+          },
+          [](const py::tuple& t) {
+            return OwnedSnapshot(t[0].cast<std::vector<Tier>>(), t[1].cast<std::vector<OwnedJob>>(),
+                                 t[2].cast<std::vector<Allocation>>(), t[3].cast<double>());
+          }));
+}
+
+py::tuple solve(const py::object& job, const py::object& tier, const py::object& gpus,
+                const py::object& value, const py::object& capacity, double gap,
+                const py::object& prices, int threads) {
+  const Int64Array jobs = borrow_int64(job, "job"), tiers = borrow_int64(tier, "tier"),
+                   gangs = borrow_int64(gpus, "gpus"), room = borrow_int64(capacity, "capacity");
+  const DoubleArray values = borrow(value, "value"), warm = borrow_or_empty(prices, "prices");
+  RoundPlan plan;
+  {
+    const py::gil_scoped_release release;
+    plan = solve_round({view(jobs), view(tiers), view(gangs), view(values), view(room)},
+                       {.gap = gap, .prices = view(warm), .threads = threads});
+  }
+  return py::make_tuple(adopt(std::move(plan.chosen)), plan.value, plan.bound, plan.gap,
+                        adopt(std::move(plan.prices)));
+}
+
+py::tuple plan_columns(const OwnedSnapshot& snapshot, const std::string& objective, double round_s,
+                       double gap, double hysteresis, double stop_probability, bool reasons,
+                       const py::object& prices) {
+  const DoubleArray warm = borrow_or_empty(prices, "prices");
+  PlanOptions options{.objective = objective_named(objective),
+                      .round_s = round_s,
+                      .gap = gap,
+                      .hysteresis = hysteresis,
+                      .stop_probability = stop_probability,
+                      .reasons = reasons,
+                      .prices = view(warm)};
+  Plan plan;
+  {
+    const py::gil_scoped_release release;
+    plan = glidepath::plan(snapshot.view(), options);
+  }
+  py::dict lines;
+  for (const Reason& reason : plan.reasons) lines[py::int_(reason.job)] = reason.text;
+  return py::make_tuple(std::move(plan.allocations), std::move(plan.stop), plan.value, plan.bound,
+                        plan.gap, adopt(std::move(plan.prices)), lines);
+}
+
+}  // namespace
+}  // namespace glidepath::python
+
+void bind_plan(pybind11::module_& module) {
+  using namespace glidepath::python;
+  namespace py = pybind11;
+  bind_tier(module);
+  bind_option(module);
+  bind_allocation(module);
+  bind_job(module);
+  bind_snapshot(module);
+  module.def("solve_round", &solve, py::arg("job"), py::arg("tier"), py::arg("gpus"),
+             py::arg("value"), py::arg("capacity"), py::arg("gap"), py::arg("prices"),
+             py::arg("threads"), "(chosen, value, bound, gap, prices)");
+  module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("objective"), py::arg("round_s"),
+             py::arg("gap"), py::arg("hysteresis"), py::arg("stop_probability"), py::arg("reasons"),
+             py::arg("prices"), "(allocations, stop, value, bound, gap, prices, reasons)");
+  module.def(
+      "violations",
+      [](const OwnedSnapshot& snapshot, const py::object& plan) {
+        return glidepath::violations(snapshot.view(), plan_from_python(plan));
+      },
+      py::arg("snapshot"), py::arg("plan"), "What is wrong with a plan, one sentence each.");
+  module.def(
+      "gittins_index",
+      [](const py::object& samples) {
+        const DoubleArray array = borrow(samples, "samples");
+        return glidepath::gittins_index(view(array));
+      },
+      py::arg("samples"), "Gittins index of equally likely samples.");
+}

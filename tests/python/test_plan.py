@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planner as Python sees it: against SciPy's MILP, and on input that is broken."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def random_round(seed: int, jobs: int, tiers: int = 3, load: float = 2.0) -> Columns:
+    rng = np.random.default_rng(seed)
+    options = rng.integers(4, 14, jobs)
+    job = np.repeat(np.arange(jobs), options)
+    tier = rng.integers(0, tiers, job.size)
+    gpus = 2 ** rng.integers(0, 4, job.size)
+    value = rng.lognormal(0, 1, jobs)[job] * gpus**0.8 * (1 + 0.4 * tier)
+    value *= rng.uniform(0.7, 1.3, job.size)
+    capacity = np.full(tiers, int(gpus.mean() * jobs / load / tiers) + 1)
+    return job, tier, gpus, value, capacity
+
+
+def milp(columns: Columns, *, relaxed: bool = False) -> float:
+    """Optimum of HiGHS, or of its linear relaxation."""
+    job, tier, gpus, value, capacity = columns
+    optimize = pytest.importorskip("scipy.optimize")
+    sparse = pytest.importorskip("scipy.sparse")
+    n = job.size
+    rows = np.concatenate([job, job.max() + 1 + tier])
+    weight = np.concatenate([np.ones(n), gpus])
+    matrix = sparse.csr_matrix((weight, (rows, np.tile(np.arange(n), 2))))
+    limit = np.concatenate([np.ones(job.max() + 1), capacity])[: matrix.shape[0]]
+    result = optimize.milp(
+        -value,
+        constraints=optimize.LinearConstraint(matrix, -np.inf, limit),
+        integrality=np.zeros(n) if relaxed else np.ones(n),
+        bounds=optimize.Bounds(0, 1),
+        options={"mip_rel_gap": 1e-9},
+    )
+    assert result.status == 0
+    return -result.fun
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_value_and_bound_enclose_the_optimum_of_highs(seed: int) -> None:
+    columns = random_round(seed, 60)
+    plan = gp.solve_round(*columns)
+    optimum = milp(columns)
+    assert plan.value <= optimum * (1 + 1e-9)
+    assert plan.bound >= optimum * (1 - 1e-9)
+    assert plan.gap <= 0.01
+
+
+def test_bound_is_as_tight_as_the_linear_relaxation() -> None:
+    columns = random_round(3, 1000)
+    plan = gp.solve_round(*columns)
+    assert plan.bound <= milp(columns, relaxed=True) * 1.0002
+    assert plan.gap <= 5e-4
+
+
+def test_columns_may_be_lists_and_the_choice_is_feasible() -> None:
+    plan = gp.solve_round([5, 5, 9], [0, 1, 0], [2, 1, 2], [3.0, 2.0, 2.5], [2, 1])
+    assert plan.chosen.tolist() == [1, 2]
+    assert (plan.value, plan.bound, plan.gap) == (4.5, 4.5, 0.0)
+    assert plan == pickle.loads(pickle.dumps(plan))
+    assert "gap 0.00%" in repr(plan)
+
+
+def test_columns_that_are_no_columns_are_refused() -> None:
+    with pytest.raises(TypeError, match="job"):
+        gp.solve_round([0.5], [0], [1], [1.0], [1])
+    with pytest.raises(gp.InputError, match="option 0 of job 3 has value -1"):
+        gp.solve_round([3], [0], [1], [-1.0], [1])
+    with pytest.raises(gp.InputError, match="columns of different length"):
+        gp.solve_round([3, 4], [0], [1], [1.0], [1])
+    with pytest.raises(gp.InputError, match="has value nan"):
+        gp.solve_round([3], [0], [1], [np.nan], [1])
+    assert len(gp.solve_round([], [], [], [], []).chosen) == 0
+
+
+def cluster(jobs: list[gp.Job], **options: Any) -> gp.Snapshot:
+    tiers = [gp.Tier("slow", 2, 2, memory_gb=11), gp.Tier("fast", 1, 2, memory_gb=24)]
+    return gp.Snapshot(tiers, jobs, **options)
+
+
+def job(number: int, remaining: list[float] | None, **options: Any) -> gp.Job:
+    ways = [gp.Option(0, 1, 1.0), gp.Option(1, 1, 2.0)]
+    return gp.Job(number, ways, remaining_steps=remaining, memory_gb=8, **options)
+
+
+def test_a_plan_explains_every_job() -> None:
+    jobs = [job(i, [1000.0 * i]) for i in range(1, 8)]
+    jobs += [job(8, [0.0]), job(9, [np.inf])]
+    snapshot = cluster(jobs, running=[gp.Allocation(7, 0, 1, 40.0)], now_s=50.0)
+    plan = gp.plan(snapshot)
+    assert gp.violations(snapshot, plan) == []
+    assert {a.job for a in plan.allocations} == {1, 2, 3, 4, 5, 6}
+    assert list(plan.stop) == [8, 9]
+    assert plan.value <= plan.bound
+    assert set(plan.reasons) == set(range(1, 10))
+    assert plan.reasons[7].startswith("gives way")
+    assert plan == pickle.loads(pickle.dumps(plan))
+    assert "6 jobs on 6 GPUs, 2 ended" in repr(plan)
+    assert "gives way" in plan._repr_html_()
+
+
+def test_a_plan_of_ones_own_is_checked() -> None:
+    snapshot = cluster([job(1, None), job(2, None)])
+    assert gp.violations(snapshot, gp.Plan([gp.Allocation(1, 0, 1)])) == []
+    found = gp.violations(snapshot, gp.Plan([gp.Allocation(1, 0, 9), gp.Allocation(3, 0, 1)]))
+    assert any("tier slow has 4 GPUs" in line for line in found)
+    assert any("job 3 is placed but not in the queue" in line for line in found)
+
+
+def test_snapshot_keeps_what_it_was_given() -> None:
+    original = job(4, [1.0, np.inf], user="ada", observed_step=[1, 2], observed_loss=[3.0, 2.5])
+    snapshot = cluster([original], now_s=7.0)
+    again = pickle.loads(pickle.dumps(snapshot))
+    assert again == snapshot
+    assert snapshot.jobs[0] == original
+    assert snapshot.jobs[0].observed_loss.tolist() == [3.0, 2.5]
+    assert snapshot.jobs[0].user == "ada"
+    assert snapshot.tiers[1].gpus == 2
+    assert cluster([job(4, [1.0])]) != snapshot
+
+
+def test_broken_snapshots_are_refused_by_name() -> None:
+    with pytest.raises(gp.InputError, match="job 1 appears twice"):
+        gp.plan(cluster([job(1, None), job(1, None)]))
+    with pytest.raises(gp.InputError, match="job 1 asks 9 GPUs, largest tier 'slow' has 4"):
+        gp.plan(cluster([gp.Job(1, [gp.Option(0, 9, 1.0)])]))
+    with pytest.raises(gp.InputError, match="unknown objective 'speed', known: jct"):
+        gp.plan(cluster([]), objective="speed")
+    with pytest.raises(gp.InputError, match="tier 'x': -1 nodes"):
+        gp.Tier("x", -1)
+    assert gp.plan(cluster([])).allocations == []
+
+
+def test_gittins_index_of_a_known_size_and_of_a_gamble() -> None:
+    assert gp.gittins_index([4.0]) == 0.25
+    # half the time done in 1: P / E = 0.5 / 1
+    assert gp.gittins_index([np.inf, 1.0]) == 0.5
+    with pytest.raises(gp.InputError):
+        gp.gittins_index([])
+
+
+def test_tiers_come_out_of_the_catalogue() -> None:
+    tier = gp.Tier.of("Bronze", "RTX 2080 Ti", 2, 4)
+    assert (tier.gpus, tier.memory_gb, tier.watts(1.0)) == (8, 11.0, 250.0)
+    assert all(row["source"] for row in gp.catalogue())
+    with pytest.raises(gp.InputError, match="unknown GPU"):
+        gp.Tier.of("x", "GTX 1", 1)
