@@ -17,22 +17,28 @@ namespace glidepath {
 
 enum class FitStatus : std::uint8_t {
   converged,
-  iteration_limit,
-  too_few_points,
-  flat,
-  not_finite
+  iteration_limit,  ///< the best point met before the iterations ran out
+  too_few_points,   ///< fewer than the family has parameters; every number is NaN
+  flat,             ///< one constant value: floor alone, scale 0
+  not_finite,       ///< a loss is NaN or infinite; every number is NaN
 };
+/// "converged" and so on.
 [[nodiscard]] std::string_view name(FitStatus status) noexcept;
 
 enum class Loss : std::uint8_t { squares, huber, cauchy };
+
+/// `closed_form` eliminates floor and scale and searches the shapes alone, with SIMD; `ceres` is
+/// the reference for the same problem, tens of times slower. A robust loss always uses `ceres`.
+enum class Engine : std::uint8_t { closed_form, ceres };
 
 struct FitOptions {
   std::optional<Family> family{};  ///< empty: the best by AICc among those the points allow
   Loss loss = Loss::squares;       ///< the other two shrug off spikes
   double lowest_floor =
       -std::numeric_limits<double>::infinity();  ///< lowest value the metric can take
-  int starts = 4;                                ///< deterministic multi-start count
-  int max_iterations = 200;
+  Engine engine = Engine::closed_form;
+  int starts = 4;            ///< how many of the best grid points Ceres starts from
+  int max_iterations = 200;  ///< for each start
 };
 
 /// One family's score in the choice by AICc.
@@ -43,21 +49,29 @@ struct FamilyScore {
 };
 
 /// A fit that did not converge is an answer, not an exception: read `status`.
+///
+/// A parameter that rests on a bound (`at_bound`) counts as known there: its standard error and
+/// covariances are 0. As many points as parameters leave no freedom: sigma is 0 and the standard
+/// errors are infinite, as they are for parameters that the points do not tell apart.
 struct Fit {
   Curve curve;
   FitStatus status = FitStatus::too_few_points;
   std::array<double, kMaxParameters> standard_error{};
   std::array<double, kMaxParameters * kMaxParameters> covariance{};  ///< row-major
-  double sigma = 0;  ///< residual standard deviation
-  double rss = 0;    ///< residual sum of squares
+  std::array<bool, kMaxParameters> at_bound{};
+  double sigma = 0;  ///< residual standard deviation: sqrt(rss / (points - parameters)), or the
+                     ///< scale that the robust loss settled on
+  double rss = 0;    ///< (weighted) residual sum of squares; for a robust loss 2 Σ ρ
   double aicc = std::numeric_limits<double>::infinity();
   double bic = std::numeric_limits<double>::infinity();
   double last_step = 0;
-  int points = 0;
+  int points = 0;  ///< points used: a family that needs t > 0 leaves out those at t <= 0
   std::vector<FamilyScore> scores{};  ///< all families tried, when the family was chosen
 };
 
-/// Least-squares fit of one trace. Throws InputError on a broken TraceView.
+/// Least-squares fit of one trace: minimises Σ weight (loss - curve)² over shapes > 0 (and
+/// shift >= 0, floor >= lowest_floor), searching the whole range of shapes, not from one start.
+/// Microseconds. Throws InputError on a broken TraceView.
 [[nodiscard]] Fit fit(TraceView trace, const FitOptions& options = {});
 
 /// Fits of traces with their own steps; entry i is fit(traces[i], options), whatever the threads.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that knows Ceres. Its CHECKs end the process, so everything they look at is
+// refused or repaired here first.
+#include "common/least_squares.hpp"
+#include "common/require.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <ceres/cost_function.h>
+#include <ceres/loss_function.h>
+#include <ceres/manifold.h>
+#include <ceres/problem.h>
+#include <ceres/solver.h>
+
+namespace glidepath::detail {
+namespace {
+
+/// Residuals begin..end-1 of a problem.
+class Rows : public ceres::CostFunction {
+ public:
+  Rows(const LeastSquares& problem, int begin, int end)
+      : problem_(problem), begin_(begin), end_(end) {
+    set_num_residuals(end - begin);
+    mutable_parameter_block_sizes()->push_back(static_cast<int>(problem.lower.size()));
+  }
+  bool Evaluate(double const* const* p, double* r, double** jacobian) const override {
+    double* derivatives = jacobian != nullptr ? jacobian[0] : nullptr;
+    if (!problem_.evaluate(p[0], begin_, end_, r, derivatives)) return false;
+    if (!std::all_of(r, r + num_residuals(), [](double x) { return std::isfinite(x); })) {
+      return false;
+    }
+    // An accepted point whose derivatives overflow would end the solve with a line on stderr.
+    for (std::size_t i = 0; derivatives != nullptr && i < num_residuals() * problem_.lower.size();
+         ++i) {
+      if (!std::isfinite(derivatives[i])) derivatives[i] = 0.0;
+    }
+    return true;
+  }
+
+ private:
+  const LeastSquares& problem_;
+  int begin_, end_;
+};
+
+std::unique_ptr<ceres::LossFunction> loss(const LeastSquaresOptions& options) {
+  switch (options.rho) {
+    case Rho::huber: return std::make_unique<ceres::HuberLoss>(options.rho_scale);
+    case Rho::cauchy: return std::make_unique<ceres::CauchyLoss>(options.rho_scale);
+    case Rho::squares: break;
+  }
+  return nullptr;
+}
+
+/// One solve from `from.parameters`; parameters with lower == upper are held.
+LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution from,
+                           const LeastSquaresOptions& options) {
+  std::vector<double>& p = from.parameters;
+  ceres::Problem::Options ownership;
+  ownership.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+  ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+  ceres::Problem model(ownership);
+  const auto rho = loss(options);
+  std::vector<std::unique_ptr<Rows>> rows;  // a loss works on a block, so robust means row by row
+  const int block = rho ? 1 : problem.residuals;
+  for (int begin = 0; begin < problem.residuals; begin += block) {
+    rows.push_back(std::make_unique<Rows>(problem, begin, begin + block));
+    model.AddResidualBlock(rows.back().get(), rho.get(), p.data());
+  }
+  std::vector<int> held;
+  for (int j = 0; j < static_cast<int>(p.size()); ++j) {
+    if (problem.lower[j] == problem.upper[j]) {
+      held.push_back(j);
+      continue;
+    }
+    if (std::isfinite(problem.lower[j])) model.SetParameterLowerBound(p.data(), j, problem.lower[j]);
+    if (std::isfinite(problem.upper[j])) model.SetParameterUpperBound(p.data(), j, problem.upper[j]);
+  }
+  if (held.size() == p.size()) {
+    model.SetParameterBlockConstant(p.data());
+  } else if (!held.empty()) {
+    model.SetManifold(p.data(), new ceres::SubsetManifold(static_cast<int>(p.size()), held));
+  }
+
+  // A start that cannot be evaluated would end the solve with a line on stderr.
+  std::vector<double> r(problem.residuals);
+  if (!problem.evaluate(p.data(), 0, problem.residuals, r.data(), nullptr) ||
+      !std::all_of(r.begin(), r.end(), [](double x) { return std::isfinite(x); })) {
+    return from;
+  }
+
+  ceres::Solver::Options solver;
+  solver.linear_solver_type = ceres::DENSE_QR;
+  solver.logging_type = ceres::SILENT;
+  solver.num_threads = 1;
+  solver.max_num_iterations = options.max_iterations;
+  // The defaults stop too early on the flat valleys of four-parameter curves.
+  solver.function_tolerance = 1e-15;
+  solver.parameter_tolerance = 1e-13;
+  solver.gradient_tolerance = 1e-15;
+  ceres::Solver::Summary summary;
+  ceres::Solve(solver, &model, &summary);
+
+  from.cost = summary.final_cost;
+  switch (summary.termination_type) {
+    case ceres::CONVERGENCE: from.status = LeastSquaresStatus::converged; break;
+    case ceres::NO_CONVERGENCE: from.status = LeastSquaresStatus::iteration_limit; break;
+    default: break;
+  }
+  if (!std::isfinite(from.cost)) from.status = LeastSquaresStatus::failed;
+  return from;
+}
+
+}  // namespace
+
+LeastSquaresSolution minimise(const LeastSquares& problem, std::span<const double> start,
+                              const LeastSquaresOptions& options) {
+  const std::size_t n = problem.lower.size();
+  if (problem.residuals < 1 || n < 1 || problem.upper.size() != n || start.size() != n) {
+    refuse("least squares: ", problem.residuals, " residuals, ", start.size(), " parameters, ", n,
+           " lower and ", problem.upper.size(), " upper bounds");
+  }
+  if (!(options.rho_scale > 0.0) || options.max_iterations < 1) {
+    refuse("least squares: rho_scale ", options.rho_scale, " and max_iterations ",
+           options.max_iterations, " must be positive");
+  }
+  LeastSquaresSolution solution;
+  solution.parameters.assign(start.begin(), start.end());
+  std::vector<double>& p = solution.parameters;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!(problem.lower[j] <= problem.upper[j])) {
+      refuse("least squares: parameter ", j, " has no room between ", problem.lower[j], " and ",
+             problem.upper[j]);
+    }
+    if (!std::isfinite(p[j])) return solution;
+    p[j] = std::clamp(p[j], problem.lower[j], problem.upper[j]);
+  }
+  solution = solve(problem, std::move(solution), options);
+  if (solution.status == LeastSquaresStatus::failed) return solution;
+
+  // Ceres projects its steps onto the box, which can stall where a bound is active: the others are
+  // solved again along the bound.
+  LeastSquares along = problem;
+  bool bound = false;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double at = solution.parameters[j];
+    if (problem.lower[j] < problem.upper[j] && (at == problem.lower[j] || at == problem.upper[j])) {
+      along.lower[j] = along.upper[j] = at;
+      bound = true;
+    }
+  }
+  if (bound) {
+    LeastSquaresSolution better = solve(along, solution, options);
+    if (better.cost <= solution.cost) solution = std::move(better);
+  }
+  return solution;
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/fit.hpp"
+
+#include "common/parallel.hpp"
+#include "common/require.hpp"
+#include "curve/families.hpp"
+#include "fit/problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace glidepath {
+namespace {
+
+using detail::Problem;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+void validate(const FitOptions& options) {
+  if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
+    detail::refuse("fit: lowest_floor is ", options.lowest_floor);
+  }
+  if (options.starts < 1 || options.max_iterations < 1) {
+    detail::refuse("fit: starts ", options.starts, " and max_iterations ", options.max_iterations,
+                   " must be at least 1");
+  }
+}
+
+/// A fit without numbers.
+Fit unfitted(Family family, FitStatus status, const TraceView& trace) {
+  Fit fit;
+  fit.curve.family = family;
+  fit.status = status;
+  const std::size_t count = parameter_names(family).size();
+  for (std::size_t k = 0; k < count; ++k) {
+    fit.curve.parameters[k] = fit.standard_error[k] = kNaN;
+    for (std::size_t j = 0; j < count; ++j) fit.covariance[k * kMaxParameters + j] = kNaN;
+  }
+  fit.sigma = fit.rss = kNaN;
+  fit.points = static_cast<int>(trace.step.size());
+  if (!trace.step.empty()) fit.last_step = trace.step.back();
+  return fit;
+}
+
+/// floor alone; a family without one takes its slowest decay.
+Fit flat(const Problem& problem) {
+  Fit fit = unfitted(problem.family, FitStatus::flat, {problem.step, problem.loss, {}});
+  detail::with_family(problem.family, [&]<class Unit>(Unit) {
+    const auto axes = Unit::axes(problem.range);
+    std::array<double, 2> z{};
+    for (int j = 0; j < Unit::kShapes; ++j) z[j] = Unit::kHasFloor ? axes[j].from : axes[j].lower;
+    const auto shapes = Unit::shapes(z.data(), problem.range);
+    for (int j = 0; j < Unit::kShapes; ++j) {
+      fit.curve.parameters[detail::kFirstShape<Unit> + j] = shapes.q[j];
+    }
+    if (Unit::kHasFloor) fit.curve.parameters[1] = 0.0;
+    fit.curve.parameters[0] = problem.loss[0];
+  });
+  fit.standard_error = {};
+  fit.covariance = {};
+  fit.sigma = fit.rss = 0.0;
+  return fit;
+}
+
+/// The trace without the first steps, which `family` cannot see: there is no t^-rate at t <= 0.
+TraceView visible(Family family, TraceView trace) {
+  const auto from = detail::with_family(family, [&]<class Unit>(Unit) {
+    return std::ranges::find_if(trace.step, Unit::sees) - trace.step.begin();
+  });
+  return {trace.step.subspan(from), trace.loss.subspan(from),
+          trace.weight.empty() ? trace.weight : trace.weight.subspan(from)};
+}
+
+/// What sets the boxes of the shapes. A family that sees a step of 0, yet takes logarithms, is told
+/// of the next two.
+detail::StepRange range_of(Family family, std::span<const double> step) {
+  const std::size_t from = family != Family::exp3 && step.size() > 2 && step[0] == 0.0 ? 1 : 0;
+  return {step[from], step[from + 1], step.back()};
+}
+
+/// One family on a valid trace.
+Fit fit_family(Family family, TraceView trace, const FitOptions& options) {
+  const std::size_t parameters = parameter_names(family).size();
+  trace = visible(family, trace);
+  if (!std::ranges::all_of(trace.loss, [](double y) { return std::isfinite(y); })) {
+    return unfitted(family, FitStatus::not_finite, trace);
+  }
+  if (trace.step.size() < parameters) {
+    return unfitted(family, FitStatus::too_few_points, trace);
+  }
+  const auto [lowest, highest] = std::ranges::minmax_element(trace.loss);
+  Problem problem{.family = family, .step = trace.step, .loss = trace.loss, .weight = trace.weight};
+  problem.range = range_of(family, trace.step);
+  const double largest = std::max(std::abs(*lowest), std::abs(*highest));
+  if (*highest - *lowest <= 4.0 * std::numeric_limits<double>::epsilon() * largest) {
+    return flat(problem);
+  }
+  const bool has_floor =
+      detail::with_family(family, []<class Unit>(Unit) { return Unit::kHasFloor; });
+  problem.centre = has_floor ? *lowest + 0.5 * (*highest - *lowest) : 0.0;
+  problem.spread = has_floor ? 0.5 * (*highest - *lowest) : largest;
+  problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
+  return detail::summarise(problem, detail::solve_by_ceres(problem, options));
+}
+
+/// The best family by AICc. Too few points for any AICc (which needs parameters + 3): the smaller
+/// residual of the two-parameter families.
+Fit choose(TraceView trace, const FitOptions& options) {
+  const TraceView common = visible(Family::pow3, trace);  // scores compare on the same points only
+  Fit best = unfitted(Family::pow3, FitStatus::too_few_points, common);
+  bool found = false;
+  std::vector<FamilyScore> scores;
+  for (const Family family : kFamilies) {
+    const std::size_t parameters = parameter_names(family).size();
+    const bool scored = common.step.size() >= parameters + 3;
+    if (!scored && !(parameters == 2 && common.step.size() >= 3)) {
+      scores.push_back({.family = family});
+      continue;
+    }
+    Fit fit = fit_family(family, common, options);
+    scores.push_back({.family = family, .aicc = fit.aicc, .status = fit.status});
+    if (fit.status == FitStatus::not_finite || fit.status == FitStatus::flat) {
+      best = fit_family(Family::pow3, common, options);
+      if (best.status == FitStatus::too_few_points) best = std::move(fit);
+      found = true;
+      break;
+    }
+    if (!found || fit.aicc < best.aicc || (!scored && fit.rss < best.rss)) best = std::move(fit);
+    found = true;
+  }
+  best.scores = std::move(scores);
+  return best;
+}
+
+Fit fit_valid(const TraceView& trace, const FitOptions& options) {
+  return options.family ? fit_family(*options.family, trace, options) : choose(trace, options);
+}
+
+}  // namespace
+
+std::string_view name(FitStatus status) noexcept {
+  switch (status) {
+    case FitStatus::converged: return "converged";
+    case FitStatus::iteration_limit: return "iteration_limit";
+    case FitStatus::too_few_points: return "too_few_points";
+    case FitStatus::flat: return "flat";
+    case FitStatus::not_finite: break;
+  }
+  return "not_finite";
+}
+
+Fit fit(TraceView trace, const FitOptions& options) {
+  validate(options);
+  validate(trace);
+  return fit_valid(trace, options);
+}
+
+std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& options,
+                           const Execution& execution) {
+  validate(options);
+  for (const TraceView& trace : traces) validate(trace);
+  std::vector<Fit> fits(traces.size());
+  detail::for_each_block(static_cast<std::ptrdiff_t>(traces.size()), 16, execution,
+                         [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    for (std::ptrdiff_t i = begin; i < end; ++i) fits[i] = fit_valid(traces[i], options);
+  });
+  return fits;
+}
+
+FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
+                     const FitOptions& options, const Execution& execution) {
+  validate(options);
+  if (!options.family) detail::refuse("fit: a shared-step batch needs a family");
+  const auto m = static_cast<std::size_t>(losses.rows()), n = steps.size();
+  if (static_cast<std::size_t>(losses.cols()) != n) {
+    detail::refuse("fit: ", n, " steps, but rows of ", losses.cols(), " losses");
+  }
+  FitColumns out;
+  out.family = *options.family;
+  const std::size_t parameters = parameter_names(out.family).size();
+  for (std::size_t k = 0; k < parameters; ++k) out.parameters[k].resize(m);
+  out.sigma.resize(m);
+  out.status.resize(m);
+  if (m == 0) return out;
+  const auto row = [&](std::ptrdiff_t i) {
+    return TraceView{steps, std::span(losses.data() + i * losses.outerStride(), n), {}};
+  };
+  validate(row(0));
+  detail::for_each_block(static_cast<std::ptrdiff_t>(m), 16, execution,
+                         [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    for (std::ptrdiff_t i = begin; i < end; ++i) {
+      const Fit fit = fit_valid(row(i), options);
+      for (std::size_t k = 0; k < parameters; ++k) out.parameters[k][i] = fit.curve.parameters[k];
+      out.sigma[i] = fit.sigma;
+      out.status[i] = fit.status;
+    }
+  });
+  return out;
+}
+
+}  // namespace glidepath

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fit/problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace glidepath::detail {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Inverse of the n x n symmetric `a` by a Cholesky factor of the matrix scaled to unit diagonal.
+/// False where a pivot has lost all its digits: the columns cannot be told apart.
+bool invert(std::array<double, 16>& a, int n) {
+  std::array<double, 4> scale{};
+  for (int i = 0; i < n; ++i) {
+    if (!(a[i * n + i] > 0.0)) return false;
+    scale[i] = 1.0 / std::sqrt(a[i * n + i]);
+  }
+  std::array<double, 16> l{};
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      double sum = a[i * n + j] * scale[i] * scale[j];
+      for (int k = 0; k < j; ++k) sum -= l[i * n + k] * l[j * n + k];
+      if (i != j) {
+        l[i * n + j] = sum * l[j * n + j];
+      } else {
+        if (!(sum > 1e-14)) return false;
+        l[i * n + i] = 1.0 / std::sqrt(sum);  // the diagonal holds its own inverse
+      }
+    }
+  }
+  for (int i = 0; i < n; ++i) {  // l becomes its inverse
+    for (int j = 0; j < i; ++j) {
+      double sum = 0;
+      for (int k = j; k < i; ++k) sum += l[i * n + k] * l[k * n + j];
+      l[i * n + j] = -sum * l[i * n + i];
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      double sum = 0;
+      for (int k = i; k < n; ++k) sum += l[k * n + i] * l[k * n + j];
+      a[i * n + j] = a[j * n + i] = sum * scale[i] * scale[j];
+    }
+  }
+  return true;
+}
+
+template <class Unit>
+Fit summarise_as(const Problem& problem, const Solution& solution) {
+  constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
+  const int n = static_cast<int>(problem.step.size());
+  const Shapes shapes = Unit::shapes(solution.z.data(), problem.range);
+
+  // (floor', A, z) -> (floor, scale, q), and its derivatives
+  Fit fit;
+  fit.curve.family = Unit::kFamily;
+  std::array<double, 4>& p = fit.curve.parameters;
+  std::array<std::array<double, 4>, 4> d{};
+  const double amplitude = problem.spread * solution.amplitude;
+  if constexpr (Unit::kShapes == 0) {  // A (-log t + log t_1)
+    const double log_first = std::log(problem.range.first);
+    p[1] = amplitude;
+    p[0] = problem.centre + problem.spread * solution.floor + amplitude * log_first;
+    d[1][1] = d[0][0] = problem.spread;
+    d[0][1] = problem.spread * log_first;
+  } else {
+    const double lift = std::exp(-Unit::exponent(shapes.q.data(), problem.range.first));
+    std::array<double, 2> at_first{};
+    Unit::gradient(shapes.q.data(), problem.range.first, at_first.data());
+    if (Unit::kHasFloor) {
+      p[0] = problem.centre + problem.spread * solution.floor;
+      d[0][0] = problem.spread;
+    }
+    p[kFirst - 1] = amplitude * lift;
+    d[kFirst - 1][kFirst - 1] = problem.spread * lift;
+    for (int i = 0; i < Unit::kShapes; ++i) {
+      p[kFirst + i] = shapes.q[i];
+      for (int j = 0; j < Unit::kShapes; ++j) {
+        d[kFirst + i][kFirst + j] = shapes.dq[i][j];
+        d[kFirst - 1][kFirst + j] -= p[kFirst - 1] * at_first[i] * shapes.dq[i][j];
+      }
+    }
+  }
+
+  if (Unit::kHasFloor) fit.at_bound[0] = solution.floor_at_bound;
+  for (int j = 0; j < Unit::kShapes; ++j) fit.at_bound[kFirst + j] = solution.shape_at_bound[j];
+
+  fit.status = solution.status;
+  fit.points = n;
+  fit.last_step = problem.step.back();
+  fit.rss = solution.rss * problem.spread * problem.spread;
+  const int freedom = n - kCount;
+  const double sigma = solution.robust_sigma > 0.0 ? solution.robust_sigma
+                       : freedom > 0               ? std::sqrt(solution.rss / freedom)
+                                                   : 0.0;
+  fit.sigma = sigma * problem.spread;
+
+  std::array<double, 16> inverse = solution.normal;
+  for (int j = 0; j < kCount; ++j) {
+    if (!fit.at_bound[j]) continue;  // known there: out of the matrix
+    for (int k = 0; k < kCount; ++k) inverse[j * kCount + k] = inverse[k * kCount + j] = 0.0;
+    inverse[j * kCount + j] = 1.0;
+  }
+  if (freedom > 0 && invert(inverse, kCount)) {
+    for (int j = 0; j < kCount; ++j) {
+      if (fit.at_bound[j]) inverse[j * kCount + j] = 0.0;
+    }
+    std::array<std::array<double, 4>, 4> half{};
+    for (int i = 0; i < kCount; ++i) {
+      for (int k = 0; k < kCount; ++k) {
+        for (int j = 0; j < kCount; ++j) half[i][k] += d[i][j] * inverse[j * kCount + k];
+      }
+    }
+    for (int i = 0; i < kCount; ++i) {
+      for (int k = 0; k < kCount; ++k) {
+        double sum = 0;
+        for (int j = 0; j < kCount; ++j) sum += half[i][j] * d[k][j];
+        sum *= sigma * sigma;
+        fit.covariance[i * kMaxParameters + k] = std::isfinite(sum) ? sum : kInfinity;
+      }
+      fit.standard_error[i] = std::sqrt(std::max(0.0, fit.covariance[i * kMaxParameters + i]));
+    }
+  } else {
+    for (int i = 0; i < kCount; ++i) {
+      const double unknown = fit.at_bound[i] ? 0.0 : kInfinity;
+      fit.standard_error[i] = fit.covariance[i * kMaxParameters + i] = unknown;
+    }
+  }
+
+  // A perfect fit leaves rounding, not 0, to take the logarithm of.
+  const double largest = std::max(std::abs(problem.centre) / problem.spread, 1.0);
+  const double rounding = largest * std::numeric_limits<double>::epsilon();
+  const double log_likelihood = std::log(std::max(solution.rss / n, rounding * rounding)) +
+                                2.0 * std::log(problem.spread);
+  const int k = kCount + 1;  // the noise level is one too
+  fit.bic = n * log_likelihood + k * std::log(n);
+  if (n > k + 1) {
+    fit.aicc = n * log_likelihood + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0);
+  }
+  return fit;
+}
+
+}  // namespace
+
+Fit summarise(const Problem& problem, const Solution& solution) {
+  return with_family(problem.family,
+                     [&]<class Unit>(Unit) { return summarise_as<Unit>(problem, solution); });
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/curve.hpp"
+
+#include "glidepath/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace glidepath {
+namespace {
+
+/// The formulas of curve.hpp in long double, written out once more.
+long double truth(const Curve& curve, long double t) {
+  const auto& p = curve.parameters;
+  const long double a = p[0], b = p[1], c = p[2], d = p[3];
+  switch (curve.family) {
+    case Family::pow2: return a * std::pow(t, -b);
+    case Family::pow3: return a + b * std::pow(t, -c);
+    case Family::pow4: return a + b * std::pow(t + d, -c);
+    case Family::exp3: return a + b * std::exp(-c * t);
+    case Family::weibull4: return a + b * std::exp(-std::pow(c * t, d));
+    case Family::mmf4: return a + b / (1 + std::pow(t / c, d));
+    case Family::log2: return a - b * std::log(t);
+    case Family::powexp: return a + b * std::pow(t, -c) * std::exp(-d * t);
+  }
+  return 0;
+}
+
+const std::vector<Curve> kExamples{
+    {Family::pow2, {3.0, 0.3}},
+    {Family::pow3, {1.5, 3.0, 0.4}},
+    {Family::pow4, {1.5, 3.0, 0.4, 5.0}},
+    {Family::exp3, {1.5, 3.0, 0.01}},
+    {Family::weibull4, {1.5, 3.0, 0.02, 0.7}},
+    {Family::mmf4, {1.5, 3.0, 40.0, 1.2}},
+    {Family::log2, {5.0, 0.3}},
+    {Family::powexp, {1.5, 3.0, 0.2, 0.001}},
+};
+
+TEST(CurveTest, EvaluatesTheFormulaOfEveryFamily) {
+  for (const Curve& curve : kExamples) {
+    for (const double t : {0.5, 1.0, 7.0, 100.0, 12345.0}) {
+      const auto expected = static_cast<double>(truth(curve, t));
+      EXPECT_NEAR(evaluate(curve, t), expected, 1e-14 * std::abs(expected))
+          << name(curve.family) << " at " << t;
+    }
+  }
+}
+
+TEST(CurveTest, NamesGoThereAndBack) {
+  for (const Family family : kFamilies) EXPECT_EQ(family_named(name(family)), family);
+  EXPECT_THROW((void)family_named("pow5"), InputError);
+  EXPECT_EQ(parameter_names(Family::mmf4)[2], "half");
+}
+
+TEST(CurveTest, ABatchIsEveryCurveAtEveryStep) {
+  const std::vector<double> steps{1, 2, 3.5, 10, 1e3, 1e6};
+  for (const Curve& curve : kExamples) {
+    const std::size_t m = 37;
+    std::array<std::vector<double>, kMaxParameters> columns;
+    CurvesView view{.family = curve.family};
+    for (std::size_t k = 0; k < parameter_names(curve.family).size(); ++k) {
+      for (std::size_t i = 0; i < m; ++i) {
+        columns[k].push_back(curve.parameters[k] * (1.0 + 0.01 * static_cast<double>(i)));
+      }
+      view.parameters[k] = columns[k];
+    }
+    Rows out(m, steps.size());
+    evaluate_batch(view, steps, out, {.threads = 2});
+    for (std::size_t i = 0; i < m; ++i) {
+      Curve one{.family = curve.family};
+      for (std::size_t k = 0; k < view.parameters.size(); ++k) {
+        if (!columns[k].empty()) one.parameters[k] = columns[k][i];
+      }
+      for (std::size_t j = 0; j < steps.size(); ++j) {
+        const auto expected = static_cast<double>(truth(one, steps[j]));
+        EXPECT_NEAR(out(i, j), expected, 1e-12 * std::abs(expected)) << name(curve.family);
+      }
+    }
+  }
+}
+
+TEST(CurveTest, RefusesColumnsThatDoNotMatch) {
+  const std::vector<double> three{1, 2, 3}, two{1, 2};
+  Rows out(3, 2);
+  EXPECT_THROW(evaluate_batch({Family::pow2, {three, two}}, two, out), InputError);
+  EXPECT_THROW(evaluate_batch({Family::pow2, {three, three}}, three, out), InputError);
+}
+
+}  // namespace
+}  // namespace glidepath

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/fit.hpp"
+
+#include "common/least_squares.hpp"
+#include "common/rng.hpp"
+#include "glidepath/error.hpp"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace glidepath {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> counting(int n) {
+  std::vector<double> t(n);
+  std::iota(t.begin(), t.end(), 1.0);
+  return t;
+}
+
+Trace sample(const Curve& curve, const std::vector<double>& steps, double noise = 0,
+             std::uint64_t seed = 1) {
+  Trace trace{.step = steps};
+  const detail::Rng rng{seed};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    trace.loss.push_back(evaluate(curve, steps[i]) + noise * rng.normal(0, i));
+  }
+  return trace;
+}
+
+const std::vector<Curve> kExamples{
+    {Family::pow2, {3.0, 0.3}},
+    {Family::pow3, {1.5, 3.0, 0.4}},
+    {Family::pow4, {1.5, 3.0, 0.6, 5.0}},
+    {Family::exp3, {1.5, 3.0, 0.03}},
+    {Family::weibull4, {1.5, 3.0, 0.02, 0.7}},
+    {Family::mmf4, {1.5, 3.0, 40.0, 1.2}},
+    {Family::log2, {5.0, 0.3}},
+    {Family::powexp, {1.5, 3.0, 0.3, 0.005}},
+};
+
+class EveryFamily : public testing::TestWithParam<std::tuple<Curve, Engine>> {};
+
+TEST_P(EveryFamily, RecoversANoiselessCurve) {
+  const auto& [curve, engine] = GetParam();
+  const Trace trace = sample(curve, counting(200));
+  const Fit fit = glidepath::fit(trace.view(), {.family = curve.family, .engine = engine});
+  EXPECT_EQ(fit.status, FitStatus::converged);
+  EXPECT_EQ(fit.points, 200);
+  EXPECT_EQ(fit.last_step, 200);
+  for (std::size_t k = 0; k < parameter_names(curve.family).size(); ++k) {
+    EXPECT_NEAR(fit.curve.parameters[k], curve.parameters[k], 1e-6 * curve.parameters[k])
+        << parameter_names(curve.family)[k];
+  }
+}
+
+TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
+  const auto& [curve, engine] = GetParam();
+  const Trace trace = sample(curve, counting(60), 0.01);
+  const FitOptions options{.family = curve.family, .engine = engine};
+  const Fit plain = fit(trace.view(), options);
+  for (const double unit : {1e-30, 1e30}) {
+    Trace scaled = trace;
+    for (double& y : scaled.loss) y *= unit;
+    const Fit fit = glidepath::fit(scaled.view(), options);
+    EXPECT_EQ(fit.status, plain.status);
+    for (const double t : {1.0, 10.0, 100.0}) {
+      EXPECT_NEAR(evaluate(fit.curve, t) / unit, evaluate(plain.curve, t), 1e-7);
+    }
+    EXPECT_NEAR(fit.sigma / unit, plain.sigma, 1e-9 * plain.sigma);
+  }
+}
+
+/// The spread of the estimates over noise is what the standard errors promise.
+TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
+  const auto& [curve, engine] = GetParam();
+  const int repeats = engine == Engine::ceres ? 150 : 400;
+  const std::size_t count = parameter_names(curve.family).size();
+  std::array<double, kMaxParameters> sum{}, square{}, promised{};
+  for (int r = 0; r < repeats; ++r) {
+    const Trace trace = sample(curve, counting(150), 1e-4, 100 + r);
+    const Fit fit =
+        glidepath::fit(trace.view(), {.family = curve.family, .engine = engine, .starts = 1});
+    for (std::size_t k = 0; k < count; ++k) {
+      const double error = fit.curve.parameters[k] - curve.parameters[k];
+      sum[k] += error / repeats;
+      square[k] += error * error / repeats;
+      promised[k] += fit.standard_error[k] / repeats;
+    }
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    EXPECT_NEAR(std::sqrt(square[k] - sum[k] * sum[k]) / promised[k], 1.0, 0.25)
+        << parameter_names(curve.family)[k];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    FitTest, EveryFamily,
+    testing::Combine(testing::ValuesIn(kExamples), testing::Values(Engine::ceres)),
+    [](const auto& parameter) {
+      return std::string(name(std::get<0>(parameter.param).family)) +
+             (std::get<1>(parameter.param) == Engine::ceres ? "ByCeres" : "InClosedForm");
+    });
+
+TEST(FitTest, SaysThatPointsAreTooFew) {
+  const std::vector<double> t{1, 2}, y{3, 2};
+  const Fit fit = glidepath::fit({t, y}, {.family = Family::pow3});
+  EXPECT_EQ(fit.status, FitStatus::too_few_points);
+  EXPECT_TRUE(std::isnan(fit.curve.parameters[0]));
+  EXPECT_EQ(glidepath::fit({}, {}).status, FitStatus::too_few_points);
+}
+
+TEST(FitTest, AsManyPointsAsParametersGiveTheCurveThroughThem) {
+  const std::vector<double> t{1, 2, 4}, y{3, 2, 1.5};  // 1 + 2 / t
+  const Fit fit = glidepath::fit({t, y}, {.family = Family::pow3});
+  EXPECT_EQ(fit.status, FitStatus::converged);
+  EXPECT_NEAR(fit.curve.parameters[0], 1.0, 1e-7);
+  EXPECT_NEAR(fit.curve.parameters[1], 2.0, 1e-7);
+  EXPECT_NEAR(fit.curve.parameters[2], 1.0, 1e-7);
+  EXPECT_EQ(fit.sigma, 0.0);
+  EXPECT_TRUE(std::isinf(fit.standard_error[0]));
+}
+
+TEST(FitTest, SaysThatAConstantIsFlat) {
+  const std::vector<double> t{1, 2, 3, 4, 5, 6, 7}, y(7, 2.5);
+  for (const Family family : kFamilies) {
+    const Fit fit = glidepath::fit({t, y}, {.family = family});
+    EXPECT_EQ(fit.status, FitStatus::flat);
+    EXPECT_NEAR(evaluate(fit.curve, 5.0), 2.5, 1e-5) << name(family);
+  }
+  EXPECT_EQ(glidepath::fit({t, y}).status, FitStatus::flat);
+}
+
+TEST(FitTest, SaysThatALossIsNotFinite) {
+  const std::vector<double> t{1, 2, 3, 4, 5, 6, 7};
+  for (const double bad : {kNaN, std::numeric_limits<double>::infinity()}) {
+    const std::vector<double> y{3, 2, bad, 1, 1, 1, 0.5};
+    for (const Family family : kFamilies) {
+      EXPECT_EQ(glidepath::fit({t, y}, {.family = family}).status, FitStatus::not_finite);
+    }
+    EXPECT_EQ(glidepath::fit({t, y}).status, FitStatus::not_finite);
+  }
+}
+
+TEST(FitTest, RefusesABrokenTrace) {
+  const std::vector<double> y{3, 2, 1};
+  for (const auto& t : {std::vector<double>{1, 2}, std::vector<double>{1, 1, 2},
+                        std::vector<double>{1, kNaN, 2}}) {
+    EXPECT_THROW((void)glidepath::fit({t, y}), InputError);
+  }
+}
+
+TEST(FitTest, LeavesOutStepsThatAPowerCannotSee) {
+  Trace trace = sample({Family::pow3, {1, 2, 0.5}}, counting(50));
+  const Fit whole = fit(trace.view(), {.family = Family::pow3});
+  trace.step.insert(trace.step.begin(), 0.0);
+  trace.loss.insert(trace.loss.begin(), 11.0);
+  const Fit fit = glidepath::fit(trace.view(), {.family = Family::pow3});
+  EXPECT_EQ(fit.points, 50);
+  EXPECT_EQ(fit.curve.parameters, whole.curve.parameters);
+  EXPECT_EQ(glidepath::fit(trace.view(), {.family = Family::exp3}).points, 51);
+}
+
+TEST(FitTest, KeepsTheFloorAboveItsBound) {
+  const Trace trace = sample({Family::pow3, {-1.0, 3.0, 0.2}}, counting(100), 0.01);
+  EXPECT_LT(fit(trace.view(), {.family = Family::pow3}).curve.parameters[0], -0.5);
+  for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
+    const Fit bounded = fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0,
+                                           .engine = engine});
+    EXPECT_EQ(bounded.curve.parameters[0], 0.0);
+    EXPECT_TRUE(bounded.at_bound[0]);
+    EXPECT_EQ(bounded.standard_error[0], 0.0);
+    const Fit pow2 = fit(trace.view(), {.family = Family::pow2, .engine = engine});
+    EXPECT_NEAR(bounded.rss, pow2.rss, 1e-9 * pow2.rss);  // the same problem
+    EXPECT_NEAR(bounded.curve.parameters[2], pow2.curve.parameters[1], 1e-6);
+  }
+}
+
+TEST(FitTest, RobustLossesShrugOffSpikes) {
+  const Curve truth{Family::pow3, {1.0, 3.0, 0.5}};
+  Trace trace = sample(truth, counting(200), 0.01);
+  for (std::size_t i = 20; i < 200; i += 15) trace.loss[i] += 5.0;
+  const auto error = [&](Loss loss) {
+    const Fit fit = glidepath::fit(trace.view(), {.family = Family::pow3, .loss = loss});
+    EXPECT_EQ(fit.status, FitStatus::converged);
+    return std::abs(evaluate(fit.curve, 1000.0) - evaluate(truth, 1000.0));
+  };
+  EXPECT_GT(error(Loss::squares), 0.1);
+  EXPECT_LT(error(Loss::huber), 0.02);
+  EXPECT_LT(error(Loss::cauchy), 0.01);
+  const Fit robust = fit(trace.view(), {.family = Family::pow3, .loss = Loss::cauchy});
+  EXPECT_NEAR(robust.sigma, 0.01, 0.003);
+}
+
+TEST(FitTest, AWeightOfZeroIsAPointLeftOut) {
+  const Trace trace = sample({Family::pow3, {1.0, 3.0, 0.5}}, counting(40), 0.01);
+  std::vector<double> weight(40, 2.0), t, y;
+  Trace spoiled = trace;
+  for (std::size_t i = 0; i < 40; ++i) {
+    if (i % 7 == 3) {
+      weight[i] = 0;
+      spoiled.loss[i] = 9;
+    } else {
+      t.push_back(trace.step[i]);
+      y.push_back(trace.loss[i]);
+    }
+  }
+  for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
+    const FitOptions options{.family = Family::pow3, .engine = engine};
+    const Fit weighted = fit({spoiled.step, spoiled.loss, weight}, options);
+    const Fit without = fit({t, y}, options);
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_NEAR(weighted.curve.parameters[k], without.curve.parameters[k], 1e-6);
+    }
+    EXPECT_NEAR(weighted.rss, 2.0 * without.rss, 1e-9);
+  }
+}
+
+TEST(FitTest, ChoosesTheFamilyThatMadeTheCurveAndSaysWhatItTried) {
+  for (const Curve& curve : kExamples) {
+    const Trace trace = sample(curve, counting(200), 1e-4);
+    const Fit fit = glidepath::fit(trace.view());
+    ASSERT_EQ(fit.scores.size(), kFamilies.size());
+    double own = 0;
+    for (const FamilyScore& score : fit.scores) {
+      EXPECT_GE(score.aicc, fit.aicc);
+      if (score.family == curve.family) own = score.aicc;
+    }
+    EXPECT_LT(own, fit.aicc + 4.0) << name(curve.family) << " lost to " << name(fit.curve.family);
+  }
+}
+
+TEST(FitTest, FewPointsLeaveFewFamilies) {
+  const Trace trace = sample({Family::pow3, {1.0, 3.0, 0.5}}, {1, 2, 4, 8});
+  EXPECT_EQ(parameter_names(fit(trace.view()).curve.family).size(), 2U);
+  const Trace six = sample({Family::pow3, {1.0, 3.0, 0.5}}, {1, 2, 4, 8, 16, 32}, 1e-5);
+  EXPECT_EQ(fit(six.view()).curve.family, Family::pow3);
+}
+
+TEST(FitTest, ABatchIsItsFitsWhateverTheThreads) {
+  std::vector<Trace> traces;
+  for (int i = 0; i < 40; ++i) {
+    traces.push_back(sample({Family::pow3, {1.0, 3.0, 0.3 + 0.02 * i}}, counting(20 + i), 0.01, i));
+  }
+  traces[3].loss[5] = kNaN;
+  traces[4].step.resize(2);
+  traces[4].loss.resize(2);
+  std::vector<TraceView> views;
+  for (const Trace& trace : traces) views.push_back(trace.view());
+  const FitOptions options{.family = Family::pow3};
+  const auto one = fit_batch(views, options, {.threads = 1});
+  const auto two = fit_batch(views, options, {.threads = 2});
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const Fit alone = fit(views[i], options);
+    EXPECT_EQ(one[i].status, alone.status);
+    if (alone.status != FitStatus::converged) continue;
+    EXPECT_EQ(one[i].curve.parameters, alone.curve.parameters);
+    EXPECT_EQ(two[i].curve.parameters, alone.curve.parameters);
+  }
+  EXPECT_EQ(one[3].status, FitStatus::not_finite);
+  EXPECT_EQ(one[4].status, FitStatus::too_few_points);
+}
+
+TEST(FitTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
+  const auto t = counting(60);
+  Rows losses(9, 60);
+  for (int i = 0; i < 9; ++i) {
+    const Trace trace = sample({Family::pow3, {1.0, 3.0, 0.3 + 0.1 * i}}, t, 0.01, i);
+    for (int j = 0; j < 60; ++j) losses(i, j) = trace.loss[j];
+  }
+  losses(2, 7) = kNaN;
+  losses.row(5).setConstant(4.0);
+  const FitColumns columns = fit_batch(t, losses, {.family = Family::pow3});
+  for (int i = 0; i < 9; ++i) {
+    const Fit one = fit({t, std::span(&losses(i, 0), 60)}, {.family = Family::pow3});
+    EXPECT_EQ(columns.status[i], one.status);
+    if (i == 2) continue;
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_NEAR(columns.parameters[k][i], one.curve.parameters[k],
+                  1e-8 * (1e-3 + std::abs(one.curve.parameters[k])));
+    }
+  }
+  EXPECT_EQ(columns.status[5], FitStatus::flat);
+  EXPECT_THROW((void)fit_batch(t, losses, {}), InputError);
+}
+
+TEST(LeastSquaresTest, RefusesWhatWouldEndTheProcess) {
+  detail::LeastSquares problem{.residuals = 1, .lower = {1.0}, .upper = {0.0}};
+  const std::vector<double> start{0.0}, two{0.0, 1.0};
+  EXPECT_THROW((void)detail::minimise(problem, start), InputError);
+  problem.upper = {2.0};
+  EXPECT_THROW((void)detail::minimise(problem, two), InputError);
+}
+
+TEST(LeastSquaresTest, AResidualThatCannotBeComputedIsAStatus) {
+  detail::LeastSquares problem{.residuals = 1, .lower = {-1.0}, .upper = {1.0}};
+  problem.evaluate = [](const double*, int, int, double* r, double*) {
+    *r = kNaN;
+    return true;
+  };
+  const std::vector<double> start{0.5};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(detail::minimise(problem, start).status, detail::LeastSquaresStatus::failed);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace glidepath
