@@ -17,14 +17,22 @@ long double truth(const Curve& curve, long double t) {
   const auto& p = curve.parameters;
   const long double a = p[0], b = p[1], c = p[2], d = p[3];
   switch (curve.family) {
-    case Family::pow2: return a * std::pow(t, -b);
-    case Family::pow3: return a + b * std::pow(t, -c);
-    case Family::pow4: return a + b * std::pow(t + d, -c);
-    case Family::exp3: return a + b * std::exp(-c * t);
-    case Family::weibull4: return a + b * std::exp(-std::pow(c * t, d));
-    case Family::mmf4: return a + b / (1 + std::pow(t / c, d));
-    case Family::log2: return a - b * std::log(t);
-    case Family::powexp: return a + b * std::pow(t, -c) * std::exp(-d * t);
+    case Family::pow2:
+      return a * std::pow(t, -b);
+    case Family::pow3:
+      return a + b * std::pow(t, -c);
+    case Family::pow4:
+      return a + b * std::pow(t + d, -c);
+    case Family::exp3:
+      return a + b * std::exp(-c * t);
+    case Family::weibull4:
+      return a + b * std::exp(-std::pow(c * t, d));
+    case Family::mmf4:
+      return a + b / (1 + std::pow(t / c, d));
+    case Family::log2:
+      return a - b * std::log(t);
+    case Family::powexp:
+      return a + b * std::pow(t, -c) * std::exp(-d * t);
   }
   return 0;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/fit.hpp"
 
-#include "common/least_squares.hpp"
-#include "common/rng.hpp"
 #include "glidepath/error.hpp"
 
 #include <cmath>
@@ -12,6 +10,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "common/least_squares.hpp"
+#include "common/rng.hpp"
 
 namespace glidepath {
 namespace {
@@ -100,13 +101,14 @@ TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    FitTest, EveryFamily,
-    testing::Combine(testing::ValuesIn(kExamples), testing::Values(Engine::ceres)),
-    [](const auto& parameter) {
-      return std::string(name(std::get<0>(parameter.param).family)) +
-             (std::get<1>(parameter.param) == Engine::ceres ? "ByCeres" : "InClosedForm");
-    });
+INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamily,
+                         testing::Combine(testing::ValuesIn(kExamples),
+                                          testing::Values(Engine::ceres)),
+                         [](const auto& parameter) {
+                           return std::string(name(std::get<0>(parameter.param).family)) +
+                                  (std::get<1>(parameter.param) == Engine::ceres ? "ByCeres"
+                                                                                 : "InClosedForm");
+                         });
 
 TEST(FitTest, SaysThatPointsAreTooFew) {
   const std::vector<double> t{1, 2}, y{3, 2};
@@ -150,8 +152,8 @@ TEST(FitTest, SaysThatALossIsNotFinite) {
 
 TEST(FitTest, RefusesABrokenTrace) {
   const std::vector<double> y{3, 2, 1};
-  for (const auto& t : {std::vector<double>{1, 2}, std::vector<double>{1, 1, 2},
-                        std::vector<double>{1, kNaN, 2}}) {
+  for (const auto& t :
+       {std::vector<double>{1, 2}, std::vector<double>{1, 1, 2}, std::vector<double>{1, kNaN, 2}}) {
     EXPECT_THROW((void)glidepath::fit({t, y}), InputError);
   }
 }
@@ -171,8 +173,8 @@ TEST(FitTest, KeepsTheFloorAboveItsBound) {
   const Trace trace = sample({Family::pow3, {-1.0, 3.0, 0.2}}, counting(100), 0.01);
   EXPECT_LT(fit(trace.view(), {.family = Family::pow3}).curve.parameters[0], -0.5);
   for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
-    const Fit bounded = fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0,
-                                           .engine = engine});
+    const Fit bounded =
+        fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0, .engine = engine});
     EXPECT_EQ(bounded.curve.parameters[0], 0.0);
     EXPECT_TRUE(bounded.at_bound[0]);
     EXPECT_EQ(bounded.standard_error[0], 0.0);

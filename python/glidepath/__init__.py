@@ -18,12 +18,23 @@ from glidepath._plan import (
     plan,
     solve_round,
     violations,
+from glidepath._fit import (
+    Fit,
+    FitBatch,
+    FitScore,
+    evaluate_batch,
+    fit,
+    fit_batch,
+    fit_many,
 )
 from glidepath._trace import Cleaned, Trace, clean, read_traces
 
 __all__ = [
     "Allocation",
     "Cleaned",
+    "Fit",
+    "FitBatch",
+    "FitScore",
     "InputError",
     "IoError",
     "Job",
@@ -36,6 +47,11 @@ __all__ = [
     "__version__",
     "catalogue",
     "clean",
+    "evaluate_batch",
+    "fit",
+    "fit_batch",
+    "fit_many",
+    "from glidepath._fit import (",
     "gittins_index",
     "plan",
     "read_traces",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/curve.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "curve/families.hpp"
-
-#include <algorithm>
-#include <string>
 
 namespace glidepath {
 namespace {
@@ -40,9 +40,8 @@ std::span<const std::string_view> parameter_names(Family family) noexcept {
 }
 
 double evaluate(const Curve& curve, double step) noexcept {
-  return detail::with_family(curve.family, [&]<class Unit>(Unit) {
-    return value<Unit>(curve.parameters.data(), step);
-  });
+  return detail::with_family(
+      curve.family, [&]<class Unit>(Unit) { return value<Unit>(curve.parameters.data(), step); });
 }
 
 void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eigen::Ref<Rows> out,
@@ -63,14 +62,16 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eig
   detail::with_family(curves.family, [&]<class Unit>(Unit) {
     detail::for_each_block(static_cast<std::ptrdiff_t>(m), 16, execution,
                            [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-      for (std::ptrdiff_t i = begin; i < end; ++i) {
-        std::array<double, kMaxParameters> p{};
-        for (std::size_t k = 0; k < names.size(); ++k) p[k] = curves.parameters[k][i];
-        for (std::size_t j = 0; j < steps.size(); ++j) {
-          out(i, static_cast<Eigen::Index>(j)) = value<Unit>(p.data(), steps[j]);
-        }
-      }
-    });
+                             for (std::ptrdiff_t i = begin; i < end; ++i) {
+                               std::array<double, kMaxParameters> p{};
+                               for (std::size_t k = 0; k < names.size(); ++k)
+                                 p[k] = curves.parameters[k][i];
+                               for (std::size_t j = 0; j < steps.size(); ++j) {
+                                 out(i, static_cast<Eigen::Index>(j)) =
+                                     value<Unit>(p.data(), steps[j]);
+                               }
+                             }
+                           });
   });
 }
 

@@ -13,8 +13,9 @@
 ///     floor + scale φ(t; q),   φ = exp(e(t; q)),
 ///
 /// so a unit gives the exponent e, its gradient in the shape parameters q, the steps t it can see,
-/// and where to search for q: a box of coordinates z, a grid of starts in it, and q(z). To add a family, name it in
-/// `Family` and add its unit here; Ceres, the starts, the choice and the bindings follow.
+/// and where to search for q: a box of coordinates z, a grid of starts in it, and q(z). To add a
+/// family, name it in `Family` and add its unit here; Ceres, the starts, the choice and the
+/// bindings follow.
 /// (`log2` is linear in all it has: φ = -log t, no exponent, no shapes.)
 namespace glidepath::detail {
 
@@ -100,9 +101,9 @@ struct Pow4 {
   static std::array<Axis, 2> axes(const StepRange& t) {
     const double largest_shift = 10.0 * t.last;
     const double span = t.log_span();
-    Axis rate = rate_axis(span, 0.25 * std::log(t.second / t.first),
-                          std::max(std::abs(std::log(t.first)),
-                                   std::abs(std::log(t.first + largest_shift))));
+    Axis rate = rate_axis(
+        span, 0.25 * std::log(t.second / t.first),
+        std::max(std::abs(std::log(t.first)), std::abs(std::log(t.first + largest_shift))));
     rate.to = std::min(rate.upper, std::log(8.0 + 8.0 / span));
     rate.from = std::min(rate.from, rate.to);
     return {rate, Axis{std::log(t.first), std::log(t.first + largest_shift), std::log(t.first),
@@ -141,9 +142,9 @@ struct Sigmoid {
 
   static std::array<Axis, 2> axes(const StepRange& t, double largest_v) {
     const double span = t.log_span();
-    return {Axis{-30.0 - kLargestShape * span, std::log(largest_v), -4.0 - 2.0 * span, 2.0, 16},
-            Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.15), std::log(6.0),
-                 8}};
+    return {
+        Axis{-30.0 - kLargestShape * span, std::log(largest_v), -4.0 - 2.0 * span, 2.0, 16},
+        Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.15), std::log(6.0), 8}};
   }
   /// log t_c and its derivatives in z.
   static std::array<double, 3> log_centre(const double* z, const StepRange& t) {
@@ -163,9 +164,7 @@ struct Weibull4 : Sigmoid {
     de[0] = -q[1] * v / q[0];
     de[1] = t > 0 ? -v * std::log(q[0] * t) : 0.0;
   }
-  static std::array<Axis, 2> axes(const StepRange& t) {
-    return Sigmoid::axes(t, kLargestExponent);
-  }
+  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, kLargestExponent); }
   static Shapes shapes(const double* z, const StepRange& t) {
     const auto [log_centre, by_level, by_shape] = Sigmoid::log_centre(z, t);
     const double rate = std::exp(std::clamp(-log_centre, -690.0, 690.0)), shape = std::exp(z[1]);
@@ -178,7 +177,9 @@ struct Mmf4 : Sigmoid {
   static constexpr std::string_view kName = "mmf4";
   static constexpr std::array<std::string_view, 4> kParameters{"floor", "scale", "half", "shape"};
 
-  static double exponent(const double* q, double t) { return -std::log1p(std::pow(t / q[0], q[1])); }
+  static double exponent(const double* q, double t) {
+    return -std::log1p(std::pow(t / q[0], q[1]));
+  }
   static void gradient(const double* q, double t, double* de) {
     const double v = std::pow(t / q[0], q[1]), p = v < 1e300 ? v / (1.0 + v) : 1.0;
     de[0] = q[1] / q[0] * p;
@@ -238,14 +239,22 @@ struct PowExp {
 template <class Body>
 decltype(auto) with_family(Family family, Body&& body) {
   switch (family) {
-    case Family::pow2: return body(Pow2{});
-    case Family::pow3: return body(Pow3{});
-    case Family::pow4: return body(Pow4{});
-    case Family::exp3: return body(Exp3{});
-    case Family::weibull4: return body(Weibull4{});
-    case Family::mmf4: return body(Mmf4{});
-    case Family::log2: return body(Log2{});
-    case Family::powexp: break;
+    case Family::pow2:
+      return body(Pow2{});
+    case Family::pow3:
+      return body(Pow3{});
+    case Family::pow4:
+      return body(Pow4{});
+    case Family::exp3:
+      return body(Exp3{});
+    case Family::weibull4:
+      return body(Weibull4{});
+    case Family::mmf4:
+      return body(Mmf4{});
+    case Family::log2:
+      return body(Log2{});
+    case Family::powexp:
+      break;
   }
   return body(PowExp{});
 }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file that knows Ceres. Its CHECKs end the process, so everything they look at is
 // refused or repaired here first.
-#include "common/least_squares.hpp"
-#include "common/require.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,6 +10,9 @@
 #include <ceres/manifold.h>
 #include <ceres/problem.h>
 #include <ceres/solver.h>
+
+#include "common/least_squares.hpp"
+#include "common/require.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -46,9 +46,12 @@ class Rows : public ceres::CostFunction {
 
 std::unique_ptr<ceres::LossFunction> loss(const LeastSquaresOptions& options) {
   switch (options.rho) {
-    case Rho::huber: return std::make_unique<ceres::HuberLoss>(options.rho_scale);
-    case Rho::cauchy: return std::make_unique<ceres::CauchyLoss>(options.rho_scale);
-    case Rho::squares: break;
+    case Rho::huber:
+      return std::make_unique<ceres::HuberLoss>(options.rho_scale);
+    case Rho::cauchy:
+      return std::make_unique<ceres::CauchyLoss>(options.rho_scale);
+    case Rho::squares:
+      break;
   }
   return nullptr;
 }
@@ -74,8 +77,10 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
       held.push_back(j);
       continue;
     }
-    if (std::isfinite(problem.lower[j])) model.SetParameterLowerBound(p.data(), j, problem.lower[j]);
-    if (std::isfinite(problem.upper[j])) model.SetParameterUpperBound(p.data(), j, problem.upper[j]);
+    if (std::isfinite(problem.lower[j]))
+      model.SetParameterLowerBound(p.data(), j, problem.lower[j]);
+    if (std::isfinite(problem.upper[j]))
+      model.SetParameterUpperBound(p.data(), j, problem.upper[j]);
   }
   if (held.size() == p.size()) {
     model.SetParameterBlockConstant(p.data());
@@ -104,9 +109,14 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
 
   from.cost = summary.final_cost;
   switch (summary.termination_type) {
-    case ceres::CONVERGENCE: from.status = LeastSquaresStatus::converged; break;
-    case ceres::NO_CONVERGENCE: from.status = LeastSquaresStatus::iteration_limit; break;
-    default: break;
+    case ceres::CONVERGENCE:
+      from.status = LeastSquaresStatus::converged;
+      break;
+    case ceres::NO_CONVERGENCE:
+      from.status = LeastSquaresStatus::iteration_limit;
+      break;
+    default:
+      break;
   }
   if (!std::isfinite(from.cost)) from.status = LeastSquaresStatus::failed;
   return from;

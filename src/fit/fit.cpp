@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/fit.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "curve/families.hpp"
 #include "fit/problem.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace glidepath {
 namespace {
@@ -141,11 +141,16 @@ Fit fit_valid(const TraceView& trace, const FitOptions& options) {
 
 std::string_view name(FitStatus status) noexcept {
   switch (status) {
-    case FitStatus::converged: return "converged";
-    case FitStatus::iteration_limit: return "iteration_limit";
-    case FitStatus::too_few_points: return "too_few_points";
-    case FitStatus::flat: return "flat";
-    case FitStatus::not_finite: break;
+    case FitStatus::converged:
+      return "converged";
+    case FitStatus::iteration_limit:
+      return "iteration_limit";
+    case FitStatus::too_few_points:
+      return "too_few_points";
+    case FitStatus::flat:
+      return "flat";
+    case FitStatus::not_finite:
+      break;
   }
   return "not_finite";
 }
@@ -163,8 +168,9 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
   std::vector<Fit> fits(traces.size());
   detail::for_each_block(static_cast<std::ptrdiff_t>(traces.size()), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-    for (std::ptrdiff_t i = begin; i < end; ++i) fits[i] = fit_valid(traces[i], options);
-  });
+                           for (std::ptrdiff_t i = begin; i < end; ++i)
+                             fits[i] = fit_valid(traces[i], options);
+                         });
   return fits;
 }
 
@@ -189,13 +195,14 @@ FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losse
   validate(row(0));
   detail::for_each_block(static_cast<std::ptrdiff_t>(m), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-    for (std::ptrdiff_t i = begin; i < end; ++i) {
-      const Fit fit = fit_valid(row(i), options);
-      for (std::size_t k = 0; k < parameters; ++k) out.parameters[k][i] = fit.curve.parameters[k];
-      out.sigma[i] = fit.sigma;
-      out.status[i] = fit.status;
-    }
-  });
+                           for (std::ptrdiff_t i = begin; i < end; ++i) {
+                             const Fit fit = fit_valid(row(i), options);
+                             for (std::size_t k = 0; k < parameters; ++k)
+                               out.parameters[k][i] = fit.curve.parameters[k];
+                             out.sigma[i] = fit.sigma;
+                             out.status[i] = fit.status;
+                           }
+                         });
   return out;
 }
 

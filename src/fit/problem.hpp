@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "curve/families.hpp"
 #include "glidepath/fit.hpp"
 
 #include <array>
 #include <span>
+
+#include "curve/families.hpp"
 
 /// One trace and one family, in units where nothing overflows:
 ///

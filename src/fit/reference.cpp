@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference engine: all parameters free, Ceres from several starts.
-#include "common/least_squares.hpp"
-#include "fit/problem.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "common/least_squares.hpp"
+#include "fit/problem.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -23,8 +23,10 @@ class Model {
     }
   }
   [[nodiscard]] double value(double t) const {
-    if constexpr (Unit::kShapes == 0) return -std::log(t / problem_.range.first);
-    else return std::exp(Unit::exponent(shapes_.q.data(), t) - at_first_);
+    if constexpr (Unit::kShapes == 0)
+      return -std::log(t / problem_.range.first);
+    else
+      return std::exp(Unit::exponent(shapes_.q.data(), t) - at_first_);
   }
   /// d log ψ / dz
   [[nodiscard]] std::array<double, 2> log_derivative(double t) const {
@@ -101,8 +103,8 @@ void eliminate(const Problem& problem, const Points& points, Start& start) {
   }
   start.rss = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const double r = points.root_weight[i] *
-                     (start.floor + start.amplitude * psi[i] - points.loss[i]);
+    const double r =
+        points.root_weight[i] * (start.floor + start.amplitude * psi[i] - points.loss[i]);
     start.rss += r * r;
   }
   if (!std::isfinite(start.rss)) start.rss = std::numeric_limits<double>::infinity();
@@ -234,12 +236,12 @@ Solution solve(const Problem& problem, const FitOptions& options) {
   solution.floor_at_bound = Unit::kHasFloor && solution.floor <= squares.lower[0];
   for (int j = 0; j < Unit::kShapes; ++j) {
     solution.z[j] = p[kFirst + j];
-    solution.shape_at_bound[j] = std::min(solution.z[j] - axes[j].lower,
-                                          axes[j].upper - solution.z[j]) < 1e-6;
+    solution.shape_at_bound[j] =
+        std::min(solution.z[j] - axes[j].lower, axes[j].upper - solution.z[j]) < 1e-6;
   }
   solution.rss = 2.0 * best.cost;
   solution.status = best.status == LeastSquaresStatus::converged ? FitStatus::converged
-                                                                : FitStatus::iteration_limit;
+                                                                 : FitStatus::iteration_limit;
   std::vector<double> r(n), jacobian(static_cast<std::size_t>(n) * kCount);
   squares.evaluate(p.data(), 0, n, r.data(), jacobian.data());
   for (int i = 0; i < n; ++i) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fit/problem.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "fit/problem.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -133,8 +133,8 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
   // A perfect fit leaves rounding, not 0, to take the logarithm of.
   const double largest = std::max(std::abs(problem.centre) / problem.spread, 1.0);
   const double rounding = largest * std::numeric_limits<double>::epsilon();
-  const double log_likelihood = std::log(std::max(solution.rss / n, rounding * rounding)) +
-                                2.0 * std::log(problem.spread);
+  const double log_likelihood =
+      std::log(std::max(solution.rss / n, rounding * rounding)) + 2.0 * std::log(problem.spread);
   const int k = kCount + 1;  // the noise level is one too
   fit.bic = n * log_likelihood + k * std::log(n);
   if (n > k + 1) {

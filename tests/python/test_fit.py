@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fits through the Python surface."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+STEPS = np.arange(1.0, 201.0)
+TRUTH = {
+    "pow2": {"scale": 3.0, "rate": 0.3},
+    "pow3": {"floor": 1.5, "scale": 3.0, "rate": 0.4},
+    "pow4": {"floor": 1.5, "scale": 3.0, "rate": 0.6, "shift": 5.0},
+    "exp3": {"floor": 1.5, "scale": 3.0, "rate": 0.03},
+    "weibull4": {"floor": 1.5, "scale": 3.0, "rate": 0.02, "shape": 0.7},
+    "mmf4": {"floor": 1.5, "scale": 3.0, "half": 40.0, "shape": 1.2},
+    "log2": {"floor": 5.0, "scale": 0.3},
+    "powexp": {"floor": 1.5, "scale": 3.0, "rate": 0.3, "decay": 0.005},
+}
+FORMULA = {
+    "pow2": lambda t, scale, rate: scale * t**-rate,
+    "pow3": lambda t, floor, scale, rate: floor + scale * t**-rate,
+    "pow4": lambda t, floor, scale, rate, shift: floor + scale * (t + shift) ** -rate,
+    "exp3": lambda t, floor, scale, rate: floor + scale * np.exp(-rate * t),
+    "weibull4": lambda t, floor, scale, rate, shape: floor + scale * np.exp(-((rate * t) ** shape)),
+    "mmf4": lambda t, floor, scale, half, shape: floor + scale / (1 + (t / half) ** shape),
+    "log2": lambda t, floor, scale: floor - scale * np.log(t),
+    "powexp": lambda t, floor, scale, rate, decay: floor + scale * t**-rate * np.exp(-decay * t),
+}
+
+
+def sample(family: str, noise: float = 0.0, seed: int = 0, steps: np.ndarray = STEPS) -> gp.Trace:
+    loss = FORMULA[family](steps, **TRUTH[family])
+    return gp.Trace(steps, loss + noise * np.random.default_rng(seed).normal(size=steps.size))
+
+
+@pytest.mark.parametrize("family", TRUTH)
+def test_a_noiseless_curve_is_recovered(family: str) -> None:
+    fit = gp.fit(sample(family), family=family)
+    assert fit.status == "converged"
+    assert fit.params == pytest.approx(TRUTH[family], rel=1e-6)
+    assert fit.predict([5.0, 500.0]) == pytest.approx(
+        FORMULA[family](np.array([5.0, 500.0]), **fit.params), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("family", TRUTH)
+def test_scipy_finds_the_same_optimum(family: str) -> None:
+    optimize = pytest.importorskip("scipy.optimize")
+    trace = sample(family, noise=0.005)
+    fit = gp.fit(trace, family=family)
+    best, covariance = optimize.curve_fit(
+        FORMULA[family],
+        trace.step,
+        trace.loss,
+        p0=list(TRUTH[family].values()),
+        xtol=1e-13,
+        ftol=1e-13,
+        gtol=1e-13,
+    )
+    assert list(fit.params.values()) == pytest.approx(best, rel=2e-5)
+    assert list(fit.stderr.values()) == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-2)
+
+
+def test_auto_reports_every_family() -> None:
+    fit = gp.fit(sample("pow3", noise=1e-4))
+    own = next(score for score in fit.scores if score.family == "pow3")
+    assert own.aicc < fit.aicc + 4.0
+    assert {score.family for score in fit.scores} == set(TRUTH)
+    assert min(score.aicc for score in fit.scores) == fit.aicc
+
+
+def test_robust_shrugs_off_spikes() -> None:
+    trace = sample("pow3", noise=0.005)
+    loss = trace.loss.copy()
+    loss[20::15] += 4.0
+    spoiled = gp.Trace(trace.step, loss)
+    for robust in (True, "huber", "cauchy"):
+        fit = gp.fit(spoiled, family="pow3", robust=robust)
+        assert fit.predict([1000.0])[0] == pytest.approx(
+            FORMULA["pow3"](1000.0, **TRUTH["pow3"]), abs=0.03
+        )
+
+
+def test_bad_traces_have_a_status_and_do_not_stop_others() -> None:
+    good = sample("pow3")
+    nan = gp.Trace([1, 2, 3, 4], [3, np.nan, 2, 1])
+    fits = gp.fit_many([nan, good, good.head(2), gp.Trace(STEPS, np.full(200, 2.0))], family="pow3")
+    assert [f.status for f in fits] == ["not_finite", "converged", "too_few_points", "flat"]
+    assert np.isnan(list(fits[0].params.values())).all()
+    assert fits[3].predict([7.0]) == pytest.approx([2.0])
+
+
+def test_bad_options_are_refused_in_a_sentence() -> None:
+    with pytest.raises(gp.InputError, match="unknown family 'pow5'"):
+        gp.fit(sample("pow3"), family="pow5")
+    with pytest.raises(gp.InputError, match="engine"):
+        gp.fit(sample("pow3"), engine="gpu")
+    with pytest.raises(gp.InputError, match="robust"):
+        gp.fit(sample("pow3"), robust="tukey")
+    with pytest.raises(gp.InputError, match="weight"):
+        gp.fit(sample("pow3"), weight=[1.0])
+    with pytest.raises(gp.InputError, match="threads"):
+        gp.fit_many([sample("pow3")], threads=-1)
+    with pytest.raises(gp.InputError, match="needs a family"):
+        gp.fit_batch(STEPS, np.ones((2, 200)), family="auto")
+    with pytest.raises(gp.InputError, match="199"):
+        gp.fit_batch(STEPS[1:], np.ones((2, 200)), family="pow3")
+
+
+def test_a_batch_is_its_rows_for_any_threads_and_any_split() -> None:
+    rng = np.random.default_rng(3)
+    loss = np.stack([sample("pow3", 0.01, seed).loss * rng.uniform(0.5, 2) for seed in range(70)])
+    loss[4, 9] = np.inf
+    for family in TRUTH:
+        whole = gp.fit_batch(STEPS, loss, family=family, threads=1)
+        assert whole == gp.fit_batch(STEPS, loss, family=family, threads=2)
+        parts = [gp.fit_batch(STEPS, part, family=family) for part in (loss[:3], loss[3:])]
+        for name, column in whole.params.items():
+            joined = np.concatenate([part.params[name] for part in parts])
+            assert np.array_equal(column, joined, equal_nan=True)
+        assert whole.status[4] == "not_finite"
+        assert (np.delete(whole.status, 4) == "converged").all()
+        one = gp.fit(gp.Trace(STEPS, loss[7]), family=family)
+        assert one.params == pytest.approx(
+            {name: column[7] for name, column in whole.params.items()}, rel=1e-5, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("family", TRUTH)
+def test_evaluate_batch_fills_the_callers_array(family: str) -> None:
+    params = {name: value * np.linspace(1, 1.3, 5) for name, value in TRUTH[family].items()}
+    steps = np.array([1.0, 3.0, 10.0, 1000.0])
+    out = np.empty((5, 4))
+    result = gp.evaluate_batch(family, params, steps, out=out)
+    assert result is out
+    expected = [
+        FORMULA[family](steps, **{name: column[i] for name, column in params.items()})
+        for i in range(5)
+    ]
+    assert out == pytest.approx(np.array(expected), rel=1e-12)
+    with pytest.raises(TypeError):
+        gp.evaluate_batch(family, params, steps, out=np.empty((5, 4), dtype=np.float32))
+    with pytest.raises(gp.InputError):
+        gp.evaluate_batch(family, {"floor": params.get("floor", steps)}, steps)
+
+
+def test_results_compare_pickle_and_say_whether_they_are_good() -> None:
+    fit = gp.fit(sample("pow3", noise=0.01))
+    assert pickle.loads(pickle.dumps(fit)) == fit
+    assert fit != gp.fit(sample("pow3", noise=0.01, seed=1))
+    assert "converged" in repr(fit)
+    assert "rate" in fit._repr_html_()
+    batch = gp.fit_batch(
+        STEPS, np.stack([sample("exp3", 0.01, s).loss for s in range(3)]), family="exp3"
+    )
+    assert pickle.loads(pickle.dumps(batch)) == batch
+    assert "3 exp3 curves, 3 converged" in repr(batch)
+    with pytest.raises((AttributeError, TypeError)):
+        fit.sigma = 1.0  # type: ignore[misc]
+
+
+def test_any_object_with_steps_and_losses_will_do() -> None:
+    class Bare:
+        step = STEPS
+        loss = sample("pow3").loss
+
+    assert gp.fit(Bare(), family="pow3").status == "converged"
