@@ -5,6 +5,15 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._core import InputError, IoError, __version__
+from glidepath._fit import (
+    Fit,
+    FitBatch,
+    FitScore,
+    evaluate_batch,
+    fit,
+    fit_batch,
+    fit_many,
+)
 from glidepath._plan import (
     Allocation,
     Job,
@@ -18,14 +27,6 @@ from glidepath._plan import (
     plan,
     solve_round,
     violations,
-from glidepath._fit import (
-    Fit,
-    FitBatch,
-    FitScore,
-    evaluate_batch,
-    fit,
-    fit_batch,
-    fit_many,
 )
 from glidepath._trace import Cleaned, Trace, clean, read_traces
 
@@ -51,7 +52,6 @@ __all__ = [
     "fit",
     "fit_batch",
     "fit_many",
-    "from glidepath._fit import (",
     "gittins_index",
     "plan",
     "read_traces",

@@ -10,7 +10,55 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Allocation', 'InputError', 'IoError', 'Job', 'Option', 'Snapshot', 'Tier', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'gittins_index', 'plan', 'read_long_csv', 'solve_round', 'validate_trace', 'violations']
+__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'InputError', 'IoError', 'Job', 'Option', 'Snapshot', 'Tier', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'gittins_index', 'plan', 'read_long_csv', 'solve_round', 'validate_trace', 'violations']
+class FitRecord:
+    def __getstate__(self) -> tuple:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    def predict(self, steps: typing.Any) -> typing.Any:
+        ...
+    def state(self) -> tuple:
+        ...
+    @property
+    def aicc(self) -> float:
+        ...
+    @property
+    def at_bound(self) -> tuple:
+        ...
+    @property
+    def bic(self) -> float:
+        ...
+    @property
+    def covariance(self) -> typing.Any:
+        ...
+    @property
+    def family(self) -> str:
+        ...
+    @property
+    def last_step(self) -> float:
+        ...
+    @property
+    def params(self) -> tuple:
+        ...
+    @property
+    def points(self) -> int:
+        ...
+    @property
+    def rss(self) -> float:
+        ...
+    @property
+    def scores(self) -> list:
+        ...
+    @property
+    def sigma(self) -> float:
+        ...
+    @property
+    def status(self) -> str:
+        ...
+    @property
+    def stderr(self) -> tuple:
+        ...
 class Tier:
     """
     A pool of equal GPUs; memory and power are per GPU.
@@ -274,6 +322,14 @@ def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_secon
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
     """
+def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
+    ...
+def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
+    ...
+def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+    ...
+def fit_many(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
+    ...
 def gittins_index(samples: typing.Any) -> float:
     """
     Gittins index of equally likely samples.
@@ -298,4 +354,6 @@ def violations(snapshot: Snapshot, plan: typing.Any) -> list[str]:
     """
     What is wrong with a plan, one sentence each.
     """
+FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'), 'pow4': ('floor', 'scale', 'rate', 'shift'), 'exp3': ('floor', 'scale', 'rate'), 'weibull4': ('floor', 'scale', 'rate', 'shape'), 'mmf4': ('floor', 'scale', 'half', 'shape'), 'log2': ('floor', 'scale'), 'powexp': ('floor', 'scale', 'rate', 'decay')}
+FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
 __version__: str
