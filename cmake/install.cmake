@@ -37,6 +37,8 @@ install(
   COMPONENT development
 )
 
+# The prefix is told from where the file lies, since `cmake --install --prefix` may choose another.
+file(RELATIVE_PATH GLIDEPATH_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(
   "${PROJECT_SOURCE_DIR}/cmake/glidepath.pc.in" "${PROJECT_BINARY_DIR}/glidepath.pc" @ONLY
 )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents are promises: snippets come from programs that run, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# <!-- from examples/01_fit_one_trace.py --> says that the block below is an excerpt of that file.
+SNIPPET = re.compile(r"<!-- from (\S+) -->\n+```\w*\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def excerpts(text: str) -> list[tuple[str, str]]:
+    return SNIPPET.findall(text)
+
+
+def parts_of(snippet: str) -> list[str]:
+    """A snippet may leave lines out where it says so with a line of three dots."""
+    return [part.strip("\n") for part in re.split(r"^\s*(?:#|//) \.\.\.\n", snippet, flags=re.M)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_snippets_are_excerpts_of_programs(document: Path) -> None:
+    if not document.exists():
+        pytest.skip("not written yet")
+    for source, snippet in excerpts(document.read_text()):
+        program = (ROOT / source).read_text()
+        for part in parts_of(snippet):
+            assert part in program, f"{document.name}: not in {source}:\n{part}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    if not document.exists():
+        pytest.skip("not written yet")
+    for link in LINK.findall(document.read_text()):
+        if "://" not in link:
+            assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_a_wrong_snippet_would_be_found() -> None:
+    text = (
+        "<!-- from examples/03_plan_one_round.py -->\n```python\nplan = gp.solve_round(\n# ...\nx\n```\n"
+    )
+    ((source, snippet),) = excerpts(text)
+    assert source == "examples/03_plan_one_round.py"
+    first, second = parts_of(snippet)
+    program = (ROOT / source).read_text()
+    assert first in program
+    assert second == "x"
+    assert "gp.fit(other)" not in program
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run_and_have_a_twin(example: Path) -> None:
+    assert example.with_suffix(".cpp").exists()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(example)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
