@@ -5,15 +5,8 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._core import InputError, IoError, __version__
-from glidepath._fit import (
-    Fit,
-    FitBatch,
-    FitScore,
-    evaluate_batch,
-    fit,
-    fit_batch,
-    fit_many,
-)
+from glidepath._fit import Fit, FitBatch, FitScore, evaluate_batch, fit, fit_batch, fit_many
+from glidepath._forecast import Forecast, ForecastBatch, Reach, forecast, forecast_batch, reach
 from glidepath._plan import (
     Allocation,
     Job,
@@ -36,11 +29,14 @@ __all__ = [
     "Fit",
     "FitBatch",
     "FitScore",
+    "Forecast",
+    "ForecastBatch",
     "InputError",
     "IoError",
     "Job",
     "Option",
     "Plan",
+    "Reach",
     "RoundPlan",
     "Snapshot",
     "Tier",
@@ -52,8 +48,11 @@ __all__ = [
     "fit",
     "fit_batch",
     "fit_many",
+    "forecast",
+    "forecast_batch",
     "gittins_index",
     "plan",
+    "reach",
     "read_traces",
     "solve_round",
     "violations",

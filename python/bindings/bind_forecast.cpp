@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/forecast.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "forecast/constants.hpp"
+#include "numpy_view.hpp"
+
+namespace {
+
+using namespace glidepath;
+using python::adopt;
+using python::borrow;
+using python::borrow_or_empty;
+using python::DoubleArray;
+using python::view;
+namespace py = pybind11;
+
+/// Everything that ForecastOptions borrows, alive for the length of a call.
+struct Options {
+  DoubleArray lr, lr_ahead, lr_step, levels;
+  std::vector<Trace> past;
+  ForecastOptions value;
+};
+
+using Constants = std::shared_ptr<ForecastConstants>;
+
+std::vector<double> copied(py::handle object, const char* name) {
+  const DoubleArray array = borrow(object, name);
+  const auto values = view(array);
+  return {values.begin(), values.end()};
+}
+
+std::vector<Trace> runs(const py::list& list) {
+  std::vector<Trace> traces;
+  for (const py::handle item : list) {
+    const auto pair = py::cast<py::tuple>(item);
+    Trace trace;
+    trace.step = copied(pair[0], "past: step");
+    trace.loss = copied(pair[1], "past: loss");
+    if (pair.size() > 2 && !pair[2].is_none()) trace.lr = copied(pair[2], "past: lr");
+    traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+std::unique_ptr<Options> options(const py::dict& given) {
+  auto o = std::make_unique<Options>();
+  const auto get = [&](const char* key) -> py::object {
+    return given.contains(key) ? py::object(given[key]) : py::object(py::none());
+  };
+  o->lr = borrow_or_empty(get("lr"), "lr");
+  o->lr_ahead = borrow_or_empty(get("lr_ahead"), "lr_ahead");
+  o->lr_step = borrow_or_empty(get("lr_step"), "lr_step");
+  o->levels = borrow_or_empty(get("levels"), "levels");
+  if (const py::object past = get("past"); !past.is_none()) o->past = runs(past);
+  o->value.learning_rate = {view(o->lr), view(o->lr_ahead), view(o->lr_step)};
+  o->value.levels = view(o->levels);
+  o->value.past = o->past;
+  if (const py::object direction = get("direction"); !direction.is_none()) {
+    o->value.direction = direction_named(py::cast<std::string>(direction));
+  }
+  if (const py::object c = get("calibration"); !c.is_none()) {
+    const auto parts = py::cast<py::tuple>(c);
+    o->value.calibration.horizon = copied(parts[0], "calibration: horizon");
+    o->value.calibration.factor = copied(parts[1], "calibration: factor");
+    o->value.calibration.runs = py::cast<int>(parts[2]);
+  }
+  if (const py::object c = get("constants"); !c.is_none()) {
+    o->value.constants = py::cast<Constants>(c);
+  }
+  return o;
+}
+
+py::dict law_dict(ForecastLaw&& law) {
+  const auto knots = static_cast<py::ssize_t>(law.knots.size());
+  const auto components = static_cast<py::ssize_t>(law.weight.size());
+  py::dict d;
+  d["numbers"] = adopt(std::vector<double>{law.degrees, law.lowest, law.highest, law.step_shift,
+                                           law.offset, law.sign, law.unit,
+                                           law.logarithmic ? 1.0 : 0.0, law.floor, law.ceiling});
+  d["knots"] = adopt(std::move(law.knots));
+  d["weight"] = adopt(std::move(law.weight));
+  d["location"] = adopt(std::move(law.location), {knots, components});
+  d["scale"] = adopt(std::move(law.scale), {knots, components});
+  d["noise"] = adopt(std::move(law.noise));
+  d["stretch"] = adopt(std::move(law.stretch));
+  return d;
+}
+
+Forecast from_law(py::handle steps, const py::dict& d) {
+  Forecast f;
+  f.steps = copied(steps, "steps");
+  ForecastLaw& law = f.law;
+  const std::vector<double> n = copied(d["numbers"], "law");
+  law.degrees = n.at(0);
+  law.lowest = n.at(1);
+  law.highest = n.at(2);
+  law.step_shift = n.at(3);
+  law.offset = n.at(4);
+  law.sign = n.at(5);
+  law.unit = n.at(6);
+  law.logarithmic = n.at(7) != 0;
+  law.floor = n.at(8);
+  law.ceiling = n.at(9);
+  law.knots = copied(d["knots"], "knots");
+  law.weight = copied(d["weight"], "weight");
+  const auto flat = [&](const char* key) {
+    const DoubleArray array = borrow(d[key], key, 2);
+    const auto values = view(array);
+    return std::vector<double>(values.begin(), values.end());
+  };
+  law.location = flat("location");
+  law.scale = flat("scale");
+  law.noise = copied(d["noise"], "noise");
+  law.stretch = copied(d["stretch"], "stretch");
+  return f;
+}
+
+std::vector<std::string> names(const std::vector<ForecastStatus>& status) {
+  std::vector<std::string> out;
+  for (const ForecastStatus s : status) out.emplace_back(name(s));
+  return out;
+}
+
+}  // namespace
+
+void bind_forecast(py::module_& module) {
+  py::class_<ForecastConstants, Constants>(module, "ForecastConstants");
+  module.def("read_constants", [](const std::string& text) {
+    return std::const_pointer_cast<ForecastConstants>(read_constants(text));
+  });
+  module.def("constants_named",
+             [](const std::string& name) { return std::string(constants_named(name)); });
+  module.def(
+      "forecast", [](py::handle step, py::handle loss, py::handle steps, const py::dict& given) {
+        const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss"),
+                          h = borrow(steps, "steps");
+        const auto o = options(given);
+        Forecast f;
+        {
+          const py::gil_scoped_release release;
+          f = forecast({view(s), view(l), {}}, view(h), o->value);
+        }
+        const auto levels = static_cast<py::ssize_t>(f.levels.size());
+        const auto count = static_cast<py::ssize_t>(f.steps.size());
+        py::dict law = law_dict(std::move(f.law));
+        return py::make_tuple(
+            adopt(std::move(f.steps)), adopt(std::move(f.levels)), adopt(std::move(f.mean)),
+            adopt(std::move(f.quantiles), {levels, count}),
+            adopt(std::move(f.curve_quantiles), {levels, count}), std::string(name(f.status)), law);
+      });
+  module.def("forecast_quantile",
+             [](py::handle steps, const py::dict& law, double level, bool raw) {
+               return adopt(quantile(from_law(steps, law), level, raw));
+             });
+  module.def("forecast_prob_below", [](py::handle steps, const py::dict& law, double target) {
+    return adopt(prob_below(from_law(steps, law), target));
+  });
+  module.def("forecast_batch", [](py::handle step, py::handle loss, py::handle steps, int threads,
+                                  const py::dict& given) {
+    const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss", 2),
+                      h = borrow(steps, "steps");
+    const auto o = options(given);
+    ForecastColumns f;
+    {
+      const py::gil_scoped_release release;
+      f = forecast_batch(view(s), python::rows(l), view(h), o->value, {.threads = threads});
+    }
+    const auto levels = static_cast<py::ssize_t>(f.levels.size());
+    const auto count = static_cast<py::ssize_t>(f.steps.size());
+    const auto m = l.shape(0);
+    return py::make_tuple(adopt(std::move(f.steps)), adopt(std::move(f.levels)),
+                          adopt(std::move(f.mean), {m, count}),
+                          adopt(std::move(f.quantiles), {levels, m, count}), names(f.status));
+  });
+  module.def("reach", [](py::handle step, py::handle loss, double target, double budget,
+                         const py::dict& given) {
+    const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss");
+    const auto o = options(given);
+    Reach r;
+    {
+      const py::gil_scoped_release release;
+      r = reach({view(s), view(l), {}}, target, budget, o->value);
+    }
+    return py::make_tuple(adopt(std::move(r.step)), adopt(std::move(r.cdf)), r.prob_never,
+                          std::string(name(r.status)));
+  });
+}

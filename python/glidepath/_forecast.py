@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts: what a run will log, from what it has logged, and when it reaches its target."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from glidepath import _core
+from glidepath._core import InputError
+from glidepath._results import Result
+
+if TYPE_CHECKING:
+    from glidepath._trace import Trace
+
+__all__ = ["Forecast", "ForecastBatch", "Reach", "forecast", "forecast_batch", "reach"]
+
+Floats = NDArray[np.float64]
+# Learning rate ahead: values at the steps of the forecast, or (steps, values).
+Schedule = ArrayLike | tuple[ArrayLike, ArrayLike]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Forecast(Result):
+    """Predictive distribution of one run at `steps`.
+
+    Attributes
+    ----------
+    steps : ndarray, shape (h,)
+        Steps of the forecast, in the unit of the trace.
+    mean : ndarray, shape (h,)
+        Point forecast: the median of the noise-free curve.
+    quantiles : ndarray, shape (len(levels), h)
+        Quantiles of the raw (noisy) observation.
+    levels : ndarray
+        Levels of `quantiles`.
+    curve_quantiles : ndarray, shape (len(levels), h)
+        Quantiles of the noise-free curve.
+    status : str
+        ``"good"``, ``"too_few_points"``, ``"flat"`` or ``"not_finite"``; every status comes with
+        finite numbers.
+    """
+
+    steps: Floats
+    mean: Floats
+    quantiles: Floats
+    levels: Floats
+    curve_quantiles: Floats
+    status: str
+    _law: dict[str, Floats]
+    _trace: Trace | None = None
+
+    def quantile(self, q: float) -> Floats:
+        """Quantile `q` in (0, 1) of the raw observation at each step."""
+        return _core.forecast_quantile(self.steps, self._law, float(q), True)
+
+    def curve_quantile(self, q: float) -> Floats:
+        """Quantile `q` in (0, 1) of the noise-free curve at each step."""
+        return _core.forecast_quantile(self.steps, self._law, float(q), False)
+
+    def prob_below(self, target: float) -> Floats:
+        """Give the probability that the observation at each step is at or below `target`."""
+        return _core.forecast_prob_below(self.steps, self._law, float(target))
+
+    def _summary(self) -> str:
+        low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]
+        return (
+            f"{self.mean[-1]:.5g} at step {self.steps[-1]:g}, "
+            f"80 % within {low:.5g} to {high:.5g}, {self.status}"
+        )
+
+    def to_pandas(self) -> Any:
+        """Give a pandas DataFrame, one row per step, the quantiles as columns."""
+        from glidepath._results import require
+
+        columns: dict[str, Floats] = {"mean": self.mean}
+        for level, row in zip(self.levels, self.quantiles, strict=True):
+            columns[f"q{level:g}"] = row
+        return require("pandas").DataFrame(columns, index=self.steps).rename_axis("step")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the fan chart; returns the matplotlib Axes."""
+        from glidepath import _plots
+
+        return _plots.forecast(self, ax=ax)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ForecastBatch(Result):
+    """Forecasts of many runs over shared steps.
+
+    Attributes
+    ----------
+    steps : ndarray, shape (h,)
+    mean : ndarray, shape (m, h)
+    quantiles : ndarray, shape (len(levels), m, h)
+        Of the raw observation.
+    levels : ndarray
+    status : ndarray of str, shape (m,)
+    """
+
+    steps: Floats
+    mean: Floats
+    quantiles: Floats
+    levels: Floats
+    status: NDArray[np.str_]
+
+    def _summary(self) -> str:
+        good = int(np.count_nonzero(self.status == "good"))
+        return f"{self.mean.shape[0]} runs at {self.steps.size} steps, {good} good"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reach(Result):
+    """Law of the first step at which a run reaches its target.
+
+    Attributes
+    ----------
+    step : ndarray
+        Increasing grid from the last observed step to the budget.
+    cdf : ndarray
+        Probability that the target is reached by each step of the grid.
+    prob_never : float
+        Probability that it is not reached within the budget.
+    target, budget : float
+    status : str
+        Of the forecast behind it.
+    """
+
+    step: Floats
+    cdf: Floats
+    prob_never: float
+    target: float
+    budget: float
+    status: str
+
+    def prob_by(self, step: float) -> float:
+        """Probability that the target is reached at or before `step`."""
+        if not step >= self.step[0]:
+            return 0.0
+        return float(np.interp(step, self.step, self.cdf))
+
+    def quantile(self, p: float) -> float:
+        """Smallest step by which it is reached with probability `p`; inf where never."""
+        if not 0.0 <= p <= 1.0:
+            raise InputError(f"reach: probability {p:g} is not in 0 to 1")
+        if p > self.cdf[-1]:
+            return math.inf
+        i = int(np.searchsorted(self.cdf, p))
+        if i == 0:
+            return float(self.step[0])
+        part = (p - self.cdf[i - 1]) / (self.cdf[i] - self.cdf[i - 1])
+        return float(self.step[i - 1] + part * (self.step[i] - self.step[i - 1]))
+
+    def _summary(self) -> str:
+        if self.prob_never == 0.0:
+            return f"target {self.target:g} reached at step {self.step[-1]:g}"
+        median = self.quantile(0.5)
+        when = "median beyond the budget" if math.isinf(median) else f"median step {median:.5g}"
+        return (
+            f"target {self.target:g} within {self.budget:g} with probability "
+            f"{1.0 - self.prob_never:.3f}, {when}, {self.status}"
+        )
+
+
+@functools.lru_cache(maxsize=16)
+def _constants(text: str) -> Any:
+    """Parse a table of constants: a known name or the text itself."""
+    named = text in ("learned", "prototype")
+    return _core.read_constants(_core.constants_named(text) if named else text)
+
+
+def _runs(past: Sequence[Trace] | None) -> list[tuple[Floats, Floats, Floats | None]] | None:
+    return None if past is None else [(run.step, run.loss, run.lr) for run in past]
+
+
+def _options(
+    trace: Trace | None,
+    *,
+    lr_ahead: Schedule | None = None,
+    past: Sequence[Trace] | None = None,
+    levels: ArrayLike | None = None,
+    calibration: Any = None,
+    constants: str | None = None,
+) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if trace is not None:
+        given["direction"] = trace.direction
+        if trace.lr is not None and lr_ahead is not None:
+            given["lr"] = trace.lr
+            if isinstance(lr_ahead, tuple) and len(lr_ahead) == 2 and np.ndim(lr_ahead[0]) == 1:
+                given["lr_step"], given["lr_ahead"] = lr_ahead
+            else:
+                given["lr_ahead"] = lr_ahead
+    if past is not None:
+        given["past"] = _runs(past)
+    if levels is not None:
+        given["levels"] = np.asarray(levels, dtype=np.float64)
+        if given["levels"].size == 0:
+            raise InputError("forecast: no levels")
+    if calibration is not None:
+        given["calibration"] = (calibration.horizon, calibration.factor, calibration.runs)
+    if constants is not None:
+        given["constants"] = _constants(constants)
+    return given
+
+
+def forecast(
+    trace: Trace,
+    steps: ArrayLike,
+    *,
+    lr_ahead: Schedule | None = None,
+    past: Sequence[Trace] | None = None,
+    levels: ArrayLike | None = None,
+    calibration: Any = None,
+    constants: str | None = None,
+) -> Forecast:
+    """Forecast what a run will log at `steps`.
+
+    A fixed grid of curve shapes and noise structures, everything linear integrated in closed form,
+    weighted by evidence and a learned prior: see docs/method/forecast.md.
+
+    Parameters
+    ----------
+    trace : Trace
+        What was observed. With `trace.lr` and `lr_ahead` the schedule is taken into account.
+    steps : array_like, shape (h,)
+        Strictly increasing, past the last observed step.
+    lr_ahead : array_like, shape (h,), or (steps, lr), optional
+        Planned learning rate at `steps`, or at steps of its own.
+    past : list of Trace, optional
+        Finished runs of the same user, model or study; they become curve shapes.
+    levels : array_like, optional
+        Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.
+    calibration : Calibration, optional
+        Widths learned from finished runs by `calibrate`.
+    constants : str, optional
+        ``"learned"`` (default), ``"prototype"``, or the text of a table of constants.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    InputError
+        When the steps do not increase past the last observed one, or a length differs.
+    """
+    given = _options(
+        trace,
+        lr_ahead=lr_ahead,
+        past=past,
+        levels=levels,
+        calibration=calibration,
+        constants=constants,
+    )
+    steps, levels, mean, quantiles, curve, status, law = _core.forecast(
+        trace.step, trace.loss, steps, given
+    )
+    return Forecast(steps, mean, quantiles, levels, curve, status, law, trace)
+
+
+def forecast_batch(
+    step: ArrayLike,
+    loss: ArrayLike,
+    steps: ArrayLike,
+    *,
+    threads: int = 0,
+    levels: ArrayLike | None = None,
+    direction: str = "min",
+    constants: str | None = None,
+) -> ForecastBatch:
+    """Forecast many runs over shared steps; row i is the single forecast of row i, exactly.
+
+    Parameters
+    ----------
+    step : array_like, shape (n,)
+    loss : array_like, shape (m, n)
+    steps : array_like, shape (h,)
+    threads : int, optional
+        0 = all cores. The numbers do not depend on it.
+    levels : array_like, optional
+    direction : {"min", "max"}, optional
+    constants : str, optional
+
+    Returns
+    -------
+    ForecastBatch
+    """
+    given = _options(None, levels=levels, constants=constants)
+    given["direction"] = direction
+    steps, levels, mean, quantiles, status = _core.forecast_batch(step, loss, steps, threads, given)
+    return ForecastBatch(steps, mean, quantiles, levels, np.array(status))
+
+
+def reach(
+    trace: Trace,
+    target: float,
+    *,
+    budget: float,
+    lr_ahead: Schedule | None = None,
+    past: Sequence[Trace] | None = None,
+    calibration: Any = None,
+    constants: str | None = None,
+) -> Reach:
+    """Forecast the first step at which a run is at or below `target` (at or above, if it rises).
+
+    Parameters
+    ----------
+    trace : Trace
+    target : float
+    budget : float
+        Absolute step after which the run ends.
+    lr_ahead : array_like or (steps, lr), optional
+        Planned learning rate; an array is taken at equal distances from the last observed step to
+        the budget.
+    past : list of Trace, optional
+    calibration : Calibration, optional
+    constants : str, optional
+
+    Returns
+    -------
+    Reach
+    """
+    if lr_ahead is not None and not (
+        isinstance(lr_ahead, tuple) and len(lr_ahead) == 2 and np.ndim(lr_ahead[0]) == 1
+    ):
+        values = np.asarray(lr_ahead, dtype=np.float64)
+        last = float(trace.step[-1]) if len(trace.step) else 0.0
+        lr_ahead = (last + (budget - last) * np.arange(1, values.size + 1) / values.size, values)
+        if budget <= last:
+            lr_ahead = None
+    given = _options(
+        trace, lr_ahead=lr_ahead, past=past, calibration=calibration, constants=constants
+    )
+    grid, cdf, never, status = _core.reach(
+        trace.step, trace.loss, float(target), float(budget), given
+    )
+    return Reach(grid, cdf, never, float(target), float(budget), status)

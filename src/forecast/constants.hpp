@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/forecast.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace glidepath {
+
+/// All numbers of the forecast. Names follow docs/method/forecast.md.
+struct ForecastConstants {
+  enum class Family : std::uint8_t { power, weibull, hill, log, constant };
+  /// One candidate shape f(x) in relative time x = step / last observed step.
+  struct Shape {
+    Family family = Family::constant;
+    double p = 0, q = 0;
+    double log_prior = 0;
+  };
+  /// How the observations depart from a shape: white noise, and a random walk in the clock
+  /// x^(-2 eta) with lambda^2 of its variance per octave; lambda >= 30 = walk only.
+  struct Structure {
+    double lambda = 0, eta = 0;
+    double log_prior = 0;
+  };
+  /// Annealing gain C: log-loss units per unit of 1 - lr / peak.
+  struct Gain {
+    double gain = 0, log_prior = 0;
+  };
+
+  std::vector<Shape> shapes{};
+  std::vector<Structure> structures{};
+  std::vector<Gain> gains{};
+
+  // Evidence.
+  double temper = 1;          ///< exponent of the marginal likelihood
+  double rss_floor = 1e-6;    ///< of the variance of z, added to every residual sum of squares
+  double jitter = 0;          ///< of the mean variance, added to the white noise
+  double rising_penalty = 0;  ///< log prior of a curve that rises or stays
+  // Predictive scale.
+  double inflation = 1;                       ///< of the kriging variance
+  double drop = 0;                            ///< sd per unit of predicted drop
+  double distance = 0, distance_power = 0.7;  ///< sd per unit of late variation, times log^power
+  double degrees = 3;                         ///< of freedom of each component
+  double width = 1;                           ///< factor of every scale
+  // Preparation.
+  int bins = 48;
+  double count_cap = 50;  ///< a bin's noise falls with at most so many points
+  double spike = 0;       ///< pull in isolated points beyond so many neighbour spreads; 0 = never
+  bool signed_linear = true;  ///< metrics that reach 0: z linear, else log of a shifted metric
+  // Mixture.
+  int components = 96;
+  double tail_mass = 0;  ///< lightest components with at most this mass together are left out
+  // Annealing.
+  double lag = 0.01;  ///< time constant of the loss behind the learning rate, of the whole plan
+  // Past runs.
+  double template_mass = 0.9, template_discrepancy = 0.3;
+  int templates = 150;
+};
+
+namespace detail {
+
+/// The learned table, read once.
+[[nodiscard]] const ForecastConstants& learned_constants();
+[[nodiscard]] inline const ForecastConstants& constants_of(const ForecastOptions& options) {
+  return options.constants ? *options.constants : learned_constants();
+}
+
+}  // namespace detail
+}  // namespace glidepath

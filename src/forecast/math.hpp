@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Branch-free exp and arctan that the compiler can vectorise. They take part in loops over nodes or
+// levels, never in a sum across lanes, and nothing is fused (-ffp-contract=off), so that every
+// instruction set gives the same bytes.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <numbers>
+
+// One clone of a loop for each instruction set, chosen when the library is loaded. The sanitizers
+// do not bear the indirect functions that this needs.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
+    defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define GLIDEPATH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define GLIDEPATH_CLONES
+#endif
+#define GLIDEPATH_INLINE [[gnu::always_inline]] inline
+
+namespace glidepath::detail {
+
+/// exp(x) to about 1 ulp; 0 below -708 and exp(708) above.
+/// x = k log 2 + r, |r| <= log(2) / 2; Taylor series of r to degree 13.
+GLIDEPATH_INLINE double fast_exp(double x) {
+  constexpr double kRound = 0x1.8p52;
+  double v = x < -708.5 ? -708.5 : x;
+  v = v > 708.5 ? 708.5 : v;
+  const double shifted = v * std::numbers::log2e + kRound;
+  const double k = shifted - kRound;
+  double r = v - k * 0x1.62e42fee00000p-1;
+  r = r - k * 0x1.a39ef35793c76p-33;
+  double p = 1.0 / 6227020800.0;
+  p = p * r + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = p * r * r + r + 1.0;
+  // 2^k from the low bits of the shifted number.
+  const std::uint64_t bits = (std::bit_cast<std::uint64_t>(shifted) + 1023) << 52;
+  const double power = std::bit_cast<double>(bits);
+  return x < -708.0 ? 0.0 : p * power;
+}
+
+/// arctan(x) to about 1 ulp: the rational approximation of Moshier's Cephes library (atan.c).
+GLIDEPATH_INLINE double fast_atan(double x) {
+  const double a = x < 0 ? -x : x;
+  const bool large = a > 2.414213562373095;  // tan(3 pi / 8)
+  const bool middle = a > 0.66;
+  const double top = large ? -1.0 : (middle ? a - 1.0 : a);
+  const double bottom = large ? a : (middle ? a + 1.0 : 1.0);
+  const double base = large ? std::numbers::pi / 2 : (middle ? std::numbers::pi / 4 : 0.0);
+  const double r = top / bottom;
+  const double z = r * r;
+  double p = -8.750608600031904122785e-1;
+  p = p * z - 1.615753718733365076637e1;
+  p = p * z - 7.500855792314704667340e1;
+  p = p * z - 1.228866684490136173410e2;
+  p = p * z - 6.485021904942025371773e1;
+  double q = z + 2.485846490142306297962e1;
+  q = q * z + 1.650270098316988542046e2;
+  q = q * z + 4.328810604912902668951e2;
+  q = q * z + 4.853903996359136964868e2;
+  q = q * z + 1.945506571482613964425e2;
+  const double y = base + (r + r * (z * p / q));
+  return x < 0 ? -y : y;
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/forecast.hpp"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "forecast/annealing.hpp"
+#include "forecast/constants.hpp"
+#include "forecast/prepare.hpp"
+
+namespace glidepath::detail {
+
+/// A past run as a shape: its steps and its metric in the coordinate z of the live run.
+struct Template {
+  std::vector<double> step, z;
+};
+
+/// Mixture of Student-t in z at each query.
+struct Mixture {
+  std::size_t components = 0, queries = 0;
+  std::vector<double> weight;           ///< sums to 1
+  std::vector<double> location, scale;  ///< (queries, components) row-major
+};
+
+/// The mixture over all nodes (shape, structure, annealing gain) at the shifted steps `queries`.
+/// `prepared` has status good; bins it on the way.
+[[nodiscard]] Mixture predict(Prepared& prepared, std::span<const double> queries,
+                              const Annealing& plan, std::span<const Template> past,
+                              const ForecastConstants& constants);
+
+}  // namespace glidepath::detail

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/student.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "forecast/math.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+using std::numbers::pi;
+
+constexpr double kInvSqrt3 = 0.57735026918962576451;
+constexpr int kMaxIterations = 80;
+
+/// t_3: F(u) = 1/2 + [w / (1 + w^2) + arctan w] / pi and f(u) = 2 / (pi sqrt 3 (1 + w^2)^2),
+/// w = u / sqrt 3. Adds weight * F and weight * f / scale of one component, for all levels.
+GLIDEPATH_CLONES void add_component(std::size_t lanes, const double* x, double location,
+                                    double inverse_scale, double weight, double* cdf,
+                                    double* density) {
+  const double step = inverse_scale * kInvSqrt3;
+  const double each = weight / pi;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    const double w = (x[i] - location) * step;
+    const double r = 1.0 / (1.0 + w * w);
+    cdf[i] += each * (w * r + fast_atan(w));
+    density[i] += 2 * each * step * r * r;
+  }
+}
+
+double student3_cdf(double u) {
+  const double w = u * kInvSqrt3;
+  return 0.5 + (w / (1 + w * w) + std::atan(w)) / pi;
+}
+
+/// Regularised incomplete beta by Lentz's continued fraction (Numerical Recipes 6.4).
+double incomplete_beta(double a, double b, double x) {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
+  const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                                a * std::log(x) + b * std::log1p(-x)) /
+                       a;
+  constexpr double kTiny = 1e-300;
+  double c = 1, d = 1 - (a + b) * x / (a + 1);
+  d = 1 / (std::abs(d) < kTiny ? kTiny : d);
+  double fraction = d;
+  for (int m = 1; m < 500; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    double change = 1;
+    for (const double term : {even, odd}) {
+      d = 1 + term * d;
+      c = 1 + term / c;
+      d = 1 / (std::abs(d) < kTiny ? kTiny : d);
+      c = std::abs(c) < kTiny ? kTiny : c;
+      change = d * c;
+      fraction *= change;
+    }
+    if (std::abs(change - 1) < 1e-16) break;
+  }
+  return front * fraction;
+}
+
+double student_density(double degrees, double x) {
+  return std::exp(std::lgamma(0.5 * (degrees + 1)) - std::lgamma(0.5 * degrees)) /
+         std::sqrt(degrees * pi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
+}
+
+}  // namespace
+
+double student_cdf(double degrees, double x) {
+  if (degrees == 3) return student3_cdf(x);
+  const double tail = 0.5 * incomplete_beta(0.5 * degrees, 0.5, degrees / (degrees + x * x));
+  return x > 0 ? 1 - tail : tail;
+}
+
+double student_quantile(double degrees, double p) {
+  if (p == 0.5) return 0;
+  double low = -1, high = 1;
+  while (student_cdf(degrees, low) > p) low *= 2;
+  while (student_cdf(degrees, high) < p) high *= 2;
+  double x = 0.5 * (low + high);
+  for (int i = 0; i < kMaxIterations; ++i) {
+    const double error = student_cdf(degrees, x) - p;
+    (error < 0 ? low : high) = x;
+    double next = x - error / student_density(degrees, x);
+    if (!(next > low && next < high)) next = 0.5 * (low + high);
+    const bool done = std::abs(next - x) <= 1e-15 * std::max(1.0, std::abs(x));
+    x = next;
+    if (done) break;
+  }
+  return x;
+}
+
+double mixture_cdf(const MixtureView& mixture, double x) {
+  double cdf = 0;
+  for (std::size_t k = 0; k < mixture.weight.size(); ++k) {
+    cdf += mixture.weight[k] *
+           student_cdf(mixture.degrees, (x - mixture.location[k]) / mixture.scale[k]);
+  }
+  return std::clamp(cdf, 0.0, 1.0);
+}
+
+void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
+                       std::span<const double> unit, std::vector<double>& guess,
+                       std::span<double> out) {
+  const std::size_t count = levels.size(), lanes = (count + 7) / 8 * 8;
+  const std::size_t components = mixture.weight.size();
+  thread_local std::vector<double> memory;
+  memory.assign(5 * lanes, 0.0);
+  double *x = memory.data(), *low = x + lanes, *high = low + lanes, *cdf = high + lanes,
+         *density = cdf + lanes;
+
+  double mean = 0, square = 0, least = std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < components; ++k) {
+    mean += mixture.weight[k] * mixture.location[k];
+    least = std::min(least, mixture.scale[k]);
+  }
+  for (std::size_t k = 0; k < components; ++k) {
+    const double d = mixture.location[k] - mean;
+    square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
+  }
+  const double spread = std::sqrt(square);
+  const bool fresh = guess.size() != count;
+  if (fresh) guess.assign(unit.begin(), unit.end());
+  for (std::size_t i = 0; i < count; ++i) {
+    low[i] = std::numeric_limits<double>::infinity();
+    high[i] = -low[i];
+    for (std::size_t k = 0; k < components; ++k) {
+      const double q = mixture.location[k] + unit[i] * mixture.scale[k];
+      low[i] = q < low[i] ? q : low[i];
+      high[i] = q > high[i] ? q : high[i];
+    }
+    x[i] = std::clamp(mean + guess[i] * spread, low[i], high[i]);
+  }
+  const double tolerance = 1e-5 * least;
+  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+    if (mixture.degrees == 3) {
+      std::fill(cdf, cdf + lanes, 0.5);
+      std::fill(density, density + lanes, 0.0);
+      for (std::size_t k = 0; k < components; ++k) {
+        add_component(lanes, x, mixture.location[k], 1 / mixture.scale[k], mixture.weight[k], cdf,
+                      density);
+      }
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        cdf[i] = density[i] = 0;
+        for (std::size_t k = 0; k < components; ++k) {
+          const double u = (x[i] - mixture.location[k]) / mixture.scale[k];
+          cdf[i] += mixture.weight[k] * student_cdf(mixture.degrees, u);
+          density[i] += mixture.weight[k] * student_density(mixture.degrees, u) / mixture.scale[k];
+        }
+      }
+    }
+    double largest = 0;  // Newton doubles the digits: a small step is the last one
+    for (std::size_t i = 0; i < count; ++i) {
+      const double error = cdf[i] - levels[i];
+      (error < 0 ? low : high)[i] = x[i];
+      double next = x[i] - error / density[i];
+      if (!(next >= low[i] && next <= high[i])) next = 0.5 * (low[i] + high[i]);
+      largest = std::max(largest, std::abs(next - x[i]));
+      x[i] = next;
+    }
+    if (largest <= tolerance) break;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = x[i];
+    guess[i] = spread > 0 ? (x[i] - mean) / spread : 0.0;
+  }
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace glidepath::detail {
+
+/// CDF of Student's t with any `degrees` > 0 (closed form at 3, incomplete beta otherwise).
+[[nodiscard]] double student_cdf(double degrees, double x);
+/// Its inverse, p in (0, 1).
+[[nodiscard]] double student_quantile(double degrees, double p);
+
+/// One mixture sum_k weight_k t(location_k, scale_k), borrowed.
+struct MixtureView {
+  std::span<const double> weight, location, scale;
+  double degrees = 3;
+};
+
+[[nodiscard]] double mixture_cdf(const MixtureView& mixture, double x);
+
+/// Quantiles at increasing `levels`, by Newton's method between the extreme quantiles of the
+/// components, all levels at once. `unit[i]` is the component's quantile at levels[i]. `guess`
+/// holds standardised starting points and receives those of this mixture; empty = none yet.
+void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
+                       std::span<const double> unit, std::vector<double>& guess,
+                       std::span<double> out);
+
+}  // namespace glidepath::detail

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/forecast.hpp"
+
+#include "glidepath/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/rng.hpp"
+#include "forecast/math.hpp"
+#include "forecast/student.hpp"
+
+namespace glidepath {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// floor + scale t^-rate with log-normal noise, at t = 1 ... n.
+Trace power_law(int n, double floor, double scale, double rate, double noise) {
+  Trace trace;
+  const detail::Rng rng{7};
+  for (int i = 1; i <= n; ++i) {
+    trace.step.push_back(i);
+    trace.loss.push_back((floor + scale * std::pow(i, -rate)) * std::exp(noise * rng.normal(1, i)));
+  }
+  return trace;
+}
+
+std::vector<double> steps_from(double first, double last, int count) {
+  std::vector<double> steps;
+  for (int i = 0; i < count; ++i) steps.push_back(first + (last - first) * i / (count - 1));
+  return steps;
+}
+
+void expect_sound(const Forecast& f) {
+  const std::size_t h = f.steps.size();
+  for (std::size_t j = 0; j < h; ++j) {
+    EXPECT_TRUE(std::isfinite(f.mean[j]));
+    for (std::size_t i = 0; i < f.levels.size(); ++i) {
+      EXPECT_TRUE(std::isfinite(f.quantiles[i * h + j]));
+      EXPECT_TRUE(std::isfinite(f.curve_quantiles[i * h + j]));
+      EXPECT_LE(f.quantiles[(i > 0 ? i - 1 : 0) * h + j], f.quantiles[i * h + j]);
+    }
+  }
+}
+
+TEST(StudentTest, CdfOfThreeDegreesAgreesWithTheIncompleteBeta) {
+  for (double x = -40; x <= 40; x += 0.37) {
+    EXPECT_NEAR(detail::student_cdf(3, x), detail::student_cdf(3 + 1e-13, x), 1e-12);
+  }
+}
+
+TEST(StudentTest, QuantileInvertsCdf) {
+  for (const double degrees : {1.5, 3.0, 3.07, 8.0}) {
+    for (const double p : {1e-6, 0.05, 0.3, 0.5, 0.77, 0.95, 0.999}) {
+      EXPECT_NEAR(detail::student_cdf(degrees, detail::student_quantile(degrees, p)), p,
+                  1e-13 + 1e-9 * p);
+    }
+  }
+  // Tables of Student's t.
+  EXPECT_NEAR(detail::student_quantile(3, 0.975), 3.182446305284263, 1e-12);
+  EXPECT_NEAR(detail::student_quantile(8, 0.95), 1.859548037530898, 1e-12);
+}
+
+TEST(StudentTest, MixtureQuantilesInvertTheMixtureCdf) {
+  const std::vector<double> weight{0.2, 0.5, 0.3}, location{-4, 0, 3}, scale{0.01, 1, 0.2};
+  const detail::MixtureView mixture{weight, location, scale, 3};
+  std::vector<double> levels, unit;
+  for (int i = 1; i < 100; ++i) {
+    levels.push_back(i / 100.0);
+    unit.push_back(detail::student_quantile(3, i / 100.0));
+  }
+  std::vector<double> guess, q(levels.size());
+  detail::mixture_quantiles(mixture, levels, unit, guess, q);
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    EXPECT_NEAR(detail::mixture_cdf(mixture, q[i]), levels[i], 1e-8);
+  }
+}
+
+TEST(MathTest, ExponentialAndArctangentAreAccurateToAFewUlp) {
+  for (double x = -707; x < 707; x += 0.613) {
+    EXPECT_NEAR(detail::fast_exp(x) / std::exp(x), 1, 4e-16) << x;
+  }
+  for (double x = -50; x < 50; x += 0.0137) {
+    EXPECT_NEAR(detail::fast_atan(x), std::atan(x), 4e-16) << x;
+  }
+  EXPECT_EQ(detail::fast_exp(-1000), 0);
+}
+
+TEST(ForecastTest, FollowsANoiselessPowerLaw) {
+  const Trace trace = power_law(200, 2, 3, 0.5, 0);
+  const std::vector<double> steps = steps_from(201, 1000, 50);
+  const Forecast f = forecast(trace.view(), steps);
+  expect_sound(f);
+  EXPECT_EQ(f.status, ForecastStatus::good);
+  for (std::size_t j = 0; j < steps.size(); ++j) {
+    EXPECT_NEAR(f.mean[j], 2 + 3 / std::sqrt(steps[j]), 0.01);
+  }
+}
+
+TEST(ForecastTest, StepsAndScaleOfTheMetricDoNotMatter) {
+  const Trace trace = power_law(60, 1, 2, 0.4, 0.01);
+  Trace other = trace;
+  for (double& step : other.step) step *= 1000;
+  for (double& loss : other.loss) loss *= 1e-12;
+  const std::vector<double> steps{61, 100, 300}, scaled{61000, 100000, 300000};
+  const Forecast a = forecast(trace.view(), steps), b = forecast(other.view(), scaled);
+  for (std::size_t i = 0; i < a.quantiles.size(); ++i) {
+    EXPECT_NEAR(a.quantiles[i], b.quantiles[i] * 1e12, 1e-6 * a.quantiles[i]);
+  }
+}
+
+TEST(ForecastTest, PositiveLossNeverGetsANegativeQuantile) {
+  for (const double rate : {0.2, 1.0, 2.5}) {
+    const Trace trace = power_law(30, 0, 1, rate, 0.2);
+    expect_sound(forecast(trace.view(), steps_from(31, 3000, 40)));
+    for (const double q : forecast(trace.view(), steps_from(31, 3000, 40)).quantiles) {
+      EXPECT_GE(q, 0);
+    }
+  }
+}
+
+TEST(ForecastTest, RisingMetricStaysBelowItsCeilingAndMirrorsItsError) {
+  Trace error = power_law(50, 0.1, 0.8, 0.5, 0.01), accuracy = error;
+  for (double& v : accuracy.loss) v = 1 - v;
+  const std::vector<double> steps = steps_from(51, 500, 10);
+  const Forecast up = forecast(accuracy.view(), steps, {.direction = Direction::max});
+  const Forecast down = forecast(error.view(), steps);
+  expect_sound(up);
+  const std::size_t h = steps.size(), last = up.levels.size() - 1;
+  for (std::size_t j = 0; j < h; ++j) {
+    EXPECT_NEAR(up.mean[j], 1 - down.mean[j], 1e-9);
+    EXPECT_NEAR(up.quantiles[j], 1 - down.quantiles[last * h + j], 1e-9);
+    EXPECT_LE(up.quantiles[last * h + j], 1);
+  }
+}
+
+TEST(ForecastTest, EveryOddTraceHasAFiniteAnswerAndAStatus) {
+  const std::vector<double> steps{10, 20, 100};
+  struct Case {
+    std::vector<double> step, loss;
+    ForecastStatus status;
+  };
+  const std::vector<Case> cases{
+      {{}, {}, ForecastStatus::too_few_points},
+      {{1}, {2}, ForecastStatus::too_few_points},
+      {{0}, {2}, ForecastStatus::too_few_points},
+      {{1, 2}, {2, 1}, ForecastStatus::too_few_points},
+      {{1, 2, 3}, {3, 2, 1}, ForecastStatus::good},
+      {{0, 1, 2}, {3, 2, 1}, ForecastStatus::good},
+      {{-5, -1, 2}, {3, 2, 1}, ForecastStatus::good},
+      {{1, 2, 3, 4}, {5, 5, 5, 5}, ForecastStatus::flat},
+      {{1, 2, 3, 4}, {0, 0, 0, 0}, ForecastStatus::flat},
+      {{1, 2, 3, 4}, {-1, -1, -1, -1}, ForecastStatus::flat},
+      {{1, 2, 3, 4}, {3, 2, 1, kNaN}, ForecastStatus::not_finite},
+      {{1, 2, 3, 4}, {kNaN, kInfinity, kNaN, kNaN}, ForecastStatus::not_finite},
+      {{1, 2, 3, 4, 5}, {3, kNaN, 2, 1.5, 1.4}, ForecastStatus::good},
+      {{1, 2, 3, 4, 5}, {3, 1, 0, 0, 0}, ForecastStatus::good},
+      {{1, 2, 3, 4, 5}, {3, 1, -1, -2, -2.5}, ForecastStatus::good},
+      {{1, 2, 3, 4, 5}, {1, 10, 1e5, 1e20, 1e100}, ForecastStatus::good},
+      {{1, 2, 3, 4, 5}, {1e300, 1e200, 1, 1e-200, 1e-300}, ForecastStatus::good},
+      {{1e-9, 1, 2, 3, 4}, {5, 4, 3, 2, 1.9}, ForecastStatus::good},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    for (const Direction direction : {Direction::min, Direction::max}) {
+      const TraceView view{cases[i].step, cases[i].loss, {}};
+      const Forecast f = forecast(view, steps, {.direction = direction});
+      expect_sound(f);
+      EXPECT_EQ(f.status, cases[i].status);
+      for (const double p : prob_below(f, 1.0)) {
+        EXPECT_GE(p, 0);
+        EXPECT_LE(p, 1);
+      }
+      const Reach r = reach(view, 0.5, 100, {.direction = direction});
+      EXPECT_GE(r.prob_never, 0);
+      EXPECT_LE(r.prob_never, 1);
+    }
+  }
+}
+
+TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
+  const Trace trace = power_law(20, 1, 1, 0.5, 0);
+  const std::vector<double> behind{10, 30}, backwards{30, 25}, none;
+  const std::vector<double> levels{0.5, 0.2};
+  EXPECT_THROW((void)forecast(trace.view(), behind), InputError);
+  EXPECT_THROW((void)forecast(trace.view(), backwards), InputError);
+  EXPECT_THROW((void)forecast(trace.view(), none), InputError);
+  const std::vector<double> ahead{30, 40};
+  EXPECT_THROW((void)forecast(trace.view(), ahead, {.levels = levels}), InputError);
+  EXPECT_THROW((void)reach(trace.view(), kNaN, 100), InputError);
+  EXPECT_THROW((void)read_constants("temper 1\nshape cube 1 2 3\n"), InputError);
+}
+
+TEST(ForecastTest, OneSpikeDoesNotRuinTheInterval) {
+  const Trace clean_trace = power_law(40, 0.2, 1, 0.6, 0.01);
+  const std::vector<double> steps{41, 60, 100};
+  const Forecast calm = forecast(clean_trace.view(), steps);
+  for (const std::size_t at : {std::size_t{5}, std::size_t{20}, std::size_t{38}}) {
+    Trace spiked = clean_trace;
+    spiked.loss[at] *= 1000;
+    const Forecast f = forecast(spiked.view(), steps);
+    const std::size_t h = steps.size();
+    for (std::size_t j = 0; j < h; ++j) {
+      EXPECT_NEAR(f.mean[j], calm.mean[j], 0.05 * calm.mean[j]) << at;
+      const double width = f.quantiles[17 * h + j] - f.quantiles[h + j];
+      EXPECT_LT(width, 3 * (calm.quantiles[17 * h + j] - calm.quantiles[h + j])) << at;
+    }
+  }
+}
+
+TEST(ForecastTest, QuantileAndProbabilityAreInverse) {
+  const Trace trace = power_law(80, 1, 2, 0.4, 0.05);
+  const std::vector<double> steps{81, 120, 400};
+  const Forecast f = forecast(trace.view(), steps);
+  for (const double p : {0.03, 0.2, 0.5, 0.77, 0.98}) {
+    const std::vector<double> q = quantile(f, p);
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+      EXPECT_NEAR(prob_below(f, q[j])[j], p, 1e-6);
+    }
+  }
+  for (std::size_t i = 0; i < f.levels.size(); ++i) {
+    const std::vector<double> q = quantile(f, f.levels[i]);
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+      EXPECT_NEAR(q[j], f.quantiles[i * steps.size() + j], 1e-9);
+    }
+  }
+}
+
+TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
+  const int m = 37, n = 30;
+  const detail::Rng rng{3};
+  std::vector<double> step;
+  for (int i = 1; i <= n; ++i) step.push_back(10 * i);
+  Rows losses(m, n);
+  for (int r = 0; r < m; ++r) {
+    for (int i = 0; i < n; ++i) {
+      losses(r, i) = 1 + std::pow(i + 1, -0.1 * (r % 9)) + 0.02 * rng.normal(r, i);
+    }
+  }
+  losses(5, n - 1) = kNaN;
+  losses.row(6).setConstant(2);
+  const std::vector<double> steps = steps_from(310, 2000, 33);
+  const ForecastColumns one = forecast_batch(step, losses, steps, {}, {.threads = 1});
+  const ForecastColumns four = forecast_batch(step, losses, steps, {}, {.threads = 4});
+  EXPECT_EQ(one.quantiles, four.quantiles);
+  EXPECT_EQ(one.mean, four.mean);
+  EXPECT_EQ(one.status[5], ForecastStatus::not_finite);
+  EXPECT_EQ(one.status[6], ForecastStatus::flat);
+  const std::size_t h = steps.size();
+  for (std::size_t r = 0; r < m; ++r) {
+    const Forecast f = forecast({step, {losses.data() + r * n, step.size()}, {}}, steps);
+    for (std::size_t j = 0; j < h; ++j) {
+      EXPECT_EQ(f.mean[j], one.mean[r * h + j]);
+      for (std::size_t i = 0; i < f.levels.size(); ++i) {
+        EXPECT_EQ(f.quantiles[i * h + j], one.quantiles[(i * m + r) * h + j]);
+      }
+    }
+  }
+}
+
+TEST(ForecastTest, KnownScheduleForeseesTheDropOfADecayBeforeItStarts) {
+  Trace trace;
+  std::vector<double> steps, past, ahead;
+  for (int i = 1; i <= 1000; ++i) {
+    const double lr = i < 800 ? 1 : (1000 - i) / 200.0;
+    if (i % 10 != 0) continue;
+    if (i <= 600) {
+      trace.step.push_back(i);
+      trace.loss.push_back(2 + 3 / std::sqrt(i));
+      past.push_back(lr);
+    } else {
+      steps.push_back(i);
+      ahead.push_back(lr);
+    }
+  }
+  const Forecast blind = forecast(trace.view(), steps);
+  const Forecast seeing = forecast(trace.view(), steps, {.learning_rate = {past, ahead}});
+  expect_sound(seeing);
+  EXPECT_LT(seeing.mean.back(), 0.985 * blind.mean.back());
+  // A constant schedule says nothing.
+  const std::vector<double> level(past.size(), 0.1), level_ahead(ahead.size(), 0.1);
+  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {level, level_ahead}}).mean,
+            blind.mean);
+  const std::vector<double> zero(past.size(), 0.0), zero_ahead(ahead.size(), 0.0);
+  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {zero, zero_ahead}}).mean, blind.mean);
+}
+
+TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
+  std::vector<Trace> past;
+  const auto run = [](double level, int n) {  // a plateau that drops at step 60
+    Trace trace;
+    for (int i = 1; i <= n; ++i) {
+      trace.step.push_back(i);
+      trace.loss.push_back(level * (1 + 1.0 / i + 1 / (1 + std::exp((i - 60) / 4.0))));
+    }
+    return trace;
+  };
+  for (int i = 0; i < 12; ++i) past.push_back(run(0.8 + 0.05 * i, 120));
+  const Trace trace = run(1.07, 40), truth = run(1.07, 120);
+  const std::vector<double> steps{60, 80, 120};
+  const Forecast alone = forecast(trace.view(), steps);
+  const Forecast with = forecast(trace.view(), steps, {.past = past});
+  for (std::size_t j = 0; j < steps.size(); ++j) {
+    const double right = truth.loss[static_cast<std::size_t>(steps[j]) - 1];
+    EXPECT_LT(std::abs(with.mean[j] - right), 0.03 * right);
+    EXPECT_LT(std::abs(with.mean[j] - right), std::abs(alone.mean[j] - right));
+  }
+}
+
+TEST(ReachTest, TargetAlreadyMetIsReachedWhereItWasMet) {
+  const Trace trace = power_law(50, 1, 1, 0.5, 0);
+  const Reach r = reach(trace.view(), trace.loss[19], 1000);
+  EXPECT_EQ(r.quantile(0.5), trace.step[19]);
+  EXPECT_EQ(r.prob_never, 0);
+  EXPECT_EQ(r.prob_by(trace.step[19]), 1);
+  EXPECT_EQ(r.prob_by(trace.step[19] - 0.5), 0);
+}
+
+TEST(ReachTest, TellsAReachableTargetFromAHopelessOne) {
+  const Trace trace = power_law(100, 1, 2, 0.5, 0.002);
+  const double reachable = 1 + 2 / std::sqrt(300.0);
+  const Reach soon = reach(trace.view(), reachable, 2000);
+  EXPECT_LT(soon.prob_never, 0.2);
+  EXPECT_LT(soon.quantile(0.1), 300);
+  EXPECT_GT(soon.quantile(0.9), 300);
+  EXPECT_GT(reach(trace.view(), 0.5, 2000).prob_never, 0.95);
+  EXPECT_EQ(reach(trace.view(), -1, 2000).prob_never, 1);
+  EXPECT_EQ(reach(trace.view(), 0.5, 50).prob_never, 1);
+  for (std::size_t i = 1; i < soon.cdf.size(); ++i) {
+    EXPECT_GE(soon.cdf[i], soon.cdf[i - 1]);
+    EXPECT_GT(soon.step[i], soon.step[i - 1]);
+  }
+}
+
+}  // namespace
+}  // namespace glidepath
