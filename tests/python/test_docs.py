@@ -46,11 +46,10 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def test_a_wrong_snippet_would_be_found() -> None:
-    text = (
-        "<!-- from examples/03_plan_one_round.py -->\n```python\nplan = gp.solve_round(\n# ...\nx\n```\n"
-    )
-    ((source, snippet),) = excerpts(text)
-    assert source == "examples/03_plan_one_round.py"
+    source = "examples/03_plan_one_round.py"
+    block = "plan = gp.solve_round(\n# ...\nx\n"
+    ((found, snippet),) = excerpts(f"<!-- from {source} -->\n```python\n{block}```\n")
+    assert found == source
     first, second = parts_of(snippet)
     program = (ROOT / source).read_text()
     assert first in program
