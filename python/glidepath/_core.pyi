@@ -10,11 +10,7 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-<<<<<<< HEAD
-__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'InputError', 'IoError', 'Job', 'Option', 'Snapshot', 'Tier', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'gittins_index', 'plan', 'read_long_csv', 'solve_round', 'validate_trace', 'violations']
-=======
 __all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'Option', 'Snapshot', 'Tier', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'gittins_index', 'plan', 'reach', 'read_constants', 'read_long_csv', 'solve_round', 'validate_trace', 'violations']
->>>>>>> 46305aa (Forecast by conditional-conjugate quadrature, with reach and batches)
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -63,11 +59,8 @@ class FitRecord:
     @property
     def stderr(self) -> tuple:
         ...
-<<<<<<< HEAD
-=======
 class ForecastConstants:
     pass
->>>>>>> 46305aa (Forecast by conditional-conjugate quadrature, with reach and batches)
 class Tier:
     """
     A pool of equal GPUs; memory and power are per GPU.
@@ -331,11 +324,8 @@ def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_secon
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
     """
-<<<<<<< HEAD
-=======
 def constants_named(arg0: str) -> str:
     ...
->>>>>>> 46305aa (Forecast by conditional-conjugate quadrature, with reach and batches)
 def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
     ...
 def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
@@ -344,8 +334,6 @@ def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.S
     ...
 def fit_many(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
     ...
-<<<<<<< HEAD
-=======
 def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
     ...
 def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
@@ -354,7 +342,6 @@ def forecast_prob_below(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat
     ...
 def forecast_quantile(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: bool) -> numpy.typing.NDArray[numpy.float64]:
     ...
->>>>>>> 46305aa (Forecast by conditional-conjugate quadrature, with reach and batches)
 def gittins_index(samples: typing.Any) -> float:
     """
     Gittins index of equally likely samples.
