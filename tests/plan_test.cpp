@@ -23,11 +23,27 @@ struct Columns {
   std::vector<std::int64_t> job{}, tier{}, gpus{};
   std::vector<double> value{};
   std::vector<std::int64_t> capacity{};
+  std::vector<double> watts{};
+  double power_cap_w = kInfinity;
+  std::vector<std::int64_t> user{}, group{}, user_quota{}, group_quota{}, node_gpus{};
 
   void add(std::int64_t j, std::int64_t t, std::int64_t k, double v) {
     job.push_back(j), tier.push_back(t), gpus.push_back(k), value.push_back(v);
   }
-  [[nodiscard]] RoundView view() const { return {job, tier, gpus, value, capacity}; }
+  [[nodiscard]] RoundView view() const {
+    return {.job = job,
+            .tier = tier,
+            .gpus = gpus,
+            .value = value,
+            .capacity = capacity,
+            .watts = watts,
+            .power_cap_w = power_cap_w,
+            .user = user,
+            .group = group,
+            .user_quota = user_quota,
+            .group_quota = group_quota,
+            .node_gpus = node_gpus};
+  }
 };
 
 /// Numbers of one random instance, one draw after the other.
@@ -68,18 +84,88 @@ Columns random_round(std::uint64_t id, std::int64_t max_jobs) {
   return round;
 }
 
+/// Adds limits beyond the tiers: each kind to about every other instance.
+void add_limits(Columns& c, std::uint64_t id) {
+  Draws draw{{12}, id};
+  const bool power = draw.below(2) == 1, users = draw.below(2) == 1, groups = draw.below(2) == 1,
+             nodes = draw.below(2) == 1;
+  double watts = 0;
+  for (std::size_t o = 0; o < c.job.size(); ++o) {
+    if (users) c.user.push_back(c.job[o] % 3);
+    if (groups) c.group.push_back(c.job[o] % 2);
+    if (power) c.watts.push_back(static_cast<double>(c.gpus[o] * (50 + draw.below(250))));
+    if (power) watts += c.watts.back();
+  }
+  if (power) c.power_cap_w = watts * 0.2 * draw.uniform();
+  if (users) c.user_quota = {draw.below(12), draw.below(12), 1000};
+  if (groups) c.group_quota = {draw.below(20), draw.below(20)};
+  if (nodes) {
+    for (std::size_t t = 0; t < c.capacity.size(); ++t) c.node_gpus.push_back(draw.below(7));
+  }
+}
+
+/// Whether the gangs fit in nodes, by trying every node for every part.
+bool can_pack(std::vector<std::int64_t> parts, std::vector<std::int64_t>& room) {
+  if (parts.empty()) return true;
+  const std::int64_t part = parts.back();
+  parts.pop_back();
+  for (std::int64_t& r : room) {
+    if (r < part) continue;
+    r -= part;
+    const bool fits = can_pack(parts, room);
+    r += part;
+    if (fits) return true;
+  }
+  return false;
+}
+
+/// Whether a set of options can be carried out, from the definition alone.
+bool feasible(const Columns& c, const std::vector<std::size_t>& chosen) {
+  std::vector<std::int64_t> tier = c.capacity, user = c.user_quota, group = c.group_quota;
+  double power = 0;
+  bool good = true;
+  for (const std::size_t o : chosen) {
+    good = good && (tier[static_cast<std::size_t>(c.tier[o])] -= c.gpus[o]) >= 0;
+    if (!user.empty()) good = good && (user[static_cast<std::size_t>(c.user[o])] -= c.gpus[o]) >= 0;
+    if (!group.empty()) {
+      good = good && (group[static_cast<std::size_t>(c.group[o])] -= c.gpus[o]) >= 0;
+    }
+    if (!c.watts.empty()) power += c.watts[o];
+  }
+  if (!good || power > c.power_cap_w) return false;
+  for (std::size_t t = 0; t < c.node_gpus.size(); ++t) {
+    const std::int64_t size = c.node_gpus[t];
+    if (size < 1) continue;
+    std::int64_t nodes = c.capacity[t] / size;
+    std::vector<std::int64_t> parts;
+    for (const std::size_t o : chosen) {
+      if (static_cast<std::size_t>(c.tier[o]) != t) continue;
+      nodes -= c.gpus[o] / size;
+      if (c.gpus[o] % size > 0) parts.push_back(c.gpus[o] % size);
+    }
+    if (nodes < 0) return false;
+    std::vector<std::int64_t> room(static_cast<std::size_t>(std::min<std::int64_t>(nodes, 8)),
+                                   size);
+    if (!can_pack(parts, room)) return false;
+  }
+  return true;
+}
+
 /// Best value over every choice: the oracle. Options of a job are neighbours in Columns.
-double exhaustive(const Columns& c, std::size_t from, std::vector<std::int64_t>& free) {
-  if (from == c.job.size()) return 0;
+double exhaustive(const Columns& c, std::size_t from = 0, std::vector<std::size_t> chosen = {}) {
+  if (!feasible(c, chosen)) return -kInfinity;
+  if (from == c.job.size()) {
+    double value = 0;
+    for (const std::size_t o : chosen) value += c.value[o];
+    return value;
+  }
   std::size_t end = from;
   while (end < c.job.size() && c.job[end] == c.job[from]) ++end;
-  double best = exhaustive(c, end, free);
+  double best = exhaustive(c, end, chosen);
   for (std::size_t o = from; o < end; ++o) {
-    std::int64_t& room = free[static_cast<std::size_t>(c.tier[o])];
-    if (room < c.gpus[o]) continue;
-    room -= c.gpus[o];
-    best = std::max(best, c.value[o] + exhaustive(c, end, free));
-    room += c.gpus[o];
+    chosen.push_back(o);
+    best = std::max(best, exhaustive(c, end, chosen));
+    chosen.pop_back();
   }
   return best;
 }
@@ -87,16 +173,18 @@ double exhaustive(const Columns& c, std::size_t from, std::vector<std::int64_t>&
 /// What a RoundPlan promises, checked from the columns alone.
 void expect_sound(const Columns& c, const RoundPlan& plan, const std::string& label) {
   std::map<std::int64_t, int> times;
-  std::vector<std::int64_t> used(c.capacity.size(), 0);
+  std::vector<std::size_t> chosen;
   double value = 0;
   for (const std::int64_t i : plan.chosen) {
     const auto o = static_cast<std::size_t>(i);
     ASSERT_LT(o, c.job.size()) << label;
     EXPECT_EQ(++times[c.job[o]], 1) << label;
-    used[static_cast<std::size_t>(c.tier[o])] += c.gpus[o];
+    chosen.push_back(o);
     value += c.value[o];
   }
-  for (std::size_t t = 0; t < used.size(); ++t) EXPECT_LE(used[t], c.capacity[t]) << label;
+  if (c.node_gpus.empty() || chosen.size() <= 8) {
+    EXPECT_TRUE(feasible(c, chosen)) << label;
+  }
   EXPECT_TRUE(std::is_sorted(plan.chosen.begin(), plan.chosen.end())) << label;
   EXPECT_DOUBLE_EQ(plan.value, value) << label;
   EXPECT_LE(plan.value, plan.bound) << label;
@@ -112,8 +200,7 @@ TEST(SolveRoundTest, UpToEightJobsEqualExhaustiveSearchAlways) {
   for (std::uint64_t id = 0; id < 1500; ++id) {
     const Columns c = random_round(id, id % 10 == 0 ? 8 : 6);
     const RoundPlan plan = solve_round(c.view());
-    std::vector<std::int64_t> free = c.capacity;
-    const double best = exhaustive(c, 0, free);
+    const double best = exhaustive(c);
     const std::string label = "instance " + std::to_string(id);
     expect_sound(c, plan, label);
     EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
@@ -122,12 +209,56 @@ TEST(SolveRoundTest, UpToEightJobsEqualExhaustiveSearchAlways) {
   }
 }
 
-TEST(SolveRoundTest, PlansOfManyJobsAreSoundAndCertifiedClose) {
-  for (std::uint64_t id = 0; id < 200; ++id) {
-    const Columns c = random_round(10'000 + id, 300);
+TEST(SolveRoundTest, UpToEightJobsUnderPowerQuotasAndNodesEqualExhaustiveSearchToo) {
+  for (std::uint64_t id = 0; id < 1500; ++id) {
+    Columns c = random_round(30'000 + id, 6);
+    add_limits(c, id);
     const RoundPlan plan = solve_round(c.view());
-    expect_sound(c, plan, "instance " + std::to_string(id));
+    const double best = exhaustive(c);
+    const std::string label = "instance " + std::to_string(id);
+    expect_sound(c, plan, label);
+    EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
+    EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
+    EXPECT_LE(plan.gap, 1e-12) << label;
   }
+}
+
+TEST(SolveRoundTest, TenThousandRandomPlansAreSound) {
+  for (std::uint64_t id = 0; id < 10'000; ++id) {
+    Columns c = random_round(100'000 + id, 40);
+    if (id % 2 == 1) add_limits(c, id);
+    expect_sound(c, solve_round(c.view(), {.gap = 0.02}), "instance " + std::to_string(id));
+  }
+}
+
+TEST(SolveRoundTest, GangsOfThreeInNodesOfFourArePackedNotJustCounted) {
+  Columns c;
+  c.capacity = {8};
+  c.node_gpus = {4};
+  for (std::int64_t j = 0; j < 12; ++j) c.add(j, 0, 3, 1.0);
+  for (std::int64_t j = 12; j < 24; ++j) c.add(j, 0, 2, 0.5);
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_DOUBLE_EQ(plan.value, 2.0);  // two gangs of 3, or one of 3 and two of 2
+}
+
+TEST(SolveRoundTest, ManyQuotasStayCertified) {
+  Draws draw{{13}, 1};
+  Columns c;
+  c.capacity = {400, 300};
+  for (std::int64_t j = 0; j < 2000; ++j) {
+    for (std::int64_t k = 1; k <= 8; k *= 2) {
+      c.add(j, draw.below(2), k, draw.uniform() * std::pow(static_cast<double>(k), 0.8));
+      c.user.push_back(j % 40);
+      c.group.push_back(j % 5);
+      c.watts.push_back(static_cast<double>(k) * 250);
+    }
+  }
+  c.user_quota.assign(40, 20);
+  c.group_quota.assign(5, 150);
+  c.power_cap_w = 140'000;
+  const RoundPlan plan = solve_round(c.view());
+  expect_sound(c, plan, "quotas");
+  EXPECT_LE(plan.gap, 0.01);
 }
 
 TEST(SolveRoundTest, WholeQuantaAreProvedOptimalWithGapZero) {
@@ -174,8 +305,7 @@ TEST(SolveRoundTest, ChoiceDoesNotDependOnThreadsNorOnTheOrderOfOptions) {
 TEST(SolveRoundTest, WarmPricesOfAnyQualityKeepTheBoundABound) {
   for (std::uint64_t id = 0; id < 200; ++id) {
     const Columns c = random_round(20'000 + id, 8);
-    std::vector<std::int64_t> free = c.capacity;
-    const double best = exhaustive(c, 0, free);
+    const double best = exhaustive(c);
     for (const double price : {0.0, 1e-12, 1.0, 1e300}) {
       const std::vector<double> prices(c.capacity.size(), price);
       const RoundPlan plan = solve_round(c.view(), {.prices = prices});

@@ -17,11 +17,20 @@ namespace glidepath {
 
 /// Options as columns: option i lets job[i] hold gpus[i] GPUs of tier[i] for value[i]. Options of a
 /// job need not be neighbours, but are found faster when they are. An option larger than its tier
-/// is never chosen.
+/// is never chosen. The columns after `capacity` are limits beyond it; empty = without.
 struct RoundView {
   std::span<const std::int64_t> job, tier, gpus;
   std::span<const double> value;
   std::span<const std::int64_t> capacity;  ///< GPUs of each tier
+
+  std::span<const double> watts{};  ///< of each option, counted in whole milliwatts
+  double power_cap_w = std::numeric_limits<double>::infinity();
+  std::span<const std::int64_t> user{};   ///< of each option: an index into user_quota
+  std::span<const std::int64_t> group{};  ///< of each option: an index into group_quota
+  std::span<const std::int64_t> user_quota{}, group_quota{};  ///< GPUs of all tiers together
+  /// GPUs per node of each tier; 0 = anywhere. A gang up to a node fits in one node, a larger one
+  /// takes whole nodes and its rest a part of another.
+  std::span<const std::int64_t> node_gpus{};
 };
 
 struct RoundOptions {

@@ -343,14 +343,35 @@ now_s : float
 
 py::tuple solve(const py::object& job, const py::object& tier, const py::object& gpus,
                 const py::object& value, const py::object& capacity, double gap,
-                const py::object& prices, int threads) {
+                const py::object& prices, int threads, const py::object& watts, double power_cap_w,
+                const py::object& user, const py::object& user_quota, const py::object& group,
+                const py::object& group_quota, const py::object& node_gpus) {
+  const auto column = [](const py::object& object, const char* name) {
+    return object.is_none() ? Int64Array(0) : borrow_int64(object, name);
+  };
+  const Int64Array users = column(user, "user"), user_quotas = column(user_quota, "user_quota"),
+                   groups = column(group, "group"),
+                   group_quotas = column(group_quota, "group_quota"),
+                   nodes = column(node_gpus, "node_gpus");
+  const DoubleArray draws = borrow_or_empty(watts, "watts");
   const Int64Array jobs = borrow_int64(job, "job"), tiers = borrow_int64(tier, "tier"),
                    gangs = borrow_int64(gpus, "gpus"), room = borrow_int64(capacity, "capacity");
   const DoubleArray values = borrow(value, "value"), warm = borrow_or_empty(prices, "prices");
   RoundPlan plan;
   {
     const py::gil_scoped_release release;
-    plan = solve_round({view(jobs), view(tiers), view(gangs), view(values), view(room)},
+    plan = solve_round({.job = view(jobs),
+                        .tier = view(tiers),
+                        .gpus = view(gangs),
+                        .value = view(values),
+                        .capacity = view(room),
+                        .watts = view(draws),
+                        .power_cap_w = power_cap_w,
+                        .user = view(users),
+                        .group = view(groups),
+                        .user_quota = view(user_quotas),
+                        .group_quota = view(group_quotas),
+                        .node_gpus = view(nodes)},
                        {.gap = gap, .prices = view(warm), .threads = threads});
   }
   return py::make_tuple(adopt(std::move(plan.chosen)), plan.value, plan.bound, plan.gap,
@@ -392,7 +413,9 @@ void bind_plan(pybind11::module_& module) {
   bind_snapshot(module);
   module.def("solve_round", &solve, py::arg("job"), py::arg("tier"), py::arg("gpus"),
              py::arg("value"), py::arg("capacity"), py::arg("gap"), py::arg("prices"),
-             py::arg("threads"), "(chosen, value, bound, gap, prices)");
+             py::arg("threads"), py::arg("watts"), py::arg("power_cap_w"), py::arg("user"),
+             py::arg("user_quota"), py::arg("group"), py::arg("group_quota"), py::arg("node_gpus"),
+             "(chosen, value, bound, gap, prices)");
   module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("objective"), py::arg("round_s"),
              py::arg("gap"), py::arg("hysteresis"), py::arg("stop_probability"), py::arg("reasons"),
              py::arg("prices"), "(allocations, stop, value, bound, gap, prices, reasons)");

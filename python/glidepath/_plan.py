@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,13 @@ def solve_round(
     gap: float = 1e-3,
     prices: ArrayLike | None = None,
     threads: int = 1,
+    watts: ArrayLike | None = None,
+    power_cap_w: float = math.inf,
+    user: ArrayLike | None = None,
+    user_quota: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    group_quota: ArrayLike | None = None,
+    node_gpus: ArrayLike | None = None,
 ) -> RoundPlan:
     """Choose at most one option per job, most valuable within the capacity of each tier.
 
@@ -91,6 +99,15 @@ def solve_round(
         Of the round before, to start from.
     threads : int
         0 = all cores. Changes no byte of the result.
+    watts : array_like of float, shape (options,), optional
+        Power of each option, in whole milliwatts; together at most `power_cap_w`.
+    power_cap_w : float
+    user, group : array_like of int64, shape (options,), optional
+        Index into the quota that the option's GPUs count against, whatever their tier.
+    user_quota, group_quota : array_like of int64, optional
+    node_gpus : array_like of int64, shape (tiers,), optional
+        GPUs per node; 0 = gangs may be spread anywhere. A gang up to a node fits in one node, a
+        larger one takes whole nodes and its rest a part of another.
 
     Returns
     -------
@@ -101,7 +118,25 @@ def solve_round(
     InputError
         Naming the option: a negative or NaN value, an unknown tier, a gang below 1.
     """
-    return RoundPlan(*_core.solve_round(job, tier, gpus, value, capacity, gap, prices, threads))
+    return RoundPlan(
+        *_core.solve_round(
+            job,
+            tier,
+            gpus,
+            value,
+            capacity,
+            gap,
+            prices,
+            threads,
+            watts,
+            power_cap_w,
+            user,
+            user_quota,
+            group,
+            group_quota,
+            node_gpus,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

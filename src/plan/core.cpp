@@ -87,36 +87,40 @@ struct Node {  // one deviation of a label's history
 
 class CoreSearch {
  public:
-  CoreSearch(const Round& round, const Prices& price, const Inner& inner)
-      : round_(round), price_(price), inner_(inner), T_(price.size()), target_(T_) {
-    for (std::size_t t = 0; t < T_; ++t) target_[t] = round.capacity[t] - inner.usage[t];
-  }
+  CoreSearch(const Round& round, const Prices& price, const Inner& inner,
+             std::vector<std::int32_t>& choice)
+      : round_(round), price_(price), inner_(inner), choice_(choice) {}
 
-  /// One search with at most `max_labels` labels over at most `max_jobs` jobs.
-  bool run(std::size_t max_jobs, std::size_t max_labels, std::vector<std::int32_t>& choice) {
-    const Wide gap = inner_.bound - value_of(round_, choice);
+  /// One search over at most `max_jobs` jobs with at most `max_labels` labels after each of them.
+  bool run(std::size_t max_jobs, std::size_t max_labels) {
+    const Wide gap = inner_.bound - value_of(round_, choice_);
     if (gap <= 0) return true;
     if (gap >= Wide{1} << 61) return false;
     best_cost_ = static_cast<std::int64_t>(gap);
-    bool proof = collect(max_jobs);
-    Labels labels(T_), pending(T_), kept(T_);
-    std::vector<std::int64_t> added(T_, 0);
-    labels.insert(added.data(), {0, -1});
+    const bool apart =
+        !round_.packs && max_labels == kUnlimited;  // equal GPUs may pack differently
+    bool proof = collect(max_jobs) && (round_.packs || apart);
+    choose_rows();
+    reachable();
+
+    const std::size_t R = row_.size();
+    Labels labels(R + apart), pending(R + apart), kept(R + apart);
+    std::vector<std::int64_t> added(R + apart, 0);
+    labels.insert(added.data(), {base_loss_, -1});
     node_.clear();
     std::int32_t best_node = kUnchanged;
-    offer(added.data(), 0, -1, best_node);
-
     for (std::size_t stage = 0; stage + 1 < stage_.size(); ++stage) {
       pending.clear();
       for (std::size_t d = stage_[stage]; d < stage_[stage + 1]; ++d) {
         const Deviation& deviation = deviation_[d];
         for (std::size_t i = 0; i < labels.size(); ++i) {
           const std::int64_t loss = labels[i].loss + deviation.loss;
-          if (loss >= best_cost_) continue;
-          std::copy_n(labels.added(i), T_, added.begin());
+          if (loss - recoverable_[stage + 1] >= best_cost_) continue;
+          std::copy_n(labels.added(i), R, added.begin());
           shift(deviation, added);
           if (hopeless(added.data(), loss, stage + 1)) continue;
           const auto node = static_cast<std::int32_t>(node_.size());
+          if (apart) added[R] = node + 1;
           if (!pending.insert(added.data(), {loss, node})) continue;
           node_.push_back({labels[i].node, deviation.job, deviation.option});
           offer(added.data(), loss, node, best_node);
@@ -127,46 +131,45 @@ class CoreSearch {
         keep_best(labels, kept, max_labels);
         proof = false;
       }
-      if (node_.size() > kMaxNodes) return false;
     }
-    if (best_node != kUnchanged) {
-      choice = inner_.best;
-      for (std::int32_t n = best_node; n >= 0; n = node_[static_cast<std::size_t>(n)].parent) {
-        const Node& node = node_[static_cast<std::size_t>(n)];
-        choice[static_cast<std::size_t>(node.job)] = node.option;
-      }
-    }
+    if (best_node != kUnchanged) choice_ = choice_of(best_node);
     return proof;
   }
 
+  static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max() / 2;
+
  private:
   static constexpr std::int32_t kUnchanged = -2;
-  static constexpr std::size_t kMaxNodes = std::size_t{1} << 30;
 
-  [[nodiscard]] const Choice& at(std::int32_t o) const {
-    return round_.option[static_cast<std::size_t>(o)];
+  [[nodiscard]] std::vector<std::int32_t> choice_of(std::int32_t node) const {
+    std::vector<std::int32_t> choice = choice_;
+    for (std::int32_t n = node; n >= 0; n = node_[static_cast<std::size_t>(n)].parent) {
+      const Node& step = node_[static_cast<std::size_t>(n)];
+      choice[static_cast<std::size_t>(step.job)] = step.option;
+    }
+    return choice;
   }
 
-  /// Deviations cheaper than the gap, job by job, the cheapest job first. True when none is left
-  /// out.
+  /// Deviations from the choice whose loss is below the gap, job by job: first the jobs that are
+  /// not at their best, then the cheapest. True when none is left out.
   bool collect(std::size_t max_jobs) {
-    deviation_.clear();
     std::vector<Deviation> cheapest;
+    base_loss_ = 0;
     const auto each = [&](std::size_t j, auto&& body) {
-      const std::int32_t best = inner_.best[j];
-      const Wide top = best == kNone ? Wide{0} : reduced(at(best), price_);
+      const Wide top = reduced(round_, inner_.best[j], price_);
+      const auto loss = static_cast<std::int64_t>(top - reduced(round_, choice_[j], price_));
       const auto consider = [&](std::int32_t o) {
-        const Wide loss = top - (o == kNone ? Wide{0} : reduced(at(o), price_));
-        if (o != best && loss < best_cost_) {
-          body(Deviation{static_cast<std::int64_t>(loss), static_cast<std::int32_t>(j), o});
-        }
+        const Wide other = top - reduced(round_, o, price_);
+        if (o == choice_[j] || other >= best_cost_) return;
+        body(Deviation{static_cast<std::int64_t>(other) - loss, static_cast<std::int32_t>(j), o});
       };
       consider(kNone);
       for (std::int32_t o = round_.first[j]; o < round_.first[j + 1]; ++o) consider(o);
+      return loss;
     };
     for (std::size_t j = 0; j < inner_.best.size(); ++j) {
       Deviation least{best_cost_, static_cast<std::int32_t>(j), kNone};
-      each(j, [&](const Deviation& d) {
+      base_loss_ += each(j, [&](const Deviation& d) {
         if (d.loss < least.loss) least = d;
       });
       if (least.loss < best_cost_) cheapest.push_back(least);
@@ -181,66 +184,105 @@ class CoreSearch {
       cheapest.resize(max_jobs);
     }
     std::sort(cheapest.begin(), cheapest.end(), cheaper);
+    deviation_.clear();
     stage_.assign(1, 0);
+    recoverable_.assign(cheapest.size() + 1, 0);
     for (const Deviation& job : cheapest) {
       each(static_cast<std::size_t>(job.job), [&](const Deviation& d) { deviation_.push_back(d); });
       stage_.push_back(deviation_.size());
     }
-    reachable();
+    for (std::size_t s = cheapest.size(); s-- > 0;) {
+      recoverable_[s] = recoverable_[s + 1] + std::max<std::int64_t>(0, -cheapest[s].loss);
+    }
     return all;
   }
 
-  /// What the stages from s on can still add to and take from each tier.
+  /// The rows that a deviation can change; the others keep what the choice leaves free.
+  void choose_rows() {
+    std::vector<std::int64_t> free = round_.capacity;
+    for (const std::int32_t o : choice_) {
+      if (o != kNone) for_each_use(round_, o, [&](std::size_t r, std::int64_t a) { free[r] -= a; });
+    }
+    constexpr std::int32_t kUntouched = -1;
+    local_.assign(free.size(), kUntouched);
+    row_.clear();
+    const auto touch = [&](std::int32_t o) {
+      if (o == kNone) return;
+      for_each_use(round_, o, [&](std::size_t r, std::int64_t) {
+        if (local_[r] != kUntouched) return;
+        local_[r] = static_cast<std::int32_t>(row_.size());
+        row_.push_back(r);
+      });
+    };
+    for (const Deviation& d : deviation_) {
+      touch(choice_[static_cast<std::size_t>(d.job)]);
+      touch(d.option);
+    }
+    fixed_cost_ = 0;
+    for (std::size_t r = 0; r < free.size(); ++r) {
+      if (local_[r] == kUntouched) fixed_cost_ += Wide{price_[r]} * free[r];
+    }
+    target_.clear();
+    for (const std::size_t r : row_) target_.push_back(free[r]);
+  }
+
+  /// What the stages from s on can still add to and take from each row.
   void reachable() {
-    const std::size_t stages = stage_.size() - 1;
-    most_.assign((stages + 1) * T_, 0);
-    least_.assign((stages + 1) * T_, 0);
-    std::vector<std::int64_t> added(T_);
+    const std::size_t R = row_.size(), stages = stage_.size() - 1;
+    most_.assign((stages + 1) * R, 0);
+    least_.assign((stages + 1) * R, 0);
+    std::vector<std::int64_t> added(R), most(R), least(R);
     for (std::size_t s = stages; s-- > 0;) {
-      std::vector<std::int64_t> most(T_, 0), least(T_, 0);
+      std::fill(most.begin(), most.end(), 0);
+      std::fill(least.begin(), least.end(), 0);
       for (std::size_t d = stage_[s]; d < stage_[s + 1]; ++d) {
         std::fill(added.begin(), added.end(), 0);
         shift(deviation_[d], added);
-        for (std::size_t t = 0; t < T_; ++t) {
-          most[t] = std::max(most[t], added[t]);
-          least[t] = std::min(least[t], added[t]);
+        for (std::size_t r = 0; r < R; ++r) {
+          most[r] = std::max(most[r], added[r]);
+          least[r] = std::min(least[r], added[r]);
         }
       }
-      for (std::size_t t = 0; t < T_; ++t) {
-        most_[s * T_ + t] = most_[(s + 1) * T_ + t] + most[t];
-        least_[s * T_ + t] = least_[(s + 1) * T_ + t] + least[t];
+      for (std::size_t r = 0; r < R; ++r) {
+        most_[s * R + r] = most_[(s + 1) * R + r] + most[r];
+        least_[s * R + r] = least_[(s + 1) * R + r] + least[r];
       }
     }
   }
 
   void shift(const Deviation& deviation, std::vector<std::int64_t>& added) const {
-    const std::int32_t from = inner_.best[static_cast<std::size_t>(deviation.job)];
-    if (from != kNone) added[static_cast<std::size_t>(at(from).tier)] -= at(from).gpus;
-    if (deviation.option != kNone) {
-      added[static_cast<std::size_t>(at(deviation.option).tier)] += at(deviation.option).gpus;
-    }
+    const auto use = [&](std::int32_t o, std::int64_t sign) {
+      if (o == kNone) return;
+      for_each_use(round_, o, [&](std::size_t r, std::int64_t a) {
+        added[static_cast<std::size_t>(local_[r])] += sign * a;
+      });
+    };
+    use(choice_[static_cast<std::size_t>(deviation.job)], -1);
+    use(deviation.option, 1);
   }
 
   /// No completion by the stages from s on is feasible and cheaper than the best.
   [[nodiscard]] bool hopeless(const std::int64_t* added, std::int64_t loss, std::size_t s) const {
-    Wide cost = loss;
-    for (std::size_t t = 0; t < T_; ++t) {
-      if (added[t] + least_[s * T_ + t] > target_[t]) return true;
-      const std::int64_t idle = target_[t] - added[t] - most_[s * T_ + t];
-      if (idle > 0) cost += Wide{price_[t]} * idle;
+    const std::size_t R = row_.size();
+    Wide cost = fixed_cost_ + loss - recoverable_[s];
+    for (std::size_t r = 0; r < R; ++r) {
+      if (added[r] + least_[s * R + r] > target_[r]) return true;
+      const std::int64_t idle = target_[r] - added[r] - most_[s * R + r];
+      if (idle > 0) cost += Wide{price_[row_[r]]} * idle;
     }
     return cost >= best_cost_;
   }
 
-  /// Takes the label as it is, with all later jobs at their best, if that is feasible and cheaper.
+  /// Takes the label as it is, with all later jobs unchanged, if that is feasible and cheaper.
   void offer(const std::int64_t* added, std::int64_t loss, std::int32_t node,
              std::int32_t& best_node) {
-    Wide cost = loss;
-    for (std::size_t t = 0; t < T_; ++t) {
-      if (added[t] > target_[t]) return;
-      cost += Wide{price_[t]} * (target_[t] - added[t]);
+    Wide cost = fixed_cost_ + loss;
+    for (std::size_t r = 0; r < row_.size(); ++r) {
+      if (added[r] > target_[r]) return;
+      cost += Wide{price_[row_[r]]} * (target_[r] - added[r]);
     }
     if (cost >= best_cost_) return;
+    if (!round_.packs && !fits_nodes(round_, choice_of(node))) return;
     best_cost_ = static_cast<std::int64_t>(cost);
     best_node = node;
   }
@@ -250,9 +292,9 @@ class CoreSearch {
     std::vector<std::pair<double, std::size_t>> rank(labels.size());
     for (std::size_t i = 0; i < labels.size(); ++i) {
       double cost = static_cast<double>(labels[i].loss);
-      for (std::size_t t = 0; t < T_; ++t) {
-        const std::int64_t off = target_[t] - labels.added(i)[t];
-        cost += static_cast<double>(price_[t]) * static_cast<double>(off < 0 ? -off : off);
+      for (std::size_t r = 0; r < row_.size(); ++r) {
+        const std::int64_t off = target_[r] - labels.added(i)[r];
+        cost += static_cast<double>(price_[row_[r]]) * static_cast<double>(off < 0 ? -off : off);
       }
       rank[i] = {cost, i};
     }
@@ -268,10 +310,15 @@ class CoreSearch {
   const Round& round_;
   const Prices& price_;
   const Inner& inner_;
-  std::size_t T_;
-  std::vector<std::int64_t> target_;  ///< GPUs to add to the inner solution for a full tier
+  std::vector<std::int32_t>& choice_;
   std::vector<Deviation> deviation_;
   std::vector<std::size_t> stage_;  ///< deviations of the job of stage s: stage_[s], stage_[s + 1]
+  std::vector<std::int64_t> recoverable_;  ///< loss that the stages from s on could give back
+  std::int64_t base_loss_ = 0;
+  std::vector<std::size_t> row_;      ///< rows that change
+  std::vector<std::int32_t> local_;   ///< their place in `row_`
+  std::vector<std::int64_t> target_;  ///< what the choice leaves free of them
+  Wide fixed_cost_ = 0;               ///< price of what is free of the other rows
   std::vector<std::int64_t> most_, least_;
   std::vector<Node> node_;
   std::int64_t best_cost_ = 0;
@@ -281,17 +328,18 @@ class CoreSearch {
 
 bool search_core(const Round& round, const Prices& price, const Inner& inner, double gap,
                  std::vector<std::int32_t>& choice) {
-  constexpr std::int32_t kAlwaysExact = 8;
-  constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max() / 2;
-  CoreSearch search(round, price, inner);
-  if (round.jobs() <= kAlwaysExact) return search.run(kUnlimited, kUnlimited, choice);
-  const auto wide_enough = [&] {
+  constexpr std::int32_t kAlwaysExact = 8, kOftenExact = 32;
+  CoreSearch search(round, price, inner, choice);
+  if (round.jobs() <= kAlwaysExact) {
+    return search.run(CoreSearch::kUnlimited, CoreSearch::kUnlimited);
+  }
+  const auto close_enough = [&] {
     const Wide value = value_of(round, choice);
     return static_cast<double>(inner.bound - value) <= gap * static_cast<double>(inner.bound);
   };
-  if (search.run(40, 200, choice)) return true;
-  if (wide_enough()) return false;
-  return search.run(400, 4000, choice);
+  if (search.run(40, 200)) return true;
+  if (close_enough()) return false;
+  return search.run(200, round.jobs() <= kOftenExact ? 20'000 : 4'000);
 }
 
 }  // namespace glidepath::detail

@@ -26,41 +26,147 @@ using Vector = std::vector<double>;
 struct Evaluation {
   double value = 0;
   Vector usage;
+
+  void add(const Evaluation& other, double share = 1) {
+    value += share * other.value;
+    for (std::size_t r = 0; r < usage.size(); ++r) usage[r] += share * other.usage[r];
+  }
 };
 
-/// sum_j max(0, ...) and the usage of the maximisers, for every `stride`-th job.
-Evaluation evaluate(const Round& round, const Vector& lambda, std::int32_t stride, int threads) {
-  const std::size_t T = lambda.size();
-  const std::ptrdiff_t jobs = (round.jobs() + stride - 1) / stride;
-  const auto blocks = static_cast<std::size_t>((jobs + kBlock - 1) / kBlock);
-  std::vector<Evaluation> part(blocks);
-  for_each_block(jobs, kBlock, {.threads = threads}, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-    Evaluation& sum = part[static_cast<std::size_t>(begin / kBlock)];
-    sum.usage.assign(T, 0.0);
-    const Choice* const option = round.option.data();
-    const double* const price = lambda.data();
-    for (std::ptrdiff_t j = begin; j < end; ++j) {
-      const auto job = static_cast<std::size_t>(j * stride);
-      double best = 0;
-      std::int32_t arg = kNone;
-      for (std::int32_t o = round.first[job]; o < round.first[job + 1]; ++o) {
-        const double profit =
-            static_cast<double>(option[o].value) - price[option[o].tier] * option[o].gpus;
-        arg = profit > best ? o : arg;
-        best = profit > best ? profit : best;
-      }
-      if (arg == kNone) continue;
-      sum.value += best;
-      sum.usage[static_cast<std::size_t>(option[arg].tier)] += option[arg].gpus;
-    }
-  });
-  Evaluation total{0, Vector(T, 0.0)};
-  for (const Evaluation& sum : part) {
-    total.value += sum.value;
-    for (std::size_t t = 0; t < T; ++t) total.usage[t] += sum.usage[t];
+/// v - lambda' a of one option.
+template <bool limited>
+double profit_of(const Round& round, std::int32_t o, const double* price) {
+  const Choice& choice = round.option[static_cast<std::size_t>(o)];
+  const double gpus = choice.gpus;
+  double cost = price[choice.tier] * gpus;
+  if constexpr (limited) {
+    const Limits& limits = round.limits[static_cast<std::size_t>(o)];
+    if (limits.power != kNone) cost += price[limits.power] * static_cast<double>(limits.milliwatts);
+    if (limits.group != kNone) cost += price[limits.group] * gpus;
+    if (limits.user != kNone) cost += price[limits.user] * gpus;
   }
-  return total;
+  return static_cast<double>(choice.value) - cost;
 }
+
+/// Adds max(0, max_o profit) and the uses of its maximiser.
+template <bool limited>
+void add_job(const Round& round, std::size_t job, const double* price, Evaluation& sum) {
+  double best = 0;
+  std::int32_t arg = kNone;
+  for (std::int32_t o = round.first[job]; o < round.first[job + 1]; ++o) {
+    const double profit = profit_of<limited>(round, o, price);
+    arg = profit > best ? o : arg;
+    best = profit > best ? profit : best;
+  }
+  if (arg == kNone) return;
+  sum.value += best;
+  if constexpr (limited) {
+    for_each_use(round, arg,
+                 [&](std::size_t r, std::int64_t a) { sum.usage[r] += static_cast<double>(a); });
+  } else {
+    sum.usage[static_cast<std::size_t>(round.at(arg).tier)] += round.at(arg).gpus;
+  }
+}
+
+/// The part of D that is a sum over jobs, at some prices. Quotas of users couple only the jobs of
+/// one user, so their prices are minimised inside (by bisection) and the cutting planes see the
+/// other rows alone.
+class DualFunction {
+ public:
+  DualFunction(const Round& round, std::int32_t stride, int threads)
+      : round_(round), rows_(static_cast<std::size_t>(round.first_user)), threads_(threads) {
+    const std::size_t users = round.capacity.size() - rows_;
+    quota_price_.assign(users, 0.0);
+    user_jobs_.resize(users);
+    for (std::int32_t j = 0; j < round.jobs(); j += stride) {
+      const auto o = static_cast<std::size_t>(round.first[static_cast<std::size_t>(j)]);
+      const std::int32_t user = round.limits.empty() ? kNone : round.limits[o].user;
+      (user == kNone ? free_jobs_ : user_jobs_[static_cast<std::size_t>(user) - rows_])
+          .push_back(j);
+    }
+    share_ = 1.0 / stride;
+  }
+
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+  [[nodiscard]] double capacity(std::size_t r) const {
+    return share_ * static_cast<double>(round_.capacity[r]);
+  }
+  [[nodiscard]] const Vector& quota_price() const { return quota_price_; }
+
+  Evaluation operator()(const Vector& lambda) {
+    Evaluation total{0, Vector(rows_, 0.0)};
+    add_free_jobs(lambda, total);
+    for (std::size_t u = 0; u < user_jobs_.size(); ++u) add_user(u, lambda, total);
+    return total;
+  }
+
+ private:
+  void add_free_jobs(const Vector& lambda, Evaluation& total) const {
+    const auto n = static_cast<std::ptrdiff_t>(free_jobs_.size());
+    std::vector<Evaluation> part(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
+    for_each_block(n, kBlock, {.threads = threads_}, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+      Evaluation sum{0, Vector(rows_, 0.0)};
+      for (std::ptrdiff_t j = begin; j < end; ++j) {
+        const auto job = static_cast<std::size_t>(free_jobs_[static_cast<std::size_t>(j)]);
+        if (round_.limits.empty()) {
+          add_job<false>(round_, job, lambda.data(), sum);
+        } else {
+          add_job<true>(round_, job, lambda.data(), sum);
+        }
+      }
+      part[static_cast<std::size_t>(begin / kBlock)] = std::move(sum);
+    });
+    for (const Evaluation& sum : part) total.add(sum);
+  }
+
+  /// min over the user's price mu of mu Q + sum over the user's jobs. Between the two sides of the
+  /// kink at mu the uses are mixed so that the quota is met: the subgradient in mu is 0 there.
+  void add_user(std::size_t u, const Vector& lambda, Evaluation& total) {
+    const std::size_t row = rows_ + u;
+    const double quota = capacity(row);
+    Vector price = lambda;
+    price.resize(round_.capacity.size(), 0.0);
+    const auto at = [&](double mu) {
+      price[row] = mu;
+      Evaluation sum{0, Vector(round_.capacity.size(), 0.0)};
+      for (const std::int32_t j : user_jobs_[u]) {
+        add_job<true>(round_, static_cast<std::size_t>(j), price.data(), sum);
+      }
+      return sum;
+    };
+    const auto take = [&](const Evaluation& sum, double share, double mu) {
+      total.value += share * (sum.value + mu * quota);
+      for (std::size_t r = 0; r < rows_; ++r) total.usage[r] += share * sum.usage[r];
+    };
+    Evaluation low = at(0.0);
+    quota_price_[u] = 0;
+    if (low.usage[row] <= quota) return take(low, 1, 0);
+    double mu_low = 0, mu_high = low.value / std::max(quota, 1.0);
+    Evaluation high = at(mu_high);
+    while (high.usage[row] > quota) high = at(mu_high *= 2);
+    for (int halving = 0; halving < 45; ++halving) {
+      const double mu = 0.5 * (mu_low + mu_high);
+      Evaluation middle = at(mu);
+      if (middle.usage[row] > quota) {
+        low = std::move(middle), mu_low = mu;
+      } else {
+        high = std::move(middle), mu_high = mu;
+      }
+    }
+    quota_price_[u] = mu_high;
+    const double share = (quota - high.usage[row]) / (low.usage[row] - high.usage[row]);
+    take(low, share, mu_low);
+    take(high, 1 - share, mu_high);
+  }
+
+  const Round& round_;
+  std::size_t rows_;
+  int threads_;
+  double share_ = 1;
+  Vector quota_price_;
+  std::vector<std::int32_t> free_jobs_;
+  std::vector<std::vector<std::int32_t>> user_jobs_;
+};
 
 /// min theta subject to theta >= b_i + g_i' x for every cut and lo <= x <= hi, by the simplex
 /// method on its dual: one column for a cut (a convex combination of cuts) and two for the bounds
@@ -178,26 +284,24 @@ class CutModel {
   Vector inverse_;
 };
 
-/// Trust-region cutting planes from `lambda` over every `stride`-th job and 1/stride of each tier.
-void descend(const Round& round, Vector& lambda, double radius, std::int32_t stride, int threads) {
+/// Trust-region cutting planes from `lambda`; `radius` is relative to the largest useful price.
+void descend(DualFunction& function, Vector& lambda, double radius) {
   const std::size_t T = lambda.size();
-  const double share = 1.0 / stride;
-  // x_t = lambda_t C_t / D(0): D(0) >= lambda*' C, so the minimiser lies in [0, 1]^T.
-  const double scale = evaluate(round, Vector(T, 0.0), stride, threads).value;
-  if (scale <= 0) return;
-  Vector unit(T);
-  for (std::size_t t = 0; t < T; ++t) {
-    unit[t] = scale / (share * static_cast<double>(std::max<std::int64_t>(round.capacity[t], 1)));
+  // x_r = lambda_r C_r / D(0): D(0) >= lambda*' C, so the minimiser lies in [0, 1]^T.
+  const double scale = function(Vector(T, 0.0)).value;
+  if (scale <= 0) {
+    std::fill(lambda.begin(), lambda.end(), 0.0);
+    return;
   }
-  Vector price(T), gradient(T);
+  Vector unit(T), price(T), gradient(T);
+  for (std::size_t t = 0; t < T; ++t) unit[t] = scale / std::max(function.capacity(t), 1e-3);
   const auto at = [&](const Vector& x) {  // D / scale and its subgradient in x
     for (std::size_t t = 0; t < T; ++t) price[t] = x[t] * unit[t];
-    const Evaluation inner = evaluate(round, price, stride, threads);
+    const Evaluation inner = function(price);
     double value = inner.value;
     for (std::size_t t = 0; t < T; ++t) {
-      const double capacity = share * static_cast<double>(round.capacity[t]);
-      value += price[t] * capacity;
-      gradient[t] = (capacity - inner.usage[t]) * unit[t] / scale;
+      value += price[t] * function.capacity(t);
+      gradient[t] = (function.capacity(t) - inner.usage[t]) * unit[t] / scale;
     }
     return value / scale;
   };
@@ -234,27 +338,30 @@ void descend(const Round& round, Vector& lambda, double radius, std::int32_t str
     }
   }
   for (std::size_t t = 0; t < T; ++t) lambda[t] = x[t] * unit[t];
+  (void)function(lambda);  // leaves the users' prices that belong to it
 }
 
 }  // namespace
 
 Prices minimise_dual(const Round& round, std::span<const double> start, int threads) {
-  const auto T = static_cast<std::size_t>(round.tiers());
-  Vector lambda(T, 0.0);
+  DualFunction function(round, 1, threads);
+  Vector lambda(function.rows(), 0.0);
   if (round.jobs() > 0) {
     double radius = 1.0;
     if (!start.empty()) {
-      for (std::size_t t = 0; t < T; ++t) lambda[t] = start[t] / round.quantum;
+      for (std::size_t t = 0; t < start.size(); ++t) lambda[t] = start[t] / round.quantum;
       radius = 0.01;
     } else if (round.jobs() > kSampleAbove) {
-      descend(round, lambda, radius, round.jobs() / kSample, 1);
+      DualFunction sample(round, round.jobs() / kSample, 1);
+      descend(sample, lambda, radius);
       radius = 0.02;
     }
-    descend(round, lambda, radius, 1, threads);
+    descend(function, lambda, radius);
   }
-  Prices price(T);
-  for (std::size_t t = 0; t < T; ++t) {
-    price[t] = static_cast<std::int64_t>(std::min(lambda[t], 0x1p52));
+  lambda.insert(lambda.end(), function.quota_price().begin(), function.quota_price().end());
+  Prices price(lambda.size());
+  for (std::size_t r = 0; r < price.size(); ++r) {
+    price[r] = static_cast<std::int64_t>(std::min(lambda[r], 0x1p52));
   }
   return price;
 }

@@ -11,6 +11,27 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kLargestValue = 1e15;
+constexpr double kLargestWatts = 1e12;
+constexpr std::int64_t kLargestGang = 0x7fffffff;
+
+void check_index(std::span<const std::int64_t> column, std::size_t n, std::size_t limit,
+                 const char* what) {
+  if (column.empty()) return;
+  if (column.size() != n) {
+    refuse("solve_round: ", column.size(), " entries of ", what, " for ", n, " options");
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (column[i] < 0 || column[i] >= static_cast<std::int64_t>(limit)) {
+      refuse("solve_round: option ", i, " names ", what, " ", column[i], ", there are ", limit);
+    }
+  }
+}
+
+void check_counts(std::span<const std::int64_t> column, const char* what) {
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    if (column[i] < 0) refuse("solve_round: ", what, " ", i, " is ", column[i]);
+  }
+}
 
 void check(const RoundView& view) {
   const std::size_t n = view.job.size();
@@ -38,6 +59,23 @@ void check(const RoundView& view) {
              ", expected 0 to 1e15");
     }
   }
+  check_index(view.user, n, view.user_quota.size(), "user");
+  check_index(view.group, n, view.group_quota.size(), "group");
+  check_counts(view.user_quota, "user_quota");
+  check_counts(view.group_quota, "group_quota");
+  check_counts(view.node_gpus, "node_gpus");
+  if (!view.node_gpus.empty() && view.node_gpus.size() != view.capacity.size()) {
+    refuse("solve_round: ", view.node_gpus.size(), " entries of node_gpus for ", tiers, " tiers");
+  }
+  if (!view.watts.empty() && view.watts.size() != n) {
+    refuse("solve_round: ", view.watts.size(), " entries of watts for ", n, " options");
+  }
+  if (!(view.power_cap_w >= 0)) refuse("solve_round: power_cap_w is ", view.power_cap_w);
+  for (std::size_t i = 0; i < view.watts.size(); ++i) {
+    if (!(view.watts[i] >= 0 && view.watts[i] <= kLargestWatts)) {
+      refuse("solve_round: option ", i, " of job ", view.job[i], " draws ", view.watts[i], " W");
+    }
+  }
 }
 
 /// Option indices job by job, in order of the job's id; empty when they already are.
@@ -51,61 +89,165 @@ std::vector<std::int32_t> grouped(std::span<const std::int64_t> job) {
   return order;
 }
 
-}  // namespace
+bool fits_alone(const RoundView& view, const Round& round, std::size_t o) {
+  std::int64_t room =
+      std::min(round.capacity[static_cast<std::size_t>(view.tier[o])], kLargestGang);
+  const auto within = [&](std::span<const std::int64_t> row, std::span<const std::int64_t> quota) {
+    if (!row.empty()) room = std::min(room, quota[static_cast<std::size_t>(row[o])]);
+  };
+  within(view.user, view.user_quota);
+  within(view.group, view.group_quota);
+  return view.gpus[o] <= room && (view.watts.empty() || view.watts[o] <= view.power_cap_w);
+}
 
-Round read_round(const RoundView& view) {
-  check(view);
+/// Copies the options that fit an empty cluster, job by job.
+void copy_options(const RoundView& view, Round& round) {
   const std::size_t n = view.job.size();
-  const std::size_t tiers = view.capacity.size();
   const std::vector<std::int32_t> order = grouped(view.job);
   const auto at = [&](std::size_t i) { return order.empty() ? i : std::size_t(order[i]); };
-
-  Round round;
-  round.capacity.assign(view.capacity.begin(), view.capacity.end());
   round.first.reserve(n / 4 + 2);
   round.option.reserve(n);
   round.original.reserve(n);
   round.first.push_back(0);
-
-  // Jobs, the GPUs they could use at most, and the largest value.
-  std::vector<std::int64_t> demand(tiers, 0), largest(tiers, 0);
-  double top = 0;
   const auto close_job = [&] {
     const auto end = static_cast<std::int32_t>(round.option.size());
-    if (end == round.first.back()) return;
-    round.first.push_back(end);
-    for (std::size_t t = 0; t < tiers; ++t) demand[t] += largest[t];
-    std::fill(largest.begin(), largest.end(), 0);
+    if (end != round.first.back()) round.first.push_back(end);
   };
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t o = at(i);
     if (i > 0 && view.job[o] != view.job[at(i - 1)]) close_job();
-    const auto t = static_cast<std::size_t>(view.tier[o]);
-    const std::int64_t k = view.gpus[o];
-    if (k > std::min<std::int64_t>(view.capacity[t], 0x7fffffff) || view.value[o] == 0) continue;
-    round.option.push_back({0, static_cast<std::int32_t>(t), static_cast<std::int32_t>(k)});
+    if (view.value[o] == 0 || !fits_alone(view, round, o)) continue;
+    round.option.push_back(
+        {0, static_cast<std::int32_t>(view.tier[o]), static_cast<std::int32_t>(view.gpus[o])});
     round.original.push_back(static_cast<std::int64_t>(o));
-    largest[t] = std::max(largest[t], k);
-    top = std::max(top, view.value[o]);
   }
   close_job();
-  for (std::size_t t = 0; t < tiers; ++t) {
-    round.capacity[t] = std::min(round.capacity[t], demand[t]);
-  }
+}
 
-  // The finest quantum 2^e at which the sum of one value per job stays below 2^62.
-  if (top > 0) {
-    const auto sum_bits =
-        static_cast<int>(std::bit_width(static_cast<std::uint64_t>(round.jobs())));
-    const int exponent = std::ilogb(top) + 1 - std::min(52, 61 - sum_bits);
-    round.quantum = std::ldexp(1.0, std::max(exponent, -1020));
+/// Values in the finest quantum 2^e at which one value per job adds up to less than 2^62.
+void count_values(const RoundView& view, Round& round) {
+  double top = 0;
+  for (const std::int64_t o : round.original) {
+    top = std::max(top, view.value[static_cast<std::size_t>(o)]);
   }
+  if (top == 0) return;
+  const auto jobs = static_cast<std::uint64_t>(round.jobs());
+  const int bits = std::min(52, 61 - static_cast<int>(std::bit_width(jobs)));
+  round.quantum = std::ldexp(1.0, std::max(std::ilogb(top) + 1 - bits, -1020));
   const double per_quantum = 1.0 / round.quantum;
   for (std::size_t i = 0; i < round.option.size(); ++i) {
     const double quanta = view.value[static_cast<std::size_t>(round.original[i])] * per_quantum;
     round.option[i].value = static_cast<std::int64_t>(quanta);
     round.exact = round.exact && static_cast<double>(round.option[i].value) == quanta;
   }
+}
+
+/// Rows of power, groups and users, where they are limited at all.
+void add_limits(const RoundView& view, Round& round) {
+  const bool power = !view.watts.empty() && std::isfinite(view.power_cap_w);
+  round.first_user = round.tiers;
+  if (!power && view.user.empty() && view.group.empty()) return;
+  const auto row = [&](std::span<const std::int64_t> quota) {
+    const auto start = static_cast<std::int32_t>(round.capacity.size());
+    round.capacity.insert(round.capacity.end(), quota.begin(), quota.end());
+    return start;
+  };
+  const auto power_row = static_cast<std::int32_t>(round.capacity.size());
+  if (power) {
+    round.capacity.push_back(
+        static_cast<std::int64_t>(std::floor(std::min(view.power_cap_w * 1e3, 4e18))));
+  }
+  const std::int32_t groups = row(view.group_quota);
+  round.first_user = row(view.user_quota);
+  round.limits.resize(round.option.size());
+  for (std::int32_t j = 0; j < round.jobs() && !view.user.empty(); ++j) {
+    const auto first = static_cast<std::size_t>(round.first[static_cast<std::size_t>(j)]);
+    const auto end = static_cast<std::size_t>(round.first[static_cast<std::size_t>(j) + 1]);
+    for (std::size_t i = first; i < end; ++i) {
+      const auto o = static_cast<std::size_t>(round.original[i]);
+      const auto other = static_cast<std::size_t>(round.original[first]);
+      if (view.user[o] != view.user[other]) {
+        refuse("solve_round: job ", view.job[o], " belongs to the users ", view.user[other],
+               " and ", view.user[o]);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < round.option.size(); ++i) {
+    const auto o = static_cast<std::size_t>(round.original[i]);
+    Limits& limits = round.limits[i];
+    if (power) {
+      limits.power = power_row;
+      limits.milliwatts = std::llround(view.watts[o] * 1e3);
+    }
+    if (!view.group.empty()) limits.group = groups + static_cast<std::int32_t>(view.group[o]);
+    if (!view.user.empty()) {
+      limits.user = round.first_user + static_cast<std::int32_t>(view.user[o]);
+    }
+  }
+}
+
+/// Marks the tiers whose gangs might not pack although they fit in number: those where the parts
+/// of a node that gangs take do not divide one another and the node.
+void find_unpackable(const RoundView& view, Round& round) {
+  round.node.assign(static_cast<std::size_t>(round.tiers), 0);
+  for (std::size_t t = 0; t < view.node_gpus.size(); ++t) {
+    const std::int64_t node = view.node_gpus[t];
+    if (node < 2) continue;
+    std::vector<std::int64_t> parts{node};
+    for (const Choice& o : round.option) {
+      const std::int64_t part = o.gpus % node;
+      if (static_cast<std::size_t>(o.tier) == t && part > 0 && part != parts.back()) {
+        parts.push_back(part);
+      }
+    }
+    std::sort(parts.begin(), parts.end());
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      if (parts[i] % parts[i - 1] != 0) round.node[t] = node, round.packs = false;
+    }
+  }
+}
+
+/// No row needs more capacity than the largest option of every job together: keeps prices x
+/// capacity within the value at stake.
+void clip_capacity(Round& round) {
+  std::vector<std::int64_t> demand(round.capacity.size(), 0), largest(round.capacity.size(), 0);
+  std::vector<std::size_t> touched;
+  for (std::int32_t j = 0; j < round.jobs(); ++j) {
+    const auto job = static_cast<std::size_t>(j);
+    touched.clear();
+    for (std::int32_t o = round.first[job]; o < round.first[job + 1]; ++o) {
+      for_each_use(round, o, [&](std::size_t r, std::int64_t a) {
+        if (largest[r] == 0) touched.push_back(r);
+        largest[r] = std::max(largest[r], a);
+      });
+    }
+    for (const std::size_t r : touched) {
+      demand[r] = std::min(demand[r] + largest[r], std::int64_t{1} << 61);
+      largest[r] = 0;
+    }
+  }
+  for (std::size_t r = 0; r < demand.size(); ++r) {
+    // A tier with nodes keeps them: its gangs may need more room than they have GPUs.
+    if (r < round.node.size() && round.node[r] > 0) continue;
+    round.capacity[r] = std::min(round.capacity[r], demand[r]);
+  }
+}
+
+}  // namespace
+
+Round read_round(const RoundView& view) {
+  check(view);
+  Round round;
+  round.tiers = static_cast<std::int32_t>(view.capacity.size());
+  round.capacity.assign(view.capacity.begin(), view.capacity.end());
+  for (std::size_t t = 0; t < view.node_gpus.size(); ++t) {  // no gang reaches half a node
+    if (view.node_gpus[t] > 1) round.capacity[t] -= round.capacity[t] % view.node_gpus[t];
+  }
+  copy_options(view, round);
+  count_values(view, round);
+  add_limits(view, round);
+  find_unpackable(view, round);
+  clip_capacity(round);
   return round;
 }
 

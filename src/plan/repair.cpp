@@ -4,7 +4,7 @@
 //   D(lambda) - value(x) = sum_j loss(j, x_j) + lambda' (C - usage(x)),
 //   loss(j, o) = max(0, max_o' reduced(o')) - reduced(o),
 //
-// so a good repair gives up little loss and leaves little of a priced tier free.
+// so a good repair gives up little loss and leaves little of a priced row free.
 #include <algorithm>
 #include <cmath>
 
@@ -18,13 +18,211 @@ struct Move {
   std::int32_t job = 0, option = 0;
 };
 
-void sort_moves(std::vector<Move>& moves) {
-  std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    if (a.job != b.job) return a.job < b.job;
-    return a.option < b.option;
-  });
+bool before_in_rank(const Move& a, const Move& b) {
+  if (a.rank != b.rank) return a.rank < b.rank;
+  if (a.job != b.job) return a.job < b.job;
+  return a.option < b.option;
 }
+
+void sort_moves(std::vector<Move>& moves) { std::sort(moves.begin(), moves.end(), before_in_rank); }
+
+class Repair {
+ public:
+  Repair(const Round& round, const Prices& price, const Inner& inner)
+      : round_(round), price_(price), inner_(inner), choice_(inner.best), free_(price.size()) {
+    for (std::size_t r = 0; r < free_.size(); ++r) free_[r] = round.capacity[r] - inner.usage[r];
+  }
+
+  std::vector<std::int32_t> run() {
+    shed(false);
+    shed(true);
+    if (!round_.packs) drop_unpackable();
+    fill();
+    return std::move(choice_);
+  }
+
+ private:
+  [[nodiscard]] double loss(std::size_t j, std::int32_t o) const {
+    return static_cast<double>(reduced(round_, inner_.best[j], price_) -
+                               reduced(round_, o, price_));
+  }
+  [[nodiscard]] std::int64_t worth(std::int32_t o) const {
+    return o == kNone ? 0 : round_.at(o).value;
+  }
+
+  /// free -= sign * use of option o
+  void take(std::int32_t o, std::int64_t sign) {
+    if (o == kNone) return;
+    for_each_use(round_, o, [&](std::size_t r, std::int64_t a) { free_[r] -= sign * a; });
+  }
+  void move(std::size_t j, std::int32_t o) {
+    take(choice_[j], -1);
+    take(o, 1);
+    choice_[j] = o;
+  }
+
+  /// The move leaves no row over its capacity, or no further over than it was.
+  bool allowed(std::size_t j, std::int32_t o) {
+    bool good = true;
+    take(choice_[j], -1);
+    if (o != kNone) {
+      for_each_use(round_, o, [&](std::size_t r, std::int64_t a) {
+        std::int64_t before = free_[r];
+        if (choice_[j] != kNone) {
+          for_each_use(round_, choice_[j], [&](std::size_t s, std::int64_t b) {
+            if (s == r) before -= b;
+          });
+        }
+        good = good && free_[r] - a >= std::min<std::int64_t>(before, 0);
+      });
+    }
+    take(choice_[j], 1);
+    return good;
+  }
+
+  /// Share of the overused rows' capacity that the move gives back.
+  double relief(std::size_t j, std::int32_t o) {
+    double sum = 0;
+    const auto count = [&](std::int32_t option, double sign) {
+      if (option == kNone) return;
+      for_each_use(round_, option, [&](std::size_t r, std::int64_t a) {
+        if (free_[r] >= 0) return;
+        sum += sign * static_cast<double>(a) / static_cast<double>(round_.capacity[r] + 1);
+      });
+    };
+    count(choice_[j], 1);
+    count(o, -1);
+    return sum;
+  }
+
+  [[nodiscard]] bool over() const {
+    return std::any_of(free_.begin(), free_.end(), [](std::int64_t f) { return f < 0; });
+  }
+
+  /// Out of rows over their capacity by the moves that lose least for the relief they bring: first
+  /// to other options as well (`out` false), then out altogether.
+  void shed(bool out) {
+    if (!over()) return;
+    moves_.clear();
+    for (std::size_t j = 0; j < choice_.size(); ++j) {
+      if (choice_[j] == kNone || relief(j, kNone) <= 0) continue;
+      const auto offer = [&](std::int32_t o) {
+        const double gain = relief(j, o);
+        if (gain > 0 && allowed(j, o)) {
+          moves_.push_back(
+              {(loss(j, o) - loss(j, choice_[j])) / gain, static_cast<std::int32_t>(j), o});
+        }
+      };
+      offer(kNone);
+      if (out) continue;
+      for (std::int32_t o = round_.first[j]; o < round_.first[j + 1]; ++o) {
+        if (o != choice_[j]) offer(o);
+      }
+    }
+    sort_moves(moves_);
+    for (const Move& candidate : moves_) {
+      const auto j = static_cast<std::size_t>(candidate.job);
+      const bool moved = choice_[j] == kNone || (!out && choice_[j] != inner_.best[j]);
+      if (moved || relief(j, candidate.option) <= 0 || !allowed(j, candidate.option)) continue;
+      move(j, candidate.option);
+    }
+  }
+
+  /// Gangs whose parts do not fit in the nodes go, the least value per GPU first.
+  void drop_unpackable() {
+    moves_.clear();
+    for (std::size_t j = 0; j < choice_.size(); ++j) {
+      const std::int32_t o = choice_[j];
+      if (o == kNone || round_.node[static_cast<std::size_t>(round_.at(o).tier)] == 0) continue;
+      moves_.push_back(
+          {static_cast<double>(worth(o)) / round_.at(o).gpus, static_cast<std::int32_t>(j), o});
+    }
+    sort_moves(moves_);
+    // Feasibility is monotone in the number of gangs dropped: bisect.
+    const std::vector<std::int32_t> all = choice_;
+    std::size_t low = 0, high = moves_.size();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      std::vector<std::int32_t> rest = all;
+      for (std::size_t i = 0; i < middle; ++i)
+        rest[static_cast<std::size_t>(moves_[i].job)] = kNone;
+      if (fits_nodes(round_, rest)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    for (std::size_t i = 0; i < high; ++i) move(static_cast<std::size_t>(moves_[i].job), kNone);
+  }
+
+  /// What is free goes to the moves that gain value, the least loss first, the cheapest few at a
+  /// time.
+  void fill() {
+    for (std::size_t count = kFirstMoves; room(); count *= 8) {
+      const bool all = collect_gains(count);
+      bool moved = false;
+      int refusals = 0;
+      for (const Move& candidate : moves_) {
+        const auto j = static_cast<std::size_t>(candidate.job);
+        if (worth(candidate.option) <= worth(choice_[j]) || !allowed(j, candidate.option)) continue;
+        const std::int32_t from = choice_[j];
+        move(j, candidate.option);
+        if (round_.packs || fits_nodes(round_, choice_)) {
+          moved = true;
+          continue;
+        }
+        move(j, from);
+        if (++refusals == kMaxRefusals) return;
+      }
+      if (all || !moved) return;
+    }
+  }
+
+  [[nodiscard]] bool room() const {
+    const auto tiers = free_.begin() + round_.tiers;
+    return std::any_of(free_.begin(), tiers, [](std::int64_t f) { return f > 0; });
+  }
+
+  /// The `count` moves of least loss that gain value within what is free; true when that is all.
+  bool collect_gains(std::size_t count) {
+    moves_.clear();
+    for (std::size_t j = 0; j < choice_.size(); ++j) {
+      const std::int32_t from = choice_[j];
+      const std::int64_t before = worth(from);
+      const std::int32_t tier = from == kNone ? kNone : round_.at(from).tier;
+      Wide top = 0;
+      bool known = false;
+      for (std::int32_t o = round_.first[j]; o < round_.first[j + 1]; ++o) {
+        const Choice& to = round_.at(o);
+        const std::int64_t own = to.tier == tier ? round_.at(from).gpus : 0;
+        if (to.value <= before || to.gpus > free_[static_cast<std::size_t>(to.tier)] + own)
+          continue;
+        if (!round_.limits.empty() && !allowed(j, o)) continue;
+        if (!known) top = reduced(round_, from, price_), known = true;
+        moves_.push_back({static_cast<double>(top - reduced(round_, o, price_)),
+                          static_cast<std::int32_t>(j), o});
+      }
+    }
+    const bool all = moves_.size() <= count;
+    if (!all) {
+      std::nth_element(moves_.begin(), moves_.begin() + static_cast<std::ptrdiff_t>(count),
+                       moves_.end(), before_in_rank);
+      moves_.resize(count);
+    }
+    sort_moves(moves_);
+    return all;
+  }
+
+  static constexpr std::size_t kFirstMoves = 256;
+  static constexpr int kMaxRefusals = 200;  // packings tried in vain
+
+  const Round& round_;
+  const Prices& price_;
+  const Inner& inner_;
+  std::vector<std::int32_t> choice_;
+  std::vector<std::int64_t> free_;
+  std::vector<Move> moves_;
+};
 
 }  // namespace
 
@@ -32,17 +230,16 @@ Inner inner_solution(const Round& round, const Prices& price) {
   Inner inner;
   inner.best.assign(static_cast<std::size_t>(round.jobs()), kNone);
   inner.usage.assign(price.size(), 0);
-  for (std::size_t t = 0; t < price.size(); ++t) inner.bound += Wide{price[t]} * round.capacity[t];
+  for (std::size_t r = 0; r < price.size(); ++r) inner.bound += Wide{price[r]} * round.capacity[r];
   for (std::size_t j = 0; j < inner.best.size(); ++j) {
     Wide best = 0;
     for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
-      const Wide profit = reduced(round.option[static_cast<std::size_t>(o)], price);
+      const Wide profit = reduced(round, o, price);
       if (profit > best) best = profit, inner.best[j] = o;
     }
     if (inner.best[j] == kNone) continue;
-    const Choice& o = round.option[static_cast<std::size_t>(inner.best[j])];
     inner.bound += best;
-    inner.usage[static_cast<std::size_t>(o.tier)] += o.gpus;
+    for_each_use(round, inner.best[j], [&](std::size_t r, std::int64_t a) { inner.usage[r] += a; });
   }
   return inner;
 }
@@ -50,88 +247,13 @@ Inner inner_solution(const Round& round, const Prices& price) {
 std::int64_t value_of(const Round& round, std::span<const std::int32_t> choice) {
   std::int64_t sum = 0;
   for (const std::int32_t o : choice) {
-    if (o != kNone) sum += round.option[static_cast<std::size_t>(o)].value;
+    if (o != kNone) sum += round.at(o).value;
   }
   return sum;
 }
 
 std::vector<std::int32_t> repair(const Round& round, const Prices& price, const Inner& inner) {
-  const auto jobs = static_cast<std::size_t>(round.jobs());
-  const std::size_t T = price.size();
-  std::vector<std::int32_t> choice = inner.best;
-  std::vector<std::int64_t> free(T);
-  for (std::size_t t = 0; t < T; ++t) free[t] = round.capacity[t] - inner.usage[t];
-  const auto at = [&](std::int32_t o) -> const Choice& {
-    return round.option[static_cast<std::size_t>(o)];
-  };
-  const auto loss = [&](std::size_t j, std::int32_t o) {
-    const Wide best = inner.best[j] == kNone ? Wide{0} : reduced(at(inner.best[j]), price);
-    return static_cast<double>(best - (o == kNone ? Wide{0} : reduced(at(o), price)));
-  };
-
-  // Shed: out of a tier that is over its capacity by the moves that lose least per GPU freed,
-  // first into other tiers that have room, then out altogether.
-  std::vector<Move> moves;
-  for (const bool out : {false, true}) {
-    moves.clear();
-    for (std::size_t j = 0; j < jobs; ++j) {
-      const std::int32_t from = choice[j];
-      if (from == kNone || free[static_cast<std::size_t>(at(from).tier)] >= 0) continue;
-      const auto over = static_cast<std::size_t>(at(from).tier);
-      moves.push_back({loss(j, kNone) / at(from).gpus, static_cast<std::int32_t>(j), kNone});
-      if (out) continue;
-      for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
-        const auto to = static_cast<std::size_t>(at(o).tier);
-        const std::int32_t freed = at(from).gpus - (to == over ? at(o).gpus : 0);
-        if (freed <= 0 || (to != over && free[to] < at(o).gpus)) continue;
-        moves.push_back({loss(j, o) / freed, static_cast<std::int32_t>(j), o});
-      }
-    }
-    if (moves.empty()) break;
-    sort_moves(moves);
-    for (const Move& move : moves) {
-      const auto j = static_cast<std::size_t>(move.job);
-      if (choice[j] == kNone || (!out && choice[j] != inner.best[j])) continue;  // moved already
-      const auto over = static_cast<std::size_t>(at(choice[j]).tier);
-      if (free[over] >= 0) continue;
-      if (move.option != kNone) {
-        const auto to = static_cast<std::size_t>(at(move.option).tier);
-        if (to != over && free[to] < at(move.option).gpus) continue;
-        free[to] -= at(move.option).gpus;
-      }
-      free[over] += at(choice[j]).gpus;
-      choice[j] = move.option;
-    }
-  }
-
-  // Fill: what is free goes to the moves that gain value, the least loss first.
-  moves.clear();
-  const auto fits = [&](std::size_t j, std::int32_t o) {
-    const std::int32_t from = choice[j];
-    const auto to = static_cast<std::size_t>(at(o).tier);
-    const bool same = from != kNone && at(from).tier == at(o).tier;
-    return free[to] + (same ? at(from).gpus : 0) >= at(o).gpus;
-  };
-  const auto worth = [&](std::int32_t o) { return o == kNone ? 0 : at(o).value; };
-  bool room = false;
-  for (std::size_t t = 0; t < T; ++t) room = room || free[t] > 0;
-  if (!room) return choice;
-  for (std::size_t j = 0; j < jobs; ++j) {
-    for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
-      if (o == choice[j] || worth(o) <= worth(choice[j]) || !fits(j, o)) continue;
-      moves.push_back({loss(j, o) - loss(j, choice[j]), static_cast<std::int32_t>(j), o});
-    }
-  }
-  sort_moves(moves);
-  for (const Move& move : moves) {
-    const auto j = static_cast<std::size_t>(move.job);
-    if (worth(move.option) <= worth(choice[j]) || !fits(j, move.option)) continue;
-    if (choice[j] != kNone)
-      free[static_cast<std::size_t>(at(choice[j]).tier)] += at(choice[j]).gpus;
-    free[static_cast<std::size_t>(at(move.option).tier)] -= at(move.option).gpus;
-    choice[j] = move.option;
-  }
-  return choice;
+  return Repair(round, price, inner).run();
 }
 
 }  // namespace glidepath::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The round inside the solver: maximise sum v x, at most one option per job, gpus per tier within
-// capacity. Values and prices are integers, so that a sum has one value and the bound is a bound.
+// The round inside the solver: maximise sum v x, at most one option per job, use of every row
+// within its capacity. Rows are the tiers, then power, groups and users where they are limited.
+// Values, uses and prices are integers, so that a sum has one value and the bound is a bound.
 #pragma once
 
 #include "glidepath/plan.hpp"
@@ -17,38 +18,69 @@ struct Choice {
   std::int32_t gpus = 0;
 };
 
+inline constexpr std::int32_t kNone = -1;  ///< a job without option, an option without row
+
+/// Rows of an option beyond its tier.
+struct Limits {
+  std::int64_t milliwatts = 0;
+  std::int32_t power = kNone, group = kNone, user = kNone;
+};
+
 struct Round {
   std::vector<std::int32_t> first;     ///< options of job j: first[j] <= o < first[j + 1]
   std::vector<Choice> option;          ///< those that fit an empty cluster
-  std::vector<std::int64_t> original;  ///< their index in the RoundView
-  std::vector<std::int64_t> capacity;  ///< no more than the options could use
-  double quantum = 1;                  ///< a power of two: value = floor(v / quantum)
-  bool exact = true;                   ///< every v is a whole number of quanta
+  std::vector<Limits> limits;          ///< of each option; empty when only tiers are limited
+  std::vector<std::int64_t> original;  ///< index of each option in the RoundView
+  std::vector<std::int64_t> capacity;  ///< of each row, no more than the options could use
+  std::vector<std::int64_t>
+      node;  ///< GPUs per node of tiers where gangs could fail to pack, else 0
+  std::int32_t tiers = 0;
+  std::int32_t first_user = 0;  ///< rows from here on are users
+  double quantum = 1;           ///< a power of two: value = floor(v / quantum)
+  bool exact = true;            ///< every v is a whole number of quanta
+  bool packs = true;            ///< no tier in `node`
 
   [[nodiscard]] std::int32_t jobs() const { return static_cast<std::int32_t>(first.size()) - 1; }
-  [[nodiscard]] std::int32_t tiers() const { return static_cast<std::int32_t>(capacity.size()); }
+  [[nodiscard]] const Choice& at(std::int32_t o) const {
+    return option[static_cast<std::size_t>(o)];
+  }
 };
 
-inline constexpr std::int32_t kNone = -1;  ///< the job takes no option
+using Prices = std::vector<std::int64_t>;  ///< quanta per unit of each row
+__extension__ using Wide = __int128;       ///< sums of price x use
 
-using Prices = std::vector<std::int64_t>;  ///< quanta per GPU of each tier
-__extension__ using Wide = __int128;       ///< sums of price x GPUs
+/// body(row, amount) for every row that option o uses.
+template <class Body>
+void for_each_use(const Round& round, std::int32_t o, Body&& body) {
+  const Choice& choice = round.at(o);
+  body(static_cast<std::size_t>(choice.tier), std::int64_t{choice.gpus});
+  if (round.limits.empty()) return;
+  const Limits& limits = round.limits[static_cast<std::size_t>(o)];
+  if (limits.power != kNone) body(static_cast<std::size_t>(limits.power), limits.milliwatts);
+  if (limits.group != kNone)
+    body(static_cast<std::size_t>(limits.group), std::int64_t{choice.gpus});
+  if (limits.user != kNone) body(static_cast<std::size_t>(limits.user), std::int64_t{choice.gpus});
+}
 
-/// v - lambda_t k
-[[nodiscard]] inline Wide reduced(const Choice& o, const Prices& price) {
-  return Wide{o.value} - Wide{price[static_cast<std::size_t>(o.tier)]} * o.gpus;
+/// v - sum_r lambda_r a_r, 0 for kNone
+[[nodiscard]] inline Wide reduced(const Round& round, std::int32_t o, const Prices& price) {
+  if (o == kNone) return 0;
+  Wide profit = round.at(o).value;
+  for_each_use(round, o, [&](std::size_t r, std::int64_t a) { profit -= Wide{price[r]} * a; });
+  return profit;
 }
 
 /// Checks the columns, groups them by job, counts values in quanta.
 [[nodiscard]] Round read_round(const RoundView& view);
 
-/// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda_t(o) k_o).
+/// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda' a_o).
+/// `start` holds a price for each tier, or nothing.
 [[nodiscard]] Prices minimise_dual(const Round& round, std::span<const double> start, int threads);
 
 /// What the prices say: the best option of each job and the bound.
 struct Inner {
   std::vector<std::int32_t> best;   ///< option or kNone for each job
-  std::vector<std::int64_t> usage;  ///< GPUs that these take of each tier
+  std::vector<std::int64_t> usage;  ///< what these take of each row
   Wide bound = 0;                   ///< D(lambda), exact
 };
 [[nodiscard]] Inner inner_solution(const Round& round, const Prices& price);
@@ -57,10 +89,13 @@ struct Inner {
 [[nodiscard]] std::vector<std::int32_t> repair(const Round& round, const Prices& price,
                                                const Inner& inner);
 
-/// Improves `choice` by a search over the jobs that lose least by another option. True when no
-/// better choice exists.
+/// Improves a feasible `choice` by a search over the jobs that lose least by another option. True
+/// when no better choice exists.
 bool search_core(const Round& round, const Prices& price, const Inner& inner, double gap,
                  std::vector<std::int32_t>& choice);
+
+/// Whether the gangs of a choice fit in the nodes of each tier.
+[[nodiscard]] bool fits_nodes(const Round& round, std::span<const std::int32_t> choice);
 
 [[nodiscard]] std::int64_t value_of(const Round& round, std::span<const std::int32_t> choice);
 

@@ -45,9 +45,8 @@ RoundPlan solve_round(const RoundView& view, const RoundOptions& options) {
   plan.bound = std::max(plan.value, static_cast<double>(bound) * round.quantum * (1 + 1e-15));
   if (optimal && round.exact) plan.bound = plan.value;
   plan.gap = plan.bound > 0 ? (plan.bound - plan.value) / plan.bound : 0.0;
-  plan.prices.reserve(price.size());
-  for (const std::int64_t p : price) {
-    plan.prices.push_back(static_cast<double>(p) * round.quantum);
+  for (std::int32_t t = 0; t < round.tiers; ++t) {
+    plan.prices.push_back(static_cast<double>(price[static_cast<std::size_t>(t)]) * round.quantum);
   }
   return plan;
 }

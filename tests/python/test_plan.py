@@ -70,6 +70,18 @@ def test_columns_may_be_lists_and_the_choice_is_feasible() -> None:
     assert "gap 0.00%" in repr(plan)
 
 
+def test_power_quotas_and_nodes_limit_the_choice() -> None:
+    columns = ([0, 1, 2], [0, 0, 0], [3, 3, 2], [3.0, 3.0, 2.0], [8])
+    assert gp.solve_round(*columns).value == 8.0
+    assert gp.solve_round(*columns, node_gpus=[4]).value == 6.0
+    assert gp.solve_round(*columns, watts=[900, 900, 600], power_cap_w=1500).value == 5.0
+    limited = gp.solve_round(*columns, user=[0, 0, 1], user_quota=[3, 8])
+    assert limited.value == 5.0
+    assert gp.solve_round(*columns, group=[0, 0, 0], group_quota=[2]).value == 2.0
+    with pytest.raises(gp.InputError, match="option 1 names user 7, there are 2"):
+        gp.solve_round(*columns, user=[0, 7, 1], user_quota=[3, 8])
+
+
 def test_columns_that_are_no_columns_are_refused() -> None:
     with pytest.raises(TypeError, match="job"):
         gp.solve_round([0.5], [0], [1], [1.0], [1])
