@@ -20,6 +20,6 @@ function(glidepath_add_test source)
     # A sanitizer takes longer to start than most tests to run: one start a program.
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   else()
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
   endif()
 endfunction()

@@ -71,7 +71,7 @@ def violations(path: str, text: str) -> Iterator[str]:
             yield f"{path}: {include} belongs to src/fit"
         if heavy == "openmp" and owner != "common":
             yield f"{path}: {include} belongs to src/common"
-        if path.startswith(("examples/", "bench/", "python/")) and quote == '"':
+        if path.startswith("examples/") and quote == '"':
             head = include.split("/")[0]
             if head in MAY_INCLUDE:
                 yield f"{path}: {include} is not a public header"
