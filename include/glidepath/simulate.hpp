@@ -8,25 +8,31 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace glidepath {
 
-/// A job with its truth. Either `duration_s` is known (a job of a cluster trace) or the job is
-/// driven by the loss curve `truth` at `steps_per_s` of the tier it runs on.
+// ---- what is simulated
+
+/// A job with its truth. Its work is `duration_s` seconds at rate 1, or, where that is 0,
+/// `budget_steps` steps; with a curve its progress is the recorded loss along those steps.
 struct WorkloadJob {
   std::int64_t id = 0;
   std::string user{}, job_class{};
   double submit_s = 0;
   int gpus = 1;
-  double memory_gb = 0;
-  double duration_s = 0;  ///< on the reference GPU at the gang asked for; 0 with a curve
-  int truth = -1;         ///< index into Workload::curves, -1 without one
-  double target_loss = 0;
-  double budget_steps = 0;            ///< steps the user asked for
-  std::vector<double> steps_per_s{};  ///< per tier; 0 where the job cannot run
+  double memory_gb = 0;     ///< per GPU
+  double duration_s = 0;    ///< on the reference GPU at the gang asked for; 0 = see budget_steps
+  int truth = -1;           ///< index into Workload::curves, -1 without one
+  double target_loss = 0;   ///< what the user wants of the curve
+  double budget_steps = 0;  ///< steps the user asked for
+  double utilisation = 1;   ///< of each GPU while it runs, for power
+  std::vector<double> steps_per_s{};  ///< per tier, 0 where it cannot run; empty = 1 on each
 };
 
 struct Workload {
@@ -36,33 +42,68 @@ struct Workload {
   std::vector<Trace> curves{};
 };
 
-/// One tier of `gpus` GPUs and the jobs of a CSV `job,submit_s,gpus,duration_s[,...]`, plain or
-/// gzip.
+/// One tier of `gpus` GPUs and the jobs of a CSV with the columns `job,submit_s,gpus,duration_s`
+/// and perhaps `user` and others, plain or gzip. Throws IoError naming file and line.
 [[nodiscard]] Workload workload_from_trace(const std::filesystem::path& file, int gpus,
                                            std::optional<int> gpus_per_node = {});
 
-/// `tiers.csv`, `jobs.csv` and `truth/` of a folder. Throws IoError naming file and line.
+/// `tiers.csv`, `jobs.csv` and the curves of `truth/` of a folder. Throws IoError naming file and
+/// line.
 [[nodiscard]] Workload read_workload(const std::filesystem::path& folder);
+
+/// The users of `classes.csv` and `habits.csv` of a folder beside its tiers and curves, drawn anew:
+/// the same jobs for the same (users, seed) anywhere.
+[[nodiscard]] Workload generate_workload(const std::filesystem::path& folder, int users,
+                                         std::uint64_t seed = 0);
+
+/// Writes the jobs as `jobs.csv` is read. Throws IoError.
+void write_jobs(const Workload& workload, const std::filesystem::path& file);
+
+/// Throws InputError naming the job: a gang below 1 or larger than every tier that it could use, a
+/// negative or non-finite time, no work, a curve that is not there, a repeated id.
+void validate(const Workload& workload);
+
+// ---- how
 
 using Policy = std::function<Plan(const Snapshot&)>;
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
-  double restart_s = 0;               ///< GPUs held without progress at every start after the first
-  std::optional<double> session_s{};  ///< session length of session_fifo and of dare's profile
-  std::optional<double> round_s{};    ///< policies that plan in rounds
-  std::optional<double>
-      forecast_sigma{};         ///< policies see duration exp(N(0, sigma)), not the duration
-  bool stop_at_target = false;  ///< end a loss-driven job once its target is reached
+  double restart_s = 0;               ///< GPUs held without progress at each start after the first
+  std::optional<double> session_s{};  ///< of session_fifo (3600), and of a profile in dare (300)
+  std::optional<double> round_s{};    ///< also decide every so often; event-driven without
+  std::optional<double> forecast_sigma{};  ///< policies see duration exp(N(0, sigma)) of a job
+                                           ///< without a curve, not its duration
+  std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty = dare
+                                           ///< and best_value only
+  bool events = true;                      ///< keep Simulation::events
+  std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };
 
-/// Columns over jobs in order of submission; times in seconds, NaN where a job never started.
+// ---- what came out
+
+/// How a job ended.
+enum class Outcome : std::uint8_t {
+  unfinished,  ///< the policy never ran it to an end
+  finished,    ///< its work, or its whole budget, is done
+  target,      ///< stopped with the target reached
+  never,       ///< stopped by the policy as out of reach
+};
+[[nodiscard]] std::string_view name(Outcome outcome) noexcept;
+
+/// Columns over jobs in order of submission; times in seconds, NaN where a job never started or
+/// ended.
 struct JobColumns {
   std::vector<std::int64_t> job;
-  std::vector<double> submit_s, start_s, end_s, jct_s, wait_s, gpu_seconds, energy_j;
-  std::vector<std::int64_t> preemptions;
-  std::vector<std::string>
-      outcome;  ///< "finished", "target", "never" (stopped as out of reach), "budget"
+  std::vector<std::string> user;
+  std::vector<double> submit_s, start_s, end_s;
+  std::vector<double> jct_s;              ///< end - submit
+  std::vector<double> wait_s;             ///< without GPUs between submission and end
+  std::vector<std::int64_t> preemptions;  ///< suspensions by the policy, ends of sessions included
+  std::vector<double> gpu_seconds;        ///< held, restart cost included
+  std::vector<double> energy_j;           ///< of the GPUs while held
+  std::vector<double> ftf;                ///< finish-time fairness, see Simulation::worst_ftf
+  std::vector<Outcome> outcome;
 };
 
 /// A stretch of time during which a job held GPUs of a tier.
@@ -70,24 +111,42 @@ struct Span {
   std::int64_t job = 0;
   int tier = 0, gpus = 0;
   double start_s = 0, end_s = 0;
+
+  friend bool operator==(const Span&, const Span&) = default;
 };
 
 struct Simulation {
   std::string policy{};
   JobColumns jobs{};
-  std::vector<Span> events{};
-  double mean_jct_s = 0, median_jct_s = 0, p95_jct_s = 0;
-  double mean_wait_s = 0, total_wait_s = 0, makespan_s = 0;
+  std::vector<Span> events{};                              ///< in order of their start
+  double mean_jct_s = 0, median_jct_s = 0, p95_jct_s = 0;  ///< p95 by linear interpolation
+  double mean_wait_s = 0, total_wait_s = 0;
+  double mean_wait_per_user_s = 0;  ///< mean over users of the sum of their jobs' waits
+  double makespan_s = 0;            ///< last end - first submission
   std::int64_t preemptions = 0;
-  double gpu_seconds = 0, utilization = 0, energy_kwh = 0;
+  double gpu_seconds = 0;  ///< held
+  double utilization = 0;  ///< gpu_seconds / (GPUs x makespan)
+  double energy_kwh = 0;   ///< held GPUs at their utilisation, the others idle, over the makespan
+  double worst_ftf = 0;    ///< largest over jobs of JCT / (time with a fair share of the cluster)
+  double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
+  std::int64_t decisions = 0;    ///< events the policy was asked about
 };
 
-/// `policy` is one of fifo, first_fit, srtf, session_fifo, dare, best_value. Throws InputError
-/// naming an unknown policy and the known ones, a job larger than every tier, or a negative
-/// duration.
-[[nodiscard]] Simulation simulate(const Workload& workload, const std::string& policy,
+/// Names that simulate() knows.
+[[nodiscard]] std::span<const std::string_view> policy_names() noexcept;
+
+/// Runs the workload to its end under a policy by name. Throws InputError naming an unknown policy
+/// and the known ones, and what validate() says of the workload.
+[[nodiscard]] Simulation simulate(const Workload& workload, std::string_view policy,
                                   const SimulationOptions& options = {});
+/// The same under any policy, which is asked at each arrival, end of a job, end of a session and
+/// round, and sees no more than a Snapshot. Throws InputError with the violation on a plan that
+/// cannot be carried out.
 [[nodiscard]] Simulation simulate(const Workload& workload, const Policy& policy,
                                   const SimulationOptions& options = {});
+
+/// Mean JCT of preemptive SRPT on one pooled server of the cluster's speed, where a job's size is
+/// gpus x duration, or the mean duration where that is larger: no schedule is better.
+[[nodiscard]] double lower_bound_jct_s(const Workload& workload);
 
 }  // namespace glidepath

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "simulate/engine.hpp"
+
+namespace glidepath::detail {
+
+/// Runs a policy that decides from Snapshots: any number of tiers, jobs with curves.
+void run_policy(Engine& engine, const Policy& policy);
+
+/// The same for a policy by name.
+void run_named(Engine& engine, std::string_view policy);
+
+}  // namespace glidepath::detail

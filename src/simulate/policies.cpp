@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/policies.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace glidepath::detail {
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// Room on the tiers while a plan is made.
+class Filling {
+ public:
+  explicit Filling(const Snapshot& snapshot) : snapshot_(snapshot) {
+    for (const Tier& tier : snapshot.tiers) room_.push_back(tier.gpus());
+    idle_ = room_;
+    for (const Allocation& held : snapshot.running) {
+      idle_[at(held.tier)] -= held.gpus;
+      holds_.emplace(held.job, &held);
+    }
+  }
+
+  [[nodiscard]] const Allocation* holds(const Job& job) const {
+    const auto it = holds_.find(job.id);
+    return it == holds_.end() ? nullptr : it->second;
+  }
+
+  /// Leaves the job where it runs. False when there is no room any more.
+  bool keep(const Job& job, Plan& plan) {
+    const Allocation* held = holds(job);
+    if (held == nullptr || room_[at(held->tier)] < held->gpus) return false;
+    room_[at(held->tier)] -= held->gpus;
+    plan.allocations.push_back(*held);
+    return true;
+  }
+
+  /// Starts the job on its fastest tier with room, GPUs that nobody holds before others.
+  bool start(const Job& job, Plan& plan) {
+    const Option* best = nullptr;
+    bool best_idle = false;
+    for (const Option& option : job.options) {
+      if (room_[at(option.tier)] < option.gpus) continue;
+      const bool idle = idle_[at(option.tier)] >= option.gpus;
+      if (best == nullptr || idle > best_idle ||
+          (idle == best_idle && option.steps_per_s > best->steps_per_s)) {
+        best = &option;
+        best_idle = idle;
+      }
+    }
+    if (best == nullptr) return false;
+    room_[at(best->tier)] -= best->gpus;
+    idle_[at(best->tier)] -= best->gpus;
+    plan.allocations.push_back({job.id, best->tier, best->gpus, snapshot_.now_s});
+    return true;
+  }
+
+ private:
+  const Snapshot& snapshot_;
+  std::vector<int> room_, idle_;
+  std::unordered_map<std::int64_t, const Allocation*> holds_;
+};
+
+double fastest(const Job& job) {
+  double rate = 0;
+  for (const Option& option : job.options) rate = std::max(rate, option.steps_per_s);
+  return rate;
+}
+
+int gang(const Job& job) { return job.options.empty() ? 1 : job.options.front().gpus; }
+
+/// Seconds that a job needs on its fastest tier, as the user asked (a job with a curve) or as it is
+/// forecast.
+double asked_seconds(const Job& job) {
+  const double steps =
+      job.budget_steps > 0 ? job.budget_steps - job.steps_done
+      : job.remaining_steps.empty()
+          ? 0
+          : std::accumulate(job.remaining_steps.begin(), job.remaining_steps.end(), 0.0) /
+                static_cast<double>(job.remaining_steps.size());
+  return std::max(0.0, steps) / fastest(job);
+}
+
+Plan in_order_of_arrival(const Snapshot& snapshot, bool skip) {
+  Plan plan;
+  Filling filling(snapshot);
+  for (const Job& job : snapshot.jobs) filling.keep(job, plan);
+  for (const Job& job : snapshot.jobs) {
+    if (filling.holds(job) == nullptr && !filling.start(job, plan) && !skip) break;
+  }
+  return plan;
+}
+
+/// Greedy fill in the order of a key, ties by submission.
+template <class Key>
+Plan in_order_of(const Snapshot& snapshot, Key&& key) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
+    order.emplace_back(key(snapshot.jobs[i]), i);
+  }
+  std::sort(order.begin(), order.end());
+  Plan plan;
+  Filling filling(snapshot);
+  for (const auto& [value, i] : order) {
+    const Job& job = snapshot.jobs[i];
+    if (!filling.keep(job, plan)) filling.start(job, plan);
+  }
+  return plan;
+}
+
+/// A session each, then to the tail of one queue; strict head of line.
+struct SessionFifoPolicy {
+  double session_s;
+  std::deque<std::int64_t> queue{};
+  std::unordered_set<std::int64_t> known{};
+
+  Plan operator()(const Snapshot& snapshot) {
+    std::unordered_map<std::int64_t, const Job*> live;
+    for (const Job& job : snapshot.jobs) live.emplace(job.id, &job);
+    std::erase_if(queue, [&](std::int64_t id) { return !live.contains(id); });
+    Plan plan;
+    Filling filling(snapshot);
+    std::vector<Allocation> over;
+    for (const Allocation& held : snapshot.running) {
+      const double restart_s = live.at(held.job)->attained_s > snapshot.now_s - held.since_s + 1e-9
+                                   ? live.at(held.job)->restart_s
+                                   : 0.0;
+      if (snapshot.now_s - held.since_s >= session_s + restart_s - 1e-6) {
+        over.push_back(held);
+      } else {
+        filling.keep(*live.at(held.job), plan);
+      }
+    }
+    std::stable_sort(over.begin(), over.end(), [](const Allocation& a, const Allocation& b) {
+      return a.since_s < b.since_s;
+    });
+    for (const Allocation& held : over) queue.push_back(held.job);
+    for (const Job& job : snapshot.jobs) {
+      if (known.insert(job.id).second) queue.push_back(job.id);
+    }
+    while (!queue.empty() && filling.start(*live.at(queue.front()), plan)) queue.pop_front();
+    return plan;
+  }
+};
+
+/// Seconds that count as attained in the queue of a job: 2D-LAS on GPU-seconds.
+double las_level(const Job& job) {
+  return job.attained_gpu_s < 3250 ? 0 : job.attained_gpu_s < 7200 ? 1 : 2;
+}
+
+/// DARE: every job is profiled for a session at once, then forecast; it ends when the forecast says
+/// that the target is out of reach, and runs by Gittins index of its remaining time, for sessions,
+/// until the target is met.
+struct DarePolicy {
+  double session_s;
+  double never_probability = 0.95;
+
+  Plan operator()(const Snapshot& snapshot) const {
+    Plan plan;
+    for (const Job& job : snapshot.jobs) {
+      if (out_of_reach(job)) plan.stop.push_back(job.id);
+    }
+    const auto stopped = [&](const Job& job) {
+      return std::find(plan.stop.begin(), plan.stop.end(), job.id) != plan.stop.end();
+    };
+    struct Place {
+      int kind;  // 0 inside a session, 1 to be profiled, 2 the others
+      double key;
+      std::size_t i;
+      bool operator<(const Place& o) const {
+        return kind != o.kind ? kind < o.kind : key != o.key ? key < o.key : i < o.i;
+      }
+    };
+    Filling filling(snapshot);
+    std::vector<Place> order;
+    for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
+      const Job& job = snapshot.jobs[i];
+      if (stopped(job)) continue;
+      const Allocation* held = filling.holds(job);
+      const bool inside =
+          held != nullptr && std::fmod(snapshot.now_s - held->since_s + 1e-6, session_s) > 1e-3;
+      if (inside) {
+        order.push_back({0, 0, i});
+      } else if (job.remaining_steps.empty()) {
+        order.push_back({1, job.attained_s, i});
+      } else {
+        const double index = gittins_index(job.remaining_steps);
+        order.push_back({2, index > 0 ? gang(job) / (index * fastest(job)) : kInf, i});
+      }
+    }
+    std::sort(order.begin(), order.end());
+    for (const Place& place : order) {
+      const Job& job = snapshot.jobs[place.i];
+      if (!filling.keep(job, plan)) filling.start(job, plan);
+    }
+    return plan;
+  }
+
+  [[nodiscard]] bool out_of_reach(const Job& job) const {
+    if (job.budget_steps <= 0 || job.remaining_steps.empty()) return false;
+    const auto never = std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInf);
+    return static_cast<double>(never) >=
+           never_probability * static_cast<double>(job.remaining_steps.size());
+  }
+};
+
+}  // namespace
+
+Policy make_policy(std::string_view name, const SimulationOptions& options) {
+  if (name == "fifo") return [](const Snapshot& s) { return in_order_of_arrival(s, false); };
+  if (name == "first_fit") return [](const Snapshot& s) { return in_order_of_arrival(s, true); };
+  if (name == "sjf") return [](const Snapshot& s) { return in_order_of(s, gang); };
+  if (name == "srtf") return [](const Snapshot& s) { return in_order_of(s, asked_seconds); };
+  if (name == "srsf") {
+    return [](const Snapshot& s) {
+      return in_order_of(s, [](const Job& job) { return asked_seconds(job) * gang(job); });
+    };
+  }
+  if (name == "las") return [](const Snapshot& s) { return in_order_of(s, las_level); };
+  if (name == "session_fifo") return SessionFifoPolicy{options.session_s.value_or(3600)};
+  if (name == "dare") return DarePolicy{options.session_s.value_or(300)};
+  return [](const Snapshot& s) { return plan(s); };  // best_value
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <unordered_map>
+
+#include "common/csv.hpp"
+#include "common/require.hpp"
+#include "common/rng.hpp"
+
+namespace glidepath {
+
+namespace {
+
+using detail::CsvReader;
+
+/// A number with bounds, or the reader's complaint with file and line.
+double number(const CsvReader& csv, int column, std::string_view what, double above_or_at,
+              bool strictly = false) {
+  const double value = csv.finite_number(column);
+  if (value < above_or_at || (strictly && value == above_or_at)) {
+    csv.fail(what, " is ", value, ", expected ", strictly ? "more than " : "at least ",
+             above_or_at);
+  }
+  return value;
+}
+
+int whole(const CsvReader& csv, int column, std::string_view what, std::int64_t least) {
+  const std::int64_t value = csv.integer(column);
+  if (value < least || value > std::numeric_limits<int>::max()) {
+    csv.fail(what, " is ", value, ", expected at least ", least);
+  }
+  return static_cast<int>(value);
+}
+
+std::vector<Tier> read_tiers(const std::filesystem::path& folder) {
+  CsvReader csv(folder / "tiers.csv");
+  const int name = csv.column("name");
+  const int nodes = csv.column("nodes");
+  const int per_node = csv.column("gpus_per_node");
+  const int gpu = csv.find("gpu");
+  const int memory = csv.find("memory_gb");
+  const int host = csv.find("host_memory_gb");
+  const int idle = csv.find("idle_watts");
+  const int busy = csv.find("busy_watts");
+  const int price = csv.find("price_per_gpu_hour");
+  const auto optional = [&](int column, std::string_view what) {
+    return column < 0 ? 0.0 : number(csv, column, what, 0);
+  };
+  std::vector<Tier> tiers;
+  while (csv.next()) {
+    tiers.push_back({.name = std::string(csv.text(name)),
+                     .gpu = gpu < 0 ? "" : std::string(csv.text(gpu)),
+                     .nodes = whole(csv, nodes, "nodes", 1),
+                     .gpus_per_node = whole(csv, per_node, "gpus_per_node", 1),
+                     .memory_gb = optional(memory, "memory_gb"),
+                     .host_memory_gb = optional(host, "host_memory_gb"),
+                     .idle_watts = optional(idle, "idle_watts"),
+                     .busy_watts = optional(busy, "busy_watts"),
+                     .price_per_gpu_hour = optional(price, "price_per_gpu_hour")});
+  }
+  if (tiers.empty()) {
+    detail::refuse_file(detail::shown_path(folder / "tiers.csv"), ": no tiers below the header");
+  }
+  return tiers;
+}
+
+/// The columns steps_per_s_<tier>, -1 where a tier has none.
+std::vector<int> rate_columns(const CsvReader& csv, const std::vector<Tier>& tiers) {
+  std::vector<int> columns;
+  for (const Tier& tier : tiers) columns.push_back(csv.find("steps_per_s_" + tier.name));
+  return columns;
+}
+
+std::vector<double> rates(const CsvReader& csv, const std::vector<int>& columns) {
+  if (std::all_of(columns.begin(), columns.end(), [](int column) { return column < 0; })) return {};
+  std::vector<double> out;
+  for (const int column : columns) {
+    out.push_back(column < 0 ? 0.0 : number(csv, column, "steps_per_s", 0));
+  }
+  return out;
+}
+
+/// Every curve of the CSV files of truth/, in order of their names.
+std::vector<Trace> read_truth(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  const std::filesystem::path truth = folder / "truth";
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(truth, absent)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".csv") || name.ends_with(".csv.gz")) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Trace> curves;
+  for (const auto& file : files) {
+    for (Trace& curve : read_long_csv(file)) curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+/// Tiers, curves and classes of a folder: what jobs are drawn from.
+struct JobClass {
+  std::string name;
+  double share = 1, memory_gb = 0, utilisation = 1;
+  std::vector<double> steps_per_s;
+  std::vector<int> curves;
+};
+
+std::vector<JobClass> read_classes(const std::filesystem::path& folder,
+                                   const std::vector<Tier>& tiers,
+                                   const std::vector<Trace>& curves) {
+  CsvReader csv(folder / "classes.csv");
+  const int name = csv.column("class");
+  const int memory = csv.column("memory_gb");
+  const int share = csv.column("share");
+  const int prefixes = csv.column("curves");
+  const int utilisation = csv.column("utilisation");
+  const std::vector<int> rate = rate_columns(csv, tiers);
+  std::vector<JobClass> out;
+  while (csv.next()) {
+    JobClass made{.name = std::string(csv.text(name)),
+                  .share = number(csv, share, "share", 0),
+                  .memory_gb = number(csv, memory, "memory_gb", 0),
+                  .utilisation = number(csv, utilisation, "utilisation", 0),
+                  .steps_per_s = rates(csv, rate),
+                  .curves = {}};
+    std::string_view left = csv.text(prefixes);
+    while (!left.empty()) {
+      const std::string_view prefix = left.substr(0, left.find(';'));
+      left.remove_prefix(std::min(left.size(), prefix.size() + 1));
+      for (std::size_t c = 0; c < curves.size(); ++c) {
+        if (curves[c].name.starts_with(prefix)) made.curves.push_back(static_cast<int>(c));
+      }
+    }
+    if (made.curves.empty()) {
+      csv.fail("no curve of truth/ begins with '", csv.text(prefixes), "'");
+    }
+    out.push_back(std::move(made));
+  }
+  if (out.empty()) {
+    detail::refuse_file(detail::shown_path(folder / "classes.csv"),
+                        ": no classes below the header");
+  }
+  return out;
+}
+
+/// The numbers of habits.csv by name.
+class Habits {
+ public:
+  explicit Habits(const std::filesystem::path& folder) : file_(folder / "habits.csv") {
+    CsvReader csv(file_);
+    const int name = csv.column("habit");
+    const int value = csv.column("value");
+    while (csv.next()) values_.emplace(csv.text(name), number(csv, value, "value", 0));
+  }
+  double operator[](const std::string& name) const {
+    const auto it = values_.find(name);
+    if (it == values_.end()) {
+      detail::refuse_file(detail::shown_path(file_), ": no habit '", name, "'");
+    }
+    return it->second;
+  }
+
+ private:
+  std::filesystem::path file_;
+  std::map<std::string, double> values_;
+};
+
+/// What a value is written as in a file, and so what it is from the start: read back it is equal.
+double rounded(double value, double unit) { return std::nearbyint(value / unit) * unit; }
+
+double written(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return std::strtod(text, nullptr);
+}
+
+}  // namespace
+
+Workload read_workload(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) {
+    detail::refuse_file(detail::shown_path(folder), ": not a folder");
+  }
+  Workload out;
+  out.name = folder.filename().empty() ? folder.parent_path().filename().string()
+                                       : folder.filename().string();
+  out.tiers = read_tiers(folder);
+  out.curves = read_truth(folder);
+  std::unordered_map<std::string_view, int> curve_of;
+  for (std::size_t c = 0; c < out.curves.size(); ++c) {
+    curve_of.emplace(out.curves[c].name, static_cast<int>(c));
+  }
+
+  CsvReader csv(folder / "jobs.csv");
+  const int id = csv.column("job");
+  const int submit = csv.column("submit_s");
+  const int user = csv.find("user");
+  const int job_class = csv.find("class");
+  const int gang = csv.find("gpus");
+  const int memory = csv.find("memory_gb");
+  const int duration = csv.find("duration_s");
+  const int curve = csv.find("curve");
+  const int target = csv.find("target_loss");
+  const int budget = csv.find("budget_steps");
+  const int utilisation = csv.find("utilisation");
+  const std::vector<int> rate = rate_columns(csv, out.tiers);
+  while (csv.next()) {
+    WorkloadJob job{.id = csv.integer(id)};
+    job.submit_s = number(csv, submit, "submit_s", 0);
+    if (user >= 0) job.user = csv.text(user);
+    if (job_class >= 0) job.job_class = csv.text(job_class);
+    if (gang >= 0) job.gpus = whole(csv, gang, "gpus", 1);
+    if (memory >= 0) job.memory_gb = number(csv, memory, "memory_gb", 0);
+    if (duration >= 0) job.duration_s = number(csv, duration, "duration_s", 0, true);
+    if (utilisation >= 0) job.utilisation = number(csv, utilisation, "utilisation", 0);
+    if (budget >= 0) job.budget_steps = number(csv, budget, "budget_steps", 0, true);
+    if (curve >= 0 && !csv.text(curve).empty()) {
+      const auto it = curve_of.find(csv.text(curve));
+      if (it == curve_of.end()) {
+        csv.fail("truth/ has no curve '", detail::shown(csv.text(curve)), "'");
+      }
+      job.truth = it->second;
+      job.target_loss = target < 0 ? 0 : csv.finite_number(target);
+      if (budget < 0) csv.fail("a job with a curve needs the column budget_steps");
+      const double last = out.curves[static_cast<std::size_t>(job.truth)].step.back();
+      if (job.budget_steps > last) {
+        csv.fail("budget_steps is ", job.budget_steps, ", the curve ends at ", last);
+      }
+    } else if (duration < 0) {
+      csv.fail("a job needs duration_s or a curve");
+    }
+    job.steps_per_s = rates(csv, rate);
+    out.jobs.push_back(std::move(job));
+  }
+  if (out.jobs.empty()) {
+    detail::refuse_file(detail::shown_path(folder / "jobs.csv"), ": no jobs below the header");
+  }
+  validate(out);
+  return out;
+}
+
+Workload generate_workload(const std::filesystem::path& folder, int users, std::uint64_t seed) {
+  if (users < 1 || users > 100'000) {
+    detail::refuse("generate_workload: users is ", users, ", expected 1 to 100000");
+  }
+  Workload out;
+  out.name = detail::sentence(folder.filename().string(), "-", users, "-users-seed-", seed);
+  out.tiers = read_tiers(folder);
+  out.curves = read_truth(folder);
+  const std::vector<JobClass> classes = read_classes(folder, out.tiers, out.curves);
+  const Habits habits(folder);
+  double shares = 0;
+  for (const JobClass& made : classes) shares += made.share;
+  const auto class_at = [&](double u) -> const JobClass& {
+    double left = u * shares;
+    for (const JobClass& made : classes) {
+      if ((left -= made.share) < 0) return made;
+    }
+    return classes.back();
+  };
+
+  // Draw k of job j of user u is uniform(1000 u + j, k): a function of these alone, so that more
+  // users add jobs and change none.
+  const detail::Rng rng{seed};
+  for (int u = 0; u < users; ++u) {
+    const auto stream = [&](int job, std::uint64_t draw) {
+      return rng.uniform(static_cast<std::uint64_t>(u) * 1000 + static_cast<std::uint64_t>(job),
+                         draw);
+    };
+    const JobClass& favourite = class_at(stream(0, 0));
+    double submit_s = 3600 * habits["window_h"] * stream(0, 1);
+    const double another = 1 - 1 / habits["jobs_per_user"];
+    for (int j = 0; j < 999; ++j) {
+      if (j > 0) {
+        if (stream(j, 2) >= another) break;
+        submit_s -= 3600 * habits["gap_h"] * std::log(1 - stream(j, 3));
+      }
+      const JobClass& made =
+          stream(j, 4) < habits["same_class"] ? favourite : class_at(stream(j, 5));
+      const auto one_of = [&](double u01) {
+        return made.curves[static_cast<std::size_t>(u01 * static_cast<double>(made.curves.size()))];
+      };
+      const auto between = [&](const char* from, const char* to, double u01) {
+        return habits[from] + (habits[to] - habits[from]) * u01;
+      };
+      WorkloadJob job;
+      job.user = detail::sentence("user", u + 1);
+      job.job_class = made.name;
+      job.submit_s = rounded(submit_s, 1);
+      job.memory_gb = made.memory_gb;
+      job.utilisation = made.utilisation;
+      job.steps_per_s = made.steps_per_s;
+      job.truth = one_of(stream(j, 6));
+      const Trace& curve = out.curves[static_cast<std::size_t>(job.truth)];
+      job.budget_steps = std::max(
+          1.0, rounded(curve.step.back() * between("budget_from", "budget_to", stream(j, 7)), 1));
+      // What another run of the class had reached after part of its steps.
+      const Trace& model = out.curves[static_cast<std::size_t>(one_of(stream(j, 8)))];
+      const double upto = model.step.back() * between("target_from", "target_to", stream(j, 9));
+      double best = model.loss.front();
+      for (std::size_t i = 0; i < model.step.size() && model.step[i] <= upto; ++i) {
+        best = std::min(best, model.loss[i]);
+      }
+      job.target_loss = written(rounded(best, 1e-4));
+      out.jobs.push_back(std::move(job));
+    }
+  }
+  std::stable_sort(
+      out.jobs.begin(), out.jobs.end(),
+      [](const WorkloadJob& a, const WorkloadJob& b) { return a.submit_s < b.submit_s; });
+  for (std::size_t i = 0; i < out.jobs.size(); ++i) {
+    out.jobs[i].id = static_cast<std::int64_t>(i);
+  }
+  validate(out);
+  return out;
+}
+
+void write_jobs(const Workload& workload, const std::filesystem::path& file) {
+  std::ofstream csv(file, std::ios::binary);
+  csv.precision(10);
+  csv << "job,user,class,submit_s,gpus,memory_gb,curve,target_loss,budget_steps,utilisation";
+  for (const Tier& tier : workload.tiers) csv << ",steps_per_s_" << tier.name;
+  csv << "\n";
+  for (const WorkloadJob& job : workload.jobs) {
+    if (job.truth < 0) detail::refuse("write_jobs: job ", job.id, " has no curve");
+    csv << job.id << "," << job.user << "," << job.job_class << "," << job.submit_s << ","
+        << job.gpus << "," << job.memory_gb << ","
+        << workload.curves[static_cast<std::size_t>(job.truth)].name << "," << job.target_loss
+        << "," << job.budget_steps << "," << job.utilisation;
+    for (const double rate : job.steps_per_s) csv << "," << rate;
+    csv << "\n";
+  }
+  csv.close();
+  if (!csv) detail::refuse_file(detail::shown_path(file), ": could not be written");
+}
+
+Workload workload_from_trace(const std::filesystem::path& file, int gpus,
+                             std::optional<int> gpus_per_node) {
+  const int per_node = gpus_per_node.value_or(1);
+  if (gpus < 1) detail::refuse("workload_from_trace: gpus is ", gpus, ", expected at least 1");
+  if (per_node < 1) {
+    detail::refuse("workload_from_trace: gpus_per_node is ", per_node, ", expected at least 1");
+  }
+  if (gpus % per_node != 0) {
+    detail::refuse("workload_from_trace: ", gpus, " GPUs are not whole nodes of ", per_node);
+  }
+  Workload out;
+  out.name = file.stem().stem().string();
+  out.tiers.push_back({.name = "gpu", .nodes = gpus / per_node, .gpus_per_node = per_node});
+
+  CsvReader csv(file);
+  const int job_column = csv.column("job");
+  const int submit = csv.column("submit_s");
+  const int gang = csv.column("gpus");
+  const int duration = csv.column("duration_s");
+  const int user = csv.find("user");
+  while (csv.next()) {
+    WorkloadJob job{.id = csv.integer(job_column)};
+    job.submit_s = number(csv, submit, "submit_s", 0);
+    job.gpus = whole(csv, gang, "gpus", 1);
+    job.duration_s = number(csv, duration, "duration_s", 0, true);
+    if (user >= 0) job.user = csv.text(user);
+    if (job.gpus > gpus) {
+      csv.fail("job ", job.id, " asks ", job.gpus, " GPUs, the cluster has ", gpus);
+    }
+    out.jobs.push_back(std::move(job));
+  }
+  if (out.jobs.empty()) {
+    detail::refuse_file(detail::shown_path(file), ": no jobs below the header");
+  }
+  return out;
+}
+
+}  // namespace glidepath

@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include "glidepath/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/rng.hpp"
+#include "temporary_files.hpp"
+
+namespace glidepath {
+namespace {
+
+// ---- published and prototype figures on shared traces
+
+std::filesystem::path shared_trace(const std::string& name) {
+  return std::filesystem::path(GLIDEPATH_SHARED) / "data/traces" / (name + ".csv.gz");
+}
+
+#define SKIP_WITHOUT(name)                                                      \
+  if (!std::filesystem::exists(shared_trace(name))) {                           \
+    GTEST_SKIP() << "the shared trace " << (name) << " is not on this machine"; \
+  }
+
+struct Reference {
+  const char* trace;
+  int gpus;
+  const char* policy;
+  double mean, median, p95, makespan;
+  std::int64_t preemptions;
+};
+
+// Output of the Tiresias simulator (SymbioticLab/Tiresias 959f9b0, Apache-2.0), placement "count".
+constexpr Reference kTiresias[] = {
+    // clang-format off
+    {"philly_0e4a51_480", 60, "fifo", 405836.292, 350404.0, 877428.1, 4377445, 0},
+    {"philly_0e4a51_480", 60, "first_fit", 395254.525, 350404.0, 877428.1, 4377445, 0},
+    {"philly_0e4a51_480", 60, "sjf", 225769.925, 47536.0, 983241.25, 4533952, 66},
+    {"philly_0e4a51_480", 60, "srtf", 179684.673, 45490.5, 835123.6, 4674294, 315},
+    {"philly_0e4a51_480", 60, "srsf", 178882.983, 45490.5, 835123.6, 4688057, 308},
+    {"philly_0e4a51_480", 60, "las", 224936.008, 52369.0, 987590.15, 4534502, 664},
+    {"philly_103959", 16, "fifo", 1774103.535, 2010862.5, 3473532.1, 10454516, 0},
+    {"philly_103959", 16, "first_fit", 846938.436, 519937.0, 2615372.8, 10112781, 0},
+    {"philly_103959", 16, "sjf", 384281.506, 474.0, 3135244.4, 10465214, 513},
+    {"philly_103959", 16, "srtf", 165008.856, 474.0, 438932.65, 11075341, 1383},
+    {"philly_103959", 16, "srsf", 175244.875, 474.0, 430405.15, 11263256, 907},
+    {"philly_103959", 16, "las", 377077.96, 474.0, 3115257.15, 10387268, 1639},
+    {"philly_0e4a51", 32, "fifo", 3179904.353, 3628406.0, 4977507.3, 9695303, 0},
+    {"philly_0e4a51", 32, "first_fit", 1792242.306, 1580265.0, 4308783.2, 9646010, 0},
+    {"philly_0e4a51", 32, "sjf", 885630.673, 251069.0, 4594626.1, 9710038, 110},
+    {"philly_0e4a51", 32, "srtf", 375894.939, 358.0, 2171585.5, 11109682, 974},
+    {"philly_0e4a51", 32, "srsf", 353150.428, 358.0, 1754623.9, 11109425, 851},
+    {"philly_0e4a51", 32, "las", 799725.25, 449.0, 4607754.1, 9704333, 1627},
+    {"philly_b436b2", 64, "fifo", 1723133.096, 1745075.0, 1826884.8, 8118736, 0},
+    {"philly_b436b2", 64, "first_fit", 83727.436, 54509.0, 135796.2, 8118736, 0},
+    {"philly_b436b2", 64, "sjf", 34280.243, 7023.0, 23150.8, 8128566, 179},
+    {"philly_b436b2", 64, "srtf", 25765.651, 3354.0, 23408.9, 8351703, 2747},
+    {"philly_b436b2", 64, "srsf", 23932.867, 3351.0, 23406.5, 8728543, 2454},
+    {"philly_b436b2", 64, "las", 29510.521, 6659.0, 19792.6, 8118736, 671},
+    // clang-format on
+};
+
+class TiresiasTest : public ::testing::TestWithParam<Reference> {};
+
+TEST_P(TiresiasTest, IsReproducedToSixDigitsWithEqualPreemptions) {
+  const Reference& want = GetParam();
+  SKIP_WITHOUT(want.trace);
+  const Simulation got =
+      simulate(workload_from_trace(shared_trace(want.trace), want.gpus), want.policy);
+  EXPECT_NEAR(got.mean_jct_s, want.mean, 1e-6 * want.mean);
+  EXPECT_NEAR(got.median_jct_s, want.median, 1e-6 * want.median);
+  EXPECT_NEAR(got.p95_jct_s, want.p95, 1e-6 * want.p95);
+  EXPECT_EQ(got.makespan_s, want.makespan);
+  EXPECT_EQ(got.preemptions, want.preemptions);
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, TiresiasTest, ::testing::ValuesIn(kTiresias),
+                         [](const auto& given) {
+                           return std::string(given.param.trace) + "_" + given.param.policy;
+                         });
+
+struct SessionReference {
+  const char* trace;
+  int gpus, session_s, restart_s;
+  double mean, p95, first_response, makespan;
+  std::int64_t suspensions;
+};
+
+// An independent prototype of Session FIFO, see docs/method/simulate.md.
+constexpr SessionReference kSessions[] = {
+    // clang-format off
+    {"philly_0e4a51_480", 60, 1800, 0, 254252.146, 945427.3, 2963.685, 4549265, 30265},
+    {"philly_0e4a51_480", 60, 1800, 60, 267148.883, 1046304.5, 3056.148, 4659982, 30265},
+    {"philly_0e4a51_480", 60, 3600, 0, 255874.715, 945655.1, 5777.723, 4548954, 15073},
+    {"philly_0e4a51_480", 60, 3600, 60, 262179.465, 996492.1, 5854.104, 4603582, 15073},
+    {"philly_0e4a51_480", 60, 14400, 0, 264430.271, 954309.0, 21452.417, 4544614, 3668},
+    {"philly_0e4a51_480", 60, 14400, 60, 266133.315, 963307.15, 21787.988, 4558569, 3668},
+    {"philly_103959", 16, 1800, 0, 573069.098, 3695823.4, 37944.213, 10627164, 27087},
+    {"philly_103959", 16, 1800, 60, 621892.328, 4126723.1, 40704.393, 11058512, 27087},
+    {"philly_103959", 16, 3600, 0, 597143.324, 3688243.35, 74961.734, 10663038, 13329},
+    {"philly_103959", 16, 3600, 60, 616828.362, 3817109.9, 77469.711, 10768775, 13329},
+    {"philly_103959", 16, 14400, 0, 727056.844, 3523594.05, 279785.996, 10579442, 3040},
+    {"philly_103959", 16, 14400, 60, 744172.907, 3573804.15, 286544.089, 10656872, 3040},
+    {"philly_0e4a51", 32, 1800, 0, 971096.943, 4611082.6, 20210.367, 10505054, 71082},
+    {"philly_0e4a51", 32, 1800, 60, 1035021.507, 4897493.6, 21807.953, 10861635, 71082},
+    {"philly_0e4a51", 32, 3600, 0, 987934.0, 4627435.3, 40134.464, 10523284, 35403},
+    {"philly_0e4a51", 32, 3600, 60, 1018418.279, 4760456.7, 41682.678, 10698380, 35403},
+    {"philly_0e4a51", 32, 14400, 0, 1056539.443, 4606517.6, 155032.615, 10499185, 8636},
+    {"philly_0e4a51", 32, 14400, 60, 1065448.26, 4652586.0, 155924.309, 10560097, 8636},
+    // clang-format on
+};
+
+class SessionFifoTest : public ::testing::TestWithParam<SessionReference> {};
+
+TEST_P(SessionFifoTest, IsReproducedToSixDigitsWithEqualSuspensions) {
+  const SessionReference& want = GetParam();
+  SKIP_WITHOUT(want.trace);
+  SimulationOptions options;
+  options.session_s = want.session_s;
+  options.restart_s = want.restart_s;
+  const Simulation got =
+      simulate(workload_from_trace(shared_trace(want.trace), want.gpus), "session_fifo", options);
+  double response = 0;
+  for (std::size_t i = 0; i < got.jobs.job.size(); ++i) {
+    response += got.jobs.start_s[i] - got.jobs.submit_s[i];
+  }
+  response /= static_cast<double>(got.jobs.job.size());
+  EXPECT_NEAR(got.mean_jct_s, want.mean, 1e-6 * want.mean);
+  EXPECT_NEAR(got.p95_jct_s, want.p95, 1e-6 * want.p95);
+  EXPECT_NEAR(response, want.first_response, 1e-6 * want.first_response);
+  EXPECT_EQ(got.makespan_s, want.makespan);
+  EXPECT_EQ(got.preemptions, want.suspensions);
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, SessionFifoTest, ::testing::ValuesIn(kSessions),
+                         [](const auto& given) {
+                           return std::string(given.param.trace) + "_" +
+                                  std::to_string(given.param.session_s) + "s_" +
+                                  std::to_string(given.param.restart_s) + "s";
+                         });
+
+TEST(LowerBoundTest, EqualsThePrototypesPooledSrpt) {
+  const std::map<std::string, std::pair<int, double>> bounds{{"philly_0e4a51_480", {60, 114019.8}},
+                                                             {"philly_103959", {16, 134308.8}},
+                                                             {"philly_0e4a51", {32, 296903.7}},
+                                                             {"philly_b436b2", {64, 14394.2}}};
+  for (const auto& [trace, bound] : bounds) {
+    SKIP_WITHOUT(trace);
+    EXPECT_NEAR(lower_bound_jct_s(workload_from_trace(shared_trace(trace), bound.first)),
+                bound.second, 0.05);
+  }
+}
+
+// ---- random workloads
+
+Workload random_workload(std::uint64_t seed, int jobs = 60, int gpus = 8) {
+  const detail::Rng rng{seed};
+  Workload out;
+  out.name = "random";
+  out.tiers.push_back({.name = "only", .nodes = gpus, .idle_watts = 20, .busy_watts = 300});
+  double now = 0;
+  for (int i = 0; i < jobs; ++i) {
+    const auto id = static_cast<std::uint64_t>(i);
+    if (rng.uniform(id, 0) < 0.7) now += std::floor(400 * rng.uniform(id, 1));  // ties as well
+    WorkloadJob job{.id = 100 + i};
+    job.user = "u" + std::to_string(rng.bits(id, 2) % 5);
+    job.submit_s = now;
+    job.gpus = 1 << (rng.bits(id, 3) % 4);
+    job.duration_s = 1 + std::floor(std::exp(8 * rng.uniform(id, 4)));
+    out.jobs.push_back(job);
+  }
+  return out;
+}
+
+/// The definition of a preemptive policy, word by word: sort all live jobs at each event and fill.
+struct Naive {
+  double mean_jct = 0;
+  std::int64_t preemptions = 0;
+};
+
+Naive naive_fill(const Workload& workload, const std::string& policy) {
+  struct State {
+    double left;
+    double end = -1;
+    bool running = false;
+  };
+  const auto n = workload.jobs.size();
+  std::vector<State> state;
+  for (const WorkloadJob& job : workload.jobs) state.push_back({job.duration_s});
+  const int capacity = workload.tiers[0].gpus();
+  Naive out;
+  double now = -1;
+  for (std::size_t ended = 0; ended < n;) {
+    double next = 1e18;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (state[i].running) next = std::min(next, now + state[i].left);
+      if (workload.jobs[i].submit_s > now) next = std::min(next, workload.jobs[i].submit_s);
+    }
+    for (State& s : state) {
+      if (s.running) s.left -= next - now;
+    }
+    now = next;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (state[i].running && state[i].left == 0) {
+        state[i].running = false;
+        state[i].end = now;
+        out.mean_jct += now - workload.jobs[i].submit_s;
+        ++ended;
+      }
+      if (workload.jobs[i].submit_s <= now && state[i].end < 0) order.push_back(i);
+    }
+    const auto key = [&](std::size_t i) {
+      const double gpus = workload.jobs[i].gpus;
+      if (policy == "fifo" || policy == "first_fit") return state[i].running ? -1.0 : 0.0;
+      if (policy == "sjf") return gpus;
+      return policy == "srtf" ? state[i].left : state[i].left * gpus;
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    int room = capacity;
+    for (const std::size_t i : order) {
+      const bool fits = workload.jobs[i].gpus <= room;
+      if (!fits && policy == "fifo") break;
+      if (fits) room -= workload.jobs[i].gpus;
+      if (!fits && state[i].running) ++out.preemptions;
+      state[i].running = fits;
+    }
+  }
+  out.mean_jct /= static_cast<double>(n);
+  return out;
+}
+
+TEST(QueueTest, IndexedQueuesDoWhatAFullSortAtEachEventDoes) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Workload workload = random_workload(seed);
+    for (const char* policy : {"fifo", "first_fit", "sjf", "srtf", "srsf"}) {
+      const Naive want = naive_fill(workload, policy);
+      const Simulation got = simulate(workload, policy);
+      EXPECT_NEAR(got.mean_jct_s, want.mean_jct, 1e-9 * want.mean_jct) << policy << " " << seed;
+      EXPECT_EQ(got.preemptions, want.preemptions) << policy << " " << seed;
+    }
+  }
+}
+
+/// Everything that must hold of any simulation.
+void expect_consistent(const Workload& workload, const Simulation& run, double restart_s = 0) {
+  const std::string where = run.policy + " on " + workload.name;
+  std::map<std::int64_t, const WorkloadJob*> asked;
+  for (const WorkloadJob& job : workload.jobs) asked[job.id] = &job;
+  // No GPU is used twice: at each start what is held fits the tier.
+  for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
+    std::map<double, int> change;
+    for (const Span& span : run.events) {
+      if (span.tier != static_cast<int>(t)) continue;
+      change[span.start_s] += span.gpus;
+      change[span.end_s] -= span.gpus;
+    }
+    int held = 0;
+    for (const auto& [time, delta] : change) {
+      held += delta;
+      ASSERT_LE(held, workload.tiers[t].gpus()) << where << " at " << time;
+      ASSERT_GE(held, 0) << where;
+    }
+  }
+  std::map<std::int64_t, double> seconds, last_end;
+  for (const Span& span : run.events) {
+    ASSERT_LT(span.start_s, span.end_s) << where;
+    ASSERT_EQ(span.gpus, asked.at(span.job)->gpus) << where;  // gangs are whole
+    const Tier& tier = workload.tiers[static_cast<std::size_t>(span.tier)];
+    ASSERT_TRUE(tier.memory_gb == 0 || asked.at(span.job)->memory_gb <= tier.memory_gb) << where;
+    ASSERT_GE(span.start_s, last_end[span.job] - 1e-9) << where;  // never twice at once
+    last_end[span.job] = span.end_s;
+    seconds[span.job] += span.end_s - span.start_s;
+  }
+  double busy_j = 0;
+  double held_s = 0;
+  for (std::size_t i = 0; i < run.jobs.job.size(); ++i) {
+    const WorkloadJob& job = *asked.at(run.jobs.job[i]);
+    const double held = seconds[job.id];
+    ASSERT_NEAR(run.jobs.gpu_seconds[i], held * job.gpus, 1e-6 * (1 + held)) << where;
+    ASSERT_NEAR(run.jobs.jct_s[i], run.jobs.wait_s[i] + held, 1e-6 * (1 + held)) << where;
+    ASSERT_GE(run.jobs.start_s[i], run.jobs.submit_s[i]) << where;
+    ASSERT_GE(run.jobs.wait_s[i], -1e-9) << where;
+    if (job.duration_s > 0 && job.steps_per_s.empty()) {  // work is conserved
+      ASSERT_GE(held, job.duration_s - 1e-6) << where;
+      const auto starts = static_cast<double>(run.jobs.preemptions[i]);
+      ASSERT_LE(held, job.duration_s + starts * restart_s + 1e-6) << where;
+    }
+    busy_j += run.jobs.energy_j[i];
+    held_s += run.jobs.gpu_seconds[i];
+  }
+  EXPECT_NEAR(run.gpu_seconds, held_s, 1e-9 * held_s) << where;
+  EXPECT_GE(run.utilization, 0) << where;
+  EXPECT_LE(run.utilization, 1 + 1e-12) << where;
+  EXPECT_GE(run.energy_kwh * 3.6e6, busy_j - 1e-6) << where;
+  if (!std::isnan(run.lower_bound_jct_s)) {
+    EXPECT_LE(run.lower_bound_jct_s, run.mean_jct_s * (1 + 1e-9)) << where;
+  }
+}
+
+TEST(InvariantTest, HoldForEachPolicyOverRandomWorkloads) {
+  for (std::uint64_t seed = 100; seed < 115; ++seed) {
+    const Workload workload = random_workload(seed);
+    for (const std::string_view policy : policy_names()) {
+      for (const double restart_s : {0.0, 30.0}) {
+        SimulationOptions options;
+        options.restart_s = restart_s;
+        options.seed = seed;
+        if (policy == "session_fifo") options.session_s = 500;
+        const Simulation run = simulate(workload, policy, options);
+        expect_consistent(workload, run, restart_s);
+        for (const Outcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, Outcome::finished);
+      }
+    }
+  }
+}
+
+TEST(DeterminismTest, TheSameSeedGivesTheSameRun) {
+  const Workload workload = random_workload(7);
+  SimulationOptions options;
+  options.forecast_sigma = 1.0;
+  options.seed = 3;
+  for (const std::string_view policy : policy_names()) {
+    const Simulation a = simulate(workload, policy, options);
+    const Simulation b = simulate(workload, policy, options);
+    EXPECT_EQ(a.jobs.end_s, b.jobs.end_s) << policy;
+    EXPECT_EQ(a.events, b.events) << policy;
+  }
+}
+
+TEST(EnergyTest, ConstantLoadIsTheAnalyticValue) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 2, .gpus_per_node = 4, .idle_watts = 25, .busy_watts = 350}};
+  for (int i = 0; i < 8; ++i) {  // 4 GPUs of 8 are busy at 80 % for an hour, twice
+    WorkloadJob job{.id = i};
+    job.submit_s = i < 4 ? 0 : 3600;
+    job.duration_s = 3600;
+    job.utilisation = 0.8;
+    workload.jobs.push_back(job);
+  }
+  const Simulation run = simulate(workload, "fifo");
+  const double watts = 4 * (25 + 0.8 * 325) + 4 * 25;
+  EXPECT_NEAR(run.energy_kwh, watts * 2 / 1000, 1e-9 * watts);
+  EXPECT_NEAR(run.jobs.energy_j[0], 3600 * (25 + 0.8 * 325), 1e-9 * 1e6);
+  EXPECT_DOUBLE_EQ(run.utilization, 0.5);
+}
+
+// ---- policies from outside
+
+TEST(PolicyTest, ALambdaThatIsFifoEqualsFifo) {
+  const Policy fifo = [](const Snapshot& snapshot) {
+    Plan plan;
+    int room = snapshot.tiers[0].gpus();
+    for (const Allocation& held : snapshot.running) {
+      room -= held.gpus;
+      plan.allocations.push_back(held);
+    }
+    for (const Job& job : snapshot.jobs) {
+      if (job.attained_s > 0 ||
+          std::any_of(snapshot.running.begin(), snapshot.running.end(),
+                      [&](const Allocation& held) { return held.job == job.id; })) {
+        continue;
+      }
+      if (job.options[0].gpus > room) break;
+      room -= job.options[0].gpus;
+      plan.allocations.push_back({job.id, 0, job.options[0].gpus, snapshot.now_s});
+    }
+    return plan;
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Workload workload = random_workload(seed);
+    const Simulation want = simulate(workload, "fifo");
+    const Simulation got = simulate(workload, fifo);
+    EXPECT_EQ(got.jobs.end_s, want.jobs.end_s);
+    EXPECT_EQ(got.preemptions, 0);
+  }
+}
+
+TEST(PolicyTest, PlansThatCannotBeCarriedOutAreRefusedWithAReason) {
+  const Workload workload = random_workload(1);
+  const auto message = [&](std::vector<Allocation> allocations) {
+    Plan bad;
+    bad.allocations = std::move(allocations);
+    return message_of<InputError>(
+        [&] { (void)simulate(workload, [&](const Snapshot&) { return bad; }); });
+  };
+  EXPECT_EQ(message({{7, 0, 1, 0}}), "simulate: the policy names job 7, which is not live");
+  const std::int64_t id = workload.jobs[0].id;
+  const int gpus = workload.jobs[0].gpus;
+  EXPECT_EQ(message({{id, 3, gpus, 0}}), "simulate: the policy puts job 100 on tier 3 of 1");
+  EXPECT_EQ(message({{id, 0, gpus, 0}, {id, 0, gpus, 0}}),
+            "simulate: the policy runs job 100 twice");
+}
+
+/// One GPU, jobs that follow `losses` at a step a second.
+Workload curve_workload(std::vector<double> losses, double target, double budget) {
+  Workload out;
+  out.tiers = {{.name = "only", .nodes = 1, .memory_gb = 24, .idle_watts = 20, .busy_watts = 300}};
+  Trace curve{.name = "c", .step = {}, .loss = std::move(losses)};
+  for (std::size_t i = 1; i <= curve.loss.size(); ++i) {
+    curve.step.push_back(static_cast<double>(i));
+  }
+  out.curves.push_back(curve);
+  WorkloadJob job{.id = 1, .user = "ann"};
+  job.memory_gb = 8;
+  job.truth = 0;
+  job.target_loss = target;
+  job.budget_steps = budget;
+  job.steps_per_s = {0.5};
+  out.jobs.push_back(job);
+  return out;
+}
+
+TEST(CurveJobTest, RunsToItsBudgetOrToItsTarget) {
+  std::vector<double> losses;
+  for (int t = 1; t <= 200; ++t) losses.push_back(4.0 / t);
+  const Workload workload = curve_workload(losses, 0.1, 200);  // reached at step 40
+  const Simulation whole = simulate(workload, "fifo");
+  EXPECT_DOUBLE_EQ(whole.mean_jct_s, 400);
+  EXPECT_EQ(whole.jobs.outcome[0], Outcome::finished);
+  SimulationOptions options;
+  options.stop_at_target = true;
+  const Simulation stopped = simulate(workload, "fifo", options);
+  EXPECT_DOUBLE_EQ(stopped.mean_jct_s, 80);
+  EXPECT_EQ(stopped.jobs.outcome[0], Outcome::target);
+}
+
+TEST(CurveJobTest, APolicySeesThePrefixAndNothingOfTheFuture) {
+  std::vector<double> losses;
+  for (int t = 1; t <= 100; ++t) losses.push_back(4.0 / t);
+  Workload workload = curve_workload(losses, 0.001, 100);
+  // Two truths that differ after step 30 only, at events before and after it.
+  Workload other = workload;
+  for (std::size_t i = 30; i < 100; ++i) other.curves[0].loss[i] = 9;
+  const auto seen = [](const Workload& w) {
+    std::vector<std::vector<double>> out;
+    SimulationOptions options;
+    options.round_s = 7;
+    (void)simulate(
+        w,
+        [&](const Snapshot& snapshot) {
+          const Job& job = snapshot.jobs[0];
+          out.emplace_back(job.observed.loss.begin(), job.observed.loss.end());
+          EXPECT_EQ(job.observed.loss.size(), std::floor(job.steps_done));
+          for (const double step : job.observed.step) EXPECT_LE(step, job.steps_done);
+          out.back().insert(out.back().end(), job.remaining_steps.begin(),
+                            job.remaining_steps.end());
+          Plan plan;
+          plan.allocations.push_back({job.id, 0, 1, snapshot.now_s});
+          return plan;
+        },
+        options);
+    return out;
+  };
+  const auto a = seen(workload);
+  const auto b = seen(other);
+  ASSERT_GT(a.size(), 12U);
+  for (std::size_t k = 0; 7 * k <= 60; ++k) EXPECT_EQ(a[k], b[k]) << k;  // step 30 is at 60 s
+  EXPECT_NE(a.back(), b.back());
+}
+
+TEST(CurveJobTest, WithNoiseAPolicySeesAForecastAndNotTheDuration) {
+  Workload workload = random_workload(2, 5);
+  SimulationOptions options;
+  options.forecast_sigma = 0.5;
+  (void)simulate(
+      workload,
+      [&](const Snapshot& snapshot) {
+        Plan plan;
+        int room = 8;
+        for (const Job& job : snapshot.jobs) {
+          for (const WorkloadJob& truth : workload.jobs) {
+            if (truth.id != job.id) continue;
+            EXPECT_EQ(std::count(job.remaining_steps.begin(), job.remaining_steps.end(),
+                                 truth.duration_s - job.steps_done),
+                      0);
+          }
+          if (job.options[0].gpus > room) continue;
+          room -= job.options[0].gpus;
+          plan.allocations.push_back({job.id, 0, job.options[0].gpus, snapshot.now_s});
+        }
+        return plan;
+      },
+      options);
+}
+
+// ---- bad input
+
+Workload one_job() {
+  Workload out;
+  out.tiers = {{.name = "a100", .nodes = 2, .gpus_per_node = 4, .memory_gb = 40}};
+  WorkloadJob job{.id = 17};
+  job.duration_s = 10;
+  out.jobs.push_back(job);
+  return out;
+}
+
+TEST(BadInputTest, OneSentenceNamesTheJob) {
+  const auto message = [](auto&& change) {
+    Workload workload = one_job();
+    change(workload);
+    return message_of<InputError>([&] { (void)simulate(workload, "fifo"); });
+  };
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 9; }),
+            "simulate: job 17 asks 9 GPUs, the largest tier has 8");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }), "simulate: job 17 asks 0 GPUs");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = -1; }),
+            "simulate: job 17 has duration_s -1, expected more than 0");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = 0; }),
+            "simulate: job 17 has neither duration_s nor budget_steps above 0");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].submit_s = std::nan(""); }),
+            "simulate: job 17 has submit_s nan, expected 0 or more");
+  EXPECT_EQ(message([](Workload& w) { w.jobs.push_back(w.jobs[0]); }),
+            "simulate: job 17 is there twice");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].memory_gb = 80; }),
+            "simulate: job 17 fits no tier: it asks 1 GPUs of 80 GB each (largest memory 40 GB) "
+            "and a step rate above 0");
+  EXPECT_EQ(message([](Workload& w) { w.jobs.clear(); }), "simulate: the workload has no job");
+  EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "simulate: the workload has no tier");
+}
+
+TEST(BadInputTest, AnUnknownPolicyIsToldTheKnownOnes) {
+  const std::string text =
+      message_of<InputError>([] { (void)simulate(one_job(), "shortest_first"); });
+  EXPECT_EQ(text.find("simulate: unknown policy 'shortest_first', known are fifo, first_fit, "), 0U)
+      << text;
+  EXPECT_NE(text.find("best_value"), std::string::npos);
+}
+
+TEST(BadInputTest, OptionsOutOfRangeAreNamed) {
+  const auto message = [](auto&& change) {
+    SimulationOptions options;
+    change(options);
+    return message_of<InputError>([&] { (void)simulate(one_job(), "fifo", options); });
+  };
+  EXPECT_EQ(message([](SimulationOptions& o) { o.restart_s = -1; }),
+            "simulate: restart_s is -1, expected 0 or more");
+  EXPECT_EQ(message([](SimulationOptions& o) { o.session_s = 0; }),
+            "simulate: session_s is 0, expected a time above 0");
+  EXPECT_EQ(message([](SimulationOptions& o) { o.forecast_sigma = std::nan(""); }),
+            "simulate: forecast_sigma is nan, expected 0 or more");
+}
+
+class TraceFileTest : public TemporaryFiles {};
+
+TEST_F(TraceFileTest, ReadsPlainAndGzipAlike) {
+  const std::string text = "job,submit_s,gpus,duration_s,user\n3,0,2,10,ann\n4,1.5,1,2,bob\n";
+  for (const auto& file : {write("a.csv", text), write_gzip("a.csv.gz", text)}) {
+    const Workload workload = workload_from_trace(file, 4, 2);
+    ASSERT_EQ(workload.jobs.size(), 2U);
+    EXPECT_EQ(workload.jobs[1].id, 4);
+    EXPECT_EQ(workload.jobs[1].submit_s, 1.5);
+    EXPECT_EQ(workload.jobs[0].user, "ann");
+    EXPECT_EQ(workload.tiers[0].nodes, 2);
+  }
+}
+
+TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
+  const auto message = [&](const std::string& text) {
+    const auto file = write("bad.csv", text);
+    const std::string what = message_of<IoError>([&] { (void)workload_from_trace(file, 4); });
+    EXPECT_NE(what.find("bad.csv"), std::string::npos) << what;
+    return what;
+  };
+  const std::string header = "job,submit_s,gpus,duration_s\n";
+  EXPECT_NE(message(header + "1,0,0,5\n").find(":2: gpus is 0, expected at least 1"),
+            std::string::npos);
+  EXPECT_NE(
+      message(header + "1,0,1,5\n2,0,1,-5\n").find(":3: duration_s is -5, expected more than 0"),
+      std::string::npos);
+  EXPECT_NE(message(header + "1,0,9,5\n").find(":2: job 1 asks 9 GPUs, the cluster has 4"),
+            std::string::npos);
+  EXPECT_NE(message(header).find("no jobs below the header"), std::string::npos);
+  message("");
+  message("job,submit_s\n1,2\n");
+  message(header + "1,zero,1,5\n");
+  message(header + "1,0,1\n");
+  EXPECT_THROW((void)workload_from_trace(path("absent.csv"), 4), IoError);
+  const auto good = write("good.csv", header + "1,0,1,5\n");
+  EXPECT_THROW((void)workload_from_trace(good, 0), InputError);
+  EXPECT_THROW((void)workload_from_trace(good, 4, 3), InputError);
+}
+
+}  // namespace
+}  // namespace glidepath
