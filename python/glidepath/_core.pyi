@@ -10,7 +10,7 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'Option', 'Snapshot', 'Tier', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'gittins_index', 'plan', 'reach', 'read_constants', 'read_long_csv', 'solve_round', 'validate_trace', 'violations']
+__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -308,6 +308,24 @@ class Snapshot:
     @property
     def tiers(self) -> list[Tier]:
         ...
+class WorkloadRecord:
+    def curves(self) -> list:
+        """
+        (name, step, loss) of each hidden curve.
+        """
+    def jobs(self) -> dict:
+        """
+        Columns of the jobs.
+        """
+    @property
+    def job_count(self) -> int:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def tiers(self) -> list[Tier]:
+        ...
 def available_threads() -> int:
     """
     Number of threads that threads=0 means here.
@@ -342,10 +360,16 @@ def forecast_prob_below(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat
     ...
 def forecast_quantile(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: bool) -> numpy.typing.NDArray[numpy.float64]:
     ...
+def generate_workload(path: bytes, users: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> WorkloadRecord:
+    ...
 def gittins_index(samples: typing.Any) -> float:
     """
     Gittins index of equally likely samples.
     """
+def lower_bound_jct_s(workload: WorkloadRecord) -> float:
+    ...
+def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, name: str) -> WorkloadRecord:
+    ...
 def plan(snapshot: Snapshot, objective: str, round_s: typing.SupportsFloat | typing.SupportsIndex, gap: typing.SupportsFloat | typing.SupportsIndex, hysteresis: typing.SupportsFloat | typing.SupportsIndex, stop_probability: typing.SupportsFloat | typing.SupportsIndex, reasons: bool, prices: typing.Any) -> tuple:
     """
     (allocations, stop, value, bound, gap, prices, reasons)
@@ -358,6 +382,10 @@ def read_long_csv(path: bytes, metric: str) -> list:
     """
     Every curve of a long CSV as (step, loss, lr, wall_seconds, name, direction).
     """
+def read_workload(path: bytes) -> WorkloadRecord:
+    ...
+def simulate(workload: WorkloadRecord, policy: typing.Any, seed: typing.SupportsInt | typing.SupportsIndex, restart_s: typing.SupportsFloat | typing.SupportsIndex, session_s: typing.SupportsFloat | typing.SupportsIndex | None, round_s: typing.SupportsFloat | typing.SupportsIndex | None, forecast_sigma: typing.SupportsFloat | typing.SupportsIndex | None, stop_at_target: bool | None, events: bool, progress: typing.Any) -> dict:
+    ...
 def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typing.Any, capacity: typing.Any, gap: typing.SupportsFloat | typing.SupportsIndex, prices: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, watts: typing.Any, power_cap_w: typing.SupportsFloat | typing.SupportsIndex, user: typing.Any, user_quota: typing.Any, group: typing.Any, group_quota: typing.Any, node_gpus: typing.Any) -> tuple:
     """
     (chosen, value, bound, gap, prices)
@@ -370,6 +398,12 @@ def violations(snapshot: Snapshot, plan: typing.Any) -> list[str]:
     """
     What is wrong with a plan, one sentence each.
     """
+def workload_from_trace(path: bytes, gpus: typing.SupportsInt | typing.SupportsIndex, gpus_per_node: typing.SupportsInt | typing.SupportsIndex | None) -> WorkloadRecord:
+    ...
+def write_jobs(workload: WorkloadRecord, path: bytes) -> None:
+    ...
 FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'), 'pow4': ('floor', 'scale', 'rate', 'shift'), 'exp3': ('floor', 'scale', 'rate'), 'weibull4': ('floor', 'scale', 'rate', 'shape'), 'mmf4': ('floor', 'scale', 'half', 'shape'), 'log2': ('floor', 'scale'), 'powexp': ('floor', 'scale', 'rate', 'decay')}
 FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
+OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
+POLICIES: tuple = ('fifo', 'first_fit', 'sjf', 'srtf', 'srsf', 'las', 'session_fifo', 'dare', 'best_value')
 __version__: str

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+ROOT = Path(__file__).parents[2]
+SUPERCOM = ROOT / "data" / "workloads" / "supercom"
+TRACES = ROOT.parent / "shared" / "data" / "traces"
+
+
+def trace(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,submit_s,gpus,duration_s\n" + text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def supercom() -> gp.Workload:
+    return gp.read_workload(SUPERCOM)
+
+
+def fifo_of_ten_lines(snapshot: gp.Snapshot) -> gp.Plan:
+    kept = list(snapshot.running)
+    room = [tier.gpus for tier in snapshot.tiers]
+    for held in kept:
+        room[held.tier] -= held.gpus
+    for job in snapshot.jobs:
+        if any(held.job == job.id for held in kept):
+            continue
+        fitting = [o for o in job.options if o.gpus <= room[o.tier]]
+        if not fitting:
+            break
+        best = max(fitting, key=lambda option: option.steps_per_s)
+        room[best.tier] -= best.gpus
+        kept.append(gp.Allocation(job.id, best.tier, best.gpus, snapshot.now_s))
+    return gp.Plan(allocations=kept)
+
+
+@pytest.mark.parametrize(
+    ("policy", "mean", "preemptions"), [("fifo", 405836.292, 0), ("srtf", 179684.673, 315)]
+)
+def test_published_results_are_reproduced(policy: str, mean: float, preemptions: int) -> None:
+    path = TRACES / "philly_0e4a51_480.csv.gz"
+    if not path.exists():
+        pytest.skip("the shared trace is not on this machine")
+    run = gp.simulate(gp.Workload.from_trace(path, gpus=60), policy)
+    assert run.mean_jct_s == pytest.approx(mean, rel=1e-6)
+    assert run.preemptions == preemptions
+
+
+def test_a_python_policy_of_ten_lines_is_fifo(supercom: gp.Workload) -> None:
+    ours = gp.simulate(supercom, fifo_of_ten_lines)
+    named = gp.simulate(supercom, "fifo")
+    assert ours.policy == "fifo_of_ten_lines"
+    np.testing.assert_array_equal(ours.jobs["end_s"], named.jobs["end_s"])
+
+
+def test_a_policy_sees_prefixes_only(supercom: gp.Workload) -> None:
+    truths = supercom.curves
+    jobs = supercom.jobs
+    seen = 0
+
+    def spy(snapshot: gp.Snapshot) -> gp.Plan:
+        nonlocal seen
+        for job in snapshot.jobs:
+            assert not hasattr(job, "truth")
+            steps = job.observed_step
+            assert steps.size == 0 or steps[-1] <= job.steps_done
+            truth = truths[jobs["truth"][job.id]]
+            np.testing.assert_array_equal(job.observed_loss, truth.loss[: steps.size])
+            seen = max(seen, steps.size)
+        return fifo_of_ten_lines(snapshot)
+
+    gp.simulate(supercom, spy, round_s=3600)
+    assert seen > 20
+
+
+def test_columns_agree_with_each_other(supercom: gp.Workload) -> None:
+    run = gp.simulate(supercom, "dare")
+    jobs = run.jobs
+    assert set(jobs) >= {
+        "job", "submit_s", "start_s", "end_s", "jct_s", "wait_s", "preemptions", "gpu_seconds",
+        "energy_j",
+    }  # fmt: skip
+    np.testing.assert_allclose(jobs["jct_s"], jobs["end_s"] - jobs["submit_s"])
+    held = np.zeros(len(supercom))
+    np.add.at(held, run.events["job"], run.events["end_s"] - run.events["start_s"])
+    np.testing.assert_allclose(jobs["wait_s"], jobs["jct_s"] - held, atol=1e-5)
+    assert run.mean_jct_s == pytest.approx(jobs["jct_s"].mean())
+    assert run.p95_jct_s == pytest.approx(np.percentile(jobs["jct_s"], 95))
+    assert set(jobs["outcome"]) <= {"finished", "target", "never"}
+
+
+def test_loss_aware_scheduling_beats_both_fifos(supercom: gp.Workload) -> None:
+    dare = gp.simulate(supercom, "dare")
+    for policy in ("fifo", "session_fifo"):
+        other = gp.simulate(supercom, policy)
+        assert dare.total_wait_s < other.total_wait_s
+        assert dare.mean_wait_per_user_s < other.mean_wait_per_user_s
+        assert dare.mean_jct_s < other.mean_jct_s
+
+
+def test_the_bundled_jobs_are_those_of_seed_0(supercom: gp.Workload) -> None:
+    drawn = gp.generate_workload(SUPERCOM, users=20, seed=0)
+    for name, column in supercom.jobs.items():
+        np.testing.assert_array_equal(column, drawn.jobs[name], err_msg=name)
+
+
+def test_more_users_change_no_job_of_the_others() -> None:
+    few = gp.generate_workload(SUPERCOM, users=10, seed=4).jobs
+    many = gp.generate_workload(SUPERCOM, users=30, seed=4).jobs
+    of_few = np.isin(many["user"], np.unique(few["user"]))
+    for name in ("submit_s", "target_loss", "budget_steps", "truth"):
+        np.testing.assert_array_equal(many[name][of_few], few[name])
+    assert len(np.unique(many["user"])) == 30
+
+
+def test_workloads_and_results_pickle_and_compare(supercom: gp.Workload) -> None:
+    assert pickle.loads(pickle.dumps(supercom)) == supercom
+    run = gp.simulate(supercom, "fifo")
+    assert pickle.loads(pickle.dumps(run)) == run
+    assert "mean JCT" in repr(run)
+    assert run != gp.simulate(supercom, "first_fit")
+
+
+def test_comparison_pairs_the_runs() -> None:
+    calls: list[tuple[int, int]] = []
+    table = gp.compare(
+        lambda seed: gp.generate_workload(SUPERCOM, users=10, seed=seed),
+        ["fifo", "dare"],
+        seeds=3,
+        progress=lambda done, runs: calls.append((done, runs)),
+    )
+    assert calls[-1] == (6, 6)
+    assert table.policies == ["fifo", "dare"]
+    mean, half = table.mean("mean_jct_s")["fifo"]
+    values = table.values("fifo", "mean_jct_s")
+    assert mean == pytest.approx(values.mean())
+    assert half == pytest.approx(4.303 * values.std(ddof=1) / np.sqrt(3), rel=1e-3)
+    ratio, _ = table.ratio("mean_jct_s", to="fifo")["dare"]
+    assert ratio == pytest.approx(
+        np.exp(np.mean(np.log(table.values("dare", "mean_jct_s") / values)))
+    )
+    assert table == gp.compare(
+        lambda seed: gp.generate_workload(SUPERCOM, users=10, seed=seed),
+        ["fifo", "dare"],
+        seeds=3,
+        threads=1,
+    )
+
+
+def test_jobs_from_columns_and_their_mistakes() -> None:
+    tiers = [gp.Tier("a", 1, 4, idle_watts=10.0, busy_watts=100.0)]
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [4, 2], "duration_s": [10, 20]}
+    run = gp.simulate(gp.Workload(tiers, jobs), "fifo")
+    np.testing.assert_array_equal(run.jobs["end_s"], [10, 30])
+    joules = 4 * 100 * 10 + (2 * 100 + 2 * 10) * 20
+    assert run.energy_kwh == pytest.approx(joules / 3.6e6, rel=1e-12)
+    with pytest.raises(gp.InputError, match="job 2 asks 8 GPUs, the largest tier has 4"):
+        gp.Workload(tiers, jobs | {"gpus": [4, 8]})
+    with pytest.raises(gp.InputError, match="2 jobs but 3 of gpus"):
+        gp.Workload(tiers, jobs | {"gpus": [1, 1, 1]})
+    with pytest.raises(gp.InputError, match="no column 'job'"):
+        gp.Workload(tiers, {"gpus": [1]})
+
+
+def test_bad_files_are_named_with_their_line(tmp_path: Path) -> None:
+    with pytest.raises(gp.IoError, match=r"jobs\.csv:2: gpus is 0"):
+        gp.Workload.from_trace(trace(tmp_path, "1,0,0,5\n"), gpus=4)
+    with pytest.raises(gp.IoError, match=r"jobs\.csv:3: duration_s is -1"):
+        gp.Workload.from_trace(trace(tmp_path, "1,0,1,5\n2,0,1,-1\n"), gpus=4)
+    with pytest.raises(gp.IoError, match="no jobs"):
+        gp.Workload.from_trace(trace(tmp_path, ""), gpus=4)
+    with pytest.raises(gp.IoError, match="nowhere"):
+        gp.read_workload(tmp_path / "nowhere")
+    with pytest.raises(gp.InputError, match="gpus is 0"):
+        gp.Workload.from_trace(trace(tmp_path, "1,0,1,5\n"), gpus=0)
+
+
+def test_wrong_policies_are_refused(tmp_path: Path) -> None:
+    workload = gp.Workload.from_trace(trace(tmp_path, "1,0,1,5\n"), gpus=4)
+    with pytest.raises(gp.InputError, match="unknown policy 'sooner', known are fifo"):
+        gp.simulate(workload, "sooner")
+    with pytest.raises(TypeError, match="expected a name or a callable"):
+        gp.simulate(workload, 3)  # type: ignore[arg-type]
+    with pytest.raises(gp.InputError, match="job 9, which is not live"):
+        gp.simulate(workload, lambda _: gp.Plan(allocations=[gp.Allocation(9, 0, 1)]))
+    with pytest.raises(ZeroDivisionError):
+        gp.simulate(workload, lambda _: 1 / 0)  # type: ignore[arg-type]
