@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath slurm status | plan | run | why`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glidepath._core import InputError
+
+if TYPE_CHECKING:  # the engines cost time to load, and `--help` needs none of them
+    from glidepath.engines import Event, JobView, Pilot, Round
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="slurm",
+    help="Advise the jobs of a Slurm cluster, or steer them.",
+    no_args_is_help=True,
+)
+
+_Tiers = Annotated[
+    str,
+    typer.Option(
+        "--tiers",
+        metavar="NAME=SPEED,…",
+        help="Partitions that are tiers, with their relative speeds. Default: found by itself.",
+    ),
+]
+_Trace = Annotated[
+    list[str],
+    typer.Option(
+        "--trace",
+        metavar="PATTERN",
+        envvar="GLIDEPATH_TRACE",
+        help="Where jobs log that do not say so; %j %A %a %x %u as in sbatch. May be repeated.",
+    ),
+]
+_Partitions = Annotated[
+    str, typer.Option("--partitions", help="Partitions whose jobs take part without a comment.")
+]
+_AllUsers = Annotated[
+    bool, typer.Option("--all-users", help="Jobs of everybody, not only yours (for operators).")
+]
+_Log = Annotated[
+    Path | None,
+    typer.Option("--log", help="The decision log.", envvar="GLIDEPATH_SLURM_LOG"),
+]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+_RoundS = Annotated[float, typer.Option("--round-s", help="Seconds between rounds.")]
+_Order = Annotated[
+    str, typer.Option("--order", help="How waiting jobs are kept behind: defer or nice.")
+]
+_GraceS = Annotated[
+    float, typer.Option("--grace-s", help="Seconds from SIGUSR1 to requeue, for who needs it.")
+]
+_RestartS = Annotated[float, typer.Option("--restart-s", help="Seconds that a move costs a job.")]
+_TimeoutS = Annotated[float, typer.Option("--timeout-s", help="Patience with a Slurm command.")]
+
+
+def _default_log() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "glidepath" / "slurm.db"
+
+
+def _speeds(text: str) -> dict[str, float] | None:
+    if not text:
+        return None
+    speeds: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        try:
+            speeds[name] = float(value) if equals else 1.0
+        except ValueError:
+            speeds[name] = math.nan
+        if not name or not (0 < speeds[name] < math.inf):
+            raise InputError(f"--tiers: cannot read {part!r}, expected NAME=SPEED")
+    return speeds
+
+
+def _pilot(
+    *,
+    tiers: str,
+    trace: list[str],
+    partitions: str,
+    all_users: bool,
+    log: Path | None,
+    timeout_s: float = 30.0,
+    **options: Any,
+) -> Pilot:
+    from glidepath.engines import Pilot, PilotOptions
+    from glidepath.engines.slurm import Slurm
+
+    engine = Slurm(
+        tiers=_speeds(tiers),
+        partitions=[name for name in partitions.split(",") if name],
+        all_users=all_users,
+        timeout_s=timeout_s,
+    )
+    patterns = tuple(trace) or PilotOptions().trace_patterns
+    return Pilot(engine, log or _default_log(), PilotOptions(trace_patterns=patterns, **options))
+
+
+def _bad_input(error: InputError) -> typer.Exit:
+    typer.echo(f"glidepath slurm: {error}", err=True)
+    return typer.Exit(2)
+
+
+@app.command()
+def status(
+    *,
+    tiers: _Tiers = "",
+    trace: _Trace = [],  # noqa: B006 - typer's way to say a repeated option
+    partitions: _Partitions = "",
+    all_users: _AllUsers = False,
+    log: _Log = None,
+    as_json: _Json = False,
+) -> None:
+    """Show your jobs: forecast, verdict, tier, reason. Changes nothing and notes nothing."""
+    try:
+        pilot = _pilot(
+            tiers=tiers, trace=trace, partitions=partitions, all_users=all_users, log=log
+        )
+    except InputError as error:
+        raise _bad_input(error) from None
+    _show([pilot.look()], as_json=as_json, with_commands=False)
+
+
+@app.command()
+def plan(
+    *,
+    tiers: _Tiers = "",
+    trace: _Trace = [],  # noqa: B006
+    partitions: _Partitions = "",
+    all_users: _AllUsers = False,
+    log: _Log = None,
+    round_s: _RoundS = 60.0,
+    order: _Order = "defer",
+    restart_s: _RestartS = 60.0,
+    as_json: _Json = False,
+) -> None:
+    """Show the exact commands that a round would run now. Changes nothing."""
+    try:
+        pilot = _pilot(
+            tiers=tiers,
+            trace=trace,
+            partitions=partitions,
+            all_users=all_users,
+            log=log,
+            round_s=round_s,
+            order=order,
+            restart_s=restart_s,
+        )
+    except InputError as error:
+        raise _bad_input(error) from None
+    _show([pilot.look()], as_json=as_json, with_commands=True)
+
+
+@app.command()
+def run(
+    *,
+    act: Annotated[
+        bool, typer.Option("--act", help="Carry the plan out; without it, only advise and note.")
+    ] = False,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="End after so many rounds.")
+    ] = None,
+    tiers: _Tiers = "",
+    trace: _Trace = [],  # noqa: B006
+    partitions: _Partitions = "",
+    all_users: _AllUsers = False,
+    log: _Log = None,
+    round_s: _RoundS = 60.0,
+    order: _Order = "defer",
+    grace_s: _GraceS = 60.0,
+    restart_s: _RestartS = 60.0,
+    timeout_s: _TimeoutS = 30.0,
+    as_json: _Json = False,
+) -> None:
+    """Plan round after round until interrupted. May be killed at any time and started again."""
+    try:
+        pilot = _pilot(
+            tiers=tiers,
+            trace=trace,
+            partitions=partitions,
+            all_users=all_users,
+            log=log,
+            timeout_s=timeout_s,
+            mode="act" if act else "advise",
+            round_s=round_s,
+            order=order,
+            grace_s=grace_s,
+            restart_s=restart_s,
+        )
+    except InputError as error:
+        raise _bad_input(error) from None
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    seen: list[Round] = []
+
+    def report(result: Round) -> None:
+        if as_json:
+            seen.append(result)
+            return
+        clock = time.strftime("%H:%M:%S", time.localtime(result.at_s))
+        typer.echo(f"{clock} {'! ' if result.trouble else ''}{result.summary}")
+        for command in result.commands:
+            typer.echo(f"    {shlex.join(command)}")
+        for outcome in result.outcomes:
+            if outcome.status != "done":
+                typer.echo(f"    {outcome.status}: {outcome.action.job.id} {outcome.detail}")
+
+    pilot.run(rounds=rounds, stop=stop, on_round=report)
+    if as_json:
+        _show(seen, as_json=True, with_commands=True)
+
+
+@app.command()
+def why(
+    job: Annotated[str, typer.Argument(help="Job number, such as 17 or 12_3.")],
+    *,
+    log: _Log = None,
+    as_json: _Json = False,
+) -> None:
+    """Tell what was forecast, decided and done for a job, and why."""
+    from glidepath.engines import DecisionLog, LogError
+
+    path = log or _default_log()
+    try:
+        with DecisionLog(path, readonly=True) as book:
+            events = book.events(job)
+    except LogError as error:
+        typer.echo(f"glidepath slurm: {error}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        typer.echo(json.dumps({"job": job, "events": [_event(event) for event in events]}))
+    else:
+        for line in story(events):
+            typer.echo(line)
+    if not events:
+        typer.echo(f"glidepath slurm: {path} says nothing of job {job}", err=True)
+        raise typer.Exit(1)
+
+
+def story(events: list[Event]) -> list[str]:
+    """Write events of one job as lines."""
+    lines = []
+    for event in events:
+        clock = time.strftime("%d %b %H:%M:%S", time.localtime(event.at_s))
+        detail = event.detail or {}
+        if event.kind == "forecast":
+            odds = detail.get("probability")
+            where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
+            what = f"step {detail['step']:g}" if detail["step"] else "no log yet"
+            if odds is not None:
+                what += f", P(target) {odds:.2f}, {detail['verdict'].lower().replace('_', ' ')}"
+            lines.append(f"{clock}  {where}: {what}; {event.why}")
+        elif event.phase in ("intended", "advised"):
+            lines.append(f"{clock}  {event.phase} {event.kind}: {event.why}")
+            lines.append(f"{'':17}$ {event.command}")
+        else:
+            said = f": {detail['said']}" if "said" in detail else ""
+            lines.append(f"{clock}  {event.phase} {event.kind}{said}")
+    return lines
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "at_s": event.at_s,
+        "round": event.round,
+        "kind": event.kind,
+        "phase": event.phase,
+        "why": event.why,
+        "command": event.command,
+        "detail": event.detail or {},
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _row(view: JobView) -> dict[str, Any]:
+    return {
+        "job": view.job.id,
+        "user": view.job.user,
+        "name": view.job.name,
+        "state": view.job.state,
+        "tier": view.tier,
+        "planned_tier": view.planned,
+        "step": view.outlook.last_step,
+        "value": _number(view.outlook.last_value),
+        "target": view.wish.target if view.wish else None,
+        "verdict": view.outlook.verdict,
+        "probability": _number(view.outlook.probability),
+        "finish_s": [_number(t) for t in view.finish_s] if view.finish_s else None,
+        "reason": view.reason or view.outlook.problem,
+    }
+
+
+def _document(result: Round) -> dict[str, Any]:
+    return {
+        "at_s": result.at_s,
+        "mode": result.mode,
+        "trouble": result.trouble,
+        "jobs": [_row(view) for view in result.views],
+        "commands": [list(command) for command in result.commands],
+        "outcomes": [
+            {"job": o.action.job.id, "kind": o.action.kind, "status": o.status, "said": o.detail}
+            for o in result.outcomes
+        ],
+    }
+
+
+def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> None:
+    last = rounds[-1] if rounds else None
+    if as_json:
+        typer.echo(json.dumps({"rounds": [_document(result) for result in rounds]}))
+    elif last is not None and not last.trouble:
+        _table(last)
+        if with_commands:
+            for command in last.commands:
+                typer.echo(shlex.join(command))
+    if last is not None and last.trouble:
+        typer.echo(f"glidepath slurm: {last.trouble}", err=True)
+        raise typer.Exit(1)
+
+
+def _table(result: Round) -> None:
+    if not result.views:
+        typer.echo('No jobs take part: submit some with --comment "glidepath target=… budget=…".')
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("job", "state", "tier", "step", "P(target)", "left", "verdict"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("reason", min_width=24)
+    for view in result.views:
+        outlook = view.outlook
+        moves = view.planned and view.planned != view.tier
+        table.add_row(
+            view.job.id,
+            view.job.state.lower(),
+            f"{view.tier} → {view.planned}" if moves else view.tier,
+            f"{outlook.last_step:g}" if outlook.last_step else "",
+            "" if math.isnan(outlook.probability) else f"{outlook.probability:.2f}",
+            _left(view),
+            outlook.verdict.lower().replace("_", " "),
+            view.reason or outlook.problem,
+        )
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160
+    console.print(table)
+
+
+def _left(view: JobView) -> str:
+    """Write the time it still needs: median, and the 10 % and 90 % quantiles."""
+    if view.finish_s is None:
+        return ""
+    low, middle, high = (_clock(t) for t in view.finish_s)
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _clock(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "never"
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.0f} s"

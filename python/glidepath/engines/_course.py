@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides the actions of one round from what was read, forecast and planned."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from glidepath._plan import Allocation, Job, Option, Plan, Snapshot, Tier, plan
+from glidepath.engines._history import History
+from glidepath.engines._model import (
+    Action,
+    Cluster,
+    ClusterJob,
+    Pool,
+    Transit,
+    Wish,
+    with_note,
+)
+from glidepath.engines._options import PilotOptions
+from glidepath.engines._outlook import JobView
+
+__all__ = ["Course"]
+
+_REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
+_LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
+
+
+class Course:
+    """Decides the actions of one round."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        views: Sequence[JobView],
+        history: History,
+        options: PilotOptions,
+    ) -> None:
+        self.cluster = cluster
+        self.views = views
+        self.history = history
+        self.options = options
+        self.now_s = cluster.now_s
+        self.pools = {pool.name: pool for pool in cluster.pools}
+        self.free = {pool.name: pool.gpus for pool in cluster.pools}
+        self.in_transit = 0
+        self.actions: list[Action] = []
+
+    def decide(self) -> list[Action]:
+        """Make the list: at most one action a job, so that their order does not matter."""
+        ours = {view.job.id for view in self.views}
+        for job in self.cluster.jobs:  # GPUs that are not ours to plan with
+            if job.id not in ours:
+                self._occupy(job)
+        live = [view for view in self.views if not self._settle(view)]
+        self._plan(live)
+        self._limits()
+        self._notes()
+        return self._within_rate()
+
+    # ---- one job at a time
+
+    def _occupy(self, job: ClusterJob, pool: Pool | None = None) -> None:
+        pool = pool or (self.cluster.pool_of(job) if job.state != "PENDING" else None)
+        if pool is not None:
+            self.free[pool.name] -= job.gpus
+
+    def _settle(self, view: JobView) -> bool:
+        """Deal with a job that leaves the planner no choice; False for one to plan with."""
+        job, wish, outlook = view.job, view.wish or Wish(), view.outlook
+        transit = job.transit
+        if transit is not None and not self._arrived(job, transit):
+            self._go_on(view, transit)
+            return True
+        if wish.problem:
+            return self._leave(view, wish.problem)
+        if job.state not in ("PENDING", "RUNNING"):
+            return self._leave(view, f"is {job.state.lower()}")
+        if job.gpus == 0:
+            return self._leave(view, "asks for no GPU")
+        if outlook.verdict == "REACHED":
+            self._end(view, f"reached {wish.target:g} by step {outlook.last_step:g}")
+            return True
+        if outlook.verdict == "NEVER":
+            why = outlook.problem or (
+                f"P(reaching {wish.target:g} by step {wish.budget:g}) is {outlook.probability:.3f}"
+            )
+            self._end(view, why)
+            return True
+        if job.state == "RUNNING":
+            return self._settle_running(view, wish)
+        if job.held:
+            return self._leave(view, "is held by a person")
+        if job.reason.startswith("Dependency"):
+            return self._leave(view, "waits for another job")
+        if job.eligible_s > self.now_s + 1 and not self._our_delay(job):
+            return self._leave(view, "was submitted to begin later")
+        return False
+
+    def _settle_running(self, view: JobView, wish: Wish) -> bool:
+        job = view.job
+        if wish.checkpoint == "none":
+            return self._leave(view, "runs on: it writes no checkpoint")
+        if self.history.moves[job.id] >= self.options.moves_per_hour:
+            return self._leave(view, f"runs on: moved {self.history.moves[job.id]} times this hour")
+        if view.tier not in {pool.name for pool in self._tiers_of(view)}:
+            return self._leave(view, "runs on, outside its tiers")
+        return False
+
+    def _leave(self, view: JobView, reason: str) -> bool:
+        view.reason = reason
+        if view.job.state != "PENDING":
+            view.planned = view.tier
+        self._occupy(view.job)
+        return True
+
+    def _arrived(self, job: ClusterJob, transit: Transit) -> bool:
+        """Whether the job runs again since it was told to move."""
+        return job.state == "RUNNING" and job.start_s > transit.since_s + 1
+
+    def _go_on(self, view: JobView, transit: Transit) -> None:
+        """Take the next step of a move."""
+        job = view.job
+        self.in_transit += 1
+        self._occupy(job)
+        to = self.pools.get(transit.to)
+        view.planned = to.name if to else ""
+        if to is not None:
+            self._occupy(job, to)
+        waited = self.now_s - transit.since_s
+        if transit.to == "end":
+            view.reason = "reached its target, is writing its last checkpoint"
+            if job.state == "PENDING" or (
+                job.state == "RUNNING" and waited >= self.options.grace_s
+            ):
+                self._do("stop", view, "reached its target and had time to save")
+        elif job.state == "PENDING":
+            view.reason = f"restarts on {view.planned or 'the next free tier'}"
+            comment = with_note(job.comment, view.reason)
+            if to is None:
+                self._do("annotate", view, "is back in the queue", comment=comment)
+            else:
+                self._do("place", view, view.reason, tier=to.name, comment=comment)
+        elif job.state == "RUNNING" and waited >= self.options.grace_s:
+            view.reason = f"is moved to {view.planned or 'the queue'}"
+            self._do("requeue", view, f"had {waited:.0f} s to write a checkpoint")
+        else:
+            view.reason = f"is on its way to {view.planned or 'the queue'}"
+
+    def _our_delay(self, job: ClusterJob) -> bool:
+        """Whether the job waits for a time that we, or a requeue, set."""
+        deferred = self.history.deferred.get(job.id)
+        if deferred is not None:
+            until = float((deferred.detail or {}).get("until", 0))
+            if abs(job.eligible_s - until) < 2:
+                return True
+        return job.restarts > 0 and job.eligible_s <= self.now_s + _REQUEUE_DELAY_S
+
+    def _end(self, view: JobView, why: str) -> None:
+        job, wish = view.job, view.wish or Wish()
+        view.reason = why
+        self._occupy(job)  # until it is gone
+        saves = wish.checkpoint == "usr1" and view.outlook.verdict == "REACHED"
+        if job.state == "RUNNING" and saves:
+            self._depart(view, "end", why)
+        else:
+            self._do("stop", view, why)
+
+    def _depart(self, view: JobView, to: str, why: str) -> None:
+        job, wish = view.job, view.wish or Wish()
+        note = f"moving={to}@{int(self.now_s)} {why}"
+        kind: Literal["checkpoint", "requeue"] = (
+            "checkpoint" if wish.checkpoint == "usr1" else "requeue"
+        )
+        self._do(kind, view, why, tier=to, comment=with_note(job.comment, note))
+        self.in_transit += 1
+
+    def _do(self, kind: Any, view: JobView, why: str, **more: Any) -> None:
+        self.actions.append(Action(kind, view.job, why, **more))
+
+    # ---- all jobs together
+
+    def _tiers_of(self, view: JobView) -> list[Pool]:
+        """Find the tiers on which a job may run and which are large enough."""
+        job, wish = view.job, view.wish or Wish()
+        pools = [
+            pool
+            for pool in self.cluster.pools
+            if job.gpus <= pool.gpus and job.gpu_type in ("", pool.gpu)
+        ]
+        if wish.tiers:
+            return [pool for pool in pools if pool.name in wish.tiers]
+        own = [pool for pool in pools if pool.name == job.partition]
+        return own if job.partition in self.pools else pools
+
+    def _plan(self, live: Sequence[JobView]) -> None:
+        candidates, options = [], []
+        rates = sorted(v.base_rate for v in self.views if v.base_rate)
+        usual = rates[len(rates) // 2] if rates else 1.0
+        for view in live:
+            pools = self._tiers_of(view)
+            free = [pool for pool in pools if view.job.gpus <= self.free[pool.name]]
+            if not pools:
+                view.reason = "fits no tier that is up"
+            elif not free:
+                view.reason = "waits: others hold the GPUs of its tiers"
+            else:
+                pools = free
+                view.base_rate = view.base_rate or usual
+                candidates.append(view)
+                options.append(pools)
+        for view in candidates:
+            self._finish(view, view.tier)
+        if not candidates:
+            return
+        names = list(self.pools)
+        jobs = [
+            self._job(number, view, [(names.index(pool.name), pool) for pool in pools])
+            for number, (view, pools) in enumerate(zip(candidates, options, strict=True))
+        ]
+        tiers = [
+            # What is free for us, one GPU at a time: nodes are Slurm's business.
+            Tier(name=pool.name, gpu=pool.gpu, nodes=max(0, self.free[pool.name]), gpus_per_node=1)
+            for pool in self.cluster.pools
+        ]
+        running = [
+            Allocation(number, names.index(view.tier), view.job.gpus, view.job.start_s)
+            for number, view in enumerate(candidates)
+            if view.job.state == "RUNNING"
+        ]
+        made = plan(
+            Snapshot(now_s=self.now_s, tiers=tiers, jobs=jobs, running=running),
+            round_s=self.options.round_s,
+            stop_probability=1.0,  # who ends is decided above
+        )
+        self._follow(made, candidates, names)
+
+    def _job(self, number: int, view: JobView, pools: Sequence[tuple[int, Pool]]) -> Job:
+        job, wish, outlook = view.job, view.wish or Wish(), view.outlook
+        rate = view.base_rate or 1.0
+        budget = wish.budget if wish.budget is not None else 0.0
+        return Job(
+            id=number,
+            user=job.user,
+            submit_s=job.submit_s,
+            weight=wish.weight,
+            options=[Option(tier=t, gpus=job.gpus, steps_per_s=rate * p.speed) for t, p in pools],
+            # Without a log, time on a GPU stands for steps: the longer it ran, the longer it will.
+            steps_done=max(outlook.last_step, job.used_s * rate),
+            attained_s=job.used_s,
+            attained_gpu_s=job.used_s * job.gpus,
+            target_loss=wish.target if wish.target is not None else 0.0,
+            budget_steps=budget,
+            remaining_steps=list(outlook.remaining),
+            restart_s=self.options.restart_s,
+        )
+
+    def _follow(self, made: Plan, views: Sequence[JobView], names: Sequence[str]) -> None:
+        chosen = {a.job: names[a.tier] for a in made.allocations}
+        for number, view in enumerate(views):
+            job = view.job
+            view.planned = chosen.get(number, "")
+            view.reason = made.reasons.get(number, "")
+            if job.state == "RUNNING":
+                if view.planned != view.tier:
+                    why = view.reason or f"goes to {view.planned or 'the queue'}"
+                    self._depart(view, view.planned or "-", why)
+            elif view.planned:
+                delayed = job.eligible_s > self.now_s + 1
+                if job.partition != view.planned or (delayed and self.options.order == "defer"):
+                    self._do("place", view, view.reason, tier=view.planned)
+                if self.options.order == "nice" and job.nice != self._own_nice(job):
+                    self._do("rank", view, view.reason, nice=self._own_nice(job))
+            elif self.options.order == "nice":
+                behind = self._own_nice(job) + 1000
+                if job.nice != behind:
+                    self._do("rank", view, view.reason, nice=behind)
+            elif job.eligible_s < self.now_s + 1.2 * self.options.round_s:
+                until = int(self.now_s + self.options.lease_s)
+                self._do("defer", view, view.reason, until_s=until)
+
+    def _own_nice(self, job: ClusterJob) -> int:
+        return int(self.history.nices.get(job.id, job.nice))
+
+    def _finish(self, view: JobView, tier: str) -> None:
+        outlook = view.outlook
+        pool = self.pools.get(tier)
+        if view.job.state == "RUNNING" and pool and view.base_rate and outlook.remaining:
+            pace = view.base_rate * pool.speed
+            lo, mid, hi = (outlook.quantile(q) / pace for q in (0.1, 0.5, 0.9))
+            view.finish_s = (lo, mid, hi)
+
+    def _limits(self) -> None:
+        """Lower the limit of a job that waits to what it may still need, for backfill's sake."""
+        busy = {action.job.id for action in self.actions}
+        for view in self.views:
+            job, wish, outlook = view.job, view.wish or Wish(), view.outlook
+            if job.state != "PENDING" or not outlook.remaining or wish.budget is None:
+                continue
+            if job.id in busy or job.transit is not None:
+                continue
+            pools = self._tiers_of(view)
+            if wish.checkpoint == "none" or not pools or not view.base_rate or job.held:
+                continue
+            # The last sample stands for the 98th percentile and above: ask for the whole budget
+            # where that says never.
+            steps = min(outlook.remaining[-1] * 1.1, wish.budget - outlook.last_step)
+            slowest = min(pool.speed for pool in pools)
+            need = (1.2 * steps / (view.base_rate * slowest) + self.options.restart_s) / 60
+            minutes = _round_up(need)
+            now, before = job.limit_s / 60, self.history.limits.get(job.id)
+            lower = minutes <= 0.8 * now
+            back = before is not None and now < need and now < before
+            if lower or back:
+                to = minutes if lower else int(min(float(minutes), before or math.inf))
+                why = f"needs {need:.1f} minutes at most, even on its slowest tier"
+                self._do("limit", view, why, limit_min=to)
+
+    def _notes(self) -> None:
+        """Tell the user in the job's comment, when it is news."""
+        busy = {action.job.id for action in self.actions}
+        left = self.options.notes_per_round
+        for view in self.views:
+            job = view.job
+            if left == 0:
+                return
+            if job.id in busy or job.wish is None:
+                continue
+            if job.transit is not None and not self._arrived(job, job.transit):
+                continue
+            note = with_note(job.comment, self._note(view))
+            told = self.history.annotated.get(job.id)
+            old = str((told.detail or {}).get("note", "")) if told else ""
+            stale = job.transit is not None
+            if stale or (_gist(note) != _gist(old) and note != job.comment):
+                self._do("annotate", view, "tells the user", comment=note)
+                left -= 1
+
+    def _note(self, view: JobView) -> str:
+        outlook = view.outlook
+        parts = []
+        if not math.isnan(outlook.probability):
+            parts.append(f"P(target) {outlook.probability:.2f}")
+        if view.finish_s and math.isfinite(view.finish_s[1]):
+            clock = time.strftime("%d %b %H:%M", time.localtime(self.now_s + view.finish_s[1]))
+            parts.append(f"done {clock}")
+        parts.append(view.reason or outlook.problem)
+        return "; ".join(part for part in parts if part)
+
+    def _within_rate(self) -> list[Action]:
+        """Drop what was refused lately, and disruptions beyond the limit of a round."""
+        kept, disruptions = [], 0
+        for action in self.actions:
+            if (action.job.id, action.kind) in self.history.refused:
+                continue
+            if action.disruptive:
+                disruptions += 1
+                if disruptions > self.options.disruptions_per_round:
+                    continue
+            kept.append(action)
+        return kept
+
+
+def _gist(comment: str) -> tuple[str, str]:
+    """Reduce a note to what is worth a new one: the tenth of P, and the words of the reason."""
+    note = comment.partition("|")[2].strip()
+    probability = note.partition("P(target) ")[2][:3]
+    words = "".join(c for c in note.rpartition("; ")[2] if c.isalpha() or c == " ")
+    return probability, words
+
+
+def _round_up(minutes: float) -> int:
+    for step in _LIMIT_GRID_MIN:
+        if minutes <= step:
+            return int(step)
+    return int(math.ceil(minutes / 360) * 360)

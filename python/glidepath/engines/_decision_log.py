@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decision log: an SQLite file to which rows are only ever added.
+
+Before an action is sent a row says `intended`; afterwards a second one says what became of it. An
+`intended` without a second one is where a process was killed. The log explains, and does not
+remember for us: what to do next is always read from the cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DecisionLog", "Event", "LogError"]
+
+_COLUMNS = "id, round, at, job, submit, kind, phase, command, why, detail, of"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS round (
+  id INTEGER PRIMARY KEY, at REAL NOT NULL, mode TEXT NOT NULL, summary TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS event (
+  id INTEGER PRIMARY KEY, round INTEGER NOT NULL, at REAL NOT NULL, job TEXT NOT NULL,
+  submit REAL NOT NULL, kind TEXT NOT NULL, phase TEXT NOT NULL, command TEXT NOT NULL,
+  why TEXT NOT NULL, detail TEXT NOT NULL, of INTEGER);
+CREATE INDEX IF NOT EXISTS event_of ON event (of) WHERE of IS NOT NULL;
+CREATE INDEX IF NOT EXISTS event_kind ON event (job, kind, phase);
+CREATE INDEX IF NOT EXISTS event_at ON event (at);
+CREATE TRIGGER IF NOT EXISTS event_kept BEFORE UPDATE ON event
+  BEGIN SELECT RAISE(ABORT, 'the decision log only grows'); END;
+CREATE TRIGGER IF NOT EXISTS event_stays BEFORE DELETE ON event
+  BEGIN SELECT RAISE(ABORT, 'the decision log only grows'); END;
+"""
+
+
+class LogError(RuntimeError):
+    """The log cannot be read or written: a full disk, a missing folder, another glidepath."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A row of the log: a forecast that was seen, or a phase of an action."""
+
+    job: str
+    kind: str  # of the action, or "forecast"
+    phase: str  # noted, advised, intended, done, changed, refused, gone, unknown
+    why: str
+    command: str = ""
+    detail: dict[str, Any] | None = None
+    submit_s: float = 0.0  # tells a job from an older one of the same id
+    of: int | None = None  # the `intended` row that this one completes
+    id: int = 0
+    at_s: float = 0.0
+    round: int = 0
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    number, round_, at, job, submit, kind, phase, command, why, detail, of = row
+    return Event(job, kind, phase, why, command, json.loads(detail), submit, of, number, at, round_)
+
+
+class DecisionLog:
+    """Open (and make, where `path` does not exist) the log. One process at a time may write.
+
+    Raises
+    ------
+    LogError
+        From every method, with one sentence.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, readonly: bool = False) -> None:
+        self.path = Path(path or "in memory")
+        self._lock: int | None = None
+        with self._trouble():
+            if path is None:  # an empty one, which nobody else sees
+                self._db = sqlite3.connect(":memory:", isolation_level=None)
+                self._db.executescript(_SCHEMA)
+                return
+            if readonly:
+                uri = f"{self.path.resolve().as_uri()}?mode=ro"
+                self._db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5)
+                return
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._lock)
+                self._lock = None
+                raise LogError(f"{self.path}: another glidepath writes to it") from None
+            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=5)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            # A row outlives our process at once, and a power cut after the next checkpoint; more is
+            # not needed, for the cluster knows better than the log what was done.
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_SCHEMA)
+
+    def __enter__(self) -> DecisionLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file and let others write."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @contextlib.contextmanager
+    def _trouble(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise LogError(f"{self.path}: {error}") from error
+
+    def begin_round(self, at_s: float, mode: str, summary: str) -> int:
+        """Add a round; its number."""
+        with self._trouble():
+            cursor = self._db.execute(
+                "INSERT INTO round (at, mode, summary) VALUES (?, ?, ?)", (at_s, mode, summary)
+            )
+            return int(cursor.lastrowid or 0)
+
+    def add(self, round_: int, at_s: float, events: Iterable[Event]) -> list[int]:
+        """Add rows, all or none; their numbers."""
+        with self._trouble():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                numbers = [
+                    int(
+                        self._db.execute(
+                            "INSERT INTO event (round, at, job, submit, kind, phase, command, why,"
+                            " detail, of) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                            (
+                                round_,
+                                at_s,
+                                e.job,
+                                e.submit_s,
+                                e.kind,
+                                e.phase,
+                                e.command,
+                                e.why,
+                                json.dumps(e.detail or {}),
+                                e.of,
+                            ),
+                        ).lastrowid
+                        or 0
+                    )
+                    for e in events
+                ]
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+            return numbers
+
+    def events(self, job: str | None = None) -> list[Event]:
+        """Rows of one job or of all, oldest first."""
+        which, values = ("", ()) if job is None else (" WHERE job = ?", (job,))
+        with self._trouble():
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM event{which} ORDER BY id", values
+            ).fetchall()
+        return [_event(row) for row in rows]
+
+    def of_each(
+        self,
+        kind: str,
+        phases: tuple[str, ...],
+        jobs: Mapping[str, float],
+        *,
+        first: bool = False,
+    ) -> dict[str, Event]:
+        """Find the last (or first) row of a kind and phase for each of these jobs.
+
+        `jobs` maps a job to the time of its submission, which tells it from an older job with the
+        same number.
+        """
+        marks = ",".join("?" * len(phases))
+        end = "min" if first else "max"
+        with self._trouble():
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM event WHERE id IN (SELECT {end}(event.id)"
+                " FROM json_each(?) AS wanted JOIN event ON event.job = wanted.key"
+                f" AND event.submit = wanted.value AND event.kind = ? AND event.phase IN ({marks})"
+                " GROUP BY event.job)",
+                (json.dumps(jobs), kind, *phases),
+            ).fetchall()
+        return {event.job: event for event in map(_event, rows)}
+
+    def recent(
+        self, kinds: tuple[str, ...], phases: tuple[str, ...], since_s: float
+    ) -> list[tuple[str, str, float]]:
+        """List (job, kind, submitted) of rows since a time."""
+        kind_marks, phase_marks = ",".join("?" * len(kinds)), ",".join("?" * len(phases))
+        with self._trouble():
+            return self._db.execute(
+                f"SELECT job, kind, submit FROM event WHERE at >= ? AND kind IN ({kind_marks})"
+                f" AND phase IN ({phase_marks})",
+                (since_s, *kinds, *phases),
+            ).fetchall()
+
+    def interrupted(self) -> list[Event]:
+        """Find actions whose process ended between sending and noting what came of it."""
+        with self._trouble():
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM event"
+                " WHERE phase = 'intended' AND id NOT IN (SELECT of FROM event WHERE of NOT NULL)"
+                " ORDER BY id"
+            ).fetchall()
+        return [_event(row) for row in rows]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the decision log says of earlier rounds, and the rows that this round adds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from glidepath.engines._decision_log import DecisionLog, Event
+from glidepath.engines._model import Action, ActionKind, Cluster
+from glidepath.engines._options import PilotOptions
+from glidepath.engines._outlook import JobView
+
+__all__ = ["History", "action_event"]
+
+_KINDS = get_args(ActionKind)
+
+
+@dataclass
+class History:
+    """What the log says of earlier rounds, as far as this one needs it."""
+
+    at_s: float
+    options: PilotOptions
+    forecasts: dict[str, Event]
+    deferred: dict[str, Event]
+    advised: dict[str, Event]
+    annotated: dict[str, Event]
+    limits: dict[str, float]  # minutes before we first changed them
+    nices: dict[str, float]
+    moves: Counter[str]
+    refused: set[tuple[str, str]]  # (job, kind) not to be tried again yet
+
+    @classmethod
+    def of(cls, log: DecisionLog, cluster: Cluster, at_s: float, options: PilotOptions) -> History:
+        jobs = {job.id: job.submit_s for job in cluster.jobs}
+
+        def counts(
+            kinds: tuple[str, ...], phases: tuple[str, ...], seconds: float
+        ) -> list[tuple[str, str]]:
+            rows = log.recent(kinds, phases, at_s - seconds)
+            return [(job, kind) for job, kind, submit in rows if jobs.get(job) == submit]
+
+        def before(kind: str) -> dict[str, float]:
+            events = log.of_each(kind, ("intended",), jobs, first=True)
+            return {job: float((event.detail or {})["before"]) for job, event in events.items()}
+
+        moves = counts(("checkpoint", "requeue"), ("done", "unknown"), 3600)
+        return cls(
+            at_s,
+            options,
+            log.of_each("forecast", ("noted",), jobs),
+            log.of_each("defer", ("intended",), jobs),
+            log.of_each("advice", ("advised",), jobs),
+            log.of_each("annotate", ("intended",), jobs),
+            before("limit"),
+            before("rank"),
+            Counter(job for job, _ in moves),
+            set(counts(_KINDS, ("refused",), 600)),
+        )
+
+    def set_rate(self, view: JobView, cluster: Cluster) -> None:
+        """Work out steps per second at speed 1 from the pace on the tier where it was logged."""
+        job, outlook = view.job, view.outlook
+        speeds = {pool.name: pool.speed for pool in cluster.pools}
+        earlier = self.forecasts.get(job.id)
+        detail = (earlier.detail or {}) if earlier else {}
+        if outlook.steps_per_s is None or view.tier not in speeds:
+            view.base_rate = detail.get("base_rate")
+            return
+        # No row yet since the job came to this tier: the pace is that of the tier before.
+        fresh = job.state != "PENDING" and (
+            not detail or detail["tier"] == view.tier or outlook.last_step > detail["step"]
+        )
+        where = view.tier if fresh else detail.get("tier", view.tier)
+        view.base_rate = outlook.steps_per_s / speeds.get(where, 1.0)
+
+    def forecast_event(self, view: JobView) -> Event | None:
+        """Make a row for a forecast that is news."""
+        outlook, job = view.outlook, view.job
+        moving = job.transit
+        detail: dict[str, Any] = {
+            "state": job.state,
+            "tier": view.tier,
+            "planned": view.planned,
+            "verdict": outlook.verdict,
+            "probability": None if math.isnan(outlook.probability) else outlook.probability,
+            "step": outlook.last_step,
+            "value": None if math.isnan(outlook.last_value) else outlook.last_value,
+            "base_rate": view.base_rate,
+            "finish_s": view.finish_s and [t if math.isfinite(t) else None for t in view.finish_s],
+            "moving": moving.to if moving else "",
+        }
+        before = self.forecasts.get(job.id)
+        if before is not None and before.at_s > self.at_s - 600:
+            old = before.detail or {}
+            same = all(old.get(k) == detail[k] for k in ("state", "tier", "verdict", "planned"))
+            p, q = old.get("probability"), detail["probability"]
+            if same and (p == q or (p is not None and q is not None and abs(p - q) < 0.1)):
+                return None
+        why = view.reason or outlook.problem
+        return Event(job.id, "forecast", "noted", why, "", detail, job.submit_s)
+
+    def advice(self, actions: Sequence[Action], words: Callable[[Action], str]) -> list[Event]:
+        """Make rows for advice that was not given before."""
+        events = []
+        for action in actions:
+            if action.kind in ("annotate", "defer", "rank"):
+                continue
+            before = self.advised.get(action.job.id)
+            detail = {"does": action.kind, "tier": action.tier}
+            if before is None or before.detail != detail:
+                events.append(
+                    Event(action.job.id, "advice", "advised", action.why, words(action), detail,
+                          action.job.submit_s)
+                )  # fmt: skip
+        return events
+
+
+def action_event(
+    action: Action, phase: str, command: str, detail: str = "", of: int | None = None
+) -> Event:
+    job = action.job
+    more: dict[str, Any] = {"state": job.state, "partition": job.partition}
+    if detail:
+        more["said"] = detail
+    if action.kind == "limit":
+        more["before"] = job.limit_s / 60 if math.isfinite(job.limit_s) else math.inf
+    if action.kind == "rank":
+        more["before"] = job.nice
+    if action.kind == "defer":
+        more["until"] = action.until_s
+    if action.kind == "annotate":
+        more["note"] = action.comment
+    return Event(job.id, action.kind, phase, action.why, command, more, job.submit_s, of)

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every engine speaks: jobs and tiers as read, actions as sent, and what became of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+__all__ = [
+    "Action",
+    "Cluster",
+    "ClusterError",
+    "ClusterJob",
+    "Engine",
+    "Outcome",
+    "Pool",
+    "Transit",
+    "Wish",
+]
+
+#: The first word of a job's comment that puts the job in glidepath's hands.
+KEYWORD = "glidepath"
+
+Habit = Literal["none", "usr1", "requeue"]
+_CHECKPOINT: tuple[Habit, ...] = ("none", "usr1", "requeue")
+
+
+class ClusterError(RuntimeError):
+    """The cluster did not answer, or not in time. Nothing is known of what was just sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user asks for in the comment of a job, such as `glidepath target=0.1 budget=20000`.
+
+    Attributes
+    ----------
+    target : float or None
+        Value of the metric at which the run is done.
+    budget : float or None
+        Step at which the run ends in any case.
+    trace : str
+        Where the run logs: a file or a folder, with Slurm's %j %A %a %x %u; relative to the
+        working directory of the job. Empty = the engine's own pattern.
+    metric, direction : str
+        Column of the log, and whether "min" or "max" of it is better.
+    tiers : tuple of str
+        Tiers on which the run may run; empty = where it was submitted to.
+    checkpoint : {"none", "usr1", "requeue"}
+        Whether a running job may be moved: never; after SIGUSR1, upon which it writes a
+        checkpoint; or at any time, because it writes checkpoints on its own.
+    weight : float
+        How much a second of it is worth beside the others.
+    problem : str
+        What of the comment could not be understood; such a job is left alone.
+    """
+
+    target: float | None = None
+    budget: float | None = None
+    trace: str = ""
+    metric: str = ""
+    direction: Literal["min", "max"] = "min"
+    tiers: tuple[str, ...] = ()
+    checkpoint: Habit = "none"
+    weight: float = 1.0
+    problem: str = ""
+
+    @classmethod
+    def read(cls, comment: str) -> Wish | None:
+        """Read a comment; None when the job did not opt in."""
+        words = comment.partition("|")[0].split()
+        if not words or words[0] != KEYWORD:
+            return None
+        wish = cls()
+        for word in words[1:]:
+            key, equals, value = word.partition("=")
+            try:
+                if not equals:
+                    raise ValueError(word)
+                wish = wish._with(key, value)
+            except ValueError:
+                return replace(wish, problem=f"cannot read {word!r} in the comment")
+        return wish
+
+    def _with(self, key: str, value: str) -> Wish:
+        if key in ("target", "budget", "weight"):
+            number = float(value)
+            if not math.isfinite(number) or (key != "target" and number <= 0):
+                raise ValueError(value)
+            if key == "target":
+                return replace(self, target=number)
+            return replace(self, budget=number) if key == "budget" else replace(self, weight=number)
+        if key == "trace" and value:
+            return replace(self, trace=value)
+        if key == "metric" and value:
+            return replace(self, metric=value)
+        if key == "direction" and value in ("min", "max"):
+            return replace(self, direction="min" if value == "min" else "max")
+        if key == "tiers" and value:
+            return replace(self, tiers=tuple(value.split(",")))
+        for habit in _CHECKPOINT:
+            if key == "checkpoint" and value == habit:
+                return replace(self, checkpoint=habit)
+        raise ValueError(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Transit:
+    """A job on its way from one tier to another, as its own comment remembers it.
+
+    Kept in the cluster rather than in our memory, so that whoever comes next can go on from there.
+
+    Attributes
+    ----------
+    to : str
+        The tier; "-" = back to the queue, "end" = the run is done and ends once it is saved.
+    since_s : int
+        When the job was told to write a checkpoint.
+    """
+
+    to: str
+    since_s: int
+
+    @classmethod
+    def read(cls, comment: str) -> Transit | None:
+        """Read the part of a comment that glidepath wrote."""
+        for word in comment.partition("|")[2].split():
+            if word.startswith("moving="):
+                to, _, since = word.removeprefix("moving=").partition("@")
+                if to and since.isdigit():
+                    return cls(to, int(since))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterJob:
+    """A job as the cluster describes it at one moment. Times in seconds since 1970."""
+
+    id: str
+    user: str
+    state: str  # Slurm's words: PENDING, RUNNING, COMPLETING, SUSPENDED …
+    partition: str
+    name: str = ""
+    reason: str = ""
+    submit_s: float = 0.0
+    start_s: float = 0.0  # of this attempt
+    eligible_s: float = 0.0
+    limit_s: float = math.inf
+    used_s: float = 0.0  # by this attempt
+    nice: int = 0
+    nodes: tuple[str, ...] = ()
+    gpus: int = 0
+    gpu_type: str = ""
+    restarts: int = 0
+    comment: str = ""
+    workdir: str = ""
+    stdout: str = ""
+
+    @property
+    def wish(self) -> Wish | None:
+        """What its comment asks of glidepath; None when it does not name glidepath."""
+        return Wish.read(self.comment)
+
+    @property
+    def transit(self) -> Transit | None:
+        """The move it is in the middle of."""
+        return Transit.read(self.comment)
+
+    def same_situation(self, other: ClusterJob) -> bool:
+        """Whether what was decided of `other` still applies to this later look at the job."""
+        return (
+            self.id == other.id
+            and self.user == other.user
+            and self.state == other.state
+            and self.partition == other.partition
+            and self.restarts == other.restarts
+            and self.submit_s == other.submit_s
+            and self.wish == other.wish
+            and self.transit == other.transit
+            and (self.state != "RUNNING" or self.start_s == other.start_s)
+            and self.held == other.held
+        )
+
+    @property
+    def held(self) -> bool:
+        """Whether a person holds it back."""
+        return self.reason in ("JobHeldUser", "JobHeldAdmin")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A tier: a partition whose GPUs are alike."""
+
+    name: str
+    gpu: str
+    nodes: tuple[str, ...]
+    gpus: int  # of the nodes that are up
+    gpus_per_node: int
+    speed: float = 1.0  # relative
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Everything that was read in one go."""
+
+    now_s: float
+    jobs: tuple[ClusterJob, ...]
+    pools: tuple[Pool, ...]
+    unreadable: int = 0  # records of jobs that could not be understood; those jobs stay untouched
+
+    def pool_of(self, job: ClusterJob) -> Pool | None:
+        """Find the tier on which a job runs or, while it waits, to which it was submitted."""
+        for pool in self.pools:
+            if job.nodes and job.state != "PENDING":
+                if job.nodes[0] in pool.nodes:
+                    return pool
+            elif job.partition == pool.name:
+                return pool
+        return None
+
+
+ActionKind = Literal[
+    "stop",  # end it for good
+    "checkpoint",  # note where it goes in its comment, then tell it to write a checkpoint
+    "requeue",  # back to the queue
+    "place",  # to this tier, now
+    "defer",  # not before until_s: a hold that ends by itself should we never come back
+    "limit",  # lower (or give back) its time limit, so that backfill can start it
+    "rank",  # set its nice value
+    "annotate",  # write the forecast into its comment
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do to one job, with the look at the job that led to it."""
+
+    kind: ActionKind
+    job: ClusterJob
+    why: str
+    tier: str = ""  # of place
+    until_s: int = 0  # of defer
+    limit_min: int = 0  # of limit
+    nice: int = 0  # of rank
+    comment: str = ""  # of checkpoint, place and annotate
+
+    @property
+    def disruptive(self) -> bool:
+        """Whether a running job loses its GPUs by it."""
+        return self.kind in ("stop", "checkpoint", "requeue") and self.job.state != "PENDING"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an action.
+
+    `status` is "done"; "changed" when the job was no longer as it was when the action was decided,
+    so that nothing was sent; "refused" with the words of the cluster; "gone" when the job was not
+    there any more; "unknown" when the cluster did not answer in time.
+    """
+
+    action: Action
+    status: Literal["done", "changed", "refused", "gone", "unknown"]
+    detail: str = ""
+
+
+class Engine(Protocol):
+    """A cluster that runs jobs: Slurm, or a simulation of one."""
+
+    def read(self) -> Cluster:
+        """Jobs and tiers now. Raises ClusterError."""
+        ...
+
+    def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
+        """Look again at some jobs, right before an action. Raises ClusterError."""
+        ...
+
+    def may_touch(self, job: ClusterJob) -> bool:
+        """Whether the job has opted in and belongs to a user for whom we may act."""
+        ...
+
+    def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
+        """Write the commands that `send` would run, for a dry run."""
+        ...
+
+    def send(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Carry out actions, each checked against the job's state first; one outcome for each."""
+        ...
+
+
+def with_note(comment: str, note: str) -> str:
+    """Keep what the user wrote in a comment and replace what glidepath wrote behind the bar."""
+    wish = comment.partition("|")[0].strip() or KEYWORD
+    note = " ".join(note.replace("|", "/").split())
+    return f"{wish} | {note[:200]}" if note else wish

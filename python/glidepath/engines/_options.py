@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a pilot flies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from glidepath._core import InputError
+
+__all__ = ["PilotOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotOptions:
+    """How a pilot flies.
+
+    Attributes
+    ----------
+    mode : {"advise", "act"}
+        Whether actions are only shown, or carried out.
+    round_s : float
+        Seconds between rounds.
+    trace_patterns : tuple of str
+        Where jobs log that do not say so in their comment.
+    stop_probability : float
+        A job ends once it reached its target, or once the probability that it misses the target
+        within the budget of its comment is at least this.
+    min_points : int
+        Points of a log below which no job is called hopeless.
+    order : {"defer", "nice"}
+        How jobs that the plan leaves waiting are kept behind: by a start time a little ahead,
+        which runs out by itself; or by a higher nice value, which leaves Slurm free to fill a gap
+        but which only an operator may take back.
+    grace_s : float
+        Time between SIGUSR1 and requeue, for a job that does not requeue itself.
+    restart_s : float
+        What a move costs a job.
+    moves_per_hour : int
+        Most moves of one job in an hour.
+    disruptions_per_round : int
+        Most running jobs stopped or moved in a round.
+    notes_per_round : int
+        Most comments written in a round; each takes a command of its own.
+    """
+
+    mode: Literal["advise", "act"] = "advise"
+    round_s: float = 60.0
+    trace_patterns: tuple[str, ...] = ("glidepath-%j.csv",)
+    stop_probability: float = 0.98
+    min_points: int = 10
+    order: Literal["defer", "nice"] = "defer"
+    grace_s: float = 60.0
+    restart_s: float = 60.0
+    moves_per_hour: int = 2
+    disruptions_per_round: int = 20
+    notes_per_round: int = 50
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("advise", "act"):
+            raise InputError(f"mode {self.mode!r} is neither 'advise' nor 'act'")
+        if self.order not in ("defer", "nice"):
+            raise InputError(f"order {self.order!r} is neither 'defer' nor 'nice'")
+        if not self.round_s > 0:
+            raise InputError(f"round_s is {self.round_s:g}, must be above 0")
+        if not 0.5 < self.stop_probability <= 1:
+            raise InputError(f"stop_probability is {self.stop_probability:g}, not in (0.5, 1]")
+
+    @property
+    def lease_s(self) -> float:
+        """For how long a waiting job is deferred: three rounds, should we come late."""
+        return max(30.0, 3 * self.round_s)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The round: read, forecast, plan, decide, check again, act, note.
+
+Nothing is remembered between rounds but what the cluster itself and the decision log say, so a
+process may end at any point and another may go on.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from glidepath.engines._course import Course
+from glidepath.engines._decision_log import DecisionLog, Event, LogError
+from glidepath.engines._history import History, action_event
+from glidepath.engines._model import (
+    Action,
+    Cluster,
+    ClusterError,
+    Engine,
+    Outcome,
+    Wish,
+)
+from glidepath.engines._options import PilotOptions
+from glidepath.engines._outlook import JobView, Outlook, look_ahead
+from glidepath.engines._traces import Progress, TraceStore, trace_path
+
+__all__ = ["Pilot", "Round"]
+
+_STATES = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "REQUEUED")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round saw and did; `trouble` says what kept it from more."""
+
+    number: int
+    at_s: float
+    mode: str
+    views: tuple[JobView, ...] = ()
+    actions: tuple[Action, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    trouble: str = ""
+    in_transit: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        if self.trouble:
+            return self.trouble
+        running = sum(view.job.state == "RUNNING" for view in self.views)
+        kinds = Counter(action.kind for action in self.actions)
+        doing = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        verb = "did" if self.mode == "act" else "would"
+        return f"{len(self.views)} jobs, {running} running; {verb}: {doing or 'nothing'}"
+
+
+class Pilot:
+    """Plans and steers the jobs of an engine.
+
+    Parameters
+    ----------
+    engine : Engine
+    log : path_like
+        The decision log, an SQLite file; made where there is none.
+    options : PilotOptions
+
+    Notes
+    -----
+    A pilot keeps what it read of the logs in memory, for speed only.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        log: str | os.PathLike[str],
+        options: PilotOptions | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.engine = engine
+        self.log_path = Path(log)
+        self.options = options or PilotOptions()
+        self._clock = clock
+        self._log: DecisionLog | None = None
+        self._inside = False
+        self._store = TraceStore()
+        self._outlooks: dict[str, tuple[Progress, Wish, Outlook]] = {}
+
+    # --------------------------------------------------------------------------------------- loop
+
+    def run(
+        self,
+        *,
+        rounds: int | None = None,
+        stop: threading.Event | None = None,
+        on_round: Callable[[Round], None] = lambda _: None,
+    ) -> None:
+        """Fly until `rounds` are over or `stop` is set; trouble is reported, waited out, retried.
+
+        While a job is on its way between tiers the next round comes after a second at most.
+        """
+        with self:
+            self._run(rounds, stop or threading.Event(), on_round)
+
+    def _run(
+        self, rounds: int | None, stop: threading.Event, on_round: Callable[[Round], None]
+    ) -> None:
+        done = failures = 0
+        while not stop.is_set() and (rounds is None or done < rounds):
+            result = self.round()
+            on_round(result)
+            done += 1
+            failures = failures + 1 if result.trouble else 0
+            wait = self.options.round_s
+            if failures:
+                wait = max(1.0, min(wait, 2.0**failures, 60.0)) if wait > 1 else wait
+            elif result.in_transit:
+                wait = min(wait, 1.0)
+            if rounds is None or done < rounds:
+                stop.wait(wait)
+
+    def look(self) -> Round:
+        """See what a round would see and decide, and leave no trace of it, not even in the log."""
+        at_s = self._clock()
+        try:
+            path = self.log_path if self.log_path.exists() else None
+            with DecisionLog(path, readonly=True) as log:
+                return self._decide(log, self.engine.read(), at_s, _Stopwatch())[0]
+        except (ClusterError, LogError) as error:
+            return Round(0, at_s, "advise", trouble=str(error))
+
+    def round(self) -> Round:
+        """Do one round. Never raises for what a cluster, a log or a disk may do."""
+        at_s, mode = self._clock(), self.options.mode
+        keep = False
+        try:
+            self._log = self._log or DecisionLog(self.log_path)
+            result = self._round(self._log, at_s)
+            keep = self._inside
+        except ClusterError as error:
+            result = Round(0, at_s, mode, trouble=str(error))
+            keep = self._inside
+        except LogError as error:  # opened anew next time: there may be room again
+            result = Round(0, at_s, mode, trouble=str(error))
+        finally:
+            if not keep:
+                self._close()
+        return result
+
+    def __enter__(self) -> Pilot:
+        """Keep the decision log open, and others out of it, from one round to the next."""
+        self._inside = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._inside = False
+        self._close()
+
+    def _close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _decide(
+        self, log: DecisionLog, cluster: Cluster, at_s: float, watch: _Stopwatch
+    ) -> tuple[Round, History]:
+        seconds = {"read": watch.lap()}
+        history = History.of(log, cluster, at_s, self.options)
+        views = self._views(cluster, history)
+        seconds["forecast"] = watch.lap()
+        course = Course(cluster, views, history, self.options)
+        actions = course.decide()
+        commands = tuple(self.engine.commands(actions))
+        seconds["plan"] = watch.lap()
+        decided = Round(
+            0,
+            at_s,
+            self.options.mode,
+            tuple(views),
+            tuple(actions),
+            commands,
+            in_transit=course.in_transit,
+            seconds=seconds,
+        )
+        return decided, history
+
+    def _round(self, log: DecisionLog, at_s: float) -> Round:
+        watch = _Stopwatch()
+        try:
+            cluster = self.engine.read()
+        except ClusterError as error:
+            log.begin_round(at_s, self.options.mode, str(error))
+            raise
+        self._close_interrupted(log, cluster, at_s)
+        decided, history = self._decide(log, cluster, at_s, watch)
+        number = log.begin_round(at_s, self.options.mode, decided.summary)
+        noted = [event for view in decided.views if (event := history.forecast_event(view))]
+        if self.options.mode == "advise":
+            log.add(number, at_s, noted + history.advice(decided.actions, self._words))
+            return replace(decided, number=number)
+        outcomes, trouble = self._act(log, number, at_s, decided.actions, noted)
+        seconds = {**decided.seconds, "act": watch.lap()}
+        return replace(
+            decided, number=number, outcomes=tuple(outcomes), trouble=trouble, seconds=seconds
+        )
+
+    def _act(
+        self,
+        log: DecisionLog,
+        number: int,
+        at_s: float,
+        actions: Sequence[Action],
+        noted: list[Event],
+    ) -> tuple[Sequence[Outcome], str]:
+        """Say what is meant, on disk; do it; say what came of it."""
+        intended = [action_event(a, "intended", self._words(a)) for a in actions]
+        rows = log.add(number, at_s, noted + intended)[len(noted) :]
+        trouble = ""
+        try:
+            outcomes = self.engine.send(actions)
+        except ClusterError as error:  # the check before failed, so nothing was sent
+            trouble = str(error)
+            outcomes = [Outcome(action, "unknown", f"not sent: {error}") for action in actions]
+        results = [
+            action_event(o.action, o.status, "", o.detail, row)
+            for o, row in zip(outcomes, rows, strict=True)
+        ]
+        try:
+            log.add(number, self._clock(), results)
+        except LogError as error:  # the next round closes what is open
+            trouble = trouble or str(error)
+        return outcomes, trouble
+
+    def _words(self, action: Action) -> str:
+        return "; ".join(shlex.join(command) for command in self.engine.commands([action]))
+
+    def _close_interrupted(self, log: DecisionLog, cluster: Cluster, at_s: float) -> None:
+        """Note what is left of actions whose process ended before it could."""
+        open_ends = log.interrupted()
+        if not open_ends:
+            return
+        jobs = {job.id: job for job in cluster.jobs}
+        events = []
+        for event in open_ends:
+            job = jobs.get(event.job)
+            now = f"the job is {job.state} in {job.partition}" if job else "the job is gone"
+            why = f"glidepath ended before it could note what came of it; {now}"
+            events.append(
+                Event(event.job, event.kind, "unknown", why, event.command, None, event.submit_s,
+                      event.id)
+            )  # fmt: skip
+        log.add(log.begin_round(at_s, self.options.mode, "going on after an interruption"), at_s,
+                events)  # fmt: skip
+
+    # ----------------------------------------------------------------------------------- forecast
+
+    def _views(self, cluster: Cluster, history: History) -> list[JobView]:
+        """Look at the jobs we may touch: their logs, their forecasts."""
+        views = []
+        paths: dict[str, Path] = {}
+        for job in cluster.jobs:
+            if not self.engine.may_touch(job) or job.state not in _STATES:
+                continue
+            view = JobView(job, job.wish or Wish())
+            pool = cluster.pool_of(job)
+            view.tier = pool.name if pool else ""
+            views.append(view)
+            path = trace_path(job, view.wish or Wish(), self.options.trace_patterns)
+            if path is not None:
+                paths[job.id] = path
+        self._store.keep_only(set(paths.values()))
+        known = {view.job.id for view in views}
+        self._outlooks = {job: seen for job, seen in self._outlooks.items() if job in known}
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
+            for view, outlook in zip(
+                views, threads.map(lambda v: self._outlook(v, paths), views), strict=True
+            ):
+                view.outlook = outlook
+                history.set_rate(view, cluster)
+        return views
+
+    def _outlook(self, view: JobView, paths: Mapping[str, Path]) -> Outlook:
+        job, wish = view.job, view.wish or Wish()
+        if wish.problem:
+            return Outlook(problem=wish.problem)
+        path = paths.get(job.id)
+        if path is None:
+            problem = "has not started" if job.state == "PENDING" else "no log found"
+            return Outlook(problem=problem)
+        progress = self._store.read(path, metric=wish.metric, direction=wish.direction)
+        known = self._outlooks.get(job.id)
+        if known is not None and known[0] is progress and known[1] == wish:
+            return known[2]
+        outlook = look_ahead(progress, wish, self.options)
+        if outlook.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
+            elapsed = progress.modified_s - job.start_s
+            if elapsed > 1 and progress.last_step > 0:
+                outlook = replace(outlook, steps_per_s=progress.last_step / elapsed)
+        self._outlooks[job.id] = (progress, wish, outlook)
+        return outlook
+
+
+@dataclass
+class _Stopwatch:
+    started: float = field(default_factory=time.perf_counter)
+
+    def lap(self) -> float:
+        now = time.perf_counter()
+        lap, self.started = now - self.started, now
+        return lap

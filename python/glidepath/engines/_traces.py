@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the log of a running job and reads what is complete of it.
+
+A log is read while it is written: only whole lines count, what was read before is not read again,
+and a run that went back to its checkpoint takes up the curve from there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from glidepath._core import InputError, IoError
+from glidepath._trace import Trace, clean, read_traces
+from glidepath.engines._model import ClusterJob, Wish
+
+__all__ = ["Progress", "TraceStore", "trace_path"]
+
+_STEP = ("step", "global_step", "iteration", "iter", "epoch")
+_LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
+_TIME = ("wall_seconds", "seconds", "elapsed_s", "time_s")
+_MAX_POINTS = 256  # of the trace that is forecast from: more change the answer little
+_RATE_ROWS = 32  # last rows whose median pace is the speed now
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a log tells so far; `problem` says why it tells nothing."""
+
+    trace: Trace | None = None
+    last_step: float = 0.0
+    best: float = math.nan  # of the metric, in its direction
+    steps_per_s: float | None = None  # at its latest pace, where the log has seconds
+    modified_s: float = 0.0
+    problem: str = ""
+
+
+def trace_path(job: ClusterJob, wish: Wish, patterns: Sequence[str]) -> Path | None:
+    """Find where the job logs.
+
+    The comment's own `trace=` counts; else the first of `patterns` that exists. Slurm's %j %A %a
+    %x %u are filled in, and a relative path starts at the working directory of the job.
+    """
+    number, _, task = job.id.partition("_")
+    values = {"j": job.id, "A": number, "a": task, "x": job.name, "u": job.user, "%": "%"}
+
+    def absolute(pattern: str) -> Path:
+        return Path(job.workdir or ".") / re.sub(
+            r"%([jAaxu%])", lambda match: values[match[1]], pattern
+        )
+
+    if wish.trace:
+        return absolute(wish.trace)
+    candidates = (absolute(pattern) for pattern in patterns)
+    return next((path for path in candidates if path.exists()), None)
+
+
+@dataclass
+class _Growing:
+    """A log file that grows, read up to its last whole line."""
+
+    identity: tuple[int, int] = (0, 0)  # of the file; another one starts anew
+    offset: int = 0
+    header: list[str] | None = None
+    step: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    bad_lines: int = 0
+
+    def feed(self, lines: list[str], metric: str) -> None:
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                row = self._row(line, metric)
+            except (ValueError, IndexError, KeyError, TypeError):
+                self.bad_lines += 1
+                continue
+            if row is not None:
+                self._append(*row)
+
+    def _row(self, line: str, metric: str) -> tuple[float, float, float] | None:
+        if line.lstrip().startswith("{"):
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise ValueError(line)
+            names = list(record)
+        elif self.header is None:
+            self.header = [name.strip().strip('"') for name in line.split(",")]
+            _pick(self.header, _STEP, "")  # a first line without a step is not a header
+            return None
+        else:
+            names = self.header
+            record = dict(zip(names, line.split(","), strict=True))
+        if metric and self.header is None and metric not in record:
+            return None  # a row of another metric
+        step, loss = _pick(names, _STEP, ""), _pick(names, _LOSS, metric)
+        if record[loss] in ("", None):
+            return None
+        time = next((name for name in _TIME if name in names and record[name] != ""), None)
+        seconds = math.nan if time is None else float(record[time])
+        where = float(record[step])
+        if not math.isfinite(where):
+            raise ValueError(line)
+        return where, float(record[loss]), seconds
+
+    def _append(self, step: float, loss: float, seconds: float) -> None:
+        while self.step and self.step[-1] >= step:  # resumed from a checkpoint
+            del self.step[-1], self.loss[-1], self.seconds[-1]
+        self.step.append(step)
+        self.loss.append(loss)
+        self.seconds.append(seconds)
+
+
+def _pick(names: Sequence[str], usual: Sequence[str], wanted: str) -> str:
+    if wanted:
+        if wanted not in names:
+            raise KeyError(wanted)
+        return wanted
+    for name in usual:
+        if name in names:
+            return name
+    raise KeyError(f"none of {', '.join(usual)}")
+
+
+class TraceStore:
+    """Reads logs and remembers how far, by path. Forgetting it costs time, nothing else."""
+
+    def __init__(self) -> None:
+        self._growing: dict[tuple[str, str], _Growing] = {}
+        self._progress: dict[tuple[str, str], tuple[tuple[int, int, int], Progress]] = {}
+
+    def read(self, path: Path, *, metric: str = "", direction: str = "min") -> Progress:
+        """Read a log; never raises for what a log may contain."""
+        try:
+            status = path.stat()
+            if path.is_dir() or not self._is_lines(path):
+                return self._other(path, metric, direction)
+            key = (str(path), metric)
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            known = self._progress.get(key)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            progress = self._lines(path, status, metric, direction)
+        except FileNotFoundError:
+            return Progress(problem=f"no log at {path} yet")
+        except OSError as error:
+            return Progress(problem=f"cannot read {path}: {error.strerror}")
+        except (InputError, IoError) as error:
+            return Progress(problem=str(error))
+        self._progress[key] = (stamp, progress)
+        return progress
+
+    def keep_only(self, paths: set[Path]) -> None:
+        """Forget the logs of jobs that are gone."""
+        names = {str(path) for path in paths}
+        self._growing = {k: v for k, v in self._growing.items() if k[0] in names}
+        self._progress = {k: v for k, v in self._progress.items() if k[0] in names}
+
+    @staticmethod
+    def _is_lines(path: Path) -> bool:
+        """Whether this is a plain CSV or JSON-lines log of one run."""
+        if path.suffix not in (".csv", ".jsonl", ".json", ".log", ".txt"):
+            return False
+        with path.open("rb") as file:
+            start = file.read(256)
+        return not start.startswith((b"\x1f\x8b", b"curve,", b"["))
+
+    def _lines(self, path: Path, status: os.stat_result, metric: str, direction: str) -> Progress:
+        growing = self._growing.setdefault((str(path), metric), _Growing())
+        identity = (status.st_dev, status.st_ino)
+        if growing.identity != identity or status.st_size < growing.offset:
+            growing = self._growing[(str(path), metric)] = _Growing(identity=identity)
+        with path.open("rb") as file:
+            file.seek(growing.offset)
+            fresh = file.read()
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        growing.offset += len(whole)
+        growing.feed(whole.decode("utf-8", errors="replace").split("\n"), metric)
+        count = len(growing.step)
+        if growing.bad_lines > max(2, 0.01 * count):
+            return Progress(problem=f"{path}: {growing.bad_lines} lines cannot be read")
+        if count == 0:
+            return Progress(problem=f"{path} has no points yet")
+        trace = Trace(
+            growing.step,
+            growing.loss,
+            wall_seconds=growing.seconds,
+            name=path.name,
+            direction=direction,
+        )
+        return self._of(trace, status.st_mtime)
+
+    def _other(self, path: Path, metric: str, direction: str) -> Progress:
+        """Read a folder of TensorBoard or MLflow, a long CSV …: whatever `read_traces` knows."""
+        traces = read_traces(path, metric=metric or None)
+        if len(traces) != 1:
+            return Progress(
+                problem=f"{path} holds {len(traces)} curves; name one by metric= in the comment"
+            )
+        found = traces[0]
+        trace = Trace(
+            found.step,
+            found.loss,
+            lr=found.lr,
+            wall_seconds=found.wall_seconds,
+            name=found.name,
+            direction=direction,
+        )
+        return self._of(trace, path.stat().st_mtime)
+
+    @staticmethod
+    def _of(trace: Trace, modified_s: float) -> Progress:
+        finite = np.isfinite(trace.loss)
+        if not finite.any():
+            return Progress(problem=f"{trace.name}: the metric is not finite anywhere")
+        values = trace.loss[finite]
+        return Progress(
+            trace=clean(trace, max_points=_MAX_POINTS).trace if finite[-1] else trace,
+            last_step=float(trace.step[-1]),
+            best=float(values.max() if trace.direction == "max" else values.min()),
+            steps_per_s=_pace(trace),
+            modified_s=modified_s,
+        )
+
+
+def _pace(trace: Trace) -> float | None:
+    """Median steps per second of the last rows: a pause between two attempts does not count."""
+    if trace.wall_seconds is None:
+        return None
+    steps = np.diff(trace.step[-_RATE_ROWS:])
+    seconds = np.diff(trace.wall_seconds[-_RATE_ROWS:])
+    good = seconds > 0
+    return float(np.median(steps[good] / seconds[good])) if good.any() else None

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The side of the training script: log a curve, save when asked, go on where it was left.
+
+Speaks the habit of Lightning and submitit: SIGUSR1 means "write a checkpoint and requeue yourself".
+A script that uses either of them needs nothing of this module.
+
+    from glidepath.engines import checkpoint
+
+    asked = checkpoint.Asked()  # from here on SIGUSR1 and SIGTERM only raise a flag
+    log = checkpoint.TraceLog()  # glidepath-<job>.csv, or $GLIDEPATH_TRACE
+    model, first = load("model.npz") if Path("model.npz").exists() else (new(), 1)
+    for step in range(first, budget + 1):
+        log.add(step, train(model))
+        if asked:
+            with checkpoint.replacing("model.npz") as path:
+                save(path, model, step)
+            asked.leave()  # requeues the job, or ends the script
+
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+
+__all__ = ["Asked", "TraceLog", "job_id", "replacing"]
+
+
+def job_id() -> str:
+    """Return the Slurm job this process runs in, such as "17" or "12_3"; empty outside of one."""
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    if array:
+        return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    return os.environ.get("SLURM_JOB_ID", "")
+
+
+class Asked:
+    """A flag that signals raise: true once the job was asked to save its work.
+
+    SIGUSR1 asks to save and requeue, SIGTERM to save and end. Must be made in the main thread,
+    before the first step: until then SIGUSR1 kills the process.
+    """
+
+    def __init__(self) -> None:
+        self._signal = 0
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            signal.signal(number, self._raise)
+
+    def _raise(self, number: int, _: FrameType | None) -> None:
+        # The end outranks a move that was asked for before.
+        self._signal = signal.SIGTERM if signal.SIGTERM in (number, self._signal) else number
+
+    def __bool__(self) -> bool:
+        return self._signal != 0
+
+    def leave(self, *, patience_s: float = 60.0) -> None:
+        """Leave the GPU, after saving: requeue the job upon SIGUSR1, end upon SIGTERM.
+
+        Returns only when the cluster does not let the job requeue; the flag is down again then and
+        training may go on.
+
+        Parameters
+        ----------
+        patience_s : float
+            How long Slurm may take to end this process once it said yes.
+        """
+        job = job_id()
+        if self._signal != signal.SIGTERM and job:
+            for attempt in range(3):
+                done = subprocess.run(
+                    ["scontrol", "requeue", job], capture_output=True, check=False
+                )
+                if done.returncode == 0:
+                    break
+                time.sleep(attempt)
+            else:
+                self._signal = 0
+                return
+            end = time.monotonic() + patience_s
+            while self._signal != signal.SIGTERM and time.monotonic() < end:
+                time.sleep(0.05)
+        sys.exit(0 if self._signal != signal.SIGTERM else 128 + signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file so that at every moment either the old or the new one is there, whole.
+
+    Parameters
+    ----------
+    path : path_like
+        The file to replace.
+
+    Yields
+    ------
+    Path
+        A name beside it to write to. When the block raises, the old file stays.
+    """
+    final = Path(path)
+    # The suffix stays last: some writers, numpy's for one, append it where it is missing.
+    draft = final.with_name(f".{final.stem}.{os.getpid()}{final.suffix}")
+    try:
+        yield draft
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.replace(final)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+class TraceLog:
+    """A log that glidepath finds by itself: `step,loss,seconds`, one whole line at a time.
+
+    Parameters
+    ----------
+    path : path_like, optional
+        By default `$GLIDEPATH_TRACE`, else `glidepath-%j.csv`; %j, %A and %a stand for the job,
+        its array and its task. An existing log is continued, its seconds too, so that waiting
+        between two attempts does not look like slow steps.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        job = job_id() or "local"
+        array, _, task = job.partition("_")
+        pattern = os.fspath(path or os.environ.get("GLIDEPATH_TRACE") or "glidepath-%j.csv")
+        values = {"j": job, "A": array, "a": task}
+        self.path = Path(re.sub(r"%([jAa])", lambda match: values[match[1]], pattern))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        before, whole = self._last()
+        self._zero = time.monotonic() - before
+        self._file = self.path.open("a", encoding="utf-8", buffering=1)
+        if not whole:
+            self._file.write("\n")  # the line that a killed attempt left unfinished
+        if self._file.tell() == 0:
+            self._file.write("step,loss,seconds\n")
+
+    def _last(self) -> tuple[float, bool]:
+        """Seconds of the last whole line, and whether the file ends with one."""
+        with contextlib.suppress(FileNotFoundError):
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+            for line in reversed(text.splitlines()):
+                with contextlib.suppress(ValueError, IndexError):
+                    return float(line.split(",")[2]), text.endswith("\n")
+            return 0.0, not text or text.endswith("\n")
+        return 0.0, True
+
+    def add(self, step: int, loss: float) -> None:
+        """Write a row; a reader sees all of it or nothing."""
+        self._file.write(f"{step},{loss:.8g},{time.monotonic() - self._zero:.3f}\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> TraceLog:
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self.close()

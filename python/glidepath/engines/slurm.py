@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm as the engine: reads the queue, acts through scontrol and scancel, and nothing else.
+
+Needs no administrator: every lever works for a plain user on their own jobs. No libslurm, no REST,
+no JSON: the commands' text formats have been stable for 15 years.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from glidepath import _core
+from glidepath.engines._model import (
+    Action,
+    Cluster,
+    ClusterError,
+    ClusterJob,
+    Outcome,
+    Pool,
+)
+from glidepath.engines._slurm_text import (
+    NODE_FIELDS,
+    QUEUE_FIELDS,
+    format_of,
+    read_nodes,
+    read_queue,
+)
+
+__all__ = ["Answer", "Runner", "Slurm", "run_command"]
+
+_BATCH = 100  # jobs per command line
+_PARALLEL = 4  # commands at a time; slurmctld takes them one by one anyway
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str = ""
+
+
+class Runner(Protocol):
+    """Runs a command; tests put a recorded cluster in its place."""
+
+    def __call__(self, command: Sequence[str], timeout_s: float) -> Answer:
+        """Raise ClusterError when the command is missing or does not end in time."""
+        ...
+
+
+def run_command(command: Sequence[str], timeout_s: float) -> Answer:
+    """Run a command of Slurm with times as seconds since 1970."""
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "SLURM_TIME_FORMAT": "%s"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ClusterError(f"{command[0]}: no answer within {timeout_s:g} s") from None
+    except OSError as error:
+        raise ClusterError(f"{command[0]}: {error.strerror}") from None
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+_AWAY = (
+    "unable to contact slurm controller",
+    "connection refused",
+    "connection timed out",
+    "socket timed out",
+    "zero bytes were transmitted or received",
+    "backup controller",
+    "could not establish a configuration source",
+    "protocol authentication error",
+    "temporarily unable to",
+)
+_GONE = ("invalid job id", "already completing", "already finished", "invalid job array")
+
+
+@dataclass
+class Slurm:
+    """The cluster that this machine's Slurm commands talk to.
+
+    Parameters
+    ----------
+    users : iterable of str, optional
+        Users for whose jobs we may act; by default only the one who runs this. `all_users` is
+        for an operator.
+    partitions : iterable of str
+        Partitions whose jobs take part without saying so in their comment.
+    tiers : mapping of str to float, optional
+        Partitions that are tiers, and how fast each is beside the others. By default every
+        partition of GPUs of one kind that shares no node with an earlier one, with the speeds of
+        the catalogue where it knows the GPU and 1 where it does not.
+    timeout_s : float
+        How long a command may take; a busy controller needs 10 s at times.
+    run : Runner
+        Runs a command.
+    clock : callable
+        Seconds since 1970.
+    """
+
+    users: Iterable[str] | None = None
+    all_users: bool = False
+    partitions: Iterable[str] = ()
+    tiers: Mapping[str, float] | None = None
+    timeout_s: float = 30.0
+    run: Runner = run_command
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        self._users = frozenset([getpass.getuser()] if self.users is None else self.users)
+        self._partitions = frozenset(self.partitions)
+
+    # ------------------------------------------------------------------------------------ reading
+
+    def read(self) -> Cluster:
+        """Read queue and nodes: two commands."""
+        now_s = self.clock()
+        nodes = self._ask("sinfo", "-h", "-N", "-O", format_of(NODE_FIELDS))
+        queue = self._ask("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS))
+        jobs, unreadable = read_queue(queue)
+        return Cluster(now_s, tuple(jobs), tuple(self._pools(read_nodes(nodes))), unreadable)
+
+    def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
+        """Look again at some jobs; the ones that are gone are missing."""
+        found: dict[str, ClusterJob] = {}
+        for start in range(0, len(ids), 1000):
+            listed = ",".join(ids[start : start + 1000])
+            command = ("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS), "-j", listed)
+            answer = self.run(command, self.timeout_s)
+            if answer.code and _is_any(answer.err, _GONE):
+                continue  # the only one asked for is gone
+            jobs, _ = read_queue(self._good(command, answer))
+            found.update((job.id, job) for job in jobs)
+        return found
+
+    def may_touch(self, job: ClusterJob) -> bool:
+        """Whether the job is ours, or we are operator, and it opted in."""
+        if not self.all_users and job.user not in self._users:
+            return False
+        return job.wish is not None or job.partition in self._partitions
+
+    def _pools(self, found: Sequence[Pool]) -> list[Pool]:
+        if self.tiers is not None:
+            by_name = {pool.name: pool for pool in found}
+            return [
+                replace(by_name[name], speed=speed)
+                for name, speed in self.tiers.items()
+                if name in by_name
+            ]
+        pools: list[Pool] = []
+        taken: set[str] = set()
+        # The smaller partition first: one that spans several tiers is an entrance, not a tier.
+        for pool in sorted(found, key=lambda pool: len(pool.nodes)):
+            if pool.gpu and taken.isdisjoint(pool.nodes):
+                taken.update(pool.nodes)
+                pools.append(replace(pool, speed=_speed_of(pool.gpu)))
+        return sorted(pools, key=lambda pool: (pool.speed, pool.name))
+
+    def _ask(self, *command: str) -> str:
+        return self._good(command, self.run(command, self.timeout_s))
+
+    @staticmethod
+    def _good(command: Sequence[str], answer: Answer) -> str:
+        if answer.code:
+            said = (answer.err or answer.out).strip().splitlines() or [f"exit {answer.code}"]
+            raise ClusterError(f"{command[0]}: {said[-1]}")
+        return answer.out
+
+    # ------------------------------------------------------------------------------------- acting
+
+    def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
+        """Write what `send` would run."""
+        return [command for group in self._groups(actions) for command in group.commands("steps")]
+
+    def send(self, actions: Sequence[Action]) -> list[Outcome]:
+        """Check every job again, then act; jobs that get the same change share a command.
+
+        Raises
+        ------
+        ClusterError
+            When the jobs could not be checked; nothing was sent then.
+        """
+        outcomes: dict[int, Outcome] = {}
+        waiting: list[Action] = []
+        seen = self.reread(sorted({action.job.id for action in actions}))
+        for action in actions:
+            now = seen.get(action.job.id)
+            if now is None:
+                outcomes[id(action)] = Outcome(action, "gone")
+            elif not self.may_touch(now) or not now.same_situation(action.job):
+                outcomes[id(action)] = Outcome(action, "changed", f"now {now.state} {now.reason}")
+            else:
+                waiting.append(action)
+        steps = self._jobs_with_steps([a.job.id for a in waiting if a.kind == "checkpoint"])
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            for group in pool.map(lambda g: self._carry_out(g, steps), self._groups(waiting)):
+                outcomes.update((id(outcome.action), outcome) for outcome in group)
+        return [outcomes[id(action)] for action in actions]
+
+    def _jobs_with_steps(self, ids: Sequence[str]) -> set[str]:
+        """Which jobs run their training through srun, so that signals go to it and not to bash."""
+        if not ids:
+            return set()
+        command = ("squeue", "-h", "-s", "-o", "%i", "-j", ",".join(ids))
+        steps = [line.rpartition(".") for line in self._ask(*command).split()]
+        return {job for job, _, step in steps if step.isdigit()}
+
+    @staticmethod
+    def _groups(actions: Sequence[Action]) -> list[_Group]:
+        groups: dict[tuple[object, ...], list[Action]] = defaultdict(list)
+        for action in actions:
+            alone = action.job.id if action.kind == "checkpoint" or action.comment else ""
+            what = (action.kind, action.tier, action.until_s, action.limit_min, action.nice)
+            groups[(*what, alone)].append(action)
+        return [
+            _Group(tuple(group[start : start + _BATCH]))
+            for group in groups.values()
+            for start in range(0, len(group), _BATCH)
+        ]
+
+    def _carry_out(self, group: _Group, steps: set[str]) -> list[Outcome]:
+        first = group.actions[0]
+        target = "steps" if first.job.id in steps else "batch"
+        for command in group.commands(target):
+            try:
+                answer = self.run(command, self.timeout_s)
+            except ClusterError as error:
+                return [Outcome(action, "unknown", str(error)) for action in group.actions]
+            if answer.code:
+                said = " ".join((answer.err or answer.out).split())
+                if _is_any(said, _AWAY):
+                    return [Outcome(action, "unknown", said) for action in group.actions]
+                if len(group.actions) > 1:  # find out whose it was; every action bears repeating
+                    return [
+                        outcome
+                        for action in group.actions
+                        for outcome in self._carry_out(_Group((action,)), steps)
+                    ]
+                gone = _is_any(said, _GONE)
+                return [Outcome(first, "gone" if gone else "refused", said)]
+        return [Outcome(action, "done") for action in group.actions]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Actions that differ in nothing but the job."""
+
+    actions: tuple[Action, ...]
+
+    def commands(self, signal_to: str) -> list[tuple[str, ...]]:
+        first = self.actions[0]
+        ids = [action.job.id for action in self.actions]
+        update = ("scontrol", "update", f"JobId={','.join(ids)}")
+        comment = (f"Comment={first.comment}",) if first.comment else ()
+        match first.kind:
+            case "stop":
+                return [("scancel", *ids)]
+            case "checkpoint":
+                to_batch = ("--batch",) if signal_to == "batch" else ()
+                signal = ("scancel", "--signal=USR1", *to_batch, *ids)
+                # What is meant first: whoever finds the job in between knows where it goes.
+                return [(*update, *comment), signal]
+            case "requeue":
+                noted = [(*update, *comment)] if comment else []
+                return [*noted, ("scontrol", "requeue", ",".join(ids))]
+            case "place":
+                to = (f"Partition={first.tier}",) if first.tier != first.job.partition else ()
+                return [(*update, *to, "StartTime=now", *comment)]
+            case "defer":
+                until = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(first.until_s))
+                return [(*update, f"StartTime={until}")]
+            case "limit":
+                return [(*update, f"TimeLimit={first.limit_min}")]
+            case "rank":
+                return [(*update, f"Nice={first.nice}")]
+            case "annotate":
+                return [(*update, *comment)]
+
+
+def _is_any(text: str, phrases: Iterable[str]) -> bool:
+    text = text.lower()
+    return any(phrase in text for phrase in phrases)
+
+
+def _speed_of(gpu: str) -> float:
+    """Training speed of a GPU beside a V100, by the catalogue; 1 when it is not in it."""
+    wanted = "".join(filter(str.isalnum, gpu.lower()))
+    for row in _core.catalogue():
+        name = "".join(filter(str.isalnum, row["name"].lower()))
+        if row["relative_speed"] > 0 and name.startswith(wanted):
+            return float(row["relative_speed"])
+    return 1.0
