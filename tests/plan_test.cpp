@@ -531,6 +531,243 @@ TEST(PlanTest, WithoutForecastsTheLeastServedJobGoesFirst) {
   EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.at(0).job, 3);
 }
 
+/// One tier of `gpus` GPUs on which every job runs one step per second.
+Cluster one_tier(int gpus) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = gpus, .memory_gb = 24, .busy_watts = 100}};
+  return cluster;
+}
+Job& add_to(Cluster& cluster, std::int64_t id, std::vector<double> remaining, int gpus = 1) {
+  Job& job = cluster.add(id, std::move(remaining), gpus);
+  job.options.pop_back();
+  return job;
+}
+
+std::vector<std::int64_t> placed(const Plan& plan) {
+  std::vector<std::int64_t> ids;
+  for (const Allocation& a : plan.allocations) ids.push_back(a.job);
+  return ids;
+}
+
+TEST(PlanTest, ProgressSinceTheForecastIsTakenOffIt) {
+  Cluster cluster = one_tier(1);
+  Job& far = add_to(cluster, 1, {10'000});
+  far.steps_done = 9'950;
+  far.forecast_at_steps = 0;  // 50 steps are left
+  add_to(cluster, 2, {100});
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, AJobThatOutrunsItsForecastFallsBackToLeastAttainedService) {
+  Cluster cluster = one_tier(1);
+  Job& late = add_to(cluster, 1, {10, 20, 30, 40});
+  late.forecast_at_steps = 0;
+  late.steps_done = 50'000;
+  add_to(cluster, 2, {40'000});
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{2}));
+  cluster.jobs[0].steps_done = 25;  // between its samples: 5 or 15 left
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, AHigherClassIsServedStrictlyFirst) {
+  Cluster cluster = one_tier(3);
+  add_to(cluster, 1, {1});
+  add_to(cluster, 2, {1e9}, 2).priority = 1;
+  add_to(cluster, 3, {1e9}, 2).priority = 1;
+  const Plan plan = glidepath::plan(cluster.snapshot());
+  EXPECT_EQ(plan.allocations.size(), 2u);
+  EXPECT_NE(allocation_of(plan, 1), nullptr);  // takes what the class above could not
+  EXPECT_LE(plan.value, plan.bound);
+}
+
+TEST(PlanTest, QuotasAndPowerCapHold) {
+  Cluster cluster = one_tier(10);
+  for (std::int64_t id = 0; id < 20; ++id) {
+    Job& job = add_to(cluster, id, {100.0 + static_cast<double>(id)}, 1 + static_cast<int>(id % 2));
+    job.user = id % 4 == 0 ? "ada" : "bob";
+    job.group = id < 15 ? "vision" : "text";
+  }
+  const auto gpus_of = [&](const Plan& plan, auto&& of) {
+    int gpus = 0;
+    for (const Allocation& a : plan.allocations) {
+      if (of(cluster.jobs[static_cast<std::size_t>(a.job)])) gpus += a.gpus;
+    }
+    return gpus;
+  };
+  const auto ada = [](const Job& job) { return job.user == "ada"; };
+  const auto text = [](const Job& job) { return job.group == "text"; };
+  const auto all = [](const Job&) { return true; };
+  EXPECT_GT(gpus_of(glidepath::plan(cluster.snapshot()), ada), 2);
+  const Plan quota = glidepath::plan(
+      cluster.snapshot(), {.user_quota = {{"ada", 2}, {"bob", 4}}, .group_quota = {{"text", 1}}});
+  EXPECT_LE(gpus_of(quota, ada), 2);
+  EXPECT_LE(gpus_of(quota, text), 1);
+  EXPECT_EQ(gpus_of(quota, all), 6);
+  const Plan capped = glidepath::plan(cluster.snapshot(), {.power_cap_w = 350});
+  EXPECT_EQ(gpus_of(capped, all), 3);
+}
+
+TEST(PlanTest, AStartIsGuaranteedItsMinimumRun) {
+  Cluster cluster = one_tier(2);
+  add_to(cluster, 1, {1e6}, 2).attained_s = 100;
+  add_to(cluster, 2, {1.0});
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 2, .since_s = 900}};
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{2}));
+  const Plan kept = glidepath::plan(cluster.snapshot(), {.min_run_s = 200});
+  EXPECT_EQ(placed(kept), (std::vector<std::int64_t>{1}));  // the whole gang
+  EXPECT_NE(kept.reasons[0].text.find("guaranteed run"), std::string::npos);
+  cluster.jobs[0].preemptible = false;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, AgeingLiftsALongJobThatHasWaited) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {1e5}).waiting_s = 1e5;
+  add_to(cluster, 2, {100}).waiting_s = 0;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.ageing_s = 1000})),
+            (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, AfterTheLongestWaitTheBigJobGetsTheNextGpusAndOnlyShortOnesFillThem) {
+  Cluster cluster = one_tier(4);
+  add_to(cluster, 1, {50, 60, 70}, 3).preemptible = false;  // ends within 70 s
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 3, .since_s = 900}};
+  add_to(cluster, 2, {1e6}, 4).waiting_s = 7200;  // the big one
+  Job& filler = add_to(cluster, 3, {40});
+  filler.preemptible = false;
+  Job& blocker = add_to(cluster, 4, {5000});
+  blocker.preemptible = false;
+  blocker.weight = 1e6;
+  EXPECT_NE(allocation_of(glidepath::plan(cluster.snapshot()), 4), nullptr);
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.max_wait_s = 3600});
+  EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1, 3}));
+  EXPECT_NE(plan.reasons[1].text.find("kept for it"), std::string::npos) << plan.reasons[1].text;
+  cluster.running.clear();
+  cluster.jobs[0].waiting_s = 0;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.max_wait_s = 3600})),
+            (std::vector<std::int64_t>{2}));
+}
+
+TEST(PlanTest, EveryWaitIsBounded) {
+  // Short jobs arrive for ever on one GPU; one long job would never run by value alone.
+  const auto longest_wait = [](double max_wait_s) {
+    Cluster cluster = one_tier(1);
+    add_to(cluster, 0, {1e7});
+    double waited = 0;
+    for (int round = 1; round <= 400; ++round) {
+      cluster.now_s = 100.0 * round;
+      add_to(cluster, round, {90}).submit_s = cluster.now_s;
+      cluster.jobs[0].waiting_s = waited;
+      const Plan plan = glidepath::plan(cluster.snapshot(), {.max_wait_s = max_wait_s});
+      if (allocation_of(plan, 0)) return waited;
+      waited += 100;
+      cluster.jobs.resize(1);
+    }
+    return kInfinity;
+  };
+  EXPECT_EQ(longest_wait(kInfinity), kInfinity);
+  EXPECT_EQ(longest_wait(5000), 5000);
+}
+
+TEST(PlanTest, DeadlinesGoToTheJobThatStillCanMissOrMeetIts) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {900}).deadline_s = cluster.now_s + 1e6;   // time enough
+  add_to(cluster, 2, {900}).deadline_s = cluster.now_s + 1000;  // now or never
+  add_to(cluster, 3, {900}).deadline_s = cluster.now_s + 100;   // too late
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.goals = {{Objective::deadline}}})),
+            (std::vector<std::int64_t>{2}));
+}
+
+TEST(PlanTest, QualityGoesToTheJobWhoseLossFallsMost) {
+  Cluster cluster = one_tier(1);
+  Job& flat = add_to(cluster, 1, {10});
+  flat.ahead_steps = {0, 1000};
+  flat.ahead_loss = {1.0, 0.99};
+  Job& steep = add_to(cluster, 2, {1e6});
+  steep.ahead_steps = {0, 1000};
+  steep.ahead_loss = {1.0, 0.5};
+  const std::vector<double> step{1, 2}, loss{3.0, 1.0};
+  for (Job& job : cluster.jobs) job.observed = {step, loss};
+  const auto served = [&](Objective objective) {
+    return placed(glidepath::plan(cluster.snapshot(), {.goals = {{objective}}}));
+  };
+  EXPECT_EQ(served(Objective::quality), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(served(Objective::jct), (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, KnownSizeTakesTheMeanWhereGittinsTakesTheChance) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {10, 4000});  // half done in 10 s
+  add_to(cluster, 2, {1000});
+  const auto served = [&](Objective objective) {
+    return placed(glidepath::plan(cluster.snapshot(), {.goals = {{objective}}}));
+  };
+  EXPECT_EQ(served(Objective::jct), (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(served(Objective::known_size), (std::vector<std::int64_t>{2}));
+}
+
+TEST(PlanTest, FairnessServesTheJobThatSuffersMost) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {100}).submit_s = 990;
+  Job& old = add_to(cluster, 2, {500});
+  old.submit_s = -5000;
+  old.attained_s = 100;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.goals = {{Objective::fairness}}})),
+            (std::vector<std::int64_t>{2}));
+}
+
+TEST(PlanTest, EnergyAndCostMoveAJobToTheFrugalTier) {
+  Cluster cluster;
+  cluster.tiers[0].busy_watts = 70, cluster.tiers[0].price_per_gpu_hour = 1;
+  cluster.tiers[1].busy_watts = 400, cluster.tiers[1].price_per_gpu_hour = 9;
+  cluster.add(1, {1000});
+  const auto tier = [&](const PlanOptions& options) {
+    return glidepath::plan(cluster.snapshot(), options).allocations.at(0).tier;
+  };
+  EXPECT_EQ(tier({}), 1);
+  EXPECT_EQ(tier({.goals = {{Objective::energy}}}), 0);
+  EXPECT_EQ(tier({.goals = {{Objective::cost}}}), 0);
+  EXPECT_EQ(tier({.goals = {{Objective::edp}}}), 0);  // 70 / 1^2 < 400 / 2^2
+  cluster.tiers[1].busy_watts = 200;
+  EXPECT_EQ(tier({.goals = {{Objective::energy}}}), 0);
+  EXPECT_EQ(tier({.goals = {{Objective::edp}}}), 1);
+  EXPECT_EQ(tier({.joule_value = 1e-5}), 0);
+  EXPECT_EQ(tier({.goals = {{Objective::jct, 1}, {Objective::energy, 1e-3}}}), 1);
+  EXPECT_EQ(tier({.goals = {{Objective::jct, 1e-3}, {Objective::energy, 1}}}), 0);
+}
+
+TEST(PlanTest, AWaitingJobMayShareTheGpusOfALightOne) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {1000}).sm_activity = 0.05;
+  add_to(cluster, 2, {1200}).sm_activity = 0.8;
+  add_to(cluster, 3, {1300}).sm_activity = 0.9;
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.size(), 1u);
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.sharing = Sharing::mps});
+  ASSERT_EQ(placed(plan), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(plan.allocations[0].partner, 2);
+  EXPECT_EQ(plan.allocations[1].partner, 1);
+  EXPECT_LE(plan.value, plan.bound);
+  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+  EXPECT_NE(plan.reasons[1].text.find("with job 1 (mps)"), std::string::npos);
+  for (Job& job : cluster.jobs) job.memory_gb = 13;  // 26 GB on a card of 24
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), {.sharing = Sharing::mps}).allocations.size(), 1u);
+}
+
+TEST(PlanTest, GangsFitInNodesOnRequest) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 2, .gpus_per_node = 4}};
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    cluster.add(id, {100}, id <= 2 ? 3 : 2).options.pop_back();
+  }
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.size(), 3u);
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.in_nodes = true});
+  int threes = 0;
+  for (const Allocation& a : plan.allocations) threes += a.gpus == 3;
+  EXPECT_TRUE(threes == 0 || plan.allocations.size() <= 3);
+  EXPECT_TRUE(threes < 2 || plan.allocations.size() == 2);
+}
+
 TEST(PlanTest, AnEmptyQueueOrClusterGivesTheObviousPlan) {
   EXPECT_TRUE(glidepath::plan({}).allocations.empty());
   Cluster cluster;
@@ -574,6 +811,12 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
     EXPECT_EQ(refused(broken).substr(0, 12), "plan: job 3 ") << refused(broken);
   }
   EXPECT_NE(refused(cluster, {.round_s = 0}), "");
+  EXPECT_NE(refused(cluster, {.goals = {}}), "");
+  EXPECT_NE(refused(cluster, {.goals = {{Objective::jct, -1}}}), "");
+  EXPECT_NE(refused(cluster, {.power_cap_w = -1}), "");
+  EXPECT_NE(refused(cluster, {.user_quota = {{"ada", -1}}}), "");
+  EXPECT_NE(refused(cluster, {.user_quota = {{"ada", 1}, {"ada", 2}}}), "");
+  EXPECT_NE(refused(cluster, {.hysteresis = std::nan("")}), "");
 }
 
 // ---- violations
@@ -627,9 +870,22 @@ TEST(ViolationsTest, PlansOfRandomSnapshotsHaveNone) {
       job.weight = draw.uniform();
       job.attained_s = 1000 * draw.uniform();
       job.restart_s = 100 * draw.uniform();
+      job.priority = static_cast<int>(draw.below(2));
+      job.preemptible = draw.below(4) > 0;
+      job.sm_activity = draw.uniform();
+      job.deadline_s = 2e5 * draw.uniform();
+      job.user = draw.below(2) == 0 ? "ada" : "bob";
       if (j % 7 == 0) cluster.running.push_back({.job = j, .tier = 0, .gpus = 1, .since_s = 5});
     }
-    const Plan plan = glidepath::plan(cluster.snapshot());
+    PlanOptions options{.goals = {{static_cast<Objective>(id % 8)}}};
+    if (id % 3 == 0) options.goals.push_back({Objective::edp, 0.5});
+    if (id % 2 == 0) options.user_quota = {{"ada", draw.below(4)}};
+    if (id % 5 == 0) options.power_cap_w = 1000 * draw.uniform();
+    options.sharing = static_cast<Sharing>(draw.below(4));
+    options.min_run_s = 2e5 * draw.uniform();
+    options.max_wait_s = 2e5 * draw.uniform();
+    options.in_nodes = draw.below(2) == 1;
+    const Plan plan = glidepath::plan(cluster.snapshot(), options);
     const std::vector<std::string> found = violations(cluster.snapshot(), plan);
     EXPECT_TRUE(found.empty()) << id << ": " << found.front();
     EXPECT_EQ(plan.reasons.size(), cluster.jobs.size());

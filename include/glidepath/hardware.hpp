@@ -54,4 +54,32 @@ struct Gpu {
 /// A tier of `nodes` nodes with memory and power from the catalogue.
 [[nodiscard]] Tier make_tier(std::string name, std::string_view gpu, int nodes, int gpus_per_node);
 
+// ---- sharing: two jobs on the same GPUs
+
+enum class Sharing : std::uint8_t {
+  exclusive,
+  naive,  ///< the driver's time slices
+  mps,    ///< one process server: kernels run side by side
+  mig,    ///< fixed slices of one card, a half to each
+};
+[[nodiscard]] std::string_view name(Sharing sharing) noexcept;
+/// Throws InputError naming the text and the known modes.
+[[nodiscard]] Sharing sharing_named(std::string_view text);
+
+/// What is measured of a job that runs alone on a kind of GPU.
+struct Profile {
+  double sm_activity = 1;  ///< share of the multiprocessors busy, averaged over time, in [0, 1]
+  double memory_gb = 0;    ///< per GPU
+  friend bool operator==(const Profile&, const Profile&) = default;
+};
+
+/// Speeds of two jobs on the same GPUs, each as a share of its own speed alone.
+struct SharedSpeeds {
+  double first = 0, second = 0;
+};
+/// 0 and 0 when the pair needs more than `gpu_memory_gb` (0 = not known). Throws InputError on an
+/// activity outside [0, 1].
+[[nodiscard]] SharedSpeeds shared_speeds(const Profile& first, const Profile& second,
+                                         Sharing sharing, double gpu_memory_gb = 0);
+
 }  // namespace glidepath

@@ -81,6 +81,16 @@ struct Job {
   std::vector<double> remaining_steps{};  ///< equally likely values of the steps still needed;
                                           ///< inf = never, empty = nothing is known
   double restart_s = 0;                   ///< cost of a start after a preemption
+
+  double forecast_at_steps = -1;  ///< steps_done when remaining_steps was made; < 0 = now
+  std::string group{};
+  int priority = 0;         ///< a higher class is served strictly first
+  bool preemptible = true;  ///< false: keeps its GPUs until it ends
+  double waiting_s = -1;    ///< since it ran last; < 0 = since submission, less what it ran
+  double deadline_s = std::numeric_limits<double>::infinity();
+  /// Expected loss at steps from now on (`ahead_steps` increasing from 0), for total quality.
+  std::vector<double> ahead_steps{}, ahead_loss{};
+  double sm_activity = 1;  ///< alone, on average over time: for sharing
 };
 
 /// GPUs that a job holds.
@@ -89,6 +99,7 @@ struct Allocation {
   int tier = 0;
   int gpus = 0;
   double since_s = 0;
+  std::int64_t partner = -1;  ///< job that shares the same GPUs; -1 = they are its own
 
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
@@ -115,22 +126,57 @@ struct Plan {
   std::vector<Reason> reasons;  ///< one for each job, in the order of the snapshot
 };
 
-/// What a second of a job is worth.
+/// What a second of a job is worth, r; mu = rate of the option, S = steps still needed, w = weight.
 enum class Objective : std::uint8_t {
-  jct,  ///< mean job completion time: weight x rate x Gittins index of the forecast
+  jct,         ///< mean completion time on forecasts: w mu G, G = Gittins index of S
+  known_size,  ///< mean completion time on expected sizes (Smith 1956): w mu / E[S]
+  quality,     ///< total quality (SLAQ): w x expected loss reduction / (loss range so far)
+  deadline,    ///< w x what running now adds to P(S done by the deadline)
+  fairness,    ///< max-min of finish-time fairness (Themis) by multiplicative weights
+  energy,      ///< w mu_best G x (least joules per step of the job's options / own)
+  edp,   ///< energy-delay product: w mu G x (least joules per step / own), in order of mu^2 / power
+  cost,  ///< w mu_best G x (least price per step / own)
 };
 [[nodiscard]] std::string_view name(Objective objective) noexcept;
 /// Throws InputError naming the text and the known objectives.
 [[nodiscard]] Objective objective_named(std::string_view text);
 
-struct PlanOptions {
+/// One of several objectives; values are normalised to mean 1 before they are weighted. A weight a
+/// thousand times smaller than another makes a lexicographic order.
+struct Goal {
   Objective objective = Objective::jct;
+  double weight = 1;
+};
+
+/// GPUs, of all tiers together, that the jobs of a user or group may hold.
+struct Quota {
+  std::string name{};
+  std::int64_t gpus = 0;
+};
+
+struct PlanOptions {
+  std::vector<Goal> goals{{}};
   double round_s = 360;              ///< until the next plan
-  double gap = 1e-3;                 ///< as in RoundOptions
-  double hysteresis = 0.05;          ///< a challenger's value must exceed the running by this share
+  double gap = 0.02;                 ///< as in RoundOptions
   double stop_probability = 0.98;    ///< a job ends once P(reached) or P(never) is at least this
+  double outrun_probability = 0.95;  ///< past this quantile of its forecast a job is served by LAS
   bool reasons = true;               ///< write a line for each job
   std::span<const double> prices{};  ///< of the plan before
+
+  // Limits.
+  double power_cap_w = std::numeric_limits<double>::infinity();  ///< of the GPUs in use
+  std::vector<Quota> user_quota{}, group_quota{};                ///< the others are not limited
+  bool in_nodes = false;                 ///< gangs must fit in nodes, see RoundView::node_gpus
+  Sharing sharing = Sharing::exclusive;  ///< how waiting jobs may join running ones
+  double joule_value = 0;                ///< value of a joule saved, taken off every option
+
+  // Dynamics.
+  double hysteresis = 0.05;  ///< a challenger's value must exceed the running by this share
+  double min_run_s = 0;      ///< a start is not preempted before
+  double ageing_s = std::numeric_limits<double>::infinity();  ///< tau in w (1 + (waited / tau)^2)
+  /// After this wait a job is placed before all others, and if it does not fit yet, the next GPUs
+  /// are kept for it: only jobs that are out of the way in time may fill them.
+  double max_wait_s = std::numeric_limits<double>::infinity();
 };
 
 /// The plan of one round. Throws InputError naming the job on a job that fits no tier, a negative

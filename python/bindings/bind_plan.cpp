@@ -2,6 +2,7 @@
 #include "glidepath/hardware.hpp"
 #include "glidepath/plan.hpp"
 
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -33,6 +34,10 @@ bool same_job(const OwnedJob& a, const OwnedJob& b) {
          x.attained_s == y.attained_s && x.attained_gpu_s == y.attained_gpu_s &&
          x.target_loss == y.target_loss && x.budget_steps == y.budget_steps &&
          x.restart_s == y.restart_s && x.remaining_steps == y.remaining_steps &&
+         x.forecast_at_steps == y.forecast_at_steps && x.group == y.group &&
+         x.priority == y.priority && x.preemptible == y.preemptible && x.waiting_s == y.waiting_s &&
+         x.deadline_s == y.deadline_s && x.ahead_steps == y.ahead_steps &&
+         x.ahead_loss == y.ahead_loss && x.sm_activity == y.sm_activity &&
          equal(x.observed.step, y.observed.step) && equal(x.observed.loss, y.observed.loss);
 }
 
@@ -159,14 +164,17 @@ utilisation : float
 
 void bind_allocation(py::module_& module) {
   py::class_<Allocation>(module, "Allocation", "GPUs that a job holds, since `since_s`.")
-      .def(py::init([](std::int64_t job, int tier, int gpus, double since_s) {
-             return Allocation{job, tier, gpus, since_s};
+      .def(py::init([](std::int64_t job, int tier, int gpus, double since_s, std::int64_t partner) {
+             return Allocation{job, tier, gpus, since_s, partner};
            }),
-           py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("since_s") = 0.0)
+           py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("since_s") = 0.0,
+           py::arg("partner") = -1)
       .def_readonly("job", &Allocation::job)
       .def_readonly("tier", &Allocation::tier)
       .def_readonly("gpus", &Allocation::gpus)
       .def_readonly("since_s", &Allocation::since_s)
+      .def_readonly("partner", &Allocation::partner,
+                    "Job that shares the same GPUs; -1 = they are its own.")
       .def("__eq__",
            [](const Allocation& a, const py::object& b) {
              return py::isinstance<Allocation>(b) && a == b.cast<const Allocation&>();
@@ -177,10 +185,12 @@ void bind_allocation(py::module_& module) {
                          a.since_s, " s>");
            })
       .def(py::pickle(
-          [](const Allocation& a) { return py::make_tuple(a.job, a.tier, a.gpus, a.since_s); },
+          [](const Allocation& a) {
+            return py::make_tuple(a.job, a.tier, a.gpus, a.since_s, a.partner);
+          },
           [](const py::tuple& t) {
             return Allocation{t[0].cast<std::int64_t>(), t[1].cast<int>(), t[2].cast<int>(),
-                              t[3].cast<double>()};
+                              t[3].cast<double>(), t[4].cast<std::int64_t>()};
           }));
 }
 
@@ -188,7 +198,10 @@ OwnedJob make_job(std::int64_t id, std::vector<Option> options, std::string user
                   double weight, double memory_gb, double steps_done, double attained_s,
                   double attained_gpu_s, double target_loss, double budget_steps,
                   const py::object& remaining_steps, double restart_s,
-                  const py::object& observed_step, const py::object& observed_loss) {
+                  const py::object& observed_step, const py::object& observed_loss,
+                  double forecast_at_steps, std::string group, int priority, bool preemptible,
+                  double waiting_s, double deadline_s, const py::object& ahead_steps,
+                  const py::object& ahead_loss, double sm_activity) {
   OwnedJob owned;
   owned.job = {.id = id,
                .user = std::move(user),
@@ -202,7 +215,16 @@ OwnedJob make_job(std::int64_t id, std::vector<Option> options, std::string user
                .target_loss = target_loss,
                .budget_steps = budget_steps,
                .remaining_steps = numbers(remaining_steps, "remaining_steps"),
-               .restart_s = restart_s};
+               .restart_s = restart_s,
+               .forecast_at_steps = forecast_at_steps,
+               .group = std::move(group),
+               .priority = priority,
+               .preemptible = preemptible,
+               .waiting_s = waiting_s,
+               .deadline_s = deadline_s,
+               .ahead_steps = numbers(ahead_steps, "ahead_steps"),
+               .ahead_loss = numbers(ahead_loss, "ahead_loss"),
+               .sm_activity = sm_activity};
   owned.observe(numbers(observed_step, "observed_step"), numbers(observed_loss, "observed_loss"));
   if (!owned.job.observed.step.empty() || !owned.job.observed.loss.empty()) {
     validate(owned.job.observed);
@@ -210,13 +232,20 @@ OwnedJob make_job(std::int64_t id, std::vector<Option> options, std::string user
   return owned;
 }
 
+template <class Values>
+py::object column(const Values& values) {
+  return adopt(std::vector<double>(values.begin(), values.end()));
+}
+
+/// The arguments of make_job, in order: equality and pickle follow from them.
 py::tuple fields_of(const OwnedJob& o) {
   const Job& j = o.job;
   return py::make_tuple(j.id, j.options, j.user, j.submit_s, j.weight, j.memory_gb, j.steps_done,
                         j.attained_s, j.attained_gpu_s, j.target_loss, j.budget_steps,
-                        adopt(std::vector(j.remaining_steps)), j.restart_s,
-                        adopt(std::vector(j.observed.step.begin(), j.observed.step.end())),
-                        adopt(std::vector(j.observed.loss.begin(), j.observed.loss.end())));
+                        column(j.remaining_steps), j.restart_s, column(j.observed.step),
+                        column(j.observed.loss), j.forecast_at_steps, j.group, j.priority,
+                        j.preemptible, j.waiting_s, j.deadline_s, column(j.ahead_steps),
+                        column(j.ahead_loss), j.sm_activity);
 }
 
 void bind_job(py::module_& module) {
@@ -227,7 +256,8 @@ Parameters
 id : int
 options : list of Option
     The ways to run it.
-user : str
+user, group : str
+    For quotas.
 submit_s : float
 weight : float
 memory_gb : float
@@ -241,6 +271,19 @@ restart_s : float
     Cost of a start after a preemption.
 observed_step, observed_loss : array_like, shape (m,)
     The curve so far.
+forecast_at_steps : float
+    `steps_done` when `remaining_steps` was made; negative = now.
+priority : int
+    A higher class is served strictly first.
+preemptible : bool
+    False: keeps its GPUs until it ends.
+waiting_s : float
+    Seconds since it ran last; negative = since submission, less what it ran.
+deadline_s : float
+ahead_steps, ahead_loss : array_like, shape (k,)
+    Expected loss at steps from now on, for the objective ``quality``.
+sm_activity : float
+    Share of the multiprocessors busy when alone, for sharing.
 )");
   job.def(py::init(&make_job), py::arg("id"), py::arg("options"), py::kw_only(),
           py::arg("user") = "", py::arg("submit_s") = 0.0, py::arg("weight") = 1.0,
@@ -248,7 +291,12 @@ observed_step, observed_loss : array_like, shape (m,)
           py::arg("attained_gpu_s") = 0.0, py::arg("target_loss") = 0.0,
           py::arg("budget_steps") = 0.0, py::arg("remaining_steps") = py::none(),
           py::arg("restart_s") = 0.0, py::arg("observed_step") = py::none(),
-          py::arg("observed_loss") = py::none());
+          py::arg("observed_loss") = py::none(), py::arg("forecast_at_steps") = -1.0,
+          py::arg("group") = "", py::arg("priority") = 0, py::arg("preemptible") = true,
+          py::arg("waiting_s") = -1.0,
+          py::arg("deadline_s") = std::numeric_limits<double>::infinity(),
+          py::arg("ahead_steps") = py::none(), py::arg("ahead_loss") = py::none(),
+          py::arg("sm_activity") = 1.0);
 #define GLIDEPATH_JOB_FIELD(field) \
   job.def_property_readonly(#field, [](const OwnedJob& o) { return o.job.field; })
   GLIDEPATH_JOB_FIELD(id);
@@ -263,24 +311,26 @@ observed_step, observed_loss : array_like, shape (m,)
   GLIDEPATH_JOB_FIELD(target_loss);
   GLIDEPATH_JOB_FIELD(budget_steps);
   GLIDEPATH_JOB_FIELD(restart_s);
+  GLIDEPATH_JOB_FIELD(forecast_at_steps);
+  GLIDEPATH_JOB_FIELD(group);
+  GLIDEPATH_JOB_FIELD(priority);
+  GLIDEPATH_JOB_FIELD(preemptible);
+  GLIDEPATH_JOB_FIELD(waiting_s);
+  GLIDEPATH_JOB_FIELD(deadline_s);
+  GLIDEPATH_JOB_FIELD(sm_activity);
 #undef GLIDEPATH_JOB_FIELD
-  job.def_property_readonly(
-         "remaining_steps",
-         [](const OwnedJob& o) { return adopt(std::vector(o.job.remaining_steps)); })
-      .def_property_readonly("observed_step",
-                             [](const OwnedJob& o) {
-                               const auto& s = o.job.observed.step;
-                               return adopt(std::vector(s.begin(), s.end()));
-                             })
-      .def_property_readonly("observed_loss",
-                             [](const OwnedJob& o) {
-                               const auto& s = o.job.observed.loss;
-                               return adopt(std::vector(s.begin(), s.end()));
-                             })
-      .def("__eq__",
-           [](const OwnedJob& a, const py::object& b) {
-             return py::isinstance<OwnedJob>(b) && same_job(a, b.cast<const OwnedJob&>());
-           })
+#define GLIDEPATH_JOB_COLUMN(name, field) \
+  job.def_property_readonly(name, [](const OwnedJob& o) { return column(o.job.field); })
+  GLIDEPATH_JOB_COLUMN("remaining_steps", remaining_steps);
+  GLIDEPATH_JOB_COLUMN("observed_step", observed.step);
+  GLIDEPATH_JOB_COLUMN("observed_loss", observed.loss);
+  GLIDEPATH_JOB_COLUMN("ahead_steps", ahead_steps);
+  GLIDEPATH_JOB_COLUMN("ahead_loss", ahead_loss);
+#undef GLIDEPATH_JOB_COLUMN
+  job.def("__eq__",
+          [](const OwnedJob& a, const py::object& b) {
+            return py::isinstance<OwnedJob>(b) && same_job(a, b.cast<const OwnedJob&>());
+          })
       .def("__repr__",
            [](const OwnedJob& o) {
              return text("<Job ", o.job.id, ": ", o.job.options.size(), " options, ",
@@ -288,11 +338,13 @@ observed_step, observed_loss : array_like, shape (m,)
                          o.job.remaining_steps.empty() ? "no forecast" : "forecast", ">");
            })
       .def(py::pickle(&fields_of, [](const py::tuple& t) {
-        return make_job(t[0].cast<std::int64_t>(), t[1].cast<std::vector<Option>>(),
-                        t[2].cast<std::string>(), t[3].cast<double>(), t[4].cast<double>(),
-                        t[5].cast<double>(), t[6].cast<double>(), t[7].cast<double>(),
-                        t[8].cast<double>(), t[9].cast<double>(), t[10].cast<double>(), t[11],
-                        t[12].cast<double>(), t[13], t[14]);
+        return make_job(
+            t[0].cast<std::int64_t>(), t[1].cast<std::vector<Option>>(), t[2].cast<std::string>(),
+            t[3].cast<double>(), t[4].cast<double>(), t[5].cast<double>(), t[6].cast<double>(),
+            t[7].cast<double>(), t[8].cast<double>(), t[9].cast<double>(), t[10].cast<double>(),
+            t[11], t[12].cast<double>(), t[13], t[14], t[15].cast<double>(),
+            t[16].cast<std::string>(), t[17].cast<int>(), t[18].cast<bool>(), t[19].cast<double>(),
+            t[20].cast<double>(), t[21], t[22], t[23].cast<double>());
       }));
 }
 
@@ -378,17 +430,41 @@ py::tuple solve(const py::object& job, const py::object& tier, const py::object&
                         adopt(std::move(plan.prices)));
 }
 
-py::tuple plan_columns(const OwnedSnapshot& snapshot, const std::string& objective, double round_s,
-                       double gap, double hysteresis, double stop_probability, bool reasons,
-                       const py::object& prices) {
+std::vector<Quota> quotas(const py::dict& given) {
+  std::vector<Quota> out;
+  for (const auto& [name, gpus] : given) {
+    out.push_back({name.cast<std::string>(), gpus.cast<std::int64_t>()});
+  }
+  return out;
+}
+
+py::tuple plan_columns(const OwnedSnapshot& snapshot, const py::dict& goals,
+                       const py::object& prices, const py::dict& user_quota,
+                       const py::dict& group_quota, const std::string& sharing, bool in_nodes,
+                       bool reasons, const py::dict& numbers) {
   const DoubleArray warm = borrow_or_empty(prices, "prices");
-  PlanOptions options{.objective = objective_named(objective),
-                      .round_s = round_s,
-                      .gap = gap,
-                      .hysteresis = hysteresis,
-                      .stop_probability = stop_probability,
-                      .reasons = reasons,
-                      .prices = view(warm)};
+  PlanOptions options;
+  options.goals.clear();
+  for (const auto& [name, weight] : goals) {
+    options.goals.push_back({objective_named(name.cast<std::string>()), weight.cast<double>()});
+  }
+  options.prices = view(warm);
+  options.user_quota = quotas(user_quota);
+  options.group_quota = quotas(group_quota);
+  options.sharing = sharing_named(sharing);
+  options.in_nodes = in_nodes;
+  options.reasons = reasons;
+  const auto number = [&](const char* name) { return numbers[name].cast<double>(); };
+  options.round_s = number("round_s");
+  options.gap = number("gap");
+  options.stop_probability = number("stop_probability");
+  options.outrun_probability = number("outrun_probability");
+  options.power_cap_w = number("power_cap_w");
+  options.joule_value = number("joule_value");
+  options.hysteresis = number("hysteresis");
+  options.min_run_s = number("min_run_s");
+  options.ageing_s = number("ageing_s");
+  options.max_wait_s = number("max_wait_s");
   Plan plan;
   {
     const py::gil_scoped_release release;
@@ -416,9 +492,21 @@ void bind_plan(pybind11::module_& module) {
              py::arg("threads"), py::arg("watts"), py::arg("power_cap_w"), py::arg("user"),
              py::arg("user_quota"), py::arg("group"), py::arg("group_quota"), py::arg("node_gpus"),
              "(chosen, value, bound, gap, prices)");
-  module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("objective"), py::arg("round_s"),
-             py::arg("gap"), py::arg("hysteresis"), py::arg("stop_probability"), py::arg("reasons"),
-             py::arg("prices"), "(allocations, stop, value, bound, gap, prices, reasons)");
+  module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("goals"), py::arg("prices"),
+             py::arg("user_quota"), py::arg("group_quota"), py::arg("sharing"), py::arg("in_nodes"),
+             py::arg("reasons"), py::arg("numbers"),
+             "(allocations, stop, value, bound, gap, prices, reasons)");
+  module.def(
+      "shared_speeds",
+      [](double first_activity, double second_activity, const std::string& mode, double first_gb,
+         double second_gb, double gpu_gb) {
+        const glidepath::SharedSpeeds speeds =
+            glidepath::shared_speeds({first_activity, first_gb}, {second_activity, second_gb},
+                                     glidepath::sharing_named(mode), gpu_gb);
+        return py::make_tuple(speeds.first, speeds.second);
+      },
+      py::arg("first_activity"), py::arg("second_activity"), py::arg("sharing"),
+      py::arg("first_gb"), py::arg("second_gb"), py::arg("gpu_gb"), "Speeds of a pair.");
   module.def(
       "violations",
       [](const OwnedSnapshot& snapshot, const py::object& plan) {

@@ -18,6 +18,7 @@ from glidepath._plan import (
     catalogue,
     gittins_index,
     plan,
+    shared_speeds,
     solve_round,
     violations,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "reach",
     "read_traces",
     "read_workload",
+    "shared_speeds",
     "simulate",
     "solve_round",
     "violations",

@@ -10,7 +10,7 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -173,9 +173,9 @@ class Allocation:
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
-    def __getstate__(self) -> tuple[int, int, int, float]:
+    def __getstate__(self) -> tuple[int, int, int, float, int]:
         ...
-    def __init__(self, job: typing.SupportsInt | typing.SupportsIndex, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, since_s: typing.SupportsFloat | typing.SupportsIndex = 0.0) -> None:
+    def __init__(self, job: typing.SupportsInt | typing.SupportsIndex, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, since_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, partner: typing.SupportsInt | typing.SupportsIndex = -1) -> None:
         ...
     def __repr__(self) -> str:
         ...
@@ -187,6 +187,11 @@ class Allocation:
     @property
     def job(self) -> int:
         ...
+    @property
+    def partner(self) -> int:
+        """
+        Job that shares the same GPUs; -1 = they are its own.
+        """
     @property
     def since_s(self) -> float:
         ...
@@ -202,7 +207,8 @@ class Job:
     id : int
     options : list of Option
         The ways to run it.
-    user : str
+    user, group : str
+        For quotas.
     submit_s : float
     weight : float
     memory_gb : float
@@ -216,17 +222,36 @@ class Job:
         Cost of a start after a preemption.
     observed_step, observed_loss : array_like, shape (m,)
         The curve so far.
+    forecast_at_steps : float
+        `steps_done` when `remaining_steps` was made; negative = now.
+    priority : int
+        A higher class is served strictly first.
+    preemptible : bool
+        False: keeps its GPUs until it ends.
+    waiting_s : float
+        Seconds since it ran last; negative = since submission, less what it ran.
+    deadline_s : float
+    ahead_steps, ahead_loss : array_like, shape (k,)
+        Expected loss at steps from now on, for the objective ``quality``.
+    sm_activity : float
+        Share of the multiprocessors busy when alone, for sharing.
     """
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
     def __getstate__(self) -> tuple:
         ...
-    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, options: collections.abc.Sequence[Option], *, user: str = '', submit_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, weight: typing.SupportsFloat | typing.SupportsIndex = 1.0, memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, steps_done: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_gpu_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, target_loss: typing.SupportsFloat | typing.SupportsIndex = 0.0, budget_steps: typing.SupportsFloat | typing.SupportsIndex = 0.0, remaining_steps: typing.Any = None, restart_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, observed_step: typing.Any = None, observed_loss: typing.Any = None) -> None:
+    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, options: collections.abc.Sequence[Option], *, user: str = '', submit_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, weight: typing.SupportsFloat | typing.SupportsIndex = 1.0, memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, steps_done: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_gpu_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, target_loss: typing.SupportsFloat | typing.SupportsIndex = 0.0, budget_steps: typing.SupportsFloat | typing.SupportsIndex = 0.0, remaining_steps: typing.Any = None, restart_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, observed_step: typing.Any = None, observed_loss: typing.Any = None, forecast_at_steps: typing.SupportsFloat | typing.SupportsIndex = -1.0, group: str = '', priority: typing.SupportsInt | typing.SupportsIndex = 0, preemptible: bool = True, waiting_s: typing.SupportsFloat | typing.SupportsIndex = -1.0, deadline_s: typing.SupportsFloat | typing.SupportsIndex = ..., ahead_steps: typing.Any = None, ahead_loss: typing.Any = None, sm_activity: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> None:
         ...
     def __repr__(self) -> str:
         ...
     def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def ahead_loss(self) -> typing.Any:
+        ...
+    @property
+    def ahead_steps(self) -> typing.Any:
         ...
     @property
     def attained_gpu_s(self) -> float:
@@ -238,25 +263,43 @@ class Job:
     def budget_steps(self) -> float:
         ...
     @property
+    def deadline_s(self) -> float:
+        ...
+    @property
+    def forecast_at_steps(self) -> float:
+        ...
+    @property
+    def group(self) -> str:
+        ...
+    @property
     def id(self) -> int:
         ...
     @property
     def memory_gb(self) -> float:
         ...
     @property
-    def observed_loss(self) -> numpy.typing.NDArray[numpy.float64]:
+    def observed_loss(self) -> typing.Any:
         ...
     @property
-    def observed_step(self) -> numpy.typing.NDArray[numpy.float64]:
+    def observed_step(self) -> typing.Any:
         ...
     @property
     def options(self) -> list[Option]:
         ...
     @property
-    def remaining_steps(self) -> numpy.typing.NDArray[numpy.float64]:
+    def preemptible(self) -> bool:
+        ...
+    @property
+    def priority(self) -> int:
+        ...
+    @property
+    def remaining_steps(self) -> typing.Any:
         ...
     @property
     def restart_s(self) -> float:
+        ...
+    @property
+    def sm_activity(self) -> float:
         ...
     @property
     def steps_done(self) -> float:
@@ -269,6 +312,9 @@ class Job:
         ...
     @property
     def user(self) -> str:
+        ...
+    @property
+    def waiting_s(self) -> float:
         ...
     @property
     def weight(self) -> float:
@@ -370,7 +416,7 @@ def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
 def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, name: str) -> WorkloadRecord:
     ...
-def plan(snapshot: Snapshot, objective: str, round_s: typing.SupportsFloat | typing.SupportsIndex, gap: typing.SupportsFloat | typing.SupportsIndex, hysteresis: typing.SupportsFloat | typing.SupportsIndex, stop_probability: typing.SupportsFloat | typing.SupportsIndex, reasons: bool, prices: typing.Any) -> tuple:
+def plan(snapshot: Snapshot, goals: dict, prices: typing.Any, user_quota: dict, group_quota: dict, sharing: str, in_nodes: bool, reasons: bool, numbers: dict) -> tuple:
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
@@ -384,6 +430,10 @@ def read_long_csv(path: bytes, metric: str) -> list:
     """
 def read_workload(path: bytes) -> WorkloadRecord:
     ...
+def shared_speeds(first_activity: typing.SupportsFloat | typing.SupportsIndex, second_activity: typing.SupportsFloat | typing.SupportsIndex, sharing: str, first_gb: typing.SupportsFloat | typing.SupportsIndex, second_gb: typing.SupportsFloat | typing.SupportsIndex, gpu_gb: typing.SupportsFloat | typing.SupportsIndex) -> tuple[float, float]:
+    """
+    Speeds of a pair.
+    """
 def simulate(workload: WorkloadRecord, policy: typing.Any, seed: typing.SupportsInt | typing.SupportsIndex, restart_s: typing.SupportsFloat | typing.SupportsIndex, session_s: typing.SupportsFloat | typing.SupportsIndex | None, round_s: typing.SupportsFloat | typing.SupportsIndex | None, forecast_sigma: typing.SupportsFloat | typing.SupportsIndex | None, stop_at_target: bool | None, events: bool, progress: typing.Any) -> dict:
     ...
 def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typing.Any, capacity: typing.Any, gap: typing.SupportsFloat | typing.SupportsIndex, prices: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, watts: typing.Any, power_cap_w: typing.SupportsFloat | typing.SupportsIndex, user: typing.Any, user_quota: typing.Any, group: typing.Any, group_quota: typing.Any, node_gpus: typing.Any) -> tuple:

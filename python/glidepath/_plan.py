@@ -26,6 +26,7 @@ __all__ = [
     "catalogue",
     "gittins_index",
     "plan",
+    "shared_speeds",
     "solve_round",
     "violations",
 ]
@@ -197,32 +198,66 @@ class Plan(Result):
 def plan(
     snapshot: Snapshot,
     *,
-    objective: str = "jct",
+    objective: str | Mapping[str, float] = "jct",
     round_s: float = 360.0,
-    gap: float = 1e-3,
-    hysteresis: float = 0.05,
+    gap: float = 0.02,
     stop_probability: float = 0.98,
+    outrun_probability: float = 0.95,
+    power_cap_w: float = math.inf,
+    user_quota: Mapping[str, int] | None = None,
+    group_quota: Mapping[str, int] | None = None,
+    in_nodes: bool = False,
+    sharing: str = "exclusive",
+    joule_value: float = 0.0,
+    hysteresis: float = 0.05,
+    min_run_s: float = 0.0,
+    ageing_s: float = math.inf,
+    max_wait_s: float = math.inf,
     reasons: bool = True,
     prices: ArrayLike | None = None,
 ) -> Plan:
     """Plan one round of the live jobs.
 
-    A second of a job is worth weight x rate x Gittins index of its forecast, net of the restart it
-    would have to pay; jobs that reached their target or never will are ended.
+    Each option of a job gets a value per second; `solve_round` picks the best set. Classes of
+    `Job.priority` are served strictly one after the other. Jobs that reached their target or never
+    will are ended.
 
     Parameters
     ----------
     snapshot : Snapshot
-    objective : str
-        ``"jct"``: mean job completion time.
+    objective : str or dict of str to float
+        ``jct`` (weight x rate x Gittins index of the forecast), ``known_size`` (weight x rate /
+        expected steps), ``quality`` (expected fall of the loss, SLAQ), ``deadline`` (what running
+        now adds to the chance of meeting it), ``fairness`` (max-min of finish-time fairness),
+        ``energy`` and ``cost`` (Gittins index, options by joules or price per step), ``edp``
+        (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised to mean 1.
     round_s : float
         Seconds until the next plan.
     gap : float
         As in `solve_round`.
-    hysteresis : float
-        A challenger's value must exceed that of a running job by this share.
     stop_probability : float
         A job ends once P(reached) or P(never) is at least this.
+    outrun_probability : float
+        Past this quantile of its forecast a job is served by least attained service.
+    power_cap_w : float
+        Of the GPUs in use.
+    user_quota, group_quota : dict of str to int
+        GPUs that the jobs of a user or group may hold; who is not named is not limited.
+    in_nodes : bool
+        Gangs must fit in nodes of `Tier.gpus_per_node`.
+    sharing : str
+        ``exclusive``, or how waiting jobs may join running ones: ``naive``, ``mps``, ``mig``.
+    joule_value : float
+        Value of a joule saved, taken off every option.
+    hysteresis : float
+        A challenger's value must exceed that of a running job by this share.
+    min_run_s : float
+        A start is not preempted before.
+    ageing_s : float
+        tau in weight x (1 + (waited / tau)^2).
+    max_wait_s : float
+        After this wait a job is placed before all others; while it does not fit, the GPUs that
+        are free next are kept for it and only jobs out of the way in time may fill them.
     reasons : bool
         Write a line for each job.
     prices : array_like, optional
@@ -239,9 +274,54 @@ def plan(
     """
     return Plan(
         *_core.plan(
-            snapshot, objective, round_s, gap, hysteresis, stop_probability, reasons, prices
+            snapshot,
+            {objective: 1.0} if isinstance(objective, str) else dict(objective),
+            prices,
+            dict(user_quota or {}),
+            dict(group_quota or {}),
+            sharing,
+            in_nodes,
+            reasons,
+            {
+                "round_s": round_s,
+                "gap": gap,
+                "stop_probability": stop_probability,
+                "outrun_probability": outrun_probability,
+                "power_cap_w": power_cap_w,
+                "joule_value": joule_value,
+                "hysteresis": hysteresis,
+                "min_run_s": min_run_s,
+                "ageing_s": ageing_s,
+                "max_wait_s": max_wait_s,
+            },
         )
     )
+
+
+def shared_speeds(
+    first_activity: float,
+    second_activity: float,
+    sharing: str,
+    *,
+    first_gb: float = 0.0,
+    second_gb: float = 0.0,
+    gpu_gb: float = 0.0,
+) -> tuple[float, float]:
+    """Predict the speeds of two jobs on the same GPUs, each as a share of its speed alone.
+
+    Parameters
+    ----------
+    first_activity, second_activity : float
+        Share of the multiprocessors that each keeps busy alone, in [0, 1].
+    sharing : str
+        ``naive`` (time slices), ``mps`` or ``mig``.
+    first_gb, second_gb, gpu_gb : float
+        Memory; (0, 0) comes back when the pair does not fit (`gpu_gb` 0 = not known).
+    """
+    speeds: tuple[float, float] = _core.shared_speeds(
+        first_activity, second_activity, sharing, first_gb, second_gb, gpu_gb
+    )
+    return speeds
 
 
 def violations(snapshot: Snapshot, plan: Plan) -> list[str]:

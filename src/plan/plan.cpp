@@ -1,65 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+// The plan of one round: who ends, who must stay, who is owed a place, and for the others the
+// knapsack of solve_round over what their options are worth.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <unordered_map>
 
 #include "common/require.hpp"
+#include "plan/check.hpp"
+#include "plan/share.hpp"
 #include "plan/value.hpp"
 
 namespace glidepath {
 namespace {
 
+using detail::Outlook;
 using detail::refuse;
 
-constexpr std::array kObjectives{std::pair{Objective::jct, std::string_view{"jct"}}};
-
-bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
-
-void check(const Job& job, const Snapshot& snapshot) {
-  if (!finite_from_zero(job.weight)) refuse("plan: job ", job.id, " has weight ", job.weight);
-  if (!finite_from_zero(job.restart_s)) {
-    refuse("plan: job ", job.id, " restarts in ", job.restart_s, " s");
-  }
-  if (!finite_from_zero(job.memory_gb)) {
-    refuse("plan: job ", job.id, " needs ", job.memory_gb, " GB");
-  }
-  for (const Option& option : job.options) {
-    if (option.tier < 0 || option.tier >= static_cast<int>(snapshot.tiers.size())) {
-      refuse("plan: job ", job.id, " names tier ", option.tier, ", there are ",
-             snapshot.tiers.size());
-    }
-    if (option.gpus < 1) refuse("plan: job ", job.id, " asks ", option.gpus, " GPUs");
-    if (!finite_from_zero(option.steps_per_s)) {
-      refuse("plan: job ", job.id, " runs at ", option.steps_per_s, " steps per second");
-    }
-  }
-  for (const double s : job.remaining_steps) {
-    if (!(s >= 0)) refuse("plan: job ", job.id, " has ", s, " remaining steps");
-  }
-}
-
-bool feasible(const Job& job, const Option& option, const Tier& tier) {
-  return option.gpus <= tier.gpus() && (tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb);
-}
-
-/// Why no option of the job fits.
-[[noreturn]] void refuse_unfit(const Job& job, const Snapshot& snapshot) {
-  if (job.options.empty()) refuse("plan: job ", job.id, " has no options");
-  int least = job.options.front().gpus;
-  const Tier* largest = nullptr;
-  for (const Option& option : job.options) {
-    least = std::min(least, option.gpus);
-    const Tier& tier = snapshot.tiers[static_cast<std::size_t>(option.tier)];
-    if (!largest || tier.gpus() > largest->gpus()) largest = &tier;
-  }
-  if (least > largest->gpus()) {
-    refuse("plan: job ", job.id, " asks ", least, " GPUs, largest tier '", largest->name, "' has ",
-           largest->gpus());
-  }
-  refuse("plan: job ", job.id, " needs ", job.memory_gb,
-         " GB per GPU, more than the tiers it may run on");
-}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSure = 0.9;  // quantile of a job's end that backfill relies on
 
 template <class... Parts>
 std::string line(const char* format, Parts... parts) {
@@ -68,129 +29,481 @@ std::string line(const char* format, Parts... parts) {
   return text;
 }
 
-}  // namespace
+enum class Fate : std::uint8_t { waits, runs, pinned, owed, guest, ended };
 
-std::string_view name(Objective objective) noexcept {
-  for (const auto& [value, text] : kObjectives) {
-    if (value == objective) return text;
+/// A job with what the plan has found out about it.
+struct Candidate {
+  const Job* job = nullptr;
+  const Allocation* held = nullptr;
+  std::size_t first = 0, end = 0;  ///< its offers
+  Fate fate = Fate::waits;
+  std::size_t offer = 0;  ///< the one taken, when it runs
+};
+
+/// An option of a job with its value per second.
+struct Offer {
+  const Option* option = nullptr;
+  double value = 0, watts = 0;
+  double done_s = 0;   ///< when its GPUs can be had again, at the latest (quantile kSure)
+  bool keeps = false;  ///< the allocation that the job holds
+};
+
+/// GPUs kept for a job that is owed a place and does not fit yet.
+struct Reservation {
+  std::size_t candidate = 0;
+  int tier = -1;
+  double shadow_s = 0;     ///< when they are free, from now on
+  std::int64_t spare = 0;  ///< GPUs of the tier that will be free beyond them
+};
+
+class Planner {
+ public:
+  Planner(const Snapshot& snapshot, const PlanOptions& options)
+      : snapshot_(snapshot), options_(options), valuation_(snapshot, options) {}
+
+  Plan run() {
+    detail::check_options(options_, snapshot_);
+    candidates();
+    for (const Tier& tier : snapshot_.tiers) free_.push_back(tier.gpus());
+    power_left_ = options_.power_cap_w;
+    quotas(options_.user_quota, &Job::user, user_);
+    quotas(options_.group_quota, &Job::group, group_);
+    evaluate();
+    pin();
+    place_owed();
+    // Strict classes: each one takes from what the classes above it leave.
+    std::map<int, std::vector<std::size_t>, std::greater<>> classes;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if (candidates_[c].fate == Fate::waits) classes[candidates_[c].job->priority].push_back(c);
+    }
+    plan_.prices.assign(snapshot_.tiers.size(), 0.0);
+    for (const auto& [priority, members] : classes) solve(members);
+    if (options_.sharing != Sharing::exclusive) share();
+    write();
+    return std::move(plan_);
   }
-  return "?";
-}
 
-Objective objective_named(std::string_view text) {
-  std::string known;
-  for (const auto& [value, objective] : kObjectives) {
-    if (objective == text) return value;
-    known += (known.empty() ? "" : ", ") + std::string(objective);
-  }
-  refuse("plan: unknown objective '", text, "', known: ", known);
-}
-
-Plan plan(const Snapshot& snapshot, const PlanOptions& options) {
-  if (!(options.round_s > 0)) refuse("plan: the round is ", options.round_s, " s");
-  const std::size_t jobs = snapshot.jobs.size();
-  for (const Tier& tier : snapshot.tiers) validate(tier);
-  std::unordered_map<std::int64_t, std::size_t> index;
-  index.reserve(jobs);
-  for (std::size_t j = 0; j < jobs; ++j) {
-    check(snapshot.jobs[j], snapshot);
-    if (!index.emplace(snapshot.jobs[j].id, j).second) {
-      refuse("plan: job ", snapshot.jobs[j].id, " appears twice");
+ private:
+  void candidates() {
+    candidates_.resize(snapshot_.jobs.size());
+    std::unordered_map<std::int64_t, std::size_t> index;
+    index.reserve(candidates_.size());
+    for (std::size_t j = 0; j < candidates_.size(); ++j) {
+      const Job& job = snapshot_.jobs[j];
+      detail::check_job(job, snapshot_);
+      if (!index.emplace(job.id, j).second) refuse("plan: job ", job.id, " appears twice");
+      candidates_[j].job = &job;
+    }
+    for (const Allocation& held : snapshot_.running) {
+      const auto found = index.find(held.job);
+      if (found == index.end()) refuse("plan: job ", held.job, " runs but is not in the queue");
+      Candidate& candidate = candidates_[found->second];
+      if (candidate.held) refuse("plan: job ", held.job, " holds two allocations");
+      candidate.held = &held;
     }
   }
-  std::vector<const Allocation*> holds(jobs, nullptr);
-  for (const Allocation& allocation : snapshot.running) {
-    const auto found = index.find(allocation.job);
-    if (found == index.end()) refuse("plan: job ", allocation.job, " runs but is not in the queue");
-    if (holds[found->second]) refuse("plan: job ", allocation.job, " holds two allocations");
-    holds[found->second] = &allocation;
-  }
 
-  // The options of the jobs that go on, as columns.
-  Plan plan;
-  std::vector<std::int64_t> job, tier, gpus, capacity;
-  std::vector<double> value;
-  std::vector<std::string> ended(jobs);
-  for (const Tier& t : snapshot.tiers) capacity.push_back(t.gpus());
-  for (std::size_t j = 0; j < jobs; ++j) {
-    const Job& candidate = snapshot.jobs[j];
-    const detail::Ends ends = detail::ends_of(candidate);
-    if (std::max(ends.reached, ends.never) >= options.stop_probability) {
-      plan.stop.push_back(candidate.id);
-      ended[j] = ends.reached >= ends.never
-                     ? line("ends: target reached with probability %.3g", ends.reached)
-                     : line("ends: target out of reach with probability %.3g", ends.never);
-      continue;
-    }
-    const double per_step = detail::index_per_step(candidate, options.round_s);
-    bool fits = false;
-    for (const Option& option : candidate.options) {
-      if (!feasible(candidate, option, snapshot.tiers[static_cast<std::size_t>(option.tier)])) {
+  /// Options that fit the hardware, with their values; jobs at either end of their forecast end.
+  void evaluate() {
+    std::vector<const Option*> usable;
+    std::vector<std::vector<double>> goal(options_.goals.size());  // values, one row per goal
+    for (Candidate& candidate : candidates_) {
+      const Job& job = *candidate.job;
+      candidate.first = candidate.end = offers_.size();
+      const Outlook outlook = detail::outlook_of(job, options_);
+      if (std::max(outlook.reached, outlook.never) >= options_.stop_probability &&
+          !job.remaining_steps.empty()) {
+        candidate.fate = Fate::ended;
+        plan_.stop.push_back(job.id);
         continue;
       }
-      fits = true;
-      const bool keeps = holds[j] && holds[j]->tier == option.tier && holds[j]->gpus == option.gpus;
-      double worth =
-          detail::value_per_second(candidate, option, per_step, !keeps && candidate.attained_s > 0);
-      if (keeps) worth *= 1 + options.hysteresis;
-      job.push_back(static_cast<std::int64_t>(j));
-      tier.push_back(option.tier);
-      gpus.push_back(option.gpus);
-      value.push_back(worth);
+      usable.clear();
+      for (const Option& option : job.options) {
+        const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(option.tier)];
+        const bool fits = tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb;
+        if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);
+      }
+      if (usable.empty()) detail::refuse_unfit(job, snapshot_);
+      valuation_.set_job(job, outlook, usable);
+      const double age = detail::waited_s(job, snapshot_.now_s) / options_.ageing_s;
+      const double likely_steps = outlook.quantile(kSure);
+      for (const Option* option : usable) {
+        const Allocation* held = candidate.held;
+        const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
+        const double restart_s = !keeps && job.attained_s > 0 ? job.restart_s : 0.0;
+        const double worth = (keeps ? 1 + options_.hysteresis : 1.0) * (1 + age * age);
+        for (std::size_t g = 0; g < goal.size(); ++g) {
+          goal[g].push_back(worth *
+                            valuation_.value(options_.goals[g].objective, *option, restart_s));
+        }
+        const double ends_s =
+            option->steps_per_s > 0 ? restart_s + likely_steps / option->steps_per_s : kInfinity;
+        const double exempt_s =
+            keeps ? std::max(0.0, options_.min_run_s - (snapshot_.now_s - held->since_s))
+                  : options_.min_run_s;
+        offers_.push_back({option, 0, valuation_.power(*option),
+                           job.preemptible ? std::min(exempt_s, ends_s) : ends_s, keeps});
+      }
+      candidate.end = offers_.size();
     }
-    if (!fits) refuse_unfit(candidate, snapshot);
+    combine(goal);
+    for (Offer& offer : offers_) {
+      offer.value = std::max(0.0, offer.value - options_.joule_value * offer.watts);
+    }
   }
-  const RoundPlan round = solve_round({job, tier, gpus, value, capacity},
-                                      {.gap = options.gap, .prices = options.prices});
-  plan.value = round.value;
-  plan.bound = round.bound;
-  plan.gap = round.gap;
-  plan.prices = round.prices;
 
-  std::vector<std::int64_t> chosen(jobs, -1);
-  for (const std::int64_t o : round.chosen) {
-    const auto i = static_cast<std::size_t>(o);
-    const auto j = static_cast<std::size_t>(job[i]);
-    chosen[j] = o;
-    const Allocation* held = holds[j];
-    const bool keeps = held && held->tier == tier[i] && held->gpus == gpus[i];
-    plan.allocations.push_back({snapshot.jobs[j].id, static_cast<int>(tier[i]),
-                                static_cast<int>(gpus[i]), keeps ? held->since_s : snapshot.now_s});
+  /// One goal keeps its unit; several are brought to mean 1 and weighted.
+  void combine(const std::vector<std::vector<double>>& goal) {
+    for (std::size_t g = 0; g < goal.size(); ++g) {
+      double share = options_.goals[g].weight;
+      if (goal.size() > 1) {
+        double sum = 0;
+        for (const double v : goal[g]) sum += v;
+        share *= sum > 0 ? static_cast<double>(offers_.size()) / sum : 0;
+      }
+      for (std::size_t o = 0; o < offers_.size(); ++o) offers_[o].value += share * goal[g][o];
+    }
   }
-  if (!options.reasons) return plan;
 
-  std::vector<std::size_t> dearest(jobs, value.size());  // best net offer of each job
-  const auto net = [&](std::size_t i) {
-    return value[i] -
-           round.prices[static_cast<std::size_t>(tier[i])] * static_cast<double>(gpus[i]);
+  /// Index of each job's quota, kNone where it has none.
+  struct Quotas {
+    std::vector<std::int64_t> left{};
+    std::vector<std::int64_t> of_job{};
   };
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    std::size_t& best = dearest[static_cast<std::size_t>(job[i])];
-    if (best == value.size() || net(i) > net(best)) best = i;
+  void quotas(const std::vector<Quota>& given, std::string Job::*key, Quotas& out) const {
+    if (given.empty()) return;
+    std::map<std::string_view, std::int64_t> index;
+    for (const Quota& quota : given) {
+      if (!index.emplace(quota.name, std::ssize(out.left)).second) {
+        refuse("plan: two quotas for '", quota.name, "'");
+      }
+      out.left.push_back(quota.gpus);
+    }
+    out.left.push_back(std::numeric_limits<std::int64_t>::max());  // of everyone else
+    for (const Job& job : snapshot_.jobs) {
+      const auto found = index.find(job.*key);
+      out.of_job.push_back(found != index.end() ? found->second : std::ssize(out.left) - 1);
+    }
   }
-  plan.reasons.reserve(jobs);
-  for (std::size_t j = 0; j < jobs; ++j) {
-    std::string text = std::move(ended[j]);
-    if (text.empty()) {
-      const std::size_t i = chosen[j] >= 0 ? static_cast<std::size_t>(chosen[j]) : dearest[j];
-      const char* where = snapshot.tiers[static_cast<std::size_t>(tier[i])].name.c_str();
-      const double cost = value[i] - net(i);
-      const auto k = static_cast<long long>(gpus[i]);
-      const Allocation* held = holds[j];
-      const bool keeps = held && held->tier == tier[i] && held->gpus == gpus[i];
-      if (chosen[j] >= 0) {
-        text = line("%s %lld x %s: worth %.3g per s, these GPUs cost %.3g",
-                    keeps ? "keeps" : "gets", k, where, value[i], cost);
-      } else if (value[i] < cost) {
-        text = line("%s: worth %.3g per s on %lld x %s, these GPUs cost %.3g",
-                    held ? "gives way" : "waits", value[i], k, where, cost);
-      } else {
-        text = line("%s: no gang of %lld is left on %s", held ? "gives way" : "waits", k, where);
+
+  [[nodiscard]] bool fits(std::size_t c, const Offer& offer) const {
+    const auto within = [&](const Quotas& quotas) {
+      return quotas.left.empty() ||
+             offer.option->gpus <= quotas.left[static_cast<std::size_t>(quotas.of_job[c])];
+    };
+    return offer.option->gpus <= free_[static_cast<std::size_t>(offer.option->tier)] &&
+           offer.watts <= power_left_ && within(user_) && within(group_);
+  }
+
+  void take(std::size_t c, std::size_t o, Fate fate) {
+    const Offer& offer = offers_[o];
+    free_[static_cast<std::size_t>(offer.option->tier)] -= offer.option->gpus;
+    power_left_ -= offer.watts;
+    for (Quotas* quotas : {&user_, &group_}) {
+      if (!quotas->left.empty()) {
+        quotas->left[static_cast<std::size_t>(quotas->of_job[c])] -= offer.option->gpus;
       }
     }
-    plan.reasons.push_back({snapshot.jobs[j].id, std::move(text)});
+    candidates_[c].fate = fate;
+    candidates_[c].offer = o;
+    plan_.value += offer.value;
+    plan_.bound += offer.value;
   }
-  return plan;
+
+  /// Jobs that may not be preempted keep their GPUs, the oldest first should there be too few.
+  void pin() {
+    std::vector<std::pair<double, std::size_t>> pinned;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const Candidate& candidate = candidates_[c];
+      if (!candidate.held || candidate.fate == Fate::ended) continue;
+      const bool exempt = snapshot_.now_s - candidate.held->since_s < options_.min_run_s;
+      if (exempt || !candidate.job->preemptible) pinned.emplace_back(candidate.held->since_s, c);
+    }
+    std::sort(pinned.begin(), pinned.end());
+    for (const auto& [since, c] : pinned) {
+      for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+        if (offers_[o].keeps && fits(c, offers_[o])) {
+          take(c, o, Fate::pinned);
+          break;
+        }
+      }
+    }
+  }
+
+  /// Jobs that have waited for too long come first, the longest wait first. The first one that
+  /// does not fit gets the GPUs that are free next.
+  void place_owed() {
+    if (options_.max_wait_s == kInfinity) return;
+    std::vector<std::pair<double, std::size_t>> owed;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const Candidate& candidate = candidates_[c];
+      const double waited = detail::waited_s(*candidate.job, snapshot_.now_s);
+      if (candidate.fate != Fate::waits || candidate.held || waited < options_.max_wait_s) continue;
+      owed.emplace_back(-waited, c);
+    }
+    std::sort(owed.begin(), owed.end());
+    for (const auto& [waited, c] : owed) {
+      const Candidate& candidate = candidates_[c];
+      std::size_t best = candidate.end;
+      for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+        if (!fits(c, offers_[o]) || offers_[o].option->steps_per_s <= 0) continue;
+        if (best == candidate.end || offers_[o].value > offers_[best].value) best = o;
+      }
+      if (best < candidate.end) {
+        take(c, best, Fate::owed);
+      } else if (reservation_.tier < 0) {
+        reserve(c);
+      }
+    }
+  }
+
+  /// Shadow time of EASY backfill (Lifka 1995): when, by the ends of the jobs that stay, enough
+  /// GPUs for the smallest wait of the job's options are free.
+  void reserve(std::size_t c) {
+    double soonest = kInfinity;
+    for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+      const Option& option = *offers_[o].option;
+      if (option.steps_per_s <= 0) continue;
+      std::vector<std::pair<double, std::int64_t>> ends;
+      for (const Candidate& other : candidates_) {
+        if (other.fate != Fate::pinned && other.fate != Fate::owed) continue;
+        const Offer& offer = offers_[other.offer];
+        if (offer.option->tier == option.tier) ends.emplace_back(offer.done_s, offer.option->gpus);
+      }
+      std::sort(ends.begin(), ends.end());
+      std::int64_t room = free_[static_cast<std::size_t>(option.tier)];
+      double shadow = 0;
+      for (const auto& [end, gpus] : ends) {
+        if (room >= option.gpus) break;
+        room += gpus;
+        shadow = end;
+      }
+      if (room < option.gpus || shadow >= soonest) continue;
+      soonest = shadow;
+      reservation_ = {c, option.tier, shadow, room - option.gpus};
+    }
+  }
+
+  /// An offer that would sit on reserved GPUs when their time comes.
+  [[nodiscard]] bool in_the_way(const Offer& offer) const {
+    return offer.option->tier == reservation_.tier && offer.done_s > reservation_.shadow_s;
+  }
+
+  /// The knapsack of one class. Fillers of reserved GPUs that stay too long may together use no
+  /// more than what is spare; those of least value go until that holds.
+  void solve(const std::vector<std::size_t>& members) {
+    std::vector<bool> barred(offers_.size(), false);
+    for (;;) {
+      std::vector<std::size_t> offer_of;
+      const RoundPlan round = solve_round(columns(members, barred, offer_of), round_options());
+      std::vector<std::pair<double, std::size_t>> late;
+      std::int64_t late_gpus = 0;
+      for (const std::int64_t i : round.chosen) {
+        const std::size_t o = offer_of[static_cast<std::size_t>(i)];
+        if (!in_the_way(offers_[o])) continue;
+        late.emplace_back(offers_[o].value / offers_[o].option->gpus, o);
+        late_gpus += offers_[o].option->gpus;
+      }
+      if (late_gpus > reservation_.spare && !late.empty()) {
+        std::sort(late.begin(), late.end());
+        for (const auto& [density, o] : late) {
+          if (late_gpus <= reservation_.spare) break;
+          barred[o] = true;
+          late_gpus -= offers_[o].option->gpus;
+        }
+        continue;
+      }
+      reservation_.spare -= late_gpus;
+      adopt(round, offer_of);
+      return;
+    }
+  }
+
+  [[nodiscard]] RoundOptions round_options() const {
+    return {.gap = options_.gap, .prices = options_.prices};
+  }
+
+  RoundView columns(const std::vector<std::size_t>& members, const std::vector<bool>& barred,
+                    std::vector<std::size_t>& offer_of) {
+    job_.clear(), tier_.clear(), gpus_.clear(), value_.clear();
+    watts_.clear(), users_.clear(), groups_.clear(), nodes_.clear();
+    for (const std::size_t c : members) {
+      for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+        const Offer& offer = offers_[o];
+        if (barred[o] || (in_the_way(offer) && offer.option->gpus > reservation_.spare)) continue;
+        offer_of.push_back(o);
+        job_.push_back(static_cast<std::int64_t>(c));
+        tier_.push_back(offer.option->tier);
+        gpus_.push_back(offer.option->gpus);
+        value_.push_back(offer.value);
+        if (power_left_ < kInfinity) watts_.push_back(offer.watts);
+        if (!user_.left.empty()) users_.push_back(user_.of_job[c]);
+        if (!group_.left.empty()) groups_.push_back(group_.of_job[c]);
+      }
+    }
+    if (options_.in_nodes) {
+      for (const Tier& tier : snapshot_.tiers) nodes_.push_back(tier.gpus_per_node);
+    }
+    return {.job = job_,
+            .tier = tier_,
+            .gpus = gpus_,
+            .value = value_,
+            .capacity = free_,
+            .watts = watts_,
+            .power_cap_w = std::max(0.0, power_left_),
+            .user = users_,
+            .group = groups_,
+            .user_quota = user_.left,
+            .group_quota = group_.left,
+            .node_gpus = nodes_};
+  }
+
+  void adopt(const RoundPlan& round, const std::vector<std::size_t>& offer_of) {
+    for (const std::int64_t i : round.chosen) {
+      const auto row = static_cast<std::size_t>(i);
+      take(static_cast<std::size_t>(job_[row]), offer_of[row], Fate::runs);
+    }
+    plan_.bound += std::max(0.0, round.bound - round.value);
+    for (std::size_t t = 0; t < round.prices.size(); ++t) {
+      plan_.prices[t] = std::max(plan_.prices[t], round.prices[t]);
+    }
+  }
+
+  /// Waiting jobs join running ones where the pair is worth more than the host alone.
+  void share() {
+    std::vector<detail::Seat> hosts, guests;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const Candidate& candidate = candidates_[c];
+      if (candidate.fate == Fate::ended) continue;
+      const bool waits = candidate.fate == Fate::waits;
+      if (waits && candidate.held) continue;  // gives way: moving it below others gains little
+      const std::size_t first = waits ? candidate.first : candidate.offer;
+      const std::size_t end = waits ? candidate.end : candidate.offer + 1;
+      for (std::size_t o = first; o < end; ++o) {
+        const Option& option = *offers_[o].option;
+        (waits ? guests : hosts)
+            .push_back({c,
+                        o,
+                        option.tier,
+                        option.gpus,
+                        offers_[o].value,
+                        {candidate.job->sm_activity, candidate.job->memory_gb}});
+      }
+    }
+    for (const detail::Pair& pair :
+         detail::match(hosts, guests, snapshot_.tiers, options_.sharing, plan_.bound)) {
+      candidates_[pair.guest].fate = Fate::guest;
+      candidates_[pair.guest].offer = pair.guest_offer;
+      partner_[pair.guest] = pair;
+      partner_[pair.host] = pair;
+      plan_.value += pair.gain;
+    }
+    plan_.bound = std::max(plan_.bound, plan_.value);
+  }
+
+  void write() {
+    plan_.gap = plan_.bound > 0 ? (plan_.bound - plan_.value) / plan_.bound : 0.0;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const Candidate& candidate = candidates_[c];
+      if (candidate.fate != Fate::waits && candidate.fate != Fate::ended) {
+        const Offer& offer = offers_[candidate.offer];
+        const auto pair = partner_.find(c);
+        const std::size_t other =
+            pair == partner_.end() ? c : pair->second.host ^ pair->second.guest ^ c;
+        plan_.allocations.push_back({candidate.job->id, offer.option->tier, offer.option->gpus,
+                                     offer.keeps ? candidate.held->since_s : snapshot_.now_s,
+                                     other == c ? -1 : candidates_[other].job->id});
+      }
+      if (options_.reasons) plan_.reasons.push_back({candidate.job->id, reason(c)});
+    }
+  }
+
+  [[nodiscard]] double rent(const Offer& offer) const {  // what its GPUs cost at today's prices
+    return plan_.prices[static_cast<std::size_t>(offer.option->tier)] * offer.option->gpus;
+  }
+
+  [[nodiscard]] std::string reason(std::size_t c) const {
+    const Candidate& candidate = candidates_[c];
+    if (candidate.fate == Fate::ended) return reason_of_end(*candidate.job);
+    if (candidate.fate == Fate::waits) return reason_of_wait(c);
+    const Offer& offer = offers_[candidate.offer];
+    const int k = offer.option->gpus;
+    const char* where = snapshot_.tiers[static_cast<std::size_t>(offer.option->tier)].name.c_str();
+    switch (candidate.fate) {
+      case Fate::pinned:
+        return line(candidate.job->preemptible ? "keeps %d x %s: its guaranteed run is not over"
+                                               : "keeps %d x %s: it cannot be preempted",
+                    k, where);
+      case Fate::owed:
+        return line("gets %d x %s: it has waited %.3g h, the limit is %.3g h", k, where,
+                    detail::waited_s(*candidate.job, snapshot_.now_s) / 3600,
+                    options_.max_wait_s / 3600);
+      case Fate::guest: {
+        const detail::Pair& pair = partner_.at(c);
+        return line(
+            "shares %d x %s with job %lld (%s): at %.0f %% of its speed, the other at %.0f %%", k,
+            where, static_cast<long long>(candidates_[pair.host].job->id),
+            std::string(name(options_.sharing)).c_str(), 100 * pair.guest_speed,
+            100 * pair.host_speed);
+      }
+      default:
+        return line("%s %d x %s: worth %.3g per s, these GPUs cost %.3g",
+                    offer.keeps ? "keeps" : (candidate.held ? "moves to" : "gets"), k, where,
+                    offer.value, rent(offer));
+    }
+  }
+
+  [[nodiscard]] std::string reason_of_end(const Job& job) const {
+    const Outlook outlook = detail::outlook_of(job, options_);
+    return outlook.reached >= outlook.never
+               ? line("ends: target reached with probability %.3g", outlook.reached)
+               : line("ends: target out of reach with probability %.3g", outlook.never);
+  }
+
+  [[nodiscard]] std::string reason_of_wait(std::size_t c) const {
+    const Candidate& candidate = candidates_[c];
+    const char* what = candidate.held ? "gives way" : "waits";
+    if (reservation_.tier >= 0 && reservation_.candidate == c) {
+      return line("waits: GPUs on %s are kept for it, free within %.3g h",
+                  snapshot_.tiers[static_cast<std::size_t>(reservation_.tier)].name.c_str(),
+                  reservation_.shadow_s / 3600);
+    }
+    const Offer* best = &offers_[candidate.first];
+    bool fits_somewhere = false;
+    for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+      if (offers_[o].value - rent(offers_[o]) > best->value - rent(*best)) best = &offers_[o];
+      fits_somewhere = fits_somewhere || fits(c, offers_[o]);
+    }
+    const int k = best->option->gpus;
+    const char* where = snapshot_.tiers[static_cast<std::size_t>(best->option->tier)].name.c_str();
+    if (best->value <= 0) return line("%s: running it now is worth nothing", what);
+    if (best->value <= rent(*best)) {
+      return line("%s: worth %.3g per s on %d x %s, these GPUs cost %.3g", what, best->value, k,
+                  where, rent(*best));
+    }
+    if (fits_somewhere) return line("%s: the GPUs that are free are kept for another job", what);
+    return line("%s: no gang of %d is left on %s within the limits", what, k, where);
+  }
+
+  const Snapshot& snapshot_;
+  const PlanOptions& options_;
+  detail::Valuation valuation_;
+  std::vector<Candidate> candidates_;
+  std::vector<Offer> offers_;
+  std::vector<std::int64_t> free_;
+  double power_left_ = kInfinity;
+  Quotas user_, group_;
+  Reservation reservation_;
+  std::unordered_map<std::size_t, detail::Pair> partner_;
+  std::vector<std::int64_t> job_, tier_, gpus_, users_, groups_, nodes_;  // columns of a round
+  std::vector<double> value_, watts_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan plan(const Snapshot& snapshot, const PlanOptions& options) {
+  return Planner(snapshot, options).run();
 }
 
 }  // namespace glidepath

@@ -1,25 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a second of a job under an option is worth.
+// What a second of a job under an option is worth, for each objective.
 #pragma once
 
 #include "glidepath/plan.hpp"
 
+#include <vector>
+
 namespace glidepath::detail {
 
-/// Probabilities of the forecast's two ends.
-struct Ends {
-  double reached = 0;  ///< nothing is left to do
-  double never = 0;    ///< no number of steps is enough
+/// What the forecast of a job says now: its samples less the progress made since, given that the
+/// job has not ended.
+struct Outlook {
+  std::vector<double> steps{};  ///< still needed, equally likely, sorted; inf = never; may be empty
+  double reached = 0;           ///< share of the forecast with nothing left to do
+  double never = 0;             ///< share that no number of steps reaches
+  bool outrun = false;          ///< the job is past nearly all of its forecast, which is void
+  double index = 0;             ///< Gittins index of the steps still needed, 1/steps
+
+  /// P(S <= x); without a forecast exponential with the steps done so far as its mean.
+  [[nodiscard]] double prob_within(double x) const;
+  /// Smallest x with P(S <= x) >= p; infinity without a forecast.
+  [[nodiscard]] double quantile(double p) const;
+
+  double unknown_mean = 0;  ///< steps that a job without forecast is thought to need
 };
-[[nodiscard]] Ends ends_of(const Job& job);
+[[nodiscard]] Outlook outlook_of(const Job& job, const PlanOptions& options);
 
-/// Gittins index of the steps still needed, per step of progress; without a forecast 1 / (steps
-/// done so far), which serves the job with the least attained service first.
-[[nodiscard]] double index_per_step(const Job& job, double round_s);
+/// Values per second of the options of a job.
+class Valuation {
+ public:
+  Valuation(const Snapshot& snapshot, const PlanOptions& options)
+      : snapshot_(snapshot), options_(options) {}
 
-/// Mean job completion time: w / (1 / (rate G) + restart), the Gittins index of a job that first
-/// has to pay its restart.
-[[nodiscard]] double value_per_second(const Job& job, const Option& option, double index,
-                                      bool restarts);
+  /// Prepares for one job and those of its options that it may use.
+  void set_job(const Job& job, const Outlook& outlook, const std::vector<const Option*>& usable);
+  /// `restart_s`: what the job pays before it makes progress.
+  [[nodiscard]] double value(Objective objective, const Option& option, double restart_s) const;
+  [[nodiscard]] double power(const Option& option) const;  ///< W of the gang
+
+ private:
+  [[nodiscard]] const Tier& tier(const Option& option) const {
+    return snapshot_.tiers[static_cast<std::size_t>(option.tier)];
+  }
+  [[nodiscard]] double jct(const Option& option, double restart_s) const;
+  [[nodiscard]] double known_size(const Option& option, double restart_s) const;
+  [[nodiscard]] double quality(const Option& option, double restart_s) const;
+  [[nodiscard]] double deadline(const Option& option, double restart_s) const;
+  [[nodiscard]] double fairness(const Option& option, double restart_s) const;
+  [[nodiscard]] double joules(const Option& option) const;  ///< per step
+  [[nodiscard]] double money(const Option& option) const;   ///< per step
+
+  const Snapshot& snapshot_;
+  const PlanOptions& options_;
+  const Job* job_ = nullptr;
+  const Outlook* outlook_ = nullptr;
+  double fastest_ = 0;  ///< steps per second of the best option
+  double least_joules_ = 0, least_money_ = 0;  ///< per step, over the options
+};
+
+/// Seconds since the job ran last, or since it was submitted less what it ran.
+[[nodiscard]] double waited_s(const Job& job, double now_s);
 
 }  // namespace glidepath::detail

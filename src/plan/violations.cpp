@@ -20,6 +20,9 @@ std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan) 
   std::map<std::int64_t, const Job*> jobs;
   for (const Job& job : snapshot.jobs) jobs[job.id] = &job;
 
+  std::map<std::int64_t, const Allocation*> by_job;
+  for (const Allocation& a : plan.allocations) by_job[a.job] = &a;
+
   std::map<int, long long> used;
   std::set<std::int64_t> placed, ended;
   for (const std::int64_t id : plan.stop) {
@@ -42,7 +45,23 @@ std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan) 
       report("job ", a.job, " is placed on ", a.gpus, " GPUs");
       continue;
     }
-    used[a.tier] += a.gpus;
+    // The GPUs of a pair count once, for its smaller id.
+    const auto found_partner = a.partner >= 0 ? by_job.find(a.partner) : by_job.end();
+    const Allocation* partner = found_partner == by_job.end() ? nullptr : found_partner->second;
+    if (a.partner >= 0 && (!partner || partner->partner != a.job || partner->tier != a.tier ||
+                           partner->gpus != a.gpus || a.partner == a.job)) {
+      report("job ", a.job, " shares GPUs with job ", a.partner, ", which does not share them");
+      partner = nullptr;
+    }
+    if (!partner || a.job < a.partner) used[a.tier] += a.gpus;
+    if (partner && jobs.contains(partner->job)) {
+      const double card = snapshot.tiers[static_cast<std::size_t>(a.tier)].memory_gb;
+      const double both = job->second->memory_gb + jobs[partner->job]->memory_gb;
+      if (card > 0 && both > card) {
+        report("jobs ", a.job, " and ", a.partner, " need ", both, " GB together, the card has ",
+               card);
+      }
+    }
     bool offered = false;
     for (const Option& o : job->second->options) {
       offered = offered || (o.tier == a.tier && o.gpus == a.gpus);

@@ -145,11 +145,32 @@ def test_broken_snapshots_are_refused_by_name() -> None:
         gp.plan(cluster([job(1, None), job(1, None)]))
     with pytest.raises(gp.InputError, match="job 1 asks 9 GPUs, largest tier 'slow' has 4"):
         gp.plan(cluster([gp.Job(1, [gp.Option(0, 9, 1.0)])]))
-    with pytest.raises(gp.InputError, match="unknown objective 'speed', known: jct"):
+    with pytest.raises(gp.InputError, match="unknown objective 'speed', known: jct, known_size"):
         gp.plan(cluster([]), objective="speed")
     with pytest.raises(gp.InputError, match="tier 'x': -1 nodes"):
         gp.Tier("x", -1)
     assert gp.plan(cluster([])).allocations == []
+
+
+def test_objectives_and_limits_by_name() -> None:
+    jobs = [job(i, [1000.0 + i], user="ada" if i < 4 else "bob") for i in range(10)]
+    snapshot = cluster(jobs)
+    for objective in ("jct", "known_size", "quality", "deadline", "fairness", "energy", "cost"):
+        plan = gp.plan(snapshot, objective=objective, user_quota={"ada": 1})
+        assert gp.violations(snapshot, plan) == []
+        assert sum(a.job < 4 for a in plan.allocations) <= 1
+    both = gp.plan(snapshot, objective={"jct": 1.0, "edp": 0.5}, sharing="naive", in_nodes=True)
+    assert gp.violations(snapshot, both) == []
+    with pytest.raises(gp.InputError, match="unknown way of sharing 'magic'"):
+        gp.plan(snapshot, sharing="magic")
+
+
+def test_the_measured_pair_is_predicted_and_memory_is_checked() -> None:
+    # DLRM 5.36 h and ResNet152 1.05 h alone, 6.09 and 1.11 h in time slices of one A100
+    first, second = gp.shared_speeds(0.05, 0.82, "naive", first_gb=29.1, second_gb=8.5, gpu_gb=40)
+    assert first == pytest.approx(5.36 / 6.09, abs=0.01)
+    assert second == pytest.approx(1.05 / 1.11, abs=0.01)
+    assert gp.shared_speeds(0.05, 0.82, "mps", first_gb=29.1, second_gb=8.5, gpu_gb=24) == (0, 0)
 
 
 def test_gittins_index_of_a_known_size_and_of_a_gamble() -> None:

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "common/require.hpp"
+
+namespace glidepath {
+namespace {
+
+constexpr std::array kObjectives{
+    std::pair{Objective::jct, std::string_view{"jct"}},
+    std::pair{Objective::known_size, std::string_view{"known_size"}},
+    std::pair{Objective::quality, std::string_view{"quality"}},
+    std::pair{Objective::deadline, std::string_view{"deadline"}},
+    std::pair{Objective::fairness, std::string_view{"fairness"}},
+    std::pair{Objective::energy, std::string_view{"energy"}},
+    std::pair{Objective::edp, std::string_view{"edp"}},
+    std::pair{Objective::cost, std::string_view{"cost"}},
+};
+
+bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
+
+}  // namespace
+
+std::string_view name(Objective objective) noexcept {
+  for (const auto& [value, text] : kObjectives) {
+    if (value == objective) return text;
+  }
+  return "?";
+}
+
+Objective objective_named(std::string_view text) {
+  std::string known;
+  for (const auto& [value, objective] : kObjectives) {
+    if (objective == text) return value;
+    known += (known.empty() ? "" : ", ") + std::string(objective);
+  }
+  detail::refuse("plan: unknown objective '", text, "', known: ", known);
+}
+
+namespace detail {
+
+void check_options(const PlanOptions& options, const Snapshot& snapshot) {
+  if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
+    refuse("plan: the round is ", options.round_s, " s");
+  }
+  if (options.goals.empty()) refuse("plan: no objective");
+  for (const Goal& goal : options.goals) {
+    if (!finite_from_zero(goal.weight)) {
+      refuse("plan: objective '", name(goal.objective), "' has weight ", goal.weight);
+    }
+  }
+  for (const auto& [what, x] :
+       {std::pair{"hysteresis", options.hysteresis}, std::pair{"min_run_s", options.min_run_s},
+        std::pair{"joule_value", options.joule_value}}) {
+    if (!finite_from_zero(x)) refuse("plan: ", what, " is ", x);
+  }
+  for (const auto& [what, x] :
+       {std::pair{"power_cap_w", options.power_cap_w}, std::pair{"max_wait_s", options.max_wait_s},
+        std::pair{"stop_probability", options.stop_probability},
+        std::pair{"outrun_probability", options.outrun_probability}}) {
+    if (!(x >= 0)) refuse("plan: ", what, " is ", x);
+  }
+  if (!(options.ageing_s > 0)) refuse("plan: ageing_s is ", options.ageing_s);
+  for (const auto* quotas : {&options.user_quota, &options.group_quota}) {
+    for (const Quota& quota : *quotas) {
+      if (quota.gpus < 0) refuse("plan: the quota of '", quota.name, "' is ", quota.gpus);
+    }
+  }
+  for (const Tier& tier : snapshot.tiers) validate(tier);
+  if (!std::isfinite(snapshot.now_s)) refuse("plan: now is ", snapshot.now_s, " s");
+}
+
+void check_job(const Job& job, const Snapshot& snapshot) {
+  for (const auto& [what, x] :
+       {std::pair{"weight", job.weight}, std::pair{"restart_s", job.restart_s},
+        std::pair{"memory_gb", job.memory_gb}, std::pair{"steps_done", job.steps_done},
+        std::pair{"attained_s", job.attained_s}}) {
+    if (!finite_from_zero(x)) refuse("plan: job ", job.id, " has ", what, " ", x);
+  }
+  if (std::isnan(job.deadline_s)) refuse("plan: job ", job.id, " has deadline_s nan");
+  if (!std::isfinite(job.submit_s)) refuse("plan: job ", job.id, " has submit_s ", job.submit_s);
+  if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
+    refuse("plan: job ", job.id, " has sm_activity ", job.sm_activity, ", expected 0 to 1");
+  }
+  for (const Option& option : job.options) {
+    if (option.tier < 0 || option.tier >= static_cast<int>(snapshot.tiers.size())) {
+      refuse("plan: job ", job.id, " names tier ", option.tier, ", there are ",
+             snapshot.tiers.size());
+    }
+    if (option.gpus < 1) refuse("plan: job ", job.id, " asks ", option.gpus, " GPUs");
+    if (!finite_from_zero(option.steps_per_s)) {
+      refuse("plan: job ", job.id, " runs at ", option.steps_per_s, " steps per second");
+    }
+    if (!(option.utilisation >= 0 && option.utilisation <= 1)) {
+      refuse("plan: job ", job.id, " has utilisation ", option.utilisation, ", expected 0 to 1");
+    }
+  }
+  for (const double s : job.remaining_steps) {
+    if (!(s >= 0)) refuse("plan: job ", job.id, " has ", s, " remaining steps");
+  }
+  if (job.ahead_steps.size() != job.ahead_loss.size()) {
+    refuse("plan: job ", job.id, " has ", job.ahead_steps.size(), " steps and ",
+           job.ahead_loss.size(), " losses ahead");
+  }
+  for (std::size_t i = 0; i < job.ahead_steps.size(); ++i) {
+    if (!finite_from_zero(job.ahead_steps[i]) || !std::isfinite(job.ahead_loss[i]) ||
+        (i > 0 && job.ahead_steps[i] <= job.ahead_steps[i - 1])) {
+      refuse("plan: job ", job.id, " has the path ahead broken at entry ", i);
+    }
+  }
+}
+
+[[noreturn]] void refuse_unfit(const Job& job, const Snapshot& snapshot) {
+  if (job.options.empty()) refuse("plan: job ", job.id, " has no options");
+  int least = job.options.front().gpus;
+  const Tier* largest = nullptr;
+  for (const Option& option : job.options) {
+    least = std::min(least, option.gpus);
+    const Tier& tier = snapshot.tiers[static_cast<std::size_t>(option.tier)];
+    if (!largest || tier.gpus() > largest->gpus()) largest = &tier;
+  }
+  if (least > largest->gpus()) {
+    refuse("plan: job ", job.id, " asks ", least, " GPUs, largest tier '", largest->name, "' has ",
+           largest->gpus());
+  }
+  refuse("plan: job ", job.id, " needs ", job.memory_gb,
+         " GB per GPU, more than the tiers it may run on");
+}
+
+}  // namespace detail
+}  // namespace glidepath
