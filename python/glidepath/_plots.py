@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of results: axes in, axes out.
+
+Every function takes `ax=None` (a new figure when none is given), draws on it and returns it;
+nothing is shown, saved or set globally. Colours are those of Okabe and Ito (2008), told apart by
+colour-blind readers, and every distinction is also one of line style, hatching or lightness, so
+that a black-and-white print says the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from glidepath import _series
+from glidepath._results import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK = "#1a1a1a"
+MUTED = "#6b6b6b"
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, "#000000", "#F0E442")
+HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++", "oo")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 4)))
+
+
+def _axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.0)) -> Axes:
+    """The axes to draw on; new ones belong to pyplot, so that a notebook shows them."""
+    if ax is None:
+        pyplot = require("matplotlib.pyplot")
+        ax = pyplot.subplots(figsize=figsize, layout="constrained")[1]
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    ax.grid(visible=True, color="#d9d9d9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def _steps(ax: Axes) -> None:
+    ax.set_xlabel("step")
+    ax.xaxis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(_count))
+
+
+def _count(value: float, _position: object = None) -> str:
+    """A step count as a reader writes it: 41 200, not 4.12e4."""
+    return f"{value:,.0f}".replace(",", " ") if value == round(value) else f"{value:g}"
+
+
+def trace(trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
+    """The points of a run.
+
+    Parameters
+    ----------
+    trace : Trace
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = _axes(ax)
+    _points(ax, trace)
+    limits = _series.loss_limits(trace.loss)
+    if limits is not None:
+        ax.set_ylim(*limits)
+    _steps(ax)
+    ax.set_ylabel("loss")
+    return ax
+
+
+def fit(
+    fit: _series.FitLike, trace: _series.TraceLike | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """The fitted curve, and the points it was fitted to where they are given.
+
+    Parameters
+    ----------
+    fit : Fit
+    trace : Trace, optional
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = _axes(ax)
+    last = fit.last_step if trace is None else trace.step[-1]
+    first = max(last / 1000.0 if trace is None else trace.step[0], 1e-9)
+    seen = []
+    if trace is not None:
+        _points(ax, trace)
+        seen.append(np.asarray(trace.loss))
+    if last > 0:
+        steps = np.geomspace(min(first, last), last, 400)
+        curve = fit.predict(steps)
+        ax.plot(steps, curve, color=BLUE, linewidth=2, label=f"{fit.family} ({fit.status})")
+        seen.append(curve)
+    limits = _series.loss_limits(*seen)
+    if limits is not None:
+        ax.set_ylim(*limits)
+    _steps(ax)
+    ax.set_ylabel("loss")
+    if seen:
+        ax.legend(frameon=False)
+    return ax
+
+
+def residuals(fit: _series.FitLike, trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
+    """What the fit leaves over, against the step; the grey band is two residual sigmas wide."""
+    ax = _axes(ax)
+    left = np.asarray(trace.loss) - fit.predict(trace.step)
+    if math.isfinite(fit.sigma):
+        ax.axhspan(-2 * fit.sigma, 2 * fit.sigma, color="#e6e6e6", zorder=0, label="± 2 sigma")
+    ax.axhline(0.0, color=INK, linewidth=1)
+    ax.plot(trace.step, left, ".", color=BLUE, markersize=4, label="observed minus fit")
+    _steps(ax)
+    ax.set_ylabel("residual")
+    ax.legend(frameon=False)
+    return ax
+
+
+def _points(ax: Axes, trace: _series.TraceLike, label: str = "observed") -> None:
+    few = len(trace.step) <= 150
+    ax.plot(
+        trace.step,
+        trace.loss,
+        marker="o" if few else None,
+        markersize=3,
+        linestyle="none" if few else "-",
+        linewidth=0.8,
+        color=MUTED,
+        label=label,
+        rasterized=len(trace.step) > 20_000,
+    )
+
+
+def forecast(
+    forecast: _series.ForecastLike,
+    *,
+    trace: _series.TraceLike | None = None,
+    later: _series.TraceLike | None = None,
+    target: float | None = None,
+    reach: _series.ReachLike | None = None,
+    decision: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A fan chart: what was seen, what is expected, and how sure that is.
+
+    Parameters
+    ----------
+    forecast : Forecast
+    trace : Trace, optional
+        The points that it was made from.
+    later : Trace, optional
+        What happened after; drawn in another marker, to judge the forecast by.
+    target : float, optional
+        Target loss, drawn as a line.
+    reach : Reach, optional
+        When the target is reached: its median and 80 % interval are marked on that line.
+    decision : str, optional
+        A sentence for the title, such as the reason of a decision.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = _axes(ax)
+    seen = [np.asarray(forecast.quantiles), np.asarray(forecast.mean)]
+    for (low, high, cover), shade in zip(
+        _series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), strict=False
+    ):
+        ax.fill_between(
+            forecast.steps,
+            forecast.quantiles[low],
+            forecast.quantiles[high],
+            color=shade,
+            linewidth=0,
+            label=f"{cover:.0%} of outcomes".replace("%", " %"),
+        )
+    ax.plot(forecast.steps, forecast.mean, color=BLUE, linewidth=2, label="forecast")
+    if trace is not None:
+        _points(ax, trace)
+        ax.axvline(trace.step[-1], color=MUTED, linewidth=0.8, linestyle=":")
+        seen.append(np.asarray(trace.loss))
+    if later is not None and len(later.step):
+        ax.plot(
+            later.step,
+            later.loss,
+            "x" if len(later.step) <= 150 else "-",
+            color=VERMILLION,
+            markersize=4,
+            linewidth=0.8,
+            label="what happened",
+        )
+        seen.append(np.asarray(later.loss))
+    if target is not None:
+        ax.axhline(target, color=INK, linewidth=1.2, linestyle="--", label=f"target {target:g}")
+        seen.append(np.asarray([target]))
+        if reach is not None:
+            _mark_reach(ax, reach, target)
+    limits = _series.loss_limits(*seen)
+    if limits is not None:
+        ax.set_ylim(*limits)
+    _steps(ax)
+    ax.set_ylabel("loss")
+    if decision:
+        ax.set_title(decision, loc="left", fontsize=10)
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def _mark_reach(ax: Axes, reach: _series.ReachLike, target: float) -> None:
+    low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
+    if math.isfinite(low):
+        right = high if math.isfinite(high) else ax.get_xlim()[1]
+        ax.plot([low, right], [target, target], color=INK, linewidth=5, solid_capstyle="butt")
+    if math.isfinite(middle):
+        ax.plot([middle], [target], "D", color="white", markeredgecolor=INK, markersize=8, zorder=5)
+
+
+def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
+    """When the target is reached: a density over steps, and beside it the chance of never."""
+    ax = _axes(ax)
+    edges, mass = _series.reach_density(reach)
+    never = reach.prob_never
+    if mass.size:
+        ax.stairs(mass / np.diff(edges), edges, fill=True, color="#6fb1d6")
+        ax.stairs(mass / np.diff(edges), edges, color=BLUE, linewidth=1.5)
+        for p, style in ((0.1, ":"), (0.5, "-"), (0.9, ":")):
+            at = reach.quantile(p)
+            if math.isfinite(at):
+                ax.axvline(at, color=INK, linewidth=1, linestyle=style)
+    else:
+        ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_ylabel("density")
+    _steps(ax)
+    bar = ax.inset_axes((0.93, 0.0, 0.05, 1.0))
+    bar.bar([0], [1.0 - never], color="#6fb1d6", edgecolor=BLUE)
+    bar.bar([0], [never], bottom=[1.0 - never], color="white", edgecolor=VERMILLION, hatch="///")
+    bar.set_ylim(0, 1)
+    bar.axis("off")
+    ax.text(
+        0.92,
+        1.0,
+        f"never {never:.0%}".replace("%", " %"),
+        transform=ax.transAxes,
+        ha="right",
+        va="top",
+        color=VERMILLION,
+    )
+    ax.text(
+        0.92,
+        0.02,
+        f"reached {1 - never:.0%}".replace("%", " %"),
+        transform=ax.transAxes,
+        ha="right",
+        va="bottom",
+        color=BLUE,
+    )
+    if mass.size:
+        width = edges[-1] - edges[0]
+        ax.set_xlim(edges[0], edges[-1] + 0.28 * width)
+    return ax
+
+
+def gantt(
+    simulation: _series.SimulationLike,
+    *,
+    tiers: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """One row per GPU, one block per stretch of a job; a job keeps its colour throughout."""
+    ax = _axes(ax, (9.0, 4.5))
+    boxes, lanes = _series.gantt(simulation.events)
+    base, ticks, names = 0, [], []
+    patches = require("matplotlib.patches")
+    collections = require("matplotlib.collections")
+    shapes, colours = [], []
+    for tier, count in lanes.items():
+        for box in (box for box in boxes if box.tier == tier):
+            corner = (box.start_s / 3600.0, base + box.lane + 0.04)
+            shapes.append(
+                patches.Rectangle(corner, (box.end_s - box.start_s) / 3600.0, box.gpus - 0.08)
+            )
+            colours.append(_job_colour(box.job))
+        ax.axhline(base, color=INK, linewidth=1)
+        ticks.append(base + count / 2)
+        names.append(tiers[tier] if tiers and tier < len(tiers) else f"tier {tier}")
+        base += count
+    ax.add_collection(
+        collections.PatchCollection(
+            shapes, facecolor=colours, edgecolor="white", linewidth=0.3, zorder=2
+        )
+    )
+    end = max((box.end_s / 3600.0 for box in boxes), default=1.0)
+    ax.set_xlim(0, end * 1.01)
+    ax.set_ylim(max(base, 1), 0)
+    ax.set_yticks(ticks, [f"{n}\n{c} GPUs" for n, c in zip(names, lanes.values(), strict=True)])
+    ax.grid(visible=False, axis="y")
+    ax.set_xlabel("time (hours)")
+    ax.set_title(simulation.policy, loc="left", fontsize=10)
+    return ax
+
+
+simulation = gantt
+
+
+def _job_colour(job: int) -> tuple[float, float, float]:
+    """Neighbouring jobs differ in hue and in lightness."""
+    rgb = require("matplotlib.colors").to_rgb(PALETTE[job % 6])
+    share = (0.0, 0.28, 0.5)[job // 6 % 3]
+    return (
+        rgb[0] + (1 - rgb[0]) * share,
+        rgb[1] + (1 - rgb[1]) * share,
+        rgb[2] + (1 - rgb[2]) * share,
+    )
+
+
+def policies(
+    values: Mapping[str, float],
+    *,
+    label: str = "",
+    errors: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """One bar per policy.
+
+    Parameters
+    ----------
+    values : mapping of policy name to value
+    label : str
+        What the bars measure, with its unit.
+    errors : mapping of policy name to half-width, optional
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = _axes(ax, (6.0, 0.9 + 0.42 * len(values)))
+    names = list(values)
+    heights = [values[name] for name in names]
+    bars = ax.barh(
+        range(len(names)),
+        heights,
+        color=[PALETTE[i % 8] for i in range(len(names))],
+        edgecolor=INK,
+        linewidth=0.8,
+        xerr=None if errors is None else [errors[name] for name in names],
+        ecolor=INK,
+        capsize=3,
+    )
+    for i, bar in enumerate(bars):
+        bar.set_hatch(HATCHES[i % 8])
+    ax.bar_label(bars, [f"{height:,.4g}" for height in heights], padding=5, fontsize=9)
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.margins(x=0.16)
+    ax.set_xlim(left=0)
+    ax.grid(visible=False, axis="y")
+    ax.set_xlabel(label)
+    return ax
+
+
+def jct_cdf(simulations: Sequence[_series.SimulationLike], *, ax: Axes | None = None) -> Axes:
+    """Fraction of jobs completed within a time, one line per policy; unfinished jobs count."""
+    ax = _axes(ax)
+    positive = []
+    for i, simulation in enumerate(simulations):
+        jct, fraction = _series.cdf(simulation.jobs["jct_s"])
+        positive.append(jct[jct > 0])
+        ax.step(
+            jct / 3600.0,
+            fraction,
+            where="post",
+            color=PALETTE[i % 8],
+            linestyle=LINES[i % 8],
+            linewidth=1.8,
+            label=simulation.policy,
+        )
+    spread = np.concatenate(positive) if positive else np.empty(0)
+    if spread.size and spread.max() > 200 * spread.min():
+        ax.set_xscale("log")
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("job completion time (hours)")
+    ax.set_ylabel("fraction of jobs")
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def utilisation(
+    simulations: Sequence[_series.SimulationLike], *, gpus: int, ax: Axes | None = None
+) -> Axes:
+    """Share of the `gpus` that jobs hold over time, one line per policy."""
+    ax = _axes(ax)
+    for i, simulation in enumerate(simulations):
+        time, busy = _series.busy_gpus(simulation.events)
+        ax.step(
+            time / 3600.0,
+            busy / max(gpus, 1),
+            where="post",
+            color=PALETTE[i % 8],
+            linestyle=LINES[i % 8],
+            linewidth=1.4,
+            label=simulation.policy,
+        )
+    ax.set_ylim(0, 1.05)
+    ax.set_xlim(left=0)
+    ax.yaxis.set_major_formatter(require("matplotlib.ticker").PercentFormatter(1.0))
+    ax.set_xlabel("time (hours)")
+    ax.set_ylabel("GPUs held")
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def reliability(pit_values: ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """Observed against nominal coverage of central intervals; on the diagonal when calibrated."""
+    ax = _axes(ax, (4.6, 4.4))
+    nominal = np.linspace(0.1, 0.9, 9)
+    values = np.asarray(pit_values, dtype=float)
+    observed = _series.coverage(values, nominal)
+    # Two standard errors of a binomial fraction: what chance alone would do.
+    chance = 2 * np.sqrt(nominal * (1 - nominal) / max(values.size, 1))
+    ax.fill_between(
+        nominal, nominal - chance, nominal + chance, color="#e6e6e6", label="chance alone"
+    )
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle="--")
+    ax.plot(nominal, observed, "o-", color=BLUE, label=f"{values.size} forecasts")
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_aspect("equal")
+    ax.set_xlabel("nominal coverage")
+    ax.set_ylabel("observed coverage")
+    ax.legend(frameon=False, loc="upper left", fontsize=9)
+    return ax
+
+
+def pit(pit_values: ArrayLike, *, bins: int = 10, ax: Axes | None = None) -> Axes:
+    """Histogram of the probability integral transform; flat when calibrated."""
+    ax = _axes(ax, (5.2, 3.4))
+    values = np.asarray(pit_values, dtype=float)
+    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
+    expected = values.size / bins
+    chance = 2 * math.sqrt(max(expected * (1 - 1 / bins), 0.0))
+    ax.axhspan(expected - chance, expected + chance, color="#e6e6e6", zorder=0)
+    ax.stairs(counts, edges, fill=True, color="#6fb1d6")
+    ax.stairs(counts, edges, color=BLUE)
+    ax.axhline(expected, color=INK, linewidth=1, linestyle="--")
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("probability integral transform")
+    ax.set_ylabel("forecasts")
+    return ax
+
+
+def prices(
+    time_s: ArrayLike,
+    prices: Mapping[str, ArrayLike],
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Price of one more GPU of each tier over time, as the planner sees it."""
+    ax = _axes(ax)
+    for i, (tier, series) in enumerate(prices.items()):
+        ax.step(
+            np.asarray(time_s, dtype=float) / 3600.0,
+            np.asarray(series, dtype=float),
+            where="post",
+            color=PALETTE[i % 8],
+            linestyle=LINES[i % 8],
+            linewidth=1.6,
+            label=tier,
+        )
+    ax.set_xlabel("time (hours)")
+    ax.set_ylabel("price of one more GPU")
+    ax.legend(frameon=False, fontsize=9)
+    return ax

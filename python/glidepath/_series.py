@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers behind the pictures, drawn by `_plots` (matplotlib) and `_report` (plotly).
+
+Results are described here by what a picture reads of them, so that pictures depend on no stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+class TraceLike(Protocol):
+    """An observed run."""
+
+    @property
+    def step(self) -> Floats: ...
+    @property
+    def loss(self) -> Floats: ...
+    @property
+    def name(self) -> str: ...
+
+
+class FitLike(Protocol):
+    """A fitted curve."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def sigma(self) -> float: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def last_step(self) -> float: ...
+    def predict(self, steps: ArrayLike, /) -> Floats: ...
+
+
+class ForecastLike(Protocol):
+    """Quantiles at future steps."""
+
+    @property
+    def steps(self) -> Floats: ...
+    @property
+    def mean(self) -> Floats: ...
+    @property
+    def levels(self) -> Floats: ...
+    @property
+    def quantiles(self) -> Floats: ...
+
+
+class ReachLike(Protocol):
+    """Law of the first step at or below a target."""
+
+    @property
+    def prob_never(self) -> float: ...
+    def prob_by(self, step: float, /) -> float: ...
+    def quantile(self, p: float, /) -> float: ...
+
+
+class SimulationLike(Protocol):
+    """One policy's run over a workload."""
+
+    @property
+    def policy(self) -> str: ...
+    @property
+    def jobs(self) -> Mapping[str, NDArray[Any]]: ...
+    @property
+    def events(self) -> Mapping[str, NDArray[Any]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A block of neighbouring GPUs of one tier held by one job."""
+
+    tier: int
+    lane: int  # the lowest GPU of the block
+    gpus: int
+    start_s: float
+    end_s: float
+    job: int
+
+
+def central_bands(levels: Floats) -> list[tuple[int, int, float]]:
+    """Rows of symmetric quantile levels as (low row, high row, coverage), the widest first.
+
+    A level without its mirror image is in no band.
+    """
+    bands = []
+    for low, level in enumerate(levels):
+        high = int(np.argmin(np.abs(levels - (1.0 - level))))
+        if level < 0.5 and abs(levels[high] - (1.0 - level)) < 1e-9:
+            bands.append((low, high, float(1.0 - 2.0 * level)))
+    return sorted(bands, key=lambda band: -band[2])
+
+
+def main_bands(levels: Floats) -> list[tuple[int, int, float]]:
+    """The widest band and the one nearest to one half: a picture with more is not read better."""
+    bands = central_bands(levels)
+    if len(bands) < 2:
+        return bands
+    return [bands[0], min(bands[1:], key=lambda band: abs(band[2] - 0.5))]
+
+
+def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
+    """Range of losses worth showing: the first steps of a run may be far above all the rest."""
+    if not columns:
+        return None
+    values = np.concatenate([np.ravel(np.asarray(column, dtype=float)) for column in columns])
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return None
+    low, high = float(values.min()), float(values.max())
+    body = float(np.quantile(values, 0.97))
+    if high - low > 2.5 * (body - low) > 0:
+        high = body + 0.3 * (body - low)
+    margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1e-3)
+    return low - margin, high + margin
+
+
+def reach_density(reach: ReachLike, bins: int = 60) -> tuple[Floats, Floats]:
+    """Edges (bins + 1) in steps and probability of each bin; the rest of the mass is never.
+
+    Empty arrays when the target is surely out of reach.
+    """
+    reached = 1.0 - reach.prob_never
+    if reached <= 1e-9:
+        return np.empty(0), np.empty(0)
+    low = reach.quantile(0.002 * reached)
+    high = reach.quantile(0.999 * reached)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return np.empty(0), np.empty(0)
+    if high <= low:
+        return np.array([low, low + 1.0]), np.array([reached])
+    pad = 0.02 * (high - low)
+    edges = np.linspace(max(low - pad, 0.0), high + pad, bins + 1)
+    cdf = np.array([reach.prob_by(float(edge)) for edge in edges])
+    return edges, np.diff(cdf)
+
+
+def cdf(values: ArrayLike) -> tuple[Floats, Floats]:
+    """Sorted finite values and the fraction of *all* values at or below each."""
+    column = np.ravel(np.asarray(values, dtype=float))
+    finite = np.sort(column[np.isfinite(column)])
+    return finite, np.arange(1, finite.size + 1) / max(column.size, 1)
+
+
+def gantt(events: Mapping[str, NDArray[Any]]) -> tuple[list[Box], dict[int, int]]:
+    """Boxes of a Gantt chart, and the number of lanes (GPUs drawn) of each tier.
+
+    A simulation says how many GPUs of a tier a job held; which of them is chosen here: the lowest
+    neighbouring block that is free, else the lowest free ones in pieces.
+    """
+    order = np.lexsort((events["job"], events["start_s"]))
+    free: dict[int, list[float]] = {}  # of each tier, the time from which each lane is free
+    boxes: list[Box] = []
+    for row in order:
+        tier, gpus = int(events["tier"][row]), int(events["gpus"][row])
+        start, end = float(events["start_s"][row]), float(events["end_s"][row])
+        if end <= start:
+            continue
+        lanes = free.setdefault(tier, [])
+        for lane, count in _blocks(lanes, gpus, start + 1e-9 * max(abs(start), 1.0)):
+            boxes.append(Box(tier, lane, count, start, end, int(events["job"][row])))
+            for held in range(lane, lane + count):
+                if held == len(lanes):
+                    lanes.append(end)
+                else:
+                    lanes[held] = end
+    return boxes, {tier: len(lanes) for tier, lanes in sorted(free.items())}
+
+
+def _blocks(lanes: Sequence[float], gpus: int, now: float) -> list[tuple[int, int]]:
+    """Where to put `gpus` GPUs: (first lane, count) of each piece."""
+    free = [lane for lane, until in enumerate(lanes) if until <= now]
+    free += range(len(lanes), len(lanes) + gpus)
+    for first in range(len(free) - gpus + 1):
+        # A whole block inside the lanes in use so far is better than new lanes.
+        if free[first + gpus - 1] - free[first] == gpus - 1 and free[first + gpus - 1] < len(lanes):
+            return [(free[first], gpus)]
+    pieces: list[tuple[int, int]] = []
+    for lane in free[:gpus]:
+        if pieces and pieces[-1][0] + pieces[-1][1] == lane:
+            pieces[-1] = (pieces[-1][0], pieces[-1][1] + 1)
+        else:
+            pieces.append((lane, 1))
+    return pieces
+
+
+def busy_gpus(events: Mapping[str, NDArray[Any]], tier: int | None = None) -> tuple[Floats, Floats]:
+    """Times (s) and the number of GPUs held from each on; of one tier, or of all."""
+    chosen = np.ones(len(events["job"]), dtype=bool) if tier is None else events["tier"] == tier
+    time = np.concatenate([events["start_s"][chosen], events["end_s"][chosen]])
+    change = np.concatenate([events["gpus"][chosen], -events["gpus"][chosen]]).astype(float)
+    if time.size == 0:
+        return np.zeros(1), np.zeros(1)
+    at, inverse = np.unique(time, return_inverse=True)
+    return at.astype(float), np.cumsum(np.bincount(inverse, weights=change))
+
+
+def pit(forecast: ForecastLike, losses: ArrayLike) -> Floats:
+    """Probability integral transform of what was seen: P(forecast <= loss), between the levels.
+
+    Below the lowest level and above the highest, the middle of the tail. Uniform when the forecast
+    is calibrated (Dawid 1984).
+    """
+    levels = np.asarray(forecast.levels, dtype=float)
+    seen = np.asarray(losses, dtype=float)
+    values = [
+        np.interp(
+            loss,
+            forecast.quantiles[:, column],
+            levels,
+            left=levels[0] / 2.0,
+            right=(1.0 + levels[-1]) / 2.0,
+        )
+        for column, loss in enumerate(seen)
+        if np.isfinite(loss)
+    ]
+    return np.asarray(values, dtype=float)
+
+
+def coverage(pit_values: ArrayLike, nominal: ArrayLike) -> Floats:
+    """Fraction of runs inside the central interval of each nominal coverage."""
+    values = np.asarray(pit_values, dtype=float)[:, None]
+    half = np.asarray(nominal, dtype=float)[None, :] / 2.0
+    return np.asarray(np.mean(np.abs(values - 0.5) <= half + 1e-12, axis=0))

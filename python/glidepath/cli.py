@@ -1,0 +1,550 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: one verb per stage.
+
+Exit codes: 0 an answer, 1 an answer with a warning status, 2 bad input (one sentence on stderr).
+With ``--json``, stdout carries one JSON document and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import glidepath as gp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANSWER, WARNING, BAD_INPUT = 0, 1, 2
+COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
+
+app = typer.Typer(
+    name="glidepath",
+    help="Forecast training-loss curves and schedule training jobs on tiered GPUs.",
+    epilog="Exit codes: 0 an answer, 1 an answer with a warning status, 2 bad input.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+stdout = Console()
+stderr = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Users = Annotated[int | None, typer.Option(help="Draw this many users instead of jobs.csv.")]
+Seed = Annotated[int, typer.Option(help="Of the users drawn.")]
+Gpus = Annotated[int | None, typer.Option(help="GPUs of the cluster, for a trace of jobs.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="glidepath",
+            standalone_mode=False,
+        )
+    except (gp.InputError, gp.IoError, ImportError) as error:
+        _complain(str(error))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # click's own: usage errors and aborts know their code
+        show = getattr(error, "show", None)
+        if show is None:
+            raise
+        show()
+        return int(getattr(error, "exit_code", BAD_INPUT))
+    return code if isinstance(code, int) else ANSWER
+
+
+def _complain(sentence: str) -> None:
+    stderr.print(f"glidepath: {sentence}", style="red", highlight=False, markup=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        stdout.print(gp.__version__, highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+# ---------------------------------------------------------------------------------------- helpers
+
+
+def plain(value: Any) -> Any:
+    """Reduce a value to what JSON knows: arrays to lists, NaN and infinity to null and text."""
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def emit(document: Any) -> None:
+    """Print the one JSON document."""
+    sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
+
+
+def _chosen(file: Path, curve: str | None, metric: str | None) -> list[gp.Trace]:
+    traces = gp.read_traces(file, metric=metric)
+    if curve is None:
+        return traces
+    found = [trace for trace in traces if trace.name == curve]
+    if not found:
+        some = ", ".join(repr(trace.name) for trace in traces[:3])
+        more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
+        raise gp.InputError(f"{file}: no curve {curve!r}; it holds {some}{more}")
+    return found
+
+
+def _save(plot: Callable[..., Any], path: Path) -> None:
+    from glidepath._results import require
+
+    figure = require("matplotlib.figure").Figure(figsize=(8.0, 4.5), layout="constrained")
+    plot(ax=figure.add_subplot())
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise gp.IoError(f"{path}: cannot write the picture: {error}") from None
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that shows itself only where someone can see it."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=stderr,
+        transient=True,
+        disable=not stderr.is_terminal,
+    ) as bar:
+        task = bar.add_task(label, total=None)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield update
+
+
+def _table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
+    console = stdout if stdout.is_terminal else Console(width=200)
+    console.print(table)
+
+
+def _workload(source: Path, users: int | None, seed: int, gpus: int | None) -> gp.Workload:
+    if not source.exists():
+        raise gp.IoError(f"{source}: no such file or folder")
+    if source.is_dir():
+        if gpus is not None:
+            raise gp.InputError(f"--gpus: the tiers of {source} say how many there are")
+        if users is None:
+            return gp.read_workload(source)
+        return gp.generate_workload(source, users=users, seed=seed)
+    if users is not None:
+        raise gp.InputError(f"--users: {source} is a trace of jobs, users are drawn from a folder")
+    if gpus is None:
+        raise gp.InputError(f"{source} is a trace of jobs: say how many --gpus there are")
+    return gp.Workload.from_trace(source, gpus=gpus)
+
+
+# ------------------------------------------------------------------------------------------ verbs
+
+
+@app.command(epilog="Example: glidepath fit data/curves/digits-mlp.csv.gz --family pow3")
+def fit(
+    file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
+    curve: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    family: Annotated[str, typer.Option(help="A family, or auto: the best by AICc.")] = "auto",
+    robust: Annotated[bool, typer.Option("--robust", help="Shrug off spikes.")] = False,
+    metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the first fit.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Fit a learning-curve family to each run of a file."""
+    traces = _chosen(file, curve, metric)
+    fits = gp.fit_many(traces, family=family, robust=robust)
+    if plot is not None:
+        _save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
+    if as_json:
+        emit(
+            [
+                {
+                    "curve": trace.name,
+                    "family": fit.family,
+                    "status": fit.status,
+                    "params": fit.params,
+                    "stderr": fit.stderr,
+                    "sigma": fit.sigma,
+                    "aicc": fit.aicc,
+                    "bic": fit.bic,
+                    "points": fit.points,
+                }
+                for trace, fit in zip(traces, fits, strict=True)
+            ]
+        )
+    else:
+        _table(
+            f"{len(fits)} fits of {file.name}",
+            ("curve", "points", "family", "parameters", "sigma", "status"),
+            (
+                (
+                    trace.name,
+                    str(len(trace)),
+                    fit.family,
+                    "  ".join(f"{key} {value:.4g}" for key, value in fit.params.items()),
+                    f"{fit.sigma:.3g}",
+                    fit.status,
+                )
+                for trace, fit in zip(traces, fits, strict=True)
+            ),
+        )
+    return ANSWER if all(fit.status == "converged" for fit in fits) else WARNING
+
+
+@app.command(
+    epilog="Example: glidepath forecast data/curves/digits-mlp.csv.gz --observed 0.3 --target 0.4"
+)
+def forecast(
+    file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
+    curve: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    observed: Annotated[
+        float, typer.Option(help="Share of the points shown to the forecast, in (0, 1].")
+    ] = 1.0,
+    until: Annotated[
+        float | None, typer.Option(help="Last step; default: the run's, or twice the last seen.")
+    ] = None,
+    target: Annotated[float | None, typer.Option(help="Loss to reach.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Fan chart of the first run.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Forecast each run of a file, and when (and whether) it reaches a target."""
+    if not 0.0 < observed <= 1.0:
+        raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
+    rows: list[dict[str, Any]] = []
+    for index, trace in enumerate(_chosen(file, curve, metric)):
+        points = max(1, math.ceil(observed * len(trace)))
+        seen = trace.head(float(trace.step[points - 1]))
+        last = float(seen.step[-1])
+        end = until if until is not None else float(trace.step[-1])
+        if end <= last:
+            if until is not None:
+                raise gp.InputError(f"--until {until:g} is not after step {last:g} of {trace.name}")
+            end = 2.0 * last
+        ahead = gp.forecast(seen, np.unique(np.geomspace(last + (end - last) / 50.0, end, 50)))
+        reach = None if target is None else gp.reach(seen, target, budget=end)
+        if plot is not None and index == 0:
+            _save(
+                lambda ax, ahead=ahead, seen=seen, trace=trace, reach=reach: _fan(
+                    ax, ahead, seen, trace, target, reach
+                ),
+                plot,
+            )
+        row: dict[str, Any] = {
+            "curve": trace.name,
+            "status": ahead.status,
+            "observed_to": last,
+            "step": end,
+            "mean": float(ahead.mean[-1]),
+            "q10": float(ahead.quantile(0.1)[-1]),
+            "q90": float(ahead.quantile(0.9)[-1]),
+        }
+        if reach is not None:
+            row |= {
+                "target": target,
+                "prob_reached": 1.0 - reach.prob_never,
+                "reach_q10": reach.quantile(0.1),
+                "reach_q50": reach.quantile(0.5),
+                "reach_q90": reach.quantile(0.9),
+            }
+        if as_json:
+            row |= {"steps": ahead.steps, "means": ahead.mean}
+            row |= {"levels": ahead.levels, "quantiles": ahead.quantiles}
+        rows.append(row)
+    if as_json:
+        emit(rows)
+    else:
+        _print_forecasts(file, rows, target)
+    return ANSWER if all(row["status"] == "good" for row in rows) else WARNING
+
+
+def _fan(
+    ax: Any,
+    ahead: gp.Forecast,
+    seen: gp.Trace,
+    trace: gp.Trace,
+    target: float | None,
+    reach: gp.Reach | None,
+) -> None:
+    from glidepath import _plots
+
+    rest = trace.step > seen.step[-1]
+    later = gp.Trace(trace.step[rest], trace.loss[rest]) if rest.any() else None
+    _plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach, ax=ax)
+    ax.set_title(trace.name, loc="left", fontsize=10)
+
+
+def _print_forecasts(file: Path, rows: list[dict[str, Any]], target: float | None) -> None:
+    columns = ["curve", "seen to", "at step", "loss", "80 % within", "status"]
+    if target is not None:
+        columns += [f"reaches {target:g}", "at step", "80 % within"]
+    cells = []
+    for row in rows:
+        cell = [
+            row["curve"],
+            f"{row['observed_to']:g}",
+            f"{row['step']:g}",
+            f"{row['mean']:.4g}",
+            f"{row['q10']:.4g} to {row['q90']:.4g}",
+            row["status"],
+        ]
+        if target is not None:
+            cell += [
+                f"{row['prob_reached']:.0%}",
+                _step(row["reach_q50"]),
+                f"{_step(row['reach_q10'])} to {_step(row['reach_q90'])}",
+            ]
+        cells.append(cell)
+    _table(f"{len(rows)} forecasts of {file.name}", columns, cells)
+
+
+def _step(step: float) -> str:
+    return f"{step:.0f}" if math.isfinite(step) else "never"
+
+
+@app.command(epilog="Example: glidepath plan data/workloads/supercom --users 50 --at 12")
+def plan(
+    workload: Annotated[Path, typer.Argument(help="A workload folder.")],
+    at: Annotated[float, typer.Option(help="Hour to plan; before it best_value decides.")] = 12.0,
+    users: Users = None,
+    seed: Seed = 0,
+    gpus: Gpus = None,
+    as_json: Json = False,
+) -> int:
+    """Show the plan of one moment: who runs where, who waits, who ends, and why."""
+    drawn = _workload(workload, users, seed, gpus)
+    snapshot = _snapshot_at(drawn, at * 3600.0)
+    planned = gp.plan(snapshot)
+    tiers = [tier.name for tier in drawn.tiers]
+    if as_json:
+        emit(
+            {
+                "now_s": snapshot.now_s,
+                "value": planned.value,
+                "bound": planned.bound,
+                "gap": planned.gap,
+                "prices": dict(zip(tiers, planned.prices, strict=True)),
+                "allocations": [
+                    {"job": a.job, "tier": tiers[a.tier], "gpus": a.gpus, "since_s": a.since_s}
+                    for a in planned.allocations
+                ],
+                "stop": list(planned.stop),
+                "reasons": dict(planned.reasons),
+            }
+        )
+        return ANSWER
+    placed = {a.job: f"{a.gpus} {tiers[a.tier]}" for a in planned.allocations}
+    state = dict.fromkeys(planned.stop, "ends") | placed
+    jobs = sorted(snapshot.jobs, key=lambda job: (job.id not in state, job.id))
+    _table(
+        f"{drawn.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",
+        ("job", "user", "state", "steps", "why"),
+        (
+            (
+                str(job.id),
+                job.user,
+                state.get(job.id, "waits"),
+                f"{job.steps_done:.0f} of {job.budget_steps:.0f}",
+                planned.reasons.get(job.id, ""),
+            )
+            for job in jobs
+        ),
+    )
+    _table(
+        "Prices",
+        ("tier", "GPUs", "value of one more GPU-second"),
+        (
+            (tier.name, str(tier.gpus), f"{price:.4g}")
+            for tier, price in zip(drawn.tiers, planned.prices, strict=True)
+        ),
+    )
+    return ANSWER
+
+
+class _Reached(Exception):  # noqa: N818 - an event, not an error
+    """The simulation has come to the moment asked for."""
+
+
+def _snapshot_at(workload: gp.Workload, now_s: float) -> gp.Snapshot:
+    seen: list[gp.Snapshot] = []
+
+    def watch(snapshot: gp.Snapshot) -> gp.Plan:
+        seen[:] = [snapshot]
+        if snapshot.now_s >= now_s:
+            raise _Reached
+        return gp.plan(snapshot, reasons=False)
+
+    try:
+        gp.simulate(workload, watch, round_s=360.0, session_s=300.0, stop_at_target=True)
+    except _Reached:
+        return seen[0]
+    raise gp.InputError(f"--at {now_s / 3600:g}: the last job of {workload.name} has ended by then")
+
+
+@app.command(
+    epilog="Example: glidepath simulate data/workloads/supercom --users 50 --compare"
+    " --report report.html"
+)
+def simulate(
+    workload: Annotated[Path, typer.Argument(help="A workload folder, or a CSV trace of jobs.")],
+    policy: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", help="Repeat for several.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help=f"The policies {', '.join(COMPARED)}.")
+    ] = False,
+    users: Users = None,
+    seed: Seed = 0,
+    gpus: Gpus = None,
+    restart: Annotated[float, typer.Option(help="Seconds without progress at a restart.")] = 0.0,
+    session: Annotated[float | None, typer.Option(help="Length of a session in seconds.")] = None,
+    stop_at_target: Annotated[
+        bool, typer.Option("--stop-at-target", help="Every policy ends a job at its target.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Write one interactive HTML page.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Run a workload to its end under one policy, or compare several."""
+    names = list(policy or (COMPARED if compare else ["best_value"]))
+    drawn = _workload(workload, users, seed, gpus)
+    results: list[gp.Simulation] = []
+    for name in names:
+        with _progress(name) as progress:
+            results.append(
+                gp.simulate(
+                    drawn,
+                    name,
+                    seed=seed,
+                    restart_s=restart,
+                    session_s=session,
+                    stop_at_target=True if stop_at_target else None,
+                    progress=progress if stderr.is_terminal else None,
+                )
+            )
+    if report is not None:
+        from glidepath import _report
+
+        _report.write_simulations(report, results, drawn)
+    if as_json:
+        emit(
+            [
+                {"policy": result.policy, "workload": result.workload}
+                | result.metrics()
+                | {"outcomes": outcomes(result)}
+                for result in results
+            ]
+        )
+    else:
+        _print_simulations(drawn, results)
+        if report is not None:
+            stdout.print(f"Report: {report}", highlight=False, markup=False)
+    unfinished = any("unfinished" in outcomes(result) for result in results)
+    return WARNING if unfinished else ANSWER
+
+
+@app.command(epilog="Example: glidepath report data/curves/docs-lstm.csv.gz --target 2.0")
+def report(
+    file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+    target: Annotated[float | None, typer.Option(help="Loss that the runs should reach.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Last step allowed; default: twice the last one seen.")
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
+) -> int:
+    """Write one interactive page on the runs of a file: forecasts and advice."""
+    from glidepath import _report
+
+    traces = gp.read_traces(file, metric=metric)
+    _report.write_runs(output, traces, target=target, budget=budget, title=file.name)
+    stdout.print(f"Report: {output}", highlight=False, markup=False)
+    return ANSWER
+
+
+def outcomes(result: gp.Simulation) -> dict[str, int]:
+    """How many jobs ended in which way."""
+    kinds, counts = np.unique(result.jobs["outcome"], return_counts=True)
+    return {str(kind): int(count) for kind, count in zip(kinds, counts, strict=True)}
+
+
+def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> None:
+    tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
+    _table(
+        f"{workload.name}: {len(workload)} jobs on {tiers}",
+        (
+            "policy",
+            "total wait h",
+            "wait per user h",
+            "mean JCT h",
+            "p95 JCT h",
+            "makespan h",
+            "GPU-hours",
+            "kWh",
+            "preemptions",
+            "jobs",
+        ),
+        (
+            (
+                result.policy,
+                f"{result.total_wait_s / 3600:.1f}",
+                f"{result.mean_wait_per_user_s / 3600:.2f}",
+                f"{result.mean_jct_s / 3600:.2f}",
+                f"{result.p95_jct_s / 3600:.2f}",
+                f"{result.makespan_s / 3600:.1f}",
+                f"{result.gpu_seconds / 3600:.1f}",
+                f"{result.energy_kwh:.1f}",
+                str(result.preemptions),
+                ", ".join(f"{count} {kind}" for kind, count in outcomes(result).items()),
+            )
+            for result in results
+        ),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: answers, JSON, exit codes and sentences about bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+SUPERCOM = ROOT / "data" / "workloads" / "supercom"
+
+
+@pytest.fixture
+def curves(tmp_path: Path) -> Path:
+    """Two power laws and a constant, as a long CSV."""
+    step = np.arange(1.0, 121.0)
+    noise = 0.01 * np.random.default_rng(7).standard_normal(step.size)
+    rows = ["curve,step,value"]
+    for name, loss in {
+        "good": 2.0 + 3.0 * step**-0.5 + noise,
+        "low": 0.5 + 4.0 * step**-0.8 + noise,
+        "constant": np.full(step.size, 1.5),
+    }.items():
+        rows += [f"{name},{t:g},{y!r}" for t, y in zip(step, loss.tolist(), strict=True)]
+    path = tmp_path / "curves.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = cli.main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, Any]:
+    code, out, err = run(capsys, *arguments, "--json")
+    assert err == ""
+    return code, json.loads(out)
+
+
+def test_fit_prints_the_parameters_that_the_library_finds(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, (row,) = run_json(capsys, "fit", curves, "--curve", "good", "--family", "pow3")
+    assert code == 0
+    trace = next(trace for trace in gp.read_traces(curves) if trace.name == "good")
+    assert row["params"] == gp.fit(trace, family="pow3").params
+    code, out, _ = run(capsys, "fit", curves, "--curve", "good", "--family", "pow3")
+    assert code == 0
+    assert f"{row['params']['rate']:.4g}" in out
+
+
+def test_a_warning_status_is_exit_code_one(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, rows = run_json(capsys, "fit", curves, "--family", "pow3")
+    assert [row["status"] for row in rows] == ["converged", "converged", "flat"]
+    assert code == 1
+
+
+def test_forecast_tells_when_the_target_is_reached(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, (row,) = run_json(
+        capsys, "forecast", curves, "--curve", "good", "--observed", 0.5, "--target", 2.3
+    )
+    assert code == 0
+    assert row["observed_to"] == 60
+    assert row["q10"] < 2.0 + 3.0 * 120**-0.5 < row["q90"]
+    assert 0 < row["prob_reached"] <= 1
+    code, out, _ = run(capsys, "forecast", curves, "--curve", "good", "--target", 2.3)
+    assert code == 0
+    assert "reaches 2.3" in out
+
+
+def test_forecast_draws_a_fan_chart(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "fan.png"
+    arguments = ("forecast", curves, "--curve", "low", "--observed", 0.4, "--plot", picture)
+    assert run(capsys, *arguments)[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_plan_explains_every_job_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
+    code, plan = run_json(capsys, "plan", SUPERCOM, "--users", 60, "--at", 20)
+    assert code == 0
+    assert plan["value"] <= plan["bound"]
+    assert set(plan["prices"]) == {"Bronze", "Silver", "Gold"}
+    placed = {str(a["job"]) for a in plan["allocations"]}
+    assert placed
+    assert placed <= set(plan["reasons"])
+
+
+def test_simulate_compares_policies_on_the_same_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    code, rows = run_json(capsys, "simulate", SUPERCOM, "--compare")
+    assert code == 0
+    assert [row["policy"] for row in rows] == list(cli.COMPARED)
+    fifo, dare = rows[0], rows[cli.COMPARED.index("dare")]
+    assert dare["total_wait_s"] < fifo["total_wait_s"]
+    assert dare["mean_jct_s"] < fifo["mean_jct_s"]
+    assert len({sum(row["outcomes"].values()) for row in rows}) == 1
+
+
+def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("job,submit_s,gpus,duration_s\n0,0,1,100\n1,0,1,50\n")
+    code, (row,) = run_json(capsys, "simulate", jobs, "--gpus", 1, "--policy", "fifo")
+    assert code == 0
+    assert row["mean_jct_s"] == 125
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("simulate", SUPERCOM, "--policy", "magic"), ("magic", "fifo")),
+        (("simulate", SUPERCOM, "--gpus", 4), ("--gpus",)),
+        (("simulate", "nowhere"), ("nowhere",)),
+        (("fit", "nowhere.csv"), ("nowhere.csv",)),
+        (("fit", "{curves}", "--family", "pow9"), ("pow9", "pow3")),
+        (("fit", "{curves}", "--curve", "x"), ("'x'", "'good'")),
+        (("forecast", "{curves}", "--observed", 0), ("--observed 0",)),
+        (("forecast", "{curves}", "--until", 5), ("--until 5",)),
+        (("plan", SUPERCOM, "--at", 1e6), ("--at",)),
+        (("frobnicate",), ("frobnicate",)),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(
+    curves: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[object, ...],
+    words: tuple[str, ...],
+) -> None:
+    asked = [str(argument).replace("{curves}", str(curves)) for argument in arguments]
+    code, out, err = run(capsys, *asked)
+    assert code == 2
+    assert out == ""
+    assert "Traceback" not in err
+    for word in words:
+        assert word in " ".join(err.split())
+
+
+def test_a_malformed_row_is_named_by_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("curve,step,value\na,1,2.0\na,two,1.9\n")
+    code, _, err = run(capsys, "fit", path)
+    assert code == 2
+    assert f"{path}:3" in err.replace("\n", "")
+
+
+def test_the_module_runs_as_a_program_and_keeps_stdout_pure(curves: Path) -> None:
+    command = [sys.executable, "-m", "glidepath.cli", "fit", str(curves), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert len(json.loads(done.stdout)) == 3
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("verb", ["fit", "forecast", "plan", "simulate"])
+def test_every_verb_shows_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, verb, "--help")
+    assert code == 0
+    assert f"glidepath {verb}" in out

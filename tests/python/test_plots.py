@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures draw what the results say."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath import _series
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+
+from glidepath import _plots  # noqa: E402
+
+SUPERCOM = Path(__file__).resolve().parents[2] / "data" / "workloads" / "supercom"
+STEP = np.arange(1.0, 101.0)
+TRACE = gp.Trace(STEP, 2.0 + 3.0 * STEP**-0.5, name="run")
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def simulations() -> list[gp.Simulation]:
+    workload = gp.read_workload(SUPERCOM)
+    return [gp.simulate(workload, policy) for policy in ("fifo", "srtf")]
+
+
+def line(ax: Any, label: str) -> Any:
+    return next(line for line in ax.get_lines() if line.get_label() == label)
+
+
+def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
+    seen = TRACE.head(40)
+    ahead = gp.forecast(seen, np.arange(41.0, 101.0))
+    ax = _plots.forecast(ahead, trace=seen, later=TRACE, target=2.4)
+    assert np.array_equal(line(ax, "forecast").get_ydata(), ahead.mean)
+    assert np.array_equal(line(ax, "observed").get_xdata(), seen.step)
+    assert line(ax, "target 2.4").get_ydata()[0] == 2.4
+    low, high = ax.get_ylim()
+    assert low < ahead.quantiles.min()
+    assert high > ahead.mean.max()
+
+
+def test_axes_given_are_the_axes_drawn_on() -> None:
+    _, ax = pyplot.subplots()
+    assert gp.fit(TRACE, family="pow3").plot(ax=ax) is ax
+    assert ax.get_lines()
+
+
+def test_residuals_are_observed_minus_fit() -> None:
+    fit = gp.fit(TRACE, family="exp3")
+    ax = _plots.residuals(fit, TRACE)
+    drawn = line(ax, "observed minus fit").get_ydata()
+    assert np.allclose(drawn, TRACE.loss - fit.predict(STEP))
+
+
+def test_time_to_target_shows_the_chance_of_never() -> None:
+    reach = gp.reach(TRACE.head(40), 2.2, budget=400)
+    ax = _plots.reach(reach)
+    words = " ".join(text.get_text() for text in ax.texts)
+    assert f"never {reach.prob_never:.0%}".replace("%", " %") in words
+    edges, mass = _series.reach_density(reach)
+    assert mass.sum() == pytest.approx(1 - reach.prob_never, abs=0.01)
+    assert np.all(np.diff(edges) > 0)
+
+
+def test_a_gantt_chart_never_gives_a_gpu_twice(simulations: list[gp.Simulation]) -> None:
+    for simulation in simulations:
+        boxes, lanes = _series.gantt(simulation.events)
+        for tier, count in lanes.items():
+            held = sorted(
+                (lane, box.start_s, box.end_s)
+                for box in boxes
+                if box.tier == tier
+                for lane in range(box.lane, box.lane + box.gpus)
+            )
+            assert {lane for lane, _, _ in held} == set(range(count))
+            for (lane, _, end), (next_lane, start, _) in itertools.pairwise(held):
+                assert lane != next_lane or end <= start + 1e-6
+        drawn = sum(box.gpus * (box.end_s - box.start_s) for box in boxes)
+        assert drawn == pytest.approx(simulation.gpu_seconds)
+    ax = simulations[0].plot()
+    assert [label.get_text().split("\n")[0] for label in ax.get_yticklabels()] != []
+
+
+def test_bars_have_the_height_of_the_values() -> None:
+    ax = _plots.policies({"fifo": 4.0, "dare": 1.5}, label="hours")
+    assert [bar.get_width() for bar in ax.patches] == [4.0, 1.5]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["fifo", "dare"]
+
+
+def test_the_cdf_and_the_timeline_end_where_the_simulation_does(
+    simulations: list[gp.Simulation],
+) -> None:
+    ax = _plots.jct_cdf(simulations)
+    for simulation in simulations:
+        drawn = line(ax, simulation.policy)
+        assert drawn.get_ydata()[-1] == 1.0
+        assert drawn.get_xdata()[-1] * 3600 == pytest.approx(simulation.jobs["jct_s"].max())
+    time, busy = _series.busy_gpus(simulations[0].events)
+    assert busy[-1] == 0
+    held = float(np.sum(np.diff(time) * busy[:-1]))
+    assert held == pytest.approx(simulations[0].gpu_seconds)
+    assert _plots.utilisation(simulations, gpus=8).get_lines()
+
+
+def test_reliability_of_a_calibrated_forecast_lies_on_the_diagonal() -> None:
+    values = (np.arange(2000) + 0.5) / 2000
+    ax = _plots.reliability(values)
+    drawn = next(line for line in ax.get_lines() if "forecasts" in str(line.get_label()))
+    assert np.allclose(drawn.get_xdata(), drawn.get_ydata(), atol=1e-3)
+    heights = _plots.pit(values).patches
+    assert heights
+
+
+def test_results_draw_themselves_in_a_notebook() -> None:
+    ahead = gp.forecast(TRACE, np.array([150.0, 200.0]))
+    for result in (TRACE, gp.fit(TRACE, family="pow3"), ahead):
+        assert "<svg" in result._repr_html_()
