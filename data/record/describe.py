@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check the recorded curves and print the tables of data/SOURCES.md; needs only Python."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+
+CURVES = Path(__file__).resolve().parents[1] / "curves"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One recorded run: the columns of its rows."""
+
+    name: str
+    steps: list[int]
+    values: list[float]
+    lrs: list[float]
+    valid: list[float]
+    seconds: list[float]
+    memory_mb: list[float]
+
+
+def read(path: Path) -> list[Curve]:
+    """Every curve of a file; a row that does not parse or steps that do not increase are errors."""
+    with gzip.open(path, "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    curves = []
+    for name, group in groupby(rows, key=lambda row: row["curve"]):
+        part = list(group)
+        curve = Curve(
+            name,
+            steps=[int(row["step"]) for row in part],
+            values=[float(row["value"]) for row in part],
+            lrs=[float(row["lr"]) for row in part],
+            valid=[float(row["valid_loss"]) for row in part if row["valid_loss"]],
+            seconds=[float(row["wall_seconds"]) for row in part],
+            memory_mb=[float(row["memory_mb"]) for row in part],
+        )
+        before = [0, *curve.steps]
+        if any(step <= last for last, step in zip(before, curve.steps, strict=False)):
+            raise SystemExit(f"{path.name}: the steps of {name} do not increase")
+        curves.append(curve)
+    if len({curve.name for curve in curves}) != len(curves):
+        raise SystemExit(f"{path.name}: the rows of a curve are not together")
+    return curves
+
+
+def _tail(curve: Curve) -> float:
+    return median(curve.values[-10:])
+
+
+def _range(values: Sequence[float], digits: int) -> str:
+    return f"{min(values):.{digits}f}-{max(values):.{digits}f}"
+
+
+def main() -> None:
+    paths = sorted(CURVES.glob("*.csv.gz"))
+    files = {path: read(path) for path in paths}
+    print("| collection | curves | points | points per curve | first loss | last loss | seconds |")
+    print("|---|---|---|---|---|---|---|")
+    for path, curves in files.items():
+        lengths = [len(curve.steps) for curve in curves]
+        tails = [tail for curve in curves if math.isfinite(tail := _tail(curve))]
+        print(
+            f"| {path.name.removesuffix('.csv.gz')} | {len(curves)} | {sum(lengths)} "
+            f"| {_range(lengths, 0)} | {_range([curve.values[0] for curve in curves], 2)} "
+            f"| {_range(tails, 2) if tails else 'nan'} "
+            f"| {sum(curve.seconds[-1] for curve in curves):.0f} |"
+        )
+    print("\n| file | bytes | SHA-256 |\n|---|---|---|")
+    for path in paths:
+        content = path.read_bytes()
+        print(f"| {path.name} | {len(content)} | `{hashlib.sha256(content).hexdigest()}` |")
+
+
+if __name__ == "__main__":
+    main()
