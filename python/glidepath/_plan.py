@@ -230,7 +230,8 @@ def plan(
         expected steps), ``quality`` (expected fall of the loss, SLAQ), ``deadline`` (what running
         now adds to the chance of meeting it), ``fairness`` (max-min of finish-time fairness),
         ``energy`` and ``cost`` (Gittins index, options by joules or price per step), ``edp``
-        (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised to mean 1.
+        (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised to
+        mean 1.
     round_s : float
         Seconds until the next plan.
     gap : float

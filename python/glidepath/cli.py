@@ -440,6 +440,9 @@ def simulate(
     ] = False,
     users: Users = None,
     seed: Seed = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Repeat with this many seeds: means and 95 % intervals.")
+    ] = 1,
     gpus: Gpus = None,
     restart: Annotated[float, typer.Option(help="Seconds without progress at a restart.")] = 0.0,
     session: Annotated[float | None, typer.Option(help="Length of a session in seconds.")] = None,
@@ -451,6 +454,17 @@ def simulate(
 ) -> int:
     """Run a workload to its end under one policy, or compare several."""
     names = list(policy or (COMPARED if compare else ["best_value"]))
+    options: dict[str, Any] = {
+        "restart_s": restart,
+        "session_s": session,
+        "stop_at_target": True if stop_at_target else None,
+    }
+    if seeds > 1:
+        if report is not None:
+            raise gp.InputError("--report shows one seed: leave --seeds out")
+        if users is None:
+            raise gp.InputError("--seeds draws users anew: say how many --users")
+        return _compare_seeds(workload, names, users, range(seed, seed + seeds), options, as_json)
     drawn = _workload(workload, users, seed, gpus)
     results: list[gp.Simulation] = []
     for name in names:
@@ -460,10 +474,8 @@ def simulate(
                     drawn,
                     name,
                     seed=seed,
-                    restart_s=restart,
-                    session_s=session,
-                    stop_at_target=True if stop_at_target else None,
                     progress=progress if stderr.is_terminal else None,
+                    **options,
                 )
             )
     if report is not None:
@@ -485,6 +497,53 @@ def simulate(
             stdout.print(f"Report: {report}", highlight=False, markup=False)
     unfinished = any("unfinished" in outcomes(result) for result in results)
     return WARNING if unfinished else ANSWER
+
+
+COLUMNS = {  # heading: metric, divisor, digits
+    "total wait h": ("total_wait_s", 3600.0, 1),
+    "wait per user h": ("mean_wait_per_user_s", 3600.0, 2),
+    "mean JCT h": ("mean_jct_s", 3600.0, 2),
+    "p95 JCT h": ("p95_jct_s", 3600.0, 2),
+    "makespan h": ("makespan_s", 3600.0, 1),
+    "GPU-hours": ("gpu_seconds", 3600.0, 1),
+    "kWh": ("energy_kwh", 1.0, 1),
+    "preemptions": ("preemptions", 1.0, 0),
+}
+
+
+def _compare_seeds(
+    workload: Path,
+    names: list[str],
+    users: int,
+    seeds: range,
+    options: dict[str, Any],
+    as_json: bool,
+) -> int:
+    """Print means over workloads drawn with each seed, and ratios to the first policy."""
+    with _progress("simulations") as progress:
+        compared = gp.compare(
+            lambda seed: _workload(workload, users, seed, None),
+            names,
+            seeds=seeds,
+            progress=progress,
+            **options,
+        )
+    if as_json:
+        emit(list(compared.rows))
+        return ANSWER
+    cells: dict[str, list[str]] = {policy: [policy] for policy in compared.policies}
+    for metric, divisor, digits in COLUMNS.values():
+        for policy, (mean, half) in compared.mean(metric).items():
+            cells[policy].append(f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}")
+    first = compared.policies[0]
+    for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
+        cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
+    _table(
+        f"{workload.name}: {users} users, seeds {seeds.start} to {seeds.stop - 1}",
+        ("policy", *COLUMNS, f"JCT / {first}"),
+        cells.values(),
+    )
+    return ANSWER
 
 
 @app.command(epilog="Example: glidepath report data/curves/docs-lstm.csv.gz --target 2.0")
@@ -516,29 +575,14 @@ def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> N
     tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
     _table(
         f"{workload.name}: {len(workload)} jobs on {tiers}",
-        (
-            "policy",
-            "total wait h",
-            "wait per user h",
-            "mean JCT h",
-            "p95 JCT h",
-            "makespan h",
-            "GPU-hours",
-            "kWh",
-            "preemptions",
-            "jobs",
-        ),
+        ("policy", *COLUMNS, "jobs"),
         (
             (
                 result.policy,
-                f"{result.total_wait_s / 3600:.1f}",
-                f"{result.mean_wait_per_user_s / 3600:.2f}",
-                f"{result.mean_jct_s / 3600:.2f}",
-                f"{result.p95_jct_s / 3600:.2f}",
-                f"{result.makespan_s / 3600:.1f}",
-                f"{result.gpu_seconds / 3600:.1f}",
-                f"{result.energy_kwh:.1f}",
-                str(result.preemptions),
+                *(
+                    f"{getattr(result, metric) / divisor:.{digits}f}"
+                    for metric, divisor, digits in COLUMNS.values()
+                ),
                 ", ".join(f"{count} {kind}" for kind, count in outcomes(result).items()),
             )
             for result in results

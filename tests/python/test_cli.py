@@ -171,3 +171,14 @@ def test_every_verb_shows_an_example(verb: str, capsys: pytest.CaptureFixture[st
     code, out, _ = run(capsys, verb, "--help")
     assert code == 0
     assert f"glidepath {verb}" in out
+
+
+def test_seeds_give_means_over_workloads_drawn_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("simulate", SUPERCOM, "--users", 15, "--seeds", 3, "-p", "fifo", "-p", "dare")
+    code, rows = run_json(capsys, *arguments)
+    assert code == 0
+    assert len({row["workload"] for row in rows}) == 3
+    fifo = [row["mean_jct_s"] for row in rows if row["policy"] == "fifo"]
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert f"{np.mean(fifo) / 3600:.2f} ±" in out
