@@ -229,9 +229,9 @@ class OneBox:
 
 
 @contextlib.contextmanager
-def onebox(root: Path) -> Iterator[OneBox]:
+def onebox(root: Path, gpus: dict[str, int] | None = None) -> Iterator[OneBox]:
     """The cluster for the length of a with-block."""
-    box = OneBox(root)
+    box = OneBox(root, dict(gpus or GPUS))
     try:
         box.up()
         yield box

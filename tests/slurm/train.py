@@ -45,8 +45,8 @@ def main() -> None:
             inputs = random.normal(size=(32, INPUTS)) * scale
             labels = inputs @ truth + random.normal(size=32) * options.noise**0.5
             weights = weights - 0.1 * inputs.T @ (inputs @ weights - labels) / 32
-            log.add(step, float(((weights - truth) * scale) @ ((weights - truth) * scale))
-                    + options.noise)  # fmt: skip
+            error = (weights - truth) * scale
+            log.add(step, float(error @ error) + options.noise)
             if asked:
                 with checkpoint.replacing(saved) as path:
                     np.savez(path, weights=weights, step=step)

@@ -176,14 +176,14 @@ class DecisionLog:
         self,
         kind: str,
         phases: tuple[str, ...],
-        jobs: Mapping[str, float],
+        jobs: Mapping[str, tuple[float, float]],
         *,
         first: bool = False,
     ) -> dict[str, Event]:
         """Find the last (or first) row of a kind and phase for each of these jobs.
 
-        `jobs` maps a job to the time of its submission, which tells it from an older job with the
-        same number.
+        `jobs` maps a job to the earliest and latest time at which it was submitted, which tell it
+        from an older job with the same number.
         """
         marks = ",".join("?" * len(phases))
         end = "min" if first else "max"
@@ -191,7 +191,9 @@ class DecisionLog:
             rows = self._db.execute(
                 f"SELECT {_COLUMNS} FROM event WHERE id IN (SELECT {end}(event.id)"
                 " FROM json_each(?) AS wanted JOIN event ON event.job = wanted.key"
-                f" AND event.submit = wanted.value AND event.kind = ? AND event.phase IN ({marks})"
+                " AND event.submit BETWEEN json_extract(wanted.value, '$[0]')"
+                " AND json_extract(wanted.value, '$[1]')"
+                f" AND event.kind = ? AND event.phase IN ({marks})"
                 " GROUP BY event.job)",
                 (json.dumps(jobs), kind, *phases),
             ).fetchall()

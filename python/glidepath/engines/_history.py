@@ -36,13 +36,21 @@ class History:
 
     @classmethod
     def of(cls, log: DecisionLog, cluster: Cluster, at_s: float, options: PilotOptions) -> History:
-        jobs = {job.id: job.submit_s for job in cluster.jobs}
+        # A requeue counts as a new submission.
+        jobs = {
+            job.id: (0.0 if job.restarts else job.submit_s, job.submit_s) for job in cluster.jobs
+        }
 
         def counts(
             kinds: tuple[str, ...], phases: tuple[str, ...], seconds: float
         ) -> list[tuple[str, str]]:
             rows = log.recent(kinds, phases, at_s - seconds)
-            return [(job, kind) for job, kind, submit in rows if jobs.get(job) == submit]
+            nothing = (math.inf, -math.inf)
+            return [
+                (job, kind)
+                for job, kind, submit in rows
+                if jobs.get(job, nothing)[0] <= submit <= jobs.get(job, nothing)[1]
+            ]
 
         def before(kind: str) -> dict[str, float]:
             events = log.of_each(kind, ("intended",), jobs, first=True)

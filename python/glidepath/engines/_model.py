@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -67,13 +68,14 @@ class Wish:
     weight: float = 1.0
     problem: str = ""
 
-    @classmethod
-    def read(cls, comment: str) -> Wish | None:
+    @staticmethod
+    @functools.lru_cache(maxsize=1 << 16)  # jobs are looked at many times a round, and many alike
+    def read(comment: str) -> Wish | None:
         """Read a comment; None when the job did not opt in."""
         words = comment.partition("|")[0].split()
         if not words or words[0] != KEYWORD:
             return None
-        wish = cls()
+        wish = Wish()
         for word in words[1:]:
             key, equals, value = word.partition("=")
             try:

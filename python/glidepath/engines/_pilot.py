@@ -281,26 +281,37 @@ class Pilot:
         self._store.keep_only(set(paths.values()))
         known = {view.job.id for view in views}
         self._outlooks = {job: seen for job, seen in self._outlooks.items() if job in known}
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
-            for view, outlook in zip(
-                views, threads.map(lambda v: self._outlook(v, paths), views), strict=True
-            ):
+        news = []
+        for view in views:
+            path = paths.get(view.job.id)
+            outlook = self._known_outlook(view, path)
+            if isinstance(outlook, Outlook):
                 view.outlook = outlook
-                history.set_rate(view, cluster)
+            else:
+                news.append((view, outlook))
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:  # outside of Python's lock
+            outlooks = threads.map(lambda new: self._forecast(*new), news)
+            for (view, _), outlook in zip(news, outlooks, strict=True):
+                view.outlook = outlook
+        for view in views:
+            history.set_rate(view, cluster)
         return views
 
-    def _outlook(self, view: JobView, paths: Mapping[str, Path]) -> Outlook:
+    def _known_outlook(self, view: JobView, path: Path | None) -> Outlook | Progress:
+        """Read the log; its forecast where there is nothing new in it, else what it says."""
         job, wish = view.job, view.wish or Wish()
         if wish.problem:
             return Outlook(problem=wish.problem)
-        path = paths.get(job.id)
         if path is None:
-            problem = "has not started" if job.state == "PENDING" else "no log found"
-            return Outlook(problem=problem)
+            return Outlook(problem="has not started" if job.state == "PENDING" else "no log found")
         progress = self._store.read(path, metric=wish.metric, direction=wish.direction)
         known = self._outlooks.get(job.id)
         if known is not None and known[0] is progress and known[1] == wish:
             return known[2]
+        return progress
+
+    def _forecast(self, view: JobView, progress: Progress) -> Outlook:
+        job, wish = view.job, view.wish or Wish()
         outlook = look_ahead(progress, wish, self.options)
         if outlook.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
             elapsed = progress.modified_s - job.start_s

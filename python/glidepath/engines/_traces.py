@@ -75,16 +75,47 @@ class _Growing:
     bad_lines: int = 0
 
     def feed(self, lines: list[str], metric: str) -> None:
-        for line in lines:
-            if not line.strip():
-                continue
-            try:
-                row = self._row(line, metric)
-            except (ValueError, IndexError, KeyError, TypeError):
-                self.bad_lines += 1
-                continue
-            if row is not None:
-                self._append(*row)
+        if self.header is None and lines and not lines[0].startswith("{"):
+            self._one(lines.pop(0), metric)
+        if not self._columns(lines, metric):
+            for line in lines:
+                self._one(line, metric)
+
+    def _columns(self, lines: list[str], metric: str) -> bool:
+        """Take all lines at once, ten times as fast; False, and nothing taken, if one is odd."""
+        if self.header is None:
+            return False
+        rows = [line.split(",") for line in lines if line]
+        if any(len(row) != len(self.header) for row in rows):
+            return False
+        try:
+            text = dict(zip(self.header, zip(*rows, strict=True), strict=True)) if rows else {}
+            steps, losses = (
+                np.array(text[_pick(self.header, usual, wanted)], dtype=float)
+                for usual, wanted in ((_STEP, ""), (_LOSS, metric))
+            )
+            time = next((name for name in _TIME if name in self.header), None)
+            seconds = np.array(text[time], dtype=float) if time else np.full(len(steps), math.nan)
+        except (ValueError, KeyError):
+            return False
+        before = self.step[-1] if self.step else -math.inf
+        if not (np.all(np.isfinite(steps)) and np.all(np.diff(steps, prepend=before) > 0)):
+            return False
+        self.step += steps.tolist()
+        self.loss += losses.tolist()
+        self.seconds += seconds.tolist()
+        return True
+
+    def _one(self, line: str, metric: str) -> None:
+        if not line.strip():
+            return
+        try:
+            row = self._row(line, metric)
+        except (ValueError, IndexError, KeyError, TypeError):
+            self.bad_lines += 1
+            return
+        if row is not None:
+            self._append(*row)
 
     def _row(self, line: str, metric: str) -> tuple[float, float, float] | None:
         if line.lstrip().startswith("{"):

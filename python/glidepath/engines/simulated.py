@@ -154,6 +154,7 @@ class Simulated:
                 nodes=(),
                 used_s=0.0,
                 start_s=0.0,
+                submit_s=self.now_s,  # so Slurm says
                 eligible_s=max(run.job.eligible_s, self.now_s + REQUEUE_DELAY_S),
                 restarts=run.job.restarts + 1,
             )

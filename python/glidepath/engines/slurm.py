@@ -37,6 +37,7 @@ from glidepath.engines._slurm_text import (
 __all__ = ["Answer", "Runner", "Slurm", "run_command"]
 
 _BATCH = 100  # jobs per command line
+_LOOKED_AT = 5000  # jobs per look: an argument may have 128 KiB
 _PARALLEL = 4  # commands at a time; slurmctld takes them one by one anyway
 
 
@@ -139,8 +140,8 @@ class Slurm:
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
         """Look again at some jobs; the ones that are gone are missing."""
         found: dict[str, ClusterJob] = {}
-        for start in range(0, len(ids), 1000):
-            listed = ",".join(ids[start : start + 1000])
+        for start in range(0, len(ids), _LOOKED_AT):
+            listed = ",".join(ids[start : start + _LOOKED_AT])
             command = ("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS), "-j", listed)
             answer = self.run(command, self.timeout_s)
             if answer.code and _is_any(answer.err, _GONE):

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""glidepath on a real Slurm: three tiers on this machine, real training runs, real signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onebox
+import pytest
+
+import glidepath
+from glidepath.engines import DecisionLog, LogError, Pilot, PilotOptions
+from glidepath.engines._traces import TraceStore
+from glidepath.engines.slurm import Slurm
+
+TIERS = "bronze=1,silver=2,gold=4"
+SPEEDS = {"bronze": 1.0, "silver": 2.0, "gold": 4.0}
+TRAIN = Path(onebox.__file__).with_name("train.py")
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[onebox.OneBox]:
+    missing = onebox.missing_programs()
+    if missing:
+        how = "apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
+        sentence = f"no Slurm on this machine ({', '.join(missing)} missing): {how}"
+        if os.environ.get("CI"):
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+    gpus = {"bronze": 2, "silver": 2, "gold": 1}
+    with (
+        tempfile.TemporaryDirectory(prefix="onebox", dir="/tmp") as folder,  # a short socket path
+        onebox.onebox(Path(folder), gpus) as running,
+    ):
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _talk_to_the_box(box: onebox.OneBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATH", "SLURM_CONF"):
+        monkeypatch.setenv(name, box.environment[name])
+    monkeypatch.setenv("PYTHONPATH", str(Path(glidepath.__file__).parents[1]))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+
+
+@dataclass
+class Work:
+    """A job of the queue that both schedulers get, and what became of it."""
+
+    name: str
+    partition: str
+    budget: int
+    comment: str
+    id: str = ""
+    submitted: float = 0.0
+    ended: float = 0.0
+    waited: float = 0.0
+    nodes: list[str] = field(default_factory=list)
+
+
+ANY = "tiers=bronze,silver,gold checkpoint=usr1"
+
+
+def queue() -> list[Work]:
+    """Nine runs, the longest first, as users submit them; the noise of the labels is 0.1."""
+
+    def wish(target: float, budget: int, rest: str) -> str:
+        return f"glidepath target={target} budget={budget} {rest}"
+
+    up = "tiers=bronze,silver checkpoint=usr1"
+    return [
+        Work("climber", "bronze", 700, wish(0.23, 700, up)),
+        Work("hopeless", "bronze", 400, wish(0.05, 400, "tiers=bronze")),
+        Work("a", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("b", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("c", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("d", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("e", "silver", 400, wish(0.4, 400, "tiers=silver")),
+        Work("vain", "silver", 400, wish(0.05, 400, "tiers=silver")),
+        Work("f", "gold", 600, wish(0.4, 600, "tiers=gold")),
+    ]
+
+
+def submit(box: onebox.OneBox, folder: Path, works: Sequence[Work]) -> None:
+    """Put the jobs in the queue, held, then let them all go at once."""
+    folder.mkdir()
+    script = folder / "train.sbatch"
+    script.write_text(
+        "#!/bin/bash\n"
+        "#SBATCH --gres=gpu:1 --requeue --open-mode=append --time=10 --hold\n"
+        f"exec {shlex.quote(sys.executable)} {shlex.quote(str(TRAIN))} "
+        '--budget "$1" --step-s 0.02 --seed "$2"\n'
+    )
+    for seed, work in enumerate(works):
+        options = [f"--partition={work.partition}", f"--job-name={work.name}"]
+        work.id = box.command(
+            "sbatch", "--parsable", f"--chdir={folder}", *options, f"--comment={work.comment}",
+            str(script), str(work.budget), str(seed),
+        ).strip()  # fmt: skip
+    box.command("scontrol", "release", ",".join(work.id for work in works))
+    for work in works:
+        work.submitted = time.monotonic()
+
+
+def watch(works: Sequence[Work], seconds: float = 90) -> None:
+    """Look at the queue until all is done, adding up who waits and who ended."""
+    engine, end = Slurm(tiers=SPEEDS), time.monotonic() + seconds
+    before = time.monotonic()
+    while not all(work.ended for work in works):
+        assert time.monotonic() < end, [work.name for work in works if not work.ended]
+        jobs = {job.id: job for job in engine.read().jobs}
+        now = time.monotonic()
+        for work in works:
+            job = jobs.get(work.id)
+            if work.ended:
+                continue
+            if job is None or job.state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"):
+                work.ended = now
+            elif job.state != "RUNNING":
+                work.waited += now - before
+            elif job.nodes[0] not in work.nodes[-1:]:
+                work.nodes.append(job.nodes[0])
+        before = now
+        time.sleep(0.1)
+
+
+def pilot_process(folder: Path, log: Path) -> subprocess.Popen[str]:
+    command = [
+        sys.executable, "-c", "from glidepath.engines._cli import app; app()", "run", "--act",
+        "--tiers", TIERS, "--log", str(log), "--round-s", "0.7", "--grace-s", "10",
+        "--restart-s", "1",
+    ]  # fmt: skip
+    output = (folder / "pilot.txt").open("a")
+    with output:
+        return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_queue_of_real_runs_ends_sooner_and_the_log_tells_why(
+    box: onebox.OneBox, tmp_path: Path
+) -> None:
+    fifo, flown = queue(), queue()
+    submit(box, tmp_path / "fifo", fifo)
+    watch(fifo)
+
+    log = tmp_path / "decisions.db"
+    submit(box, tmp_path / "flown", flown)
+    pilots = [pilot_process(tmp_path / "flown", log)]
+
+    def kill_in_the_middle() -> None:
+        onebox.wait_until(lambda: told(log, "checkpoint"), 60, "the first move")
+        pilots[0].kill()
+        pilots[0].wait(10)
+        pilots.append(pilot_process(tmp_path / "flown", log))
+
+    killer = threading.Thread(target=kill_in_the_middle)
+    killer.start()
+    try:
+        watch(flown)
+    finally:
+        killer.join()
+        pilots[-1].send_signal(signal.SIGTERM)
+        assert pilots[-1].wait(30) == 0
+    assert [pilot.returncode for pilot in pilots] == [-signal.SIGKILL, 0]
+    printed = (tmp_path / "flown" / "pilot.txt").read_text()
+
+    def means(works: Sequence[Work]) -> tuple[float, float]:
+        times = [work.ended - work.submitted for work in works]
+        return float(np.mean(times)), sum(work.waited for work in works)
+
+    (jct, wait), (fifo_jct, fifo_wait) = means(flown), means(fifo)
+    story = f"mean JCT {fifo_jct:.1f} to {jct:.1f} s, waiting {fifo_wait:.0f} to {wait:.0f} s"
+    sys.stdout.write(story + "\n")
+    assert jct < 0.8 * fifo_jct, story + "\n" + printed
+    assert wait < fifo_wait, story + "\n" + printed
+
+    works = {work.name: work for work in flown}
+    with DecisionLog(log, readonly=True) as book:
+        events = {name: book.events(work.id) for name, work in works.items()}
+        assert book.interrupted() == []
+
+    def logged(name: str) -> np.ndarray:
+        trace = TraceStore().read(tmp_path / "flown" / f"glidepath-{works[name].id}.csv").trace
+        assert trace is not None
+        return np.column_stack([trace.step, trace.loss])
+
+    # A hopeless job is cancelled early, and the log says on what odds.
+    for name in ("hopeless", "vain"):
+        assert logged(name)[-1, 0] < works[name].budget
+        stop = [event for event in events[name] if event.kind == "stop"]
+        phases = [event.phase for event in stop]  # ("unknown" where the kill came in between)
+        assert phases[-2:] == ["intended", "done"]
+        assert phases.count("done") == 1
+        assert "P(reaching 0.05 by step 400)" in stop[0].why
+    # A job that reached its target stops.
+    curve = logged("a")
+    assert curve[-1, 1] <= 0.4
+    assert curve[-1, 0] < works["a"].budget
+    # One moves from bronze to silver and goes on from its checkpoint: no step lost, none repeated.
+    climber = works["climber"]
+    assert climber.nodes[0] == "bronze0"
+    assert "silver0" in climber.nodes, printed
+    whole = (tmp_path / "flown" / f"glidepath-{climber.id}.csv").read_text().split("\n")[1:-1]
+    steps = [int(line.split(",")[0]) for line in whole]
+    assert steps == list(range(1, len(steps) + 1))
+    with np.load(tmp_path / "flown" / f"model-{climber.id}.npz") as saved:
+        assert 0 < saved["step"] <= len(steps)
+    kinds = [(event.kind, event.phase) for event in events["climber"]]
+    assert ("checkpoint", "done") in kinds or ("checkpoint", "unknown") in kinds
+    assert ("place", "done") in kinds
+    # `why` tells it to a person.
+    why = subprocess.run(
+        [sys.executable, "-c", "from glidepath.engines._cli import app; app()", "why", climber.id,
+         "--log", str(log)], capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "silver" in why
+    assert "scancel --signal=USR1" in why
+
+
+def told(log: Path, kind: str) -> bool:
+    with contextlib.suppress(LogError), DecisionLog(log, readonly=True) as book:
+        return any(event.kind == kind for event in book.events())
+    return False
+
+
+def sleeper(box: onebox.OneBox, folder: Path, *options: str) -> str:
+    """A job that takes part, has no log, and only waits."""
+    script = folder / "sleep.sbatch"
+    script.write_text("#!/bin/bash\nsleep 600\n")
+    return box.command(
+        "sbatch", "--parsable", "--gres=gpu:1", f"--chdir={folder}", *options, str(script)
+    ).strip()
+
+
+def new_pilot(folder: Path, **engine: object) -> Pilot:
+    options = PilotOptions(mode="act", round_s=60)
+    return Pilot(Slurm(tiers=SPEEDS, **engine), folder / "log.db", options)  # type: ignore[arg-type]
+
+
+def test_levers_do_what_the_engine_believes(box: onebox.OneBox, tmp_path: Path) -> None:
+    """Move a waiting job, defer two, write into their comments: as squeue then says."""
+    engine = Slurm(tiers=SPEEDS)
+    others = [
+        sleeper(box, tmp_path, "--partition=bronze", "--comment=do not glidepath") for _ in range(3)
+    ]
+    ours: list[str] = []
+    try:
+        onebox.wait_until(
+            lambda: [engine.reread(others)[i].state for i in others].count("RUNNING") == 2,
+            30,
+            "bronze is full",
+        )
+        ours += [
+            sleeper(box, tmp_path, "--partition=bronze", "--comment=glidepath tiers=gold")
+            for _ in range(3)
+        ]
+        before = engine.reread(others)
+        result = new_pilot(tmp_path).round()
+        assert result.trouble == ""
+        assert {outcome.status for outcome in result.outcomes} == {"done"}
+        onebox.wait_until(
+            lambda: "RUNNING" in {job.state for job in engine.reread(ours).values()}, 30, "one runs"
+        )
+        seen = engine.reread([*ours, *others])
+        (first,) = [seen[i] for i in ours if seen[i].state == "RUNNING"]
+        assert first.nodes == ("gold0",)
+        # The others wait for a time that will come by itself, should nobody come back.
+        waiting = [seen[i] for i in ours if seen[i].state == "PENDING"]
+        assert all(time.time() + 30 < job.eligible_s < time.time() + 300 for job in waiting)
+        assert not any(job.held for job in waiting)
+        for other in others:
+            assert seen[other].same_situation(before[other])
+            assert seen[other].comment == "do not glidepath"
+        again = new_pilot(tmp_path).round()
+        assert {action.kind for action in again.actions} == {"annotate"}
+        assert {outcome.status for outcome in again.outcomes} == {"done"}
+        noted = engine.reread(ours)
+        assert all(job.comment.startswith("glidepath tiers=gold | ") for job in noted.values())
+    finally:
+        box.command("scancel", *ours, *others)
+        onebox.wait_until(lambda: not box.command("squeue", "-h").strip(), 30, "the queue empties")
+
+
+def test_the_controller_goes_away_is_slow_and_comes_back(
+    box: onebox.OneBox, tmp_path: Path
+) -> None:
+    job = sleeper(box, tmp_path, "--partition=silver", "--comment=glidepath tiers=silver")
+    engine = Slurm(tiers=SPEEDS)
+    try:
+        onebox.wait_until(
+            lambda: engine.reread([job])[job].state == "RUNNING", 30, "the job starts"
+        )
+        pilot = new_pilot(tmp_path, timeout_s=4.0)
+        box.stop_controller()
+        away = pilot.round()
+        assert "squeue" in away.trouble or "sinfo" in away.trouble
+        assert away.actions == ()
+        box.start_controller()
+        onebox.wait_until(lambda: pilot.round().trouble == "", 30, "the pilot goes on")
+        assert engine.reread([job])[job].state == "RUNNING"
+
+        patient = new_pilot(tmp_path)
+        box.signal_controller(signal.SIGSTOP)
+        awake = threading.Timer(10, box.signal_controller, [signal.SIGCONT])
+        awake.start()
+        try:
+            result = patient.round()
+        finally:
+            awake.join()
+        assert result.trouble == ""
+        assert result.seconds["read"] > 5
+        assert engine.reread([job])[job].state == "RUNNING"
+    finally:
+        box.command("scancel", job)
+        onebox.wait_until(lambda: not box.command("squeue", "-h").strip(), 30, "the queue empties")
