@@ -44,9 +44,19 @@ need libhwy-dev has_header hwy/highway.h
 need zlib1g-dev has_header zlib.h
 [ "$purpose" = develop ] && need libgtest-dev has_header gtest/gtest.h
 
+# The tests of the Slurm engine start a Slurm of their own; without it they skip and say so.
+optional=()
+if [ "$purpose" = develop ]; then
+  has_daemon() { PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$1" >/dev/null; }
+  has_daemon slurmctld || optional+=(slurmctld)
+  has_daemon slurmd || optional+=(slurmd)
+  has_daemon sbatch || optional+=(slurm-client)
+  has_daemon munged || optional+=(munge)
+fi
+
 install_packages() {
   local prefix=()
-  local list="${missing[*]}"
+  local list="$*"
   command -v apt-get >/dev/null ||
     die "this machine has no apt-get; please install the equivalents of: $list"
   if [ "$(id -u)" != 0 ]; then
@@ -60,10 +70,12 @@ install_packages() {
   say "installing Debian packages: $list"
   "${prefix[@]}" apt-get update -qq || say "apt-get update failed; trying with the lists at hand"
   "${prefix[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-    --no-install-recommends -o DPkg::Lock::Timeout=300 "${missing[@]}" </dev/null ||
+    --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" </dev/null ||
     die "apt-get could not install: $list"
 }
-[ ${#missing[@]} = 0 ] || install_packages
+[ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+[ ${#optional[@]} = 0 ] || (install_packages "${optional[@]}") ||
+  say "going on without Slurm; its tests will be skipped"
 has_python 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   die "Python 3.11 or newer is needed, python3 is $(python3 --version 2>&1)"
 

@@ -22,6 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import glidepath as gp
+from glidepath.engines import _cli as slurm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -588,6 +589,11 @@ def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> N
             for result in results
         ),
     )
+
+
+# ------------------------------------------------------------------------------------------ slurm
+
+app.add_typer(slurm.app)
 
 
 if __name__ == "__main__":

@@ -1038,7 +1038,7 @@ def test_the_command_line_says_what_is_wrong(
     (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho squeue: error: away >&2\nexit 1\n")
     away = cli.invoke(app, ["status", "--json"])
     assert away.exit_code == 1
-    assert json.loads(away.stdout)["rounds"][0]["trouble"] == "squeue: squeue: error: away"
+    assert json.loads(away.stdout)["rounds"][0]["trouble"] == "squeue: error: away"
 
 
 def test_without_jobs_status_says_how_to_take_part(

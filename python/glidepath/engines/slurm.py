@@ -180,7 +180,7 @@ class Slurm:
     def _good(command: Sequence[str], answer: Answer) -> str:
         if answer.code:
             said = (answer.err or answer.out).strip().splitlines() or [f"exit {answer.code}"]
-            raise ClusterError(f"{command[0]}: {said[-1]}")
+            raise ClusterError(f"{command[0]}: {said[-1].removeprefix(f'{command[0]}: ')}")
         return answer.out
 
     # ------------------------------------------------------------------------------------- acting
