@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What will a run log, and when does it reach its target? Usage: 02_forecast_and_reach.py [FILE]"""
+
+import sys
+
+import glidepath as gp
+
+file = sys.argv[1] if len(sys.argv) > 1 else "data/curves/docs-transformer.csv.gz"
+run = gp.read_traces(file)[0]
+
+# Only the first third is known; the rest says afterwards how good the forecast was.
+budget = run.step[-1]
+seen = run.head(budget / 3)
+ahead = gp.forecast(seen, [budget / 2, budget], levels=[0.05, 0.5, 0.95])
+for j, step in enumerate(ahead.steps):
+    low, _, high = ahead.quantiles[:, j]
+    print(f"step {step:6.0f}: {ahead.mean[j]:.4f}, 90% inside [{low:.4f}, {high:.4f}]")
+print(f"logged in the end: {run.loss[-1]:.4f}")
+
+target = ahead.mean[-1]
+reach = gp.reach(seen, target, budget=budget)
+print(f"loss {target:.4f} by step {budget:.0f}: probability {reach.prob_by(budget):.2f}")
