@@ -199,6 +199,8 @@ class Slurm:
         """
         outcomes: dict[int, Outcome] = {}
         waiting: list[Action] = []
+        steps = self._jobs_with_steps([a.job.id for a in actions if a.kind == "checkpoint"])
+        # The last look before the first command: nothing slow may come between.
         seen = self.reread(sorted({action.job.id for action in actions}))
         for action in actions:
             now = seen.get(action.job.id)
@@ -208,7 +210,6 @@ class Slurm:
                 outcomes[id(action)] = Outcome(action, "changed", f"now {now.state} {now.reason}")
             else:
                 waiting.append(action)
-        steps = self._jobs_with_steps([a.job.id for a in waiting if a.kind == "checkpoint"])
         with ThreadPoolExecutor(_PARALLEL) as pool:
             for group in pool.map(lambda g: self._carry_out(g, steps), self._groups(waiting)):
                 outcomes.update((id(outcome.action), outcome) for outcome in group)
