@@ -54,7 +54,7 @@ class Valuation {
   const PlanOptions& options_;
   const Job* job_ = nullptr;
   const Outlook* outlook_ = nullptr;
-  double fastest_ = 0;  ///< steps per second of the best option
+  double fastest_ = 0;                         ///< steps per second of the best option
   double least_joules_ = 0, least_money_ = 0;  ///< per step, over the options
 };
 
