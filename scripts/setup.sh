@@ -141,7 +141,10 @@ chmod +x "$venv/bin/glidepath"
 export GLIDEPATH_COMPILER_LAUNCHER=ccache
 if [ "$purpose" = develop ]; then target=all; else target=_core; fi
 say "building $target in build/dev"
-configured=$(cmake --preset dev -DGLIDEPATH_BUILD_PYTHON=ON -DPython_EXECUTABLE="$python" 2>&1) ||
+# The demo does without GoogleTest; where it is there, `make test` goes on from the same configuration.
+if has_header gtest/gtest.h; then tests=ON; else tests=OFF; fi
+configured=$(cmake --preset dev -DGLIDEPATH_BUILD_PYTHON=ON -DPython_EXECUTABLE="$python" \
+  -DGLIDEPATH_BUILD_TESTS=$tests 2>&1) ||
   die "cmake could not configure the build:"$'\n'"$configured"
 # Files that differentiate templates take over 1 GB each to compile.
 jobs=$(awk -v cores="$(nproc)" '/MemAvailable/ {
