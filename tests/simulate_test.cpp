@@ -159,6 +159,48 @@ TEST(LowerBoundTest, EqualsThePrototypesPooledSrpt) {
   }
 }
 
+double ratio_to_las(const char* trace, int gpus, const char* policy, double sigma) {
+  const Workload workload = workload_from_trace(shared_trace(trace), gpus);
+  SimulationOptions options;
+  options.forecast_sigma = sigma;
+  options.events = false;
+  double mean = 0;
+  for (options.seed = 0; options.seed < 3; ++options.seed) {
+    mean += simulate(workload, policy, options).mean_jct_s / 3;
+  }
+  return mean / simulate(workload, "las").mean_jct_s;
+}
+
+TEST(ForecastErrorTest, PointForecastsWithDoublingCostWhatThePrototypeFound) {
+  SKIP_WITHOUT("philly_0e4a51");
+  // sigma = 0.5 and 2, mean of 3 seeds, known to +-0.03
+  const std::map<const char*, std::pair<int, std::pair<double, double>>> ratios{
+      {"philly_0e4a51_480", {60, {0.816, 0.904}}},
+      {"philly_103959", {16, {0.619, 0.664}}},
+      {"philly_0e4a51", {32, {0.491, 0.742}}}};
+  for (const auto& [trace, want] : ratios) {
+    EXPECT_NEAR(ratio_to_las(trace, want.first, "srsf", 0.5), want.second.first, 0.04) << trace;
+    EXPECT_NEAR(ratio_to_las(trace, want.first, "srsf", 2), want.second.second, 0.04) << trace;
+  }
+}
+
+TEST(ForecastErrorTest, KnowingTheErrorOfForecastsIsWorthSomething) {
+  SKIP_WITHOUT("philly_0e4a51");
+  for (const double sigma : {0.5, 2.0}) {
+    EXPECT_LT(ratio_to_las("philly_103959", 16, "gittins", sigma),
+              ratio_to_las("philly_103959", 16, "srsf", sigma));
+    EXPECT_LT(ratio_to_las("philly_0e4a51", 32, "gittins", sigma),
+              ratio_to_las("philly_0e4a51", 32, "srsf", sigma));
+  }
+}
+
+TEST(ForecastErrorTest, ForecastsThatSayNothingCostLittleAgainstAttainedService) {
+  SKIP_WITHOUT("philly_0e4a51");
+  EXPECT_LE(ratio_to_las("philly_0e4a51_480", 60, "gittins", 20), 1.05);
+  EXPECT_LE(ratio_to_las("philly_103959", 16, "gittins", 20), 1.05);
+  EXPECT_LE(ratio_to_las("philly_0e4a51", 32, "gittins", 20), 1.05);
+}
+
 // ---- random workloads
 
 Workload random_workload(std::uint64_t seed, int jobs = 60, int gpus = 8) {

@@ -114,6 +114,8 @@ void Engine::start(int job, int tier) {
   const double left = (run.work - run.done) / run.rate;
   run.finishes = run.resumes + std::max<Tick>(0, static_cast<Tick>(std::ceil(left - 1e-6)));
   ends.emplace(run.finishes, job);
+  run.slot = static_cast<int>(running.size());
+  running.push_back({run.finishes, job, run.gpus});
 }
 
 namespace {
@@ -121,6 +123,10 @@ namespace {
 void release(Engine& engine, int job) {
   Run& run = engine.runs[Engine::index(job)];
   engine.ends.erase({run.finishes, job});
+  const Running last = engine.running.back();
+  engine.running[Engine::index(run.slot)] = last;
+  engine.runs[Engine::index(last.job)].slot = run.slot;
+  engine.running.pop_back();
   engine.free[Engine::index(run.tier)] += run.gpus;
   const Tick held = engine.now - run.began;
   run.held += held;

@@ -33,9 +33,16 @@ struct Run {
   double energy_j = 0;
   int gpus = 1;
   int tier = -1;  ///< -1 while it does not run
+  int slot = -1;  ///< in Engine::running
   std::int64_t suspensions = 0;
   Outcome outcome = Outcome::unfinished;
   Outcome at_end = Outcome::finished;  ///< what doing all of `work` means
+};
+
+/// A running job, packed: what an event may have to look at for each of them.
+struct Running {
+  Tick finishes;
+  int job, gpus;
 };
 
 /// State of the cluster and the mechanics of starting, suspending and ending jobs. Which job runs
@@ -79,6 +86,7 @@ class Engine {
   std::vector<Run> runs;
   std::vector<int> capacity, free;      ///< GPUs of each tier
   std::set<std::pair<Tick, int>> ends;  ///< (finish, job) of the running jobs
+  std::vector<Running> running;         ///< the same jobs in no order
   int arrived = 0;                      ///< jobs [0, arrived) have been submitted
   int live = 0;
   std::vector<Span> spans;

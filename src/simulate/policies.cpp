@@ -161,7 +161,7 @@ double las_level(const Job& job) {
 /// until the target is met.
 struct DarePolicy {
   double session_s;
-  double never_probability = 0.95;
+  double never_probability = 0.98;  ///< of the samples, so all of 40: a false stop costs a user
 
   Plan operator()(const Snapshot& snapshot) const {
     Plan plan;

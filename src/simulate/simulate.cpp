@@ -18,8 +18,9 @@ namespace {
 
 using detail::refuse;
 
-constexpr std::array<std::string_view, 9> kPolicies{
-    "fifo", "first_fit", "sjf", "srtf", "srsf", "las", "session_fifo", "dare", "best_value"};
+constexpr std::array<std::string_view, 10> kPolicies{"fifo", "first_fit", "sjf",     "srtf",
+                                                     "srsf", "las",       "gittins", "session_fifo",
+                                                     "dare", "best_value"};
 
 /// Linear interpolation between order statistics, as numpy does.
 double percentile(std::vector<double>& values, double p) {
