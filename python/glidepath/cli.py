@@ -250,6 +250,10 @@ def forecast(
         float | None, typer.Option(help="Last step; default: the run's, or twice the last seen.")
     ] = None,
     target: Annotated[float | None, typer.Option(help="Loss to reach.")] = None,
+    schedule: Annotated[
+        bool,
+        typer.Option("--schedule", help="The file's learning rate was planned: use what is ahead."),
+    ] = False,
     metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Fan chart of the first run.")] = None,
     as_json: Json = False,
@@ -267,8 +271,10 @@ def forecast(
             if until is not None:
                 raise gp.InputError(f"--until {until:g} is not after step {last:g} of {trace.name}")
             end = 2.0 * last
-        ahead = gp.forecast(seen, np.unique(np.geomspace(last + (end - last) / 50.0, end, 50)))
-        reach = None if target is None else gp.reach(seen, target, budget=end)
+        steps = np.unique(np.geomspace(last + (end - last) / 50.0, end, 50))
+        lr_ahead = (steps, _planned(trace, steps)) if schedule else None
+        ahead = gp.forecast(seen, steps, lr_ahead=lr_ahead)
+        reach = None if target is None else gp.reach(seen, target, budget=end, lr_ahead=lr_ahead)
         if plot is not None and index == 0:
             _save(
                 lambda ax, ahead=ahead, seen=seen, trace=trace, reach=reach: _fan(
@@ -302,6 +308,12 @@ def forecast(
     else:
         _print_forecasts(file, rows, target)
     return ANSWER if all(row["status"] == "good" for row in rows) else WARNING
+
+
+def _planned(trace: gp.Trace, steps: Any) -> Any:
+    if trace.lr is None:
+        raise gp.InputError(f"--schedule: {trace.name or 'the run'} has no learning rate")
+    return np.interp(steps, trace.step, trace.lr)
 
 
 def _fan(

@@ -182,3 +182,16 @@ def test_seeds_give_means_over_workloads_drawn_anew(capsys: pytest.CaptureFixtur
     code, out, _ = run(capsys, *arguments)
     assert code == 0
     assert f"{np.mean(fifo) / 3600:.2f} ±" in out
+
+
+def test_a_planned_schedule_changes_the_forecast_and_needs_a_learning_rate(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = ROOT / "data" / "curves" / "docstring-t5.csv.gz"
+    arguments = ("forecast", file, "--curve", "small-b8x1000/wsd_small_adamw-lr3e-3_s6")
+    _, (blind,) = run_json(capsys, *arguments, "--observed", 0.5)
+    _, (aware,) = run_json(capsys, *arguments, "--observed", 0.5, "--schedule")
+    assert aware["mean"] < blind["mean"]  # the rate falls to zero over the last fifth
+    code, _, err = run(capsys, "forecast", curves, "--observed", 0.5, "--schedule")
+    assert code == 2
+    assert "no learning rate" in err
