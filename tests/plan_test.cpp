@@ -819,6 +819,72 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_NE(refused(cluster, {.hysteresis = std::nan("")}), "");
 }
 
+// ---- choose_accelerator
+
+struct TwoCards {
+  std::vector<Tier> tiers{
+      {.name = "small", .nodes = 4, .memory_gb = 11, .busy_watts = 250, .price_per_gpu_hour = 0.5},
+      {.name = "large", .nodes = 4, .memory_gb = 24, .busy_watts = 400, .price_per_gpu_hour = 2}};
+  Job job{.id = 1,
+          .memory_gb = 8,
+          .options = {{.tier = 0, .gpus = 1, .steps_per_s = 1},
+                      {.tier = 1, .gpus = 1, .steps_per_s = 2}},
+          .remaining_steps = {3600, 7200, 10'800, 14'400}};
+};
+
+TEST(AcceleratorTest, ProbabilitiesAreThoseOfTheForecastWithinTheLimits) {
+  const TwoCards c;
+  const auto by_hours = choose_accelerator(c.job, c.tiers, {.max_hours = 2, .confidence = 0.7});
+  ASSERT_EQ(by_hours.size(), 2u);
+  EXPECT_EQ(by_hours[0].option.tier, 1);
+  EXPECT_DOUBLE_EQ(by_hours[0].probability, 1.0);
+  EXPECT_DOUBLE_EQ(by_hours[0].hours, 1.0);
+  EXPECT_DOUBLE_EQ(by_hours[0].kwh, 0.4);
+  EXPECT_DOUBLE_EQ(by_hours[0].cost, 2.0);
+  EXPECT_DOUBLE_EQ(by_hours[1].probability, 0.5);
+  EXPECT_FALSE(by_hours[1].good);
+  const auto by_power = choose_accelerator(c.job, c.tiers, {.max_watts = 300});
+  EXPECT_EQ(by_power[0].option.tier, 0);
+  EXPECT_EQ(by_power[1].probability, 0);
+  EXPECT_NE(by_power[1].reason.find("too much power"), std::string::npos);
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers, {}, Prefer::cost)[0].option.tier, 0);
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers, {}, Prefer::hours)[0].option.tier, 1);
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers, {.max_kwh = 0.4})[0].probability, 0.5);
+}
+
+TEST(AcceleratorTest, TheFrontHoldsWhatNothingElseBeats) {
+  TwoCards c;
+  c.job.options.push_back({.tier = 1, .gpus = 2, .steps_per_s = 2});  // dearer, not faster
+  for (const AcceleratorChoice& choice : choose_accelerator(c.job, c.tiers)) {
+    EXPECT_EQ(choice.pareto, choice.option.gpus == 1);
+  }
+}
+
+TEST(AcceleratorTest, ANewProfileDecidesAgain) {
+  TwoCards c;
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers)[0].option.tier, 1);
+  c.job.options[1].steps_per_s = 0.5;  // measured: the large card is slow for it
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers)[0].option.tier, 0);
+  c.job.memory_gb = 20;
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers).size(), 1u);
+}
+
+TEST(AcceleratorTest, ATargetThatIsOftenMissedIsInNoOptionsReach) {
+  TwoCards c;
+  c.job.remaining_steps = {100, kInfinity, kInfinity, kInfinity};
+  for (const AcceleratorChoice& choice : choose_accelerator(c.job, c.tiers)) {
+    EXPECT_DOUBLE_EQ(choice.probability, 0.25);
+    EXPECT_EQ(choice.hours, kInfinity);
+    EXPECT_FALSE(choice.good);
+  }
+  c.job.remaining_steps.clear();
+  EXPECT_THROW((void)choose_accelerator(c.job, c.tiers), InputError);
+  c.job.remaining_steps = {100};
+  EXPECT_THROW((void)choose_accelerator(c.job, c.tiers, {.max_hours = -1}), InputError);
+  c.job.memory_gb = 80;
+  EXPECT_THROW((void)choose_accelerator(c.job, c.tiers), InputError);
+}
+
 // ---- violations
 
 TEST(ViolationsTest, EveryWayToBreakAPlanIsReported) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -53,6 +54,33 @@ struct Gpu {
 [[nodiscard]] const Gpu& gpu_named(std::string_view name);
 /// A tier of `nodes` nodes with memory and power from the catalogue.
 [[nodiscard]] Tier make_tier(std::string name, std::string_view gpu, int nodes, int gpus_per_node);
+
+// ---- scaling: how step time falls with GPUs and nodes
+
+/// One measured step: a gang of `gpus` on `nodes` nodes.
+struct StepTime {
+  int gpus = 1, nodes = 1;
+  double batch_per_gpu = 1;  ///< any unit: global batch / gpus, or 1 where it does not change
+  double seconds = 0;
+};
+
+/// Step time of a gang: other + compute x batch_per_gpu + communication inside a node and between
+/// nodes, every coefficient at least 0, times a correction that follows the measurements nearby.
+struct Scaling {
+  static constexpr int kTerms = 10;
+  std::array<double, kTerms> seconds{};  ///< coefficient of each term, see scaling_term
+  std::vector<StepTime> measured{};
+  std::vector<double> correction{};  ///< weight of each measurement in the log of the correction
+  double typical_error = 0;          ///< median |prediction / measurement - 1| of what was fitted
+};
+
+/// Least squares in relative error on at least one measurement. Throws InputError naming the
+/// measurement: gpus or nodes below 1, more nodes than gpus, a time or batch not above 0.
+[[nodiscard]] Scaling fit_scaling(std::span<const StepTime> measured);
+[[nodiscard]] double step_seconds(const Scaling& scaling, int gpus, int nodes,
+                                  double batch_per_gpu = 1);
+/// "other", "compute" and so on: the terms of `Scaling::seconds`.
+[[nodiscard]] std::string_view scaling_term(int term) noexcept;
 
 // ---- sharing: two jobs on the same GPUs
 

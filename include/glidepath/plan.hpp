@@ -183,6 +183,38 @@ struct PlanOptions {
 /// rate or weight, a repeated id, or an allocation of an unknown job.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
 
+/// What a run must keep to; infinity = no limit.
+struct Need {
+  double max_hours = std::numeric_limits<double>::infinity();
+  double max_watts = std::numeric_limits<double>::infinity();  ///< of the gang
+  double max_kwh = std::numeric_limits<double>::infinity();
+  double max_cost = std::numeric_limits<double>::infinity();
+  double confidence = 0.9;  ///< an option is good when it keeps to all limits with this probability
+};
+enum class Prefer : std::uint8_t { hours, kwh, cost, watts };
+
+/// One option of a job judged against a need. Hours, kWh and cost are medians of the way to the
+/// target, infinity where the target is more likely missed.
+struct AcceleratorChoice {
+  Option option{};
+  double probability = 0;                           ///< of reaching the target within every limit
+  double hours = 0, hours_low = 0, hours_high = 0;  ///< median, 0.1 and 0.9 quantile
+  double watts = 0, kwh = 0, cost = 0;
+  bool good = false;    ///< probability >= confidence
+  bool pareto = false;  ///< no other option is better in one of (probability, hours, watts, kWh,
+                        ///< cost) and as good in the others
+  std::string reason{};
+};
+
+/// The job's options that fit in memory: the good ones first, by what is preferred, then the others
+/// by falling probability. Nothing is kept, so asking again with a new profile or forecast decides
+/// again. Throws InputError on a job that `plan` would refuse, one without a forecast, and a
+/// limit that is negative or NaN.
+[[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(const Job& job,
+                                                                std::span<const Tier> tiers,
+                                                                const Need& need = {},
+                                                                Prefer prefer = Prefer::hours);
+
 /// What is wrong with a plan, one sentence each: empty means that it can be carried out.
 /// Shares no code with the solver.
 [[nodiscard]] std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan);

@@ -2,9 +2,11 @@
 #include "glidepath/hardware.hpp"
 #include "glidepath/plan.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 #include <string>
+#include <tuple>
 
 #include "numpy_view.hpp"
 #include "plan_types.hpp"
@@ -327,10 +329,18 @@ sm_activity : float
   GLIDEPATH_JOB_COLUMN("ahead_steps", ahead_steps);
   GLIDEPATH_JOB_COLUMN("ahead_loss", ahead_loss);
 #undef GLIDEPATH_JOB_COLUMN
-  job.def("__eq__",
-          [](const OwnedJob& a, const py::object& b) {
-            return py::isinstance<OwnedJob>(b) && same_job(a, b.cast<const OwnedJob&>());
-          })
+  job.def(
+         "with_remaining",
+         [](OwnedJob o, const py::object& remaining_steps) {
+           o.job.remaining_steps = numbers(remaining_steps, "remaining_steps");
+           o.job.forecast_at_steps = -1;
+           return o;
+         },
+         py::arg("remaining_steps"), "The job with a new forecast, made now.")
+      .def("__eq__",
+           [](const OwnedJob& a, const py::object& b) {
+             return py::isinstance<OwnedJob>(b) && same_job(a, b.cast<const OwnedJob&>());
+           })
       .def("__repr__",
            [](const OwnedJob& o) {
              return text("<Job ", o.job.id, ": ", o.job.options.size(), " options, ",
@@ -391,6 +401,128 @@ now_s : float
             return OwnedSnapshot(t[0].cast<std::vector<Tier>>(), t[1].cast<std::vector<OwnedJob>>(),
                                  t[2].cast<std::vector<Allocation>>(), t[3].cast<double>());
           }));
+}
+
+void bind_scaling(py::module_& module) {
+  py::class_<Scaling>(module, "Scaling", R"(Step time of a gang as a function of GPUs and nodes.
+
+Made by `fit_scaling`. A sum of non-negative terms (compute, communication inside a node and between
+nodes, other) times a correction that follows the measurements nearby.
+)")
+      .def(
+          "seconds",
+          [](const Scaling& s, int gpus, int nodes, double batch_per_gpu) {
+            return step_seconds(s, gpus, nodes, batch_per_gpu);
+          },
+          py::arg("gpus"), py::arg("nodes") = 1, py::arg("batch_per_gpu") = 1.0,
+          "Seconds per step.")
+      .def_readonly("typical_error", &Scaling::typical_error,
+                    "Median relative error on the measurements that were fitted.")
+      .def_property_readonly("terms",
+                             [](const Scaling& s) {
+                               py::dict terms;
+                               for (int i = 0; i < Scaling::kTerms; ++i) {
+                                 terms[py::str(std::string(scaling_term(i)))] =
+                                     s.seconds[static_cast<std::size_t>(i)];
+                               }
+                               return terms;
+                             })
+      .def("__repr__",
+           [](const Scaling& s) {
+             return text("<Scaling: ", s.measured.size(), " measurements, typical error ",
+                         100 * s.typical_error, " %>");
+           })
+      .def(py::pickle(
+          [](const Scaling& s) {
+            std::vector<std::tuple<int, int, double, double>> measured;
+            for (const StepTime& m : s.measured) {
+              measured.emplace_back(m.gpus, m.nodes, m.batch_per_gpu, m.seconds);
+            }
+            return py::make_tuple(measured);
+          },
+          [](const py::tuple& t) {
+            std::vector<StepTime> measured;
+            for (const auto& [k, n, b, s] :
+                 t[0].cast<std::vector<std::tuple<int, int, double, double>>>()) {
+              measured.push_back({k, n, b, s});
+            }
+            return fit_scaling(measured);
+          }));
+  module.def(
+      "fit_scaling",
+      [](const py::object& gpus, const py::object& seconds, const py::object& nodes,
+         const py::object& batch_per_gpu) {
+        const Int64Array k = borrow_int64(gpus, "gpus");
+        const DoubleArray s = borrow(seconds, "seconds");
+        const Int64Array n = nodes.is_none() ? Int64Array(0) : borrow_int64(nodes, "nodes");
+        const DoubleArray b = borrow_or_empty(batch_per_gpu, "batch_per_gpu");
+        const auto fits = [&](py::ssize_t size) { return size == 0 || size == k.size(); };
+        if (s.size() != k.size() || !fits(n.size()) || !fits(b.size())) {
+          throw InputError("fit_scaling: columns of different length");
+        }
+        std::vector<StepTime> measured;
+        for (py::ssize_t i = 0; i < k.size(); ++i) {
+          const auto count = [](std::int64_t x) {
+            return static_cast<int>(std::clamp<std::int64_t>(x, -1, 1 << 30));
+          };
+          measured.push_back(
+              {count(k.at(i)), n.size() ? count(n.at(i)) : 1, b.size() ? b.at(i) : 1.0, s.at(i)});
+        }
+        const py::gil_scoped_release release;
+        return fit_scaling(measured);
+      },
+      py::arg("gpus"), py::arg("seconds"), py::kw_only(), py::arg("nodes") = py::none(),
+      py::arg("batch_per_gpu") = py::none(), R"(Fit how step time falls with GPUs and nodes.
+
+Least squares in relative error by Ceres, every term at least 0.
+
+Parameters
+----------
+gpus : array_like of int, shape (n,)
+    Of each measured gang.
+seconds : array_like of float, shape (n,)
+    Its time per step.
+nodes : array_like of int, optional
+    1 where it is not given.
+batch_per_gpu : array_like of float, optional
+    Global batch / gpus where that changes; 1 where it is not given.
+
+Returns
+-------
+Scaling
+
+Raises
+------
+InputError
+    Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
+)");
+  module.def(
+      "choose_accelerator",
+      [](const OwnedJob& job, const std::vector<Tier>& tiers, double max_hours, double max_watts,
+         double max_kwh, double max_cost, double confidence, const std::string& prefer) {
+        Prefer by = Prefer::hours;
+        if (prefer == "kwh") {
+          by = Prefer::kwh;
+        } else if (prefer == "cost") {
+          by = Prefer::cost;
+        } else if (prefer == "watts") {
+          by = Prefer::watts;
+        } else if (prefer != "hours") {
+          throw InputError("choose_accelerator: prefer is '" + prefer +
+                           "', known: hours, kwh, cost, watts");
+        }
+        py::list out;
+        for (const AcceleratorChoice& c : choose_accelerator(
+                 job.job, tiers, {max_hours, max_watts, max_kwh, max_cost, confidence}, by)) {
+          out.append(py::make_tuple(c.option, tiers[static_cast<std::size_t>(c.option.tier)].name,
+                                    c.probability, c.hours, c.hours_low, c.hours_high, c.watts,
+                                    c.kwh, c.cost, c.good, c.pareto, c.reason));
+        }
+        return out;
+      },
+      py::arg("job"), py::arg("tiers"), py::arg("max_hours"), py::arg("max_watts"),
+      py::arg("max_kwh"), py::arg("max_cost"), py::arg("confidence"), py::arg("prefer"),
+      "Options of a job against a need, best first.");
 }
 
 py::tuple solve(const py::object& job, const py::object& tier, const py::object& gpus,
@@ -487,6 +619,7 @@ void bind_plan(pybind11::module_& module) {
   bind_allocation(module);
   bind_job(module);
   bind_snapshot(module);
+  bind_scaling(module);
   module.def("solve_round", &solve, py::arg("job"), py::arg("tier"), py::arg("gpus"),
              py::arg("value"), py::arg("capacity"), py::arg("gap"), py::arg("prices"),
              py::arg("threads"), py::arg("watts"), py::arg("power_cap_w"), py::arg("user"),

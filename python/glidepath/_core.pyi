@@ -10,7 +10,7 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Scaling', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -247,6 +247,10 @@ class Job:
         ...
     def __setstate__(self, arg0: tuple) -> None:
         ...
+    def with_remaining(self, remaining_steps: typing.Any) -> Job:
+        """
+        The job with a new forecast, made now.
+        """
     @property
     def ahead_loss(self) -> typing.Any:
         ...
@@ -354,6 +358,31 @@ class Snapshot:
     @property
     def tiers(self) -> list[Tier]:
         ...
+class Scaling:
+    """
+    Step time of a gang as a function of GPUs and nodes.
+    
+    Made by `fit_scaling`. A sum of non-negative terms (compute, communication inside a node and between
+    nodes, other) times a correction that follows the measurements nearby.
+    """
+    def __getstate__(self) -> tuple[list[tuple[int, int, float, float]]]:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    def seconds(self, gpus: typing.SupportsInt | typing.SupportsIndex, nodes: typing.SupportsInt | typing.SupportsIndex = 1, batch_per_gpu: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> float:
+        """
+        Seconds per step.
+        """
+    @property
+    def terms(self) -> dict:
+        ...
+    @property
+    def typical_error(self) -> float:
+        """
+        Median relative error on the measurements that were fitted.
+        """
 class WorkloadRecord:
     def curves(self) -> list:
         """
@@ -384,6 +413,10 @@ def catalogue() -> list:
     """
     Every GPU of the catalogue as a dict.
     """
+def choose_accelerator(job: Job, tiers: collections.abc.Sequence[Tier], max_hours: typing.SupportsFloat | typing.SupportsIndex, max_watts: typing.SupportsFloat | typing.SupportsIndex, max_kwh: typing.SupportsFloat | typing.SupportsIndex, max_cost: typing.SupportsFloat | typing.SupportsIndex, confidence: typing.SupportsFloat | typing.SupportsIndex, prefer: str) -> list:
+    """
+    Options of a job against a need, best first.
+    """
 def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_seconds: typing.Any, max_points: typing.SupportsInt | typing.SupportsIndex, winsorise_sigmas: typing.SupportsFloat | typing.SupportsIndex) -> tuple:
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
@@ -398,6 +431,32 @@ def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.S
     ...
 def fit_many(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
     ...
+def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
+    """
+    Fit how step time falls with GPUs and nodes.
+    
+    Least squares in relative error by Ceres, every term at least 0.
+    
+    Parameters
+    ----------
+    gpus : array_like of int, shape (n,)
+        Of each measured gang.
+    seconds : array_like of float, shape (n,)
+        Its time per step.
+    nodes : array_like of int, optional
+        1 where it is not given.
+    batch_per_gpu : array_like of float, optional
+        Global batch / gpus where that changes; 1 where it is not given.
+    
+    Returns
+    -------
+    Scaling
+    
+    Raises
+    ------
+    InputError
+        Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
+    """
 def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
     ...
 def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
@@ -455,5 +514,5 @@ def write_jobs(workload: WorkloadRecord, path: bytes) -> None:
 FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'), 'pow4': ('floor', 'scale', 'rate', 'shift'), 'exp3': ('floor', 'scale', 'rate'), 'weibull4': ('floor', 'scale', 'rate', 'shape'), 'mmf4': ('floor', 'scale', 'half', 'shape'), 'log2': ('floor', 'scale'), 'powexp': ('floor', 'scale', 'rate', 'decay')}
 FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
 OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
-POLICIES: tuple = ('fifo', 'first_fit', 'sjf', 'srtf', 'srsf', 'las', 'session_fifo', 'dare', 'best_value')
+POLICIES: tuple = ('fifo', 'first_fit', 'sjf', 'srtf', 'srsf', 'las', 'gittins', 'session_fifo', 'dare', 'best_value')
 __version__: str

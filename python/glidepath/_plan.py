@@ -12,18 +12,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._core import Allocation, Job, Option, Snapshot, Tier, catalogue
+from glidepath._core import (
+    Allocation,
+    Job,
+    Option,
+    Scaling,
+    Snapshot,
+    Tier,
+    catalogue,
+    fit_scaling,
+)
 from glidepath._results import Result, require
 
 __all__ = [
+    "AcceleratorChoice",
     "Allocation",
     "Job",
     "Option",
     "Plan",
     "RoundPlan",
+    "Scaling",
     "Snapshot",
     "Tier",
     "catalogue",
+    "choose_accelerator",
+    "fit_scaling",
     "gittins_index",
     "plan",
     "shared_speeds",
@@ -230,8 +243,8 @@ def plan(
         expected steps), ``quality`` (expected fall of the loss, SLAQ), ``deadline`` (what running
         now adds to the chance of meeting it), ``fairness`` (max-min of finish-time fairness),
         ``energy`` and ``cost`` (Gittins index, options by joules or price per step), ``edp``
-        (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised to
-        mean 1.
+        (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised
+        to mean 1.
     round_s : float
         Seconds until the next plan.
     gap : float
@@ -337,3 +350,105 @@ def gittins_index(samples: ArrayLike) -> float:
     (Gittins 1989; Aalto, Ayesta, Righter 2009). A known size gives 1 / size.
     """
     return _core.gittins_index(samples)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AcceleratorChoice(Result):
+    """One way to run a job, judged against what the run must keep to.
+
+    Attributes
+    ----------
+    option : Option
+    tier : str
+    probability : float
+        Of reaching the target within every limit.
+    hours, hours_low, hours_high : float
+        Median, 0.1 and 0.9 quantile of the time to the target; inf where it is more likely missed.
+    watts, kwh, cost : float
+        Of the gang; medians.
+    good : bool
+        The probability is at least the confidence asked for.
+    pareto : bool
+        No other option is better in one respect and as good in the others.
+    reason : str
+    """
+
+    option: Option
+    tier: str
+    probability: float
+    hours: float
+    hours_low: float
+    hours_high: float
+    watts: float
+    kwh: float
+    cost: float
+    good: bool
+    pareto: bool
+    reason: str
+
+    def _summary(self) -> str:
+        front = ", on the front" if self.pareto else ""
+        return f"{self.reason}, {self.hours:.3g} h, {self.kwh:.3g} kWh{front}"
+
+
+def _samples(job: Job, target: float) -> Floats:
+    """Sample the steps that the job's own curve still needs to the target."""
+    from glidepath._forecast import reach
+    from glidepath._trace import Trace
+
+    trace = Trace(job.observed_step, job.observed_loss)
+    budget = job.budget_steps if job.budget_steps > job.steps_done else 10.0 * job.steps_done
+    law = reach(trace, target, budget=budget)
+    return np.array([law.quantile((i + 0.5) / 64) for i in range(64)]) - float(trace.step[-1])
+
+
+def choose_accelerator(
+    job: Job,
+    tiers: Sequence[Tier],
+    *,
+    max_hours: float = math.inf,
+    max_watts: float = math.inf,
+    max_kwh: float = math.inf,
+    max_cost: float = math.inf,
+    target: float | None = None,
+    confidence: float = 0.9,
+    prefer: str = "hours",
+) -> list[AcceleratorChoice]:
+    """Rank the ways to run one job under limits of time, power, energy, money and accuracy.
+
+    Asking again with a new profile or a longer curve decides again.
+
+    Parameters
+    ----------
+    job : Job
+        With `remaining_steps`, or with the curve observed so far and `target`.
+    tiers : sequence of Tier
+        That the options of the job point to.
+    max_hours, max_watts, max_kwh, max_cost : float
+        Limits of the whole run from now on.
+    target : float, optional
+        Loss to reach: the steps still needed are then forecast from the observed curve.
+    confidence : float
+        An option is good when it keeps to all limits with this probability.
+    prefer : str
+        What orders the good ones: ``hours``, ``kwh``, ``cost`` or ``watts``.
+
+    Returns
+    -------
+    list of AcceleratorChoice
+        The good ones first, then the others by falling probability.
+
+    Raises
+    ------
+    InputError
+        A job without forecast, one that fits no tier, a negative limit.
+    """
+    if target is not None:
+        remaining = np.maximum(_samples(job, target), 0.0)
+        job = job.with_remaining(remaining)
+    return [
+        AcceleratorChoice(*row)
+        for row in _core.choose_accelerator(
+            job, list(tiers), max_hours, max_watts, max_kwh, max_cost, confidence, prefer
+        )
+    ]

@@ -2,12 +2,14 @@
 """The planner as Python sees it: against SciPy's MILP, and on input that is broken."""
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import glidepath as gp
+from glidepath._bench_plan import held_out_scaling_errors
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -171,6 +173,59 @@ def test_the_measured_pair_is_predicted_and_memory_is_checked() -> None:
     assert first == pytest.approx(5.36 / 6.09, abs=0.01)
     assert second == pytest.approx(1.05 / 1.11, abs=0.01)
     assert gp.shared_speeds(0.05, 0.82, "mps", first_gb=29.1, second_gb=8.5, gpu_gb=24) == (0, 0)
+
+
+def test_an_accelerator_is_chosen_under_limits() -> None:
+    tiers = [
+        gp.Tier("small", 4, memory_gb=11, busy_watts=250, price_per_gpu_hour=0.5),
+        gp.Tier("large", 4, memory_gb=24, busy_watts=400, price_per_gpu_hour=2),
+    ]
+    candidate = job(1, [3600.0, 7200.0, 10800.0, 14400.0])
+    best, other = gp.choose_accelerator(candidate, tiers, max_hours=2, confidence=0.7)
+    assert (best.tier, best.probability, best.hours, best.good) == ("large", 1.0, 1.0, True)
+    assert (other.tier, other.probability, other.good) == ("small", 0.5, False)
+    assert "may take too long" in repr(other)
+    assert gp.choose_accelerator(candidate, tiers, prefer="cost")[0].tier == "small"
+    with pytest.raises(gp.InputError, match="no forecast"):
+        gp.choose_accelerator(job(1, None), tiers)
+    with pytest.raises(gp.InputError, match="prefer is 'luck'"):
+        gp.choose_accelerator(candidate, tiers, prefer="luck")
+
+
+def test_an_accelerator_is_chosen_from_the_curve_and_a_target() -> None:
+    step = np.arange(1.0, 201.0)
+    ways = [gp.Option(0, 1, 1.0), gp.Option(1, 1, 2.0)]
+    running = gp.Job(
+        1,
+        ways,
+        steps_done=200.0,
+        budget_steps=5000.0,
+        observed_step=step,
+        observed_loss=1.0 + 3.0 * step**-0.5,
+    )
+    tiers = [gp.Tier("a", 1), gp.Tier("b", 1)]
+    easy = gp.choose_accelerator(running, tiers, target=1.15, max_hours=24)
+    hopeless = gp.choose_accelerator(running, tiers, target=0.2, max_hours=24)
+    assert easy[0].tier == "b"
+    assert easy[0].probability > 0.8 > 0.2 > hopeless[0].probability
+
+
+def test_scaling_is_fitted_and_predicts_between_its_measurements() -> None:
+    gpus = np.array([1, 2, 4, 8, 16])
+    seconds = 0.02 + 0.8 / gpus + 0.01 * np.log2(gpus)
+    scaling = gp.fit_scaling(gpus, seconds, batch_per_gpu=64 / gpus)
+    assert scaling.seconds(4, batch_per_gpu=16.0) == pytest.approx(seconds[2], rel=0.03)
+    assert scaling.terms["compute"] > 0
+    assert pickle.loads(pickle.dumps(scaling)).seconds(8) == scaling.seconds(8)
+    with pytest.raises(gp.InputError, match="measurement 0 took 0 s"):
+        gp.fit_scaling([1], [0.0])
+
+
+@pytest.mark.parametrize("table", ["elasticflow_throughputs", "sia_throughput"])
+def test_scaling_predicts_held_out_gpu_counts(shared: Path, table: str) -> None:
+    errors = held_out_scaling_errors(shared / "data" / "traces" / f"{table}.csv.gz", most=60)
+    assert np.median(errors) <= 0.05
+    assert np.quantile(errors, 0.9) <= 0.15
 
 
 def test_gittins_index_of_a_known_size_and_of_a_gamble() -> None:

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the planner achieves, measured side by side with HiGHS: `glidepath bench plan`.
+
+Times are CPU seconds of one thread, the best of a few runs, so that a busy machine distorts them
+little. Every row carries what was asked for and whether it was met; nothing here can fail.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import glidepath as gp
+
+__all__ = ["held_out_scaling_errors", "random_round", "run"]
+
+Columns = tuple[
+    NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
+]
+Row = dict[str, Any]
+
+
+def random_round(jobs: int, *, seed: int = 0, tiers: int = 3, load: float = 2.0) -> Columns:
+    """Columns (job, tier, gpus, value, capacity) of a busy cluster.
+
+    Gangs of 1, 2, 4 and 8 GPUs, about 8.5 options per job, GPUs for 1/load of the demand; values
+    scale with gangs to a power of 0.6 to 0.98 and differ between jobs by a lognormal factor.
+    """
+    rng = np.random.default_rng(seed)
+    grid = np.arange(jobs * tiers * 4)
+    keep = rng.random(grid.size) < 8.5 / (tiers * 4)
+    job, tier, size = grid // (tiers * 4), grid // 4 % tiers, grid % 4
+    gpus = 2**size
+    worth = rng.lognormal(0.0, 1.0, jobs)
+    power = rng.uniform(0.6, 0.98, jobs)
+    speed = (1.0 + 0.5 * np.arange(tiers)) * rng.uniform(0.7, 1.3, (jobs, tiers))
+    value = worth[job] * speed[job, tier] * gpus ** power[job]
+    capacity = np.full(tiers, max(1, round(3.75 * jobs / load / tiers)))
+    return job[keep], tier[keep], gpus[keep], value[keep], capacity
+
+
+def _cpu(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """Least CPU seconds of a few runs, and the result."""
+    best, result = np.inf, None
+    for _ in range(repeats):
+        start = time.thread_time()
+        result = work()
+        best = min(best, time.thread_time() - start)
+    return best, result
+
+
+def _highs(columns: Columns, *, integer: bool, gap: float = 1e-6) -> tuple[float, float, float]:
+    """CPU seconds, value and bound of HiGHS through highspy or, without it, SciPy."""
+    job, tier, gpus, value, capacity = columns
+    jobs = int(job.max()) + 1
+    n = job.size
+    order = np.repeat(np.arange(n), 2)
+    rows = np.stack([job, jobs + tier], axis=1).ravel()
+    weights = np.stack([np.ones(n), gpus], axis=1).ravel()
+    limit = np.concatenate([np.ones(jobs), capacity]).astype(float)
+    try:
+        highspy = importlib.import_module("highspy")
+    except ImportError:
+        optimize = importlib.import_module("scipy.optimize")
+        sparse = importlib.import_module("scipy.sparse")
+        matrix = sparse.csr_matrix((weights, (rows, order)), shape=(limit.size, n))
+        start = time.process_time()
+        result = optimize.milp(
+            -value,
+            constraints=optimize.LinearConstraint(matrix, -np.inf, limit),
+            integrality=np.full(n, int(integer)),
+            bounds=optimize.Bounds(0, 1),
+            options={"mip_rel_gap": gap},
+        )
+        seconds = time.process_time() - start
+        bound = -result.mip_dual_bound if integer else -result.fun
+        return seconds, float(-result.fun), float(bound)
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    solver.setOptionValue("mip_rel_gap", gap)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = n, limit.size
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = -value, np.zeros(n), np.ones(n)
+    lp.row_lower_, lp.row_upper_ = np.full(limit.size, -highspy.kHighsInf), limit
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = 2 * np.arange(n + 1)
+    lp.a_matrix_.index_ = rows
+    lp.a_matrix_.value_ = weights
+    if integer:
+        lp.integrality_ = [highspy.HighsVarType.kInteger] * n
+    solver.passModel(lp)
+    start = time.process_time()
+    solver.run()
+    seconds = time.process_time() - start
+    info = solver.getInfo()
+    bound = info.mip_dual_bound if integer else info.objective_function_value
+    return seconds, -float(info.objective_function_value), -float(bound)
+
+
+def _ortools(columns: Columns, seconds: float) -> tuple[float, float, float] | None:
+    """CPU seconds, value and bound of OR-tools CP-SAT, where it is installed."""
+    try:
+        cp_model = importlib.import_module("ortools.sat.python.cp_model")
+    except ImportError:
+        return None
+    job, tier, gpus, value, capacity = columns
+    model = cp_model.CpModel()
+    take = [model.NewBoolVar("") for _ in range(job.size)]
+    for j in range(int(job.max()) + 1):
+        model.AddAtMostOne(take[i] for i in np.flatnonzero(job == j))
+    for t, room in enumerate(capacity):
+        model.Add(sum(int(gpus[i]) * take[i] for i in np.flatnonzero(tier == t)) <= int(room))
+    micro = np.round(value * 1e6).astype(np.int64)
+    model.Maximize(sum(int(v) * x for v, x in zip(micro, take, strict=True)))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_time_in_seconds = seconds
+    start = time.process_time()
+    solver.Solve(model)
+    spent = time.process_time() - start
+    return spent, solver.ObjectiveValue() / 1e6, solver.BestObjectiveBound() / 1e6
+
+
+def _row(
+    what: str, measured: float, unit: str, target: float | None, *, least: bool = False
+) -> Row:
+    met = None if target is None else bool(measured >= target if least else measured <= target)
+    return {"what": what, "measured": measured, "unit": unit, "target": target, "met": met}
+
+
+def _rounds(sizes: Sequence[int], repeats: int) -> list[Row]:
+    """Time and gap of one round, cold and from the prices of the round before."""
+    target_ms = {1_000: 1.5, 10_000: 15.0, 100_000: 200.0}
+    target_gap = {100: 0.3, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05}
+    rows = []
+    for jobs in sizes:
+        columns = random_round(jobs, seed=jobs)
+        cold_s, cold = _cpu(partial(gp.solve_round, *columns), repeats)
+        drift = np.random.default_rng(1).uniform(0.99, 1.01, columns[3].size)
+        later = (*columns[:3], columns[3] * drift, columns[4])
+        warm_s, warm = _cpu(partial(gp.solve_round, *later, prices=cold.prices), 2 * repeats)
+        limit = target_ms.get(jobs)
+        rows.append(_row(f"round of {jobs:,} jobs, warm", 1e3 * warm_s, "ms", limit))
+        four = None if limit is None else 4 * limit
+        rows.append(_row(f"round of {jobs:,} jobs, cold", 1e3 * cold_s, "ms", four))
+        gap = 100 * max(cold.gap, warm.gap)
+        rows.append(_row(f"round of {jobs:,} jobs, certified gap", gap, "%", target_gap.get(jobs)))
+    return rows
+
+
+def _against_highs(jobs: int) -> list[Row]:
+    columns = random_round(jobs, seed=jobs)
+    own_s, own = _cpu(partial(gp.solve_round, *columns), 3)
+    lp_s, lp, _ = _highs(columns, integer=False)
+    return [
+        _row(f"HiGHS LP of {jobs:,} jobs", 1e3 * lp_s, "ms", None),
+        _row(f"HiGHS LP / own cold round, {jobs:,} jobs", lp_s / own_s, "x", 500.0, least=True),
+        _row(f"own bound above the LP, {jobs:,} jobs", 100 * (own.bound / lp - 1), "%", 0.02),
+    ]
+
+
+def _certificates(instances: int, jobs: int, gap: float) -> list[Row]:
+    """How often the optimum of HiGHS is outside [value, bound]."""
+    rng = np.random.default_rng(5)
+    below = above = 0
+    worst = 0.0
+    for seed in range(instances):
+        size = int(rng.integers(2, jobs + 1))
+        load, tiers = float(rng.uniform(0.5, 4)), int(rng.integers(1, 5))
+        columns = random_round(size, seed=1000 + seed, tiers=tiers, load=load)
+        own = gp.solve_round(*columns)
+        _, value, bound = _highs(columns, integer=True, gap=gap)
+        # HiGHS proves optimum <= bound and has a plan worth value.
+        below += own.bound < value * (1 - 1e-9)
+        above += own.value > bound * (1 + 1e-9)
+        worst = max(worst, 1 - own.value / value)
+    label = f"{instances} instances of 2 to {jobs} jobs"
+    return [
+        _row(f"bound below the optimum of HiGHS, {label}", float(below), "times", 0.0),
+        _row(f"value above the bound of HiGHS, {label}", float(above), "times", 0.0),
+        _row(f"worst value below the optimum of HiGHS, {label}", 100 * worst, "%", None),
+    ]
+
+
+def _exhaustive(columns: Columns) -> float:
+    """Optimum by trying every choice."""
+    job, tier, gpus, value, capacity = columns
+    groups = [np.flatnonzero(job == j) for j in np.unique(job)]
+
+    def best(index: int, room: tuple[int, ...]) -> float:
+        if index == len(groups):
+            return 0.0
+        top = best(index + 1, room)
+        for option in groups[index]:
+            t, k = int(tier[option]), int(gpus[option])
+            if room[t] >= k:
+                rest = (*room[:t], room[t] - k, *room[t + 1 :])
+                top = max(top, float(value[option]) + best(index + 1, rest))
+        return top
+
+    return best(0, tuple(int(room) for room in capacity))
+
+
+def _small(instances: int) -> list[Row]:
+    """Up to 8 jobs against every choice (few options, so that Python can try them all)."""
+    wrong = 0
+    for seed in range(instances):
+        rng = np.random.default_rng(seed)
+        jobs = 2 + seed % 7
+        job, tier, gpus, value, capacity = random_round(jobs, seed=seed, tiers=1 + seed % 3)
+        keep = rng.random(job.size) < min(1.0, 3.0 * jobs / job.size)
+        columns = (job[keep], tier[keep], gpus[keep], value[keep], capacity)
+        best = _exhaustive(columns)
+        wrong += abs(gp.solve_round(*columns).value - best) > 1e-9 * max(best, 1e-300)
+    return [_row(f"differs from exhaustive search, {instances} x 2-8 jobs", wrong, "times", 0.0)]
+
+
+def random_snapshot(jobs: int, *, seed: int = 0, samples: int = 64) -> gp.Snapshot:
+    """Live jobs with forecasts on three tiers, a third of the GPUs held."""
+    rng = np.random.default_rng(seed)
+    job, tier, gpus, _, capacity = random_round(jobs, seed=seed)
+    tiers = [
+        gp.Tier(name, int(c) // 8 + 1, 8, memory_gb=24, idle_watts=20, busy_watts=300)
+        for name, c in zip(("bronze", "silver", "gold"), capacity, strict=True)
+    ]
+    first = np.searchsorted(job, np.arange(jobs + 1))
+    live, running, left = [], [], [t.gpus // 3 for t in tiers]
+    for j in range(jobs):
+        ways = [
+            gp.Option(int(t), int(k), float(rng.uniform(0.7, 1.3) * (1 + t) * k**0.85))
+            for t, k in zip(
+                tier[first[j] : first[j + 1]], gpus[first[j] : first[j + 1]], strict=True
+            )
+        ] or [gp.Option(0, 1, 1.0)]
+        steps = np.sort(rng.lognormal(9, 1) * rng.lognormal(0, 0.5, samples))
+        steps[int(samples * rng.uniform(0.6, 1.0)) :] = np.inf
+        live.append(
+            gp.Job(j, ways, memory_gb=8, attained_s=10.0, restart_s=60, remaining_steps=steps)
+        )
+        if ways[0].gpus <= left[ways[0].tier]:
+            left[ways[0].tier] -= ways[0].gpus
+            running.append(gp.Allocation(j, ways[0].tier, ways[0].gpus, 0.0))
+    return gp.Snapshot(tiers, live, running=running, now_s=1000.0)
+
+
+def _plans(sizes: Sequence[int], repeats: int) -> list[Row]:
+    target = {100: 0.5, 10_000: 50.0}
+    rows = []
+    for jobs in sizes:
+        snapshot = random_snapshot(jobs, seed=jobs)
+        prices = gp.plan(snapshot).prices
+        seconds, plan = _cpu(partial(gp.plan, snapshot, prices=prices), 3 * repeats)
+        label = f"plan of {jobs:,} live jobs"
+        rows.append(_row(label, 1e3 * seconds, "ms", target.get(jobs)))
+        rows.append(_row(f"{label}, certified gap", 100 * plan.gap, "%", None))
+        found = gp.violations(snapshot, plan)
+        rows.append(_row(f"{label}, violations", float(len(found)), "", 0.0))
+    return rows
+
+
+def _gittins() -> list[Row]:
+    samples = np.sort(np.random.default_rng(0).lognormal(3, 1, 1000))
+    gp.gittins_index(samples)
+    count = 2000
+
+    def many() -> None:
+        for _ in range(count):
+            gp.gittins_index(samples)
+
+    seconds, _ = _cpu(many, 5)
+    return [_row("Gittins index of 1 000 sorted samples", 1e6 * seconds / count, "us", 2.0)]
+
+
+Measured = tuple[int, int, float, float]  # gpus, nodes, batch per GPU, seconds
+
+
+def _measurements(table: Path) -> list[list[list[Measured]]]:
+    """Models of a throughput table, each a list of jobs that differ in batch size only."""
+    models: dict[tuple[str, ...], dict[str, dict[tuple[int, int], list[tuple[float, float]]]]]
+    models = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    with gzip.open(table, "rt", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if "iter_per_s" in row:  # fixed global batch; nodes of 8 A100 or 4 T4
+                if not float(row["iter_per_s"]) > 0:  # NaN and 0: does not run
+                    continue
+                gpus, job = int(row["gpus"]), row["global_batch"]
+                nodes = -(-gpus // (8 if row["gpu"] == "A100" else 4))
+                model: tuple[str, ...] = (row["gpu"], row["model"])
+                batch, seconds = float(job) / gpus, 1 / float(row["iter_per_s"])
+            else:  # fixed batch per GPU, dozens of places: every batch size stands alone
+                spread, job = row["placement"], row["local_bsz"]
+                nodes = len(spread) if spread else int(row["num_nodes"])
+                gpus = sum(map(int, spread)) if spread else int(row["num_replicas"])
+                model = (row["table"], row["app"], row["node_type"], job)
+                batch, seconds = 1.0, float(row["step_time_s"])
+            models[model][job][gpus, nodes].append((batch, seconds))
+    return [
+        [
+            [(k, n, v[0][0], float(np.median([s for _, s in v]))) for (k, n), v in places.items()]
+            for _, places in sorted(jobs.items())
+        ]
+        for _, jobs in sorted(models.items())
+    ]
+
+
+def _fit(measured: Sequence[Measured]) -> gp.Scaling:
+    gpus, nodes, batch, seconds = (np.array(column) for column in zip(*measured, strict=True))
+    return gp.fit_scaling(gpus, seconds, nodes=nodes, batch_per_gpu=batch)
+
+
+def held_out_scaling_errors(
+    table: Path, *, most: int | None = None, strict: bool = False
+) -> NDArray[np.float64]:
+    """Relative errors of the predicted step times of GPU counts that were not fitted.
+
+    Each count of each job is left out in turn, the smallest and largest included; jobs measured at
+    fewer than 4 counts are left out altogether. The fit sees the other counts of the job and what
+    was measured of the same model at other batch sizes, with `strict` not at that count either.
+    `most` takes that many models, evenly spread.
+    """
+    models = _measurements(table)
+    if most is not None and len(models) > most:
+        models = [models[i] for i in np.linspace(0, len(models) - 1, most).astype(int)]
+    errors = []
+    for jobs in models:
+        for job in jobs:
+            counts = sorted({row[0] for row in job})
+            for held in counts if len(counts) >= 4 else ():
+                seen = [
+                    row
+                    for other in jobs
+                    for row in other
+                    if row[0] != held or (other is not job and not strict)
+                ]
+                scaling = _fit(seen)
+                errors += [abs(scaling.seconds(k, n, b) / s - 1) for k, n, b, s in job if k == held]
+    return np.array(errors)
+
+
+def _scaling(traces: Path, most: int | None) -> list[Row]:
+    rows = []
+    for name in ("elasticflow", "sia"):
+        table = traces / f"{name}_throughput{'s' if name == 'elasticflow' else ''}.csv.gz"
+        if not table.exists():
+            continue
+        for strict in (False, True) if name == "elasticflow" else (False,):
+            errors = 100 * held_out_scaling_errors(table, most=most, strict=strict)
+            label = f"held-out GPU counts{' of all batch sizes' * strict}, {name} ({errors.size})"
+            rows.append(_row(f"{label}, median error", float(np.median(errors)), "%", 5.0))
+            rows.append(_row(f"{label}, 90th percentile", float(np.quantile(errors, 0.9)), "%", 15))
+    return rows
+
+
+def run(
+    *,
+    sizes: Sequence[int] = (100, 1_000, 10_000, 100_000),
+    repeats: int = 5,
+    highs_jobs: int = 10_000,
+    milp_instances: int = 500,
+    milp_jobs: int = 60,
+    traces: str | Path | None = None,
+    scaling_jobs: int | None = None,
+) -> list[Row]:
+    """Measure the planner.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Jobs of the timed rounds.
+    repeats : int
+        Runs of which the least CPU time counts.
+    highs_jobs : int
+        Jobs of the LP that HiGHS solves beside it; 0 leaves it out.
+    milp_instances, milp_jobs : int
+        Random instances whose certificate is checked against the MILP of HiGHS, and their size.
+    traces : path, optional
+        Folder with the throughput tables of Elasticflow and Sia, for scaling and sharing.
+    scaling_jobs : int, optional
+        Jobs taken of each of those tables; None = all.
+
+    Returns
+    -------
+    list of dict
+        ``what``, ``measured``, ``unit``, ``target`` (None = for information), ``met``.
+    """
+    rows = _rounds(sizes, repeats) + _plans((100, 10_000), repeats) + _gittins() + _small(200)
+    if highs_jobs:
+        rows += _against_highs(highs_jobs)
+    if milp_instances:
+        rows += _certificates(milp_instances, milp_jobs, 1e-6)
+        rival = _ortools(random_round(300, seed=300), 20.0)
+        if rival is not None:
+            seconds, value, bound = rival
+            rows.append(_row("OR-tools CP-SAT, 300 jobs", 1e3 * seconds, "ms", None))
+            rows.append(
+                _row("OR-tools CP-SAT, 300 jobs, gap", 100 * (1 - value / bound), "%", None)
+            )
+    if traces is not None:
+        rows += _scaling(Path(traces), scaling_jobs)
+    return rows
+
+
+def main() -> None:
+    """Print the table: `python -m glidepath._bench_plan [traces]`."""
+    import sys
+
+    for row in run(traces=sys.argv[1] if len(sys.argv) > 1 else None):
+        verdict = {None: "", True: "met", False: "MISSED"}[row["met"]]
+        target = "" if row["target"] is None else f"{row['target']:g}"
+        line = f"{row['what']:<75} {row['measured']:>10.4g} {row['unit']:<6} {target:>6} {verdict}"
+        sys.stdout.write(line.rstrip() + "\n")
+
+
+if __name__ == "__main__":
+    main()
