@@ -80,7 +80,7 @@ detail::StepRange range_of(Family family, std::span<const double> step) {
 }
 
 /// One family on a valid trace.
-Fit fit_family(Family family, TraceView trace, const FitOptions& options) {
+Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa isa) {
   const std::size_t parameters = parameter_names(family).size();
   trace = visible(family, trace);
   if (!std::ranges::all_of(trace.loss, [](double y) { return std::isfinite(y); })) {
@@ -101,12 +101,14 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options) {
   problem.centre = has_floor ? *lowest + 0.5 * (*highest - *lowest) : 0.0;
   problem.spread = has_floor ? 0.5 * (*highest - *lowest) : largest;
   problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
-  return detail::summarise(problem, detail::solve_by_ceres(problem, options));
+  const bool closed = options.engine == Engine::closed_form && options.loss == Loss::squares;
+  return detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
+                                           : detail::solve_by_ceres(problem, options));
 }
 
 /// The best family by AICc. Too few points for any AICc (which needs parameters + 3): the smaller
 /// residual of the two-parameter families.
-Fit choose(TraceView trace, const FitOptions& options) {
+Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
   const TraceView common = visible(Family::pow3, trace);  // scores compare on the same points only
   Fit best = unfitted(Family::pow3, FitStatus::too_few_points, common);
   bool found = false;
@@ -118,10 +120,10 @@ Fit choose(TraceView trace, const FitOptions& options) {
       scores.push_back({.family = family});
       continue;
     }
-    Fit fit = fit_family(family, common, options);
+    Fit fit = fit_family(family, common, options, isa);
     scores.push_back({.family = family, .aicc = fit.aicc, .status = fit.status});
     if (fit.status == FitStatus::not_finite || fit.status == FitStatus::flat) {
-      best = fit_family(Family::pow3, common, options);
+      best = fit_family(Family::pow3, common, options, isa);
       if (best.status == FitStatus::too_few_points) best = std::move(fit);
       found = true;
       break;
@@ -133,8 +135,9 @@ Fit choose(TraceView trace, const FitOptions& options) {
   return best;
 }
 
-Fit fit_valid(const TraceView& trace, const FitOptions& options) {
-  return options.family ? fit_family(*options.family, trace, options) : choose(trace, options);
+Fit fit_valid(const TraceView& trace, const FitOptions& options, Isa isa) {
+  return options.family ? fit_family(*options.family, trace, options, isa)
+                        : choose(trace, options, isa);
 }
 
 }  // namespace
@@ -158,7 +161,7 @@ std::string_view name(FitStatus status) noexcept {
 Fit fit(TraceView trace, const FitOptions& options) {
   validate(options);
   validate(trace);
-  return fit_valid(trace, options);
+  return fit_valid(trace, options, Isa::best);
 }
 
 std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& options,
@@ -169,7 +172,7 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
   detail::for_each_block(static_cast<std::ptrdiff_t>(traces.size()), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
                            for (std::ptrdiff_t i = begin; i < end; ++i)
-                             fits[i] = fit_valid(traces[i], options);
+                             fits[i] = fit_valid(traces[i], options, execution.isa);
                          });
   return fits;
 }
@@ -196,7 +199,7 @@ FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losse
   detail::for_each_block(static_cast<std::ptrdiff_t>(m), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
                            for (std::ptrdiff_t i = begin; i < end; ++i) {
-                             const Fit fit = fit_valid(row(i), options);
+                             const Fit fit = fit_valid(row(i), options, execution.isa);
                              for (std::size_t k = 0; k < parameters; ++k)
                                out.parameters[k][i] = fit.curve.parameters[k];
                              out.sigma[i] = fit.sigma;

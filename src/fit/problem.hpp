@@ -39,6 +39,9 @@ struct Solution {
 /// Ceres from the best points of the grid of starts.
 [[nodiscard]] Solution solve_by_ceres(const Problem& problem, const FitOptions& options);
 
+/// Floor and scale eliminated, the whole range of shapes searched.
+[[nodiscard]] Solution solve_in_closed_form(const Problem& problem, Isa isa);
+
 /// The solution in the user's units, with its errors and scores.
 [[nodiscard]] Fit summarise(const Problem& problem, const Solution& solution);
 

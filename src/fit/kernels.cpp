@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled once for each instruction set by Highway's foreach_target: no standard library, no Eigen,
+// and every multiply-add written out, so that each set has bytes of its own that never change.
+#include "fit/kernels.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fit/kernels.cpp"
+#ifndef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)  // no faster here than their neighbours
+#endif
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "curve/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace glidepath::detail::HWY_NAMESPACE {
+
+/// Calls body(i, load) for every vector of points; `load` reads a column, with 0 past the end, and
+/// `keep` zeroes what the lanes past the end would add.
+struct Whole {
+  HWY_INLINE Vec load(const double* p) const { return hn::LoadU(Tag(), p); }
+  HWY_INLINE Vec keep(Vec v) const { return v; }
+  HWY_INLINE void store(Vec v, double* p) const { hn::StoreU(v, Tag(), p); }
+};
+struct Tail {
+  hn::Mask<Tag> mask;
+  int count;
+  HWY_INLINE Vec load(const double* p) const {
+    HWY_ALIGN double lanes[HWY_MAX_BYTES / sizeof(double)] = {};
+    for (int i = 0; i < count; ++i) lanes[i] = p[i];
+    return hn::Load(Tag(), lanes);
+  }
+  HWY_INLINE Vec keep(Vec v) const { return hn::IfThenElseZero(mask, v); }
+  HWY_INLINE void store(Vec v, double* p) const {
+    HWY_ALIGN double lanes[HWY_MAX_BYTES / sizeof(double)];
+    hn::Store(v, Tag(), lanes);
+    for (int i = 0; i < count; ++i) p[i] = lanes[i];
+  }
+};
+
+template <class Body>
+HWY_INLINE void for_points(int n, Body body) {
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  int i = 0;
+  for (; i + lanes <= n; i += lanes) body(i, Whole{});
+  if (i < n) body(i, Tail{hn::FirstN(Tag(), static_cast<size_t>(n - i)), n - i});
+}
+
+HWY_INLINE double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
+
+Inspection inspect(const double* step, const double* loss, int n) {
+  Inspection found;
+  if (n == 0) return {true, true, 0, 0};
+  Vec lowest = set(loss[0]), highest = lowest, not_a_number = set(0), smallest = set(1);
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  int i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const Vec y = hn::LoadU(Tag(), loss + i);
+    lowest = hn::Min(lowest, y);
+    highest = hn::Max(highest, y);
+    not_a_number = hn::Add(not_a_number, hn::Mul(y, set(0)));
+  }
+  double low = hn::GetLane(hn::MinOfLanes(Tag(), lowest));
+  double high = hn::GetLane(hn::MaxOfLanes(Tag(), highest));
+  double poison = sum(not_a_number);
+  for (; i < n; ++i) {
+    low = loss[i] < low ? loss[i] : low;
+    high = loss[i] > high ? loss[i] : high;
+    poison += loss[i] * 0;
+  }
+  i = 0;
+  for (; i + 1 + lanes <= n; i += lanes) {
+    const Vec gap = hn::Sub(hn::LoadU(Tag(), step + i + 1), hn::LoadU(Tag(), step + i));
+    smallest = hn::IfThenElse(hn::Gt(gap, set(0)), smallest, set(-1));
+  }
+  double gap = hn::GetLane(hn::MinOfLanes(Tag(), smallest));
+  for (; i + 1 < n; ++i) gap = step[i + 1] - step[i] > 0 ? gap : -1;
+  // increasing: the ends bound the others
+  const double ends = step[0] * 0 + step[n - 1] * 0;
+  found.increasing_finite_steps = gap > 0 && ends == 0;
+  found.finite_losses = poison == 0;
+  found.lowest = low;
+  found.highest = high;
+  return found;
+}
+
+void logs(const double* in, int n, double factor, double scale, double* out) {
+  for_points(n, [&](int i, auto at) HWY_ATTR {
+    Vec t = hn::Mul(at.load(in + i), set(factor));
+    t = hn::Max(t, set(1e-300));  // a step of 0 is infinitely far to the left
+    at.store(hn::Mul(log(t), set(scale)), out + i);
+  });
+}
+
+double rescale(const double* in, int n, double shift, double scale, double* out) {
+  Vec total = set(0);
+  for_points(n, [&](int i, auto at) HWY_ATTR {
+    const Vec v = at.keep(hn::Mul(hn::Sub(at.load(in + i), set(shift)), set(scale)));
+    total = hn::Add(total, v);
+    at.store(v, out + i);
+  });
+  return sum(total);
+}
+
+template <bool kWeighted>
+HWY_INLINE DecaySums decay_sums(const Columns& at_points, double beta, double centre, double c,
+                                double a) {
+  // g = φ - centre = (φ - 1) - (centre - 1), and φ - 1 = scale tail + (scale - 1) keeps its digits
+  // where φ is nearly 1 everywhere
+  const Vec rate = set(-beta), shift = set(centre - 1.0), constant = set(c), amplitude = set(a);
+  Vec g = set(0), h = g, k = g, gg = g, gh = g, hh = g, r = g, gr = g, hr = g, kr = g, rr = g;
+  for_points(at_points.n, [&](int i, auto at) HWY_ATTR {
+    const Vec x = at.load(at_points.x + i), y = at.load(at_points.y + i);
+    const Exp e = exp_parts(hn::Mul(x, rate));
+    const Vec less_one = hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
+    const Vec f = hn::Add(less_one, set(1.0));
+    const Vec gi = at.keep(hn::Sub(less_one, shift));
+    const Vec hi = at.keep(hn::Mul(x, f)), ki = hn::Mul(x, hi);
+    const Vec ri = at.keep(hn::NegMulAdd(amplitude, f, hn::Sub(y, constant)));
+    Vec wg = gi, wh = hi, wk = ki, wr = ri;
+    if (kWeighted) {
+      const Vec w = at.load(at_points.w + i);
+      wg = hn::Mul(w, gi), wh = hn::Mul(w, hi), wk = hn::Mul(w, ki), wr = hn::Mul(w, ri);
+    }
+    g = hn::Add(g, wg);
+    h = hn::Add(h, wh);
+    k = hn::Add(k, wk);
+    r = hn::Add(r, wr);
+    gg = hn::MulAdd(wg, gi, gg);
+    gh = hn::MulAdd(wg, hi, gh);
+    hh = hn::MulAdd(wh, hi, hh);
+    gr = hn::MulAdd(wg, ri, gr);
+    hr = hn::MulAdd(wh, ri, hr);
+    kr = hn::MulAdd(wk, ri, kr);
+    rr = hn::MulAdd(wr, ri, rr);
+  });
+  return {sum(g), sum(h),  sum(k),  sum(gg), sum(gh), sum(hh),
+          sum(r), sum(gr), sum(hr), sum(kr), sum(rr)};
+}
+
+DecaySums decay(const Columns& points, double beta, double centre, double c, double a) {
+  return points.w != nullptr ? decay_sums<true>(points, beta, centre, c, a)
+                             : decay_sums<false>(points, beta, centre, c, a);
+}
+
+/// φ / φ(t_1) and the derivatives e_i, e_ij of its logarithm in z.
+struct Bend {
+  Vec f, e0, e1, e00, e01, e11;
+};
+
+/// q = (rate, κ); z = (log rate, -log κ). L = log(1 + κ x), ρ = κ x / (1 + κ x).
+struct BendPow4 {
+  Vec rate, kappa;
+  HWY_INLINE explicit BendPow4(const double* q) : rate(set(q[0])), kappa(set(q[1])) {}
+  HWY_INLINE Bend operator()(Vec x, Vec) const {
+    const Vec kx = hn::Mul(kappa, x), u = hn::Add(kx, set(1.0));
+    const Vec e = hn::Neg(hn::Mul(rate, log(u))), rho = hn::Div(kx, u), e1 = hn::Mul(rate, rho);
+    return {exp(e), e, e1, e, e1, hn::NegMulAdd(e1, hn::Sub(set(1.0), rho), set(0))};
+  }
+};
+
+/// q = (z_0, shape); z = (log v(t_1), log shape). s = shape x, v = exp(z_0 + s), φ = exp(v_1 - v).
+struct BendWeibull4 {
+  Vec level, shape, first;
+  HWY_INLINE explicit BendWeibull4(const double* q)
+      : level(set(q[0])), shape(set(q[1])), first(exp(set(q[0]))) {}
+  HWY_INLINE Bend operator()(Vec x, Vec) const {
+    const Vec s = hn::Mul(shape, x), v = exp(hn::Add(level, s)), e = hn::Sub(first, v);
+    const Vec vs = hn::Neg(hn::Mul(v, s));
+    return {exp(e), e, vs, e, vs, hn::MulAdd(vs, s, vs)};
+  }
+};
+
+/// q and z as above; φ = (1 + v_1) / (1 + v), p = v / (1 + v).
+struct BendMmf4 {
+  Vec level, shape, first, p1, p11;
+  HWY_INLINE explicit BendMmf4(const double* q) : level(set(q[0])), shape(set(q[1])) {
+    const Vec v = exp(level);
+    first = hn::Add(v, set(1.0));
+    p1 = hn::Div(v, first);
+    p11 = hn::Div(p1, first);
+  }
+  HWY_INLINE Bend operator()(Vec x, Vec) const {
+    const Vec s = hn::Mul(shape, x), v = exp(hn::Add(level, s));
+    const Vec rest = hn::Div(set(1.0), hn::Add(v, set(1.0))), p = hn::Sub(set(1.0), rest);
+    const Vec pq = hn::Mul(p, rest), ps = hn::Neg(hn::Mul(p, s)), pqs = hn::Neg(hn::Mul(pq, s));
+    return {hn::Mul(first, rest), hn::Sub(p1, p), ps, hn::Sub(p11, pq), pqs, hn::MulAdd(pqs, s, ps)};
+  }
+};
+
+/// q = (rate, decay); z their logarithms.
+struct BendPowExp {
+  Vec rate, decay;
+  HWY_INLINE explicit BendPowExp(const double* q) : rate(set(-q[0])), decay(set(-q[1])) {}
+  HWY_INLINE Bend operator()(Vec x, Vec x2) const {
+    const Vec e0 = hn::Mul(rate, x), e1 = hn::Mul(decay, x2);
+    return {exp(hn::Add(e0, e1)), e0, e1, e0, set(0), e1};
+  }
+};
+
+template <class Family, bool kWeighted>
+HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double centre, double c,
+                                double a) {
+  const Family family(q);
+  const Vec shift = set(centre), constant = set(c), amplitude = set(a);
+  Vec g = set(0), d0 = g, d1 = g, gg = g, g0 = g, g1 = g, d00 = g, d01 = g, d11 = g, r = g, gr = g,
+      r0 = g, r1 = g, rr = g, r00 = g, r01 = g, r11 = g;
+  for_points(points.n, [&](int i, auto at) HWY_ATTR {
+    const Vec x = at.load(points.x + i), y = at.load(points.y + i);
+    const Vec x2 = points.x2 != nullptr ? at.load(points.x2 + i) : x;
+    const Bend b = family(x, x2);
+    const Vec f = at.keep(b.f), gi = at.keep(hn::Sub(b.f, shift));
+    const Vec f0 = hn::Mul(f, b.e0), f1 = hn::Mul(f, b.e1);
+    const Vec ri = at.keep(hn::NegMulAdd(amplitude, b.f, hn::Sub(y, constant)));
+    Vec wg = gi, w0 = f0, w1 = f1, wr = ri;
+    if (kWeighted) {
+      const Vec w = at.load(points.w + i);
+      wg = hn::Mul(w, gi), w0 = hn::Mul(w, f0), w1 = hn::Mul(w, f1), wr = hn::Mul(w, ri);
+    }
+    const Vec fr = hn::Mul(f, wr);
+    g = hn::Add(g, wg);
+    d0 = hn::Add(d0, w0);
+    d1 = hn::Add(d1, w1);
+    r = hn::Add(r, wr);
+    gg = hn::MulAdd(wg, gi, gg);
+    g0 = hn::MulAdd(wg, f0, g0);
+    g1 = hn::MulAdd(wg, f1, g1);
+    d00 = hn::MulAdd(w0, f0, d00);
+    d01 = hn::MulAdd(w0, f1, d01);
+    d11 = hn::MulAdd(w1, f1, d11);
+    gr = hn::MulAdd(wg, ri, gr);
+    r0 = hn::MulAdd(w0, ri, r0);
+    r1 = hn::MulAdd(w1, ri, r1);
+    rr = hn::MulAdd(wr, ri, rr);
+    r00 = hn::MulAdd(fr, hn::MulAdd(b.e0, b.e0, b.e00), r00);
+    r01 = hn::MulAdd(fr, hn::MulAdd(b.e0, b.e1, b.e01), r01);
+    r11 = hn::MulAdd(fr, hn::MulAdd(b.e1, b.e1, b.e11), r11);
+  });
+  return {sum(g),   sum(d0), sum(d1), sum(gg), sum(g0), sum(g1),  sum(d00), sum(d01), sum(d11),
+          sum(r),   sum(gr), sum(r0), sum(r1), sum(rr), sum(r00), sum(r01), sum(r11)};
+}
+
+template <class Family>
+PlaneSums plane_of(const Columns& points, const double* q, double centre, double c, double a) {
+  return points.w != nullptr ? plane_sums<Family, true>(points, q, centre, c, a)
+                             : plane_sums<Family, false>(points, q, centre, c, a);
+}
+
+PlaneSums plane(Plane family, const Columns& points, const double* q, double centre, double c,
+                double a) {
+  switch (family) {
+    case Plane::pow4: return plane_of<BendPow4>(points, q, centre, c, a);
+    case Plane::weibull4: return plane_of<BendWeibull4>(points, q, centre, c, a);
+    case Plane::mmf4: return plane_of<BendMmf4>(points, q, centre, c, a);
+    case Plane::powexp: break;
+  }
+  return plane_of<BendPowExp>(points, q, centre, c, a);
+}
+
+void chain(Plane family, const Columns& points, double other, double first, double* base,
+           double* link) {
+  const Vec one = set(1.0), step = set(-first), o = set(other);
+  for_points(points.n, [&](int i, auto at) HWY_ATTR {
+    const Vec x = at.load(points.x + i);
+    Vec b = one, l = one;
+    switch (family) {
+      case Plane::pow4:  // other = κ, doubling rate
+        l = exp(hn::Mul(step, log(hn::MulAdd(o, x, one))));
+        break;
+      case Plane::weibull4:  // other = shape, doubling v(t_1)
+        l = exp(hn::Mul(step, hn::Sub(exp(hn::Mul(o, x)), one)));
+        break;
+      case Plane::mmf4:
+        l = hn::Mul(set(first), exp(hn::Mul(o, x)));
+        break;
+      case Plane::powexp:  // other = rate, doubling decay
+        b = exp(hn::Neg(hn::Mul(o, x)));
+        l = exp(hn::Mul(step, at.load(points.x2 + i)));
+        break;
+    }
+    at.store(b, base + i);
+    at.store(l, link + i);
+  });
+}
+
+void decay_chain(const Columns& points, double first, double* base, double* link) {
+  for_points(points.n, [&](int i, auto at) HWY_ATTR {
+    at.store(set(1.0), base + i);
+    at.store(exp(hn::Mul(set(-first), at.load(points.x + i))), link + i);
+  });
+}
+
+HWY_INLINE Vec weight(const Columns& points, int i, const Whole& at) {
+  return points.w != nullptr ? at.load(points.w + i) : set(1.0);
+}
+HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
+  return at.keep(points.w != nullptr ? at.load(points.w + i) : set(1.0));
+}
+
+void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {
+  for (int k = 0; k < octaves; ++k) {
+    Vec sf = set(0), sff = sf, sfy = sf;
+    for_points(points.n, [&](int i, auto at) HWY_ATTR {
+      const Vec l = at.load(link + i), f = hn::Mul(at.load(base + i), l);
+      const Vec wf = hn::Mul(weight(points, i, at), f);
+      sf = hn::Add(sf, wf);
+      sff = hn::MulAdd(wf, f, sff);
+      sfy = hn::MulAdd(wf, at.load(points.y + i), sfy);
+      at.store(hn::Mul(l, l), link + i);
+    });
+    out[k] = {sum(sf), sum(sff), sum(sfy)};
+  }
+}
+
+void scan_mmf(const Columns& points, const double* link, int octaves, ScanSums* out) {
+  double power = 1.0;
+  for (int k = 0; k < octaves; ++k, power *= 2.0) {
+    Vec sf = set(0), sff = sf, sfy = sf;
+    for_points(points.n, [&](int i, auto at) HWY_ATTR {
+      const Vec v = hn::Mul(at.load(link + i), set(power));
+      const Vec f = hn::Div(set(1.0), hn::Add(v, set(1.0)));
+      const Vec wf = hn::Mul(weight(points, i, at), f);
+      sf = hn::Add(sf, wf);
+      sff = hn::MulAdd(wf, f, sff);
+      sfy = hn::MulAdd(wf, at.load(points.y + i), sfy);
+    });
+    out[k] = {sum(sf), sum(sff), sum(sfy)};
+  }
+}
+
+Kernels table() {
+  return {inspect, logs, rescale, decay, plane, chain, decay_chain, scan, scan_mmf};
+}
+
+}  // namespace glidepath::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace glidepath::detail {
+
+HWY_EXPORT(table);
+
+const Kernels& kernels(Isa isa) {
+  static const Kernels best = HWY_DYNAMIC_DISPATCH(table)();
+  static const Kernels baseline = HWY_STATIC_DISPATCH(table)();
+  return isa == Isa::best ? best : baseline;
+}
+
+}  // namespace glidepath::detail
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/execution.hpp"
+
+/// The passes over the points of one trace, vectorised: everything that costs time. What to do with
+/// the sums is decided in closed_form.cpp. Each is compiled for every instruction set; none knows
+/// of threads or batches, so an answer depends on the trace alone.
+namespace glidepath::detail {
+
+/// Points of one trace in units of the problem. Which columns a family reads:
+///   decay     x                       φ = exp(-β x)
+///   pow4      x = t - t_1             φ = (1 + κ x)^-rate,  κ = 1 / (t_1 + shift)
+///   sigmoids  x = log(t / t_1)        v = exp(z_0 + shape x)
+///   powexp    x = log(t / t_1), x2 = t - t_1
+struct Columns {
+  const double *x = nullptr, *x2 = nullptr, *y = nullptr;
+  const double* w = nullptr;  ///< null: every point counts once
+  int n = 0;
+};
+
+/// Sums of one shape: g = φ - centre, h = x φ, k = x² φ, r = y - c - a φ.
+struct DecaySums {
+  double g, h, k, gg, gh, hh, r, gr, hr, kr, rr;
+};
+
+/// Sums of two shapes: g = φ - centre, φ_i and φ_ij its derivatives in the coordinates z.
+struct PlaneSums {
+  double g, d0, d1, gg, g0, g1, d00, d01, d11, r, gr, r0, r1, rr, r00, r01, r11;
+};
+
+/// Sums for a scan over doublings of one rate: of φ, φ² and φ y, weighted.
+struct ScanSums {
+  double f, ff, fy;
+};
+
+enum class Plane : unsigned char { pow4, weibull4, mmf4, powexp };
+
+struct Inspection {
+  bool increasing_finite_steps = false, finite_losses = false;
+  double lowest = 0, highest = 0;
+};
+
+inline constexpr int kMostOctaves = 64;
+
+struct Kernels {
+  Inspection (*inspect)(const double* step, const double* loss, int n);
+  /// out = log(in * factor) * scale
+  void (*logs)(const double* in, int n, double factor, double scale, double* out);
+  /// out = (in - shift) * scale; returns the sum of out
+  double (*rescale)(const double* in, int n, double shift, double scale, double* out);
+  DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a);
+  PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a);
+  /// The values that a scan doubles, for one value of the other shape: φ = base * link^(2^k), or
+  /// for mmf4 φ = 1 / (1 + 2^k link).
+  void (*chain)(Plane, const Columns&, double other, double first, double* base, double* link);
+  /// The same for a decay: link = exp(-first x), base 1.
+  void (*decay_chain)(const Columns&, double first, double* base, double* link);
+  /// Sums of base * link^(2^k) for k < octaves; destroys link.
+  void (*scan)(const Columns&, const double* base, double* link, int octaves, ScanSums* out);
+  /// Sums of 1 / (1 + link 2^k)
+  void (*scan_mmf)(const Columns&, const double* link, int octaves, ScanSums* out);
+};
+
+[[nodiscard]] const Kernels& kernels(Isa isa = Isa::best);
+
+}  // namespace glidepath::detail
