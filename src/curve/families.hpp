@@ -13,7 +13,8 @@
 ///     floor + scale φ(t; q),   φ = exp(e(t; q)),
 ///
 /// so a unit gives the exponent e, its gradient in the shape parameters q, the steps t it can see,
-/// and where to search for q: a box of coordinates z, a grid of starts in it, and q(z). To add a
+/// and where to search for q: a box of coordinates z, a grid of starts in it, and q(z); a family
+/// with `largest_z0` has a corner of the box cut off. To add a
 /// family, name it in `Family` and add its unit here; Ceres, the starts, the choice and the
 /// bindings follow.
 /// (`log2` is linear in all it has: φ = -log t, no exponent, no shapes.)
@@ -107,7 +108,7 @@ struct Pow4 {
     rate.to = std::min(rate.upper, std::log(8.0 + 8.0 / span));
     rate.from = std::min(rate.from, rate.to);
     return {rate, Axis{std::log(t.first), std::log(t.first + largest_shift), std::log(t.first),
-                       std::log(t.first + 0.5 * t.last), 8}};
+                       std::log(t.first + largest_shift), 10}};
   }
   static Shapes shapes(const double* z, const StepRange& t) {
     const double rate = std::exp(z[0]), shifted = std::exp(z[1]);
@@ -132,24 +133,28 @@ struct Exp3 {
 };
 
 /// v = (t / t_c)^shape, where weibull4 has t_c = 1/rate and mmf4 t_c = half. The box is one of
-/// (log v(first), log shape): t_c itself runs over hundreds of orders when the shape is small.
+/// (log v(last), log shape): t_c itself runs over hundreds of orders when the shape is small.
 struct Sigmoid {
   static constexpr bool kHasFloor = true;
   static constexpr int kShapes = 2;
   static constexpr double kSmallestShape = 0.1, kLargestShape = 10.0;
 
   static bool sees(double t) { return t >= 0; }
-
   static std::array<Axis, 2> axes(const StepRange& t, double largest_v) {
     const double span = t.log_span();
-    return {
-        Axis{-30.0 - kLargestShape * span, std::log(largest_v), -4.0 - 2.0 * span, 2.0, 16},
-        Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.15), std::log(6.0), 8}};
+    return {Axis{std::log(kSmallestDecay), std::log(largest_v) + kLargestShape * span, -3.0,
+                 3.0 + 3.0 * span, 24},
+            Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.12), std::log(9.0),
+                 9}};
+  }
+  /// Past this v at the first step nothing is left of φ.
+  static double largest_z0(double z1, const StepRange& t, double largest_v) {
+    return std::log(largest_v) + std::exp(z1) * t.log_span();
   }
   /// log t_c and its derivatives in z.
   static std::array<double, 3> log_centre(const double* z, const StepRange& t) {
     const double shape = std::exp(z[1]);
-    return {std::log(t.first) - z[0] / shape, -1.0 / shape, z[0] / shape};
+    return {std::log(t.last) - z[0] / shape, -1.0 / shape, z[0] / shape};
   }
 };
 
@@ -164,7 +169,12 @@ struct Weibull4 : Sigmoid {
     de[0] = -q[1] * v / q[0];
     de[1] = t > 0 ? -v * std::log(q[0] * t) : 0.0;
   }
-  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, kLargestExponent); }
+  static constexpr double kLargestV = 30.0;
+
+  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, kLargestV); }
+  static double largest_z0(double z1, const StepRange& t) {
+    return Sigmoid::largest_z0(z1, t, kLargestV);
+  }
   static Shapes shapes(const double* z, const StepRange& t) {
     const auto [log_centre, by_level, by_shape] = Sigmoid::log_centre(z, t);
     const double rate = std::exp(std::clamp(-log_centre, -690.0, 690.0)), shape = std::exp(z[1]);
@@ -185,7 +195,12 @@ struct Mmf4 : Sigmoid {
     de[0] = q[1] / q[0] * p;
     de[1] = t > 0 ? -std::log(t / q[0]) * p : 0.0;
   }
-  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, 1e13); }
+  static constexpr double kLargestV = 1e10;
+
+  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, kLargestV); }
+  static double largest_z0(double z1, const StepRange& t) {
+    return Sigmoid::largest_z0(z1, t, kLargestV);
+  }
   static Shapes shapes(const double* z, const StepRange& t) {
     const auto [log_centre, by_level, by_shape] = Sigmoid::log_centre(z, t);
     const double half = std::exp(std::clamp(log_centre, -690.0, 690.0)), shape = std::exp(z[1]);
@@ -267,6 +282,16 @@ double basis(const double* q, double t) {
   } else {
     return std::exp(Unit::exponent(q, t));
   }
+}
+
+/// Whether a family has a corner cut off its box.
+template <class Unit>
+concept Cornered = requires(double z1, const StepRange& t) { Unit::largest_z0(z1, t); };
+
+template <class Unit>
+bool feasible(const double* z, const StepRange& t) {
+  if constexpr (Cornered<Unit>) return z[0] <= Unit::largest_z0(z[1], t) + 1e-9;
+  return true;
 }
 
 /// Index of the first shape parameter: after floor (where there is one) and scale.

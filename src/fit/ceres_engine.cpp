@@ -100,6 +100,7 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
   solver.logging_type = ceres::SILENT;
   solver.num_threads = 1;
   solver.max_num_iterations = options.max_iterations;
+  solver.max_num_consecutive_invalid_steps = 1000;  // 5 of them end the solve with a line on stderr
   // The defaults stop too early on the flat valleys of four-parameter curves.
   solver.function_tolerance = 1e-15;
   solver.parameter_tolerance = 1e-13;

@@ -121,6 +121,9 @@ Node node_of(const ScanSums& s, double inverse) {
 }
 
 constexpr int kMostPasses = 80;
+/// A pass whose floor and scale were so far off that RSS is a small difference is taken again with
+/// better ones.
+constexpr double kLostDigits = 1e6;
 
 // ---------------------------------------------------------------- one shape: φ = exp(-β x)
 
@@ -138,17 +141,25 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
   DecayEnd end;
   double a = start.a, c = -start.a * start.mean, centre = start.mean;
   const double inverse = data.inverse;
-  int falls = 0;
+  int falls = 0, repeats = 0;
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const DecaySums s = run.decay(data.points, beta, centre, c, a);
     const double ff = s.gg - s.g * s.g * inverse;
     if (!(ff > 0)) return end;
-    const double q = s.gh - s.g * s.h * inverse, da = (s.gr - s.g * s.r * inverse) / ff;
+    const double gr = s.gr - s.g * s.r * inverse, da = gr / ff;
+    const double correction = s.r * s.r * inverse + da * gr, rss = s.rr - correction;
+    if (correction > kLostDigits * rss && repeats < 2) {
+      ++repeats;
+      a += da;
+      if (inverse > 0) c += s.r * inverse - da * (centre + s.g * inverse);
+      continue;
+    }
+    repeats = 0;
+    const double q = s.gh - s.g * s.h * inverse;
     const double hr = s.hr - s.h * s.r * inverse - da * q;           // Σ x φ r
     const double kg = s.hh - centre * s.k - s.k * s.g * inverse;     // Σ x² φ (φ - mean)
     const double kr = s.kr - s.k * s.r * inverse - da * kg;          // Σ x² φ r
     const double hh = s.hh - s.h * s.h * inverse;
-    const double rss = s.rr - s.r * s.r * inverse - da * (s.gr - s.g * s.r * inverse);
     const double mean = centre + s.g * inverse;
     a += da;
     if (inverse > 0) c += s.r * inverse - da * mean;
@@ -296,31 +307,42 @@ struct PlaneEnd {
   bool converged = false;
 };
 
-std::array<double, 2> shapes_of(Plane family, const std::array<double, 2>& z) {
+std::array<double, 3> shapes_of(Plane family, const std::array<double, 2>& z, double span) {
   switch (family) {
     case Plane::pow4: return {std::exp(z[0]), std::exp(-z[1])};
     case Plane::powexp: return {std::exp(z[0]), std::exp(z[1])};
-    default: return {z[0], std::exp(z[1])};
+    default: return {z[0], std::exp(z[1]), -span};
   }
 }
 
 /// Newton with Levenberg's damping, inside the box.
-PlaneEnd descend(const Kernels& run, Plane family, const Data& data, std::array<double, 2> z,
-                 const Node& start, const std::array<Axis, 2>& box) {
+template <class Unit>
+PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, const Node& start,
+                 const StepRange& range) {
+  constexpr Plane family = plane_of<Unit>();
+  const auto box = Unit::axes(range);
   PlaneEnd best;
   double a = start.a, c = -start.a * start.mean, centre = start.mean;
   const double inverse = data.inverse;
   double lambda = 0, lean = 2.0;
   bool leapt = false;
-  int falls = 0;
+  int falls = 0, repeats = 0;
   // of the best point so far
   std::array<double, 2> gradient{}, slope_a{}, slope_mean{};
   double h00 = 0, h01 = 0, h11 = 0, b00 = 0, b01 = 0, b11 = 0;
+  bool trusted = false;  // h: its residuals are those of the best a and c, or nearly
   for (int pass = 0; pass < kMostPasses; ++pass) {
-    const auto q = shapes_of(family, z);
+    const auto q = shapes_of(family, z, range.log_span());
     const PlaneSums s = run.plane(family, data.points, q.data(), centre, c, a);
     const double ff = s.gg - s.g * s.g * inverse, gr = s.gr - s.g * s.r * inverse, da = gr / ff;
-    const double rss = s.rr - s.r * s.r * inverse - da * gr;
+    const double correction = s.r * s.r * inverse + da * gr, rss = s.rr - correction;
+    if (correction > kLostDigits * rss && ff > 0 && repeats < 2) {
+      ++repeats;
+      a += da;
+      if (inverse > 0) c += s.r * inverse - da * (centre + s.g * inverse);
+      continue;
+    }
+    repeats = 0;
     const bool better = ff > 0 && std::isfinite(rss) && !(rss > best.rss * (1 + 1e-13));
     if (better) {
       const double mean = centre + s.g * inverse;
@@ -339,6 +361,7 @@ PlaneEnd descend(const Kernels& run, Plane family, const Data& data, std::array<
       const double a2 = a_here * a_here;
       const double d00 = s.d00 - s.d0 * s.d0 * inverse, d01 = s.d01 - s.d0 * s.d1 * inverse,
                    d11 = s.d11 - s.d1 * s.d1 * inverse;
+      trusted = correction <= 0.01 * rss;
       h00 = a2 * d00 - a_here * s.r00 - ff * slope_a[0] * slope_a[0];
       h01 = a2 * d01 - a_here * s.r01 - ff * slope_a[0] * slope_a[1];
       h11 = a2 * d11 - a_here * s.r11 - ff * slope_a[1] * slope_a[1];
@@ -357,6 +380,13 @@ PlaneEnd descend(const Kernels& run, Plane family, const Data& data, std::array<
       }
     }
 
+    // along the edge of the cut-off corner: z_0 = edge(z_1) and its slope
+    double edge_slope = 0;
+    bool on_edge = false;
+    if constexpr (Cornered<Unit>) {
+      edge_slope = std::exp(best.z[1]) * range.log_span();
+      on_edge = best.z[0] >= Unit::largest_z0(best.z[1], range) - 1e-9 && gradient[0] < 0;
+    }
     // along the sides of the box that the slope pushes against
     std::array<bool, 2> held{};
     for (int i = 0; i < 2; ++i) {
@@ -385,8 +415,31 @@ PlaneEnd descend(const Kernels& run, Plane family, const Data& data, std::array<
       return m00 > 0 && m11 > 0 && determinant > 1e-13 * m00 * m11;
     };
     std::array<double, 2> step{};
-    bool newtonian = solve(h00, h01, h11, lambda, step);
-    if (!newtonian) solve(b00, b01, b11, std::max(lambda, 1e-4), step);
+    bool newtonian = false;
+    if (on_edge) {
+      const double along = gradient[0] * edge_slope + gradient[1];
+      const auto curve = [&](double m00, double m01, double m11) {
+        return edge_slope * (edge_slope * m00 + 2.0 * m01) + m11;
+      };
+      const double gauss = curve(b00, b01, b11) * (1.0 + lambda);
+      const double newton = curve(h00, h01, h11) + edge_slope * gradient[0] + lambda * gauss;
+      newtonian = trusted && newton > 0;
+      step[1] = -along / (newtonian ? newton : gauss);
+      step[0] = edge_slope * step[1];
+    }
+    for (int tries = 0; tries < 2 && !on_edge; ++tries) {
+      newtonian = trusted && solve(h00, h01, h11, lambda, step);
+      if (!newtonian) solve(b00, b01, b11, std::max(lambda, 1e-4), step);
+      // a step out of the box from its side is one along the side
+      bool out = false;
+      for (int i = 0; i < 2; ++i) {
+        const bool leaves = !held[i] && ((best.z[i] <= box[i].lower && step[i] < 0) ||
+                                         (best.z[i] >= box[i].upper && step[i] > 0));
+        held[i] = held[i] || leaves;
+        out = out || leaves;
+      }
+      if (!out || (held[0] && held[1])) break;
+    }
     const double longest = std::max(std::abs(step[0]), std::abs(step[1]));
     if (!std::isfinite(longest)) return best;
     if (longest > 2.0) {
@@ -394,10 +447,12 @@ PlaneEnd descend(const Kernels& run, Plane family, const Data& data, std::array<
     }
     const double promised = -(gradient[0] * step[0] + gradient[1] * step[1]);
     falls = better && step[1] < -0.7 ? falls + 1 : (better ? 0 : falls);
-    for (int i = 0; i < 2; ++i) {
-      z[i] = std::clamp(best.z[i] + step[i], box[i].lower, box[i].upper);
-      step[i] = z[i] - best.z[i];
+    for (int i = 0; i < 2; ++i) z[i] = std::clamp(best.z[i] + step[i], box[i].lower, box[i].upper);
+    if constexpr (Cornered<Unit>) {
+      const double edge = Unit::largest_z0(z[1], range);
+      if (on_edge || z[0] > edge) z[0] = std::clamp(edge, box[0].lower, box[0].upper);
     }
+    for (int i = 0; i < 2; ++i) step[i] = z[i] - best.z[i];
     const double moved = std::max(std::abs(step[0]), std::abs(step[1]));
     if (moved < (newtonian && lambda == 0 ? 1e-5 : 1e-10) || promised < 1e-14 * best.rss) {
       // the last step to first order in a, c and second in RSS
@@ -433,13 +488,13 @@ PlaneEnd descend(const Kernels& run, Plane family, const Data& data, std::array<
 
 constexpr int kMostOuter = 16;
 
+/// Every valley of a grid over the box, to its bottom: the grid on merged points, the bottoms on
+/// all of them.
 template <class Unit>
-Solution solve_plane(const Kernels& run, const Data& data, std::span<const double> key,
-                     const StepRange& range) {
+PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const StepRange& range,
+                int most_valleys, double worth) {
   constexpr Plane kPlane = plane_of<Unit>();
   const auto box = Unit::axes(range);
-  Data coarse = data;
-  if (data.points.n > 24) coarse = merge(data, key, 1.0 / 6.0);
   const auto m = static_cast<std::size_t>(coarse.points.n);
   double *base = scratch().column(kBase, m), *link = scratch().column(kLink, m);
 
@@ -460,13 +515,14 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
     const double z = outer_at(j), other = std::exp(kPlane == Plane::pow4 ? -z : z);
     double low = inner.from, high = inner.to;
     if (kPlane == Plane::weibull4 || kPlane == Plane::mmf4) {  // φ changes inside the trace
-      low = std::max(inner.lower, -3.0 - other * range.log_span());
-      high = 3.0;
+      low = -3.0;
+      high = 3.0 + other * range.log_span();
     }
     from[j] = low;
     octaves[j] = std::clamp(1 + static_cast<int>((high - low) * 1.4426950408889634), 1,
                             kMostOctaves);
-    run.chain(kPlane, coarse.points, other, std::exp(low), base, link);
+    run.chain(kPlane, coarse.points, other, std::exp(low),
+              std::exp(-other * range.log_span()), base, link);
     if (kPlane == Plane::mmf4) {
       run.scan_mmf(coarse.points, link, octaves[j], sums.data());
     } else {
@@ -478,7 +534,7 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
     return std::min(from[j] + k * 0.69314718055994531, inner.upper);
   };
 
-  std::array<Valley, 8> valleys;
+  std::array<Valley, 16> valleys;
   int count = 0;
   for (int j = 0; j < columns; ++j) {
     for (int k = 0; k < octaves[j]; ++k) {
@@ -511,15 +567,21 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
     }
   }
 
-  std::array<PlaneEnd, 4> ends;
+  std::array<PlaneEnd, 16> ends;
   int found = 0;
   const bool rough = coarse.points.n < data.points.n;
-  for (int v = 0; v < std::min<int>(count, ends.size()); ++v) {
+  for (int v = 0; v < std::min(count, most_valleys); ++v) {
     const auto [k, j, explained] = valleys[v];
     std::array<double, 2> z{};
     z[outer_axis] = std::clamp(outer_at(j), outer.lower, outer.upper);
     z[1 - outer_axis] = std::clamp(inner_at(j, k), inner.lower, inner.upper);
-    ends[found++] = descend(run, kPlane, coarse, z, nodes[j][k], box);
+    Node start = nodes[j][k];
+    if (kPlane == Plane::mmf4) {  // its scan has φ(t_1) as it comes
+      const double lift = 1.0 + std::exp(z[0] - std::exp(z[1]) * range.log_span());
+      start.a /= lift;
+      start.mean *= lift;
+    }
+    ends[found++] = descend<Unit>(run, coarse, z, start, range);
   }
   std::stable_sort(ends.begin(), ends.begin() + found,
                    [](const PlaneEnd& l, const PlaneEnd& r) { return l.rss < r.rss; });
@@ -529,7 +591,7 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
   } else {
     for (int v = 0; v < found; ++v) {
       const PlaneEnd& end = ends[v];
-      if (v > 0 && end.rss > 1.2 * ends[0].rss + 1e-12) break;
+      if (v > 0 && end.rss > worth * ends[0].rss + 1e-12) break;
       bool seen = false;
       for (int u = 0; u < v; ++u) {
         seen = seen || (std::abs(end.z[0] - ends[u].z[0]) < 0.2 &&
@@ -537,9 +599,29 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
       }
       if (seen) continue;
       const PlaneEnd fine =
-          descend(run, kPlane, data, end.z, {0, end.a, end.mean}, box);
+          descend<Unit>(run, data, end.z, {0, end.a, end.mean}, range);
       if (fine.rss < best.rss) best = fine;
     }
+  }
+
+  return best;
+}
+
+template <class Unit>
+Solution solve_plane(const Kernels& run, const Data& data, std::span<const double> key,
+                     const StepRange& range) {
+  const auto box = Unit::axes(range);
+  const int n = data.points.n;
+  PlaneEnd best = search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, 3, 1.2);
+  double total = 0;  // what there is to explain
+  for (int i = 0; i < n; ++i) {
+    const double w = data.points.w != nullptr ? data.points.w[i] : 1.0;
+    total += w * data.points.y[i] * data.points.y[i];
+  }
+  if (!(best.rss < 0.02 * total)) {  // a poor fit has many valleys of nearly one depth
+    const PlaneEnd other = search<Unit>(
+        run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, 16, 2.0);
+    if (other.rss < best.rss) best = other;
   }
 
   Solution solution;
@@ -621,7 +703,11 @@ std::span<const double> fill_steps(const Kernels& run, const Problem& problem, D
       data.points.x2 = x2;
       [[fallthrough]];
     }
-    default: run.logs(t.data(), n, 1.0 / first, 1.0, x); return t;
+    default: {
+      const bool sigmoid = Unit::kFamily == Family::weibull4 || Unit::kFamily == Family::mmf4;
+      run.logs(t.data(), n, 1.0 / (sigmoid ? problem.range.last : first), 1.0, x);
+      return t;
+    }
   }
 }
 

@@ -144,58 +144,73 @@ DecaySums decay(const Columns& points, double beta, double centre, double c, dou
                              : decay_sums<false>(points, beta, centre, c, a);
 }
 
-/// φ / φ(t_1) and the derivatives e_i, e_ij of its logarithm in z.
+/// φ - 1, with its digits where φ is nearly 1, and the derivatives e_i, e_ij of log φ in z.
 struct Bend {
-  Vec f, e0, e1, e00, e01, e11;
+  Vec less_one, e0, e1, e00, e01, e11;
 };
 
-/// q = (rate, κ); z = (log rate, -log κ). L = log(1 + κ x), ρ = κ x / (1 + κ x).
+HWY_INLINE Vec less_one(Vec exponent) {
+  const Exp e = exp_parts(exponent);
+  return hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
+}
+
+/// q = (rate, κ); z = (log rate, -log κ). L = log(1 + κ x), ρ = κ x / (1 + κ x), φ = exp(-rate L).
 struct BendPow4 {
   Vec rate, kappa;
   HWY_INLINE explicit BendPow4(const double* q) : rate(set(q[0])), kappa(set(q[1])) {}
   HWY_INLINE Bend operator()(Vec x, Vec) const {
     const Vec kx = hn::Mul(kappa, x), u = hn::Add(kx, set(1.0));
     const Vec e = hn::Neg(hn::Mul(rate, log(u))), rho = hn::Div(kx, u), e1 = hn::Mul(rate, rho);
-    return {exp(e), e, e1, e, e1, hn::NegMulAdd(e1, hn::Sub(set(1.0), rho), set(0))};
+    return {less_one(e), e, e1, e, e1, hn::Mul(e1, hn::Sub(rho, set(1.0)))};
   }
 };
 
-/// q = (z_0, shape); z = (log v(t_1), log shape). s = shape x, v = exp(z_0 + s), φ = exp(v_1 - v).
+/// q = (z_0, shape, x_1); z = (log v(t_last), log shape). s = shape x, v = exp(z_0 + s), and
+/// φ = exp(v_1 - v).
 struct BendWeibull4 {
-  Vec level, shape, first;
-  HWY_INLINE explicit BendWeibull4(const double* q)
-      : level(set(q[0])), shape(set(q[1])), first(exp(set(q[0]))) {}
+  Vec level, shape, first, s_first, ss_first;
+  HWY_INLINE explicit BendWeibull4(const double* q) : level(set(q[0])), shape(set(q[1])) {
+    const Vec s = hn::Mul(shape, set(q[2]));
+    first = exp(hn::Add(level, s));
+    s_first = hn::Mul(first, s);
+    ss_first = hn::MulAdd(s_first, s, s_first);
+  }
   HWY_INLINE Bend operator()(Vec x, Vec) const {
-    const Vec s = hn::Mul(shape, x), v = exp(hn::Add(level, s)), e = hn::Sub(first, v);
-    const Vec vs = hn::Neg(hn::Mul(v, s));
-    return {exp(e), e, vs, e, vs, hn::MulAdd(vs, s, vs)};
+    const Vec s = hn::Mul(shape, x), v = exp(hn::Add(level, s)), vs = hn::Mul(v, s);
+    const Vec e = hn::Sub(first, v), es = hn::Sub(s_first, vs);
+    return {less_one(e), e, es, e, es, hn::Sub(ss_first, hn::MulAdd(vs, s, vs))};
   }
 };
 
 /// q and z as above; φ = (1 + v_1) / (1 + v), p = v / (1 + v).
 struct BendMmf4 {
-  Vec level, shape, first, p1, p11;
+  Vec level, shape, v1, rest1, ps1, pq1, pqs1, curve1;
   HWY_INLINE explicit BendMmf4(const double* q) : level(set(q[0])), shape(set(q[1])) {
-    const Vec v = exp(level);
-    first = hn::Add(v, set(1.0));
-    p1 = hn::Div(v, first);
-    p11 = hn::Div(p1, first);
+    const Vec s = hn::Mul(shape, set(q[2]));
+    v1 = exp(hn::Add(level, s));
+    rest1 = hn::Div(set(1.0), hn::Add(v1, set(1.0)));
+    const Vec p1 = hn::Mul(v1, rest1);
+    ps1 = hn::Mul(p1, s);
+    pq1 = hn::Mul(p1, rest1);
+    pqs1 = hn::Mul(pq1, s);
+    curve1 = hn::MulAdd(pqs1, s, ps1);
   }
   HWY_INLINE Bend operator()(Vec x, Vec) const {
     const Vec s = hn::Mul(shape, x), v = exp(hn::Add(level, s));
-    const Vec rest = hn::Div(set(1.0), hn::Add(v, set(1.0))), p = hn::Sub(set(1.0), rest);
-    const Vec pq = hn::Mul(p, rest), ps = hn::Neg(hn::Mul(p, s)), pqs = hn::Neg(hn::Mul(pq, s));
-    return {hn::Mul(first, rest), hn::Sub(p1, p), ps, hn::Sub(p11, pq), pqs, hn::MulAdd(pqs, s, ps)};
+    const Vec rest = hn::Div(set(1.0), hn::Add(v, set(1.0))), p = hn::Mul(v, rest);
+    const Vec ps = hn::Mul(p, s), pq = hn::Mul(p, rest), pqs = hn::Mul(pq, s);
+    return {hn::Mul(hn::Sub(v1, v), rest), hn::Sub(rest, rest1), hn::Sub(ps1, ps),
+            hn::Sub(pq1, pq),              hn::Sub(pqs1, pqs), hn::Sub(curve1, hn::MulAdd(pqs, s, ps))};
   }
 };
 
-/// q = (rate, decay); z their logarithms.
+/// q = (rate, decay); z their logarithms. φ = exp(-rate x - decay x2).
 struct BendPowExp {
   Vec rate, decay;
   HWY_INLINE explicit BendPowExp(const double* q) : rate(set(-q[0])), decay(set(-q[1])) {}
   HWY_INLINE Bend operator()(Vec x, Vec x2) const {
     const Vec e0 = hn::Mul(rate, x), e1 = hn::Mul(decay, x2);
-    return {exp(hn::Add(e0, e1)), e0, e1, e0, set(0), e1};
+    return {less_one(hn::Add(e0, e1)), e0, e1, e0, set(0), e1};
   }
 };
 
@@ -203,16 +218,17 @@ template <class Family, bool kWeighted>
 HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double centre, double c,
                                 double a) {
   const Family family(q);
-  const Vec shift = set(centre), constant = set(c), amplitude = set(a);
+  const Vec shift = set(centre - 1.0), constant = set(c), amplitude = set(a);
   Vec g = set(0), d0 = g, d1 = g, gg = g, g0 = g, g1 = g, d00 = g, d01 = g, d11 = g, r = g, gr = g,
       r0 = g, r1 = g, rr = g, r00 = g, r01 = g, r11 = g;
   for_points(points.n, [&](int i, auto at) HWY_ATTR {
     const Vec x = at.load(points.x + i), y = at.load(points.y + i);
     const Vec x2 = points.x2 != nullptr ? at.load(points.x2 + i) : x;
     const Bend b = family(x, x2);
-    const Vec f = at.keep(b.f), gi = at.keep(hn::Sub(b.f, shift));
+    const Vec whole = hn::Add(b.less_one, set(1.0));
+    const Vec f = at.keep(whole), gi = at.keep(hn::Sub(b.less_one, shift));
     const Vec f0 = hn::Mul(f, b.e0), f1 = hn::Mul(f, b.e1);
-    const Vec ri = at.keep(hn::NegMulAdd(amplitude, b.f, hn::Sub(y, constant)));
+    const Vec ri = at.keep(hn::NegMulAdd(amplitude, whole, hn::Sub(y, constant)));
     Vec wg = gi, w0 = f0, w1 = f1, wr = ri;
     if (kWeighted) {
       const Vec w = at.load(points.w + i);
@@ -258,8 +274,8 @@ PlaneSums plane(Plane family, const Columns& points, const double* q, double cen
   return plane_of<BendPowExp>(points, q, centre, c, a);
 }
 
-void chain(Plane family, const Columns& points, double other, double first, double* base,
-           double* link) {
+void chain(Plane family, const Columns& points, double other, double first, double origin,
+           double* base, double* link) {
   const Vec one = set(1.0), step = set(-first), o = set(other);
   for_points(points.n, [&](int i, auto at) HWY_ATTR {
     const Vec x = at.load(points.x + i);
@@ -268,8 +284,8 @@ void chain(Plane family, const Columns& points, double other, double first, doub
       case Plane::pow4:  // other = κ, doubling rate
         l = exp(hn::Mul(step, log(hn::MulAdd(o, x, one))));
         break;
-      case Plane::weibull4:  // other = shape, doubling v(t_1)
-        l = exp(hn::Mul(step, hn::Sub(exp(hn::Mul(o, x)), one)));
+      case Plane::weibull4:  // other = shape, doubling v
+        l = exp(hn::Mul(step, hn::Sub(exp(hn::Mul(o, x)), set(origin))));
         break;
       case Plane::mmf4:
         l = hn::Mul(set(first), exp(hn::Mul(o, x)));

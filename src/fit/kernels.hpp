@@ -11,7 +11,7 @@ namespace glidepath::detail {
 /// Points of one trace in units of the problem. Which columns a family reads:
 ///   decay     x                       φ = exp(-β x)
 ///   pow4      x = t - t_1             φ = (1 + κ x)^-rate,  κ = 1 / (t_1 + shift)
-///   sigmoids  x = log(t / t_1)        v = exp(z_0 + shape x)
+///   sigmoids  x = log(t / t_last)     v = exp(z_0 + shape x)
 ///   powexp    x = log(t / t_1), x2 = t - t_1
 struct Columns {
   const double *x = nullptr, *x2 = nullptr, *y = nullptr;
@@ -50,10 +50,13 @@ struct Kernels {
   /// out = (in - shift) * scale; returns the sum of out
   double (*rescale)(const double* in, int n, double shift, double scale, double* out);
   DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a);
+  /// φ is lifted to 1 at t_1. q: see kernels.cpp, where q[2] is x(t_1).
   PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a);
   /// The values that a scan doubles, for one value of the other shape: φ = base * link^(2^k), or
   /// for mmf4 φ = 1 / (1 + 2^k link).
-  void (*chain)(Plane, const Columns&, double other, double first, double* base, double* link);
+  /// `origin` is v(t_1) over v(t_last).
+  void (*chain)(Plane, const Columns&, double other, double first, double origin, double* base,
+                double* link);
   /// The same for a decay: link = exp(-first x), base 1.
   void (*decay_chain)(const Columns&, double first, double* base, double* link);
   /// Sums of base * link^(2^k) for k < octaves; destroys link.

@@ -128,6 +128,7 @@ std::vector<Start> starts(const Problem& problem, const Points& points, int coun
     }
     grid = std::move(finer);
   }
+  std::erase_if(grid, [&](const Start& s) { return !feasible<Unit>(s.z.data(), problem.range); });
   for (Start& start : grid) eliminate<Unit>(problem, points, start);
   std::ranges::stable_sort(grid, {}, &Start::rss);
   std::vector<Start> best;
@@ -177,6 +178,7 @@ Solution solve(const Problem& problem, const FitOptions& options) {
     squares.upper[kFirst + j] = axes[j].upper;
   }
   squares.evaluate = [&](const double* p, int begin, int end, double* r, double* jacobian) {
+    if (!feasible<Unit>(p + kFirst, problem.range)) return false;
     const Model<Unit> model(problem, p + kFirst);
     for (int i = begin; i < end; ++i) {
       const double psi = model.value(problem.step[i]), root = points.root_weight[i];
