@@ -2,8 +2,6 @@
 // The closed-form engine against Ceres from eight starts, on real curves.
 #include "glidepath/fit.hpp"
 
-#include "common/parallel.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +11,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "common/parallel.hpp"
 
 namespace glidepath {
 namespace {
@@ -78,7 +78,9 @@ TEST(FitReferenceTest, NoSilentWrongOptimumOnRealCurves) {
         worse.push_back(line);
         for (const Fit* f : {&ours, &reference}) {
           char more[256];
-          std::snprintf(more, sizeof more, "    rss %.12g  %g %g %g %g", f->rss, f->curve.parameters[0], f->curve.parameters[1], f->curve.parameters[2], f->curve.parameters[3]);
+          std::snprintf(more, sizeof more, "    rss %.12g  %g %g %g %g", f->rss,
+                        f->curve.parameters[0], f->curve.parameters[1], f->curve.parameters[2],
+                        f->curve.parameters[3]);
           worse.back() += std::string("\n") + more;
         }
       }

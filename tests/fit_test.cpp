@@ -103,8 +103,8 @@ TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
 
 INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamily,
                          testing::Combine(testing::ValuesIn(kExamples),
-                                          
-                     testing::Values(Engine::closed_form, Engine::ceres)),
+
+                                          testing::Values(Engine::closed_form, Engine::ceres)),
                          [](const auto& parameter) {
                            return std::string(name(std::get<0>(parameter.param).family)) +
                                   (std::get<1>(parameter.param) == Engine::ceres ? "ByCeres"

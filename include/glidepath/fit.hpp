@@ -91,4 +91,33 @@ struct FitColumns {
 [[nodiscard]] FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
                                    const FitOptions& options, const Execution& execution = {});
 
+/// Laws of the loss under any learning-rate schedule η(t), where S(t) = Σ η up to t:
+///   annealing    floor + scale S^-rate - drop Σ_k (η_{k-1} - η_k) τ (1 - exp(-(t - k) / τ))
+///                (Tissue, Wang and Wang 2024; their λ = exp(-1/τ), τ = `memory` steps)
+///   multi_power  floor + scale S^-rate - drop Σ_k (η_{k-1} - η_k) (1 - (1 + speed x_k)^-shape),
+///                x_k = η_k^-power (S(t) - S(k))   (Luo et al. 2025)
+enum class ScheduleLawKind : std::uint8_t { annealing, multi_power };
+
+struct ScheduleLaw {
+  ScheduleLawKind kind = ScheduleLawKind::annealing;
+  FitStatus status = FitStatus::too_few_points;
+  double floor = 0, scale = 0, rate = 0, drop = 0;
+  double memory = 0;                       ///< steps; annealing only
+  double speed = 0, shape = 0, power = 0;  ///< multi_power only
+  /// Steps at the first learning rate that the warm-up before a trace is short of: S begins at
+  /// η_first (t_first - warmup).
+  double warmup = 0;
+  double sigma = 0, rss = 0;
+  int points = 0;
+};
+
+/// One law for several runs of one model that differ in schedule, by Ceres. Every trace needs `lr`.
+/// Learning rates are taken as linear between logged steps. Throws InputError without `lr` or on
+/// a broken trace.
+[[nodiscard]] ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind);
+
+/// Loss at each of `step` under the schedule `lr` (both as logged, from the first step on).
+[[nodiscard]] std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step,
+                                          std::span<const double> lr);
+
 }  // namespace glidepath

@@ -183,7 +183,7 @@ py::object evaluate_columns(const std::string& family, const py::list& parameter
   return out.is_none() ? py::object(result) : out;
 }
 
-py::object predict(const Fit& fit, const py::object& steps) {
+py::object predict_fit(const Fit& fit, const py::object& steps) {
   const DoubleArray t = borrow(steps, "steps");
   DoubleArray result(t.size());
   CurvesView curves{.family = fit.curve.family};
@@ -193,6 +193,50 @@ py::object predict(const Fit& fit, const py::object& steps) {
   Eigen::Map<Rows> matrix(result.mutable_data(), 1, t.size());
   evaluate_batch(curves, view(t), matrix, {.threads = 1});
   return result;
+}
+
+ScheduleLawKind law_named(const std::string& text) {
+  if (text == "annealing") return ScheduleLawKind::annealing;
+  if (text == "multi_power") return ScheduleLawKind::multi_power;
+  glidepath::detail::refuse("schedule law: law is '", text, "', expected annealing or multi_power");
+}
+
+/// (status, sigma, rss, points, parameters in the order of the struct)
+py::tuple fit_law(const py::list& steps, const py::list& losses, const py::list& rates,
+                  const std::string& law) {
+  const ScheduleLawKind kind = law_named(law);
+  std::vector<Trace> traces;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto owned = [](const DoubleArray& array) {
+      return std::vector<double>(array.data(), array.data() + array.size());
+    };
+    Trace trace{.name = std::to_string(i)};
+    trace.step = owned(borrow(steps[i], "step"));
+    trace.loss = owned(borrow(losses[i], "loss"));
+    trace.lr = owned(borrow_or_empty(rates[i], "lr"));
+    traces.push_back(std::move(trace));
+  }
+  ScheduleLaw found;
+  {
+    const py::gil_scoped_release release;
+    found = fit_schedule_law(traces, kind);
+  }
+  return py::make_tuple(
+      std::string(name(found.status)), found.sigma, found.rss, found.points,
+      py::make_tuple(found.floor, found.scale, found.rate, found.drop, found.memory, found.speed,
+                     found.shape, found.power, found.warmup));
+}
+
+py::object predict_law(const std::string& law, const py::object& parameters, const py::object& step,
+                       const py::object& lr) {
+  const DoubleArray p = borrow(parameters, "parameters"), t = borrow(step, "step"),
+                    rate = borrow(lr, "lr");
+  const double* v = p.data();
+  ScheduleLaw found{.kind = law_named(law)};
+  found.floor = v[0], found.scale = v[1], found.rate = v[2], found.drop = v[3];
+  found.memory = v[4], found.speed = v[5], found.shape = v[6], found.power = v[7];
+  found.warmup = v[8];
+  return adopt(predict(found, view(t), view(rate)));
 }
 
 }  // namespace
@@ -221,7 +265,7 @@ void bind_fit(py::module_& module) {
       .def_readonly("bic", &Fit::bic)
       .def_readonly("last_step", &Fit::last_step)
       .def_readonly("points", &Fit::points)
-      .def("predict", &predict, "steps"_a)
+      .def("predict", &predict_fit, "steps"_a)
       .def("state", &state_of)
       .def(py::pickle(&state_of, &fit_of));
 
@@ -243,6 +287,8 @@ void bind_fit(py::module_& module) {
   module.def("fit_many", &fit_many, "steps"_a, "losses"_a, "family"_a, "robust"_a, "floor"_a,
              "threads"_a);
   module.def("fit_columns", &fit_columns, "step"_a, "loss"_a, "family"_a, "floor"_a, "threads"_a);
+  module.def("fit_law", &fit_law, "steps"_a, "losses"_a, "rates"_a, "law"_a);
+  module.def("predict_law", &predict_law, "law"_a, "parameters"_a, "step"_a, "lr"_a);
   module.def("evaluate_columns", &evaluate_columns, "family"_a, "params"_a, "steps"_a, "threads"_a,
              "out"_a);
 }

@@ -5,7 +5,17 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._core import InputError, IoError, __version__
-from glidepath._fit import Fit, FitBatch, FitScore, evaluate_batch, fit, fit_batch, fit_many
+from glidepath._fit import (
+    Fit,
+    FitBatch,
+    FitScore,
+    ScheduleLaw,
+    evaluate_batch,
+    fit,
+    fit_batch,
+    fit_many,
+    fit_schedule_law,
+)
 from glidepath._forecast import Forecast, ForecastBatch, Reach, forecast, forecast_batch, reach
 from glidepath._plan import (
     AcceleratorChoice,
@@ -57,6 +67,7 @@ __all__ = [
     "Reach",
     "RoundPlan",
     "Scaling",
+    "ScheduleLaw",
     "Simulation",
     "Snapshot",
     "Tier",
@@ -72,6 +83,7 @@ __all__ = [
     "fit_batch",
     "fit_many",
     "fit_scaling",
+    "fit_schedule_law",
     "forecast",
     "forecast_batch",
     "generate_workload",

@@ -17,7 +17,17 @@ from glidepath._results import Result, require, same
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
 
-__all__ = ["Fit", "FitBatch", "FitScore", "evaluate_batch", "fit", "fit_batch", "fit_many"]
+__all__ = [
+    "Fit",
+    "FitBatch",
+    "FitScore",
+    "ScheduleLaw",
+    "evaluate_batch",
+    "fit",
+    "fit_batch",
+    "fit_many",
+    "fit_schedule_law",
+]
 
 Floats = NDArray[np.float64]
 
@@ -443,3 +453,113 @@ def evaluate_batch(
     columns = [params[name] for name in names or ()]
     result: Floats = _core.evaluate_columns(family, columns, steps, threads, out)
     return result
+
+
+class Scheduled(Points, Protocol):
+    """What a schedule law reads of a trace."""
+
+    @property
+    def lr(self) -> Floats | None:
+        """Learning rate at each step, shape (n,)."""
+
+
+_LAWS = {
+    "annealing": ("floor", "scale", "rate", "drop", "memory", "warmup"),
+    "multi_power": ("floor", "scale", "rate", "drop", "speed", "shape", "power", "warmup"),
+}
+_LAW_FIELDS = (
+    "floor",
+    "scale",
+    "rate",
+    "drop",
+    "memory",
+    "speed",
+    "shape",
+    "power",
+    "warmup",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScheduleLaw(Result):
+    """A law of the loss under any learning-rate schedule; `fit_schedule_law` makes them.
+
+    Attributes
+    ----------
+    law : {"annealing", "multi_power"}
+    status : str
+        As in `Fit`.
+    params : dict of str to float
+        ``floor``, ``scale``, ``rate`` of the power of the summed learning rate; ``drop`` per unit
+        of learning rate taken away; then ``memory`` in steps, or ``speed``, ``shape`` and
+        ``power``; ``warmup``, the steps that the sum is short of at the first one.
+    sigma, rss : float
+        Residual standard deviation and sum of squares.
+    points : int
+    """
+
+    law: str
+    status: str
+    params: dict[str, float]
+    sigma: float
+    rss: float
+    points: int
+
+    def predict(self, step: ArrayLike, lr: ArrayLike) -> Floats:
+        """Predict the loss of a run with another schedule.
+
+        Parameters
+        ----------
+        step : array_like, shape (n,)
+            Strictly increasing, from the first step of the run as its trace would have it.
+        lr : array_like, shape (n,)
+            Learning rate at each step, linear between them.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        values = [self.params.get(name, 0.0) for name in _LAW_FIELDS]
+        losses: Floats = _core.predict_law(self.law, values, step, lr)
+        return losses
+
+    def _summary(self) -> str:
+        return f"{self.law} {self.status}, sigma {self.sigma:.3g}, {self.points} points"
+
+
+def fit_schedule_law(traces: Iterable[Scheduled], *, law: str = "annealing") -> ScheduleLaw:
+    """Fit one law to several runs of a model that differ in learning-rate schedule.
+
+    Parameters
+    ----------
+    traces : iterable of Trace
+        Each with its `lr`.
+    law : {"annealing", "multi_power"}, optional
+        Tissue, Wang and Wang (2024), or Luo et al. (2025).
+
+    Returns
+    -------
+    ScheduleLaw
+
+    Raises
+    ------
+    InputError
+        When a trace has no learning rate or the law is unknown.
+
+    Notes
+    -----
+    With S(t) the sum of the learning rate η up to t, ``annealing`` is
+    ``floor + scale S^-rate - drop Σ (η_before - η_after) τ (1 - exp(-(t - k) / τ))`` over the
+    changes k, and ``multi_power`` has ``1 - (1 + speed η^-power (S(t) - S(k)))^-shape`` in place of
+    the exponential.
+    """
+    kept = list(traces)
+    status, sigma, rss, points, values = _core.fit_law(
+        [trace.step for trace in kept],
+        [trace.loss for trace in kept],
+        [trace.lr for trace in kept],
+        law,
+    )
+    every = dict(zip(_LAW_FIELDS, values, strict=True))
+    params = {name: every[name] for name in _LAWS[law]}
+    return ScheduleLaw(law, status, params, sigma, rss, points)

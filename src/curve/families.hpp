@@ -142,10 +142,10 @@ struct Sigmoid {
   static bool sees(double t) { return t >= 0; }
   static std::array<Axis, 2> axes(const StepRange& t, double largest_v) {
     const double span = t.log_span();
-    return {Axis{std::log(kSmallestDecay), std::log(largest_v) + kLargestShape * span, -3.0,
-                 3.0 + 3.0 * span, 24},
-            Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.12), std::log(9.0),
-                 9}};
+    return {
+        Axis{std::log(kSmallestDecay), std::log(largest_v) + kLargestShape * span, -3.0,
+             3.0 + 3.0 * span, 24},
+        Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.12), std::log(9.0), 9}};
   }
   /// Past this v at the first step nothing is left of φ.
   static double largest_z0(double z1, const StepRange& t, double largest_v) {
@@ -286,7 +286,9 @@ double basis(const double* q, double t) {
 
 /// Whether a family has a corner cut off its box.
 template <class Unit>
-concept Cornered = requires(double z1, const StepRange& t) { Unit::largest_z0(z1, t); };
+concept Cornered = requires(double z1, const StepRange& t) {
+  Unit::largest_z0(z1, t);
+};
 
 template <class Unit>
 bool feasible(const double* z, const StepRange& t) {

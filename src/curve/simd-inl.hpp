@@ -45,8 +45,8 @@ HWY_INLINE Exp exp_parts(Vec x) {
   const Vec q89 = hn::MulAdd(r, set(0x1.af38a71a18cb9p-26), set(0x1.2891834686c7ep-22));
   const Vec low = hn::MulAdd(r2, q23, q01), high = hn::MulAdd(r2, q67, q45);
   const Vec q = hn::MulAdd(r4, hn::MulAdd(r4, q89, high), low);
-  const auto exponent = hn::Add(hn::ShiftLeft<52>(hn::BitCast(di, shifted)),
-                                hn::BitCast(di, set(1.0)));
+  const auto exponent =
+      hn::Add(hn::ShiftLeft<52>(hn::BitCast(di, shifted)), hn::BitCast(di, set(1.0)));
   return {hn::BitCast(Tag(), exponent), hn::MulAdd(r2, q, r)};
 }
 
@@ -61,8 +61,7 @@ HWY_INLINE Vec exp(Vec x) {
 HWY_INLINE Vec log(Vec x) {
   const IntTag di;
   const auto bits = hn::BitCast(di, x);
-  const auto from_root_half =
-      hn::Sub(bits, hn::BitCast(di, set(0x1.6a09e667f3bcdp-1)));
+  const auto from_root_half = hn::Sub(bits, hn::BitCast(di, set(0x1.6a09e667f3bcdp-1)));
   const auto k = hn::ShiftRight<52>(from_root_half);
   const Vec m = hn::BitCast(Tag(), hn::Sub(bits, hn::ShiftLeft<52>(k)));
   const Vec magic = set(0x1.8p52);

@@ -9,14 +9,14 @@
 // multiplications a point) finds the valleys; Newton goes to the bottom of each. The sums are taken
 // of residuals against the floor and scale of the pass before, not of y: nothing cancels, however
 // good the fit.
-#include "fit/kernels.hpp"
-#include "fit/problem.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
+
+#include "fit/kernels.hpp"
+#include "fit/problem.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -62,8 +62,7 @@ double fill_losses(const Kernels& run, const Problem& problem, bool free_floor, 
   data.points.y = y;
   data.points.w = problem.weight.empty() ? nullptr : problem.weight.data();
   data.weight = data.points.w != nullptr ? sum_of(data.points.w, n) : n;
-  const double sum =
-      run.rescale(problem.loss.data(), n, problem.centre, 1.0 / problem.spread, y);
+  const double sum = run.rescale(problem.loss.data(), n, problem.centre, 1.0 / problem.spread, y);
   double subtract = held;
   if (free_floor) {
     double total = sum;
@@ -156,15 +155,15 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
     }
     repeats = 0;
     const double q = s.gh - s.g * s.h * inverse;
-    const double hr = s.hr - s.h * s.r * inverse - da * q;           // Σ x φ r
-    const double kg = s.hh - centre * s.k - s.k * s.g * inverse;     // Σ x² φ (φ - mean)
-    const double kr = s.kr - s.k * s.r * inverse - da * kg;          // Σ x² φ r
+    const double hr = s.hr - s.h * s.r * inverse - da * q;        // Σ x φ r
+    const double kg = s.hh - centre * s.k - s.k * s.g * inverse;  // Σ x² φ (φ - mean)
+    const double kr = s.kr - s.k * s.r * inverse - da * kg;       // Σ x² φ r
     const double hh = s.hh - s.h * s.h * inverse;
     const double mean = centre + s.g * inverse;
     a += da;
     if (inverse > 0) c += s.r * inverse - da * mean;
-    const double slope_a = (a * q - hr) / ff;                        // da/dβ
-    const double gradient = a * hr;                                  // of RSS / 2
+    const double slope_a = (a * q - hr) / ff;  // da/dβ
+    const double gradient = a * hr;            // of RSS / 2
     const double newton = a * a * hh - a * kr - ff * slope_a * slope_a;
     const double gauss = a * a * (hh - q * q / ff);
 
@@ -282,8 +281,8 @@ Solution solve_decay(const Kernels& run, const Data& data, std::span<const doubl
   const DecaySums& s = best.sums;
   const double t = best.centre, f = s.g + t * data.weight, slope = -best.a * best.beta;
   const double ff = s.gg + t * (2.0 * s.g + t * data.weight), fh = s.gh + t * s.h;
-  solution.normal = {data.weight, f,  slope * s.h,          //
-                     f,           ff, slope * fh,           //
+  solution.normal = {data.weight, f,          slope * s.h,  //
+                     f,           ff,         slope * fh,   //
                      slope * s.h, slope * fh, slope * slope * s.hh};
   return solution;
 }
@@ -293,10 +292,14 @@ Solution solve_decay(const Kernels& run, const Data& data, std::span<const doubl
 template <class Unit>
 constexpr Plane plane_of() {
   switch (Unit::kFamily) {
-    case Family::pow4: return Plane::pow4;
-    case Family::weibull4: return Plane::weibull4;
-    case Family::mmf4: return Plane::mmf4;
-    default: return Plane::powexp;
+    case Family::pow4:
+      return Plane::pow4;
+    case Family::weibull4:
+      return Plane::weibull4;
+    case Family::mmf4:
+      return Plane::mmf4;
+    default:
+      return Plane::powexp;
   }
 }
 
@@ -309,9 +312,12 @@ struct PlaneEnd {
 
 std::array<double, 3> shapes_of(Plane family, const std::array<double, 2>& z, double span) {
   switch (family) {
-    case Plane::pow4: return {std::exp(z[0]), std::exp(-z[1])};
-    case Plane::powexp: return {std::exp(z[0]), std::exp(z[1])};
-    default: return {z[0], std::exp(z[1]), -span};
+    case Plane::pow4:
+      return {std::exp(z[0]), std::exp(-z[1])};
+    case Plane::powexp:
+      return {std::exp(z[0]), std::exp(z[1])};
+    default:
+      return {z[0], std::exp(z[1]), -span};
   }
 }
 
@@ -519,10 +525,10 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
       high = 3.0 + other * range.log_span();
     }
     from[j] = low;
-    octaves[j] = std::clamp(1 + static_cast<int>((high - low) * 1.4426950408889634), 1,
-                            kMostOctaves);
-    run.chain(kPlane, coarse.points, other, std::exp(low),
-              std::exp(-other * range.log_span()), base, link);
+    octaves[j] =
+        std::clamp(1 + static_cast<int>((high - low) * 1.4426950408889634), 1, kMostOctaves);
+    run.chain(kPlane, coarse.points, other, std::exp(low), std::exp(-other * range.log_span()),
+              base, link);
     if (kPlane == Plane::mmf4) {
       run.scan_mmf(coarse.points, link, octaves[j], sums.data());
     } else {
@@ -594,12 +600,11 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
       if (v > 0 && end.rss > worth * ends[0].rss + 1e-12) break;
       bool seen = false;
       for (int u = 0; u < v; ++u) {
-        seen = seen || (std::abs(end.z[0] - ends[u].z[0]) < 0.2 &&
-                        std::abs(end.z[1] - ends[u].z[1]) < 0.2);
+        seen = seen ||
+               (std::abs(end.z[0] - ends[u].z[0]) < 0.2 && std::abs(end.z[1] - ends[u].z[1]) < 0.2);
       }
       if (seen) continue;
-      const PlaneEnd fine =
-          descend<Unit>(run, data, end.z, {0, end.a, end.mean}, range);
+      const PlaneEnd fine = descend<Unit>(run, data, end.z, {0, end.a, end.mean}, range);
       if (fine.rss < best.rss) best = fine;
     }
   }
@@ -612,15 +617,16 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
                      const StepRange& range) {
   const auto box = Unit::axes(range);
   const int n = data.points.n;
-  PlaneEnd best = search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, 3, 1.2);
+  PlaneEnd best =
+      search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, 3, 1.2);
   double total = 0;  // what there is to explain
   for (int i = 0; i < n; ++i) {
     const double w = data.points.w != nullptr ? data.points.w[i] : 1.0;
     total += w * data.points.y[i] * data.points.y[i];
   }
   if (!(best.rss < 0.02 * total)) {  // a poor fit has many valleys of nearly one depth
-    const PlaneEnd other = search<Unit>(
-        run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, 16, 2.0);
+    const PlaneEnd other =
+        search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, 16, 2.0);
     if (other.rss < best.rss) best = other;
   }
 
@@ -631,18 +637,29 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
   solution.z = best.z;
   solution.status = best.converged ? FitStatus::converged : FitStatus::iteration_limit;
   for (int i = 0; i < 2; ++i) {
-    solution.shape_at_bound[i] =
-        best.z[i] - box[i].lower < 1e-9 || box[i].upper - best.z[i] < 1e-9;
+    solution.shape_at_bound[i] = best.z[i] - box[i].lower < 1e-9 || box[i].upper - best.z[i] < 1e-9;
   }
   // JᵀJ of (1, φ, a φ_0, a φ_1)
   const PlaneSums& s = best.sums;
   const double t = best.centre, a = best.a, f = s.g + t * data.weight;
   const double ff = s.gg + t * (2.0 * s.g + t * data.weight);
   const double f0 = a * (s.g0 + t * s.d0), f1 = a * (s.g1 + t * s.d1);
-  solution.normal = {data.weight, f,  a * s.d0,        a * s.d1,         //
-                     f,           ff, f0,              f1,               //
-                     a * s.d0,    f0, a * a * s.d00,   a * a * s.d01,    //
-                     a * s.d1,    f1, a * a * s.d01,   a * a * s.d11};
+  solution.normal = {data.weight,
+                     f,
+                     a * s.d0,
+                     a * s.d1,  //
+                     f,
+                     ff,
+                     f0,
+                     f1,  //
+                     a * s.d0,
+                     f0,
+                     a * a * s.d00,
+                     a * a * s.d01,  //
+                     a * s.d1,
+                     f1,
+                     a * a * s.d01,
+                     a * a * s.d11};
   return solution;
 }
 
@@ -651,11 +668,15 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
 Solution solve_line(const Problem& problem) {
   double w = 0, y1 = 0, f1 = 0;
   const std::size_t n = problem.step.size();
-  const auto weight = [&](std::size_t i) { return problem.weight.empty() ? 1.0 : problem.weight[i]; };
+  const auto weight = [&](std::size_t i) {
+    return problem.weight.empty() ? 1.0 : problem.weight[i];
+  };
   const auto loss = [&](std::size_t i) {
     return (problem.loss[i] - problem.centre) / problem.spread;
   };
-  const auto basis = [&](std::size_t i) { return -std::log(problem.step[i] / problem.range.first); };
+  const auto basis = [&](std::size_t i) {
+    return -std::log(problem.step[i] / problem.range.first);
+  };
   for (std::size_t i = 0; i < n; ++i) {
     w += weight(i);
     y1 += weight(i) * loss(i);
@@ -696,7 +717,9 @@ std::span<const double> fill_steps(const Kernels& run, const Problem& problem, D
     case Family::exp3:
       run.rescale(t.data(), n, first, 1.0 / (problem.range.last - first), x);
       return {x, t.size()};
-    case Family::pow4: run.rescale(t.data(), n, first, 1.0, x); return t;
+    case Family::pow4:
+      run.rescale(t.data(), n, first, 1.0, x);
+      return t;
     case Family::powexp: {
       double* x2 = scratch().column(kX2, t.size());
       run.rescale(t.data(), n, first, 1.0, x2);
@@ -715,15 +738,15 @@ template <class Unit>
 Solution solve_with(const Kernels& run, const Problem& problem, bool free_floor) {
   Data data;
   const std::span<const double> key = fill_steps<Unit>(run, problem, data);
-  const double subtracted =
-      fill_losses(run, problem, free_floor, free_floor || !Unit::kHasFloor ? 0.0 : problem.lowest_floor, data);
+  const double subtracted = fill_losses(
+      run, problem, free_floor, free_floor || !Unit::kHasFloor ? 0.0 : problem.lowest_floor, data);
   Solution solution;
   if constexpr (Unit::kShapes == 1) {
-    const double unit =
-        Unit::kFamily == Family::exp3 ? problem.range.last - problem.range.first
-                                      : problem.range.log_span();
+    const double unit = Unit::kFamily == Family::exp3 ? problem.range.last - problem.range.first
+                                                      : problem.range.log_span();
     const Axis axis = Unit::axes(problem.range)[0];
-    solution = solve_decay(run, data, key, unit * std::exp(axis.lower), unit * std::exp(axis.upper));
+    solution =
+        solve_decay(run, data, key, unit * std::exp(axis.lower), unit * std::exp(axis.upper));
     solution.z[0] = std::clamp(std::log(solution.z[0] / unit), axis.lower, axis.upper);
   } else {
     solution = solve_plane<Unit>(run, data, key, problem.range);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for each instruction set by Highway's foreach_target: no standard library, no Eigen,
-// and every multiply-add written out, so that each set has bytes of its own that never change.
+// Compiled once for each instruction set by Highway's foreach_target: no standard library, no
+// Eigen, and every multiply-add written out, so that each set has bytes of its own that never
+// change.
 #include "fit/kernels.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -199,8 +200,12 @@ struct BendMmf4 {
     const Vec s = hn::Mul(shape, x), v = exp(hn::Add(level, s));
     const Vec rest = hn::Div(set(1.0), hn::Add(v, set(1.0))), p = hn::Mul(v, rest);
     const Vec ps = hn::Mul(p, s), pq = hn::Mul(p, rest), pqs = hn::Mul(pq, s);
-    return {hn::Mul(hn::Sub(v1, v), rest), hn::Sub(rest, rest1), hn::Sub(ps1, ps),
-            hn::Sub(pq1, pq),              hn::Sub(pqs1, pqs), hn::Sub(curve1, hn::MulAdd(pqs, s, ps))};
+    return {hn::Mul(hn::Sub(v1, v), rest),
+            hn::Sub(rest, rest1),
+            hn::Sub(ps1, ps),
+            hn::Sub(pq1, pq),
+            hn::Sub(pqs1, pqs),
+            hn::Sub(curve1, hn::MulAdd(pqs, s, ps))};
   }
 };
 
@@ -253,8 +258,8 @@ HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double c
     r01 = hn::MulAdd(fr, hn::MulAdd(b.e0, b.e1, b.e01), r01);
     r11 = hn::MulAdd(fr, hn::MulAdd(b.e1, b.e1, b.e11), r11);
   });
-  return {sum(g),   sum(d0), sum(d1), sum(gg), sum(g0), sum(g1),  sum(d00), sum(d01), sum(d11),
-          sum(r),   sum(gr), sum(r0), sum(r1), sum(rr), sum(r00), sum(r01), sum(r11)};
+  return {sum(g), sum(d0), sum(d1), sum(gg), sum(g0), sum(g1),  sum(d00), sum(d01), sum(d11),
+          sum(r), sum(gr), sum(r0), sum(r1), sum(rr), sum(r00), sum(r01), sum(r11)};
 }
 
 template <class Family>
@@ -266,10 +271,14 @@ PlaneSums plane_of(const Columns& points, const double* q, double centre, double
 PlaneSums plane(Plane family, const Columns& points, const double* q, double centre, double c,
                 double a) {
   switch (family) {
-    case Plane::pow4: return plane_of<BendPow4>(points, q, centre, c, a);
-    case Plane::weibull4: return plane_of<BendWeibull4>(points, q, centre, c, a);
-    case Plane::mmf4: return plane_of<BendMmf4>(points, q, centre, c, a);
-    case Plane::powexp: break;
+    case Plane::pow4:
+      return plane_of<BendPow4>(points, q, centre, c, a);
+    case Plane::weibull4:
+      return plane_of<BendWeibull4>(points, q, centre, c, a);
+    case Plane::mmf4:
+      return plane_of<BendMmf4>(points, q, centre, c, a);
+    case Plane::powexp:
+      break;
   }
   return plane_of<BendPowExp>(points, q, centre, c, a);
 }

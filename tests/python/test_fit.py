@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,3 +171,64 @@ def test_any_object_with_steps_and_losses_will_do() -> None:
         loss = sample("pow3").loss
 
     assert gp.fit(Bare(), family="pow3").status == "converged"
+
+
+def schedules() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    steps = np.arange(100.0, 10001.0, 100.0)
+    cosine = 3e-4 * (0.1 + 0.9 * 0.5 * (1 + np.cos(np.pi * steps / 10000)))
+    return {
+        "constant": (steps, np.full(steps.size, 3e-4)),
+        "cosine": (steps, cosine),
+        "two_stage": (steps, np.where(steps < 5000, 3e-4, 9e-5)),
+        "linear": (steps, 3e-4 * (1.05 - steps / 10000)),
+    }
+
+
+@pytest.mark.parametrize("law", ["annealing", "multi_power"])
+def test_a_schedule_law_recovers_itself_and_predicts_an_unseen_schedule(law: str) -> None:
+    params = {
+        "floor": 2.5,
+        "scale": 0.6,
+        "rate": 0.45,
+        "drop": 1.1,
+        "memory": 400.0,
+        "warmup": 20.0,
+    }
+    if law == "multi_power":
+        params = {"floor": 2.5, "scale": 0.6, "rate": 0.45, "drop": 600.0, "speed": 0.05}
+        params |= {"shape": 0.6, "power": 0.7, "warmup": 20.0}
+    truth = gp.ScheduleLaw(law, "converged", params, 0.0, 0.0, 0)
+    runs = {
+        name: gp.Trace(step, truth.predict(step, lr), lr=lr)
+        for name, (step, lr) in schedules().items()
+    }
+    found = gp.fit_schedule_law(
+        [runs[name] for name in ("constant", "cosine", "two_stage")], law=law
+    )
+    assert found.status == "converged"
+    assert found.predict(runs["linear"].step, runs["linear"].lr) == pytest.approx(
+        runs["linear"].loss, abs=1e-5
+    )
+    assert found == gp.fit_schedule_law(
+        [runs[name] for name in ("constant", "cosine", "two_stage")], law=law
+    )
+
+
+def test_a_schedule_law_needs_learning_rates() -> None:
+    with pytest.raises(gp.InputError, match="learning rates"):
+        gp.fit_schedule_law([sample("pow3")])
+    step, lr = schedules()["cosine"]
+    with pytest.raises(gp.InputError, match="expected annealing or multi_power"):
+        gp.fit_schedule_law([gp.Trace(step, lr, lr=lr)], law="cosine")
+
+
+@pytest.mark.parametrize("law", ["annealing", "multi_power"])
+def test_schedule_laws_predict_published_runs(law: str, shared: Path) -> None:
+    traces = gp.read_traces(shared / "data" / "curves" / "multipowerlaw.csv.gz")
+    for size in ("25M", "100M", "400M"):
+        runs = {t.name.split("/")[1]: t for t in traces if t.name.startswith(size + "/")}
+        train = [runs.pop(name) for name in ("cosine_24000", "constant_24000", "wsdcon_9")]
+        found = gp.fit_schedule_law(train, law=law)
+        assert found.status == "converged"
+        error = [np.abs(found.predict(t.step, t.lr) - t.loss).mean() for t in runs.values()]
+        assert np.mean(error) < 0.006

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laws that know the learning rate. Inside, η is in units of the largest one and S in units of the
+// largest sum, so that every parameter is of order one.
+#include "glidepath/fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "common/least_squares.hpp"
+#include "common/require.hpp"
+
+namespace glidepath {
+namespace {
+
+using detail::refuse;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSmallestRate = 1e-6;  ///< of the largest η: a schedule may end at 0
+
+/// One run: S since its first step, by the trapezoid rule, and where η changed. A change lies in
+/// the middle of its interval.
+struct Run {
+  std::vector<double> t, eta, sum;
+  struct Change {
+    std::size_t before;       ///< it is seen from this point on
+    double at, sum, by, eta;  ///< step, S there, η before - η after, log η after
+  };
+  std::vector<Change> changes;
+};
+
+Run run_of(std::span<const double> step, std::span<const double> lr, double largest_eta) {
+  Run run;
+  double last = std::numeric_limits<double>::quiet_NaN();
+  for (const double rate : lr) {  // unrecorded: as it was
+    if (std::isfinite(rate)) {
+      last = rate;
+      break;
+    }
+  }
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    if (std::isfinite(lr[i])) last = lr[i];
+    run.t.push_back(step[i]);
+    run.eta.push_back(last / largest_eta);
+    const double gap = i > 0 ? step[i] - step[i - 1] : 0.0;
+    const double before = i > 0 ? run.eta[i - 1] : run.eta[0];
+    run.sum.push_back((i > 0 ? run.sum.back() : 0.0) + 0.5 * gap * (before + run.eta[i]));
+    if (run.eta[i] != before) {
+      run.changes.push_back({i, step[i] - 0.5 * gap,
+                             run.sum[i - 1] + 0.125 * gap * (3.0 * before + run.eta[i]),
+                             before - run.eta[i], std::log(std::max(run.eta[i], kSmallestRate))});
+    }
+  }
+  return run;
+}
+
+/// The parameters in order: floor, log scale, rate, drop, warm-up as a share of the first step,
+/// then log memory, or log speed, log shape and power.
+constexpr int kMost = 8;
+int count_of(ScheduleLawKind kind) { return kind == ScheduleLawKind::annealing ? 6 : 8; }
+
+/// What the law is made of at one point, and the derivatives of the drop.
+struct Terms {
+  double sum = 0, drop = 0;
+  std::array<double, 3> slope{};
+};
+
+class Law {
+ public:
+  Law(ScheduleLawKind kind, const double* p, double sum_unit)
+      : kind_(kind), p_(p), sum_unit_(sum_unit) {}
+
+  /// Terms at every point of a run.
+  std::vector<Terms> terms(const Run& run) const {
+    std::vector<Terms> all(run.t.size());
+    for (std::size_t i = 0; i < run.t.size(); ++i) {
+      all[i].sum = (run.eta[0] * run.t[0] * (1.0 - p_[4]) + run.sum[i]) / sum_unit_;
+    }
+    if (kind_ == ScheduleLawKind::annealing) {
+      add_annealing(run, all);
+    } else {
+      add_multi_power(run, all);
+    }
+    return all;
+  }
+
+ private:
+  void add_annealing(const Run& run, std::vector<Terms>& all) const {
+    // memory in units of the run, so that the drop is of order one: τ / T (1 - e^(-age / τ))
+    const double span = sum_unit_, tau = std::exp(p_[5]) * span;
+    for (const Run::Change& change : run.changes) {
+      for (std::size_t i = change.before; i < all.size(); ++i) {
+        const double age = (run.t[i] - change.at) / tau, fading = std::exp(-age);
+        all[i].drop += change.by * tau / span * (1.0 - fading);
+        all[i].slope[0] += change.by * tau / span * (1.0 - fading - age * fading);
+      }
+    }
+  }
+  void add_multi_power(const Run& run, std::vector<Terms>& all) const {
+    const double speed = std::exp(p_[5]), shape = std::exp(p_[6]), power = p_[7];
+    for (const Run::Change& change : run.changes) {
+      const double by_eta = speed * std::exp(-power * change.eta) / sum_unit_;
+      for (std::size_t i = change.before; i < all.size(); ++i) {
+        const double x = by_eta * std::max(0.0, run.sum[i] - change.sum);
+        const double log_base = std::log1p(x), left = std::exp(-shape * log_base);
+        const double by_x = change.by * shape * left * x / (1.0 + x);  // d / d log x
+        all[i].drop += change.by * (1.0 - left);
+        all[i].slope[0] += by_x;
+        all[i].slope[1] += change.by * left * shape * log_base;
+        all[i].slope[2] -= by_x * change.eta;
+      }
+    }
+  }
+
+  ScheduleLawKind kind_;
+  const double* p_;
+  double sum_unit_;
+};
+
+double value(const double* p, const Terms& terms) {
+  return p[0] + std::exp(p[1] - p[2] * std::log(terms.sum)) - p[3] * terms.drop;
+}
+
+}  // namespace
+
+ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
+  ScheduleLaw law{.kind = kind};
+  double largest_eta = 0, lowest = kInfinity, highest = -kInfinity;
+  bool finite = true;
+  for (const Trace& trace : traces) {
+    validate(trace.view());
+    if (trace.step.empty()) continue;
+    if (trace.lr.size() != trace.step.size()) {
+      refuse("schedule law: trace '", trace.name, "' has ", trace.step.size(), " steps but ",
+             trace.lr.size(), " learning rates");
+    }
+    if (!(trace.step[0] >= 0)) refuse("schedule law: a step is ", trace.step[0]);
+    double largest = 0;
+    for (const double rate : trace.lr) {
+      if (rate < 0 || std::isinf(rate)) refuse("schedule law: a learning rate is ", rate);
+      if (std::isfinite(rate)) largest = std::max(largest, rate);
+    }
+    if (!(largest > 0)) refuse("schedule law: trace '", trace.name, "' has no learning rate");
+    largest_eta = std::max(largest_eta, largest);
+    for (const double y : trace.loss) {
+      finite = finite && std::isfinite(y);
+      lowest = std::min(lowest, y);
+      highest = std::max(highest, y);
+      ++law.points;
+    }
+  }
+  const int count = count_of(kind);
+  if (!finite) {
+    law.status = FitStatus::not_finite;
+  } else if (law.points < count) {
+    law.status = FitStatus::too_few_points;
+  } else if (!(highest > lowest)) {
+    law.status = FitStatus::flat;
+    law.floor = lowest;
+  } else {
+    law.status = FitStatus::converged;
+  }
+  if (law.status == FitStatus::not_finite || law.status == FitStatus::too_few_points) {
+    law.floor = law.sigma = law.rss = std::numeric_limits<double>::quiet_NaN();
+  }
+  if (law.status != FitStatus::converged) return law;
+
+  std::vector<Run> runs;
+  std::vector<double> losses;
+  double sum_unit = 0;
+  for (const Trace& trace : traces) {
+    if (trace.step.empty()) continue;
+    runs.push_back(run_of(trace.step, trace.lr, largest_eta));
+    for (const double y : trace.loss) losses.push_back((y - lowest) / (highest - lowest));
+    sum_unit = std::max(sum_unit, runs.back().eta[0] * runs.back().t[0] + runs.back().sum.back());
+  }
+
+  detail::LeastSquares problem{.residuals = law.points};
+  problem.lower = {-kInfinity, -20, 1e-3, -kInfinity, 0.0, std::log(1e-5), std::log(1e-3), -2.0};
+  problem.upper = {kInfinity, 20, 5.0, kInfinity, 0.999, std::log(1e2), std::log(20.0), 3.0};
+  if (kind == ScheduleLawKind::multi_power) {
+    problem.lower[5] = std::log(1e-3);
+    problem.upper[5] = std::log(1e6);
+  }
+  problem.lower.resize(count);
+  problem.upper.resize(count);
+  problem.evaluate = [&](const double* p, int, int, double* r, double* jacobian) {
+    const Law at(kind, p, sum_unit);
+    std::size_t row = 0;
+    for (const Run& run : runs) {
+      const std::vector<Terms> all = at.terms(run);
+      for (const Terms& terms : all) {
+        if (!(terms.sum > 0)) return false;
+        r[row] = value(p, terms) - losses[row];
+        if (jacobian != nullptr) {
+          double* j = jacobian + row * count;
+          const double log_sum = std::log(terms.sum), decay = std::exp(p[1] - p[2] * log_sum);
+          j[0] = 1.0;
+          j[1] = decay;
+          j[2] = -decay * log_sum;
+          j[3] = -terms.drop;
+          j[4] = p[2] * decay * run.eta[0] * run.t[0] / (sum_unit * terms.sum);
+          for (int k = 5; k < count; ++k) j[k] = -p[3] * terms.slope[k - 5];
+        }
+        ++row;
+      }
+    }
+    return true;
+  };
+
+  // Starts: a few memories or speeds; the rest follows from there.
+  std::vector<std::array<double, kMost>> starts;
+  const auto start = [&](double p5, double p6, double p7) {
+    starts.push_back({-0.2, std::log(0.3), 0.5, 0.3, 0.4, p5, p6, p7});
+  };
+  if (kind == ScheduleLawKind::annealing) {
+    for (const double memory : {0.01, 0.05, 0.3}) start(std::log(memory), 0, 0);
+  } else {
+    for (const double speed : {10.0, 300.0}) start(std::log(speed), std::log(0.5), 0.5);
+  }
+  detail::LeastSquaresSolution best;
+  for (const auto& from : starts) {
+    detail::LeastSquaresSolution found = detail::minimise(
+        problem, std::span(from.data(), static_cast<std::size_t>(count)), {.max_iterations = 200});
+    if (best.parameters.empty() || found.cost < best.cost) best = std::move(found);
+  }
+  if (best.status != detail::LeastSquaresStatus::converged) {
+    law.status = FitStatus::iteration_limit;
+  }
+
+  const std::vector<double>& p = best.parameters;
+  const double spread = highest - lowest, sum_scale = sum_unit * largest_eta;
+  law.floor = lowest + spread * p[0];
+  law.rate = p[2];
+  law.scale = spread * std::exp(p[1] + p[2] * std::log(sum_scale));
+  law.warmup = p[4] * runs[0].t[0];
+  if (kind == ScheduleLawKind::annealing) {
+    law.memory = std::exp(p[5]) * sum_unit;
+    law.drop = spread * p[3] / (largest_eta * sum_unit);
+  } else {
+    law.drop = spread * p[3] / largest_eta;
+    law.speed = std::exp(p[5] + p[7] * std::log(largest_eta)) / sum_scale;
+    law.shape = std::exp(p[6]);
+    law.power = p[7];
+  }
+  law.rss = 2.0 * best.cost * spread * spread;
+  law.sigma = law.points > count ? std::sqrt(law.rss / (law.points - count)) : 0.0;
+  return law;
+}
+
+std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step,
+                            std::span<const double> lr) {
+  if (step.size() != lr.size()) {
+    refuse("schedule law: ", step.size(), " steps but ", lr.size(), " learning rates");
+  }
+  if (step.empty()) return {};
+  validate(TraceView{step, step, {}});
+  double largest = 0;
+  for (const double rate : lr) {
+    if (rate < 0 || std::isinf(rate)) refuse("schedule law: a learning rate is ", rate);
+    if (std::isfinite(rate)) largest = std::max(largest, rate);
+  }
+  if (!(largest > 0)) refuse("schedule law: no learning rate is positive");
+  const Run run = run_of(step, lr, 1.0);
+  // the same law with η and S in their own units
+  const bool annealing = law.kind == ScheduleLawKind::annealing;
+  const std::array<double, kMost> p{law.floor,
+                                    std::log(law.scale),
+                                    law.rate,
+                                    law.drop,
+                                    std::min(law.warmup / std::max(step[0], 1e-300), 0.999),
+                                    std::log(annealing ? law.memory : law.speed),
+                                    annealing ? 0.0 : std::log(law.shape),
+                                    law.power};
+  std::vector<double> losses;
+  for (const Terms& terms : Law(law.kind, p.data(), 1.0).terms(run)) {
+    losses.push_back(law.scale > 0 ? value(p.data(), terms) : law.floor);
+  }
+  return losses;
+}
+
+}  // namespace glidepath
