@@ -33,7 +33,7 @@ class Scratch {
  private:
   std::array<std::vector<double>, 11> columns_;
 };
-enum Column : int { kX, kX2, kY, kBinX, kBinX2, kBinY, kBinW, kBase, kLink };
+enum Column : int { kX, kX2, kY, kBinX, kBinX2, kBinY, kBinW, kBase, kLink, kNested };
 
 Scratch& scratch() {
   static thread_local Scratch memory;
@@ -119,9 +119,9 @@ Node node_of(const ScanSums& s, double inverse) {
   return {s.fy * s.fy / ff, s.fy / ff, s.f * inverse};
 }
 
-constexpr int kMostPasses = 80;
-/// A pass whose floor and scale were so far off that RSS is a small difference is taken again with
-/// better ones.
+constexpr int kMostPasses = 200;
+/// A pass whose floor and scale, or mean of φ, were so far off that what counts is a small
+/// difference is taken again with better ones.
 constexpr double kLostDigits = 1e6;
 
 // ---------------------------------------------------------------- one shape: φ = exp(-β x)
@@ -147,10 +147,13 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
     if (!(ff > 0)) return end;
     const double gr = s.gr - s.g * s.r * inverse, da = gr / ff;
     const double correction = s.r * s.r * inverse + da * gr, rss = s.rr - correction;
-    if (correction > kLostDigits * rss && repeats < 2) {
+    if ((correction > kLostDigits * rss || s.gg > kLostDigits * ff) && repeats < 3) {
       ++repeats;
       a += da;
-      if (inverse > 0) c += s.r * inverse - da * (centre + s.g * inverse);
+      if (inverse > 0) {
+        centre += s.g * inverse;
+        c += s.r * inverse - da * centre;
+      }
       continue;
     }
     repeats = 0;
@@ -177,8 +180,8 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
 
     // d/d(log β) = β d/dβ
     const double curvature = beta * newton + gradient;
-    const bool newtonian = curvature > 0.2 * beta * gauss && curvature > 0;
-    double step = newtonian ? -gradient / curvature : -gradient / (beta * gauss);
+    const bool newtonian = curvature > 0.01 * beta * gauss && curvature > 0;
+    double step = newtonian ? -gradient / curvature : -4.0 * gradient / (beta * gauss);
     if (!std::isfinite(step)) step = gradient > 0 ? -1.0 : 1.0;
     step = std::clamp(step, -2.0, 2.0);
     double next = beta * std::exp(step);
@@ -217,14 +220,15 @@ struct Valley {
   double explained = 0;
 };
 
-Solution solve_decay(const Kernels& run, const Data& data, std::span<const double> key,
-                     double box_low, double box_high) {
+/// Every valley of a scan from `first` up, to its bottom.
+DecayEnd search(const Kernels& run, const Data& data, std::span<const double> key, double first,
+                double box_low, double box_high, int most_points) {
   Data coarse = data;
-  const bool merged = data.points.n > 64;
+  const bool merged = data.points.n > most_points;
   if (merged) coarse = merge(data, key, 1.0 / 12.0);
   const auto m = static_cast<std::size_t>(coarse.points.n);
   double *base = scratch().column(kBase, m), *link = scratch().column(kLink, m);
-  const double first = std::clamp(0.125, box_low, box_high);
+  first = std::clamp(first, box_low, box_high);
   const int octaves = std::min(kMostOctaves, 1 + static_cast<int>(std::log2(box_high / first)));
   std::array<ScanSums, kMostOctaves> sums;
   run.decay_chain(coarse.points, first, base, link);
@@ -232,30 +236,34 @@ Solution solve_decay(const Kernels& run, const Data& data, std::span<const doubl
   std::array<Node, kMostOctaves> node;
   for (int k = 0; k < octaves; ++k) node[k] = node_of(sums[k], coarse.inverse);
 
+  // Nodes that explain the same to all digits, as all do that leave nothing past the first point of
+  // a spike, are one valley from k to j.
   std::array<Valley, kMostOctaves> valleys;
   int count = 0;
-  for (int k = 0; k < octaves; ++k) {
-    const double here = node[k].explained;
-    const double left = k > 0 ? node[k - 1].explained : 0.0;
-    const double right = k + 1 < octaves ? node[k + 1].explained : 0.0;
-    // beyond the second point all rates are one: a plateau has one valley, at its near end
-    if (here > left * (1 + 1e-12) && here >= right) valleys[count++] = {k, 0, here};
+  for (int k = 0; k < octaves;) {
+    const double here = node[k].explained, tie = 1e-11 * here;
+    int j = k;
+    while (j + 1 < octaves && std::abs(node[j + 1].explained - here) <= tie) ++j;
+    const bool above_left = k == 0 || here > node[k - 1].explained;
+    const bool above_right = j + 1 == octaves || here > node[j + 1].explained;
+    if (above_left && above_right) valleys[count++] = {k, j, here};
+    k = j + 1;
   }
-  if (count == 0) valleys[count++] = {0, 0, 0};
   std::stable_sort(valleys.begin(), valleys.begin() + count,
                    [](const Valley& l, const Valley& r) { return l.explained > r.explained; });
 
   DecayEnd best;
-  for (int v = 0; v < std::min(count, 6); ++v) {
-    const int k = valleys[v].k;
+  for (int v = 0; v < std::min(count, 8); ++v) {
+    const auto [k, j, explained] = valleys[v];
     const double at = std::ldexp(first, k);
     double beta = at;
-    if (k > 0 && k + 1 < octaves) {  // the top of a parabola through three nodes
+    if (k > 0 && j == k && k + 1 < octaves) {  // the top of a parabola through three nodes
       const double left = node[k - 1].explained, right = node[k + 1].explained;
       const double bend = left - 2.0 * node[k].explained + right;
       if (bend < 0) beta *= std::exp2(std::clamp(0.5 * (left - right) / bend, -0.5, 0.5));
     }
-    double low = k > 0 ? 0.5 * at : box_low, high = k + 1 < octaves ? 2.0 * at : box_high;
+    const double low = k > 0 ? 0.5 * at : box_low;
+    const double high = j + 1 < octaves ? std::ldexp(first, j + 1) : box_high;
     Node start = node[k];
     if (merged && data.points.n > 384) {
       const DecayEnd rough = descend(run, coarse, beta, start, low, high, box_low, box_high);
@@ -268,7 +276,39 @@ Solution solve_decay(const Kernels& run, const Data& data, std::span<const doubl
     const DecayEnd end = descend(run, data, beta, start, low, high, box_low, box_high);
     if (end.rss < best.rss) best = end;
   }
+  return best;
+}
 
+/// Σ w y²: what there is to explain.
+double total_of(const Data& data) {
+  double total = 0;
+  for (int i = 0; i < data.points.n; ++i) {
+    const double w = data.points.w != nullptr ? data.points.w[i] : 1.0;
+    total += w * data.points.y[i] * data.points.y[i];
+  }
+  return total;
+}
+
+/// A fit that leaves more than this of the total has many valleys of nearly one depth, and is
+/// searched again, finely.
+constexpr double kPoor = 0.02;
+
+DecayEnd search_decay(const Kernels& run, const Data& data, std::span<const double> key,
+                      double box_low, double box_high) {
+  DecayEnd best = search(run, data, key, 0.125, box_low, box_high, 64);
+  if (!(best.rss < kPoor * total_of(data))) {
+    const DecayEnd fine = search(run, data, key, 0x1p-16, box_low, box_high, 512);
+    if (fine.rss < best.rss) best = fine;
+    const DecayEnd end = descend(run, data, box_low, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, box_low,
+                                 std::max(box_low, 0.125), box_low, box_high);
+    if (end.rss < best.rss) best = end;
+  }
+  return best;
+}
+
+Solution solve_decay(const Kernels& run, const Data& data, std::span<const double> key,
+                     double box_low, double box_high) {
+  const DecayEnd best = search_decay(run, data, key, box_low, box_high);
   Solution solution;
   solution.floor = best.c;
   solution.amplitude = best.a;
@@ -342,10 +382,13 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
     const PlaneSums s = run.plane(family, data.points, q.data(), centre, c, a);
     const double ff = s.gg - s.g * s.g * inverse, gr = s.gr - s.g * s.r * inverse, da = gr / ff;
     const double correction = s.r * s.r * inverse + da * gr, rss = s.rr - correction;
-    if (correction > kLostDigits * rss && ff > 0 && repeats < 2) {
+    if ((correction > kLostDigits * rss || s.gg > kLostDigits * ff) && ff > 0 && repeats < 3) {
       ++repeats;
       a += da;
-      if (inverse > 0) c += s.r * inverse - da * (centre + s.g * inverse);
+      if (inverse > 0) {
+        centre += s.g * inverse;
+        c += s.r * inverse - da * centre;
+      }
       continue;
     }
     repeats = 0;
@@ -612,22 +655,77 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
   return best;
 }
 
+/// From the best curve of a family inside this one: pow3 or exp3.
+template <class Unit>
+void descend_from_nested(const Kernels& run, const Data& data, std::span<const double> t,
+                         const StepRange& range, bool power, PlaneEnd& best) {
+  constexpr Plane kPlane = plane_of<Unit>();
+  const auto box = Unit::axes(range);
+  const double origin = std::max(t[0], power ? 1e-300 : t[0]);
+  const double unit = power ? range.log_span() : range.last - origin;
+  Data inner = data;
+  double* x = scratch().column(kNested, t.size());
+  if (power) {
+    run.logs(t.data(), data.points.n, 1.0 / range.first, 1.0 / unit, x);
+  } else {
+    run.rescale(t.data(), data.points.n, origin, 1.0 / unit, x);
+  }
+  inner.points.x = x;
+  inner.points.x2 = nullptr;
+  const Axis axis = power ? Pow3::axes(range)[0] : Exp3::axes(range)[0];
+  const DecayEnd end = search_decay(run, inner, {x, t.size()}, unit * std::exp(axis.lower),
+                                    unit * std::exp(axis.upper));
+  const double rate = end.beta / unit;
+  std::array<double, 2> z{};
+  switch (kPlane) {
+    case Plane::pow4:
+      z = {std::log(power ? rate : rate * std::exp(box[1].upper)),
+           power ? box[1].lower : box[1].upper};
+      break;
+    case Plane::powexp:
+      z = {power ? std::log(rate) : box[0].lower, power ? box[1].lower : std::log(rate)};
+      break;
+    default:
+      z = {std::log(rate * range.last), 0.0};
+      if (power) z = {box[0].upper, std::log(rate)};
+  }
+  for (int i = 0; i < 2; ++i) z[i] = std::clamp(z[i], box[i].lower, box[i].upper);
+  if constexpr (Cornered<Unit>) z[0] = std::min(z[0], Unit::largest_z0(z[1], range));
+  for (const double inside : {0.0, 1.0, 4.0}) {  // from the side of the box, and from inside
+    std::array<double, 2> from = z;
+    for (int i = 0; i < 2; ++i) {
+      if (from[i] <= box[i].lower) from[i] += inside;
+    }
+    const PlaneEnd found =
+        descend<Unit>(run, data, from, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, range);
+    if (found.rss < best.rss) best = found;
+  }
+}
+
 template <class Unit>
 Solution solve_plane(const Kernels& run, const Data& data, std::span<const double> key,
                      const StepRange& range) {
+  constexpr Plane kPlane = plane_of<Unit>();
   const auto box = Unit::axes(range);
   const int n = data.points.n;
   PlaneEnd best =
       search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, 3, 1.2);
-  double total = 0;  // what there is to explain
-  for (int i = 0; i < n; ++i) {
-    const double w = data.points.w != nullptr ? data.points.w[i] : 1.0;
-    total += w * data.points.y[i] * data.points.y[i];
-  }
-  if (!(best.rss < 0.02 * total)) {  // a poor fit has many valleys of nearly one depth
+  const bool nearly_straight =
+      (kPlane == Plane::pow4 || kPlane == Plane::powexp) && best.z[0] < box[0].from - 0.5;
+  if (!(best.rss < kPoor * total_of(data)) || nearly_straight) {
     const PlaneEnd other =
         search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, 16, 2.0);
     if (other.rss < best.rss) best = other;
+    if (kPlane != Plane::mmf4) descend_from_nested<Unit>(run, data, key, range, false, best);
+    if (kPlane != Plane::weibull4) descend_from_nested<Unit>(run, data, key, range, true, best);
+    if (kPlane == Plane::pow4 && best.z[0] < box[0].from - 0.5) {
+      for (const double rise : {3.0, 6.0, 9.0}) {  // along the valley of nearly straight lines
+        const PlaneEnd found =
+            descend<Unit>(run, data, {std::min(best.z[0] + rise, box[0].from), best.z[1]},
+                          {0, best.a, best.mean}, range);
+        if (found.rss < best.rss) best = found;
+      }
+    }
   }
 
   Solution solution;
