@@ -10,7 +10,7 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Scaling', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Scaling', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -429,6 +429,8 @@ def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, rob
     ...
 def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
+def fit_law(steps: list, losses: list, rates: list, law: str) -> tuple:
+    ...
 def fit_many(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
     ...
 def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
@@ -479,6 +481,8 @@ def plan(snapshot: Snapshot, goals: dict, prices: typing.Any, user_quota: dict, 
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
+def predict_law(law: str, parameters: typing.Any, step: typing.Any, lr: typing.Any) -> typing.Any:
+    ...
 def reach(arg0: typing.Any, arg1: typing.Any, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: typing.SupportsFloat | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float, str]:
     ...
 def read_constants(arg0: str) -> ForecastConstants:
