@@ -12,3 +12,4 @@
 #include "glidepath/simulate.hpp"
 #include "glidepath/trace.hpp"
 #include "glidepath/version.hpp"
+#include "glidepath/watch.hpp"

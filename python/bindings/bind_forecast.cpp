@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/forecast.hpp"
+#include "glidepath/watch.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "forecast/constants.hpp"
+#include "forecast/predict.hpp"
+#include "forecast/prepare.hpp"
 #include "numpy_view.hpp"
 
 namespace {
@@ -126,6 +130,40 @@ std::vector<std::string> names(const std::vector<ForecastStatus>& status) {
   return out;
 }
 
+py::dict state_dict(const WatchState& s) {
+  py::dict d;
+  d["step"] = s.step;
+  d["loss"] = s.loss;
+  d["weight"] = s.weight;
+  d["newest"] = s.newest;
+  d["last_step"] = s.last_step;
+  d["first_loss"] = s.first_loss;
+  d["best_loss"] = s.best_loss;
+  d["reached_step"] = s.reached_step;
+  d["points"] = s.points;
+  d["nonfinite"] = s.nonfinite;
+  d["trailing_nonfinite"] = s.trailing_nonfinite;
+  d["restarts"] = s.restarts;
+  return d;
+}
+
+WatchState state_from(const py::dict& d) {
+  WatchState s;
+  s.step = py::cast<std::vector<double>>(d["step"]);
+  s.loss = py::cast<std::vector<double>>(d["loss"]);
+  s.weight = py::cast<std::vector<double>>(d["weight"]);
+  s.newest = py::cast<std::vector<double>>(d["newest"]);
+  s.last_step = py::cast<double>(d["last_step"]);
+  s.first_loss = py::cast<double>(d["first_loss"]);
+  s.best_loss = py::cast<double>(d["best_loss"]);
+  s.reached_step = py::cast<double>(d["reached_step"]);
+  s.points = py::cast<std::int64_t>(d["points"]);
+  s.nonfinite = py::cast<std::int64_t>(d["nonfinite"]);
+  s.trailing_nonfinite = py::cast<std::int64_t>(d["trailing_nonfinite"]);
+  s.restarts = py::cast<std::int64_t>(d["restarts"]);
+  return s;
+}
+
 }  // namespace
 
 void bind_forecast(py::module_& module) {
@@ -177,6 +215,39 @@ void bind_forecast(py::module_& module) {
                           adopt(std::move(f.mean), {m, count}),
                           adopt(std::move(f.quantiles), {levels, m, count}), names(f.status));
   });
+  // For bench/accuracy/learn_prior.py: every node before priors and tempering.
+  module.def(
+      "forecast_nodes",
+      [](py::handle step, py::handle loss, py::handle steps, const py::dict& given) -> py::object {
+        const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss"),
+                          h = borrow(steps, "steps");
+        const auto o = options(given);
+        const ForecastConstants& c = glidepath::detail::constants_of(o->value);
+        auto p = glidepath::detail::prepare({view(s), view(l), {}}, o->value.direction, c);
+        if (!p.modelled) return py::none();
+        std::vector<double> queries;
+        for (const double q : view(h)) queries.push_back(q + p.step_shift);
+        auto t = glidepath::detail::node_table(p, queries, c);
+        const auto nodes = static_cast<py::ssize_t>(t.structures * t.shapes);
+        const auto count = static_cast<py::ssize_t>(t.queries);
+        py::dict d;
+        d["features"] = std::vector<double>(t.features.begin(), t.features.end());
+        d["late"] = t.late;
+        d["freedom"] = t.freedom;
+        d["noise"] = p.noise;
+        d["lowest"] = p.lowest;
+        d["highest"] = p.highest;
+        d["logarithmic"] = p.coordinate.logarithmic;
+        d["unit"] = p.coordinate.unit;
+        d["log_evidence"] = adopt(std::move(t.log_evidence));
+        d["rss"] = adopt(std::move(t.rss));
+        d["amplitude"] = adopt(std::move(t.amplitude));
+        d["last"] = adopt(std::move(t.last));
+        d["location"] = adopt(std::move(t.location), {nodes, count});
+        d["kriging"] = adopt(std::move(t.kriging), {nodes, count});
+        d["log_distance"] = adopt(std::move(t.log_distance));
+        return d;
+      });
   module.def("reach", [](py::handle step, py::handle loss, double target, double budget,
                          const py::dict& given) {
     const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss");
@@ -189,4 +260,43 @@ void bind_forecast(py::module_& module) {
     return py::make_tuple(adopt(std::move(r.step)), adopt(std::move(r.cdf)), r.prob_never,
                           std::string(name(r.status)));
   });
+
+  module.def("calibrate", [](const py::list& finished, const std::string& direction,
+                             const py::dict& given, int threads) {
+    std::vector<Trace> traces = runs(finished);
+    for (Trace& trace : traces) trace.direction = direction_named(direction);
+    const auto o = options(given);
+    Calibration c;
+    {
+      const py::gil_scoped_release release;
+      c = calibrate(traces, o->value, {.threads = threads});
+    }
+    return py::make_tuple(c.horizon, c.factor, c.runs);
+  });
+  py::class_<Watch>(module, "Watch")
+      .def(py::init([](std::optional<double> target, std::optional<double> budget,
+                       const std::string& direction, const py::object& past, double alpha) {
+        WatchOptions o;
+        o.target = target;
+        o.budget = budget;
+        o.direction = direction_named(direction);
+        if (!past.is_none()) o.past = runs(past);
+        o.alpha = alpha;
+        return std::make_unique<Watch>(std::move(o));
+      }))
+      .def("add", &Watch::add)
+      .def("decision",
+           [](const Watch& watch) {
+             Decision d;
+             {
+               const py::gil_scoped_release release;
+               d = watch.decision();
+             }
+             return py::make_tuple(
+                 std::string(name(d.verdict)), d.probability,
+                 py::make_tuple(d.steps_to_target[0], d.steps_to_target[1], d.steps_to_target[2]),
+                 d.reason);
+           })
+      .def("state", [](const Watch& watch) { return state_dict(watch.state()); })
+      .def("restore", [](Watch& watch, const py::dict& d) { watch.restore(state_from(d)); });
 }

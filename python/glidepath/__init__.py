@@ -16,7 +16,16 @@ from glidepath._fit import (
     fit_many,
     fit_schedule_law,
 )
-from glidepath._forecast import Forecast, ForecastBatch, Reach, forecast, forecast_batch, reach
+from glidepath._forecast import (
+    Calibration,
+    Forecast,
+    ForecastBatch,
+    Reach,
+    calibrate,
+    forecast,
+    forecast_batch,
+    reach,
+)
 from glidepath._plan import (
     AcceleratorChoice,
     Allocation,
@@ -47,13 +56,16 @@ from glidepath._simulate import (
     simulate,
 )
 from glidepath._trace import Cleaned, Trace, clean, read_traces
+from glidepath._watch import Decision, Watch
 
 __all__ = [
     "POLICIES",
     "AcceleratorChoice",
     "Allocation",
+    "Calibration",
     "Cleaned",
     "Comparison",
+    "Decision",
     "Fit",
     "FitBatch",
     "FitScore",
@@ -72,8 +84,10 @@ __all__ = [
     "Snapshot",
     "Tier",
     "Trace",
+    "Watch",
     "Workload",
     "__version__",
+    "calibrate",
     "catalogue",
     "choose_accelerator",
     "clean",

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,16 @@ from glidepath._results import Result
 if TYPE_CHECKING:
     from glidepath._trace import Trace
 
-__all__ = ["Forecast", "ForecastBatch", "Reach", "forecast", "forecast_batch", "reach"]
+__all__ = [
+    "Calibration",
+    "Forecast",
+    "ForecastBatch",
+    "Reach",
+    "calibrate",
+    "forecast",
+    "forecast_batch",
+    "reach",
+]
 
 Floats = NDArray[np.float64]
 # Learning rate ahead: values at the steps of the forecast, or (steps, values).
@@ -88,7 +97,7 @@ class Forecast(Result):
         """Draw the fan chart; returns the matplotlib Axes."""
         from glidepath import _plots
 
-        return _plots.forecast(self, ax=ax)
+        return _plots.forecast(self, trace=self._trace, ax=ax)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -167,6 +176,59 @@ class Reach(Result):
             f"target {self.target:g} within {self.budget:g} with probability "
             f"{1.0 - self.prob_never:.3f}, {when}, {self.status}"
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Calibration(Result):
+    """Widths learned from finished runs by `calibrate`.
+
+    Attributes
+    ----------
+    horizon : ndarray
+        log(step / last observed step), increasing.
+    factor : ndarray
+        Factor of the half-widths at each horizon.
+    runs : int
+        Finished runs behind it.
+    """
+
+    horizon: Floats
+    factor: Floats
+    runs: int
+
+    _FORMAT: ClassVar[str] = "glidepath.calibration"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain lists and numbers, fit for JSON."""
+        return {
+            "format": self._FORMAT,
+            "version": 1,
+            "horizon": self.horizon.tolist(),
+            "factor": self.factor.tolist(),
+            "runs": self.runs,
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Calibration:
+        """Read what `to_dict` wrote; InputError on anything else."""
+        if state.get("format") != cls._FORMAT or state.get("version") != 1:
+            raise InputError(
+                f"calibration: expected format '{cls._FORMAT}' version 1, got "
+                f"{state.get('format')!r} version {state.get('version')!r}"
+            )
+        horizon = np.asarray(state["horizon"], dtype=np.float64)
+        factor = np.asarray(state["factor"], dtype=np.float64)
+        if horizon.shape != factor.shape or horizon.ndim != 1:
+            raise InputError(f"calibration: {horizon.size} horizons, {factor.size} factors")
+        if not (
+            np.all(np.isfinite(factor)) and np.all(factor > 0) and np.all(np.diff(horizon) > 0)
+        ):
+            raise InputError("calibration: factors must be positive and horizons increase")
+        return cls(horizon, factor, int(state["runs"]))
+
+    def _summary(self) -> str:
+        factors = ", ".join(f"{f:.3g}" for f in self.factor)
+        return f"half-widths times {factors}, from {self.runs} runs"
 
 
 @functools.lru_cache(maxsize=16)
@@ -343,3 +405,42 @@ def reach(
         trace.step, trace.loss, float(target), float(budget), given
     )
     return Reach(grid, cdf, never, float(target), float(budget), status)
+
+
+def calibrate(
+    finished: Sequence[Trace],
+    *,
+    past: Sequence[Trace] | None = None,
+    constants: str | None = None,
+    threads: int = 0,
+) -> Calibration:
+    """Learn widths from finished runs (split conformal prediction).
+
+    Each run is forecast from its first 10 to 80 %; its score at a horizon is the distance of what
+    came from the median, in half-widths of the 80 % interval. The factor at a horizon is the
+    quantile of the scores that would have covered 80 % of the runs, shrunk towards 1 while they
+    are few (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
+
+    Parameters
+    ----------
+    finished : list of Trace
+        At least one; runs of fewer than 8 points say nothing.
+    past : list of Trace, optional
+        Calibrate forecasts that use these past runs; a run never helps to forecast itself.
+    constants : str, optional
+    threads : int, optional
+
+    Returns
+    -------
+    Calibration
+    """
+    if not finished:
+        raise InputError("calibrate: no finished runs")
+    directions = {trace.direction for trace in finished}
+    if len(directions) > 1:
+        raise InputError("calibrate: the runs mix directions 'min' and 'max'")
+    given = _options(None, past=past, constants=constants)
+    horizon, factor, runs = _core.calibrate(
+        _runs(list(finished)) or [], directions.pop(), given, int(threads)
+    )
+    return Calibration(np.array(horizon), np.array(factor), runs)

@@ -32,6 +32,38 @@ ForecastConstants::Family family_from(const std::string& text, int line) {
   return found->second;
 }
 
+/// "gate structure 3 ..." for the structure read third, "gate family weibull ...", "gate width
+/// ...".
+bool read_gate(std::istringstream& words, ForecastConstants& c) {
+  ForecastConstants::Gate& gate = c.gate;
+  std::string of;
+  if (!(words >> of)) return false;
+  ForecastConstants::Row row{};
+  ForecastConstants::Row* target = nullptr;
+  if (of == "structure") {
+    std::size_t index = 0;
+    if (!(words >> index) || index >= c.structures.size()) return false;
+    gate.structure.resize(c.structures.size());
+    target = &gate.structure[index];
+  } else if (of == "family") {
+    std::string family;
+    if (!(words >> family)) return false;
+    target = &gate.family[static_cast<std::size_t>(family_from(family, 0))];
+  } else {
+    const std::map<std::string, ForecastConstants::Row*> rows{
+        {"rising", &gate.rising}, {"temper", &gate.temper},     {"inflation", &gate.inflation},
+        {"drop", &gate.drop},     {"distance", &gate.distance}, {"width", &gate.width}};
+    const auto found = rows.find(of);
+    if (found == rows.end()) return false;
+    target = found->second;
+  }
+  for (double& value : row) {
+    if (!(words >> value)) return false;
+  }
+  *target = row;
+  return true;
+}
+
 }  // namespace
 
 std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
@@ -78,6 +110,8 @@ std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
       ForecastConstants::Gain gain;
       good = static_cast<bool>(words >> gain.gain >> gain.log_prior);
       c.gains.push_back(gain);
+    } else if (key == "gate") {
+      good = read_gate(words, c);
     } else if (key == "signed_metrics") {
       std::string how;
       good = static_cast<bool>(words >> how) && (how == "linear" || how == "shifted_log");
@@ -96,6 +130,7 @@ std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
                    " structures, at least one of each is needed");
   }
   if (c.gains.empty()) c.gains.push_back({});
+  c.gate.structure.resize(c.structures.size());
   if (c.bins < 8 || c.bins > 256) {
     detail::refuse("forecast constants: bins ", c.bins, " is not in 8 to 256");
   }

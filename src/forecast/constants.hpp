@@ -3,10 +3,17 @@
 
 #include "glidepath/forecast.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace glidepath {
+
+/// What a trace looks like, in numbers without unit (docs/method/forecast.md, "Gates"): points,
+/// noise, late variation, resolution, late trend, distance from the best, each centred and scaled.
+inline constexpr std::size_t kFeatures = 6;
+using Features = std::array<double, kFeatures>;
 
 /// All numbers of the forecast. Names follow docs/method/forecast.md.
 struct ForecastConstants {
@@ -28,9 +35,20 @@ struct ForecastConstants {
     double gain = 0, log_prior = 0;
   };
 
+  /// How the numbers depend on what the trace looks like: coefficients of Features, one row for
+  /// each structure and each shape family, and for single numbers (of their logarithm where they
+  /// are scales). Zero = no dependence.
+  using Row = std::array<double, kFeatures>;
+  struct Gate {
+    std::vector<Row> structure{};
+    std::array<Row, 5> family{};
+    Row rising{}, temper{}, inflation{}, drop{}, distance{}, width{};
+  };
+
   std::vector<Shape> shapes{};
   std::vector<Structure> structures{};
   std::vector<Gain> gains{};
+  Gate gate{};
 
   // Evidence.
   double temper = 1;          ///< exponent of the marginal likelihood

@@ -72,15 +72,18 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
   basis.stride = (basis.shapes + 7) / 8 * 8;
   basis.value.assign(n * basis.stride, 0.0);
 
-  std::vector<double> log_x(n), log_shifted(n), column(n);
+  std::vector<double> log_x(n), column(n);
   for (std::size_t i = 0; i < n; ++i) log_x[i] = std::log(x[i]);
-  double shift = -1;  // of log_shifted; neighbouring shapes often share it
+  // log(x + d): the shapes share a handful of shifts d.
+  std::vector<double> shifts, logs;
   const auto shifted_by = [&](double d) {
-    if (d != shift) {
-      for (std::size_t i = 0; i < n; ++i) log_shifted[i] = std::log(x[i] + d + kNudge);
-      shift = d;
+    const auto known = std::find(shifts.begin(), shifts.end(), d);
+    const auto index = static_cast<std::size_t>(known - shifts.begin());
+    if (known == shifts.end()) {
+      shifts.push_back(d);
+      for (std::size_t i = 0; i < n; ++i) logs.push_back(std::log(x[i] + d + kNudge));
     }
-    return log_shifted.data();
+    return logs.data() + index * n;
   };
   for (std::size_t k = 0; k < constants.shapes.size(); ++k) {
     const ForecastConstants::Shape& shape = constants.shapes[k];
@@ -95,8 +98,8 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
         hill(n, log_x.data(), std::log(shape.q), shape.p, column.data());
         break;
       case Family::log: {
-        const double* logs = shifted_by(shape.q);
-        for (std::size_t i = 0; i < n; ++i) column[i] = -logs[i];
+        const double* log_shifted = shifted_by(shape.q);
+        for (std::size_t i = 0; i < n; ++i) column[i] = -log_shifted[i];
         break;
       }
       case Family::constant:

@@ -2,6 +2,7 @@
 #include "forecast/predict.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -30,6 +31,10 @@ struct Context {
   double spread2 = 0;  // variance of z, for the floor of the residuals
   double late = 0;     // sd of z over the later half
   double freedom = 1;  // n - 1
+  // The constants as the features of this trace bend them.
+  double temper = 1, rising = 0, inflation = 1, drop = 0, distance = 0, width = 1;
+  std::array<double, 5> family_prior{};
+  std::vector<double> structure_prior{};
   std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
 
   /// A template with its amplitude fixed at 1: the first of the two that each past run gives.
@@ -63,6 +68,7 @@ double node_prior(const Context& context, std::size_t shape) {
   const ForecastConstants& c = context.constants;
   if (shape < context.parametric) {
     return c.shapes[shape].log_prior +
+           context.family_prior[static_cast<std::size_t>(c.shapes[shape].family)] +
            (context.templates > 0 ? std::log(1 - c.template_mass) : 0.0);
   }
   return std::log(c.template_mass / (2.0 * static_cast<double>(context.templates)));
@@ -95,50 +101,109 @@ std::vector<Node> heaviest(std::vector<Node> nodes, const ForecastConstants& con
   return nodes;
 }
 
-/// Location m and scale s of a node at every query (docs/method/forecast.md, "Predictive").
+/// What is needed of a node to predict with it (docs/method/forecast.md, "Predictive").
+struct Line {
+  double offset = 0, amplitude = 0, walk = 0, gain = 0;
+  double last = 0;      // location at the last bin
+  double variance = 0;  // RSS / (n - 1)
+  bool free_amplitude = false;
+};
+
+Line line_of(const Context& context, const Node& node, const StructureFit& fit) {
+  const double gain = context.constants.gains[node.gain].gain;
+  const std::size_t k = node.shape;
+  const Solution s = solve(context, fit, gain, k);
+  Line line;
+  line.gain = gain;
+  line.amplitude = s.amplitude;
+  line.offset = fit.mean_u + gain * fit.mean_h - s.amplitude * fit.mean_v[k];
+  line.walk =
+      fit.walk_u + gain * fit.walk_h - line.offset * fit.walk_o - s.amplitude * fit.walk_v[k];
+  line.last = line.offset + s.amplitude * context.basis.row(context.bins)[k] + line.walk -
+              gain * context.annealed_last;
+  line.variance = s.rss / context.freedom;
+  line.free_amplitude = s.active && !context.fixed(k);
+  return line;
+}
+
+double location_at(const Context& context, const Line& line, std::size_t shape, std::size_t query) {
+  const double annealed =
+      context.annealed_queries.empty() ? 0.0 : line.gain * context.annealed_queries[query];
+  return line.offset + line.amplitude * context.basis.row(context.bins + 1 + query)[shape] +
+         line.walk - annealed;
+}
+
+/// Kriging variance in units of the noise.
+double kriging_at(const Context& context, const Line& line, const StructureFit& fit,
+                  std::size_t shape, std::size_t query, double ahead) {
+  const double rest = 1 - fit.walk_o;
+  double q = ahead + fit.walk_variance + rest * rest / fit.oo;
+  if (line.free_amplitude) {
+    const double f = context.basis.row(context.bins + 1 + query)[shape];
+    const double lever = (f - fit.walk_v[shape]) - fit.mean_v[shape] * rest;
+    q += lever * lever / fit.vv[shape];
+  }
+  return q;
+}
+
+/// Location m and scale s of a node at every query.
 void predict_node(const Context& context, const Node& node, const StructureFit& fit,
                   std::span<const double> ahead, std::span<const double> log_distance,
                   std::size_t component, Mixture& out) {
-  const ForecastConstants& c = context.constants;
-  const double gain = c.gains[node.gain].gain;
-  const std::size_t k = node.shape;
-  const Solution s = solve(context, fit, gain, k);
-  const double a = s.amplitude, f_mean = fit.mean_v[k], f_walk = fit.walk_v[k];
-  const double offset = fit.mean_u + gain * fit.mean_h - a * f_mean;
-  const double walk = fit.walk_u + gain * fit.walk_h - offset * fit.walk_o - a * f_walk;
-  const double rest = 1 - fit.walk_o;
-  const double last =
-      offset + a * context.basis.row(context.bins)[k] + walk - gain * context.annealed_last;
-  const double sigma2 = c.inflation * s.rss / context.freedom;
-  const double discrepancy = k < context.parametric ? 1.0 : c.template_discrepancy;
-  const bool free_amplitude = s.active && !context.fixed(k);
+  const Line line = line_of(context, node, fit);
+  const double discrepancy =
+      node.shape < context.parametric ? 1.0 : context.constants.template_discrepancy;
   for (std::size_t j = 0; j < context.queries; ++j) {
-    const double f = context.basis.row(context.bins + 1 + j)[k];
-    const double annealed =
-        context.annealed_queries.empty() ? 0.0 : gain * context.annealed_queries[j];
-    const double m = offset + a * f + walk - annealed;
-    double q = ahead[j] + fit.walk_variance + rest * rest / fit.oo;
-    if (free_amplitude) {
-      const double lever = (f - f_walk) - f_mean * rest;
-      q += lever * lever / fit.vv[k];
-    }
-    const double drop = c.drop * (m - last);
-    const double distance = c.distance * context.late * log_distance[j];
-    const double variance =
-        sigma2 * q + discrepancy * discrepancy * (drop * drop + distance * distance);
+    const double m = location_at(context, line, node.shape, j);
+    const double q = kriging_at(context, line, fit, node.shape, j, ahead[j]);
+    const double drop = context.drop * (m - line.last);
+    const double distance = context.distance * context.late * log_distance[j];
+    const double variance = context.inflation * line.variance * q +
+                            discrepancy * discrepancy * (drop * drop + distance * distance);
     out.location[j * out.components + component] = m;
-    out.scale[j * out.components + component] = c.width * std::sqrt(variance + 1e-14);
+    out.scale[j * out.components + component] = context.width * std::sqrt(variance + 1e-14);
   }
 }
 
-}  // namespace
+double dot(const ForecastConstants::Row& row, const Features& features) {
+  double sum = 0;
+  for (std::size_t i = 0; i < kFeatures; ++i) sum += row[i] * features[i];
+  return sum;
+}
 
-Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& plan,
-                std::span<const Template> past, const ForecastConstants& c) {
+/// What the trace looks like; clamped, so that odd traces get the gates of the oddest ones learned
+/// from, not more.
+Features features_of(const Prepared& p, double late) {
+  const double range = std::max(p.range, 1e-300);
+  std::size_t half = 0;
+  while (half + 1 < p.x.size() && p.x[half] <= 0.5 * p.x.back()) ++half;
+  const double trend = (p.bin_z.back() - p.bin_z[half]) / range;
+  const double above = (p.bin_z.back() - *std::min_element(p.bin_z.begin(), p.bin_z.end())) / range;
+  const auto bounded = [](double v) { return std::clamp(v, -2.0, 2.0); };
+  return {bounded((std::log(static_cast<double>(p.points)) - 3.5) / 1.5),
+          bounded((std::log(p.noise / range + 1e-4) + 4.5) / 2),
+          bounded((std::log(late / range + 1e-4) + 2.5) / 1.5),
+          bounded((std::log(p.x[0]) + 3.5) / 1.5),
+          bounded(4 * trend),
+          bounded(6 * above - 0.5)};
+}
+
+/// Binned trace, basis and filter of every structure: all that nodes have in common.
+struct Model {
+  Basis basis{};
+  std::vector<StructureFit> fits{};
+  std::vector<double> ahead_x{}, annealed_bins{}, annealed_queries{}, scratch{};
+  Features features{};
+};
+
+/// Bins the trace and fills `model`; what it returns refers to it.
+Context build(Prepared& p, std::span<const double> queries, const Annealing& plan,
+              std::span<const Template> past, const ForecastConstants& c, Model& model) {
   // Relative time: x = t / T, or S1(t) / S1(T) where the learning rate is known.
   const double last = p.step.back();
   std::vector<double> relative(p.step.size());
-  std::vector<double> ahead_x(queries.size());
+  std::vector<double>& ahead_x = model.ahead_x;
+  ahead_x.resize(queries.size());
   if (plan.known()) {
     const double unit = interpolate(last, plan.step, plan.time);
     std::size_t kept = 0;
@@ -184,10 +249,13 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
     for (const double t : queries) values.push_back(interpolate(t, past[r].step, past[r].z));
     templates[past.size() + r] = values;
   }
-  thread_local Basis basis;
+  Basis& basis = model.basis;
   fill_basis(c, points, n, templates, basis);
 
-  std::vector<double> annealed_bins, annealed_queries;
+  std::vector<double>&annealed_bins = model.annealed_bins,
+  &annealed_queries = model.annealed_queries;
+  annealed_bins.clear();
+  annealed_queries.clear();
   Context context{c, basis, {}, {}};
   if (plan.known()) {
     for (const double t : p.bin_step) {
@@ -227,26 +295,55 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
   context.spread2 = std::max(context.spread2, 1e-16);
   context.late = std::sqrt(late2);
 
-  // Weight of every node: tempered evidence times prior.
-  const std::size_t gains = plan.known() ? c.gains.size() : 1;
-  thread_local std::vector<StructureFit> fits;
-  thread_local std::vector<double> scratch;
-  thread_local std::vector<Node> nodes;
-  fits.resize(c.structures.size());
-  nodes.clear();
+  const Features features = model.features = features_of(p, context.late);
+  const ForecastConstants::Gate& gate = c.gate;
+  context.temper = c.temper * std::exp(dot(gate.temper, features));
+  context.rising = c.rising_penalty + dot(gate.rising, features);
+  context.inflation = c.inflation * std::exp(dot(gate.inflation, features));
+  context.drop = c.drop * std::exp(dot(gate.drop, features));
+  context.distance = c.distance * std::exp(dot(gate.distance, features));
+  context.width = c.width * std::exp(dot(gate.width, features));
+  for (std::size_t i = 0; i < gate.family.size(); ++i) {
+    context.family_prior[i] = dot(gate.family[i], features);
+  }
+  for (std::size_t i = 0; i < c.structures.size(); ++i) {
+    context.structure_prior.push_back(c.structures[i].log_prior + dot(gate.structure[i], features));
+  }
+
+  model.fits.resize(c.structures.size());
   const Bins data{p.x, p.bin_z, p.count, annealed_bins};
   for (std::size_t i = 0; i < c.structures.size(); ++i) {
-    StructureFit& fit = fits[i];
-    fit_structure(data, basis, c.structures[i], c.count_cap, c.jitter, scratch, fit);
+    fit_structure(data, basis, c.structures[i], c.count_cap, c.jitter, model.scratch,
+                  model.fits[i]);
+  }
+  return context;
+}
+
+}  // namespace
+
+Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& plan,
+                std::span<const Template> past, const ForecastConstants& c) {
+  thread_local Model model;
+  thread_local std::vector<Node> nodes;
+  const Context context = build(p, queries, plan, past, c, model);
+  const std::vector<StructureFit>& fits = model.fits;
+  const std::size_t queried = queries.size();
+  const double x_last = p.x.back();
+
+  // Weight of every node: tempered evidence times prior.
+  const std::size_t gains = plan.known() ? c.gains.size() : 1;
+  nodes.clear();
+  for (std::size_t i = 0; i < c.structures.size(); ++i) {
+    const StructureFit& fit = fits[i];
     for (std::size_t g = 0; g < gains; ++g) {
       const double gain = plan.known() ? c.gains[g].gain : 0.0;
-      const double prior = c.structures[i].log_prior + (plan.known() ? c.gains[g].log_prior : 0.0);
-      for (std::size_t k = 0; k < basis.shapes; ++k) {
+      const double prior = context.structure_prior[i] + (plan.known() ? c.gains[g].log_prior : 0.0);
+      for (std::size_t k = 0; k < model.basis.shapes; ++k) {
         const Solution s = solve(context, fit, gain, k);
         const double evidence =
             -fit.log_det - 0.5 * std::log(fit.oo) - 0.5 * context.freedom * std::log(s.rss);
-        const double log_weight = c.temper * evidence +
-                                  (s.amplitude <= 0 ? c.rising_penalty : 0.0) +
+        const double log_weight = context.temper * evidence +
+                                  (s.amplitude <= 0 ? context.rising : 0.0) +
                                   node_prior(context, k) + prior;
         nodes.push_back({log_weight, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(g),
                          static_cast<std::uint32_t>(k)});
@@ -270,20 +367,54 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
 
   std::vector<double> log_distance(queried);
   for (std::size_t j = 0; j < queried; ++j) {
-    log_distance[j] = std::pow(std::log(std::max(ahead_x[j] / x_last, 1.0001)), c.distance_power);
+    log_distance[j] =
+        std::pow(std::log(std::max(model.ahead_x[j] / x_last, 1.0001)), c.distance_power);
   }
   std::vector<std::vector<double>> ahead(c.structures.size());
   for (std::size_t i = 0; i < top.size(); ++i) {
     const std::uint32_t structure = top[i].structure;
     std::vector<double>& variance = ahead[structure];
     if (variance.empty()) {
-      for (const double x : ahead_x) {
+      for (const double x : model.ahead_x) {
         variance.push_back(fits[structure].variance_ahead(c.structures[structure], x_last, x));
       }
     }
     predict_node(context, top[i], fits[structure], variance, log_distance, i, mixture);
   }
   return mixture;
+}
+
+NodeTable node_table(Prepared& p, std::span<const double> queries, const ForecastConstants& c) {
+  Model model;
+  const Context context = build(p, queries, {}, {}, c, model);
+  NodeTable t;
+  t.structures = c.structures.size();
+  t.shapes = c.shapes.size();
+  t.queries = queries.size();
+  t.features = model.features;
+  t.late = context.late;
+  t.freedom = context.freedom;
+  const double x_last = p.x.back();
+  for (const double x : model.ahead_x) {
+    t.log_distance.push_back(std::log(std::max(x / x_last, 1.0001)));
+  }
+  for (std::size_t i = 0; i < t.structures; ++i) {
+    const StructureFit& fit = model.fits[i];
+    for (std::size_t k = 0; k < t.shapes; ++k) {
+      const Node node{0, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(k)};
+      const Line line = line_of(context, node, fit);
+      t.log_evidence.push_back(-fit.log_det - 0.5 * std::log(fit.oo));
+      t.rss.push_back(line.variance * context.freedom);
+      t.amplitude.push_back(line.amplitude);
+      t.last.push_back(line.last);
+      for (std::size_t j = 0; j < t.queries; ++j) {
+        const double ahead = fit.variance_ahead(c.structures[i], x_last, model.ahead_x[j]);
+        t.location.push_back(location_at(context, line, k, j));
+        t.kriging.push_back(kriging_at(context, line, fit, k, j, ahead));
+      }
+    }
+  }
+  return t;
 }
 
 }  // namespace glidepath::detail

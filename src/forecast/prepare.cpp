@@ -164,6 +164,8 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   p.last_z = p.z.back();
   const auto [min_z, max_z] = std::minmax_element(p.z.begin(), p.z.end());
   const double spread = *max_z - *min_z;
+  p.range = spread;
+  p.points = finite;
   // The upper clip: without it the tail of a log-t explodes under exp.
   p.lowest = *min_z - (c.logarithmic ? std::max(5 * spread, 1.0) : 5 * spread);
   p.highest = *max_z + spread;

@@ -29,6 +29,8 @@ struct Prepared {
   double last = 0;        ///< last observed step, shifted
   double last_z = 0;
   double lowest = 0, highest = 0;    ///< clip of z
+  double range = 0;                  ///< of z
+  std::size_t points = 0;            ///< finite ones
   double noise = 0;                  ///< of a raw observation around the curve, in z
   std::vector<double> step, z;       ///< all finite points, shifted steps
   std::vector<double> x, bin_step;   ///< bins: mean relative time, its step

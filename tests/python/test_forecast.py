@@ -183,3 +183,117 @@ def test_input_errors_name_the_value() -> None:
         gp.forecast(gp.Trace(t, y, lr=y), [500.0, 600.0], lr_ahead=[0.1])
     with pytest.raises(gp.InputError, match="line 1"):
         gp.forecast(trace, [500.0], constants="nonsense")
+
+
+def finished_runs(count: int, noise: float = 0.02) -> list[gp.Trace]:
+    t = np.arange(1.0, 81)
+    return [
+        gp.Trace(
+            t,
+            (1 + 0.1 * i + t ** -(0.3 + 0.02 * i))
+            * np.exp(noise * np.random.RandomState(i).standard_normal(80)),
+        )
+        for i in range(count)
+    ]
+
+
+def test_calibration_changes_widths_by_its_factor_and_survives_json() -> None:
+    runs = finished_runs(12)
+    calibration = gp.calibrate(runs)
+    assert calibration.runs == 12
+    again = gp.Calibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
+    assert again == calibration
+    trace, steps = gp.Trace(runs[0].step[:40], runs[0].loss[:40]), [44.2, 60.0, 79.0]
+    plain = gp.forecast(trace, steps, calibration=None)
+    wide = gp.forecast(
+        trace, steps, calibration=gp.Calibration(np.array([0.0]), np.array([2.0]), 50)
+    )
+    np.testing.assert_array_equal(plain.mean, wide.mean)
+    ratio = np.log(wide.quantiles[18] / wide.mean) / np.log(plain.quantiles[18] / plain.mean)
+    np.testing.assert_allclose(ratio, 2.0, rtol=1e-9)
+    with pytest.raises(gp.InputError, match=r"glidepath\.calibration"):
+        gp.Calibration.from_dict({"format": "other"})
+    with pytest.raises(gp.InputError, match="no finished runs"):
+        gp.calibrate([])
+
+
+def test_calibration_narrows_what_was_too_wide_for_easy_runs() -> None:
+    # Exact power laws are easier than the runs that the widths were learned from.
+    assert np.all(gp.calibrate(finished_runs(30, noise=0.0)).factor < 1.0)
+
+
+def test_watch_tells_reached_from_will_reach_from_never_from_diverged() -> None:
+    t = np.arange(1.0, 201)
+    loss = (1 + 2 * t**-0.5) * np.exp(0.002 * np.random.RandomState(0).standard_normal(200))
+
+    def verdict(target: float, seen: int, values: np.ndarray = loss) -> gp.Decision:
+        watch = gp.Watch(target=target, budget=1000)
+        for step, value in zip(t[:seen], values[:seen], strict=True):
+            watch.add(step, value)
+        return watch.decision()
+
+    assert verdict(1.2, 200).verdict == "REACHED"
+    assert verdict(0.4, 150).verdict == "NEVER"
+    assert verdict(float(loss[149]) * 0.999, 149).probability > 0.9
+    assert verdict(1.1, 3).verdict == "UNKNOWN"
+    nan_tail = np.where(t > 60, np.nan, loss)
+    assert verdict(1.1, 70, nan_tail).verdict == "DIVERGED"
+    assert verdict(1.1, 61, nan_tail).verdict != "DIVERGED"  # one NaN may be the logger's
+    assert verdict(1.1, 80, np.where(t > 60, 50.0, loss)).verdict == "DIVERGED"
+    assert verdict(1.1, 62, np.where(t == 60, 500.0, loss)).verdict != "DIVERGED"  # a spike
+    for decision in (verdict(1.2, 200), verdict(1.1, 150), verdict(0.4, 150)):
+        low, middle, high = decision.steps_to_target
+        assert low <= middle <= high
+        assert decision.reason
+
+
+def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
+    watch = gp.Watch(target=1.05, budget=5000, alpha=0.05)
+    for step in range(1, 3001):
+        watch.add(step, 1 + step**-0.5)
+    text = json.dumps(watch.state_dict(), allow_nan=False)
+    assert len(text) < 8000
+    other = gp.Watch()
+    other.load_state_dict(json.loads(text))
+    assert other.decision() == watch.decision()
+    assert pickle.loads(pickle.dumps(watch)).decision() == watch.decision()
+    watch.add(3001, 1.01)
+    other.add(3001, 1.01)
+    assert other.state_dict() == watch.state_dict()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"format": "something else"}, "format"),
+        ({"version": 2}, "version"),
+        ({"version": None}, "version"),
+        ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
+        ({"loss": "x"}, "damaged"),
+    ],
+)
+def test_watch_refuses_a_foreign_state_and_stays_as_it_was(
+    damage: dict[str, object], message: str
+) -> None:
+    watch = gp.Watch(target=1.0)
+    for step in range(1, 9):
+        watch.add(step, 2 - 0.1 * step)
+    before = watch.state_dict()
+    with pytest.raises(gp.InputError, match=message):
+        watch.load_state_dict({**before, **damage})
+    with pytest.raises(gp.InputError, match="lacks"):
+        watch.load_state_dict({key: value for key, value in before.items() if key != "loss"})
+    assert watch.state_dict() == before
+
+
+def test_watch_takes_a_step_back_as_a_restart() -> None:
+    watch, straight = gp.Watch(target=0.5), gp.Watch(target=0.5)
+    for step in range(1, 30):
+        watch.add(step, 1 + 1 / step)
+        if step < 20:
+            straight.add(step, 1 + 1 / step)
+    for step in range(20, 40):
+        watch.add(step, 1 + 1 / step)
+        straight.add(step, 1 + 1 / step)
+    assert watch.decision() == straight.decision()
+    assert watch.state_dict()["restarts"] == 1

@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Learn the constants of the forecast from folders of finished curves.
+
+    python bench/accuracy/learn_prior.py FOLDER ... --out constants.txt [--leave-out SOURCE]
+
+Every collection (one CSV of the folder) belongs to a source, the part of its name before the first
+dash. The program looks at prefixes of the curves of all sources but the one left out, weighs
+collections equally, and descends (Adam) on what the forecasts are judged by: the pinball loss of
+raw observations after the prefix plus half the error of the final value, in units of the range of
+the curve. Learned are the log priors of shapes and structures, the exponent of the evidence, the
+widths, and how these depend on six features of the prefix. It prints the loss on the sources it
+learned from and on the one left out, and writes the table that `src/forecast` compiles in.
+
+Needs torch; everything about the model itself comes from glidepath._core.forecast_nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import glidepath as gp
+from glidepath import _core
+
+CUTOFFS = (0.1, 0.2, 0.4, 0.6, 0.8)
+FEATURES = 6
+FAMILIES = ("power", "weibull", "hill", "log", "constant")
+SQRT3 = math.sqrt(3.0)
+
+
+def oriented(trace: gp.Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Steps from 1 up and values that are better when lower, as the benchmark sees them."""
+    step, value = np.array(trace.step), np.array(trace.loss)
+    if step[0] <= 0:
+        step = step + (1.0 - step[0])
+    if trace.direction == "max":
+        value = 1.0 - (value / 100.0 if 1.5 < value.max() <= 100.0 else value)
+    return step, value
+
+
+def fold_of(collection: str, curve: str, folds: int) -> int:
+    """Fold of a curve: all runs of one workload, task, model or repository share it."""
+    group = collection.split("-")[0] + ":" + re.split(r"[|/]", curve)[0]
+    return zlib.crc32(group.encode()) % folds
+
+
+def read_cases(
+    folders: list[str], curves: int, text: str, seed: int, folds: int
+) -> list[dict[str, Any]]:
+    """One record per prefix: the nodes at four queries, and the truth there."""
+    constants = _core.read_constants(text)
+    cases = []
+    files = sorted(f for folder in folders for f in Path(folder).glob("*.csv*"))
+    for file in files:
+        name = file.name.split(".")[0]
+        if "nonfinite" in name:
+            continue
+        traces = [
+            t
+            for t in gp.read_traces(str(file))
+            if len(t) >= 10 and np.isfinite(t.loss).all() and np.ptp(t.loss) > 1e-9
+        ]
+        order = np.random.RandomState(seed).permutation(len(traces))[:curves]
+        for index in order:
+            step, value = oriented(traces[index])
+            total = len(value)
+            last = max(1, round(0.03 * total))
+            seen: set[int] = set()
+            for cutoff in CUTOFFS:
+                k = max(4, math.ceil(cutoff * total))
+                if k > 0.9 * total or k in seen:
+                    continue
+                seen.add(k)
+                at = sorted({k + int(f * (total - k - 1)) for f in (0.1, 0.4, 0.75)} | {total - 1})
+                at = at + [total - 1] * (4 - len(at))
+                queries = step[at]
+                queries = np.maximum.accumulate(queries)
+                unique, back = np.unique(queries, return_inverse=True)
+                nodes = _core.forecast_nodes(step[:k], value[:k], unique, {"constants": constants})
+                if nodes is None or not nodes["logarithmic"]:
+                    continue
+                half = last // 2
+                truth = np.array([value[max(k, i - half) : i + half + 1].mean() for i in at])
+                truth[-1] = value[-last:].mean()
+                cases.append(
+                    dict(
+                        nodes,
+                        back=back,
+                        truth=truth,
+                        range=np.ptp(value),
+                        collection=name,
+                        source=name.split("-")[0],
+                        fold=fold_of(name, traces[index].name, folds),
+                    )
+                )
+        print(f"{name}: {len(order)} curves, {len(cases)} prefixes so far", file=sys.stderr)
+    return cases
+
+
+class Table:
+    """A text of constants as numbers, and back."""
+
+    def __init__(self, text: str) -> None:
+        self.shapes: list[list[str]] = []
+        self.structures: list[list[str]] = []
+        self.rest: dict[str, str] = {}
+        self.gains: list[str] = []
+        self.gates: dict[str, list[float]] = {}
+        for line in text.splitlines():
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if words[0] == "shape":
+                self.shapes.append(words[1:])
+            elif words[0] == "structure":
+                self.structures.append(words[1:])
+            elif words[0] == "gain":
+                self.gains.append(line)
+            elif words[0] == "gate":
+                self.gates[" ".join(words[1:-FEATURES])] = [float(w) for w in words[-FEATURES:]]
+            else:
+                self.rest[words[0]] = " ".join(words[1:])
+
+
+class Model(torch.nn.Module):
+    """The mixture as a function of the constants."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        par = lambda values: torch.nn.Parameter(torch.tensor(values, dtype=torch.float32))  # noqa: E731
+        self.shape = par([float(s[3]) for s in table.shapes])
+        self.structure = par([float(s[2]) for s in table.structures])
+        self.shape0 = self.shape.detach().clone()
+        self.structure0 = self.structure.detach().clone()
+        self.family = torch.tensor([FAMILIES.index(s[0]) for s in table.shapes])
+        number = lambda key: par(math.log(float(table.rest[key])))  # noqa: E731
+        self.temper, self.inflation = number("temper"), number("inflation")
+        self.drop, self.distance, self.width = number("drop"), number("distance"), number("width")
+        self.power = number("distance_power")
+        self.rising = par(float(table.rest["rising_penalty"]))
+        gate = lambda key: par(table.gates.get(key, [0.0] * FEATURES))  # noqa: E731
+        self.gates = torch.nn.ParameterDict(
+            {k: gate(k) for k in ("rising", "temper", "inflation", "drop", "distance", "width")}
+        )
+        self.gate_structure = par(
+            [table.gates.get(f"structure {i}", [0.0] * FEATURES) for i in range(len(table.structures))]
+        )
+        self.gate_family = par([table.gates.get(f"family {f}", [0.0] * FEATURES) for f in FAMILIES])
+
+    def forward(self, d: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        x = d["features"]  # (B, F)
+        bent = lambda name: torch.exp(getattr(self, name) + x @ self.gates[name])  # noqa: E731
+        count, structures, shapes = x.shape[0], len(self.structure), len(self.shape)
+        evidence = d["log_evidence"] - 0.5 * d["freedom"][:, None] * d["log_rss"]
+        weight = bent("temper")[:, None] * evidence
+        weight = weight + d["flat"] * (self.rising + x @ self.gates["rising"])[:, None]
+        prior = (self.structure + x @ self.gate_structure.T)[:, :, None] + (
+            self.shape + (x @ self.gate_family.T)[:, self.family]
+        )[:, None, :]
+        weight = weight + prior.reshape(count, structures * shapes)
+        weight, top = torch.topk(torch.log_softmax(weight, 1), 64, dim=1)
+        weight = torch.softmax(weight, 1)
+        pick = lambda key: torch.gather(d[key], 1, top)  # noqa: E731
+        wide = top[:, :, None].expand(-1, -1, d["location"].shape[2])
+        location = torch.gather(d["location"], 1, wide)
+        kriging = torch.gather(d["kriging"], 1, wide)
+        variance = torch.exp(pick("log_rss")) / d["freedom"][:, None]
+        variance = bent("inflation")[:, None, None] * variance[:, :, None] * kriging
+        drop = bent("drop")[:, None, None] * (location - pick("last")[:, :, None])
+        power = torch.exp(self.power)
+        distance = (bent("distance") * d["late"])[:, None] * d["log_distance"] ** power
+        scale = bent("width")[:, None, None] * torch.sqrt(
+            variance + drop**2 + (distance**2)[:, None, :] + 1e-12
+        )
+        return weight, location, scale
+
+    def penalty(self) -> torch.Tensor:
+        gates = sum((g**2).sum() for g in self.gates.values())
+        gates = gates + (self.gate_structure**2).sum() + (self.gate_family**2).sum()
+        moved = ((self.shape - self.shape0) ** 2).sum() + ((self.structure - self.structure0) ** 2).sum()
+        return gates + 0.1 * moved
+
+
+# Points where the CDF is looked at, in units of the curve's range around the truth.
+GRID = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.035, 0.055, 0.08, 0.12, 0.18, 0.26, 0.38, 0.55, 0.8, 1.2])
+# The final value is what most decisions hang on.
+POINTS = np.array([0.2, 0.2, 0.2, 0.4])
+
+
+def loss_of(model: Model, d: dict[str, torch.Tensor]) -> torch.Tensor:
+    """CRPS per prefix: the integral of (F(u) - [u >= truth])^2 over the metric u."""
+    weight, location, scale = model(d)
+    grid = torch.tensor(GRID, dtype=torch.float32)
+    total = 0.0
+    for side in (-1.0, 1.0):
+        # z is centred, so metric = size exp(z), in units of the range.
+        u = d["truth"][:, :, None] + side * grid
+        z = torch.log(u.clamp_min(1e-9)) - torch.log(d["size"])[:, None, None]
+        w = (z[:, None] - location[..., None]) / (scale[..., None] * SQRT3)
+        each = 0.5 + (w / (1.0 + w * w) + torch.atan(w)) / math.pi
+        value = (weight[:, :, None, None] * each).sum(1)
+        low, high = d["lowest"][:, None, None], d["highest"][:, None, None]
+        value = torch.where(z >= high, torch.ones_like(value), value)
+        value = torch.where((z < low) | (u <= 0), torch.zeros_like(value), value)
+        square = value**2 if side < 0 else (1.0 - value) ** 2
+        total = total + torch.trapezoid(square, grid, dim=2)
+    return (total.clamp(max=1.0) * torch.tensor(POINTS, dtype=torch.float32)).sum(1)
+
+
+def tensors(cases: list[dict]) -> dict[str, torch.Tensor]:
+    f32 = lambda values: torch.tensor(np.stack(values), dtype=torch.float32)  # noqa: E731
+    centre = [np.average(c["last"]) for c in cases]
+    back = [c["back"] for c in cases]
+    return {
+        "features": f32([c["features"] for c in cases]),
+        "freedom": f32([c["freedom"] for c in cases]),
+        "late": f32([c["late"] for c in cases]),
+        "noise": f32([c["noise"] for c in cases]),
+        "lowest": f32([c["lowest"] - z for c, z in zip(cases, centre, strict=True)]),
+        "highest": f32([c["highest"] - z for c, z in zip(cases, centre, strict=True)]),
+        "log_evidence": f32([c["log_evidence"] for c in cases]),
+        "log_rss": f32([np.log(c["rss"]) for c in cases]),
+        "flat": f32([c["amplitude"] <= 0 for c in cases]),
+        "last": f32([c["last"] - z for c, z in zip(cases, centre, strict=True)]),
+        "location": f32(
+            [np.clip(c["location"][:, b] - z, -60, 60) for c, z, b in zip(cases, centre, back, strict=True)]
+        ),
+        "kriging": f32([c["kriging"][:, b] for c, b in zip(cases, back, strict=True)]),
+        "log_distance": f32([c["log_distance"][b] for c, b in zip(cases, back, strict=True)]),
+        "truth": f32([c["truth"] / c["range"] for c in cases]),
+        "size": f32([np.exp(z) / c["range"] for c, z in zip(cases, centre, strict=True)]),
+    }
+
+
+def weights_of(cases: list[dict]) -> torch.Tensor:
+    """A collection weighs as the square root of its prefixes."""
+    names = [c["collection"] for c in cases]
+    counts = {name: names.count(name) for name in set(names)}
+    w = np.array([1.0 / math.sqrt(counts[name]) for name in names])
+    return torch.tensor(w / w.sum(), dtype=torch.float32)
+
+
+def learn(
+    cases: list[dict[str, Any]], text: str, epochs: int, shrink: float, rate: float, gates: bool
+) -> Model:
+    torch.manual_seed(0)
+    model = Model(Table(text))
+    if not gates:
+        for p in (*model.gates.values(), model.gate_structure, model.gate_family):
+            p.requires_grad_(False)
+    data, weight = tensors(cases), weights_of(cases)
+    count = len(cases)
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
+    for epoch in range(epochs):
+        order = torch.randperm(count)
+        total = 0.0
+        for batch in order.split(400):
+            loss = loss_of(model, {key: value[batch] for key, value in data.items()})
+            value = (loss * weight[batch]).sum() * (count / len(batch))
+            optimiser.zero_grad()
+            (value + shrink * model.penalty()).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            total += value.item() * len(batch) / count
+        schedule.step()
+        if epoch % 10 == 0 or epoch == epochs - 1:
+            print(f"  epoch {epoch}: loss {total:.5f}", file=sys.stderr, flush=True)
+    return model
+
+
+def score(model: Model, cases: list[dict]) -> float:
+    if not cases:
+        return math.nan
+    with torch.no_grad():
+        total = 0.0
+        weight = weights_of(cases)
+        for begin in range(0, len(cases), 500):
+            loss = loss_of(model, tensors(cases[begin : begin + 500]))
+            total += float((loss * weight[begin : begin + 500]).sum())
+    return total
+
+
+def write(model: Model, table: Table, header: list[str]) -> str:
+    lines = [f"# {line}" for line in header]
+    e = lambda p: f"{math.exp(float(p.detach())):.5g}"  # noqa: E731
+    table.rest.update(
+        temper=e(model.temper),
+        inflation=e(model.inflation),
+        drop=e(model.drop),
+        distance=e(model.distance),
+        distance_power=e(model.power),
+        width=e(model.width),
+        rising_penalty=f"{float(model.rising.detach()):.4g}",
+    )
+    lines += [f"{key} {value}" for key, value in table.rest.items()]
+    for words, prior in zip(table.shapes, torch.log_softmax(model.shape, 0).tolist(), strict=True):
+        lines.append(f"shape {words[0]} {words[1]} {words[2]} {prior:.3f}")
+    structure = torch.log_softmax(model.structure, 0).tolist()
+    for words, prior in zip(table.structures, structure, strict=True):
+        lines.append(f"structure {words[0]} {words[1]} {prior:.3f}")
+    row = lambda values: " ".join(f"{v:.4f}" for v in values)  # noqa: E731
+    for i, values in enumerate(model.gate_structure.tolist()):
+        lines.append(f"gate structure {i} {row(values)}")
+    for name, values in zip(FAMILIES, model.gate_family.tolist(), strict=True):
+        lines.append(f"gate family {name} {row(values)}")
+    for name, values in model.gates.items():
+        lines.append(f"gate {name} {row(values.tolist())}")
+    lines += table.gains
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--out", help="write the table here; {source} is the source left out")
+    parser.add_argument("--start", help="text of constants to start from; default: the learned ones")
+    parser.add_argument("--leave-out", nargs="*", default=[], help="sources; 'each' = one after another")
+    parser.add_argument("--folds", type=int, default=0, help="instead: leave out one fold of the groups after another")
+    parser.add_argument("--curves", type=int, default=40, help="curves of each collection")
+    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--shrink", type=float, default=1e-4)
+    parser.add_argument("--gates", type=int, default=1, help="0: numbers do not depend on features")
+    parser.add_argument("--rate", type=float, default=0.03)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    a = parser.parse_args()
+    torch.set_num_threads(a.threads)
+    text = Path(a.start).read_text() if a.start else _core.constants_named("learned")
+    cases = read_cases(a.folders, a.curves, text, a.seed, max(a.folds, 1))
+    sources = sorted({c["source"] for c in cases})
+    left = ["", *sources] if a.leave_out == ["each"] else (a.leave_out or [""])
+    if a.folds:
+        left = [f"fold{i}" for i in range(a.folds)]
+    for source in left:
+        out = [source in (c["source"], f"fold{c['fold']}") for c in cases]
+        inside = [c for c, o in zip(cases, out, strict=True) if not o]
+        outside = [c for c, o in zip(cases, out, strict=True) if o]
+        start = Model(Table(text))
+        model = learn(inside, text, a.epochs, a.shrink, a.rate, bool(a.gates))
+        header = [
+            f"learned by bench/accuracy/learn_prior.py from {len(inside)} prefixes of "
+            + ", ".join(s for s in sources if s != source),
+            f"left out: {source or 'nothing'}; loss inside {score(start, inside):.5f} -> "
+            f"{score(model, inside):.5f}, outside {score(start, outside):.5f} -> "
+            f"{score(model, outside):.5f}",
+        ]
+        print("\n".join(header), flush=True)
+        if a.out:
+            Path(a.out.replace("{source}", source or "all")).write_text(
+                write(model, Table(text), header)
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

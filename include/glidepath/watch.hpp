@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/forecast.hpp"
+#include "glidepath/trace.hpp"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glidepath {
+
+/// What is to be expected of a live run. At error rate alpha, `never` is wrong for at most that
+/// share of the runs stopped on it, as far as the forecast is calibrated.
+enum class Verdict : std::uint8_t {
+  unknown,     ///< the target is neither all but certain nor all but excluded
+  reached,     ///< an observation is at or below the target
+  will_reach,  ///< P(reached within the budget) >= 1 - alpha
+  never,       ///< P(reached within the budget) <= alpha
+  diverged     ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
+};
+[[nodiscard]] std::string_view name(Verdict verdict) noexcept;  ///< "WILL_REACH" and so on
+
+struct Decision {
+  Verdict verdict = Verdict::unknown;
+  double probability = 0;  ///< of reaching the target within the budget; NaN without a target
+  /// Steps still needed, quantiles 0.1, 0.5, 0.9; infinity where the target is not reached.
+  std::array<double, 3> steps_to_target{};
+  std::string reason{};
+};
+
+struct WatchOptions {
+  std::optional<double> target{};
+  std::optional<double> budget{};  ///< absolute step; empty = ten times the steps seen
+  Direction direction = Direction::min;
+  std::vector<Trace> past{};  ///< finished runs; not part of the state
+  double alpha = 0.02;
+};
+
+/// All that a Watch remembers: a few kilobytes whatever the length of the run. Old points are
+/// merged, the newest are kept as they came.
+struct WatchState {
+  static constexpr int kVersion = 1;
+  std::vector<double> step{}, loss{}, weight{};  ///< weight = points merged into one
+  std::vector<double> newest{};                  ///< last losses as they came, NaN included
+  double last_step = -std::numeric_limits<double>::infinity();
+  double first_loss = std::numeric_limits<double>::quiet_NaN();  ///< median of the first three
+  double best_loss = std::numeric_limits<double>::quiet_NaN();
+  double reached_step = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t points = 0, nonfinite = 0, trailing_nonfinite = 0, restarts = 0;
+};
+
+/// One live run. `add` costs a microsecond, `decision` a forecast; the decision is computed from
+/// the state each time, never latched: more points may take it back, unless the target was met.
+class Watch {
+ public:
+  /// Throws InputError on a NaN target, a budget that is not finite or an alpha out of (0, 0.5).
+  explicit Watch(WatchOptions options = {});
+
+  /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what
+  /// was seen from there on is forgotten. Throws InputError on a step that is not finite.
+  void add(double step, double loss);
+  [[nodiscard]] Decision decision() const;
+
+  [[nodiscard]] const WatchState& state() const noexcept { return state_; }
+  /// Throws InputError on columns of different length or steps that do not increase.
+  void restore(WatchState state);
+  [[nodiscard]] const WatchOptions& options() const noexcept { return options_; }
+
+ private:
+  WatchOptions options_;
+  WatchState state_;
+};
+
+}  // namespace glidepath

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/watch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "common/require.hpp"
+
+namespace glidepath {
+namespace {
+
+constexpr std::size_t kMost = 128;   // points kept
+constexpr std::size_t kAfter = 96;   // points left after merging
+constexpr std::size_t kFresh = 32;   // newest points that are never merged
+constexpr std::size_t kNewest = 10;  // raw losses kept for the test of divergence
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+/// Merges the neighbours that lie closest together, in time and in log time, until few are left.
+void merge(WatchState& s) {
+  const double span = s.step.back() - s.step.front();
+  const double base = s.step.front() > 0 ? 0.0 : span * 1e-3 - s.step.front();
+  while (s.step.size() > kAfter) {
+    std::size_t at = 0;
+    double closest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i + 1 + kFresh < s.step.size(); ++i) {
+      const double gap = s.step[i + 1] - s.step[i];
+      const double cost = (gap / span + std::log((s.step[i + 1] + base) / (s.step[i] + base))) *
+                          (s.weight[i] + s.weight[i + 1]);
+      if (cost < closest) {
+        closest = cost;
+        at = i;
+      }
+    }
+    const double a = s.weight[at], b = s.weight[at + 1];
+    s.step[at] = (a * s.step[at] + b * s.step[at + 1]) / (a + b);
+    s.loss[at] = (a * s.loss[at] + b * s.loss[at + 1]) / (a + b);
+    s.weight[at] = a + b;
+    const auto next = static_cast<std::ptrdiff_t>(at + 1);
+    s.step.erase(s.step.begin() + next);
+    s.loss.erase(s.loss.begin() + next);
+    s.weight.erase(s.weight.begin() + next);
+  }
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::unknown:
+      return "UNKNOWN";
+    case Verdict::reached:
+      return "REACHED";
+    case Verdict::will_reach:
+      return "WILL_REACH";
+    case Verdict::never:
+      return "NEVER";
+    case Verdict::diverged:
+      return "DIVERGED";
+  }
+  return "";
+}
+
+Watch::Watch(WatchOptions options) : options_(std::move(options)) {
+  if (options_.target && std::isnan(*options_.target)) detail::refuse("watch: the target is NaN");
+  if (options_.budget && !std::isfinite(*options_.budget)) {
+    detail::refuse("watch: budget ", *options_.budget, " is not finite");
+  }
+  if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
+    detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
+  }
+}
+
+void Watch::add(double step, double loss) {
+  WatchState& s = state_;
+  if (!std::isfinite(step)) detail::refuse("watch: step ", step, " is not finite");
+  if (step <= s.last_step) {
+    ++s.restarts;
+    while (!s.step.empty() && s.step.back() >= step) {
+      s.step.pop_back();
+      s.loss.pop_back();
+      s.weight.pop_back();
+    }
+    s.newest.clear();
+    s.trailing_nonfinite = 0;
+    if (s.reached_step >= step) s.reached_step = std::numeric_limits<double>::quiet_NaN();
+  }
+  s.last_step = step;
+  ++s.points;
+  if (s.newest.size() == kNewest) s.newest.erase(s.newest.begin());
+  s.newest.push_back(loss);
+  if (!std::isfinite(loss)) {
+    ++s.nonfinite;
+    ++s.trailing_nonfinite;
+    return;
+  }
+  s.trailing_nonfinite = 0;
+  s.step.push_back(step);
+  s.loss.push_back(loss);
+  s.weight.push_back(1);
+  const bool rising = options_.direction == Direction::max;
+  if (s.step.size() <= 3) s.first_loss = median(s.loss);
+  if (!(rising ? loss <= s.best_loss : loss >= s.best_loss)) s.best_loss = loss;
+  const bool met =
+      options_.target && (rising ? loss >= *options_.target : loss <= *options_.target);
+  if (met && std::isnan(s.reached_step)) s.reached_step = step;
+  if (s.step.size() > kMost) merge(s);
+}
+
+void Watch::restore(WatchState state) {
+  if (state.loss.size() != state.step.size() || state.weight.size() != state.step.size()) {
+    detail::refuse("watch: state has ", state.step.size(), " steps, ", state.loss.size(),
+                   " losses and ", state.weight.size(), " weights");
+  }
+  validate(TraceView{state.step, state.loss, {}});
+  for (std::size_t i = 0; i < state.weight.size(); ++i) {
+    if (!(state.weight[i] > 0) || !std::isfinite(state.weight[i]) ||
+        !std::isfinite(state.loss[i])) {
+      detail::refuse("watch: state has weight ", state.weight[i], " and loss ", state.loss[i],
+                     " at point ", i);
+    }
+  }
+  state_ = std::move(state);
+}
+
+}  // namespace glidepath
