@@ -152,11 +152,16 @@ class Model(torch.nn.Module):
             {k: gate(k) for k in ("rising", "temper", "inflation", "drop", "distance", "width")}
         )
         self.gate_structure = par(
-            [table.gates.get(f"structure {i}", [0.0] * FEATURES) for i in range(len(table.structures))]
+            [
+                table.gates.get(f"structure {i}", [0.0] * FEATURES)
+                for i in range(len(table.structures))
+            ]
         )
         self.gate_family = par([table.gates.get(f"family {f}", [0.0] * FEATURES) for f in FAMILIES])
 
-    def forward(self, d: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(
+        self, d: dict[str, torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         x = d["features"]  # (B, F)
         bent = lambda name: torch.exp(getattr(self, name) + x @ self.gates[name])  # noqa: E731
         count, structures, shapes = x.shape[0], len(self.structure), len(self.shape)
@@ -186,12 +191,16 @@ class Model(torch.nn.Module):
     def penalty(self) -> torch.Tensor:
         gates = sum((g**2).sum() for g in self.gates.values())
         gates = gates + (self.gate_structure**2).sum() + (self.gate_family**2).sum()
-        moved = ((self.shape - self.shape0) ** 2).sum() + ((self.structure - self.structure0) ** 2).sum()
+        moved = ((self.shape - self.shape0) ** 2).sum() + (
+            (self.structure - self.structure0) ** 2
+        ).sum()
         return gates + 0.1 * moved
 
 
 # Points where the CDF is looked at, in units of the curve's range around the truth.
-GRID = np.array([0.0, 0.002, 0.005, 0.01, 0.02, 0.035, 0.055, 0.08, 0.12, 0.18, 0.26, 0.38, 0.55, 0.8, 1.2])
+GRID = np.array(
+    [0.0, 0.002, 0.005, 0.01, 0.02, 0.035, 0.055, 0.08, 0.12, 0.18, 0.26, 0.38, 0.55, 0.8, 1.2]
+)
 # The final value is what most decisions hang on.
 POINTS = np.array([0.2, 0.2, 0.2, 0.4])
 
@@ -232,7 +241,10 @@ def tensors(cases: list[dict]) -> dict[str, torch.Tensor]:
         "flat": f32([c["amplitude"] <= 0 for c in cases]),
         "last": f32([c["last"] - z for c, z in zip(cases, centre, strict=True)]),
         "location": f32(
-            [np.clip(c["location"][:, b] - z, -60, 60) for c, z, b in zip(cases, centre, back, strict=True)]
+            [
+                np.clip(c["location"][:, b] - z, -60, 60)
+                for c, z, b in zip(cases, centre, back, strict=True)
+            ]
         ),
         "kriging": f32([c["kriging"][:, b] for c, b in zip(cases, back, strict=True)]),
         "log_distance": f32([c["log_distance"][b] for c, b in zip(cases, back, strict=True)]),
@@ -323,9 +335,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--out", help="write the table here; {source} is the source left out")
-    parser.add_argument("--start", help="text of constants to start from; default: the learned ones")
-    parser.add_argument("--leave-out", nargs="*", default=[], help="sources; 'each' = one after another")
-    parser.add_argument("--folds", type=int, default=0, help="instead: leave out one fold of the groups after another")
+    parser.add_argument(
+        "--start", help="text of constants to start from; default: the learned ones"
+    )
+    parser.add_argument(
+        "--leave-out", nargs="*", default=[], help="sources; 'each' = one after another"
+    )
+    parser.add_argument(
+        "--folds",
+        type=int,
+        default=0,
+        help="instead: leave out one fold of the groups after another",
+    )
     parser.add_argument("--curves", type=int, default=40, help="curves of each collection")
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--shrink", type=float, default=1e-4)

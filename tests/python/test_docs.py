@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +75,35 @@ def test_examples_run_and_have_a_twin(example: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+def block_of_readme(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert found
+    return found.group(1)
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    command = [sys.executable, "-W", "error", "-c", block_of_readme("python")]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "<Fit:" in done.stdout
+    assert "<Reach: target 2.25" in done.stdout
+
+
+def test_the_cpp_of_the_readme_compiles(tmp_path: Path) -> None:
+    generated = sorted((ROOT / "build").glob("*/include"))
+    if not generated or shutil.which("c++") is None:
+        pytest.skip("no build of the library beside the sources, or no compiler")
+    source = tmp_path / "readme.cpp"
+    source.write_text(block_of_readme("cpp"))
+    eigen = subprocess.run(
+        ["pkg-config", "--cflags", "eigen3"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    command = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *eigen]
+    command += [f"-I{ROOT / 'include'}", f"-I{generated[0]}", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
