@@ -333,12 +333,14 @@ bool search_core(const Round& round, const Prices& price, const Inner& inner, do
   if (round.jobs() <= kAlwaysExact) {
     return search.run(CoreSearch::kUnlimited, CoreSearch::kUnlimited);
   }
-  const auto close_enough = [&] {
+  const auto within = [&](double share) {
     const Wide value = value_of(round, choice);
-    return static_cast<double>(inner.bound - value) <= gap * static_cast<double>(inner.bound);
+    return static_cast<double>(inner.bound - value) <= share * static_cast<double>(inner.bound);
   };
+  // A short search is worth its time well inside the gap asked for, a long one only outside.
+  if (within(gap / 4)) return false;
   if (search.run(40, 200)) return true;
-  if (close_enough()) return false;
+  if (within(gap)) return false;
   return search.run(200, round.jobs() <= kOftenExact ? 20'000 : 4'000);
 }
 
