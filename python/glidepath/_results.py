@@ -34,9 +34,11 @@ import numpy as np
 __all__ = ["Result", "require", "same"]
 
 _INSTALL = {
+    "distributed": "dask",
     "matplotlib": "plot",
     "pandas": "pandas",
     "plotly": "report",
+    "pyarrow": "dask",
 }
 
 

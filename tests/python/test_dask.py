@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of runs on Dask: the same bytes as one process, whatever is split, sorted or killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+pa = pytest.importorskip("pyarrow", reason="pip install 'glidepath[dask]'")
+pq = pytest.importorskip("pyarrow.parquet")
+distributed = pytest.importorskip("distributed", reason="pip install 'glidepath[dask]'")
+
+from glidepath.engines import dask as table_of  # noqa: E402 - after the skips
+
+STEPS = np.arange(1.0, 41.0)
+AHEAD = [60.0, 100.0]
+
+
+def curves(runs: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    floor, rate = rng.uniform(0.1, 0.5, (runs, 1)), rng.uniform(0.3, 0.9, (runs, 1))
+    return (floor + 2 * STEPS**-rate) * np.exp(rng.normal(0, 0.01, (runs, STEPS.size)))
+
+
+def write(path: Path, losses: np.ndarray, *, order: str = "sorted", names: Any = None,
+          row_group_size: int = 1000) -> Path:  # fmt: skip
+    runs = len(losses)
+    names = np.arange(runs) if names is None else np.asarray(names)
+    table = pa.table(
+        {
+            "curve": pa.array(np.repeat(names, STEPS.size)),
+            "step": np.tile(STEPS, runs),
+            "value": losses.ravel(),
+        }
+    )
+    if order == "shuffled":
+        table = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
+    elif order == "by step":
+        table = table.sort_by([("step", "ascending"), ("curve", "ascending")])
+    pq.write_table(table, path, row_group_size=row_group_size)
+    return path
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
+@pytest.mark.parametrize("order", ["sorted", "by step", "shuffled"])
+@pytest.mark.parametrize("partition_rows", [700, 10**6])
+def test_the_bytes_of_a_fit_are_those_of_one_process(
+    tmp_path: Path, client: Any, order: str, partition_rows: int
+) -> None:
+    losses = curves(100)
+    source = write(tmp_path / "runs.parquet", losses, order=order)
+    found = table_of.fit_table(source, family="pow3", client=client, partition_rows=partition_rows)
+    alone = gp.fit_batch(STEPS, losses, family="pow3")
+    assert found.column_names == ["curve", "points", "floor", "scale", "rate", "sigma", "status"]
+    assert found["curve"].to_pylist() == list(range(100))
+    for name, column in alone.params.items():
+        assert found[name].to_numpy().tobytes() == column.tobytes()
+    assert found["sigma"].to_numpy().tobytes() == alone.sigma.tobytes()
+    assert found["status"].to_pylist() == list(alone.status)
+    assert set(found["points"].to_pylist()) == {STEPS.size}
+
+
+def test_the_bytes_of_a_forecast_are_those_of_one_process(tmp_path: Path, client: Any) -> None:
+    losses = curves(30)
+    source = write(tmp_path / "runs.parquet", losses)
+    found = table_of.forecast_table(source, AHEAD, client=client, partition_rows=500)
+    alone = gp.forecast_batch(STEPS, losses, AHEAD, levels=[0.1, 0.5, 0.9])
+    assert found["mean"].to_numpy().tobytes() == alone.mean.ravel().tobytes()
+    for level, quantiles in zip(("0.1", "0.5", "0.9"), alone.quantiles, strict=True):
+        assert found[f"q{level}"].to_numpy().tobytes() == quantiles.ravel().tobytes()
+    assert found["step"].to_pylist() == AHEAD * 30
+    assert found["curve"].to_pylist() == [run for run in range(30) for _ in AHEAD]
+
+
+def test_runs_may_have_text_for_names_and_steps_of_their_own(tmp_path: Path, client: Any) -> None:
+    losses = curves(3)
+    rows = [("b", s, v) for s, v in zip(STEPS, losses[0], strict=True)]
+    rows += [("a", s, v) for s, v in zip(STEPS[:20] * 2, losses[1], strict=False)]
+    rows += [("c", 1.0, 2.0)]
+    rows += [("b", 5.0, 9.0), ("b", 5.0, losses[0, 4])]  # recorded again: the later row counts
+    rows += [("a", None, 1.0), ("a", 4.0, None)]  # no step, no value: no point
+    names, steps, values = zip(*rows, strict=True)
+    for encode in (False, True):
+        column = pa.array(names)
+        table = pa.table(
+            {"curve": column.dictionary_encode() if encode else column,
+             "step": pa.array(steps), "value": pa.array(values)}
+        )  # fmt: skip
+        pq.write_table(table, tmp_path / "runs.parquet", row_group_size=16)
+        found = table_of.fit_table(tmp_path, client=client, partition_rows=16).to_pydict()
+        assert found["curve"] == ["a", "b", "c"]
+        assert found["points"] == [20, 40, 1]
+        for row, (step, loss) in enumerate([(STEPS[:20] * 2, losses[1, :20]), (STEPS, losses[0])]):
+            alone = gp.fit_batch(step, loss[None, :], family="pow3")
+            assert found["rate"][row] == alone.params["rate"][0]
+        assert found["status"][2] == "too_few_points"
+
+
+def test_a_run_that_is_past_the_step_has_ended(tmp_path: Path, client: Any) -> None:
+    source = write(tmp_path / "runs.parquet", curves(2))
+    found = table_of.forecast_table(source, [20.0, 60.0], client=client).to_pydict()
+    assert found["status"][0::2] == ["ended", "ended"]
+    assert found["mean"][0::2] == [None, None]
+    assert all(mean > 0 for mean in found["mean"][1::2])
+
+
+def test_one_bad_run_does_not_spoil_the_others(tmp_path: Path, client: Any) -> None:
+    losses = curves(10)
+    good = gp.fit_batch(STEPS, losses, family="pow3")
+    losses[4, 7] = np.nan
+    found = table_of.fit_table(write(tmp_path / "runs.parquet", losses), client=client)
+    statuses = found["status"].to_pylist()
+    assert statuses[4] == "not_finite"
+    others = [k for k in range(10) if k != 4]
+    assert [statuses[k] for k in others] == [good.status[k] for k in others]
+
+
+def test_threads_of_this_process_are_the_default(tmp_path: Path) -> None:
+    source = write(tmp_path / "runs.parquet", curves(5))
+    assert len(table_of.fit_table(source, family="exp3")) == 5
+
+
+def test_an_interrupted_call_goes_on_where_it_was(tmp_path: Path, client: Any) -> None:
+    source = write(tmp_path / "runs.parquet", curves(100))
+    out = tmp_path / "fits"
+    whole = table_of.fit_table(source, out=out, client=client, partition_rows=1000)
+    parts = sorted(out.glob("part-*.parquet"))
+    assert len(parts) >= 3
+    stamps = {part: part.stat().st_mtime_ns for part in parts}
+    parts[1].unlink()
+    again = table_of.fit_table(source, out=out, client=client, partition_rows=1000)
+    assert again.equals(whole)
+    redone = {part for part in parts if part.stat().st_mtime_ns != stamps[part]}
+    assert redone == {parts[1]}
+
+
+def test_a_folder_answers_one_question(tmp_path: Path, client: Any) -> None:
+    source = write(tmp_path / "runs.parquet", curves(5))
+    out = tmp_path / "fits"
+    table_of.fit_table(source, out=out, client=client)
+    with pytest.raises(gp.InputError, match="another question"):
+        table_of.fit_table(source, family="exp3", out=out, client=client)
+    with pytest.raises(gp.InputError, match="not ours"):
+        table_of.fit_table(source, out=tmp_path, client=client)
+
+
+def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
+    source = write(tmp_path / "runs.parquet", curves(5))
+    with pytest.raises(gp.InputError, match="no column 'run' among curve, step, value"):
+        table_of.fit_table(source, run="run", client=client)
+    with pytest.raises(gp.InputError, match="no column 'loss'"):
+        table_of.fit_table(source, value="loss", client=client)
+    with pytest.raises(gp.InputError, match="unknown family 'pow9'"):
+        table_of.fit_table(source, family="pow9", client=client)
+    with pytest.raises(gp.InputError, match="increasing"):
+        table_of.forecast_table(source, [3.0, 2.0], client=client)
+    with pytest.raises(gp.IoError, match="no Parquet file"):
+        table_of.fit_table(tmp_path / "absent", client=client)
+    (tmp_path / "bad.parquet").write_text("hello")
+    with pytest.raises(gp.IoError, match=r"bad\.parquet"):
+        table_of.fit_table(tmp_path, client=client)
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
+    """Two worker processes, one of them killed -9 as soon as the first part is there."""
+    losses = curves(400)
+    source, out = write(tmp_path / "runs.parquet", losses), tmp_path / "fits"
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        victim = next(iter(connected.run(os.getpid).values()))
+
+        def kill() -> None:
+            end = time.monotonic() + 60
+            while not list(out.glob("part-*.parquet")) and time.monotonic() < end:
+                time.sleep(0.002)
+            os.kill(victim, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = table_of.fit_table(source, out=out, client=connected, partition_rows=1000)
+        killer.join()
+    alone = gp.fit_batch(STEPS, losses, family="pow3")
+    assert found["rate"].to_numpy().tobytes() == alone.params["rate"].tobytes()
+    assert found["curve"].to_pylist() == list(range(400))
+    assert not list(out.glob(".part*"))
