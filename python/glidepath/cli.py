@@ -72,7 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(sentence: str) -> None:
-    stderr.print(f"glidepath: {sentence}", style="red", highlight=False, markup=False)
+    stderr.print(
+        f"glidepath: {sentence}", style="red", highlight=False, markup=False, soft_wrap=True
+    )
 
 
 def _version(asked: bool) -> None:
