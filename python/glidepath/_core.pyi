@@ -10,7 +10,7 @@ class IoError(OSError): ...
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Scaling', 'Snapshot', 'Tier', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -61,6 +61,17 @@ class FitRecord:
         ...
 class ForecastConstants:
     pass
+class Watch:
+    def __init__(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None, arg1: typing.SupportsFloat | typing.SupportsIndex | None, arg2: str, arg3: typing.Any, arg4: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    def add(self, arg0: typing.SupportsFloat | typing.SupportsIndex, arg1: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    def decision(self) -> tuple[str, float, tuple[float, float, float], str]:
+        ...
+    def restore(self, arg0: dict) -> None:
+        ...
+    def state(self) -> dict:
+        ...
 class Tier:
     """
     A pool of equal GPUs; memory and power are per GPU.
@@ -409,6 +420,8 @@ def best_isa() -> str:
     """
     Instruction set that the batch kernels use here.
     """
+def calibrate(arg0: list, arg1: str, arg2: dict, arg3: typing.SupportsInt | typing.SupportsIndex) -> tuple[list[float], list[float], int]:
+    ...
 def catalogue() -> list:
     """
     Every GPU of the catalogue as a dict.
@@ -462,6 +475,8 @@ def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = No
 def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
     ...
 def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
+    ...
+def forecast_nodes(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> typing.Any:
     ...
 def forecast_prob_below(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
     ...
