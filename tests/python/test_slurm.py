@@ -8,6 +8,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -886,26 +887,21 @@ def test_a_round_over_5000_recorded_jobs_is_planned_in_seconds(tmp_path: Path) -
 
 
 def test_a_training_script_saves_when_asked_and_requeues_itself(tmp_path: Path) -> None:
-    """With a scontrol that does what the real one does: note the requeue, then end the job."""
+    """The loop of docs/slurm.md, and a scontrol that does as the real one: it ends the job."""
     scontrol = tmp_path / "scontrol"
     scontrol.write_text('#!/bin/sh\necho "$@" >> requeued\nkill -TERM $PPID\n')
     scontrol.chmod(0o755)
-    script = textwrap.dedent("""
-        import time
-        from pathlib import Path
-        from glidepath.engines import checkpoint
-        asked, log = checkpoint.Asked(), checkpoint.TraceLog()
-        saved = Path("step.txt")
-        step = int(saved.read_text()) if saved.exists() else 0
-        while step < 10**6:
-            step += 1
-            log.add(step, 1 / step)
-            if asked:
-                with checkpoint.replacing(saved) as path:
-                    path.write_text(str(step))
-                asked.leave()
-            time.sleep(0.01)
-    """)
+    page = (Path(__file__).resolve().parents[2] / "docs/slurm.md").read_text()
+    (loop,) = [
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Asked()" in block
+    ]
+    setting = """
+import time
+def train_one_step():
+    time.sleep(0.01)
+    return 1.5
+"""
+    script = setting + loop
     environment = {
         **os.environ,
         "PATH": f"{tmp_path}:{os.environ['PATH']}",

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shell lines of docs/kubernetes.md, run with a kubectl that only notes what it was told."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath
+from glidepath.engines import Outlook
+from glidepath.engines.urgency import urgency
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/kubernetes.md"
+
+
+def block(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_loop_of_the_page_labels_each_job_by_its_forecast(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(size=400) * 0.005
+    losses = [(0.2 + 2 * step**-0.5) * math.exp(noise[step]) for step in range(1, 400)]
+    rows = [f"{step},{loss:.6g}" for step, loss in enumerate(losses, 1)]
+    (tmp_path / "good.csv").write_text("step,loss\n" + "\n".join(rows) + "\n")
+    (tmp_path / "new.csv").write_text("step,loss\n")
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(
+        "#!/bin/sh\n"
+        f'printf "%s\\n" "$*" >> {tmp_path}/told\n'
+        'if [ "$1" = get ]; then\n'
+        f'  echo "quick {tmp_path}/good.csv 0.29 20000 100000"\n'
+        f'  echo "slow {tmp_path}/good.csv 0.29 20000 20"\n'
+        f'  echo "vain {tmp_path}/good.csv 0.01 20000 20"\n'
+        f'  echo "new {tmp_path}/new.csv 0.29 20000 20"\n'
+        "fi\n"
+    )
+    kubectl.chmod(0o755)
+    (tmp_path / "python").symlink_to(sys.executable)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join([str(Path(glidepath.__file__).parents[1]), *sys.path]),
+    }
+    subprocess.run(["bash", "-euo", "pipefail", "-c", block("sh")], env=environment, check=True)
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told[0].startswith("get jobs -l glidepath=yes -o jsonpath={range .items[*]}")
+    assert "{.metadata.annotations.glidepath/steps-per-hour}" in told[0]
+    label = "kueue.x-k8s.io/priority-class"
+    assert told[1] == f"label job quick {label}=glide-soon --overwrite"
+    assert re.fullmatch(rf"label job slow {label}=glide-(today|later) --overwrite", told[2])
+    assert told[3] == f"label job vain {label}=glide-doubtful --overwrite"
+    assert len(told) == 4  # of the new one nothing is known yet
+
+
+def test_the_classes_of_the_page_are_those_of_the_program_in_order() -> None:
+    names = re.findall(r"name: (glide-\w+)", block("yaml"))
+    values = [int(value) for value in re.findall(r"value: (\d+)", block("yaml"))]
+    assert values == sorted(values, reverse=True)
+    hours = [0.5, 12.0, 100.0, math.inf]
+    assert names == [urgency(Outlook("UNKNOWN", 0.9, remaining=(h,)), 1.0) for h in hours]
+
+
+@pytest.mark.parametrize(
+    ("probability", "word"),
+    [(0.4, "glide-doubtful"), (0.6, "glide-soon"), (math.nan, "glide-soon")],
+)
+def test_a_run_that_more_likely_than_not_fails_is_doubtful(probability: float, word: str) -> None:
+    assert urgency(Outlook("UNKNOWN", probability, remaining=(1.0,)), 10.0) == word
+    assert urgency(Outlook(), 10.0) is None
