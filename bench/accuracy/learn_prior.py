@@ -151,17 +151,14 @@ class Model(torch.nn.Module):
         self.gates = torch.nn.ParameterDict(
             {k: gate(k) for k in ("rising", "temper", "inflation", "drop", "distance", "width")}
         )
-        self.gate_structure = par(
-            [
-                table.gates.get(f"structure {i}", [0.0] * FEATURES)
-                for i in range(len(table.structures))
-            ]
-        )
-        self.gate_family = par([table.gates.get(f"family {f}", [0.0] * FEATURES) for f in FAMILIES])
+        row = lambda key: table.gates.get(key, [0.0] * FEATURES)  # noqa: E731
+        self.gate_structure = par([row(f"structure {i}") for i in range(len(table.structures))])
+        self.gate_family = par([row(f"family {f}") for f in FAMILIES])
 
     def forward(
         self, d: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Weights (B, K), locations and scales (B, K, Q) of the heaviest nodes."""
         x = d["features"]  # (B, F)
         bent = lambda name: torch.exp(getattr(self, name) + x @ self.gates[name])  # noqa: E731
         count, structures, shapes = x.shape[0], len(self.structure), len(self.shape)
@@ -189,11 +186,11 @@ class Model(torch.nn.Module):
         return weight, location, scale
 
     def penalty(self) -> torch.Tensor:
+        """Squares of the gates, and of how far priors moved."""
         gates = sum((g**2).sum() for g in self.gates.values())
         gates = gates + (self.gate_structure**2).sum() + (self.gate_family**2).sum()
-        moved = ((self.shape - self.shape0) ** 2).sum() + (
-            (self.structure - self.structure0) ** 2
-        ).sum()
+        moved = ((self.shape - self.shape0) ** 2).sum()
+        moved = moved + ((self.structure - self.structure0) ** 2).sum()
         return gates + 0.1 * moved
 
 
@@ -225,7 +222,8 @@ def loss_of(model: Model, d: dict[str, torch.Tensor]) -> torch.Tensor:
     return (total.clamp(max=1.0) * torch.tensor(POINTS, dtype=torch.float32)).sum(1)
 
 
-def tensors(cases: list[dict]) -> dict[str, torch.Tensor]:
+def tensors(cases: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    """Columns over prefixes; z is centred on the forecasts' starting points."""
     f32 = lambda values: torch.tensor(np.stack(values), dtype=torch.float32)  # noqa: E731
     centre = [np.average(c["last"]) for c in cases]
     back = [c["back"] for c in cases]
@@ -253,7 +251,7 @@ def tensors(cases: list[dict]) -> dict[str, torch.Tensor]:
     }
 
 
-def weights_of(cases: list[dict]) -> torch.Tensor:
+def weights_of(cases: list[dict[str, Any]]) -> torch.Tensor:
     """A collection weighs as the square root of its prefixes."""
     names = [c["collection"] for c in cases]
     counts = {name: names.count(name) for name in set(names)}
@@ -264,6 +262,7 @@ def weights_of(cases: list[dict]) -> torch.Tensor:
 def learn(
     cases: list[dict[str, Any]], text: str, epochs: int, shrink: float, rate: float, gates: bool
 ) -> Model:
+    """Descend from the constants of `text`."""
     torch.manual_seed(0)
     model = Model(Table(text))
     if not gates:
@@ -290,7 +289,8 @@ def learn(
     return model
 
 
-def score(model: Model, cases: list[dict]) -> float:
+def score(model: Model, cases: list[dict[str, Any]]) -> float:
+    """Weighted loss of a model on prefixes; NaN without any."""
     if not cases:
         return math.nan
     with torch.no_grad():
@@ -303,6 +303,7 @@ def score(model: Model, cases: list[dict]) -> float:
 
 
 def write(model: Model, table: Table, header: list[str]) -> str:
+    """Text of the learned table."""
     lines = [f"# {line}" for line in header]
     e = lambda p: f"{math.exp(float(p.detach())):.5g}"  # noqa: E731
     table.rest.update(
@@ -332,6 +333,7 @@ def write(model: Model, table: Table, header: list[str]) -> str:
 
 
 def main() -> int:
+    """Learn, once for each thing left out."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--out", help="write the table here; {source} is the source left out")

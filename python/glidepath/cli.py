@@ -605,6 +605,62 @@ def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> N
     )
 
 
+# ------------------------------------------------------------------------------------------ bench
+
+bench = typer.Typer(name="bench", help="Measure on your own data.", no_args_is_help=True)
+app.add_typer(bench)
+
+
+@bench.callback()
+def _bench() -> None:
+    """Measure on your own data."""
+
+
+@bench.command(
+    epilog="Example: glidepath bench accuracy data/curves --max-curves 5 --method glidepath"
+)
+def accuracy(
+    folder: Annotated[Path, typer.Argument(help="Finished curves: CSV files, or one of them.")],
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="Repeat for several; default: most.")
+    ] = None,
+    max_curves: Annotated[int, typer.Option(min=1, help="Of each file.")] = 20,
+    constants: Annotated[Path | None, typer.Option(help="Another table of constants.")] = None,
+    rows: Annotated[Path | None, typer.Option(help="Write every row: .json or .parquet.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the reliability diagram.")] = None,
+    json_: Json = False,
+) -> None:
+    """Cut finished curves, forecast the rest, and score us and the usual baselines."""
+    from glidepath import _bench_accuracy as backtest
+
+    with _progress("curves") as update:
+        result = backtest.run(
+            folder,
+            methods=tuple(method) if method else backtest.DEFAULT_METHODS,
+            max_curves=max_curves,
+            constants=constants.read_text() if constants else None,
+            progress=update,
+        )
+    if plot is not None:
+        _save(result.plot, plot)
+    if rows is not None and rows.suffix == ".parquet":
+        result.to_pandas().to_parquet(rows)
+    elif rows is not None:
+        rows.write_text(json.dumps(plain(result.to_dict())))
+    if json_:
+        emit({key: value for key, value in result.to_dict().items() if key != "rows"})
+        return
+    for by, title in ((None, "All collections"), ("collection", "By collection")):
+        table = result.table(by=by)
+        columns = list(table[0])
+        cells = [
+            [f"{v:.3f}" if isinstance(v, float) else str(v) for v in r.values()] for r in table
+        ]
+        _table(title, columns, cells)
+    decisions = {k: f"{v:.3f}" for k, v in result.decisions().items()}
+    _table("Decisions of glidepath", list(decisions), [list(decisions.values())])
+
+
 # ------------------------------------------------------------------------------------------ slurm
 
 app.add_typer(slurm.app)

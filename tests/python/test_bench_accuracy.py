@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backtest: its scores against ones worked out by hand, its refusals, its document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath import _bench_accuracy as backtest
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    t = np.arange(1, 41)
+    lines = ["curve,step,value"]
+    for i in range(9):
+        loss = 1 + 0.1 * i + t ** -(0.4 + 0.05 * i)
+        lines += [f"run{i},{s},{v!r}" for s, v in zip(t.tolist(), loss.tolist(), strict=True)]
+    lines += [f"short,{s},1.0" for s in range(1, 5)]
+    (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_last_value_scores_what_a_hand_calculation_gives(folder: Path) -> None:
+    result = backtest.run(folder, methods=["last"])
+    row = next(r for r in result.rows if r["curve"] == "run0" and r["cutoff"] == 0.4)
+    loss = 1 + np.arange(1, 41) ** -0.4
+    assert row["seen"] == 16
+    assert row["error"] == pytest.approx(abs(loss[15] - loss[-1]) / np.ptp(loss))
+    assert row["crps"] == pytest.approx(np.mean(np.abs(loss[15] - loss[16:])) / np.ptp(loss))
+    assert result.table()[0]["skill"] == 0.0
+    assert result.table()[0]["n"] == 9 * 5
+
+
+def test_forecasts_beat_the_last_value_on_power_laws(folder: Path) -> None:
+    result = backtest.run(folder, methods=["glidepath", "glidepath+past", "pow3"])
+    table = {row["method"]: row for row in result.table()}
+    for method in ("glidepath", "glidepath+past", "pow3"):
+        assert table[method]["skill"] > 0.3
+        assert table[method]["mae"] < table["last"]["mae"]
+    assert 0.0 <= table["glidepath"]["cov80"] <= 1.0
+    assert {row["collection"] for row in result.table(by="collection")} == {"runs"}
+    decisions = result.decisions()
+    assert decisions["auc"] > 0.8
+    document = json.loads(json.dumps(result.to_dict()))
+    assert document["schema"] == backtest.SCHEMA
+    assert set(backtest.COLUMNS) < set(document["overall"][0])
+
+
+def test_unknown_methods_and_empty_folders_are_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(gp.InputError, match="unknown method 'oracle'"):
+        backtest.run(folder, methods=["oracle"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(gp.InputError, match="no file with a curve"):
+        backtest.run(tmp_path / "empty")
