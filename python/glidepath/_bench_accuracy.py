@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,11 @@ def _thinned(trace: Trace, most: int = 200) -> Trace:
     if len(trace) <= most:
         return trace
     edges = np.linspace(0, len(trace), most + 1).astype(int)
-    pairs = list(zip(edges[:-1], edges[1:], strict=True))
-    mean = lambda column: [float(column[a:b].mean()) for a, b in pairs]  # noqa: E731
+    pairs = list(pairwise(edges))
+
+    def mean(column: Floats) -> list[float]:
+        return [float(column[a:b].mean()) for a, b in pairs]
+
     return Trace(mean(trace.step), mean(trace.loss))
 
 
@@ -336,7 +340,7 @@ class Accuracy(Result):
         return out
 
     def decisions(self, method: str = "glidepath", *, alpha: float = 0.02) -> dict[str, float]:
-        """How good decisions are: is the final value at or below the collection's median final?
+        """Score the decision whether the final value is at or below the collection's median final.
 
         `auc`, `brier`; share `stopped` because the probability is below `alpha` and share `wrong`
         among them; `reach_error`, the median |log(predicted / true)| of the time to the level of
