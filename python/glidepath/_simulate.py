@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._core import InputError, Snapshot, Tier
+from glidepath._core import InputError, IoError, Snapshot, Tier
 from glidepath._plan import Plan
 from glidepath._results import Result, require, same
 from glidepath._trace import Trace
@@ -107,6 +110,56 @@ class Workload:
         """
         return cls._of(_core.workload_from_trace(os.fsencode(path), gpus, gpus_per_node))
 
+    @classmethod
+    def from_gavel(
+        cls,
+        path: str | os.PathLike[str],
+        throughputs: str | os.PathLike[str],
+        *,
+        cluster: Mapping[str, int],
+    ) -> Workload:
+        """Read a trace with the measured rate of each job on each type of GPU.
+
+        Parameters
+        ----------
+        path : path
+            CSV, plain or gzip, with the columns ``job,submit_s,gpus,model,batch,total_steps``.
+        throughputs : path
+            CSV with the columns ``gpu_type,consolidated,model,batch,gpus,other_model,steps_per_s``;
+            rows with a partner or spread over servers are left out.
+        cluster : mapping of str to int
+            GPUs of each type, such as ``{"v100": 8, "p100": 16, "k80": 24}``.
+
+        Returns
+        -------
+        Workload
+
+        Raises
+        ------
+        IoError
+            A file that cannot be read; a job without a rate.
+        """
+        rates = {
+            (row["gpu_type"], row["model"], row["batch"], row["gpus"]): float(row["steps_per_s"])
+            for row in _rows(throughputs)
+            if row["consolidated"] == "1" and not row["other_model"]
+        }
+        jobs: dict[str, list[Any]] = {
+            "job": [], "submit_s": [], "gpus": [], "budget_steps": [], "steps_per_s": [],
+        }  # fmt: skip
+        for row in _rows(path):
+            kind = (row["model"], row["batch"], row["gpus"])
+            speed = [rates.get((gpu, *kind), 0.0) for gpu in cluster]
+            if not any(speed):
+                raise IoError(f"{os.fspath(path)}: job {row['job']} has no rate in the throughputs")
+            jobs["job"].append(int(row["job"]))
+            jobs["submit_s"].append(float(row["submit_s"]))
+            jobs["gpus"].append(int(row["gpus"]))
+            jobs["budget_steps"].append(float(row["total_steps"]))
+            jobs["steps_per_s"].append(speed)
+        tiers = [Tier(gpu, count) for gpu, count in cluster.items()]
+        return cls(tiers, jobs, name=os.path.basename(os.fspath(path)).split(".")[0])  # noqa: PTH119
+
     @property
     def name(self) -> str:
         """What reports call it."""
@@ -157,6 +210,16 @@ class Workload:
     def __repr__(self) -> str:
         tiers = " + ".join(f"{tier.gpus} {tier.name}" for tier in self.tiers)
         return f"<Workload {self.name}: {len(self)} jobs on {tiers}>"
+
+
+def _rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Rows of a CSV file, plain or gzip."""
+    try:
+        raw = Path(path).read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+        return list(csv.DictReader(text.splitlines()))
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise IoError(f"{os.fspath(path)}: {error}") from None
 
 
 def _rebuild(

@@ -11,6 +11,7 @@
 #include "simulate/engine.hpp"
 #include "simulate/live.hpp"
 #include "simulate/queues.hpp"
+#include "simulate/rounds.hpp"
 
 namespace glidepath {
 
@@ -18,9 +19,9 @@ namespace {
 
 using detail::refuse;
 
-constexpr std::array<std::string_view, 10> kPolicies{"fifo", "first_fit", "sjf",     "srtf",
-                                                     "srsf", "las",       "gittins", "session_fifo",
-                                                     "dare", "best_value"};
+constexpr std::array<std::string_view, 14> kPolicies{
+    "fifo",    "first_fit",       "sjf",       "srtf",     "srsf",         "las",  "gittins",
+    "max_min", "max_min_unaware", "fifo_perf", "isolated", "session_fifo", "dare", "best_value"};
 
 /// Linear interpolation between order statistics, as numpy does.
 double percentile(std::vector<double>& values, double p) {
@@ -276,6 +277,8 @@ Simulation simulate(const Workload& workload, std::string_view policy,
   const bool one_tier = workload.tiers.size() == 1 && workload.curves.empty();
   if (one_tier && detail::has_queue(policy)) {
     detail::run_queue(engine, policy);
+  } else if (detail::is_round_policy(policy)) {
+    detail::run_rounds(engine, policy, options.round_s.value_or(360));
   } else {
     detail::run_named(engine, policy);
   }

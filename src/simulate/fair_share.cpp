@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/fair_share.hpp"
+
+#include <limits>
+
+namespace glidepath::detail {
+
+Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& gang,
+                               const Eigen::VectorXd& capacity) {
+  using Eigen::Index;
+  const Index n = a.rows();
+  const Index tiers = a.cols();
+  // Columns: x row by row, t, the right-hand side. Rows: t - sum a x <= 0, sum x <= 1, capacities,
+  // the objective. x = t = 0 is feasible, so there is no first phase.
+  const Index variables = n * tiers + 1;
+  const Index rows = 2 * n + tiers;
+  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> table =
+      Eigen::MatrixXd::Zero(rows + 1, variables + 1);
+  for (Index i = 0; i < n; ++i) {
+    table(i, variables - 1) = 1;
+    for (Index j = 0; j < tiers; ++j) {
+      table(i, i * tiers + j) = -a(i, j);
+      table(n + i, i * tiers + j) = 1;
+      table(2 * n + j, i * tiers + j) = gang(i);
+    }
+    table(n + i, variables) = 1;
+  }
+  for (Index j = 0; j < tiers; ++j) table(2 * n + j, variables) = capacity(j);
+  table(rows, variables - 1) = -1;  // minimise -t
+
+  // Nonbasic variables sit in columns, basic ones in rows; a pivot swaps two labels. Labels at or
+  // above `variables` are slacks.
+  std::vector<Index> column_of(static_cast<std::size_t>(variables));
+  std::vector<Index> row_of(static_cast<std::size_t>(rows));
+  for (Index j = 0; j < variables; ++j) column_of[static_cast<std::size_t>(j)] = j;
+  for (Index i = 0; i < rows; ++i) row_of[static_cast<std::size_t>(i)] = variables + i;
+  constexpr double kZero = 1e-10;
+  for (Index pivots = 0; pivots < 60 * rows; ++pivots) {
+    const bool bland = pivots > 20 * rows;  // cannot cycle
+    Index enter = -1;
+    for (Index j = 0; j < variables; ++j) {
+      if (table(rows, j) >= -kZero) continue;
+      if (enter < 0 || (bland ? column_of[static_cast<std::size_t>(j)] <
+                                    column_of[static_cast<std::size_t>(enter)]
+                              : table(rows, j) < table(rows, enter))) {
+        enter = j;
+      }
+    }
+    if (enter < 0) break;
+    Index leave = -1;
+    double least = std::numeric_limits<double>::infinity();
+    for (Index i = 0; i < rows; ++i) {
+      if (table(i, enter) <= kZero) continue;
+      const double ratio = table(i, variables) / table(i, enter);
+      if (ratio < least - 1e-13 ||
+          (ratio < least + 1e-13 && leave >= 0 &&
+           row_of[static_cast<std::size_t>(i)] < row_of[static_cast<std::size_t>(leave)])) {
+        least = ratio;
+        leave = i;
+      }
+    }
+    if (leave < 0) break;  // unbounded: capacities forbid it
+    const double pivot = table(leave, enter);
+    table.row(leave) /= pivot;
+    table(leave, enter) = 1 / pivot;
+    for (Index i = 0; i <= rows; ++i) {
+      if (i == leave || table(i, enter) == 0) continue;
+      const double factor = table(i, enter);
+      table(i, enter) = 0;
+      table.row(i) -= factor * table.row(leave);
+    }
+    std::swap(column_of[static_cast<std::size_t>(enter)], row_of[static_cast<std::size_t>(leave)]);
+  }
+  Eigen::MatrixXd x = Eigen::MatrixXd::Zero(n, tiers);
+  for (Index i = 0; i < rows; ++i) {
+    const Index label = row_of[static_cast<std::size_t>(i)];
+    if (label < n * tiers) {
+      x(label / tiers, label % tiers) = std::min(1.0, std::max(0.0, table(i, variables)));
+    }
+  }
+  return x;
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/rounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "simulate/fair_share.hpp"
+
+namespace glidepath::detail {
+
+namespace {
+
+using Index = std::size_t;
+Index at(int i) { return static_cast<Index>(i); }
+
+constexpr double kResetS = 1920;  ///< least time between two computations of the shares
+constexpr double kStartPriority = 1e9;
+
+/// Seeds std::mt19937 as Python's random.seed(small integer) does (init_by_array, Matsumoto 2002):
+/// Gavel shuffles the order of GPU types with it.
+struct PythonSeed {
+  using result_type = std::uint32_t;
+  std::uint32_t key;
+  template <class It>
+  void generate(It begin, It end) const {
+    const auto n = static_cast<std::uint32_t>(end - begin);
+    std::vector<std::uint32_t> mt(n);
+    mt[0] = 19650218;
+    for (std::uint32_t i = 1; i < n; ++i) {
+      mt[i] = 1812433253U * (mt[i - 1] ^ (mt[i - 1] >> 30)) + i;
+    }
+    std::uint32_t i = 1;
+    for (std::uint32_t k = n; k > 0; --k) {
+      mt[i] = (mt[i] ^ ((mt[i - 1] ^ (mt[i - 1] >> 30)) * 1664525U)) + key;
+      if (++i >= n) {
+        mt[0] = mt[n - 1];
+        i = 1;
+      }
+    }
+    for (std::uint32_t k = n - 1; k > 0; --k) {
+      mt[i] = (mt[i] ^ ((mt[i - 1] ^ (mt[i - 1] >> 30)) * 1566083941U)) - i;
+      if (++i >= n) {
+        mt[0] = mt[n - 1];
+        i = 1;
+      }
+    }
+    mt[0] = 0x80000000U;
+    std::copy(mt.begin(), mt.end(), begin);
+  }
+};
+
+class Shuffler {
+ public:
+  explicit Shuffler(std::uint64_t seed) {
+    PythonSeed sequence{static_cast<std::uint32_t>(seed)};
+    random_ = std::mt19937(sequence);
+  }
+  void operator()(std::vector<int>& items) {
+    for (Index i = items.size(); i-- > 1;) std::swap(items[i], items[below(i + 1)]);
+  }
+
+ private:
+  Index below(Index n) {
+    int bits = 0;
+    while ((Index{1} << bits) <= n) ++bits;
+    Index value = n;
+    while (value >= n) value = random_() >> (32 - bits);
+    return value;
+  }
+  std::mt19937 random_;
+};
+
+/// What the round mechanism keeps of a live job.
+struct Member {
+  int job;
+  bool shared = false;  ///< the shares were computed with it
+  double steps_done = 0, work = 0;
+  std::vector<double> rate, share, time, deficit, priority;
+};
+
+class Rounds {
+ public:
+  Rounds(Engine& engine, std::string_view policy, double round_s)
+      : engine_(engine),
+        policy_(policy),
+        round_s_(round_s),
+        shuffle_(engine.options.seed + 5),
+        fastest_first_(policy == "fifo_perf" || policy == "max_min"),
+        tier_time_(engine.capacity.size()) {}
+
+  void run() {
+    const int jobs = static_cast<int>(engine_.runs.size());
+    double now = submit(0);
+    double round_start = 0;
+    double round_end = -1;
+    while (engine_.arrived < jobs || !members_.empty()) {
+      if (engine_.arrived == jobs && ran_.empty()) last_reset_ = 0;
+      if (!ran_.empty()) {
+        double latest = 0;
+        for (const Ran& ran : ran_) latest = std::max(latest, ran.finish);
+        if (round_end >= 0) round_start = round_end;
+        now = round_end = latest;
+      } else if (engine_.arrived < jobs) {
+        now = std::max(now, submit(engine_.arrived));
+      }
+      end_round(round_start);
+      for (; engine_.arrived < jobs && submit(engine_.arrived) <= now; ++engine_.arrived) admit();
+      update_priorities(now);
+      start_round(now);
+      ++engine_.events;
+    }
+  }
+
+ private:
+  struct Ran {
+    int job, tier;
+    double steps, finish;
+  };
+
+  [[nodiscard]] double submit(int job) const {
+    return engine_.seconds(engine_.runs[at(job)].submit);
+  }
+  [[nodiscard]] int tiers() const { return static_cast<int>(engine_.capacity.size()); }
+  [[nodiscard]] int gpus(const Member& member) const { return engine_.runs[at(member.job)].gpus; }
+
+  void admit() {
+    Member member{
+        .job = engine_.arrived, .rate = {}, .share = {}, .time = {}, .deficit = {}, .priority = {}};
+    member.work = engine_.runs[at(member.job)].work / static_cast<double>(engine_.per_second);
+    for (int t = 0; t < tiers(); ++t) {
+      member.rate.push_back(engine_.fits_memory(member.job, t) ? engine_.rate(member.job, t) : 0);
+    }
+    member.share.assign(at(tiers()), 0.0);
+    member.time.assign(at(tiers()), round_s_ / 2);
+    member.deficit.assign(at(tiers()), 0.0);
+    member.priority.assign(at(tiers()), 0.0);
+    members_.push_back(std::move(member));
+    ++engine_.live;
+    stale_ = true;
+  }
+
+  /// Books what ran. A job that ended did so at its own time, before the end of the round.
+  void end_round(double round_start) {
+    std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
+      return std::tie(a.finish, a.job) < std::tie(b.finish, b.job);
+    });
+    for (const Ran& ran : ran_) {
+      const auto it = std::find_if(members_.begin(), members_.end(),
+                                   [&](const Member& member) { return member.job == ran.job; });
+      it->steps_done += ran.steps;
+      it->time[at(ran.tier)] += ran.finish - round_start;
+      tier_time_[at(ran.tier)] += ran.finish - round_start;
+      if (it->steps_done < it->work) continue;
+      engine_.now = std::max(engine_.now, engine_.ticks(ran.finish));
+      engine_.finish(ran.job, engine_.runs[at(ran.job)].at_end);
+      members_.erase(it);
+      stale_ = true;
+    }
+    ran_.clear();
+  }
+
+  void update_priorities(double now) {
+    if (stale_ && (now - last_reset_ >= kResetS || last_reset_ == 0)) {
+      for (int t = 0; t < tiers(); ++t) {
+        tier_time_[at(t)] = 0;
+        for (Member& member : members_) {
+          member.deficit[at(t)] += (member.shared ? member.share[at(t)] : 0) * (now - last_reset_) -
+                                   (member.time[at(t)] - round_s_ / 2);
+          member.time[at(t)] = round_s_ / 2;
+          tier_time_[at(t)] += round_s_ / 2;
+        }
+      }
+      last_reset_ = now;
+      compute_shares();
+      stale_ = false;
+    }
+    for (Member& member : members_) {
+      for (Index t = 0; t < at(tiers()); ++t) {
+        const double fraction = tier_time_[t] == 0 ? 0 : member.time[t] / tier_time_[t];
+        member.priority[t] = !member.shared || member.rate[t] == 0 ? 0
+                             : fraction > 0                        ? member.share[t] / fraction
+                                            : member.share[t] * kStartPriority;
+      }
+    }
+  }
+
+  void compute_shares() {
+    for (Member& member : members_) {
+      member.shared = true;
+      member.share.assign(at(tiers()), 0.0);
+    }
+    if (members_.empty()) return;
+    if (policy_ == "fifo_perf") return share_in_order();
+    const auto n = static_cast<Eigen::Index>(members_.size());
+    Eigen::VectorXd gang(n), capacity(tiers());
+    for (int t = 0; t < tiers(); ++t) capacity(t) = engine_.capacity[at(t)];
+    for (Eigen::Index i = 0; i < n; ++i) gang(i) = gpus(members_[static_cast<Index>(i)]);
+    Eigen::MatrixXd x(n, tiers());
+    if (policy_ == "isolated") {  // 1/n of each tier, within the time of one job
+      for (Eigen::Index i = 0; i < n; ++i) {
+        x.row(i) = capacity.transpose() / (static_cast<double>(n) * gang(i));
+        x.row(i) /= std::max(1.0, x.row(i).sum());
+      }
+    } else if (policy_ == "max_min_unaware") {
+      // With all rates equal every job gets the same GPU-time, spread over the tiers by their size:
+      // of the many optimal vertices the point that prefers no job.
+      const double even = std::min(gang.minCoeff(), capacity.sum() / static_cast<double>(n));
+      for (Eigen::Index i = 0; i < n; ++i) {
+        x.row(i) = capacity.transpose() / capacity.sum() * even / gang(i);
+      }
+    } else {
+      Eigen::MatrixXd a(n, tiers());
+      for (Eigen::Index i = 0; i < n; ++i) {
+        const Member& member = members_[static_cast<Index>(i)];
+        double even = 0;  // rate with the same share of each tier
+        for (int t = 0; t < tiers(); ++t) {
+          const double rate = member.rate[at(t)];
+          a(i, t) = rate * gang(i);
+          even += rate * capacity(t) / capacity.sum();
+        }
+        a.row(i) /= even;
+      }
+      x = max_min_shares(a, gang, capacity);
+    }
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (int t = 0; t < tiers(); ++t) members_[static_cast<Index>(i)].share[at(t)] = x(i, t);
+    }
+  }
+
+  /// FIFO: all the time of the fastest tier that still has room; the first that fits nowhere ends
+  /// it.
+  void share_in_order() {
+    std::vector<int> room = engine_.capacity;
+    for (Member& member : members_) {
+      int best = -1;
+      for (int t = 0; t < tiers(); ++t) {
+        if (room[at(t)] < gpus(member)) continue;
+        if (best < 0 || member.rate[at(t)] > member.rate[at(best)]) best = t;
+      }
+      if (best < 0) return;
+      room[at(best)] -= gpus(member);
+      member.share[at(best)] = 1;
+    }
+  }
+
+  /// Tier by tier, the jobs that are furthest behind their share first.
+  void start_round(double now) {
+    std::vector<int> order(at(tiers()));
+    std::iota(order.begin(), order.end(), 0);
+    if (!fastest_first_) shuffle_(order);
+    std::vector<int> chosen(members_.size(), -1);
+    for (const int t : order) {
+      std::vector<Index> queue(members_.size());
+      std::iota(queue.begin(), queue.end(), Index{0});
+      std::stable_sort(queue.begin(), queue.end(), [&](Index a, Index b) {
+        const Member &x = members_[a], &y = members_[b];
+        return std::tie(x.priority[at(t)], x.deficit[at(t)], x.share[at(t)]) >
+               std::tie(y.priority[at(t)], y.deficit[at(t)], y.share[at(t)]);
+      });
+      int room = engine_.capacity[at(t)];
+      for (const Index i : queue) {
+        const Member& member = members_[i];
+        if (chosen[i] >= 0 || member.rate[at(t)] <= 0 || gpus(member) > room) continue;
+        if (policy_ == "fifo_perf" && member.priority[at(t)] <= 0) continue;
+        chosen[i] = t;
+        room -= gpus(member);
+      }
+    }
+    engine_.now = std::max(engine_.now, engine_.ticks(now));
+    for (Index i = 0; i < members_.size(); ++i) {
+      const int running_on = engine_.runs[at(members_[i].job)].tier;
+      if (running_on >= 0 && running_on != chosen[i]) engine_.suspend(members_[i].job);
+    }
+    for (Index i = 0; i < members_.size(); ++i) {
+      const Member& member = members_[i];
+      if (chosen[i] < 0 || !member.shared) continue;  // the unshared hold room, and do not run yet
+      if (engine_.runs[at(member.job)].tier < 0) engine_.start(member.job, chosen[i]);
+      const double rate = member.rate[at(chosen[i])];
+      const double whole = std::floor(rate * round_s_);  // a round makes whole steps
+      const double steps =
+          std::min(whole > 0 ? whole : rate * round_s_, member.work - member.steps_done);
+      ran_.push_back({member.job, chosen[i], steps, now + steps / rate});
+    }
+  }
+
+  Engine& engine_;
+  std::string_view policy_;
+  double round_s_;
+  Shuffler shuffle_;
+  bool fastest_first_;
+  std::vector<Member> members_;  ///< in order of arrival
+  std::vector<double> tier_time_;
+  std::vector<Ran> ran_;
+  double last_reset_ = 0;
+  bool stale_ = true;
+};
+
+constexpr std::array<std::string_view, 4> kRoundPolicies{"fifo_perf", "isolated", "max_min",
+                                                         "max_min_unaware"};
+
+}  // namespace
+
+bool is_round_policy(std::string_view policy) {
+  return std::find(kRoundPolicies.begin(), kRoundPolicies.end(), policy) != kRoundPolicies.end();
+}
+
+void run_rounds(Engine& engine, std::string_view policy, double round_s) {
+  Rounds(engine, policy, round_s).run();
+}
+
+}  // namespace glidepath::detail
