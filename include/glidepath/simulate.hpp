@@ -74,8 +74,8 @@ struct SimulationOptions {
   std::optional<double> round_s{};    ///< also decide every so often; event-driven without
   std::optional<double> forecast_sigma{};  ///< policies see duration exp(N(0, sigma)) of a job
                                            ///< without a curve, not its duration
-  std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty = dare
-                                           ///< and best_value only
+  std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty =
+                                           ///< under policies that watch losses only
   bool events = true;                      ///< keep Simulation::events
   std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };

@@ -395,15 +395,15 @@ def simulate(
     restart_s : float
         GPUs are held without progress at each start after the first.
     session_s : float, optional
-        Length of a session of ``session_fifo`` (3600) and of ``dare`` and ``best_value`` (300); a
+        Length of a session of ``session_fifo`` (3600) and of those that watch losses (300); a
         callable is asked again when a session ends, if one is given.
     round_s : float, optional
         Also decide every so often.
     forecast_sigma : float, optional
         Policies see duration × exp(N(0, σ)) of a job without a curve instead of the duration.
     stop_at_target : bool, optional
-        A job with a curve ends where the curve reaches its target; by default only under ``dare``
-        and ``best_value``.
+        A job with a curve ends where the curve reaches its target; by default only under the
+        policies that watch losses (``dare``, ``best_value``, ``optimus``, ``slaq`` ...).
     events : bool
         Keep ``Simulation.events``.
     progress : callable, optional

@@ -28,7 +28,7 @@ Predictor::Predictor(const Engine& engine)
   if (!engine.workload.curves.empty()) known_.resize(engine.runs.size());
 }
 
-void Predictor::curve(int job, Job& seen) {
+void Predictor::curve(int job, Job& seen, bool ahead) {
   Known& known = known_[Engine::index(job)];
   const std::size_t points = seen.observed.step.size();
   if (points < kFewest) return;
@@ -42,10 +42,29 @@ void Predictor::curve(int job, Job& seen) {
       options.learning_rate = {lr.first(points), lr.subspan(points), step.subspan(points)};
     }
     const Reach law = reach(seen.observed, seen.target_loss, seen.budget_steps, options);
+    const double last = seen.observed.step.back();
+    if (ahead && seen.budget_steps > last) {
+      known.step.clear();
+      for (int i = 1; i <= 8; ++i) known.step.push_back(last + (seen.budget_steps - last) * i / 8);
+      ForecastOptions plain;
+      plain.learning_rate.past = options.learning_rate.past;
+      plain.learning_rate.ahead = options.learning_rate.ahead;
+      plain.learning_rate.ahead_step = options.learning_rate.ahead_step;
+      known.loss = forecast(seen.observed, known.step, plain).mean;
+    }
     known.points = points;
     known.reached_at.resize(kSamples);
     for (int i = 0; i < kSamples; ++i) {
       known.reached_at[Engine::index(i)] = law.quantile((i + 0.5) / kSamples);
+    }
+  }
+  if (ahead && !known.step.empty()) {
+    seen.ahead_steps.assign(1, 0);
+    seen.ahead_loss.assign(1, seen.observed.loss.back());
+    for (std::size_t i = 0; i < known.step.size(); ++i) {
+      if (known.step[i] <= seen.steps_done) continue;
+      seen.ahead_steps.push_back(known.step[i] - seen.steps_done);
+      seen.ahead_loss.push_back(known.loss[i]);
     }
   }
   // Steps at which it should have happened by now, and did not, tell nothing any more.

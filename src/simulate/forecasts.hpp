@@ -14,7 +14,8 @@ class Predictor {
 
   /// Remaining steps of a job with a curve: the law of glidepath::reach on the points so far, made
   /// anew when a quarter more of them is there. Nothing before the first few points.
-  void curve(int job, Job& seen);
+  /// `ahead`: also the median losses ahead.
+  void curve(int job, Job& seen, bool ahead);
 
   /// Remaining steps of a job without one: its duration, or with SimulationOptions::forecast_sigma
   /// samples of the law below.
@@ -49,6 +50,7 @@ class Predictor {
   struct Known {
     std::size_t points = 0;
     std::vector<double> reached_at;  ///< equally likely absolute steps, inf = never
+    std::vector<double> step, loss;  ///< the median ahead
   };
   std::vector<Known> known_;
 };

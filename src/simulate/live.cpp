@@ -31,6 +31,9 @@ class Live {
     for (int t = 0; t < static_cast<int>(engine.workload.tiers.size()); ++t) tiers_.push_back(t);
   }
 
+  /// Also forecast the losses themselves.
+  void looks_ahead(bool ahead) { ahead_ = ahead; }
+
   void arrive(int job) {
     place_.emplace(engine_.asked(job).id, job);
     live_.push_back(job);
@@ -105,7 +108,7 @@ class Live {
     const WorkloadJob& asked = engine_.asked(job);
     if (asked.truth >= 0) {
       seen.observed = seen_[job].up_to(engine_.workload.curves[at(asked.truth)], seen.steps_done);
-      if (forecasts_) predict_.curve(job, seen);
+      if (forecasts_) predict_.curve(job, seen, ahead_);
     } else if (forecasts_) {
       predict_.service(job, seen);
     }
@@ -190,6 +193,7 @@ class Live {
   Engine& engine_;
   const Policy& policy_;
   bool forecasts_;
+  bool ahead_ = false;
   Tick session_, round_;
   Predictor predict_;
   std::vector<int> tiers_;
@@ -210,15 +214,20 @@ void run_policy(Engine& engine, const Policy& policy) {
   run(engine, live);
 }
 
+bool stops_at_target(std::string_view policy) {
+  return policy == "dare" || policy == "best_value" || policy == "optimus" || policy == "slaq" ||
+         policy == "themis" || policy == "makespan";
+}
+
 void run_named(Engine& engine, std::string_view policy) {
-  std::optional<double> session_s;
-  if (policy == "session_fifo") session_s = engine.options.session_s.value_or(3600);
-  if (policy == "dare" || policy == "best_value") {
-    session_s = engine.options.session_s.value_or(300);
-  }
+  std::optional<double> session_s = engine.options.session_s;
+  if (policy == "session_fifo" && !session_s) session_s = 3600;
+  // Losses come in between events: look at them now and then.
+  if (stops_at_target(policy) && !session_s && !engine.workload.curves.empty()) session_s = 300;
   const bool forecasts = policy != "fifo" && policy != "first_fit" && policy != "session_fifo";
   const Policy decide = make_policy(policy, engine.options);
   Live live(engine, decide, session_s, forecasts);
+  live.looks_ahead(policy == "slaq");
   run(engine, live);
 }
 

@@ -10,6 +10,9 @@ namespace glidepath::detail {
 /// Runs a policy that decides from Snapshots: any number of tiers, jobs with curves.
 void run_policy(Engine& engine, const Policy& policy);
 
+/// Whether a policy by name watches losses, so that by default it ends a job at its target.
+[[nodiscard]] bool stops_at_target(std::string_view policy);
+
 /// The same for a policy by name.
 void run_named(Engine& engine, std::string_view policy);
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace glidepath::detail {
@@ -34,6 +35,8 @@ class Filling {
     return it == holds_.end() ? nullptr : it->second;
   }
 
+  [[nodiscard]] int room(int tier) const { return room_[at(tier)]; }
+
   /// Leaves the job where it runs. False when there is no room any more.
   bool keep(const Job& job, Plan& plan) {
     const Allocation* held = holds(job);
@@ -45,10 +48,14 @@ class Filling {
 
   /// Starts the job on its fastest tier with room, GPUs that nobody holds before others.
   bool start(const Job& job, Plan& plan) {
+    return start(job, plan, [](const Option&) { return true; });
+  }
+  template <class May>
+  bool start(const Job& job, Plan& plan, May&& may) {
     const Option* best = nullptr;
     bool best_idle = false;
     for (const Option& option : job.options) {
-      if (room_[at(option.tier)] < option.gpus) continue;
+      if (room_[at(option.tier)] < option.gpus || !may(option)) continue;
       const bool idle = idle_[at(option.tier)] >= option.gpus;
       if (best == nullptr || idle > best_idle ||
           (idle == best_idle && option.steps_per_s > best->steps_per_s)) {
@@ -59,7 +66,7 @@ class Filling {
     if (best == nullptr) return false;
     room_[at(best->tier)] -= best->gpus;
     idle_[at(best->tier)] -= best->gpus;
-    plan.allocations.push_back({job.id, best->tier, best->gpus, snapshot_.now_s});
+    plan.allocations.push_back({job.id, best->tier, best->gpus, snapshot_.now_s, -1});
     return true;
   }
 
@@ -156,6 +163,116 @@ double las_level(const Job& job) {
   return job.attained_gpu_s < 3250 ? 0 : job.attained_gpu_s < 7200 ? 1 : 2;
 }
 
+double remaining_s(const Job& job, double share) {  // a quantile of the time on the fastest tier
+  if (job.remaining_steps.empty()) return asked_seconds(job);
+  std::vector<double> sorted = job.remaining_steps;
+  std::sort(sorted.begin(), sorted.end());
+  const auto k = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
+  return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : asked_seconds(job);
+}
+
+/// EASY backfill (Lifka 1995) in order of arrival, as Slurm's: the first job that does not fit gets
+/// a reservation for when running jobs will have made room; later ones run before it if they end in
+/// time or leave it enough GPUs. No preemption.
+Plan backfill(const Snapshot& snapshot) {
+  Plan plan;
+  Filling filling(snapshot);
+  std::unordered_map<std::int64_t, const Job*> of_id;
+  for (const Job& job : snapshot.jobs) {
+    of_id.emplace(job.id, &job);
+    filling.keep(job, plan);
+  }
+  const Job* first = nullptr;  // the one that waits for room
+  int tier = 0, spare = 0;
+  double shadow_s = kInf;
+  for (const Job& job : snapshot.jobs) {
+    if (filling.holds(job) != nullptr) continue;
+    if (first == nullptr) {
+      if (filling.start(job, plan)) continue;
+      first = &job;
+      for (const Option& option : job.options) {  // the tier that has room for it first
+        std::vector<std::pair<double, int>> ends;
+        for (const Allocation& held : plan.allocations) {
+          if (held.tier != option.tier) continue;
+          ends.emplace_back(remaining_s(*of_id.at(held.job), 0.9), held.gpus);
+        }
+        std::sort(ends.begin(), ends.end());
+        int room = filling.room(option.tier);
+        double when = 0;
+        for (const auto& [end, gpus] : ends) {
+          if (room >= option.gpus) break;
+          room += gpus;
+          when = end;
+        }
+        if (room >= option.gpus && when < shadow_s) {
+          shadow_s = when;
+          tier = option.tier;
+          spare = room - option.gpus;
+        }
+      }
+      continue;
+    }
+    const double needs_s = remaining_s(job, 0.9);
+    const auto may = [&](const Option& option) {
+      return option.tier != tier || option.gpus <= spare ||
+             needs_s * fastest(job) / option.steps_per_s <= shadow_s;
+    };
+    if (filling.start(job, plan, may) && plan.allocations.back().tier == tier &&
+        needs_s > shadow_s) {
+      spare -= plan.allocations.back().gpus;
+    }
+  }
+  return plan;
+}
+
+/// Longest remaining time first, each where it is worth most: the knapsack of the planner with the
+/// value (rate / best rate) x GPUs x (remaining time)^2, so that the longest chain is cut first.
+Plan least_makespan(const Snapshot& snapshot) {
+  std::vector<std::int64_t> job, tier, gpus, capacity;
+  std::vector<double> value;
+  double longest = 0;
+  for (const Job& live : snapshot.jobs) longest = std::max(longest, remaining_s(live, 0.5));
+  std::unordered_map<std::int64_t, const Allocation*> holds;
+  for (const Allocation& held : snapshot.running) holds.emplace(held.job, &held);
+  for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
+    const Job& live = snapshot.jobs[i];
+    const double share = longest > 0 ? remaining_s(live, 0.5) / longest : 1;
+    const auto held = holds.find(live.id);
+    for (const Option& option : live.options) {
+      job.push_back(static_cast<std::int64_t>(i));
+      tier.push_back(option.tier);
+      gpus.push_back(option.gpus);
+      const bool here = held != holds.end() && held->second->tier == option.tier;
+      value.push_back(option.steps_per_s / fastest(live) * option.gpus * share * share *
+                      (here ? 1.05 : 1.0));
+    }
+  }
+  for (const Tier& each : snapshot.tiers) capacity.push_back(each.gpus());
+  const RoundPlan round = solve_round({job, tier, gpus, value, capacity});
+  Plan plan;
+  for (const std::int64_t o : round.chosen) {
+    const auto k = static_cast<std::size_t>(o);
+    const Job& live = snapshot.jobs[static_cast<std::size_t>(job[k])];
+    const auto held = holds.find(live.id);
+    if (held != holds.end() && held->second->tier == tier[k]) {
+      plan.allocations.push_back(*held->second);
+    } else {
+      plan.allocations.push_back(
+          {live.id, static_cast<int>(tier[k]), static_cast<int>(gpus[k]), snapshot.now_s, -1});
+    }
+  }
+  return plan;
+}
+
+Policy planner(std::vector<Goal> goals) {
+  return [goals = std::move(goals)](const Snapshot& snapshot) {
+    PlanOptions options;
+    options.goals = goals;
+    options.reasons = false;
+    return plan(snapshot, options);
+  };
+}
+
 /// DARE: every job is profiled for a session at once, then forecast; it ends when the forecast says
 /// that the target is out of reach, and runs by Gittins index of its remaining time, for sessions,
 /// until the target is met.
@@ -227,7 +344,21 @@ Policy make_policy(std::string_view name, const SimulationOptions& options) {
   if (name == "las") return [](const Snapshot& s) { return in_order_of(s, las_level); };
   if (name == "session_fifo") return SessionFifoPolicy{options.session_s.value_or(3600)};
   if (name == "dare") return DarePolicy{options.session_s.value_or(300)};
-  return [](const Snapshot& s) { return plan(s); };  // best_value
+  if (name == "slurm_backfill") return backfill;
+  if (name == "makespan") return least_makespan;
+  if (name == "themis") return planner({{Objective::fairness, 1.0}});
+  if (name == "optimus") return planner({{Objective::known_size, 1.0}});
+  if (name == "slaq") return planner({{Objective::quality, 1.0}, {Objective::jct, 1e-3}});
+  if (name == "gittins") {
+    return [](const Snapshot& s) {
+      return in_order_of(s, [](const Job& job) {
+        const double index =
+            job.remaining_steps.empty() ? kInf : gittins_index(job.remaining_steps);
+        return index > 0 ? gang(job) / (index * fastest(job)) : kInf;
+      });
+    };
+  }
+  return planner({{Objective::jct, 1.0}});  // best_value
 }
 
 }  // namespace glidepath::detail

@@ -19,9 +19,10 @@ namespace {
 
 using detail::refuse;
 
-constexpr std::array<std::string_view, 14> kPolicies{
-    "fifo",    "first_fit",       "sjf",       "srtf",     "srsf",         "las",  "gittins",
-    "max_min", "max_min_unaware", "fifo_perf", "isolated", "session_fifo", "dare", "best_value"};
+constexpr std::array<std::string_view, 19> kPolicies{
+    "fifo",    "first_fit", "slurm_backfill",  "sjf",       "srtf",      "srsf",   "las",
+    "gittins", "max_min",   "max_min_unaware", "fifo_perf", "isolated",  "themis", "optimus",
+    "slaq",    "makespan",  "session_fifo",    "dare",      "best_value"};
 
 /// Linear interpolation between order statistics, as numpy does.
 double percentile(std::vector<double>& values, double p) {
@@ -50,6 +51,53 @@ void check(const SimulationOptions& options) {
       !(*options.forecast_sigma >= 0 && std::isfinite(*options.forecast_sigma))) {
     refuse("simulate: forecast_sigma is ", *options.forecast_sigma, ", expected 0 or more");
   }
+}
+
+/// Finish-time fairness (Themis, Mahajan et al., NSDI 2020): JCT over the time that the job would
+/// have taken with an equal share of the cluster, A max(1, n g / C): A its time alone with the same
+/// share of each tier, g its gang, C all GPUs, n the mean number of live jobs while it lived.
+std::vector<double> finish_time_fairness(const detail::Engine& engine) {
+  std::vector<std::pair<detail::Tick, int>> changes;
+  for (const detail::Run& run : engine.runs) {
+    if (run.end < 0) continue;
+    changes.emplace_back(run.submit, 1);
+    changes.emplace_back(run.end, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  // area[k]: job-ticks before changes[k]
+  std::vector<double> area(changes.size() + 1, 0.0);
+  double live = 0;
+  for (std::size_t k = 0; k < changes.size(); ++k) {
+    const auto gap = k == 0 ? 0.0 : static_cast<double>(changes[k].first - changes[k - 1].first);
+    area[k + 1] = area[k] + live * gap;
+    live += changes[k].second;
+  }
+  const auto area_at = [&](detail::Tick tick) {
+    const auto it = std::lower_bound(changes.begin(), changes.end(), std::pair{tick, -2});
+    return area[static_cast<std::size_t>(it - changes.begin()) + 1];
+  };
+  double all_gpus = 0;
+  for (const int gpus : engine.capacity) all_gpus += gpus;
+  std::vector<double> out;
+  out.reserve(engine.runs.size());
+  for (std::size_t i = 0; i < engine.runs.size(); ++i) {
+    const detail::Run& run = engine.runs[i];
+    if (run.end <= run.submit) {
+      out.push_back(run.end < 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0);
+      continue;
+    }
+    double even = 0;
+    for (std::size_t t = 0; t < engine.capacity.size(); ++t) {
+      const int tier = static_cast<int>(t);
+      const bool fits = engine.fits_memory(static_cast<int>(i), tier);
+      even += (fits ? engine.rate(static_cast<int>(i), tier) : 0) * engine.capacity[t] / all_gpus;
+    }
+    const auto jct = static_cast<double>(run.end - run.submit);
+    const double n = (area_at(run.end) - area_at(run.submit)) / jct;
+    const double alone = run.done / even;  // what it did, for a job that was stopped
+    out.push_back(jct / (alone * std::max(1.0, n * run.gpus / all_gpus)));
+  }
+  return out;
 }
 
 Simulation results(const detail::Engine& engine, std::string policy) {
@@ -118,6 +166,10 @@ Simulation results(const detail::Engine& engine, std::string policy) {
   }
   out.utilization = out.makespan_s > 0 ? out.gpu_seconds / (gpus * out.makespan_s) : 0;
   out.energy_kwh = (held_energy_j + idle_j) / 3.6e6;
+  jobs.ftf = finish_time_fairness(engine);
+  for (const double rho : jobs.ftf) {
+    if (rho > out.worst_ftf) out.worst_ftf = rho;  // false for NaN
+  }
   out.lower_bound_jct_s = lower_bound_jct_s(engine.workload);
   out.decisions = engine.events;
   return out;
@@ -272,7 +324,7 @@ Simulation simulate(const Workload& workload, std::string_view policy,
   }
   check(options);
   validate(workload);
-  const bool learns = policy == "dare" || policy == "best_value";
+  const bool learns = detail::stops_at_target(policy);
   detail::Engine engine(workload, options, options.stop_at_target.value_or(learns));
   const bool one_tier = workload.tiers.size() == 1 && workload.curves.empty();
   if (one_tier && detail::has_queue(policy)) {

@@ -193,3 +193,53 @@ def test_wrong_policies_are_refused(tmp_path: Path) -> None:
         gp.simulate(workload, lambda _: gp.Plan(allocations=[gp.Allocation(9, 0, 1)]))
     with pytest.raises(ZeroDivisionError):
         gp.simulate(workload, lambda _: 1 / 0)  # type: ignore[arg-type]
+
+
+def gavel(trace: str) -> gp.Workload:
+    if not (TRACES / f"{trace}.csv.gz").exists():
+        pytest.skip("the shared trace is not on this machine")
+    return gp.Workload.from_gavel(
+        TRACES / f"{trace}.csv.gz",
+        TRACES / "gavel_throughputs.csv.gz",
+        cluster={"v100": 8, "p100": 16, "k80": 24},
+    )
+
+
+@pytest.mark.parametrize(
+    ("trace", "policy", "mean", "makespan", "within"),
+    [
+        ("gavel_max_min_fairness", "fifo_perf", 19526.854, 72319.858, 1e-5),
+        ("gavel_minimize_makespan", "fifo_perf", 40257.935, 90701.292, 1e-5),
+        ("gavel_max_min_fairness", "max_min", 15018.448, 63029.533, 0.03),
+        ("gavel_minimize_makespan", "max_min", 35822.467, 68885.650, 0.03),
+        ("gavel_max_min_fairness", "isolated", 19865.035, 78163.363, 0.012),
+        ("gavel_minimize_makespan", "isolated", 37581.229, 82944.778, 0.012),
+    ],
+)
+def test_gavel_policies_are_reproduced(
+    trace: str, policy: str, mean: float, makespan: float, within: float
+) -> None:
+    run = gp.simulate(gavel(trace), policy)
+    assert run.mean_jct_s == pytest.approx(mean, rel=within)
+    assert run.makespan_s == pytest.approx(makespan, rel=within)
+
+
+def test_the_planner_beats_gavel_on_its_own_trace() -> None:
+    run = gp.simulate(gavel("gavel_max_min_fairness"), "best_value")
+    assert run.mean_jct_s < 15018
+    assert run.lower_bound_jct_s < run.mean_jct_s
+
+
+def test_finish_time_fairness_of_equal_sharing_is_one() -> None:
+    tiers = [gp.Tier("a", 1)]
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [1, 1], "duration_s": [100, 100]}
+    run = gp.simulate(gp.Workload(tiers, jobs), "fifo")
+    # The first ends at 100 with two live: 100 / (100 x 2); the second at 200, with 1.5 on average.
+    np.testing.assert_allclose(run.jobs["ftf"], [0.5, 200 / 150])
+    assert run.worst_ftf == pytest.approx(200 / 150)
+
+
+def test_every_policy_ends_every_job(supercom: gp.Workload) -> None:
+    for policy in gp.POLICIES:
+        run = gp.simulate(supercom, policy)
+        assert np.isfinite(run.jobs["end_s"]).all(), policy
