@@ -91,6 +91,48 @@ TEST(CurveTest, ABatchIsEveryCurveAtEveryStep) {
   }
 }
 
+TEST(CurveTest, EvenlySpacedStepsGiveTheSameValues) {
+  std::vector<double> linear, logs;
+  for (int j = 0; j < 1001; ++j) {
+    linear.push_back(100.0 + 250.0 * j);
+    logs.push_back(100.0 * std::exp(9.0 * j / 1000.0));
+  }
+  for (const auto& steps : {linear, logs}) {
+    for (const Curve& curve : kExamples) {
+      CurvesView view{.family = curve.family};
+      for (std::size_t k = 0; k < parameter_names(curve.family).size(); ++k) {
+        view.parameters[k] = {&curve.parameters[k], 1};
+      }
+      Rows out(1, steps.size()), baseline(1, steps.size());
+      evaluate_batch(view, steps, out);
+      evaluate_batch(view, steps, baseline, {.isa = Isa::baseline});
+      for (std::size_t j = 0; j < steps.size(); ++j) {
+        const auto expected = static_cast<double>(truth(curve, steps[j]));
+        EXPECT_NEAR(out(0, j), expected, 1e-12 * std::abs(expected)) << name(curve.family);
+        EXPECT_NEAR(baseline(0, j), expected, 1e-12 * std::abs(expected)) << name(curve.family);
+      }
+    }
+  }
+}
+
+TEST(CurveTest, StepsAndParametersOutOfTheOrdinaryFollowTheFormula) {
+  const std::vector<double> steps{0.0, 1e-3, 1.0, 1e12};
+  const std::vector<double> floor{1.0, 1.0, std::nan("")}, scale{2.0, 2.0, 2.0},
+      rate{0.5, 200.0, 0.5};
+  Rows out(3, 4);
+  evaluate_batch({Family::pow3, {floor, scale, rate}}, steps, out);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      const double one = evaluate({Family::pow3, {floor[i], scale[i], rate[i]}}, steps[j]);
+      if (std::isnan(one)) {
+        EXPECT_TRUE(std::isnan(out(i, j)));
+      } else {
+        EXPECT_EQ(out(i, j), one);
+      }
+    }
+  }
+}
+
 TEST(CurveTest, RefusesColumnsThatDoNotMatch) {
   const std::vector<double> three{1, 2, 3}, two{1, 2};
   Rows out(3, 2);
