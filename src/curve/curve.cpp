@@ -64,8 +64,8 @@ bool tame(const double* p, const Grid& grid) {
   constexpr int kFirst = detail::kFirstShape<Unit>;
   if (Unit::kFamily == Family::weibull4 || Unit::kFamily == Family::mmf4) {
     if (!(p[kFirst] > 1e-300 && p[kFirst] < 1e300)) return false;
-    const double most = std::abs(p[kFirst + 1]) *
-                        std::max(std::abs(std::log(grid.lowest)), std::abs(std::log(grid.highest))) +
+    const double most = std::abs(p[kFirst + 1]) * std::max(std::abs(std::log(grid.lowest)),
+                                                           std::abs(std::log(grid.highest))) +
                         std::abs(p[kFirst + 1] * std::log(p[kFirst]));
     if (!(most < 700.0)) return false;
   }
@@ -143,8 +143,8 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eig
             constexpr bool kPower = Unit::kFamily == Family::pow2 || Unit::kFamily == Family::pow3;
             if (kPower && grid.even_logs) {
               constexpr int kScale = Unit::kHasFloor ? 1 : 0;
-              run.even(Unit::kHasFloor ? p[0] : 0.0, p[kScale], p[kScale + 1],
-                       grid.log_step.data(), n, stream, row);
+              run.even(Unit::kHasFloor ? p[0] : 0.0, p[kScale], p[kScale + 1], grid.log_step.data(),
+                       n, stream, row);
             } else if (Unit::kFamily == Family::exp3 && grid.even_steps) {
               run.even(p[0], p[1], p[2], steps.data(), n, stream, row);
             } else {

@@ -81,7 +81,8 @@ void row(Family family, const double* p, const double* t, const double* log_t, i
     case Family::log2:
       return for_steps(t, log_t, n, out,
                        [&](Vec, Vec l) HWY_ATTR { return hn::NegMulAdd(p1, l, p0); });
-    case Family::powexp: break;
+    case Family::powexp:
+      break;
   }
   for_steps(t, log_t, n, out, [&](Vec x, Vec l) HWY_ATTR {
     return hn::MulAdd(p1, exp(hn::Sub(hn::Mul(minus2, l), hn::Mul(p3, x))), p0);
@@ -124,9 +125,8 @@ HWY_INLINE void series(double floor, double scale, double rate, const double* x,
     }
   }
   if (j < n) {
-    for_steps(x + j, x + j, n - j, out + j, [&](Vec v, Vec) HWY_ATTR {
-      return hn::Add(hn::Mul(a, exp(hn::Mul(minus, v))), c);
-    });
+    for_steps(x + j, x + j, n - j, out + j,
+              [&](Vec v, Vec) HWY_ATTR { return hn::Add(hn::Mul(a, exp(hn::Mul(minus, v))), c); });
   }
 }
 

@@ -712,10 +712,15 @@ Solution solve_plane(const Kernels& run, const Data& data, std::span<const doubl
       search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, 3, 1.2);
   const bool nearly_straight =
       (kPlane == Plane::pow4 || kPlane == Plane::powexp) && best.z[0] < box[0].from - 0.5;
-  if (!(best.rss < kPoor * total_of(data)) || nearly_straight) {
+  const bool at_side = best.z[0] <= box[0].lower || best.z[1] <= box[1].lower;
+  const bool poor =
+      !(best.rss < kPoor * total_of(data)) || nearly_straight || (kPlane != Plane::pow4 && at_side);
+  if (poor) {
     const PlaneEnd other =
         search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, 16, 2.0);
     if (other.rss < best.rss) best = other;
+  }
+  if (poor || kPlane != Plane::pow4) {  // pow4 holds pow3 at a side that its grid includes
     if (kPlane != Plane::mmf4) descend_from_nested<Unit>(run, data, key, range, false, best);
     if (kPlane != Plane::weibull4) descend_from_nested<Unit>(run, data, key, range, true, best);
     if (kPlane == Plane::pow4 && best.z[0] < box[0].from - 0.5) {
