@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`pip install .` gives a complete, typed package that needs nothing of this tree."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import glidepath as gp
+
+
+def pip(command: str, *arguments: object) -> None:
+    environment = dict(os.environ)
+    if shutil.which("ccache"):
+        environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", command, "--no-deps", *map(str, arguments)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("scikit_build_core") is None:
+        pytest.skip("scikit-build-core is not installed")
+    folder = tmp_path_factory.mktemp("wheel")
+    # Without isolation: what .venv has is what pyproject.toml asks for, and nothing is downloaded.
+    pip("wheel", "--no-build-isolation", "--wheel-dir", folder, root)
+    (file,) = folder.glob("*.whl")
+    return file
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"glidepath/py.typed", "glidepath/_core.pyi", "glidepath/__init__.py"} <= set(names)
+    assert len([name for name in names if name.startswith("glidepath/_core.cpython")]) == 1
+    assert any(name.endswith("/LICENSE") for name in names)
+    assert all(name.startswith(("glidepath/", "glidepath-")) for name in names), names
+
+
+def test_wheel_has_the_one_version_and_runs_outside_the_tree(wheel: Path, tmp_path: Path) -> None:
+    assert f"glidepath-{gp.__version__}-" in wheel.name
+    pip("install", "--no-index", "--target", tmp_path / "site", wheel)
+    code = (
+        "import glidepath as gp, importlib.metadata as m\n"
+        "assert gp.__file__.startswith({site!r}), gp.__file__\n"
+        "assert m.version('glidepath') == gp.__version__\n"
+        "steps = [float(t) for t in range(1, 41)]\n"
+        "fit = gp.fit(gp.Trace(steps, [2 + 3 * t**-0.5 for t in steps]), family='pow3')\n"
+        "assert abs(fit.params['floor'] - 2) < 1e-6, fit\n"
+    ).format(site=str(tmp_path / "site"))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=tmp_path)
+    assert (tmp_path / "site" / "bin" / "glidepath").exists()
