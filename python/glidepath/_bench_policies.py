@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,10 +105,14 @@ def _speed(traces: Path) -> Iterator[dict[str, Any]]:
         return
     workload = Workload.from_trace(path, gpus=400)
     for policy in ("fifo", "srtf", "gittins"):
-        best, result = _timed(lambda name=policy: simulate(workload, name, events=False))
+        best, result = _timed(partial(simulate, workload, policy, events=False))
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "cpu_s", best, 0.25)
         rate = result.decisions / best
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "events_per_s", rate, 6e5)
+
+
+def _draw(folder: str | os.PathLike[str], users: int, seed: int) -> Workload:
+    return generate_workload(folder, users=users, seed=seed)
 
 
 def _timed(run_once: Callable[[], Simulation]) -> tuple[float, Simulation]:
@@ -174,7 +179,7 @@ def seed_study(
     for count in users:
         for arm, stop in (("asked", None), ("stopped", True), ("unstopped", False)):
             table = compare(
-                lambda seed, count=count: generate_workload(folder, users=count, seed=seed),
+                partial(_draw, folder, count),
                 _SEED_POLICIES,
                 seeds=seeds,
                 stop_at_target=stop,
