@@ -194,6 +194,22 @@ TEST(ForecastErrorTest, KnowingTheErrorOfForecastsIsWorthSomething) {
   }
 }
 
+TEST(RestartCostTest, SavesPreemptionsForLittleMeanJct) {
+  const std::map<const char*, int> traces{
+      {"philly_0e4a51_480", 60}, {"philly_103959", 16}, {"philly_0e4a51", 32}};
+  SimulationOptions options;
+  options.restart_s = 60;
+  for (const auto& [trace, gpus] : traces) {
+    SKIP_WITHOUT(trace);
+    const Workload workload = workload_from_trace(shared_trace(trace), gpus);
+    const Simulation srsf = simulate(workload, "srsf", options);
+    const Simulation sticky = simulate(workload, "gittins", options);
+    EXPECT_LT(static_cast<double>(sticky.preemptions),
+              0.85 * static_cast<double>(srsf.preemptions));
+    EXPECT_LT(sticky.mean_jct_s, 1.02 * srsf.mean_jct_s);
+  }
+}
+
 TEST(ForecastErrorTest, ForecastsThatSayNothingCostLittleAgainstAttainedService) {
   SKIP_WITHOUT("philly_0e4a51");
   EXPECT_LE(ratio_to_las("philly_0e4a51_480", 60, "gittins", 20), 1.05);
