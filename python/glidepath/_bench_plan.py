@@ -163,9 +163,10 @@ def _against_highs(jobs: int) -> list[Row]:
     columns = random_round(jobs, seed=jobs)
     own_s, own = _cpu(partial(gp.solve_round, *columns), 3)
     lp_s, lp, _ = _highs(columns, integer=False)
+    label = f"HiGHS LP / own cold round, {jobs:,} jobs"
     return [
         _row(f"HiGHS LP of {jobs:,} jobs", 1e3 * lp_s, "ms", None),
-        _row(f"HiGHS LP / own cold round, {jobs:,} jobs", lp_s / own_s, "x", 500.0, least=True),
+        _row(label, lp_s / own_s, "x", 500.0 if jobs >= 10_000 else None, least=True),
         _row(f"own bound above the LP, {jobs:,} jobs", 100 * (own.bound / lp - 1), "%", 0.02),
     ]
 

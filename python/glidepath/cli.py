@@ -369,12 +369,13 @@ def plan(
     users: Users = None,
     seed: Seed = 0,
     gpus: Gpus = None,
+    objective: Annotated[str, typer.Option(help="What a second of a job is worth.")] = "jct",
     as_json: Json = False,
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
     drawn = _workload(workload, users, seed, gpus)
     snapshot = _snapshot_at(drawn, at * 3600.0)
-    planned = gp.plan(snapshot)
+    planned = gp.plan(snapshot, objective=objective)
     tiers = [tier.name for tier in drawn.tiers]
     if as_json:
         emit(
@@ -607,13 +608,15 @@ def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> N
 
 # ------------------------------------------------------------------------------------------ bench
 
-bench = typer.Typer(name="bench", help="Measure on your own data.", no_args_is_help=True)
+bench = typer.Typer(
+    name="bench", help="Measure a stage: on your own data, beside its rivals.", no_args_is_help=True
+)
 app.add_typer(bench)
 
 
 @bench.callback()
 def _bench() -> None:
-    """Measure on your own data."""
+    """Measure a stage: on your own data, beside its rivals."""
 
 
 @bench.command(
@@ -659,6 +662,50 @@ def accuracy(
         _table(title, columns, cells)
     decisions = {k: f"{v:.3f}" for k, v in result.decisions().items()}
     _table("Decisions of glidepath", list(decisions), [list(decisions.values())])
+
+
+@bench.command("plan", epilog="Example: glidepath bench plan --quick")
+def bench_plan(
+    traces: Annotated[
+        Path | None, typer.Option(help="Folder with the throughput tables, for scaling.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Small sizes and few instances.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Time and certify the planner beside HiGHS; exit code 1 where it falls short of a target."""
+    from glidepath import _bench_plan
+
+    rows = (
+        _bench_plan.run(
+            sizes=(100, 1_000),
+            repeats=3,
+            highs_jobs=200,
+            milp_instances=10,
+            milp_jobs=30,
+            traces=traces,
+            scaling_jobs=10,
+        )
+        if quick
+        else _bench_plan.run(traces=traces)
+    )
+    if as_json:
+        emit(rows)
+    else:
+        verdict = {None: "", True: "met", False: "missed"}
+        _table(
+            "Planner, CPU time of one thread",
+            ("what", "measured", "target", ""),
+            (
+                (
+                    row["what"],
+                    f"{row['measured']:.4g} {row['unit']}",
+                    "" if row["target"] is None else f"{row['target']:g}",
+                    verdict[row["met"]],
+                )
+                for row in rows
+            ),
+        )
+    return WARNING if any(row["met"] is False for row in rows) else ANSWER
 
 
 # ------------------------------------------------------------------------------------------ slurm

@@ -207,32 +207,6 @@ void find_unpackable(const RoundView& view, Round& round) {
   }
 }
 
-/// No row needs more capacity than the largest option of every job together: keeps prices x
-/// capacity within the value at stake.
-void clip_capacity(Round& round) {
-  std::vector<std::int64_t> demand(round.capacity.size(), 0), largest(round.capacity.size(), 0);
-  std::vector<std::size_t> touched;
-  for (std::int32_t j = 0; j < round.jobs(); ++j) {
-    const auto job = static_cast<std::size_t>(j);
-    touched.clear();
-    for (std::int32_t o = round.first[job]; o < round.first[job + 1]; ++o) {
-      for_each_use(round, o, [&](std::size_t r, std::int64_t a) {
-        if (largest[r] == 0) touched.push_back(r);
-        largest[r] = std::max(largest[r], a);
-      });
-    }
-    for (const std::size_t r : touched) {
-      demand[r] = std::min(demand[r] + largest[r], std::int64_t{1} << 61);
-      largest[r] = 0;
-    }
-  }
-  for (std::size_t r = 0; r < demand.size(); ++r) {
-    // A tier with nodes keeps them: its gangs may need more room than they have GPUs.
-    if (r < round.node.size() && round.node[r] > 0) continue;
-    round.capacity[r] = std::min(round.capacity[r], demand[r]);
-  }
-}
-
 }  // namespace
 
 Round read_round(const RoundView& view) {
@@ -247,7 +221,6 @@ Round read_round(const RoundView& view) {
   count_values(view, round);
   add_limits(view, round);
   find_unpackable(view, round);
-  clip_capacity(round);
   return round;
 }
 

@@ -108,10 +108,9 @@ class Repair {
       if (choice_[j] == kNone || relief(j, kNone) <= 0) continue;
       const auto offer = [&](std::int32_t o) {
         const double gain = relief(j, o);
-        if (gain > 0 && allowed(j, o)) {
-          moves_.push_back(
-              {(loss(j, o) - loss(j, choice_[j])) / gain, static_cast<std::int32_t>(j), o});
-        }
+        if (gain <= 0) return;
+        moves_.push_back(
+            {(loss(j, o) - loss(j, choice_[j])) / gain, static_cast<std::int32_t>(j), o});
       };
       offer(kNone);
       if (out) continue;
@@ -119,12 +118,17 @@ class Repair {
         if (o != choice_[j]) offer(o);
       }
     }
+    if (!out && std::ssize(moves_) > kFirstSheds) {  // the prices leave little to shed
+      std::nth_element(moves_.begin(), moves_.begin() + kFirstSheds, moves_.end(), before_in_rank);
+      moves_.resize(kFirstSheds);
+    }
     sort_moves(moves_);
     for (const Move& candidate : moves_) {
       const auto j = static_cast<std::size_t>(candidate.job);
       const bool moved = choice_[j] == kNone || (!out && choice_[j] != inner_.best[j]);
       if (moved || relief(j, candidate.option) <= 0 || !allowed(j, candidate.option)) continue;
       move(j, candidate.option);
+      if (!over()) return;
     }
   }
 
@@ -214,6 +218,7 @@ class Repair {
   }
 
   static constexpr std::size_t kFirstMoves = 256;
+  static constexpr std::ptrdiff_t kFirstSheds = 1024;
   static constexpr int kMaxRefusals = 200;  // packings tried in vain
 
   const Round& round_;

@@ -31,7 +31,7 @@ struct Round {
   std::vector<Choice> option;          ///< those that fit an empty cluster
   std::vector<Limits> limits;          ///< of each option; empty when only tiers are limited
   std::vector<std::int64_t> original;  ///< index of each option in the RoundView
-  std::vector<std::int64_t> capacity;  ///< of each row, no more than the options could use
+  std::vector<std::int64_t> capacity;  ///< of each row
   std::vector<std::int64_t>
       node;  ///< GPUs per node of tiers where gangs could fail to pack, else 0
   std::int32_t tiers = 0;
