@@ -132,6 +132,7 @@ struct DecayEnd {
   DecaySums sums{};
   double centre = 0;  ///< that the sums refer to
   bool converged = false;
+  int valleys = 0;  ///< that the scan saw
 };
 
 /// Newton in log β inside [low, high], ends of the box or slopes that point inwards.
@@ -170,7 +171,7 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
     const double newton = a * a * hh - a * kr - ff * slope_a * slope_a;
     const double gauss = a * a * (hh - q * q / ff);
 
-    end = {beta, a, c, std::max(rss, 0.0), mean, s, centre, false};
+    end = {beta, a, c, std::max(rss, 0.0), mean, s, centre, false, 0};
     centre = inverse > 0 ? mean : 0.0;
     if ((beta <= box_low && gradient >= 0) || (beta >= box_high && gradient <= 0)) {
       end.converged = true;
@@ -276,6 +277,7 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
     const DecayEnd end = descend(run, data, beta, start, low, high, box_low, box_high);
     if (end.rss < best.rss) best = end;
   }
+  best.valleys = count;
   return best;
 }
 
@@ -296,7 +298,9 @@ constexpr double kPoor = 0.02;
 DecayEnd search_decay(const Kernels& run, const Data& data, std::span<const double> key,
                       double box_low, double box_high) {
   DecayEnd best = search(run, data, key, 0.125, box_low, box_high, 64);
-  if (!(best.rss < kPoor * total_of(data))) {
+  // One valley well inside the range is the only one, however noisy the points.
+  const bool plain = best.valleys == 1 && best.beta > 0.5 && best.converged;
+  if (!plain && !(best.rss < kPoor * total_of(data))) {
     const DecayEnd fine = search(run, data, key, 0x1p-16, box_low, box_high, 512);
     if (fine.rss < best.rss) best = fine;
     const DecayEnd end = descend(run, data, box_low, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, box_low,
