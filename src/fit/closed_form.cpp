@@ -26,11 +26,12 @@ class Scratch {
  public:
   double* column(int which, std::size_t n) {
     std::vector<double>& column = columns_[which];
-    if (column.size() < n) column.resize(n);
+    if (column.size() < n + kRoom) column.resize(n + kRoom);
     return column.data();
   }
 
  private:
+  static constexpr std::size_t kRoom = 16;  ///< the kernels load whole vectors
   std::array<std::vector<double>, 11> columns_;
 };
 enum Column : int { kX, kX2, kY, kBinX, kBinX2, kBinY, kBinW, kBase, kLink, kNested };

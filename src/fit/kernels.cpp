@@ -21,23 +21,22 @@ namespace glidepath::detail::HWY_NAMESPACE {
 /// `keep` zeroes what the lanes past the end would add.
 struct Whole {
   HWY_INLINE Vec load(const double* p) const { return hn::LoadU(Tag(), p); }
+  HWY_INLINE Vec load_foreign(const double* p) const { return load(p); }
   HWY_INLINE Vec keep(Vec v) const { return v; }
   HWY_INLINE void store(Vec v, double* p) const { hn::StoreU(v, Tag(), p); }
 };
+/// Scratch columns have room for a vector past their end; the user's memory has not.
 struct Tail {
   hn::Mask<Tag> mask;
   int count;
-  HWY_INLINE Vec load(const double* p) const {
+  HWY_INLINE Vec load(const double* p) const { return keep(hn::LoadU(Tag(), p)); }
+  HWY_INLINE Vec load_foreign(const double* p) const {
     HWY_ALIGN double lanes[HWY_MAX_BYTES / sizeof(double)] = {};
     for (int i = 0; i < count; ++i) lanes[i] = p[i];
     return hn::Load(Tag(), lanes);
   }
   HWY_INLINE Vec keep(Vec v) const { return hn::IfThenElseZero(mask, v); }
-  HWY_INLINE void store(Vec v, double* p) const {
-    HWY_ALIGN double lanes[HWY_MAX_BYTES / sizeof(double)];
-    hn::Store(v, Tag(), lanes);
-    for (int i = 0; i < count; ++i) p[i] = lanes[i];
-  }
+  HWY_INLINE void store(Vec v, double* p) const { hn::StoreU(v, Tag(), p); }
 };
 
 template <class Body>
@@ -88,7 +87,7 @@ Inspection inspect(const double* step, const double* loss, int n) {
 
 void logs(const double* in, int n, double factor, double scale, double* out) {
   for_points(n, [&](int i, auto at) HWY_ATTR {
-    Vec t = hn::Mul(at.load(in + i), set(factor));
+    Vec t = hn::Mul(at.load_foreign(in + i), set(factor));
     t = hn::Max(t, set(1e-300));  // a step of 0 is infinitely far to the left
     at.store(hn::Mul(log(t), set(scale)), out + i);
   });
@@ -97,7 +96,7 @@ void logs(const double* in, int n, double factor, double scale, double* out) {
 double rescale(const double* in, int n, double shift, double scale, double* out) {
   Vec total = set(0);
   for_points(n, [&](int i, auto at) HWY_ATTR {
-    const Vec v = at.keep(hn::Mul(hn::Sub(at.load(in + i), set(shift)), set(scale)));
+    const Vec v = at.keep(hn::Mul(hn::Sub(at.load_foreign(in + i), set(shift)), set(scale)));
     total = hn::Add(total, v);
     at.store(v, out + i);
   });
@@ -121,7 +120,7 @@ HWY_INLINE DecaySums decay_sums(const Columns& at_points, double beta, double ce
     const Vec ri = at.keep(hn::NegMulAdd(amplitude, f, hn::Sub(y, constant)));
     Vec wg = gi, wh = hi, wk = ki, wr = ri;
     if (kWeighted) {
-      const Vec w = at.load(at_points.w + i);
+      const Vec w = at.load_foreign(at_points.w + i);
       wg = hn::Mul(w, gi), wh = hn::Mul(w, hi), wk = hn::Mul(w, ki), wr = hn::Mul(w, ri);
     }
     g = hn::Add(g, wg);
@@ -236,7 +235,7 @@ HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double c
     const Vec ri = at.keep(hn::NegMulAdd(amplitude, whole, hn::Sub(y, constant)));
     Vec wg = gi, w0 = f0, w1 = f1, wr = ri;
     if (kWeighted) {
-      const Vec w = at.load(points.w + i);
+      const Vec w = at.load_foreign(points.w + i);
       wg = hn::Mul(w, gi), w0 = hn::Mul(w, f0), w1 = hn::Mul(w, f1), wr = hn::Mul(w, ri);
     }
     const Vec fr = hn::Mul(f, wr);
@@ -317,10 +316,10 @@ void decay_chain(const Columns& points, double first, double* base, double* link
 }
 
 HWY_INLINE Vec weight(const Columns& points, int i, const Whole& at) {
-  return points.w != nullptr ? at.load(points.w + i) : set(1.0);
+  return points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0);
 }
 HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
-  return at.keep(points.w != nullptr ? at.load(points.w + i) : set(1.0));
+  return at.keep(points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0));
 }
 
 void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {
