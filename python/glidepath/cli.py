@@ -664,6 +664,35 @@ def accuracy(
     _table("Decisions of glidepath", list(decisions), [list(decisions.values())])
 
 
+@bench.command("fit", epilog="Example: glidepath bench fit --quick")
+def bench_fit(
+    quick: Annotated[bool, typer.Option(help="One family, one round.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Time fits beside SciPy and, where `fit_rivals` is built, Ceres, TinySolver and cminpack."""
+    from glidepath import _bench_fit
+
+    rows = _bench_fit.run(families=("pow3",), rounds=1) if quick else _bench_fit.run()
+    if as_json:
+        emit(rows)
+        return
+    _table(
+        "Fits, CPU time of one thread (ratio to scipy lm; values: to filling the memory)",
+        ("what", "family", "n", "per second", "ratio", "error"),
+        (
+            (
+                row["what"],
+                row["family"],
+                str(row["n"]),
+                f"{row['per_second']:,.0f}",
+                f"{row['ratio']:.3g}",
+                f"{row['error']:.1e}",
+            )
+            for row in rows
+        ),
+    )
+
+
 @bench.command("plan", epilog="Example: glidepath bench plan --quick")
 def bench_plan(
     traces: Annotated[
