@@ -737,6 +737,85 @@ def bench_plan(
     return WARNING if any(row["met"] is False for row in rows) else ANSWER
 
 
+@bench.command(
+    "policies", epilog="Example: glidepath bench policies traces --no-speed --json > rows.json"
+)
+def bench_policies(
+    source: Annotated[
+        Path, typer.Argument(help="Folder of the public traces; a workload for --seed-study.")
+    ],
+    seed_study: Annotated[
+        bool, typer.Option("--seed-study", help="Loads and arms of DARE-ML's experiment instead.")
+    ] = False,
+    users: Annotated[
+        list[int] | None, typer.Option(help="Loads of the study; default 10 20 50 100 200.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Workloads drawn for each load.")] = 10,
+    speed: Annotated[bool, typer.Option(help="Also time the whole Philly trace.")] = True,
+    as_json: Json = False,
+) -> int:
+    """Put results of other simulators beside ours, with the deviation."""
+    from glidepath import _bench_policies
+
+    if not source.is_dir():
+        raise gp.IoError(f"{source}: no such folder")
+    if seed_study:
+        with _progress("simulations") as progress:
+            rows = _bench_policies.seed_study(
+                source, users=tuple(users or (10, 20, 50, 100, 200)), seeds=seeds, progress=progress
+            )
+    else:
+        rows = _bench_policies.run(source, speed=speed)
+        if not rows:
+            raise gp.IoError(f"{source}: no *_reference.json with its traces in this folder")
+    if as_json:
+        emit(rows)
+    elif seed_study:
+        _print_study(source, rows, seeds)
+    else:
+        _table(
+            f"Policies on the traces of {source}",
+            ("source", "case", "policy", "metric", "ours", "reference", "deviation"),
+            (
+                (
+                    row["source"],
+                    row["case"],
+                    row["policy"],
+                    row["metric"],
+                    f"{row['ours']:,.6g}",
+                    f"{row['reference']:,.6g}",
+                    f"{row['deviation']:+.2e}",
+                )
+                for row in rows
+            ),
+        )
+    return ANSWER
+
+
+def _print_study(source: Path, rows: list[dict[str, Any]], seeds: int) -> None:
+    def hours(row: dict[str, Any], metric: str) -> str:
+        return f"{row[metric] / 3600:.1f} ±{row[f'{metric}_ci'] / 3600:.1f}"
+
+    _table(
+        f"{source.name}, {seeds} seeds; in the last three columns fifo of the same arm is 1",
+        ("users", "arm", "policy", "total wait h", "mean JCT h", "kWh", "wait", "JCT", "energy"),
+        (
+            (
+                str(row["users"]),
+                row["arm"],
+                row["policy"],
+                hours(row, "total_wait_s"),
+                hours(row, "mean_jct_s"),
+                f"{row['energy_kwh']:.1f} ±{row['energy_kwh_ci']:.1f}",
+                f"{row['total_wait_s_ratio']:.3f}",
+                f"{row['mean_jct_s_ratio']:.3f}",
+                f"{row['energy_kwh_ratio']:.3f}",
+            )
+            for row in rows
+        ),
+    )
+
+
 # ------------------------------------------------------------------------------------------ slurm
 
 app.add_typer(slurm.app)

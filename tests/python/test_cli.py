@@ -195,3 +195,18 @@ def test_a_planned_schedule_changes_the_forecast_and_needs_a_learning_rate(
     code, _, err = run(capsys, "forecast", curves, "--observed", 0.5, "--schedule")
     assert code == 2
     assert "no learning rate" in err
+
+
+def test_bench_policies_studies_loads_and_needs_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("bench", "policies", SUPERCOM, "--seed-study", "--users", 10, "--seeds", 2)
+    code, rows = run_json(capsys, *arguments)
+    assert code == 0
+    assert {row["arm"] for row in rows} == {"asked", "stopped", "unstopped"}
+    dare = next(row for row in rows if (row["arm"], row["policy"]) == ("asked", "dare"))
+    assert dare["mean_jct_s_ratio"] < 1
+    for folder in (tmp_path, tmp_path / "absent"):
+        code, _, err = run(capsys, "bench", "policies", folder)
+        assert code == 2
+        assert str(folder) in err
