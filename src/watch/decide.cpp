@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "common/require.hpp"
@@ -28,6 +30,12 @@ double tail_level(const WatchState& s) {
   tail.erase(tail.begin(), tail.end() - static_cast<std::ptrdiff_t>(kTail));
   std::nth_element(tail.begin(), tail.begin() + kTail / 2, tail.end());
   return tail[kTail / 2];
+}
+
+std::string percent(double probability) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * probability);
+  return text;
 }
 
 }  // namespace
@@ -89,19 +97,16 @@ Decision Watch::decision() const {
     d.steps_to_target[i] = std::max(r.quantile(levels[i]) - s.last_step, 0.0);
   }
   const double alpha = options_.alpha;
+  d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
+                              " with probability ", percent(d.probability));
   if (d.probability >= 1 - alpha) {
     d.verdict = Verdict::will_reach;
-    d.reason =
-        detail::sentence("target ", *options_.target, " by step ", budget, " has probability ",
-                         d.probability, ", median in ", d.steps_to_target[1], " steps");
+    d.reason += detail::sentence(", in ", std::round(d.steps_to_target[1]), " steps by the median");
   } else if (d.probability <= alpha) {
     d.verdict = Verdict::never;
-    d.reason = detail::sentence("target ", *options_.target, " by step ", budget,
-                                " has probability ", d.probability, ", at most alpha = ", alpha);
+    d.reason += ", no more than the " + percent(alpha) + " that count as never";
   } else {
-    d.reason =
-        detail::sentence("target ", *options_.target, " by step ", budget, " has probability ",
-                         d.probability, ", between ", alpha, " and ", 1 - alpha);
+    d.reason += ", between " + percent(alpha) + " and " + percent(1 - alpha);
   }
   return d;
 }
