@@ -113,6 +113,7 @@ class Result:
         return all(
             same(getattr(self, field.name), getattr(other, field.name))
             for field in fields(self)  # type: ignore[arg-type]
+            if field.compare
         )
 
     def _summary(self) -> str:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import gzip
+import importlib
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,6 +69,8 @@ class Trace(Result):
         What reports call the run.
     direction : {"min", "max"}, optional
         Whether the metric is better when low, as a loss is, or when high, as an accuracy is.
+    notes : iterable of str, optional
+        What a reader repaired, a sentence each. Two traces are equal whatever their notes say.
 
     Raises
     ------
@@ -90,6 +93,7 @@ class Trace(Result):
     wall_seconds: Floats | None
     name: str
     direction: Direction
+    notes: tuple[str, ...] = field(compare=False)
 
     def __init__(
         self,
@@ -100,6 +104,7 @@ class Trace(Result):
         wall_seconds: ArrayLike | None = None,
         name: str = "",
         direction: str = "min",
+        notes: Iterable[str] = (),
     ) -> None:
         if direction not in ("min", "max"):
             raise InputError(f"trace: direction {direction!r} is neither 'min' nor 'max'")
@@ -117,6 +122,7 @@ class Trace(Result):
         put(self, "wall_seconds", _beside(wall_seconds, "wall_seconds", steps.size))
         put(self, "name", str(name))
         put(self, "direction", direction)
+        put(self, "notes", tuple(notes))
 
     def __len__(self) -> int:
         return self.step.size
@@ -126,7 +132,7 @@ class Trace(Result):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = (self.step, self.loss, self.lr, self.wall_seconds)
-        return _trace, (*columns, self.name, self.direction)
+        return _trace, (*columns, self.name, self.direction, self.notes)
 
     def head(self, last_step: float) -> Trace:
         """Keep the points up to and including `last_step`: what was known then. No copy.
@@ -150,6 +156,7 @@ class Trace(Result):
             None if self.wall_seconds is None else self.wall_seconds[:kept],
             self.name,
             self.direction,
+            self.notes,
         )
 
     def to_pandas(self) -> Any:
@@ -196,7 +203,7 @@ class Trace(Result):
             parts.append("with lr")
         if self.direction == "max":
             parts.append("higher is better")
-        return ", ".join(parts)
+        return "; ".join([", ".join(parts), *self.notes])
 
 
 def _trace(
@@ -206,12 +213,21 @@ def _trace(
     wall_seconds: ArrayLike | None,
     name: str,
     direction: str,
+    notes: tuple[str, ...] = (),
 ) -> Trace:
     """Build a trace of columns that nobody else refers to, in the order of `_core`."""
     for column in (step, loss, lr, wall_seconds):
         if isinstance(column, np.ndarray):
             column.flags.writeable = False
-    return Trace(step, loss, lr=lr, wall_seconds=wall_seconds, name=name, direction=direction)
+    return Trace(
+        step,
+        loss,
+        lr=lr,
+        wall_seconds=wall_seconds,
+        name=name,
+        direction=direction,
+        notes=notes,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -289,51 +305,41 @@ def clean(
     InputError
         When columns differ in length or an option is out of range.
     """
+    notes: tuple[str, ...] = ()
     if isinstance(step, Trace):
         if loss is not None or lr is not None or wall_seconds is not None:
             raise InputError("clean: a Trace has its own loss, lr and wall_seconds")
         raw = step
         step, loss, lr, wall_seconds = raw.step, raw.loss, raw.lr, raw.wall_seconds
-        name, direction = raw.name, raw.direction
+        name, direction, notes = raw.name, raw.direction, raw.notes
     if loss is None:
         raise InputError("clean: loss is missing")
     columns, *counts = _core.clean_columns(
         step, loss, lr, wall_seconds, max_points, winsorise_sigmas
     )
     steps, losses, rates, seconds, *_ = columns
-    return Cleaned(_trace(steps, losses, rates, seconds, name, direction), *counts)
+    kept = _trace(steps, losses, rates, seconds, name, direction, notes)
+    return Cleaned(kept, *counts)
 
 
-class Format(NamedTuple):
-    """A kind of log file. `read` takes the file and a metric, None for the usual one."""
-
-    recognises: Callable[[Path], bool]
-    read: Callable[[Path, str | None], list[Trace]]
-
-
-def csv_header(path: Path) -> list[str]:
-    """Read the column names of a CSV, plain or gzip; none when they cannot be read."""
-    try:
-        with path.open("rb") as file:
-            is_gzip = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if is_gzip else path.open("rb") as file:
-            line = file.readline(65536)
-    except (OSError, EOFError):
-        return []
-    text = line.decode("utf-8-sig", errors="replace").strip()
-    return [column.strip().strip('"') for column in text.split(",")]
+# What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
+# read. In the order in which they are asked whether a file is theirs.
+FORMATS = {
+    "csv": "long_csv",
+    "wandb": "wandb",
+    "trainer_state": "trainer_state",
+    "jsonl": "json_lines",
+    "tensorboard": "tensorboard",
+    "mlflow": "mlflow_files",
+    "mlflow_sqlite": "mlflow_sqlite",
+    "dvclive": "dvclive",
+    "table": "wide_csv",
+    "text": "text_log",
+}
 
 
-def _is_long_csv(path: Path) -> bool:
-    return {"curve", "step"} <= set(csv_header(path))
-
-
-def _read_long_csv(path: Path, metric: str | None) -> list[Trace]:
-    return [_trace(*row) for row in _core.read_long_csv(os.fsencode(path), metric or "value")]
-
-
-# In the order in which they are asked whether a file is theirs.
-FORMATS: dict[str, Format] = {"csv": Format(_is_long_csv, _read_long_csv)}
+def _reader(format: str) -> Any:  # noqa: A002
+    return importlib.import_module(f"glidepath.readers.{FORMATS[format]}")
 
 
 def read_traces(
@@ -347,24 +353,32 @@ def read_traces(
     Parameters
     ----------
     path : path_like
-        A file of one of the formats below, or a folder with some; its other files are passed over.
+        A file of one of the formats below, or a folder with some; its other files are passed over,
+        as are those that lack the metric.
     metric : str, optional
-        Name of the metric to read, the format's usual one by default.
+        Name of the metric to read. By default the training loss: ``loss``, ``train_loss`` and the
+        like, else a loss of evaluation; `docs/formats.md` has the list.
     format : str, optional
         ``"csv"`` is the long form ``curve,step,value[,lr][,wall_seconds]``, plain or gzip, one row
-        a point. Rows without a value are passed over. A JSON file of the same stem beside it may
-        say ``"direction": "max"``. By default the format is found from each file's content.
+        a point, by default of the column ``value``. Rows without a value are passed over. A JSON
+        file of the same stem beside it may say ``"direction": "max"``. ``"table"`` is a CSV or TSV
+        with a column a metric (Lightning, Keras, Ultralytics, AlgoPerf); the others are
+        ``"trainer_state"`` of Hugging Face, ``"jsonl"``, ``"tensorboard"``, ``"mlflow"`` (the file
+        store), ``"mlflow_sqlite"``, ``"dvclive"``, ``"text"`` (Megatron-LM, DeepSpeed, nanoGPT,
+        llm.c) and ``"wandb"``, which is refused. By default it is found from each file's content.
 
     Returns
     -------
     list of Trace
-        In the order of the file, and of the files' names.
+        In the order of the file, and of the files' names. Of a folder, a run is named by its
+        relative path; those of MLflow by their id, those of the long form as the file says.
+        Where a run restarted, the later rows win, and the trace's `notes` tell.
 
     Raises
     ------
     IoError
-        With file and line, when a file is missing, empty, malformed or of no known format, or a
-        folder has no file that is.
+        With file and line, when a file is missing, empty, malformed, of no known format or without
+        the metric, or a folder has no file that is.
     InputError
         When `format` is unknown.
     """
@@ -373,30 +387,66 @@ def read_traces(
     path = Path(path)
     if path.is_dir():
         return _read_folder(path, metric, format)
-    kind = format or _format_of(path)
+    kind = format if path.is_file() else "csv"
     if kind is None:
-        # Not of any format, or broken before that shows: the CSV reader says what is wrong.
-        kind = "csv"
-    return FORMATS[kind].read(path, metric)
+        kind = _format_of(path, _head(path))
+        if kind is None and not {".csv", ".gz"} & set(path.suffixes) and path.stat().st_size:
+            raise IoError(f"{path}: a log of no known format (formats: {', '.join(FORMATS)})")
+    # Of a CSV that is none, or broken before that shows, the CSV reader says what is wrong.
+    found: list[Trace] = _reader(kind or "csv").read(path, metric)
+    return found
 
 
-def _format_of(path: Path) -> str | None:
-    return next((name for name, kind in FORMATS.items() if kind.recognises(path)), None)
+def _head(path: Path) -> bytes:
+    """How a file begins, unpacked where it is gzip; nothing when it cannot be read."""
+    from glidepath.readers._series import HEAD_BYTES, open_log
+
+    try:
+        with open_log(path) as file:
+            return file.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _format_of(path: Path, head: bytes) -> str | None:
+    return next((name for name in FORMATS if _reader(name).recognises(path, head)), None)
 
 
 def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
+    from glidepath.readers._series import AbsentError, RefusedError
+
     traces: list[Trace] = []
+    done: set[tuple[str, Path]] = set()
+    passed: IoError | None = None
     for file in sorted(folder.rglob("*")):
         if not file.is_file():
             continue
-        kind = _format_of(file)
+        head = _head(file)
+        kind = _format_of(file, head)
         if kind is None or (format is not None and kind != format):
             continue
-        if kind == "csv" and metric is not None and metric not in csv_header(file):
+        reader = _reader(kind)
+        unit: Path = reader.unit(file)
+        if (kind, unit) in done:
             continue
-        traces += FORMATS[kind].read(file, metric)
+        done.add((kind, unit))
+        try:
+            if kind == "csv":
+                traces += reader.read_in_folder(unit, metric, head)
+                continue
+            found = reader.read(unit, metric)
+        except (AbsentError, RefusedError) as error:
+            passed = passed or error
+            continue
+        if not kind.startswith("mlflow"):
+            inside = folder in unit.parents
+            for trace in found:  # nobody else has seen them yet
+                name = unit.relative_to(folder).as_posix() if inside else folder.resolve().name
+                object.__setattr__(trace, "name", name)
+        traces += found
     if not traces:
         wanted = f" with a metric {metric!r}" if metric is not None else ""
         formats = format or ", ".join(FORMATS)
-        raise IoError(f"{folder}: no traces in this folder{wanted} (formats: {formats})")
+        reason = "" if passed is None else f"; {passed}"
+        raise IoError(f"{folder}: no traces in this folder{wanted} (formats: {formats}){reason}")
     return traces

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorBoard's event files: records of protobuf, of which every scalar is read.
+
+The layout is that of TFRecord (length, its CRC-32C, data, its CRC-32C) around `tensorflow.Event`:
+wall_time 1 (double), step 2, summary 5; `Summary.Value`: tag 1, simple_value 2, tensor 8;
+`TensorProto`: dtype 1, tensor_content 4, float_val 5, double_val 6. Lengths are checked, and their
+checksum where a file ends too early; those of the data are not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+
+from glidepath._core import IoError
+from glidepath._trace import Trace
+from glidepath.readers._series import Series, open_log, to_trace
+
+__all__ = ["read", "recognises", "unit"]
+
+_CONTENT = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 19: "<e"}  # DataType: how its bytes read
+_FLOAT, _DOUBLE, _LENGTH = struct.Struct("<f"), struct.Struct("<d"), struct.Struct("<Q")
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether the first record says the version of an event file."""
+    return b"brain.Event:" in head[12:64]
+
+
+def unit(path: Path) -> Path:
+    """Read the folder: a run that restarts begins another file in it."""
+    return path.parent
+
+
+def read(path: Path, metric: str | None) -> list[Trace]:
+    """Read a file, or all event files of a folder as one run, a later file over an earlier one."""
+    if path.is_file():
+        files = [path]
+    else:
+        # By name is by time: "events.out.tfevents.SECONDS.HOST…".
+        files = sorted(file for file in path.iterdir() if file.is_file() and _is_events(file))
+    series: dict[str, Series] = {}
+    notes: list[str] = []
+    for file in files:
+        try:
+            with open_log(file) as stream:
+                data = stream.read()
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise IoError(f"{file}: {error}") from None
+        left = _scalars(data, file, series)
+        if left:
+            notes.append(f"{file.name} ends within a record: its last {left} bytes were left out")
+    origin = min((min(column.seconds) for column in series.values() if column.seconds), default=0.0)
+    for column in series.values():
+        column.seconds = [seconds - origin for seconds in column.seconds]
+    return [to_trace(series, metric, path, path.name, notes)]
+
+
+def _is_events(path: Path) -> bool:
+    with path.open("rb") as file:
+        return recognises(path, file.read(64))
+
+
+def _scalars(data: bytes, path: Path, series: dict[str, Series]) -> int:
+    """Add the scalars of a file; give how many bytes at its end are no whole record."""
+    at, end = 0, len(data)
+    while at < end:
+        if end - at < 12:
+            return end - at
+        (length,) = _LENGTH.unpack_from(data, at)
+        stop = at + 12 + length
+        if stop + 4 > end:
+            if _masked_crc(data[at : at + 8]) != int.from_bytes(data[at + 8 : at + 12], "little"):
+                raise IoError(f"{path}: damaged record at byte {at}")
+            return end - at
+        try:
+            _event(data, at + 12, stop, series)
+        except (IndexError, struct.error, ValueError, UnicodeDecodeError):
+            raise IoError(f"{path}: damaged record at byte {at}") from None
+        at = stop + 4
+    return 0
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Read a number of seven bits a byte; give it and where it ends."""
+    byte = data[at]
+    if byte < 128:
+        return byte, at + 1
+    value, shift = byte & 127, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at + 1
+        shift += 7
+        if shift > 63:
+            raise ValueError("a varint of more than ten bytes")
+
+
+def _skip(data: bytes, at: int, kind: int) -> int:
+    """Pass over a field of a wire type."""
+    if kind == 0:
+        return _varint(data, at)[1]
+    if kind == 1:
+        return at + 8
+    if kind == 2:
+        length, at = _varint(data, at)
+        return at + length
+    if kind == 5:
+        return at + 4
+    raise ValueError(f"wire type {kind}")
+
+
+def _event(data: bytes, at: int, stop: int, series: dict[str, Series]) -> None:
+    wall, step = math.nan, 0
+    summary: tuple[int, int] | None = None
+    while at < stop:
+        key = data[at]
+        at += 1
+        if key == 0x09:  # wall_time
+            (wall,) = _DOUBLE.unpack_from(data, at)
+            at += 8
+        elif key == 0x10:  # step
+            step, at = _varint(data, at)
+        elif key == 0x2A:  # summary
+            length, at = _varint(data, at)
+            summary = at, at + length
+            at += length
+        else:
+            at = _skip(data, at, key & 7)
+    if at != stop:
+        raise ValueError("fields beyond the record")
+    if summary is not None:
+        if step >= 1 << 63:
+            step -= 1 << 64
+        _summary(data, *summary, step, wall, series)
+
+
+def _summary(
+    data: bytes, at: int, stop: int, step: int, wall: float, series: dict[str, Series]
+) -> None:
+    while at < stop:
+        key = data[at]
+        if key != 0x0A:  # value
+            at = _skip(data, at + 1, key & 7)
+            continue
+        length, at = _varint(data, at + 1)
+        end = at + length
+        if end > stop:
+            raise ValueError("a value beyond its summary")
+        tag, value = "", None
+        while at < end:
+            key = data[at]
+            at += 1
+            if key == 0x0A:  # tag
+                length, at = _varint(data, at)
+                tag = data[at : at + length].decode()
+                at += length
+            elif key == 0x15:  # simple_value
+                (value,) = _FLOAT.unpack_from(data, at)
+                at += 4
+            elif key == 0x42:  # tensor
+                length, at = _varint(data, at)
+                value = _tensor(data, at, at + length)
+                at += length
+            else:
+                at = _skip(data, at, key & 7)
+        if value is not None:
+            column = series.get(tag)
+            if column is None:
+                column = series[tag] = Series()
+            column.add(step, value, wall)
+
+
+def _tensor(data: bytes, at: int, stop: int) -> float | None:
+    """Read a tensor of one number; None of any other."""
+    kind, content = 0, b""
+    while at < stop:
+        key = data[at]
+        at += 1
+        if key == 0x08:  # dtype
+            kind, at = _varint(data, at)
+        elif key in (0x22, 0x2A, 0x32):  # tensor_content, float_val, double_val, both packed
+            length, at = _varint(data, at)
+            content = data[at : at + length]
+            at += length
+        elif key in (0x2D, 0x31):  # float_val, double_val
+            size = 4 if key == 0x2D else 8
+            content = data[at : at + size]
+            at += size
+        else:
+            at = _skip(data, at, key & 7)
+    form = _CONTENT.get(kind)
+    if form is None or len(content) != struct.calcsize(form):
+        return None
+    return float(struct.unpack(form, content)[0])
+
+
+def _masked_crc(data: bytes) -> int:
+    """CRC-32C (reflected polynomial 0x82F63B78), rotated and shifted as TFRecord stores it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
