@@ -203,9 +203,10 @@ def test_a_queue_of_real_runs_ends_sooner_and_the_log_tells_why(
     for name in ("hopeless", "vain"):
         assert logged(name)[-1, 0] < works[name].budget
         stop = [event for event in events[name] if event.kind == "stop"]
-        phases = [event.phase for event in stop]  # ("unknown" where the kill came in between)
-        assert phases[-2:] == ["intended", "done"]
-        assert phases.count("done") == 1
+        phases = [event.phase for event in stop]
+        # "unknown" where the kill came between the command and the note of what came of it.
+        assert phases[-2:] in (["intended", "done"], ["intended", "unknown"])
+        assert phases.count("done") <= 1
         assert f"P(reaching 0.05 by step {works[name].budget})" in stop[0].why
     # A job that reached its target stops.
     curve = logged("a")
