@@ -665,6 +665,21 @@ def test_a_full_disk_stops_the_acting_and_nothing_else(world: World) -> None:
     assert str(world.log) in done.stderr
 
 
+def test_a_folder_of_mlflow_is_read_again_as_it_grows(tmp_path: Path) -> None:
+    run = tmp_path / "mlruns" / "0" / "abc"
+    (run / "metrics").mkdir(parents=True)
+    (run / "meta.yaml").write_text("run_id: abc\nrun_name: x\n")
+    rows = [f"{1_700_000_000_000 + 2000 * i} {2 + 3 / i**0.5} {i}\n" for i in range(1, 41)]
+    store = TraceStore()
+    for count in (20, 40):
+        (run / "metrics" / "loss").write_text("".join(rows[:count]))
+        progress = store.read(tmp_path / "mlruns")
+        assert progress.problem == ""
+        assert progress.last_step == count
+        assert progress.best == 2 + 3 / count**0.5
+        assert progress.steps_per_s == pytest.approx(0.5)
+
+
 def test_no_room_for_the_intent_means_no_action(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
