@@ -107,7 +107,7 @@ def test_trainer_state_of_a_diverged_run_is_masked_to_nan(tmp_path: Path) -> Non
     )
     run = one(file)
     check(run, [10, 20, 30], [3, NAN, 0])
-    assert run.notes == ("loss 0 beside a NaN grad_norm in 1 rows: read as NaN",)
+    assert run.notes == ("loss 0 beside a NaN grad_norm in 1 row: read as NaN",)
     check(one(file, "eval_loss"), [30], [NAN])
 
 
@@ -239,7 +239,7 @@ def test_a_table_may_be_gzip(tmp_path: Path) -> None:
         ([1, 2, 3, 4, 3, 4, 5], [0, 1, 4, 5, 6], "restarted once, at step 3: 2 earlier rows"),
         ([1, 2, 3, 1, 2], [3, 4], "restarted once, at step 1: 3 earlier rows"),
         ([1, 3, 5, 4, 6, 2, 7], [0, 5, 6], "restarted 2 times, at step 4, 2: 4 earlier rows"),
-        ([1, 2, 2, 3], [0, 2, 3], "1 repeated steps: the later row was kept"),
+        ([1, 2, 2, 3], [0, 2, 3], "1 repeated step: the later row was kept"),
     ],
 )
 def test_after_a_restart_the_later_rows_win_and_it_is_told(
@@ -287,9 +287,10 @@ def test_mlflow_file_store_names_runs_by_id(tmp_path: Path) -> None:
     assert [run.direction for run in accuracy] == ["max", "max"]
     metric = tmp_path / "mlruns" / "0" / "aa11" / "metrics" / "train" / "loss"
     check(one(metric), [0, 10], [3, 2.5])
-    write(metric, "1588459520000 3.0 0\n1588459520000 3.0 zero\n")
-    with pytest.raises(gp.IoError, match=r"loss:2: not 'milliseconds value step'"):
-        gp.read_traces(metric)
+    for step in ("zero", "9" * 400, "1 2"):
+        write(metric, f"1588459520000 3.0 0\n1588459520000 3.0 {step}\n")
+        with pytest.raises(gp.IoError, match=r"loss:2: not 'milliseconds value step'"):
+            gp.read_traces(metric)
 
 
 def test_mlflow_database_gives_every_run_that_is_not_deleted(tmp_path: Path) -> None:
@@ -393,6 +394,12 @@ def test_text_logs(
         assert (run.step.tolist(), run.loss.tolist()) == (step, loss)
 
 
+def test_a_step_too_large_for_a_number_is_an_io_error(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.log", f"s:1 trl:3.5\ns:{'9' * 400} trl:3.25\n")
+    with pytest.raises(gp.IoError, match="a step of 'train_loss' is not a finite number"):
+        gp.read_traces(file)
+
+
 # ------------------------------------------------------------------------------------ TensorBoard
 
 
@@ -472,7 +479,7 @@ def test_tensorboard_folder_is_a_run_where_the_later_file_wins(tmp_path: Path) -
     found = one(tmp_path)
     check(found, [1, 2, 4], [9, 6, 5])
     assert found.name == "runs/a"
-    assert found.notes == ("restarted once, at step 2: 2 earlier rows gave way to the later ones",)
+    assert found.notes == ("restarted once, at step 2: 2 earlier rows gave way to later ones",)
     assert one(run).name == "a"
 
 

@@ -76,6 +76,11 @@ class Series:
         self.seconds.append(seconds)
 
 
+def counted(number: int, what: str) -> str:
+    """Write a number of things: ``"1 row"``, ``"2 rows"``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def normal(name: str) -> str:
     """Spell a metric's name in one way: ``"Train/Loss"`` and ``"train loss"`` as train_loss."""
     return re.sub(r"[^a-z0-9_]+", "_", name.strip().lower())
@@ -159,10 +164,10 @@ def _later_wins(step: Floats) -> tuple[NDArray[np.intp], list[str]]:
         gone = step.size - kept.size - same
         notes.append(
             f"restarted {times}, at step {where}: "
-            f"{max(gone, 0)} earlier rows gave way to the later ones"
+            f"{counted(max(gone, 0), 'earlier row')} gave way to later ones"
         )
     if same:
-        notes.append(f"{same} repeated steps: the later row was kept")
+        notes.append(f"{counted(same, 'repeated step')}: the later row was kept")
     return kept, notes
 
 
@@ -205,6 +210,8 @@ def to_trace(
             )
     column = full[key]
     step, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
+    if not np.isfinite(step).all():
+        raise IoError(f"{path}: a step of {key!r} is not a finite number")
     if step.size > 1 and not step.any():
         told.append("every row is at step 0: rows are numbered from 1 instead")
         step = np.arange(1.0, step.size + 1)
@@ -217,7 +224,7 @@ def to_trace(
         rates = _at_same_step(step, full[rate])
         bad = (rates < 0) | np.isinf(rates)
         if bad.any():
-            told.append(f"{int(bad.sum())} learning rates below 0 or infinite: taken as not known")
+            told.append(f"{counted(int(bad.sum()), 'learning rate')} below 0 or infinite: left out")
             rates[bad] = math.nan
         if np.isnan(rates).all():
             rates = None

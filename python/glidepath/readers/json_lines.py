@@ -14,6 +14,7 @@ from glidepath._trace import Trace
 from glidepath.readers._series import (
     Series,
     clock_column,
+    counted,
     is_cut,
     lines,
     seconds_of,
@@ -91,5 +92,5 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             raise IoError(broken)
         notes.append("the last line is cut: left out")
     if without:
-        notes.append(f"{without} rows without a step: left out")
+        notes.append(f"{counted(without, 'row')} without a step: left out")
     return [to_trace(series, metric, path, path.name, notes)]

@@ -55,9 +55,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             try:
                 if len(cells) not in (2, 3):
                     raise ValueError(line)
-                stamp, value = int(cells[0]), float(cells[1])
-                step = int(cells[2]) if len(cells) == 3 else 0
-            except ValueError:
+                stamp, value = float(int(cells[0])), float(cells[1])
+                step = float(int(cells[2])) if len(cells) == 3 else 0.0
+            except (ValueError, OverflowError):
                 raise IoError(f"{file}:{number}: not 'milliseconds value step'") from None
             first = stamp if first is None else min(first, stamp)
             column.add(step, value, stamp / 1e3)

@@ -17,7 +17,7 @@ __all__ = ["read", "recognises", "unit"]
 
 _INFINITE = 1.7976931348623157e308  # what MLflow stores for infinity
 _QUERY = """
-    SELECT runs.run_uuid, key, value, metrics.timestamp, step, is_nan FROM metrics
+    SELECT runs.run_uuid, key, value, metrics.timestamp, COALESCE(step, 0), is_nan FROM metrics
     JOIN runs ON runs.run_uuid = metrics.run_uuid WHERE lifecycle_stage = 'active'
     ORDER BY runs.start_time, runs.run_uuid, metrics.timestamp, metrics.rowid
 """
@@ -47,7 +47,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                     number = math.copysign(math.inf, number)
                 column = runs.setdefault(run, {}).setdefault(key, Series())
                 column.add(step, number, (stamp - origin) / 1e3)
-    except (sqlite3.Error, TypeError) as error:
+    except (sqlite3.Error, TypeError, ValueError) as error:
         raise IoError(f"{path}: not a database of MLflow: {error}") from None
     traces, absent = [], None
     for run, series in runs.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
-from glidepath.readers._series import Series, open_log, to_trace
+from glidepath.readers._series import Series, counted, open_log, to_trace
 
 __all__ = ["read", "recognises", "unit"]
 
@@ -66,5 +66,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                 value = math.nan
             if value is not None:
                 series.setdefault(key, Series()).add(step, value)
-    notes = [f"loss 0 beside a NaN grad_norm in {masked} rows: read as NaN"] if masked else []
+    notes = []
+    if masked:
+        notes.append(f"loss 0 beside a NaN grad_norm in {counted(masked, 'row')}: read as NaN")
     return [to_trace(series, metric, path, path.name, notes)]
