@@ -60,9 +60,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             except (ValueError, OverflowError):
                 raise IoError(f"{file}:{number}: not 'milliseconds value step'") from None
             first = stamp if first is None else min(first, stamp)
-            column.add(step, value, stamp / 1e3)
+            column.add(step, value, stamp)
     for column in series.values():
-        column.seconds = [seconds - (first or 0.0) / 1e3 for seconds in column.seconds]
+        column.seconds = [(stamp - (first or 0.0)) / 1e3 for stamp in column.seconds]
     if path.is_file() and metric is None:
         metric = next(iter(series))
         if not any(not math.isnan(value) for value in series[metric].value):
