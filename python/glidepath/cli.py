@@ -117,9 +117,10 @@ def emit(document: Any) -> None:
 
 def _chosen(file: Path, curve: str | None, metric: str | None) -> list[gp.Trace]:
     traces = gp.read_traces(file, metric=metric)
-    if curve is None:
-        return traces
-    found = [trace for trace in traces if trace.name == curve]
+    found = [trace for trace in traces if curve in (None, trace.name)]
+    for trace in found:
+        for note in trace.notes:  # what the reader had to repair
+            stderr.print(f"{trace.name}: {note}", highlight=False, markup=False, soft_wrap=True)
     if not found:
         some = ", ".join(repr(trace.name) for trace in traces[:3])
         more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
@@ -575,7 +576,7 @@ def report(
     """Write one interactive page on the runs of a file: forecasts and advice."""
     from glidepath import _report
 
-    traces = gp.read_traces(file, metric=metric)
+    traces = _chosen(file, None, metric)
     _report.write_runs(output, traces, target=target, budget=budget, title=file.name)
     stdout.print(f"Report: {output}", highlight=False, markup=False)
     return ANSWER

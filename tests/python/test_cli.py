@@ -210,3 +210,17 @@ def test_bench_policies_studies_loads_and_needs_a_folder(
         code, _, err = run(capsys, "bench", "policies", folder)
         assert code == 2
         assert str(folder) in err
+
+
+def test_what_the_reader_repaired_is_told_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.jsonl"
+    steps = [*range(1, 31), *range(21, 41)]  # resumed from a checkpoint at step 20
+    log.write_text("".join(f'{{"step": {t}, "loss": {2 + 3 / t**0.5}}}\n' for t in steps))
+    code, out, err = run(capsys, "forecast", log, "--json")
+    assert code == 0
+    (row,) = json.loads(out)
+    assert row["observed_to"] == 40
+    assert "21" in err
+    assert "log.jsonl" in err
