@@ -191,7 +191,7 @@ def _cell(text: str) -> str:
 
 
 def _embedded(name: str, value: Any) -> str:
-    from glidepath.cli import plain
+    from glidepath._console import plain
 
     text = json.dumps(plain(value), allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     return f"<script type=application/json id={name}>{text}</script>"

@@ -7,27 +7,33 @@ With ``--json``, stdout carries one JSON document and nothing else.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 import glidepath as gp
+from glidepath import _cli_bench as bench
+from glidepath._console import (
+    ANSWER,
+    BAD_INPUT,
+    WARNING,
+    Json,
+    chosen,
+    emit,
+    open_workload,
+    print_table,
+    progress,
+    save,
+    stderr,
+    stdout,
+)
 from glidepath.engines import _cli as slurm
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ANSWER, WARNING, BAD_INPUT = 0, 1, 2
 COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
 
 app = typer.Typer(
@@ -39,10 +45,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-stdout = Console()
-stderr = Console(stderr=True)
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Users = Annotated[int | None, typer.Option(help="Draw this many users instead of jobs.csv.")]
 Seed = Annotated[int, typer.Option(help="Of the users drawn.")]
 Gpus = Annotated[int | None, typer.Option(help="GPUs of the cluster, for a trace of jobs.")]
@@ -92,103 +94,6 @@ def _options(
     pass
 
 
-# ---------------------------------------------------------------------------------------- helpers
-
-
-def plain(value: Any) -> Any:
-    """Reduce a value to what JSON knows: arrays to lists, NaN and infinity to null and text."""
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
-
-
-def emit(document: Any) -> None:
-    """Print the one JSON document."""
-    sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
-
-
-def _chosen(file: Path, curve: str | None, metric: str | None) -> list[gp.Trace]:
-    traces = gp.read_traces(file, metric=metric)
-    found = [trace for trace in traces if curve in (None, trace.name)]
-    for trace in found:
-        for note in trace.notes:  # what the reader had to repair
-            stderr.print(f"{trace.name}: {note}", highlight=False, markup=False, soft_wrap=True)
-    if not found:
-        some = ", ".join(repr(trace.name) for trace in traces[:3])
-        more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
-        raise gp.InputError(f"{file}: no curve {curve!r}; it holds {some}{more}")
-    return found
-
-
-def _save(plot: Callable[..., Any], path: Path) -> None:
-    from glidepath._results import require
-
-    figure = require("matplotlib.figure").Figure(figsize=(8.0, 4.5), layout="constrained")
-    plot(ax=figure.add_subplot())
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise gp.IoError(f"{path}: cannot write the picture: {error}") from None
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr that shows itself only where someone can see it."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=stderr,
-        transient=True,
-        disable=not stderr.is_terminal,
-    ) as bar:
-        task = bar.add_task(label, total=None)
-
-        def update(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield update
-
-
-def _table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
-    console = stdout if stdout.is_terminal else Console(width=200)
-    console.print(table)
-
-
-def _workload(source: Path, users: int | None, seed: int, gpus: int | None) -> gp.Workload:
-    if not source.exists():
-        raise gp.IoError(f"{source}: no such file or folder")
-    if source.is_dir():
-        if gpus is not None:
-            raise gp.InputError(f"--gpus: the tiers of {source} say how many there are")
-        if users is None:
-            return gp.read_workload(source)
-        return gp.generate_workload(source, users=users, seed=seed)
-    if users is not None:
-        raise gp.InputError(f"--users: {source} is a trace of jobs, users are drawn from a folder")
-    if gpus is None:
-        raise gp.InputError(f"{source} is a trace of jobs: say how many --gpus there are")
-    return gp.Workload.from_trace(source, gpus=gpus)
-
-
-# ------------------------------------------------------------------------------------------ verbs
-
-
 @app.command(epilog="Example: glidepath fit data/curves/digits-mlp.csv.gz --family pow3")
 def fit(
     file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
@@ -200,10 +105,10 @@ def fit(
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
-    traces = _chosen(file, curve, metric)
+    traces = chosen(file, curve, metric)
     fits = gp.fit_many(traces, family=family, robust=robust)
     if plot is not None:
-        _save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
+        save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
     if as_json:
         emit(
             [
@@ -222,7 +127,7 @@ def fit(
             ]
         )
     else:
-        _table(
+        print_table(
             f"{len(fits)} fits of {file.name}",
             ("curve", "points", "family", "parameters", "sigma", "status"),
             (
@@ -265,7 +170,7 @@ def forecast(
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     rows: list[dict[str, Any]] = []
-    for index, trace in enumerate(_chosen(file, curve, metric)):
+    for index, trace in enumerate(chosen(file, curve, metric)):
         points = max(1, math.ceil(observed * len(trace)))
         seen = trace.head(float(trace.step[points - 1]))
         last = float(seen.step[-1])
@@ -279,7 +184,7 @@ def forecast(
         ahead = gp.forecast(seen, steps, lr_ahead=lr_ahead)
         reach = None if target is None else gp.reach(seen, target, budget=end, lr_ahead=lr_ahead)
         if plot is not None and index == 0:
-            _save(
+            save(
                 lambda ax, ahead=ahead, seen=seen, trace=trace, reach=reach: _fan(
                     ax, ahead, seen, trace, target, reach
                 ),
@@ -356,7 +261,7 @@ def _print_forecasts(file: Path, rows: list[dict[str, Any]], target: float | Non
                 f"{_step(row['reach_q10'])} to {_step(row['reach_q90'])}",
             ]
         cells.append(cell)
-    _table(f"{len(rows)} forecasts of {file.name}", columns, cells)
+    print_table(f"{len(rows)} forecasts of {file.name}", columns, cells)
 
 
 def _step(step: float) -> str:
@@ -374,7 +279,7 @@ def plan(
     as_json: Json = False,
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
-    drawn = _workload(workload, users, seed, gpus)
+    drawn = open_workload(workload, users, seed, gpus)
     snapshot = _snapshot_at(drawn, at * 3600.0)
     planned = gp.plan(snapshot, objective=objective)
     tiers = [tier.name for tier in drawn.tiers]
@@ -398,7 +303,7 @@ def plan(
     placed = {a.job: f"{a.gpus} {tiers[a.tier]}" for a in planned.allocations}
     state = dict.fromkeys(planned.stop, "ends") | placed
     jobs = sorted(snapshot.jobs, key=lambda job: (job.id not in state, job.id))
-    _table(
+    print_table(
         f"{drawn.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",
         ("job", "user", "state", "steps", "why"),
         (
@@ -412,7 +317,7 @@ def plan(
             for job in jobs
         ),
     )
-    _table(
+    print_table(
         "Prices",
         ("tier", "GPUs", "value of one more GPU-second"),
         (
@@ -482,16 +387,16 @@ def simulate(
         if users is None:
             raise gp.InputError("--seeds draws users anew: say how many --users")
         return _compare_seeds(workload, names, users, range(seed, seed + seeds), options, as_json)
-    drawn = _workload(workload, users, seed, gpus)
+    drawn = open_workload(workload, users, seed, gpus)
     results: list[gp.Simulation] = []
     for name in names:
-        with _progress(name) as progress:
+        with progress(name) as update:
             results.append(
                 gp.simulate(
                     drawn,
                     name,
                     seed=seed,
-                    progress=progress if stderr.is_terminal else None,
+                    progress=update if stderr.is_terminal else None,
                     **options,
                 )
             )
@@ -537,12 +442,12 @@ def _compare_seeds(
     as_json: bool,
 ) -> int:
     """Print means over workloads drawn with each seed, and ratios to the first policy."""
-    with _progress("simulations") as progress:
+    with progress("simulations") as update:
         compared = gp.compare(
-            lambda seed: _workload(workload, users, seed, None),
+            lambda seed: open_workload(workload, users, seed, None),
             names,
             seeds=seeds,
-            progress=progress,
+            progress=update,
             **options,
         )
     if as_json:
@@ -555,7 +460,7 @@ def _compare_seeds(
     first = compared.policies[0]
     for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
         cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
-    _table(
+    print_table(
         f"{workload.name}: {users} users, seeds {seeds.start} to {seeds.stop - 1}",
         ("policy", *COLUMNS, f"JCT / {first}"),
         cells.values(),
@@ -576,7 +481,7 @@ def report(
     """Write one interactive page on the runs of a file: forecasts and advice."""
     from glidepath import _report
 
-    traces = _chosen(file, None, metric)
+    traces = chosen(file, None, metric)
     _report.write_runs(output, traces, target=target, budget=budget, title=file.name)
     stdout.print(f"Report: {output}", highlight=False, markup=False)
     return ANSWER
@@ -590,7 +495,7 @@ def outcomes(result: gp.Simulation) -> dict[str, int]:
 
 def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> None:
     tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
-    _table(
+    print_table(
         f"{workload.name}: {len(workload)} jobs on {tiers}",
         ("policy", *COLUMNS, "jobs"),
         (
@@ -607,218 +512,7 @@ def _print_simulations(workload: gp.Workload, results: list[gp.Simulation]) -> N
     )
 
 
-# ------------------------------------------------------------------------------------------ bench
-
-bench = typer.Typer(
-    name="bench", help="Measure a stage: on your own data, beside its rivals.", no_args_is_help=True
-)
-app.add_typer(bench)
-
-
-@bench.callback()
-def _bench() -> None:
-    """Measure a stage: on your own data, beside its rivals."""
-
-
-@bench.command(
-    epilog="Example: glidepath bench accuracy data/curves --max-curves 5 --method glidepath"
-)
-def accuracy(
-    folder: Annotated[Path, typer.Argument(help="Finished curves: CSV files, or one of them.")],
-    method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="Repeat for several; default: most.")
-    ] = None,
-    max_curves: Annotated[int, typer.Option(min=1, help="Of each file.")] = 20,
-    constants: Annotated[Path | None, typer.Option(help="Another table of constants.")] = None,
-    rows: Annotated[Path | None, typer.Option(help="Write every row: .json or .parquet.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the reliability diagram.")] = None,
-    json_: Json = False,
-) -> None:
-    """Cut finished curves, forecast the rest, and score us and the usual baselines."""
-    from glidepath import _bench_accuracy as backtest
-
-    with _progress("curves") as update:
-        result = backtest.run(
-            folder,
-            methods=tuple(method) if method else backtest.DEFAULT_METHODS,
-            max_curves=max_curves,
-            constants=constants.read_text() if constants else None,
-            progress=update,
-        )
-    if plot is not None:
-        _save(result.plot, plot)
-    if rows is not None and rows.suffix == ".parquet":
-        result.to_pandas().to_parquet(rows)
-    elif rows is not None:
-        rows.write_text(json.dumps(plain(result.to_dict())))
-    if json_:
-        emit({key: value for key, value in result.to_dict().items() if key != "rows"})
-        return
-    for by, title in ((None, "All collections"), ("collection", "By collection")):
-        table = result.table(by=by)
-        columns = list(table[0])
-        cells = [
-            [f"{v:.3f}" if isinstance(v, float) else str(v) for v in r.values()] for r in table
-        ]
-        _table(title, columns, cells)
-    decisions = {k: f"{v:.3f}" for k, v in result.decisions().items()}
-    _table("Decisions of glidepath", list(decisions), [list(decisions.values())])
-
-
-@bench.command("fit", epilog="Example: glidepath bench fit --quick")
-def bench_fit(
-    quick: Annotated[bool, typer.Option(help="One family, one round.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Time fits beside SciPy and, where `fit_rivals` is built, Ceres, TinySolver and cminpack."""
-    from glidepath import _bench_fit
-
-    rows = _bench_fit.run(families=("pow3",), rounds=1) if quick else _bench_fit.run()
-    if as_json:
-        emit(rows)
-        return
-    _table(
-        "Fits, CPU time of one thread (ratio to scipy lm; values: to filling the memory)",
-        ("what", "family", "n", "per second", "ratio", "error"),
-        (
-            (
-                row["what"],
-                row["family"],
-                str(row["n"]),
-                f"{row['per_second']:,.0f}",
-                f"{row['ratio']:.3g}",
-                f"{row['error']:.1e}",
-            )
-            for row in rows
-        ),
-    )
-
-
-@bench.command("plan", epilog="Example: glidepath bench plan --quick")
-def bench_plan(
-    traces: Annotated[
-        Path | None, typer.Option(help="Folder with the throughput tables, for scaling.")
-    ] = None,
-    quick: Annotated[bool, typer.Option(help="Small sizes and few instances.")] = False,
-    as_json: Json = False,
-) -> int:
-    """Time and certify the planner beside HiGHS; exit code 1 where it falls short of a target."""
-    from glidepath import _bench_plan
-
-    rows = (
-        _bench_plan.run(
-            sizes=(100, 1_000),
-            repeats=3,
-            highs_jobs=200,
-            milp_instances=10,
-            milp_jobs=30,
-            traces=traces,
-            scaling_jobs=10,
-        )
-        if quick
-        else _bench_plan.run(traces=traces)
-    )
-    if as_json:
-        emit(rows)
-    else:
-        verdict = {None: "", True: "met", False: "missed"}
-        _table(
-            "Planner, CPU time of one thread",
-            ("what", "measured", "target", ""),
-            (
-                (
-                    row["what"],
-                    f"{row['measured']:.4g} {row['unit']}",
-                    "" if row["target"] is None else f"{row['target']:g}",
-                    verdict[row["met"]],
-                )
-                for row in rows
-            ),
-        )
-    return WARNING if any(row["met"] is False for row in rows) else ANSWER
-
-
-@bench.command(
-    "policies", epilog="Example: glidepath bench policies traces --no-speed --json > rows.json"
-)
-def bench_policies(
-    source: Annotated[
-        Path, typer.Argument(help="Folder of the public traces; a workload for --seed-study.")
-    ],
-    seed_study: Annotated[
-        bool, typer.Option("--seed-study", help="Loads and arms of DARE-ML's experiment instead.")
-    ] = False,
-    users: Annotated[
-        list[int] | None, typer.Option(help="Loads of the study; default 10 20 50 100 200.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Workloads drawn for each load.")] = 10,
-    speed: Annotated[bool, typer.Option(help="Also time the whole Philly trace.")] = True,
-    as_json: Json = False,
-) -> int:
-    """Put results of other simulators beside ours, with the deviation."""
-    from glidepath import _bench_policies
-
-    if not source.is_dir():
-        raise gp.IoError(f"{source}: no such folder")
-    if seed_study:
-        with _progress("simulations") as progress:
-            rows = _bench_policies.seed_study(
-                source, users=tuple(users or (10, 20, 50, 100, 200)), seeds=seeds, progress=progress
-            )
-    else:
-        rows = _bench_policies.run(source, speed=speed)
-        if not rows:
-            raise gp.IoError(f"{source}: no *_reference.json with its traces in this folder")
-    if as_json:
-        emit(rows)
-    elif seed_study:
-        _print_study(source, rows, seeds)
-    else:
-        _table(
-            f"Policies on the traces of {source}",
-            ("source", "case", "policy", "metric", "ours", "reference", "deviation"),
-            (
-                (
-                    row["source"],
-                    row["case"],
-                    row["policy"],
-                    row["metric"],
-                    f"{row['ours']:,.6g}",
-                    f"{row['reference']:,.6g}",
-                    f"{row['deviation']:+.2e}",
-                )
-                for row in rows
-            ),
-        )
-    return ANSWER
-
-
-def _print_study(source: Path, rows: list[dict[str, Any]], seeds: int) -> None:
-    def hours(row: dict[str, Any], metric: str) -> str:
-        return f"{row[metric] / 3600:.1f} ±{row[f'{metric}_ci'] / 3600:.1f}"
-
-    _table(
-        f"{source.name}, {seeds} seeds; in the last three columns fifo of the same arm is 1",
-        ("users", "arm", "policy", "total wait h", "mean JCT h", "kWh", "wait", "JCT", "energy"),
-        (
-            (
-                str(row["users"]),
-                row["arm"],
-                row["policy"],
-                hours(row, "total_wait_s"),
-                hours(row, "mean_jct_s"),
-                f"{row['energy_kwh']:.1f} ±{row['energy_kwh_ci']:.1f}",
-                f"{row['total_wait_s_ratio']:.3f}",
-                f"{row['mean_jct_s_ratio']:.3f}",
-                f"{row['energy_kwh_ratio']:.3f}",
-            )
-            for row in rows
-        ),
-    )
-
-
-# ------------------------------------------------------------------------------------------ slurm
-
+app.add_typer(bench.app)
 app.add_typer(slurm.app)
 
 

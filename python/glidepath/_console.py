@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs of the command line share: their two streams, tables, progress and input."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import glidepath as gp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANSWER, WARNING, BAD_INPUT = 0, 1, 2
+
+stdout = Console()
+stderr = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+
+def plain(value: Any) -> Any:
+    """Reduce a value to what JSON knows: arrays to lists, NaN and infinity to null and text."""
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def emit(document: Any) -> None:
+    """Print the one JSON document."""
+    sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
+
+
+def chosen(file: Path, curve: str | None, metric: str | None) -> list[gp.Trace]:
+    traces = gp.read_traces(file, metric=metric)
+    found = [trace for trace in traces if curve in (None, trace.name)]
+    for trace in found:
+        for note in trace.notes:  # what the reader had to repair
+            stderr.print(f"{trace.name}: {note}", highlight=False, markup=False, soft_wrap=True)
+    if not found:
+        some = ", ".join(repr(trace.name) for trace in traces[:3])
+        more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
+        raise gp.InputError(f"{file}: no curve {curve!r}; it holds {some}{more}")
+    return found
+
+
+def save(plot: Callable[..., Any], path: Path) -> None:
+    from glidepath._results import require
+
+    figure = require("matplotlib.figure").Figure(figsize=(8.0, 4.5), layout="constrained")
+    plot(ax=figure.add_subplot())
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise gp.IoError(f"{path}: cannot write the picture: {error}") from None
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that shows itself only where someone can see it."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=stderr,
+        transient=True,
+        disable=not stderr.is_terminal,
+    ) as bar:
+        task = bar.add_task(label, total=None)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield update
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
+    console = stdout if stdout.is_terminal else Console(width=200)
+    console.print(table)
+
+
+def open_workload(source: Path, users: int | None, seed: int, gpus: int | None) -> gp.Workload:
+    if not source.exists():
+        raise gp.IoError(f"{source}: no such file or folder")
+    if source.is_dir():
+        if gpus is not None:
+            raise gp.InputError(f"--gpus: the tiers of {source} say how many there are")
+        if users is None:
+            return gp.read_workload(source)
+        return gp.generate_workload(source, users=users, seed=seed)
+    if users is not None:
+        raise gp.InputError(f"--users: {source} is a trace of jobs, users are drawn from a folder")
+    if gpus is None:
+        raise gp.InputError(f"{source} is a trace of jobs: say how many --gpus there are")
+    return gp.Workload.from_trace(source, gpus=gpus)
