@@ -36,9 +36,11 @@ __all__ = ["Result", "require", "same"]
 _INSTALL = {
     "distributed": "dask",
     "matplotlib": "plot",
+    "mlflow": "mlflow",
     "pandas": "pandas",
     "plotly": "report",
-    "pyarrow": "dask",
+    "pyarrow": "arrow",
+    "wandb": "wandb",
 }
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import importlib
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -326,15 +327,25 @@ def clean(
 # read. In the order in which they are asked whether a file is theirs.
 FORMATS = {
     "csv": "long_csv",
-    "wandb": "wandb",
+    "wandb": "wandb_log",
+    "wandb_csv": "wandb_csv",
+    "wandb_summary": "wandb_summary",
     "trainer_state": "trainer_state",
     "jsonl": "json_lines",
     "tensorboard": "tensorboard",
     "mlflow": "mlflow_files",
+    "trackio": "trackio",
     "mlflow_sqlite": "mlflow_sqlite",
+    "parquet": "parquet",
     "dvclive": "dvclive",
     "table": "wide_csv",
     "text": "text_log",
+}
+# What reads an object, by the method that tells what it is.
+OBJECTS = {
+    "scan_history": "wandb_api",
+    "get_metric_history": "mlflow_client",
+    "__arrow_c_stream__": "frame",
 }
 
 
@@ -342,19 +353,47 @@ def _reader(format: str) -> Any:  # noqa: A002
     return importlib.import_module(f"glidepath.readers.{FORMATS[format]}")
 
 
+def _read_object(source: Any, metric: str | None) -> list[Trace]:
+    for method, module in OBJECTS.items():
+        if hasattr(source, method):
+            found: list[Trace] = importlib.import_module(f"glidepath.readers.{module}").read(
+                source, metric
+            )
+            return found
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
+        return [trace for each in source for trace in read_traces(each, metric=metric)]
+    raise TypeError(
+        f"read_traces: {type(source).__name__} is no path, address, data frame (Arrow), run of W&B "
+        "or client of MLflow"
+    )
+
+
+def _read_page(url: str, metric: str | None) -> list[Trace]:
+    if urlsplit(url).hostname in ("wandb.ai", "www.wandb.ai"):
+        from glidepath.readers import wandb_api
+
+        return _read_object(wandb_api.open_url(url), metric)
+    from glidepath.readers import mlflow_client
+
+    return mlflow_client.read_url(url, metric)
+
+
 def read_traces(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     metric: str | None = None,
     format: str | None = None,  # noqa: A002 - the builtin is not needed here
 ) -> list[Trace]:
-    """Read every run of a file, or of all files of a folder and the folders in it.
+    """Read every run of a file, of all files of a folder and the folders in it, or of a server.
 
     Parameters
     ----------
-    path : path_like
+    path : path_like or object
         A file of one of the formats below, or a folder with some; its other files are passed over,
-        as are those that lack the metric.
+        as are those that lack the metric. Or the address of an MLflow server or one of its pages,
+        or of the page of a run or project of W&B (``https://wandb.ai/…``). Or a data frame of any
+        library with Arrow's PyCapsule protocol (needs pyarrow), a run of ``wandb.Api()``, an
+        ``mlflow.MlflowClient``, or several of these.
     metric : str, optional
         Name of the metric to read. By default the training loss: ``loss``, ``train_loss`` and the
         like, else a loss of evaluation; `docs/formats.md` has the list.
@@ -364,24 +403,32 @@ def read_traces(
         file of the same stem beside it may say ``"direction": "max"``. ``"table"`` is a CSV or TSV
         with a column a metric (Lightning, Keras, Ultralytics, AlgoPerf); the others are
         ``"trainer_state"`` of Hugging Face, ``"jsonl"``, ``"tensorboard"``, ``"mlflow"`` (the file
-        store), ``"mlflow_sqlite"``, ``"dvclive"``, ``"text"`` (Megatron-LM, DeepSpeed, nanoGPT,
-        llm.c) and ``"wandb"``, which is refused. By default it is found from each file's content.
+        store), ``"mlflow_sqlite"``, ``"wandb"`` (its log on disk), ``"wandb_csv"`` (a panel),
+        ``"trackio"``, ``"parquet"``, ``"dvclive"``, ``"text"`` (Megatron-LM, DeepSpeed, nanoGPT,
+        llm.c) and ``"wandb_summary"``, which is refused. By default it is found from each file's
+        content. Of a file or folder only.
 
     Returns
     -------
     list of Trace
         In the order of the file, and of the files' names. Of a folder, a run is named by its
-        relative path; those of MLflow by their id, those of the long form as the file says.
+        relative path; those of trackers by their id or name, and several of one file as it says.
         Where a run restarted, the later rows win, and the trace's `notes` tell.
 
     Raises
     ------
     IoError
         With file and line, when a file is missing, empty, malformed, of no known format or without
-        the metric, or a folder has no file that is.
+        the metric, or a folder has no file that is; with the server's words, when it gave none.
     InputError
         When `format` is unknown.
+    TypeError
+        When `path` is none of the above.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        return _read_object(path, metric)
+    if isinstance(path, str) and path.startswith(("http://", "https://")):
+        return _read_page(path, metric)
     if format is not None and format not in FORMATS:
         raise InputError(f"read_traces: format {format!r} is none of {', '.join(FORMATS)}")
     path = Path(path)
@@ -438,11 +485,11 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
         except (AbsentError, RefusedError) as error:
             passed = passed or error
             continue
-        if not kind.startswith("mlflow"):
+        # A run called as its file is; an id of MLflow is a name of its own.
+        if len(found) == 1 and found[0].name == unit.name and kind != "mlflow":
             inside = folder in unit.parents
-            for trace in found:  # nobody else has seen them yet
-                name = unit.relative_to(folder).as_posix() if inside else folder.resolve().name
-                object.__setattr__(trace, "name", name)
+            name = unit.relative_to(folder).as_posix() if inside else folder.resolve().name
+            object.__setattr__(found[0], "name", name)  # nobody else has seen it yet
         traces += found
     if not traces:
         wanted = f" with a metric {metric!r}" if metric is not None else ""

@@ -504,15 +504,11 @@ def test_tensorboard_file_that_is_cut_or_damaged(tmp_path: Path) -> None:
 # --------------------------------------------------------------------- refusals, folders, formats
 
 
-def test_wandb_files_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    log = tmp_path / "run-1.wandb"
-    log.write_bytes(b":W&B\xe1\xbe\x00" + b"\x00" * 40)
-    with pytest.raises(gp.IoError, match=r"transaction log of W&B.*wandb sync.*scan_history"):
-        gp.read_traces(log)
+def test_a_summary_of_wandb_is_refused_with_what_to_do(tmp_path: Path) -> None:
     summary = write(tmp_path / "wandb-summary.json", '{"loss": 1.0, "_step": 7, "_wandb": {}}')
-    with pytest.raises(gp.IoError, match=r"only the last value of each metric.*scan_history"):
+    with pytest.raises(gp.IoError, match=r"only the last value of each metric.*run-\*\.wandb"):
         gp.read_traces(summary)
-    with pytest.raises(gp.IoError, match=r"no traces in this folder.*transaction log of W&B"):
+    with pytest.raises(gp.IoError, match=r"no traces in this folder.*only the last value"):
         gp.read_traces(tmp_path)
 
 
@@ -532,7 +528,10 @@ def test_an_unknown_file_is_refused_with_the_formats(tmp_path: Path) -> None:
         gp.read_traces(write(tmp_path / "notes.txt", "nothing of ours\n"))
 
 
-FORMATS = "csv wandb trainer_state jsonl tensorboard mlflow mlflow_sqlite dvclive table text"
+FORMATS = (
+    "csv wandb wandb_csv wandb_summary trainer_state jsonl tensorboard mlflow trackio "
+    "mlflow_sqlite parquet dvclive table text"
+)
 
 
 @pytest.mark.parametrize("name", FORMATS.split())
@@ -552,7 +551,6 @@ def test_a_format_forced_on_garbage_is_an_io_error(
 
 # What each shared file that is not read must say; all others must be read.
 REFUSED: list[tuple[Callable[[Path], bool], str]] = [
-    (lambda file: file.name == "run.wandb", "transaction log of W&B"),
     (lambda file: file.name.endswith("wandb-summary.json"), "only the last value of each metric"),
     (
         lambda file: "placements" in file.name or "scalability" in file.name,

@@ -8,10 +8,10 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ __all__ = [
     "lines",
     "open_log",
     "to_trace",
+    "traces_of",
+    "tracked",
 ]
 
 HEAD_BYTES = 65536
@@ -40,10 +42,13 @@ PREFERRED = (
 )
 # Where there is none of training: losses of evaluation, best first.
 SECOND = ("eval_loss", "val_loss", "valid_loss", "validation_loss", "test_loss", "tel")
+# Under which Hugging Face and Lightning log their step to a tracker whose own counts calls.
+TRAINERS = ("train_global_step", "trainer_global_step")
 STEPS = (
-    *("step", "global_step", "current_steps", "iteration", "iter", "_step", "train_global_step"),
+    *("step", "global_step", "current_steps", "iteration", "iter", *TRAINERS, "_step"),
     *("n_iter", "epoch"),
 )
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 SECONDS = ("wall_seconds", "elapsed_seconds", "elapsed_time", "total_duration", "_runtime")
 STAMPS = ("timestamp", "_timestamp", "wall_time")
 _RATE = re.compile(r"(^|_)(lr|learning_rate)(_|$)|^lr")
@@ -97,7 +102,7 @@ def direction_of(name: str) -> str:
     return "max" if "loss" not in spelled and _HIGH.search(spelled) else "min"
 
 
-def choose(names: Iterable[str], metric: str | None, path: Path) -> str:
+def choose(names: Iterable[str], metric: str | None, path: Path | str) -> str:
     """Pick the metric to read.
 
     Parameters
@@ -107,8 +112,8 @@ def choose(names: Iterable[str], metric: str | None, path: Path) -> str:
     metric : str or None
         The one asked for. Without it, in this order: `PREFERRED`, any with both "train" and "loss"
         in its name, `SECOND`, any with "loss", "metric", and the only one there is.
-    path : Path
-        Who to blame.
+    path : Path or str
+        Who to blame: a file, or what a server calls its run.
 
     Returns
     -------
@@ -174,7 +179,7 @@ def _later_wins(step: Floats) -> tuple[NDArray[np.intp], list[str]]:
 def to_trace(
     series: Mapping[str, Series],
     metric: str | None,
-    path: Path,
+    path: Path | str,
     name: str,
     notes: Iterable[str] = (),
 ) -> Trace:
@@ -187,7 +192,7 @@ def to_trace(
         put where they were logged at the same step.
     metric : str or None
         As in `choose`.
-    path : Path
+    path : Path or str
         The file, for messages.
     name : str
         Of the run.
@@ -234,6 +239,48 @@ def to_trace(
     return _trace(step, value, rates, wall, name, direction, tuple(told))
 
 
+def traces_of(
+    runs: Mapping[str, Mapping[str, Series]],
+    metric: str | None,
+    path: Path | str,
+    *,
+    names: Mapping[str, str] | None = None,
+    notes: Mapping[str, Iterable[str]] | None = None,
+) -> list[Trace]:
+    """Make the traces of several runs; those without the metric are left out.
+
+    Parameters
+    ----------
+    runs : mapping
+        Of each run, by any key, its metrics.
+    metric, path
+        As in `to_trace`.
+    names : mapping, optional
+        What the runs are called, where it is not their key.
+    notes : mapping, optional
+        What was repaired already of a run.
+
+    Returns
+    -------
+    list of Trace
+
+    Raises
+    ------
+    AbsentError
+        When no run has the metric.
+    """
+    traces, absent = [], None
+    for key, series in runs.items():
+        try:
+            name, told = (names or {}).get(key, key), (notes or {}).get(key, ())
+            traces.append(to_trace(series, metric, path, name, told))
+        except AbsentError as error:
+            absent = error
+    if not traces:
+        raise absent or AbsentError(f"{path}: no metric was logged")
+    return traces
+
+
 def _at_same_step(step: Floats, column: Series) -> Floats:
     """Take the values logged at each of the steps; NaN where there is none."""
     at, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
@@ -241,6 +288,47 @@ def _at_same_step(step: Floats, column: Series) -> Floats:
     at, value = at[kept], value[kept]
     place = np.minimum(np.searchsorted(at, step), at.size - 1)
     return np.where(at[place] == step, value[place], math.nan)
+
+
+def flat(row: Mapping[str, Any], mark: str, within: str = "") -> Iterator[tuple[str, Any]]:
+    """Give the cells of a row of nested names, joined by a mark."""
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, mark, f"{within}{key}{mark}")
+        else:
+            yield within + key, value
+
+
+def tracked(rows: Sequence[Mapping[str, Any]]) -> dict[str, Series]:
+    """Gather what a tracker holds of a run, a row a call of its `log`.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Metrics by name beside the tracker's own ``_step`` and, in seconds, ``_runtime``. Other
+        names that begin with ``_`` are its own too. Words for NaN and infinity are numbers.
+
+    Returns
+    -------
+    dict of str to Series
+        By the step of the trainer where every row has one, as the tracker's counts calls of `log`.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    of_trainer = (name for name in names if normal(name) in TRAINERS)
+    column = next((name for name in of_trainer if all(name in row for row in rows)), "_step")
+    series: dict[str, Series] = {}
+    for row in rows:
+        step, seconds = row.get(column), row.get("_runtime")
+        if not isinstance(step, (int, float)):
+            continue
+        seconds = seconds if isinstance(seconds, (int, float)) else math.nan
+        for name, value in row.items():
+            value = _WORDS.get(value, value) if isinstance(value, str) else value
+            if name == column or name[:1] == "_" or isinstance(value, bool):
+                continue
+            if isinstance(value, (int, float)):
+                series.setdefault(name, Series()).add(float(step), float(value), seconds)
+    return series
 
 
 def open_log(path: Path) -> IO[bytes] | gzip.GzipFile:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
@@ -15,6 +13,7 @@ from glidepath.readers._series import (
     Series,
     clock_column,
     counted,
+    flat,
     is_cut,
     lines,
     seconds_of,
@@ -34,20 +33,12 @@ def recognises(path: Path, head: bytes) -> bool:
         row = json.loads(first)
     except (ValueError, RecursionError):
         return False
-    return isinstance(row, dict) and step_column(dict(_flat(row))) is not None
+    return isinstance(row, dict) and step_column(dict(flat(row, "/"))) is not None
 
 
 def unit(path: Path) -> Path:
     """Read each file alone."""
     return path
-
-
-def _flat(row: dict[str, Any], within: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in row.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{within}{key}/")
-        else:
-            yield within + key, value
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
@@ -69,7 +60,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             continue
         if not isinstance(row, dict):
             raise IoError(f"{path}:{number}: not a JSON object")
-        cells = dict(_flat(row))
+        cells = dict(flat(row, "/"))
         column = step_column(cells)
         step = cells.get(column) if column is not None else None
         if step is None:

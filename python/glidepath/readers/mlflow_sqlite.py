@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
-from glidepath.readers._series import AbsentError, Series, to_trace
+from glidepath.readers._series import Series, traces_of
+from glidepath.readers._sqlite import is_sqlite, reading
 
 __all__ = ["read", "recognises", "unit"]
 
@@ -25,7 +24,7 @@ _QUERY = """
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether it is a sqlite file."""
-    return head.startswith(b"SQLite format 3\x00")
+    return is_sqlite(head)
 
 
 def unit(path: Path) -> Path:
@@ -38,8 +37,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     runs: dict[str, dict[str, Series]] = {}
     first: dict[str, int] = {}
     try:
-        # Read-only: a database that a server writes to is never locked or changed.
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+        with reading(path) as database:
             for run, key, value, stamp, step, is_nan in database.execute(_QUERY):
                 origin = first.setdefault(run, stamp)
                 number = math.nan if is_nan else float(value)
@@ -49,12 +47,4 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                 column.add(step, number, (stamp - origin) / 1e3)
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise IoError(f"{path}: not a database of MLflow: {error}") from None
-    traces, absent = [], None
-    for run, series in runs.items():
-        try:
-            traces.append(to_trace(series, metric, path, run))
-        except AbsentError as error:
-            absent = error
-    if not traces:
-        raise absent or AbsentError(f"{path}: no metric was logged")
-    return traces
+    return traces_of(runs, metric, path)

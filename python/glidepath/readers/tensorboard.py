@@ -17,6 +17,7 @@ from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
+from glidepath.readers._protobuf import skip, varint
 from glidepath.readers._series import Series, open_log, to_trace
 
 __all__ = ["read", "recognises", "unit"]
@@ -84,37 +85,6 @@ def _scalars(data: bytes, path: Path, series: dict[str, Series]) -> int:
     return 0
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number of seven bits a byte; give it and where it ends."""
-    byte = data[at]
-    if byte < 128:
-        return byte, at + 1
-    value, shift = byte & 127, 7
-    while True:
-        at += 1
-        byte = data[at]
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at + 1
-        shift += 7
-        if shift > 63:
-            raise ValueError("a varint of more than ten bytes")
-
-
-def _skip(data: bytes, at: int, kind: int) -> int:
-    """Pass over a field of a wire type."""
-    if kind == 0:
-        return _varint(data, at)[1]
-    if kind == 1:
-        return at + 8
-    if kind == 2:
-        length, at = _varint(data, at)
-        return at + length
-    if kind == 5:
-        return at + 4
-    raise ValueError(f"wire type {kind}")
-
-
 def _event(data: bytes, at: int, stop: int, series: dict[str, Series]) -> None:
     wall, step = math.nan, 0
     summary: tuple[int, int] | None = None
@@ -125,13 +95,13 @@ def _event(data: bytes, at: int, stop: int, series: dict[str, Series]) -> None:
             (wall,) = _DOUBLE.unpack_from(data, at)
             at += 8
         elif key == 0x10:  # step
-            step, at = _varint(data, at)
+            step, at = varint(data, at)
         elif key == 0x2A:  # summary
-            length, at = _varint(data, at)
+            length, at = varint(data, at)
             summary = at, at + length
             at += length
         else:
-            at = _skip(data, at, key & 7)
+            at = skip(data, at, key & 7)
     if at != stop:
         raise ValueError("fields beyond the record")
     if summary is not None:
@@ -146,9 +116,9 @@ def _summary(
     while at < stop:
         key = data[at]
         if key != 0x0A:  # value
-            at = _skip(data, at + 1, key & 7)
+            at = skip(data, at + 1, key & 7)
             continue
-        length, at = _varint(data, at + 1)
+        length, at = varint(data, at + 1)
         end = at + length
         if end > stop:
             raise ValueError("a value beyond its summary")
@@ -157,18 +127,18 @@ def _summary(
             key = data[at]
             at += 1
             if key == 0x0A:  # tag
-                length, at = _varint(data, at)
+                length, at = varint(data, at)
                 tag = data[at : at + length].decode()
                 at += length
             elif key == 0x15:  # simple_value
                 (value,) = _FLOAT.unpack_from(data, at)
                 at += 4
             elif key == 0x42:  # tensor
-                length, at = _varint(data, at)
+                length, at = varint(data, at)
                 value = _tensor(data, at, at + length)
                 at += length
             else:
-                at = _skip(data, at, key & 7)
+                at = skip(data, at, key & 7)
         if value is not None:
             column = series.get(tag)
             if column is None:
@@ -183,9 +153,9 @@ def _tensor(data: bytes, at: int, stop: int) -> float | None:
         key = data[at]
         at += 1
         if key == 0x08:  # dtype
-            kind, at = _varint(data, at)
+            kind, at = varint(data, at)
         elif key in (0x22, 0x2A, 0x32):  # tensor_content, float_val, double_val, both packed
-            length, at = _varint(data, at)
+            length, at = varint(data, at)
             content = data[at : at + length]
             at += length
         elif key in (0x2D, 0x31):  # float_val, double_val
@@ -193,7 +163,7 @@ def _tensor(data: bytes, at: int, stop: int) -> float | None:
             content = data[at : at + size]
             at += size
         else:
-            at = _skip(data, at, key & 7)
+            at = skip(data, at, key & 7)
     form = _CONTENT.get(kind)
     if form is None or len(content) != struct.calcsize(form):
         return None

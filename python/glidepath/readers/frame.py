@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data frames of any library with Arrow's PyCapsule protocol: Polars, pandas, DuckDB, pyarrow.
+
+Wide, with a column a metric, or long, with a column of metrics' names and one of values; in both
+forms a column of runs may tell several apart. A null was not logged; NaN was, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glidepath._core import InputError, IoError
+from glidepath._results import require
+from glidepath._trace import Trace
+from glidepath.readers._series import (
+    Floats,
+    Series,
+    clock_column,
+    normal,
+    step_column,
+    traces_of,
+)
+
+__all__ = ["of_table", "read"]
+
+_RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
+# Names and values of the long form; the second pair is that of Neptune's exporter.
+_LONG = (("metric", "value"), ("attribute_path", "float_value"))
+_Mask = NDArray[np.bool_]
+
+
+def read(frame: Any, metric: str | None) -> list[Trace]:
+    """Read every run of a data frame."""
+    arrow = require("pyarrow")
+    try:
+        table = arrow.table(frame)
+    except (arrow.ArrowException, ValueError, TypeError) as error:
+        raise InputError(f"data frame: {error}") from None
+    return of_table(table, metric, "data frame")
+
+
+def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
+    """Read every run of an Arrow table."""
+    names: list[str] = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise IoError(f"{label}: two columns are called {twice!r}")
+    spelled = {normal(name): name for name in reversed(names)}
+    run = next((spelled[name] for name in _RUNS if name in spelled), None)
+    at, (clock, of_day) = step_column(names), clock_column(names)
+    points = table.num_rows
+    notes = [] if at else ["no column of steps: rows are numbered from 1"]
+    steps, given = (
+        _numbers(table, at, label)
+        if at
+        else (np.arange(1.0, points + 1), np.ones(points, dtype=bool))
+    )
+    seconds = np.full(points, np.nan) if clock is None else _numbers(table, clock, label)[0]
+    columns = list(_metrics(table, {run, at, clock}, spelled, metric, label))
+    whose = np.zeros(points, dtype=int) if run is None else _codes(table[run])
+    runs: dict[str, dict[str, Series]] = {}
+    called: dict[str, str] = {}
+    for number in range(whose.max(initial=-1) + 1):
+        of_run = (whose == number) & given
+        since = seconds[of_run][0] if of_day and of_run.any() else 0.0
+        series = {
+            name: Series(
+                steps[rows].tolist(), value[rows].tolist(), (seconds[rows] - since).tolist()
+            )
+            for name, value, logged in columns
+            for rows in [np.flatnonzero(of_run & logged)]
+        }
+        first = int(np.argmax(whose == number))
+        runs[str(number)] = series
+        called[str(number)] = "" if run is None else str(table[run][first].as_py())
+    if metric is None and run and any(name == "value" for name, *_ in columns):
+        metric = "value"  # the long form of ours
+    return traces_of(runs, metric, label, names=called, notes=dict.fromkeys(runs, notes))
+
+
+def _metrics(
+    table: Any,
+    taken: set[str | None],
+    spelled: dict[str, str],
+    metric: str | None,
+    label: Path | str,
+) -> Iterator[tuple[str, Floats, _Mask]]:
+    """Give each metric's name, values and in which rows it was logged."""
+    for name, value in _LONG:
+        if {name, value} <= spelled.keys() and _is_text(table[spelled[name]].type):
+            numbers, logged = _numbers(table, spelled[value], label)
+            codes = _codes(table[spelled[name]])
+            for code in range(codes.max(initial=-1) + 1):
+                first = int(np.argmax(codes == code))
+                yield table[spelled[name]][first].as_py(), numbers, logged & (codes == code)
+            return
+    for name in table.column_names:
+        if name not in taken and (name == metric or _is_number(table[name].type)):
+            yield name, *_numbers(table, name, label)
+
+
+def _numbers(table: Any, name: str, label: Path | str) -> tuple[Floats, _Mask]:
+    """Give a column as numbers, times as seconds, and where it is not null."""
+    arrow = require("pyarrow")
+    column = table[name]
+    kind = column.type
+    try:
+        if arrow.types.is_temporal(kind):
+            micro = arrow.duration("us") if arrow.types.is_duration(kind) else arrow.timestamp("us")
+            numbers = column.cast(micro).cast(arrow.int64()).cast(arrow.float64(), safe=False)
+            scale = 1e-6
+        else:
+            numbers, scale = column.cast(arrow.float64(), safe=False), 1.0
+    except arrow.ArrowException:
+        raise IoError(f"{label}: column {name!r} holds {kind}, not numbers") from None
+    values = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=float) * scale
+    return values, np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _codes(column: Any) -> NDArray[np.int64]:
+    """Number the different values of a column, in the order in which they come; nulls are -1."""
+    coded = column.combine_chunks().dictionary_encode()
+    if not hasattr(coded, "indices"):  # a dictionary already, in its own order
+        coded = coded.chunk(0)
+    return np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _is_text(kind: Any) -> bool:
+    arrow = require("pyarrow")
+    if arrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        arrow.types.is_string(kind)
+        or arrow.types.is_large_string(kind)
+        or arrow.types.is_string_view(kind)
+    )
+
+
+def _is_number(kind: Any) -> bool:
+    types = require("pyarrow").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))

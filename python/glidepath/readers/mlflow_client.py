@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of an MLflow server, through its client: two questions a run, whatever it logged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from glidepath._core import IoError
+from glidepath._results import require
+from glidepath._trace import Trace
+from glidepath.readers._series import AbsentError, Series, choose, is_rate, to_trace
+
+__all__ = ["open_url", "read", "read_url"]
+
+_PAGE = re.compile(r"(?P<server>https?://[^#]*?)/?(?:#(?P<page>.*))?$")
+
+
+def open_url(url: str) -> tuple[Any, str | None, str | None]:
+    """Give the client of a server, and the experiment and run whose page has this address."""
+    match = _PAGE.fullmatch(url)
+    assert match is not None
+    page = match["page"] or ""
+    run, experiment = re.search(r"/runs/(\w+)", page), re.search(r"/experiments/(\w+)", page)
+    client = require("mlflow").MlflowClient(tracking_uri=match["server"])
+    return client, experiment and experiment[1], run and run[1]
+
+
+def read_url(url: str, metric: str | None) -> list[Trace]:
+    """Read what stands on a page of a server: a run, those of an experiment, or all."""
+    client, experiment, run = open_url(url)
+    return read(client, metric, experiment=experiment, run=run)
+
+
+def read(
+    client: Any, metric: str | None, *, experiment: str | None = None, run: str | None = None
+) -> list[Trace]:
+    """Read every run that is not deleted, named by its id; runs without the metric are left out."""
+    label = f"MLflow {getattr(client, 'tracking_uri', '')}".rstrip()
+    traces, absent = [], None
+    try:
+        for found in [client.get_run(run)] if run else _runs(client, experiment):
+            try:
+                traces.append(_read(client, found, metric, label))
+            except AbsentError as error:
+                absent = error
+    except IoError:
+        raise
+    except Exception as error:  # MlflowException, and what the network library raises
+        raise IoError(f"{label}: {error}") from error
+    if not traces:
+        raise absent or AbsentError(f"{label}: no metric was logged")
+    return traces
+
+
+def _pages(question: Callable[..., Any], **asked: Any) -> Iterator[Any]:
+    token = None
+    while True:
+        page = question(**asked, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _runs(client: Any, experiment: str | None) -> list[Any]:
+    ids = (
+        [experiment] if experiment else [e.experiment_id for e in _pages(client.search_experiments)]
+    )
+    runs = _pages(client.search_runs, experiment_ids=ids) if ids else []
+    return sorted(runs, key=lambda run: (run.info.start_time, run.info.run_id))
+
+
+def _read(client: Any, run: Any, metric: str | None, label: str) -> Trace:
+    name = run.info.run_id
+    logged = run.data.metrics  # the last value of each
+    key = choose(logged, metric, f"{label}: run {name}")
+    rate = next((other for other in logged if is_rate(other) and other != key), None)
+    series: dict[str, Series] = {}
+    began = float(run.info.start_time)
+    for wanted in (key, rate):
+        if wanted is None:
+            continue
+        column = series[wanted] = Series()
+        for point in sorted(client.get_metric_history(name, wanted), key=lambda p: p.timestamp):
+            column.add(float(point.step), float(point.value), (point.timestamp - began) / 1e3)
+    return to_trace(series, metric, f"{label}: run {name}", name)

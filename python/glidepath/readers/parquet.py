@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parquet files: a table as in `glidepath.readers.frame`, such as what Neptune's exporter wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from glidepath._core import IoError
+from glidepath._results import require
+from glidepath._trace import Trace
+from glidepath.readers.frame import of_table
+
+__all__ = ["read", "recognises", "unit"]
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether it begins as Parquet does."""
+    return head.startswith(b"PAR1")
+
+
+def unit(path: Path) -> Path:
+    """Read each file alone."""
+    return path
+
+
+def read(path: Path, metric: str | None) -> list[Trace]:
+    """Read every run of a file."""
+    parquet = require("pyarrow.parquet")
+    try:
+        with path.open("rb") as file:
+            table = parquet.read_table(file)
+    except (require("pyarrow").ArrowException, OSError) as error:
+        raise IoError(f"{path}: {error}") from None
+    traces = of_table(table, metric, path)
+    if len(traces) == 1 and not traces[0].name:
+        object.__setattr__(traces[0], "name", path.name)  # nobody else has seen it yet
+    return traces

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of experiment trackers and data frames, against the tools themselves where they run."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+NAN, INF = math.nan, math.inf
+
+
+def check(run: gp.Trace, step: list[float], loss: list[float], lr: list[float] | None) -> None:
+    np.testing.assert_array_equal(run.step, step)
+    np.testing.assert_array_equal(run.loss, loss)
+    if lr is None:
+        assert run.lr is None
+    else:
+        assert run.lr is not None
+        np.testing.assert_array_equal(run.lr, lr)
+
+
+# --------------------------------------------------------------------------------- W&B, on disk
+
+
+def varint(value: int) -> bytes:
+    out = b""
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def field(number: int, data: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def history(**row: Any) -> bytes:
+    items = (
+        field(1, key.encode()) + field(16, json.dumps(value).encode()) for key, value in row.items()
+    )
+    return b"\x08\x01" + field(2, b"".join(field(1, item) for item in items))
+
+
+def framed(messages: list[bytes]) -> bytes:
+    """LevelDB's framing: a record that does not fit into its block goes on in the next."""
+    data = b":W&B" + struct.pack("<HB", 0xBEE1, 0)
+    for message in messages:
+        first = True
+        while first or message:
+            room = 32768 - len(data) % 32768
+            if room < 7:
+                data += b"\x00" * room
+                continue
+            part, message = message[: room - 7], message[room - 7 :]
+            kind = {(True, True): 1, (True, False): 2, (False, False): 3}.get(
+                (first, not message), 4
+            )
+            data += struct.pack("<IHB", crc32(bytes([kind]) + part), len(part), kind) + part
+            first = False
+    return data
+
+
+RUN = field(17, field(1, b"abc123") + field(2, b"entity"))
+ROWS = [
+    history(_step=10, _runtime=1.5, loss=3.0, lr=0.5, hist={"_type": "histogram", "values": [1]}),
+    history(_step=20, _runtime=2.5, loss=NAN, text="x" * 70000),
+    history(_step=30, _runtime=4.5, loss=2.0, lr=0.25, nested={"val": 1}),
+]
+
+
+def test_the_log_of_wandb_is_read_across_blocks(tmp_path: Path) -> None:
+    file = tmp_path / "run-20260101_000000-abc123" / "run-abc123.wandb"
+    file.parent.mkdir()
+    file.write_bytes(framed([RUN, *ROWS]))
+    (run,) = gp.read_traces(file)
+    check(run, [10, 20, 30], [3, NAN, 2], [0.5, NAN, 0.25])
+    assert (run.name, run.notes) == ("abc123", ())
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [1.5, 2.5, 4.5]
+    (nested,) = gp.read_traces(tmp_path, metric="nested.val")
+    check(nested, [30], [1], [0.25])
+    assert nested.name == "abc123"
+
+
+def test_a_log_of_wandb_that_is_cut_or_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "run-abc123.wandb"
+    whole = framed([RUN, *ROWS])
+    for end in (len(whole) - 1, 60000, 40000):  # within a record, within a part of one
+        file.write_bytes(whole[:end])
+        (run,) = gp.read_traces(file)
+        assert len(run) < 3
+        assert run.notes == ("the last record is cut: left out",)
+    file.write_bytes(whole[:100] + b"?" + whole[101:])
+    with pytest.raises(gp.IoError, match=f"wandb: damaged record at byte {len(framed([RUN]))}"):
+        gp.read_traces(file)
+    file.write_bytes(framed([RUN, field(2, field(1, field(1, b"loss") + field(16, b"{")))]))
+    with pytest.raises(gp.IoError, match=r"run-abc123\.wandb: damaged record: Expecting"):
+        gp.read_traces(file)
+    file.write_bytes(framed([RUN]))
+    with pytest.raises(gp.IoError, match="no metric was logged"):
+        gp.read_traces(file)
+
+
+def test_a_tracker_counts_calls_so_the_step_of_the_trainer_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "run-1.wandb"
+    rows = [
+        {"_step": 0, "train/global_step": 100, "train/loss": 3.0},
+        {"_step": 1, "train/global_step": 100, "eval/loss": 3.5},
+        {"_step": 2, "train/global_step": 200, "train/loss": 2.0},
+    ]
+    file.write_bytes(framed([RUN, *(history(**row) for row in rows)]))
+    check(gp.read_traces(file)[0], [100, 200], [3, 2], None)
+    file.write_bytes(framed([RUN, *(history(**row) for row in rows), history(_step=3, other=1)]))
+    check(gp.read_traces(file)[0], [0, 2], [3, 2], None)
+
+
+WANDB_RUN = """
+import math, sys, wandb
+run = wandb.init(project="p", id="abc123", mode="offline", dir=sys.argv[1],
+                 settings=wandb.Settings(console="off", silent=True))
+for i in range(1, 41):
+    row = {"train/loss": math.inf if i == 40 else 3.0 / i, "nested": {"lr": 0.1 / i}}
+    run.log(row | {"weights": wandb.Histogram([1.0, 2.0])}, step=10 * i)
+run.finish()
+"""
+
+
+@pytest.fixture(scope="module")
+def wandb_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the tool itself, offline."""
+    pytest.importorskip("wandb", reason="wandb is not installed")
+    folder = tmp_path_factory.mktemp("wandb")
+    done = subprocess.run(
+        [sys.executable, "-c", WANDB_RUN, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "WANDB_ERROR_REPORTING": "false", "HOME": str(folder)},
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_an_offline_run_of_wandb_itself_is_read(wandb_run: Path) -> None:
+    (run,) = gp.read_traces(wandb_run)
+    values = [3.0 / i for i in range(1, 40)] + [INF]
+    check(run, [10.0 * i for i in range(1, 41)], values, [0.1 / i for i in range(1, 41)])
+    assert (run.name, run.notes) == ("abc123", ())
+    assert run.wall_seconds is not None
+    assert np.all(np.diff(run.wall_seconds) >= 0)
+
+
+# --------------------------------------------------------------------------- W&B, server and CSV
+
+
+def api_run(rows: list[dict[str, Any]], name: str = "warm-sun-1") -> Any:
+    """The part of `wandb.apis.public.Run` that is read."""
+    return SimpleNamespace(
+        path=["entity", "project", "abc123"],
+        id="abc123",
+        name=name,
+        scan_history=lambda: iter(rows),
+    )
+
+
+def test_the_history_of_a_server_of_wandb() -> None:
+    rows = [
+        {"_step": 0, "_timestamp": 100.0, "loss": 3.0, "lr": 0.5, "h": {"_type": "histogram"}},
+        {"_step": 5, "_timestamp": 102.5, "loss": "NaN", "lr": None},
+        {"_step": 9, "_timestamp": 104.0, "loss": "Infinity", "flag": True},
+    ]
+    (run,) = gp.read_traces(api_run(rows))
+    check(run, [0, 5, 9], [3, NAN, INF], [0.5, NAN, NAN])
+    assert run.name == "warm-sun-1"
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [0, 2.5, 4]
+    both = gp.read_traces([api_run(rows), api_run(rows, "other")], metric="loss")
+    assert [run.name for run in both] == ["warm-sun-1", "other"]
+    with pytest.raises(gp.IoError, match="W&B run entity/project/abc123: no metric 'x', only loss"):
+        gp.read_traces(api_run(rows), metric="x")
+
+
+def test_the_client_of_wandb_has_what_the_reader_asks_for() -> None:
+    public = pytest.importorskip("wandb.apis.public", reason="wandb is not installed")
+    assert callable(public.Run.scan_history)
+    assert isinstance(public.Run.name, property)
+    assert isinstance(public.Run.path, property)
+
+
+def test_a_server_that_fails_is_an_io_error_with_its_words() -> None:
+    def refuse() -> Iterator[dict[str, Any]]:
+        raise RuntimeError("401 unauthorized")
+
+    run = api_run([])
+    run.scan_history = refuse
+    with pytest.raises(gp.IoError, match="W&B run entity/project/abc123: 401 unauthorized"):
+        gp.read_traces(run)
+    with pytest.raises(gp.InputError, match="not the page of a project of W&B"):
+        gp.read_traces("https://wandb.ai/home")
+
+
+PANEL = """\
+"Step","warm - sun - train/loss","warm - sun - train/loss__MIN","warm - sun - train/loss__MAX",\
+"b - train/loss","b - train/loss__MIN","b - train/loss__MAX",\
+"b - _step","b - _step__MIN","b - _step__MAX"
+"10","3","3","3","","","","10","10","10"
+"20","2","1.5","2.5","NaN","NaN","NaN","20","20","20"
+"""
+
+
+def test_the_csv_of_a_panel_of_wandb_holds_several_runs(tmp_path: Path) -> None:
+    file = tmp_path / "wandb_export.csv"
+    file.write_text(PANEL)
+    warm, other = gp.read_traces(tmp_path)
+    check(warm, [10, 20], [3, 2], None)
+    check(other, [20], [NAN], None)
+    assert (warm.name, other.name) == ("warm - sun", "b")
+    assert warm.notes == ("1 point of the panel stand for several steps each",)
+    file.write_text(PANEL + '"30","x","1","1","","","","","",""\n')
+    with pytest.raises(gp.IoError, match=r"wandb_export\.csv:4: could not convert .*'x'"):
+        gp.read_traces(file)
+    file.write_text(PANEL + '"30"\n')
+    with pytest.raises(gp.IoError, match=r"wandb_export\.csv:4: 1 fields where the header has 10"):
+        gp.read_traces(file)
+    file.write_text('"Name","State","Runtime","loss"\n"a","finished","9","0.5"\n')
+    with pytest.raises(gp.IoError, match="the table of runs of W&B has only the last value"):
+        gp.read_traces(file)
+
+
+# --------------------------------------------------------------------------------------- Trackio
+
+# As Trackio 0.43 writes it; before 0.20 there was no run_id.
+TRACKIO = """
+CREATE TABLE metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, {run_id} timestamp TEXT NOT NULL,
+    run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL);
+CREATE TABLE configs (id INTEGER PRIMARY KEY AUTOINCREMENT, run_name TEXT NOT NULL);
+"""
+
+
+@pytest.mark.parametrize("with_id", [True, False])
+def test_the_database_of_trackio(tmp_path: Path, with_id: bool) -> None:
+    file = tmp_path / "demo.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.executescript(TRACKIO.format(run_id="run_id TEXT NOT NULL," if with_id else ""))
+        for run in ("first", "second"):
+            for i, loss in enumerate((3.0, "NaN", "-Infinity")):
+                metrics = {"train": {"loss": loss}, "train/learning_rate": 0.5, "note": "x"}
+                stamp = f"2026-01-01T00:00:0{i}.500000+00:00"
+                text = json.dumps(metrics | {"train/global_step": 10 * i}).encode()
+                database.execute(
+                    "INSERT INTO metrics (timestamp, run_name, step, metrics"
+                    + (", run_id) VALUES (?, ?, ?, ?, ?)" if with_id else ") VALUES (?, ?, ?, ?)"),
+                    (stamp, run, i, text, *(["id of " + run] if with_id else [])),
+                )
+    first, second = gp.read_traces(tmp_path)
+    check(first, [0, 10, 20], [3, NAN, -INF], [0.5, 0.5, 0.5])
+    assert (first.name, second.name) == ("first", "second")
+    assert first.wall_seconds is not None
+    assert first.wall_seconds.tolist() == [0, 1, 2]
+    with pytest.raises(gp.IoError, match="no metric 'x', only train/loss, train/learning_rate"):
+        gp.read_traces(file, metric="x")
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE metrics SET metrics = '[1]' WHERE id = 2")
+    with pytest.raises(gp.IoError, match=r"demo\.db: not a database of Trackio"):
+        gp.read_traces(file)
+
+
+# ---------------------------------------------------------------------------------------- MLflow
+
+
+@pytest.fixture(scope="module")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """MLflow's own server on this machine, over a store of files."""
+    pytest.importorskip("mlflow", reason="mlflow is not installed")
+    pytest.importorskip("flask_cors", reason="what mlflow's server needs is not installed")
+    folder = tmp_path_factory.mktemp("mlflow")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+        patch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+        patch.setenv("_MLFLOW_SERVER_FILE_STORE", str(folder / "runs"))
+        patch.setenv("_MLFLOW_SERVER_ARTIFACT_ROOT", str(folder / "artifacts"))
+        import mlflow.server
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        class Quiet(WSGIRequestHandler):
+            def log(self, *_: Any) -> None:
+                pass
+
+        server = make_server("127.0.0.1", 0, mlflow.server.app, request_handler=Quiet)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+@pytest.mark.filterwarnings("ignore")  # of its libraries
+def test_the_server_of_mlflow_through_its_client(mlflow_server: str) -> None:
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=mlflow_server)
+    with pytest.raises(gp.IoError, match=rf"MLflow {mlflow_server}: no metric was logged"):
+        gp.read_traces(mlflow_server)
+    ids = []
+    for run in range(2):
+        ids.append(client.create_run("0", start_time=1_000_000 + run).info.run_id)
+        for i, loss in enumerate((3.0, 2.0, NAN, 1.5)):
+            at = 1_000_000 + 1500 * i
+            client.log_metric(ids[-1], "train_loss", loss, timestamp=at, step=10 * min(i, 2))
+            client.log_metric(ids[-1], "lr", 0.5, timestamp=at, step=10 * i)
+    client.log_metric(client.create_run("0").info.run_id, "f1", 0.5)
+    runs = gp.read_traces(client, metric="train_loss")  # the third run has none
+    assert [run.name for run in runs] == ids
+    assert gp.read_traces(client)[:2] == runs
+    check(runs[0], [0, 10, 20], [3, 2, 1.5], [0.5, 0.5, 0.5])
+    assert runs[0].notes == ("1 repeated step: the later row was kept",)
+    assert runs[0].wall_seconds is not None
+    assert runs[0].wall_seconds.tolist() == [0, 1.5, 4.5]
+    assert gp.read_traces(mlflow_server, metric="train_loss") == runs
+    # The address in the browser, of a run and of an experiment.
+    page = f"{mlflow_server}/#/experiments/0"
+    assert gp.read_traces(f"{page}/runs/{ids[1]}") == runs[1:]
+    assert len(gp.read_traces(page, metric="f1")) == 1
+    with pytest.raises(gp.IoError, match=r"MLflow http.*: run \w+: no metric 'x', only "):
+        gp.read_traces(page, metric="x")
+    with pytest.raises(gp.IoError, match="RESOURCE_DOES_NOT_EXIST: Run 'abc' not found"):
+        gp.read_traces(f"{page}/runs/abc")
+
+
+# ----------------------------------------------------------------------------------- data frames
+
+WIDE = {
+    "run": ["a", "a", "b", "b"],
+    "step": [1, 2, 1, 2],
+    "loss": [3.0, 2.0, NAN, 1.0],
+    "lr": [0.5, None, 0.5, 0.25],
+    "who": ["x", "y", "x", "y"],
+}
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas"])
+def test_frames_of_any_library(library: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    frame = module.table(WIDE) if library == "pyarrow" else module.DataFrame(WIDE)
+    a, b = gp.read_traces(frame)
+    check(a, [1, 2], [3, 2], [0.5, NAN])
+    # pandas does not tell a NaN that was logged from a cell that is empty.
+    check(b, [2], [1], [0.25]) if library == "pandas" else check(b, [1, 2], [NAN, 1], [0.5, 0.25])
+    assert (a.name, b.name) == ("a", "b")
+    (alone,) = gp.read_traces(frame[:2] if library == "pandas" else frame.slice(0, 2))
+    assert alone == a
+
+
+def test_parquet_wide_and_long(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+
+    def written(name: str, columns: dict[str, Any]) -> Path:
+        parquet.write_table(arrow.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    wide = written("wide.parquet", {"step": [1, 2], "loss": [3.0, 2.0]})
+    (run,) = gp.read_traces(wide)
+    check(run, [1, 2], [3, 2], None)
+    assert run.name == "wide.parquet"
+    ours = written("ours.parquet", {"curve": ["x", "x"], "step": [1, 2], "value": [3.0, 2.0]})
+    (run,) = gp.read_traces(ours)
+    check(run, [1, 2], [3, 2], None)
+    assert (run.name, run.notes) == ("x", ())
+    # What Neptune's exporter writes: decimal steps, times of day, an attribute a row.
+    stamps = arrow.array([0, 1_500_000, 1_500_000, None], arrow.timestamp("us", "UTC"))
+    neptune = {
+        "project_id": ["p"] * 4,
+        "run_id": ["R-1"] * 4,
+        "attribute_path": ["train/loss", "train/loss", "lr", "name"],
+        "step": arrow.array([1, 2, 2, None], arrow.float64()).cast(arrow.decimal128(18, 6)),
+        "timestamp": stamps,
+        "float_value": [3.0, 2.0, 0.5, None],
+    }
+    (run,) = gp.read_traces(written("neptune.parquet", neptune))
+    check(run, [1, 2], [3, 2], [NAN, 0.5])
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [0, 1.5]
+    assert [run.name for run in gp.read_traces(tmp_path)] == ["R-1", "x", "wide.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "metric", "kind", "message"),
+    [
+        ({"step": ["x"], "loss": [1.0]}, None, gp.IoError, "column 'step' holds .*, not numbers"),
+        ({"step": [1], "loss": ["a"]}, "loss", gp.IoError, "column 'loss' holds .*, not numbers"),
+        ({"step": [1], "loss": ["a"]}, None, gp.IoError, "data frame: no metric was logged"),
+        ({"step": [1], "f1": [1.0], "acc": [1.0]}, None, gp.IoError, "say metric= one of f1, acc"),
+        ({"step": [1.0, NAN], "loss": [1.0, 1.0]}, None, gp.IoError, "a step of 'loss' is not a"),
+    ],
+)
+def test_a_frame_that_holds_no_curve(
+    columns: dict[str, Any], metric: str | None, kind: type[Exception], message: str
+) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with pytest.raises(kind, match=message):
+        gp.read_traces(arrow.table(columns), metric=metric)
+
+
+def test_other_objects_are_a_type_error() -> None:
+    for thing in (3, {"step": [1]}, b"path"):
+        with pytest.raises(TypeError, match="is no path, address, data frame"):
+            gp.read_traces(thing)
