@@ -16,6 +16,7 @@ from glidepath._fit import (
     fit_many,
     fit_schedule_law,
 )
+from glidepath._follow import Follow, follow
 from glidepath._forecast import (
     Calibration,
     Forecast,
@@ -69,6 +70,7 @@ __all__ = [
     "Fit",
     "FitBatch",
     "FitScore",
+    "Follow",
     "Forecast",
     "ForecastBatch",
     "InputError",
@@ -98,6 +100,7 @@ __all__ = [
     "fit_many",
     "fit_scaling",
     "fit_schedule_law",
+    "follow",
     "forecast",
     "forecast_batch",
     "generate_workload",

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follow a log that another program is writing, here a thread."""
+
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import glidepath as gp
+
+log = Path(tempfile.mkdtemp()) / "metrics.csv"
+
+
+def train() -> None:
+    with log.open("w") as out:
+        out.write("step,loss\n")
+        for step in range(10, 1010, 10):
+            out.write(f"{step},{1.5 + 3 * step**-0.5:.6f}\n")
+            out.flush()
+            time.sleep(0.005)
+
+
+threading.Thread(target=train).start()
+
+target, budget = 1.55, 20_000
+for runs in gp.follow(log, every_s=0.2):
+    for run in runs:
+        law = gp.reach(run, target, budget=budget)
+        print(f"at step {run.step[-1]:.0f}: reaches {target} by step {law.quantile(0.5):.0f}")
+    if run.step[-1] >= 1000:
+        break

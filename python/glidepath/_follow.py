@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs that are still being written: read again whenever they change."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glidepath._core import IoError
+from glidepath._trace import Trace, read_traces
+
+__all__ = ["Follow", "follow"]
+
+_RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
+_SHARE = 10  # reading takes no more than one part in this many of the time
+# Of every file: which it is, when it changed, how long it is.
+_Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+class Follow:
+    """A log that is still being written, read whole whenever it changed.
+
+    Made by `follow`. Iterating gives the runs that are new or changed, again and again, and waits
+    in between; it does not end by itself.
+
+    Attributes
+    ----------
+    traces : list of Trace
+        As of the last reading that succeeded; empty before.
+    trouble : str
+        Why the last one did not, such as a file that is not there yet or was caught half written;
+        empty when it did.
+
+    Notes
+    -----
+    Whether a file grew, was truncated, rewritten or replaced makes no difference: `traces` is what
+    `read_traces` gives. A reading that fails changes nothing and is tried again.
+    """
+
+    __slots__ = (
+        "_every_s",
+        "_format",
+        "_metric",
+        "_pause_s",
+        "_seen",
+        "_source",
+        "traces",
+        "trouble",
+    )
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Any,
+        *,
+        metric: str | None = None,
+        format: str | None = None,  # noqa: A002 - as in read_traces
+        every_s: float = 1.0,
+    ) -> None:
+        self._source, self._metric, self._format = path, metric, format
+        self._every_s, self._pause_s = float(every_s), float(every_s)
+        self._seen: _Stamp | None = None
+        self.traces: list[Trace] = []
+        self.trouble = ""
+
+    def poll(self) -> list[Trace]:
+        """Read the log again if it changed; does not wait.
+
+        Returns
+        -------
+        list of Trace
+            The runs that are new or differ from the last reading.
+
+        Raises
+        ------
+        InputError, TypeError, ImportError
+            As `read_traces`; an `IoError` is kept in `trouble` instead.
+        """
+        began, now = time.monotonic(), time.time_ns()
+        stamp = _stamp(self._source)
+        if stamp is not None and stamp == self._seen:
+            return []
+        # Taken before the reading: what is written meanwhile shows at the next.
+        settled = stamp is not None and all(now - changed > _RACY_NS for *_, changed, _ in stamp)
+        try:
+            if not settled and _ends_within_a_line(self._source):
+                raise IoError(f"{self._source}: the last line is not complete yet")
+            found = read_traces(self._source, metric=self._metric, format=self._format)
+        except IoError as error:
+            self.trouble = str(error)
+            return []
+        finally:
+            self._pause_s = max(self._every_s, _SHARE * (time.monotonic() - began))
+        self._seen = stamp if settled else None
+        before = _by_name(self.traces)
+        self.traces, self.trouble = found, ""
+        return [trace for key, trace in _by_name(found).items() if before.get(key) != trace]
+
+    def wait(self) -> None:
+        """Sleep `every_s`, or longer where reading takes long: a tenth of the time at most."""
+        time.sleep(self._pause_s)
+
+    def __iter__(self) -> Iterator[list[Trace]]:
+        while True:
+            changed = self.poll()
+            if changed:
+                yield changed
+            self.wait()
+
+    def __repr__(self) -> str:
+        state = self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"
+        return f"<Follow: {state}>"
+
+
+def follow(
+    path: str | os.PathLike[str] | Any,
+    *,
+    metric: str | None = None,
+    format: str | None = None,  # noqa: A002 - as in read_traces
+    every_s: float = 1.0,
+) -> Follow:
+    """Follow a log that grows, is truncated or is replaced.
+
+    Parameters
+    ----------
+    path : path_like or object
+        What `read_traces` takes; it need not be there yet. Servers are asked each time, files are
+        read again when they changed.
+    metric, format : str, optional
+        As in `read_traces`.
+    every_s : float, optional
+        Seconds between two looks, when iterating.
+
+    Returns
+    -------
+    Follow
+
+    Examples
+    --------
+    ::
+
+        for runs in gp.follow("checkpoints/trainer_state.json", every_s=5):
+            for run in runs:
+                print(gp.reach(run, 1.8, budget=50_000))
+    """
+    return Follow(path, metric=metric, format=format, every_s=every_s)
+
+
+def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:
+    """Key runs by their name, and by which of that name they are."""
+    found: dict[tuple[str, int], Trace] = {}
+    for trace in traces:
+        count = 0
+        while (trace.name, count) in found:
+            count += 1
+        found[trace.name, count] = trace
+    return found
+
+
+def _stamp(source: Any) -> _Stamp | None:
+    """Tell whether files changed without reading them; None where only reading can tell."""
+    if not isinstance(source, (str, os.PathLike)) or "://" in str(source):
+        return None
+    path = Path(source)
+    # Sqlite writes to a file beside the database first.
+    files = sorted(path.rglob("*")) if path.is_dir() else [path, Path(f"{path}-wal")]
+    stamps = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        stamps.append((str(file), status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
+
+
+def _ends_within_a_line(source: Any) -> bool:
+    """Whether a text stops before the end of a line: half a number would look like a whole one."""
+    if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
+        return False
+    with Path(source).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 256))
+        end = file.read()
+    # Of a binary format the end is hardly ever without a byte that no text has.
+    return (
+        bool(end) and end[-1:] not in b"\r\n" and not re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", end)
+    )

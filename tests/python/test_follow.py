@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Following a log that grows, is truncated or is replaced: each look sees what a reading sees."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import glidepath as gp
+from glidepath import _follow
+
+OLD_NS = 10**18  # 2001: a file that has not changed for long
+
+
+def rows(*steps: int) -> str:
+    return "step,loss\n" + "".join(f"{step},{100 - step}\n" for step in steps)
+
+
+def settle(file: Path, at_ns: int = OLD_NS) -> None:
+    os.utime(file, ns=(at_ns, at_ns))
+
+
+def steps(follow: gp.Follow) -> list[list[float]]:
+    return [trace.step.tolist() for trace in follow.poll()]
+
+
+def test_a_file_that_is_not_there_yet_grows_is_truncated_and_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    follow = gp.follow(file)
+    assert steps(follow) == []
+    assert "log.csv" in follow.trouble
+    file.write_text("")
+    assert steps(follow) == []
+    assert "log.csv" in follow.trouble
+    file.write_text(rows(1, 2))
+    assert steps(follow) == [[1, 2]]
+    assert follow.trouble == ""
+    assert steps(follow) == []
+    with file.open("a") as out:
+        out.write("3,97\n")
+    assert steps(follow) == [[1, 2, 3]]
+    os.truncate(file, len(rows(1)))  # as when a restart goes back
+    assert steps(follow) == [[1]]
+    (tmp_path / "new").write_text(rows(7, 8))
+    (tmp_path / "new").replace(file)
+    assert steps(follow) == [[7, 8]]
+    file.unlink()
+    assert steps(follow) == []
+    assert follow.trouble
+    assert follow.traces[0].step.tolist() == [7, 8]  # what was known stays known
+    file.write_text(rows(7, 8))
+    assert steps(follow) == []
+    assert follow.trouble == ""
+
+
+def test_a_file_of_the_same_length_and_time_is_read_while_it_may_still_change(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text("step,loss\n1,5\n")
+    before = file.stat().st_mtime_ns
+    follow = gp.follow(file)
+    assert follow.poll()[0].loss[-1] == 5
+    file.write_text("step,loss\n1,4\n")
+    settle(file, before)
+    assert follow.poll()[0].loss[-1] == 4
+
+
+def test_a_file_that_has_settled_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(rows(1))
+    settle(file)
+    follow = gp.follow(file)
+    assert steps(follow) == [[1]]
+    with monkeypatch.context() as patch:
+        patch.setattr(_follow, "read_traces", None)  # calling it would raise
+        assert steps(follow) == []
+    file.write_text(rows(1, 2))
+    settle(file, OLD_NS + 1)
+    assert steps(follow) == [[1, 2]]
+
+
+def test_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(rows(1) + "2,0.")  # going on with 9375, say
+    follow = gp.follow(file)
+    assert steps(follow) == []
+    assert follow.trouble.endswith("the last line is not complete yet")
+    settle(file)  # its writer has gone: the line is what it is
+    assert steps(follow) == [[1, 2]]
+    file.write_text(rows(1) + "2,0.9375\n")
+    assert follow.poll()[0].loss[-1] == 0.9375
+
+
+def test_a_document_caught_half_written_is_tried_again(tmp_path: Path) -> None:
+    file = tmp_path / "trainer_state.json"
+    whole = '{"log_history": [{"loss": 3.0, "step": 1}]}\n'
+    follow = gp.follow(file)
+    file.write_text(whole)
+    assert steps(follow) == [[1]]
+    file.write_text(whole[:30] + "\n")
+    assert steps(follow) == []
+    assert "trainer_state.json:" in follow.trouble
+    file.write_text(whole.replace('"step": 1', '"step": 2'))
+    assert steps(follow) == [[2]]
+
+
+def test_of_a_folder_only_the_runs_that_changed_are_given(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(rows(1))
+    follow = gp.follow(tmp_path)
+    assert sorted(trace.name for trace in follow.poll()) == ["a.csv", "b.csv"]
+    (tmp_path / "b.csv").write_text(rows(1, 2))
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "d.csv").write_text(rows(4))
+    assert [(t.name, t.step[-1]) for t in follow.poll()] == [("b.csv", 2), ("c/d.csv", 4)]
+    shutil.rmtree(tmp_path / "c")
+    assert follow.poll() == []
+    assert len(follow.traces) == 2
+
+
+def test_what_sqlite_keeps_beside_its_database_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "demo.db"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE metrics (id, timestamp, run_name, step, metrics)")
+        follow = gp.follow(file)
+        for step in (1, 2):
+            database.execute(
+                "INSERT INTO metrics VALUES (?, '2026-01-01T00:00:00', 'r', ?, '{\"loss\": 1.0}')",
+                (step, step),
+            )
+            database.commit()
+            settle(file)  # only what lies beside it is new
+            settle(Path(f"{file}-wal"), OLD_NS + step)
+            assert steps(follow) == [[1, 2][:step]]
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    runs = [gp.Trace([1], [2], name="a"), gp.Trace([1], [3], name="a")]
+    assert list(_follow._by_name(runs).values()) == runs
+
+
+def test_iterating_waits_between_the_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "log.csv"
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) != 2:  # one look finds nothing new
+            file.write_text(rows(*range(1, len(pauses) + 1)))
+
+    monkeypatch.setattr(_follow.time, "sleep", sleep)
+    found = []
+    for (run,) in gp.follow(file, every_s=30):
+        found.append(len(run))
+        if len(found) == 3:
+            break
+    assert found == [1, 3, 4]
+    assert all(pause >= 30 for pause in pauses)
+
+
+def test_bad_arguments_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(gp.InputError, match="format 'x' is none of"):
+        gp.follow(tmp_path, format="x").poll()
+    with pytest.raises(TypeError, match="is no path"):
+        gp.follow(3).poll()
