@@ -8,6 +8,7 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "curve/families.hpp"
+#include "fit/low_rank.hpp"
 #include "fit/problem.hpp"
 
 namespace glidepath {
@@ -15,6 +16,7 @@ namespace {
 
 using detail::Problem;
 
+constexpr std::ptrdiff_t kRowsTogether = 64;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void validate(const FitOptions& options) {
@@ -196,16 +198,32 @@ FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losse
     return TraceView{steps, std::span(losses.data() + i * losses.outerStride(), n), {}};
   };
   validate(row(0));
-  detail::for_each_block(static_cast<std::ptrdiff_t>(m), 16, execution,
-                         [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-                           for (std::ptrdiff_t i = begin; i < end; ++i) {
-                             const Fit fit = fit_valid(row(i), options, execution.isa);
-                             for (std::size_t k = 0; k < parameters; ++k)
-                               out.parameters[k][i] = fit.curve.parameters[k];
-                             out.sigma[i] = fit.sigma;
-                             out.status[i] = fit.status;
-                           }
-                         });
+  // Whether a row takes the short way is decided by the grid and that row.
+  const bool plain = options.engine == Engine::closed_form && options.loss == Loss::squares;
+  const TraceView seen = visible(out.family, row(0));
+  const std::optional<detail::LowRankGrid> grid =
+      plain ? detail::low_rank_grid(out.family, seen.step, execution.isa) : std::nullopt;
+  const auto fit_block = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    std::array<std::uint8_t, kRowsTogether> stands{};
+    if (grid) {
+      detail::low_rank_kernels(execution.isa)
+          .fit(*grid, losses.data() + begin * losses.outerStride() + (n - seen.step.size()),
+               losses.outerStride(), static_cast<int>(end - begin), options.lowest_floor,
+               {&out.parameters[0][begin], &out.parameters[1][begin], &out.parameters[2][begin],
+                &out.sigma[begin], stands.data()});
+    }
+    for (std::ptrdiff_t i = begin; i < end; ++i) {
+      if (stands[i - begin] != 0) {
+        out.status[i] = FitStatus::converged;
+        continue;
+      }
+      const Fit fit = fit_valid(row(i), options, execution.isa);
+      for (std::size_t k = 0; k < parameters; ++k) out.parameters[k][i] = fit.curve.parameters[k];
+      out.sigma[i] = fit.sigma;
+      out.status[i] = fit.status;
+    }
+  };
+  detail::for_each_block(static_cast<std::ptrdiff_t>(m), kRowsTogether, execution, fit_block);
   return out;
 }
 
