@@ -411,6 +411,17 @@ def test_a_job_moves_up_and_resumes_from_its_checkpoint(world: World) -> None:
     assert kinds.index(("checkpoint", "done")) < kinds.index(("place", "done"))
 
 
+def test_no_job_is_signalled_before_it_logged_a_step_since_its_start(world: World) -> None:
+    """SIGUSR1 kills a process that has not installed its handler yet."""
+    comment = "glidepath target=0.25 budget=2000 tiers=bronze,silver,gold checkpoint=usr1"
+    for number in range(12):
+        world.submit(job(number, comment), number, load_s=100.0)
+    world.fly()
+    runs = world.cluster.runs.values()
+    assert sum(run.job.restarts for run in runs) >= 3  # some were moved, all the same
+    assert "FAILED" not in {run.ended for run in runs}
+
+
 @pytest.mark.parametrize("usr1", ["save", "ignore"])
 def test_a_job_that_does_not_requeue_itself_is_requeued_after_the_grace_time(
     tmp_path: Path, usr1: str

@@ -23,7 +23,6 @@ import pytest
 
 import glidepath
 from glidepath.engines import DecisionLog, LogError, Pilot, PilotOptions
-from glidepath.engines._traces import TraceStore
 from glidepath.engines.slurm import Slurm
 
 TIERS = "bronze=1,silver=2,gold=4"
@@ -140,44 +139,34 @@ def watch(works: Sequence[Work], seconds: float = 90) -> None:
         time.sleep(0.1)
 
 
-def pilot_process(folder: Path, log: Path) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def pilot_process(folder: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
+    """`glidepath slurm run --act`, until the end of the block; killed there, it must end well."""
     command = [
         sys.executable, "-c", "from glidepath.engines._cli import app; app()", "run", "--act",
         "--tiers", TIERS, "--log", str(log), "--round-s", "0.7", "--grace-s", "10",
         "--restart-s", "1",
     ]  # fmt: skip
-    output = (folder / "pilot.txt").open("a")
-    with output:
-        return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True)
+    with (folder / "pilot.txt").open("a") as output:
+        pilot = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield pilot
+    finally:
+        pilot.send_signal(signal.SIGTERM)
+        code = pilot.wait(30)
+    assert code in (0, -signal.SIGKILL), (folder / "pilot.txt").read_text()
 
 
-def test_a_queue_of_real_runs_ends_sooner_and_the_log_tells_why(
+def test_a_queue_of_real_runs_ends_sooner_than_under_fifo(
     box: onebox.OneBox, tmp_path: Path
 ) -> None:
     fifo, flown = queue(), queue()
     submit(box, tmp_path / "fifo", fifo)
     watch(fifo)
-
     log = tmp_path / "decisions.db"
     submit(box, tmp_path / "flown", flown)
-    pilots = [pilot_process(tmp_path / "flown", log)]
-
-    def kill_in_the_middle() -> None:
-        onebox.wait_until(lambda: told(log, "checkpoint"), 60, "the first move")
-        pilots[0].kill()
-        pilots[0].wait(10)
-        pilots.append(pilot_process(tmp_path / "flown", log))
-
-    killer = threading.Thread(target=kill_in_the_middle)
-    killer.start()
-    try:
+    with pilot_process(tmp_path / "flown", log):
         watch(flown)
-    finally:
-        killer.join()
-        pilots[-1].send_signal(signal.SIGTERM)
-        assert pilots[-1].wait(30) == 0
-    assert [pilot.returncode for pilot in pilots] == [-signal.SIGKILL, 0]
-    printed = (tmp_path / "flown" / "pilot.txt").read_text()
 
     def means(works: Sequence[Work]) -> tuple[float, float]:
         times = [work.ended - work.submitted for work in works]
@@ -186,51 +175,95 @@ def test_a_queue_of_real_runs_ends_sooner_and_the_log_tells_why(
     (jct, wait), (fifo_jct, fifo_wait) = means(flown), means(fifo)
     story = f"mean JCT {fifo_jct:.1f} to {jct:.1f} s, waiting {fifo_wait:.0f} to {wait:.0f} s"
     sys.stdout.write(story + "\n")
+    printed = (tmp_path / "flown" / "pilot.txt").read_text()
     assert jct < 0.9 * fifo_jct, story + "\n" + printed
     assert wait < fifo_wait, story + "\n" + printed
+    # However often a job was moved, none of its steps was lost or done twice.
+    for work in flown:
+        steps = logged(tmp_path / "flown", work)[:, 0]
+        assert steps.tolist() == list(range(1, len(steps) + 1)), work.name
 
-    works = {work.name: work for work in flown}
-    with DecisionLog(log, readonly=True) as book:
-        events = {name: book.events(work.id) for name, work in works.items()}
-        assert book.interrupted() == []
 
-    def logged(name: str) -> np.ndarray:
-        trace = TraceStore().read(tmp_path / "flown" / f"glidepath-{works[name].id}.csv").trace
-        assert trace is not None
-        return np.column_stack([trace.step, trace.loss])
+def test_one_climbs_one_reaches_one_is_hopeless_and_the_log_tells_why(
+    box: onebox.OneBox, tmp_path: Path
+) -> None:
+    """Each has GPUs to itself and time enough, so none of it depends on who comes first."""
+    budget, folder, log = 4_000, tmp_path / "flown", tmp_path / "decisions.db"
+    climber, reacher, hopeless = works = [
+        Work(name, partition, budget, f"glidepath target={target} budget={budget} {rest}")
+        for name, partition, target, rest in (
+            ("climber", "bronze", 0.11, "tiers=bronze,silver checkpoint=usr1"),
+            ("reacher", "gold", 0.4, "tiers=gold"),
+            ("hopeless", "bronze", 0.05, "tiers=bronze"),
+        )
+    ]
+    submit(box, folder, works)
+    engine = Slurm(tiers=SPEEDS)
 
-    # A hopeless job is cancelled early, and the log says on what odds.
-    for name in ("hopeless", "vain"):
-        assert logged(name)[-1, 0] < works[name].budget
-        stop = [event for event in events[name] if event.kind == "stop"]
+    def climbed() -> bool:
+        job = engine.reread([climber.id])[climber.id]
+        return job.state == "RUNNING" and job.nodes[0] == "silver0"
+
+    def goes_on(after: int) -> bool:
+        return len(logged(folder, climber)) > after
+
+    try:
+        with pilot_process(folder, log) as pilot:
+            onebox.wait_until(lambda: told(log, "checkpoint"), 60, "the first move")
+            pilot.kill()
+        with pilot_process(folder, log):
+            onebox.wait_until(climbed, 60, "the climb to silver")
+            onebox.wait_until(lambda: goes_on(len(logged(folder, climber))), 60, "steps on silver")
+            for work in (reacher, hopeless):
+                onebox.wait_until(
+                    lambda work=work: work.id not in queued(box), 120, f"the end of {work.name}"
+                )
+        with DecisionLog(log, readonly=True) as book:
+            events = {work.name: book.events(work.id) for work in works}
+            assert book.interrupted() == []
+        printed = (folder / "pilot.txt").read_text()
+
+        # A hopeless job is cancelled early, and the log says on what odds.
+        assert logged(folder, hopeless)[-1, 0] < budget, printed
+        stop = [event for event in events["hopeless"] if event.kind == "stop"]
         phases = [event.phase for event in stop]
         # "unknown" where the kill came between the command and the note of what came of it.
         assert phases[-2:] in (["intended", "done"], ["intended", "unknown"])
         assert phases.count("done") <= 1
-        assert f"P(reaching 0.05 by step {works[name].budget})" in stop[0].why
-    # A job that reached its target stops.
-    curve = logged("a")
-    assert curve[-1, 1] <= 0.4
-    assert curve[-1, 0] < works["a"].budget
-    # One moves from bronze to silver and goes on from its checkpoint: no step lost, none repeated.
-    climber = works["climber"]
-    assert climber.nodes[0] == "bronze0"
-    assert "silver0" in climber.nodes, printed
-    whole = (tmp_path / "flown" / f"glidepath-{climber.id}.csv").read_text().split("\n")[1:-1]
-    steps = [int(line.split(",")[0]) for line in whole]
-    assert steps == list(range(1, len(steps) + 1))
-    with np.load(tmp_path / "flown" / f"model-{climber.id}.npz") as saved:
-        assert 0 < saved["step"] <= len(steps)
-    kinds = [(event.kind, event.phase) for event in events["climber"]]
-    assert ("checkpoint", "done") in kinds or ("checkpoint", "unknown") in kinds
-    assert ("place", "done") in kinds
-    # `why` tells it to a person.
-    why = subprocess.run(
-        [sys.executable, "-c", "from glidepath.engines._cli import app; app()", "why", climber.id,
-         "--log", str(log)], capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert "silver" in why
-    assert "scancel --signal=USR1" in why
+        assert f"P(reaching 0.05 by step {budget})" in stop[0].why
+        # A job that reached its target stops.
+        assert logged(folder, reacher)[-1, 1] <= 0.4
+        assert logged(folder, reacher)[-1, 0] < budget
+        assert any("reached 0.4 by step" in event.why for event in events["reacher"])
+        # The climber goes on from its checkpoint: no step lost, none repeated.
+        steps = logged(folder, climber)[:, 0]
+        assert steps.tolist() == list(range(1, len(steps) + 1))
+        with np.load(folder / f"model-{climber.id}.npz") as saved:
+            assert 0 < saved["step"] <= len(steps)
+        kinds = [(event.kind, event.phase) for event in events["climber"]]
+        assert ("checkpoint", "done") in kinds or ("checkpoint", "unknown") in kinds
+        assert ("place", "done") in kinds or ("place", "unknown") in kinds
+        # `why` tells it to a person.
+        why = subprocess.run(
+            [sys.executable, "-c", "from glidepath.engines._cli import app; app()", "why",
+             climber.id, "--log", str(log)], capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert "silver" in why
+        assert "scancel --signal=USR1" in why
+    finally:
+        box.command("scancel", *(work.id for work in works))
+        onebox.wait_until(lambda: not queued(box), 30, "the queue empties")
+
+
+def queued(box: onebox.OneBox) -> list[str]:
+    return box.command("squeue", "-h", "--format=%A").split()
+
+
+def logged(folder: Path, work: Work) -> np.ndarray:
+    """Steps and losses of the lines that the job wrote whole so far."""
+    text = (folder / f"glidepath-{work.id}.csv").read_text()
+    rows = [line.split(",")[:2] for line in text.split("\n")[1:-1]]
+    return np.array(rows, dtype=float).reshape(-1, 2)
 
 
 def told(log: Path, kind: str) -> bool:
@@ -294,7 +327,7 @@ def test_levers_do_what_the_engine_believes(box: onebox.OneBox, tmp_path: Path) 
         assert all(job.comment.startswith("glidepath tiers=gold | ") for job in noted.values())
     finally:
         box.command("scancel", *ours, *others)
-        onebox.wait_until(lambda: not box.command("squeue", "-h").strip(), 30, "the queue empties")
+        onebox.wait_until(lambda: not queued(box), 30, "the queue empties")
 
 
 def test_the_controller_goes_away_is_slow_and_comes_back(
@@ -328,4 +361,4 @@ def test_the_controller_goes_away_is_slow_and_comes_back(
         assert engine.reread([job])[job].state == "RUNNING"
     finally:
         box.command("scancel", job)
-        onebox.wait_until(lambda: not box.command("squeue", "-h").strip(), 30, "the queue empties")
+        onebox.wait_until(lambda: not queued(box), 30, "the queue empties")

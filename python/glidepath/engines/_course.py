@@ -81,7 +81,10 @@ class Course:
         if job.gpus == 0:
             return self._leave(view, "asks for no GPU")
         if outlook.verdict == "REACHED":
-            self._end(view, f"reached {wish.target:g} by step {outlook.last_step:g}")
+            why = f"reached {wish.target:g} by step {outlook.last_step:g}"
+            if job.state == "RUNNING" and not self._listens(view):
+                return self._leave(view, f"{why}; saves once it logs a step")
+            self._end(view, why)
             return True
         if outlook.verdict == "NEVER":
             why = outlook.problem or (
@@ -107,7 +110,22 @@ class Course:
             return self._leave(view, f"runs on: moved {self.history.moves[job.id]} times this hour")
         if view.tier not in {pool.name for pool in self._tiers_of(view)}:
             return self._leave(view, "runs on, outside its tiers")
+        if not self._listens(view):
+            return self._leave(view, "runs on: no step logged since it started")
         return False
+
+    def _listens(self, view: JobView) -> bool:
+        """Whether SIGUSR1 would find its handler: before that is installed, the signal kills.
+
+        A step logged since this start says so; where there is no log, the time that others get to
+        save.
+        """
+        job, logged_s = view.job, view.outlook.logged_s
+        if (view.wish or Wish()).checkpoint != "usr1":
+            return True
+        if logged_s > 0:
+            return logged_s > job.start_s + 1  # squeue cuts off the fraction of the start
+        return self.now_s - job.start_s > self.options.grace_s
 
     def _leave(self, view: JobView, reason: str) -> bool:
         view.reason = reason

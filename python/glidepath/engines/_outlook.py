@@ -31,6 +31,7 @@ class Outlook:
     remaining: tuple[float, ...] = ()  # steps, equally likely; inf = never
     steps_per_s: float | None = None  # on the tier where it ran last
     problem: str = ""
+    logged_s: float = 0.0  # when the log was last written to
 
     def quantile(self, level: float) -> float:
         """Remaining steps at a level."""

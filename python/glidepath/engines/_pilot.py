@@ -312,7 +312,7 @@ class Pilot:
 
     def _forecast(self, view: JobView, progress: Progress) -> Outlook:
         job, wish = view.job, view.wish or Wish()
-        outlook = look_ahead(progress, wish, self.options)
+        outlook = replace(look_ahead(progress, wish, self.options), logged_s=progress.modified_s)
         if outlook.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
             elapsed = progress.modified_s - job.start_s
             if elapsed > 1 and progress.last_step > 0:

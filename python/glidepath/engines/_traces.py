@@ -245,7 +245,8 @@ class TraceStore:
             name=found.name,
             direction=direction,
         )
-        return self._of(trace, path.stat().st_mtime)
+        files = [path, *path.rglob("*")] if path.is_dir() else [path]
+        return self._of(trace, max(file.stat().st_mtime for file in files))
 
     @staticmethod
     def _of(trace: Trace, modified_s: float) -> Progress:

@@ -40,6 +40,8 @@ class Run:
         What it does upon SIGUSR1: save and requeue itself, save and train on, train on, or end.
     save_every : int
         Steps between checkpoints of its own accord; 0 = none.
+    load_s : float
+        From each start to the first step; until then SIGUSR1 kills, for want of a handler.
     """
 
     job: ClusterJob
@@ -48,6 +50,7 @@ class Run:
     steps_per_s: float = 1.0
     usr1: str = "requeue"
     save_every: int = 0
+    load_s: float = 0.0
     step: int = 0
     saved: int = 0
     ended: str = ""  # DONE, TIMEOUT, CANCELLED, FAILED
@@ -124,10 +127,20 @@ class Simulated:
     def _train(self, run: Run, seconds: float) -> None:
         pool = next(p for p in self.pools if run.job.nodes[0] in p.nodes)
         run.job = replace(run.job, used_s=run.job.used_s + seconds)
+        seconds = min(seconds, max(0.0, run.job.used_s - run.load_s))
         run.fraction += seconds * run.steps_per_s * pool.speed
         steps, run.fraction = int(run.fraction), run.fraction % 1
-        new = not self.log_of(run).exists()
-        with self.log_of(run).open("a", encoding="utf-8") as log:
+        if steps:
+            self._write(run, steps, seconds)
+        if run.step >= run.budget:
+            self._end(run, "DONE")
+        elif run.job.used_s >= run.job.limit_s:
+            self._end(run, "TIMEOUT")
+
+    def _write(self, run: Run, steps: int, seconds: float) -> None:
+        path = self.log_of(run)
+        new = not path.exists()
+        with path.open("a", encoding="utf-8") as log:
             if new:
                 log.write("step,loss,seconds\n")
             for k in range(1, steps + 1):
@@ -138,10 +151,7 @@ class Simulated:
                 log.write(f"{run.step},{run.loss(run.step):.8g},{at:.3f}\n")
                 if run.save_every and run.step % run.save_every == 0:
                     run.saved = run.step
-        if run.step >= run.budget:
-            self._end(run, "DONE")
-        elif run.job.used_s >= run.job.limit_s:
-            self._end(run, "TIMEOUT")
+        os.utime(path, (self.now_s, self.now_s))  # files live in the time of the cluster
 
     def _settle(self, run: Run) -> None:
         if run.requeues:
@@ -216,6 +226,9 @@ class Simulated:
         """Send SIGUSR1."""
         run = self.runs[job_id]
         if run.job.state != "RUNNING":
+            return
+        if run.job.used_s <= run.load_s:
+            self._end(run, "FAILED")
             return
         if run.usr1 in ("requeue", "save"):
             run.saved = run.step
