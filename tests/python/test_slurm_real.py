@@ -117,7 +117,7 @@ def submit(box: onebox.OneBox, folder: Path, works: Sequence[Work]) -> None:
         work.submitted = time.monotonic()
 
 
-def watch(works: Sequence[Work], seconds: float = 90) -> None:
+def watch(works: Sequence[Work], seconds: float = 240) -> None:
     """Look at the queue until all is done, adding up who waits and who ended."""
     engine, end = Slurm(tiers=SPEEDS), time.monotonic() + seconds
     before = time.monotonic()
