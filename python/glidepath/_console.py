@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -23,10 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ANSWER, WARNING, BAD_INPUT = 0, 1, 2
+T = TypeVar("T")
 
 stdout = Console()
 stderr = Console(stderr=True)
 
+Log = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="A log, a folder of logs, or the address of a server's page."
+    ),
+]
+Curve = Annotated[str | None, typer.Option(help="Only this run.")]
+Metric = Annotated[str | None, typer.Option(help="Name of the loss in the log.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 
@@ -50,8 +59,9 @@ def emit(document: Any) -> None:
     sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
 
 
-def chosen(file: Path, curve: str | None, metric: str | None) -> list[gp.Trace]:
-    traces = gp.read_traces(file, metric=metric)
+def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
+    with progress("reading"):
+        traces = gp.read_traces(file, metric=metric)
     found = [trace for trace in traces if curve in (None, trace.name)]
     for trace in found:
         for note in trace.notes:  # what the reader had to repair
@@ -92,6 +102,14 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
             bar.update(task, completed=done, total=total)
 
         yield update
+
+
+def each(label: str, items: Sequence[T]) -> Iterator[T]:
+    """Go through items under a bar."""
+    with progress(label) as update:
+        for done, item in enumerate(items):
+            update(done, len(items))
+            yield item
 
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:

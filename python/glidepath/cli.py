@@ -18,12 +18,17 @@ import typer
 
 import glidepath as gp
 from glidepath import _cli_bench as bench
+from glidepath._cli_watch import watch
 from glidepath._console import (
     ANSWER,
     BAD_INPUT,
     WARNING,
+    Curve,
     Json,
+    Log,
+    Metric,
     chosen,
+    each,
     emit,
     open_workload,
     print_table,
@@ -96,17 +101,21 @@ def _options(
 
 @app.command(epilog="Example: glidepath fit data/curves/digits-mlp.csv.gz --family pow3")
 def fit(
-    file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
-    curve: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    file: Log,
+    curve: Curve = None,
     family: Annotated[str, typer.Option(help="A family, or auto: the best by AICc.")] = "auto",
     robust: Annotated[bool, typer.Option("--robust", help="Shrug off spikes.")] = False,
-    metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
+    metric: Metric = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the first fit.")] = None,
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
     traces = chosen(file, curve, metric)
-    fits = gp.fit_many(traces, family=family, robust=robust)
+    fits: list[gp.Fit] = []
+    with progress("fits") as update:
+        for first in range(0, len(traces), 256):
+            fits += gp.fit_many(traces[first : first + 256], family=family, robust=robust)
+            update(len(fits), len(traces))
     if plot is not None:
         save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
     if as_json:
@@ -128,7 +137,7 @@ def fit(
         )
     else:
         print_table(
-            f"{len(fits)} fits of {file.name}",
+            f"{len(fits)} fits of {Path(file).name}",
             ("curve", "points", "family", "parameters", "sigma", "status"),
             (
                 (
@@ -149,8 +158,8 @@ def fit(
     epilog="Example: glidepath forecast data/curves/digits-mlp.csv.gz --observed 0.3 --target 0.4"
 )
 def forecast(
-    file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
-    curve: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    file: Log,
+    curve: Curve = None,
     observed: Annotated[
         float, typer.Option(help="Share of the points shown to the forecast, in (0, 1].")
     ] = 1.0,
@@ -162,7 +171,7 @@ def forecast(
         bool,
         typer.Option("--schedule", help="The file's learning rate was planned: use what is ahead."),
     ] = False,
-    metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
+    metric: Metric = None,
     plot: Annotated[Path | None, typer.Option(help="Fan chart of the first run.")] = None,
     as_json: Json = False,
 ) -> int:
@@ -170,7 +179,7 @@ def forecast(
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     rows: list[dict[str, Any]] = []
-    for index, trace in enumerate(chosen(file, curve, metric)):
+    for index, trace in enumerate(each("forecasts", chosen(file, curve, metric))):
         points = max(1, math.ceil(observed * len(trace)))
         seen = trace.head(float(trace.step[points - 1]))
         last = float(seen.step[-1])
@@ -218,6 +227,13 @@ def forecast(
     return ANSWER if all(row["status"] == "good" for row in rows) else WARNING
 
 
+app.command(
+    epilog="Example: glidepath watch run/metrics.csv --target 1.8 --until-decided || scancel 71\n\n"
+    "Exit codes: 0 no run needs to be stopped, 1 stopping one is advised (NEVER, DIVERGED), "
+    "2 bad input, 130 Ctrl-C.",
+)(watch)
+
+
 def _planned(trace: gp.Trace, steps: Any) -> Any:
     if trace.lr is None:
         raise gp.InputError(f"--schedule: {trace.name or 'the run'} has no learning rate")
@@ -240,7 +256,7 @@ def _fan(
     ax.set_title(trace.name, loc="left", fontsize=10)
 
 
-def _print_forecasts(file: Path, rows: list[dict[str, Any]], target: float | None) -> None:
+def _print_forecasts(file: str, rows: list[dict[str, Any]], target: float | None) -> None:
     columns = ["curve", "seen to", "at step", "loss", "80 % within", "status"]
     if target is not None:
         columns += [f"reaches {target:g}", "at step", "80 % within"]
@@ -261,7 +277,7 @@ def _print_forecasts(file: Path, rows: list[dict[str, Any]], target: float | Non
                 f"{_step(row['reach_q10'])} to {_step(row['reach_q90'])}",
             ]
         cells.append(cell)
-    print_table(f"{len(rows)} forecasts of {file.name}", columns, cells)
+    print_table(f"{len(rows)} forecasts of {Path(file).name}", columns, cells)
 
 
 def _step(step: float) -> str:
@@ -280,8 +296,9 @@ def plan(
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
     drawn = open_workload(workload, users, seed, gpus)
-    snapshot = _snapshot_at(drawn, at * 3600.0)
-    planned = gp.plan(snapshot, objective=objective)
+    with progress("planning"):
+        snapshot = _snapshot_at(drawn, at * 3600.0)
+        planned = gp.plan(snapshot, objective=objective)
     tiers = [tier.name for tier in drawn.tiers]
     if as_json:
         emit(
@@ -470,19 +487,20 @@ def _compare_seeds(
 
 @app.command(epilog="Example: glidepath report data/curves/docs-lstm.csv.gz --target 2.0")
 def report(
-    file: Annotated[Path, typer.Argument(help="Curves, such as a long CSV curve,step,value.")],
+    file: Log,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
     target: Annotated[float | None, typer.Option(help="Loss that the runs should reach.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Last step allowed; default: twice the last one seen.")
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="Column that holds the loss.")] = None,
+    metric: Metric = None,
 ) -> int:
     """Write one interactive page on the runs of a file: forecasts and advice."""
     from glidepath import _report
 
     traces = chosen(file, None, metric)
-    _report.write_runs(output, traces, target=target, budget=budget, title=file.name)
+    with progress("report"):
+        _report.write_runs(output, traces, target=target, budget=budget, title=Path(file).name)
     stdout.print(f"Report: {output}", highlight=False, markup=False)
     return ANSWER
 

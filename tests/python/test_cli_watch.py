@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath watch`: what it says of a growing log, its JSON, its view and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import glidepath as gp
+from glidepath import _cli_watch, cli
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def log(path: Path, last: int, floor: float = 1.0) -> None:
+    steps = np.arange(10.0, last + 10, 10)
+    rows = [
+        f"{step:.0f},{loss:.6f},{step / 2}\n"
+        for step, loss in zip(steps, curve(steps, floor), strict=True)
+    ]
+    path.write_text("step,loss,elapsed_seconds\n" + "".join(rows))
+
+
+def curve(steps: Any, floor: float = 1.0) -> Any:
+    noise = 0.002 * np.random.default_rng(3).standard_normal(steps.size)
+    return floor + 3.0 * steps**-0.5 + noise
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Say what happens between the looks; after the last, Ctrl-C."""
+
+    def plan(*events: Callable[[], Any]) -> None:
+        rest = list(events)
+
+        def wait(_: gp.Follow) -> None:
+            if not rest:
+                raise KeyboardInterrupt
+            rest.pop(0)()
+
+        monkeypatch.setattr(gp.Follow, "wait", wait)
+
+    return plan
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = cli.main(["watch", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_once_says_what_the_library_decides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "log.csv"
+    log(file, 2000)
+    code, out, err = run(capsys, file, "--target", 1.05, "--budget", 20000, "--once", "--json")
+    (row,) = json.loads(out)
+    assert (code, err) == (0, "")
+    (trace,) = gp.read_traces(file)
+    watch = gp.Watch(target=1.05, budget=20000)
+    for step, loss in zip(trace.step, trace.loss, strict=True):
+        watch.add(step, loss)
+    decision = watch.decision()
+    assert row["verdict"] == decision.verdict
+    assert row["probability"] == decision.probability
+    assert row["reason"] == decision.reason
+    assert row["steps_q50"] == decision.steps_to_target[1]
+    assert row["seconds_q50"] == pytest.approx(decision.steps_to_target[1] / 2)  # the log's clock
+    assert row["forecast"]["step"] == 20000
+    ahead = gp.forecast(trace, np.linspace(2000 + 18000 / 12, 20000, 12))
+    assert row["forecast"]["mean"] == ahead.mean[-1]
+    code, out, _ = run(capsys, file, "--target", 1.05, "--budget", 20000, "--once")
+    assert code == 0
+    assert decision.reason in out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict", "expected"),
+    [(1.5, "REACHED", 0), (1.035, "UNKNOWN", 0), (0.5, "NEVER", 1)],
+)
+def test_the_exit_code_says_whether_to_stop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], target: float, verdict: str, expected: int
+) -> None:
+    log(tmp_path / "log.csv", 4000)
+    arguments = (tmp_path, "--target", target, "--budget", 100000, "--once", "--json")
+    code, out, _ = run(capsys, *arguments)
+    (row,) = json.loads(out)
+    assert (row["verdict"], code) == (verdict, expected)
+    assert row["stop"] is (verdict != "UNKNOWN")
+
+
+def test_a_log_that_diverged_advises_to_stop_without_a_target(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.csv").write_text("step,loss\n1,3\n2,2\n3,nan\n4,nan\n")
+    code, out, _ = run(capsys, tmp_path / "log.csv", "--once", "--json")
+    assert code == 1
+    assert json.loads(out)[0]["verdict"] == "DIVERGED"
+
+
+def test_a_growing_log_gives_a_line_a_change_until_it_is_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    file = tmp_path / "log.csv"
+    between(lambda: log(file, 100), lambda: None, lambda: log(file, 200), lambda: log(file, 900))
+    code, out, err = run(capsys, file, "--target", 1.15, "--until-decided", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["step"] for row in rows] == [100, 200, 900]
+    assert rows[-1]["verdict"] == "REACHED"
+    assert code == 0
+    assert err.startswith(f"waiting: {file}")
+
+
+def test_without_a_terminal_each_change_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    file = tmp_path / "log.csv"
+    log(file, 100)
+    between(lambda: log(file, 2000), lambda: file.write_text("step,lo"))
+    code, out, err = run(capsys, file, "--target", 1.05)
+    first, second = out.splitlines()
+    assert first.startswith("log.csv: step 100, loss ")
+    assert "reaches 1.05 by step 20000 with probability" in second
+    assert err == f"waiting: {file}: the last line is not complete yet\n"
+    assert code == 130
+
+
+def test_the_view_of_a_terminal_is_kept_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between: Callable[..., None]
+) -> None:
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=78, color_system="standard")
+    monkeypatch.setattr(_cli_watch, "stdout", terminal)
+    file = tmp_path / "log.csv"
+    between(lambda: log(file, 100), lambda: log(file, 2000))
+    assert cli.main(["watch", str(file), "--target", "1.05"]) == 130
+    text = screen.getvalue()
+    waiting, first, second = (text.index(s) for s in ("waiting: ", "step 100,", "step 2000,"))
+    assert waiting < first < second
+    assert "█" in text
+    assert text.rstrip("\n").endswith("\x1b[?25h")  # the cursor is back
+    between(lambda: log(file, 9000))
+    log(file, 100)
+    assert cli.main(["watch", str(file), "--target", "1.1", "--until-decided"]) == 0
+    assert "was met at step" in screen.getvalue()
+
+
+def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log(tmp_path / "a.csv", 200)
+    log(tmp_path / "b.csv", 400, floor=0.5)
+    code, out, _ = run(capsys, tmp_path, "--curve", "b.csv", "--once", "--json")
+    assert code == 0
+    assert [row["run"] for row in json.loads(out)] == ["b.csv"]
+    code, _, err = run(capsys, tmp_path, "--curve", "c.csv", "--once")
+    assert code == 2
+    assert "no curve 'c.csv'" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere.csv", "--once"), "nowhere.csv: "),
+        (("nowhere.csv", "--alpha", "0.7"), "alpha 0.7 is not between 0 and 0.5"),
+        (("nowhere.csv", "--every", "0"), "'--every'"),
+    ],
+)
+def test_bad_input_is_exit_code_two(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_every_format_of_the_shared_logs_can_be_watched(
+    shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in sorted((shared / "data" / "logs").iterdir()):
+        if folder.is_dir():
+            metric = ("--metric", "Test Accuracy") if folder.name == "mlflow" else ()
+            code, out, _ = run(capsys, folder, "--target", 0.001, *metric, "--once", "--json")
+            assert code in (0, 1), folder
+            assert json.loads(out), folder
+
+
+def test_ctrl_c_ends_it_without_a_trace_of_python(tmp_path: Path) -> None:
+    log(tmp_path / "log.csv", 100)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glidepath.cli", "watch", str(tmp_path / "log.csv")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("log.csv: step 100")  # it is watching
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, "", "")
