@@ -48,12 +48,20 @@ inline constexpr double kSmallestDecay = 1e-7;
 /// A decay between the first two points larger than this leaves nothing at the second.
 inline constexpr double kLargestDecay = 40.0;
 
-/// Box of log rate for φ = exp(-rate x), x rising over `span` by at least `gap` and `at_first` away
+/// Box of a rate for φ = exp(-rate x), x rising over `span` by at least `gap` and `at_first` away
 /// from 0 at the first step.
-inline Axis rate_axis(double span, double gap, double at_first) {
+struct RateBox {
+  double lower = 0, upper = 0;
+};
+inline RateBox rate_box(double span, double gap, double at_first) {
   const double upper =
       std::min(kLargestDecay / gap, kLargestExponent / std::max(std::abs(at_first), 1e-300));
-  const double lower = std::min(kSmallestDecay / span, 1e-3 * upper);
+  return {std::min(kSmallestDecay / span, 1e-3 * upper), upper};
+}
+
+/// The same as an axis, of log rate.
+inline Axis rate_axis(double span, double gap, double at_first) {
+  const auto [lower, upper] = rate_box(span, gap, at_first);
   const double from = std::clamp(0.05 / span, lower, upper);
   return {std::log(lower), std::log(upper), std::log(from),
           std::log(std::clamp(4.0 / gap, from, upper)), 12};
@@ -71,6 +79,9 @@ struct Pow2 {
   static bool sees(double t) { return t > 0; }
   static double exponent(const double* q, double t) { return -q[0] * std::log(t); }
   static void gradient(const double*, double t, double* de) { de[0] = -std::log(t); }
+  static RateBox box(const StepRange& t) {
+    return rate_box(t.log_span(), std::log(t.second / t.first), std::log(t.first));
+  }
   static std::array<Axis, 1> axes(const StepRange& t) {
     return {rate_axis(t.log_span(), std::log(t.second / t.first), std::log(t.first))};
   }
@@ -126,6 +137,9 @@ struct Exp3 {
   static bool sees(double) { return true; }
   static double exponent(const double* q, double t) { return -q[0] * t; }
   static void gradient(const double*, double t, double* de) { de[0] = -t; }
+  static RateBox box(const StepRange& t) {
+    return rate_box(t.last - t.first, t.second - t.first, t.first);
+  }
   static std::array<Axis, 1> axes(const StepRange& t) {
     return {rate_axis(t.last - t.first, t.second - t.first, t.first)};
   }

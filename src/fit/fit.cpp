@@ -8,6 +8,7 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "curve/families.hpp"
+#include "fit/kernels.hpp"
 #include "fit/low_rank.hpp"
 #include "fit/problem.hpp"
 
@@ -26,6 +27,15 @@ void validate(const FitOptions& options) {
   if (options.starts < 1 || options.max_iterations < 1) {
     detail::refuse("fit: starts ", options.starts, " and max_iterations ", options.max_iterations,
                    " must be at least 1");
+  }
+}
+
+/// What `validate` refuses, looked for by vectors first.
+void require_valid(const TraceView& trace) {
+  const bool plain = trace.weight.empty() && trace.loss.size() == trace.step.size();
+  if (!plain ||
+      !detail::kernels().increasing(trace.step.data(), static_cast<int>(trace.step.size()))) {
+    validate(trace);
   }
 }
 
@@ -85,23 +95,22 @@ detail::StepRange range_of(Family family, std::span<const double> step) {
 Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa isa) {
   const std::size_t parameters = parameter_names(family).size();
   trace = visible(family, trace);
-  if (!std::ranges::all_of(trace.loss, [](double y) { return std::isfinite(y); })) {
-    return unfitted(family, FitStatus::not_finite, trace);
-  }
+  const auto [lowest, highest, finite] =
+      detail::kernels(isa).extent(trace.loss.data(), static_cast<int>(trace.loss.size()));
+  if (!finite) return unfitted(family, FitStatus::not_finite, trace);
   if (trace.step.size() < parameters) {
     return unfitted(family, FitStatus::too_few_points, trace);
   }
-  const auto [lowest, highest] = std::ranges::minmax_element(trace.loss);
   Problem problem{.family = family, .step = trace.step, .loss = trace.loss, .weight = trace.weight};
   problem.range = range_of(family, trace.step);
-  const double largest = std::max(std::abs(*lowest), std::abs(*highest));
-  if (*highest - *lowest <= 4.0 * std::numeric_limits<double>::epsilon() * largest) {
+  const double largest = std::max(std::abs(lowest), std::abs(highest));
+  if (highest - lowest <= 4.0 * std::numeric_limits<double>::epsilon() * largest) {
     return flat(problem);
   }
   const bool has_floor =
       detail::with_family(family, []<class Unit>(Unit) { return Unit::kHasFloor; });
-  problem.centre = has_floor ? *lowest + 0.5 * (*highest - *lowest) : 0.0;
-  problem.spread = has_floor ? 0.5 * (*highest - *lowest) : largest;
+  problem.centre = has_floor ? lowest + 0.5 * (highest - lowest) : 0.0;
+  problem.spread = has_floor ? 0.5 * (highest - lowest) : largest;
   problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
   const bool closed = options.engine == Engine::closed_form && options.loss == Loss::squares;
   return detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
@@ -162,14 +171,14 @@ std::string_view name(FitStatus status) noexcept {
 
 Fit fit(TraceView trace, const FitOptions& options) {
   validate(options);
-  validate(trace);
+  require_valid(trace);
   return fit_valid(trace, options, Isa::best);
 }
 
 std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& options,
                            const Execution& execution) {
   validate(options);
-  for (const TraceView& trace : traces) validate(trace);
+  for (const TraceView& trace : traces) require_valid(trace);
   std::vector<Fit> fits(traces.size());
   detail::for_each_block(static_cast<std::ptrdiff_t>(traces.size()), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
@@ -197,7 +206,7 @@ FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losse
   const auto row = [&](std::ptrdiff_t i) {
     return TraceView{steps, std::span(losses.data() + i * losses.outerStride(), n), {}};
   };
-  validate(row(0));
+  require_valid(row(0));
   // Whether a row takes the short way is decided by the grid and that row.
   const bool plain = options.engine == Engine::closed_form && options.loss == Loss::squares;
   const TraceView seen = visible(out.family, row(0));

@@ -49,39 +49,40 @@ HWY_INLINE void for_points(int n, Body body) {
 
 HWY_INLINE double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
 
-Inspection inspect(const double* step, const double* loss, int n) {
-  Inspection found;
-  if (n == 0) return {true, true, 0, 0};
-  Vec lowest = set(loss[0]), highest = lowest, not_a_number = set(0), smallest = set(1);
+bool increasing(const double* step, int n) {
   const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  Vec smallest = set(1);
   int i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const Vec y = hn::LoadU(Tag(), loss + i);
-    lowest = hn::Min(lowest, y);
-    highest = hn::Max(highest, y);
-    not_a_number = hn::Add(not_a_number, hn::Mul(y, set(0)));
-  }
-  double low = hn::GetLane(hn::MinOfLanes(Tag(), lowest));
-  double high = hn::GetLane(hn::MaxOfLanes(Tag(), highest));
-  double poison = sum(not_a_number);
-  for (; i < n; ++i) {
-    low = loss[i] < low ? loss[i] : low;
-    high = loss[i] > high ? loss[i] : high;
-    poison += loss[i] * 0;
-  }
-  i = 0;
   for (; i + 1 + lanes <= n; i += lanes) {
     const Vec gap = hn::Sub(hn::LoadU(Tag(), step + i + 1), hn::LoadU(Tag(), step + i));
     smallest = hn::IfThenElse(hn::Gt(gap, set(0)), smallest, set(-1));
   }
-  double gap = hn::GetLane(hn::MinOfLanes(Tag(), smallest));
-  for (; i + 1 < n; ++i) gap = step[i + 1] - step[i] > 0 ? gap : -1;
+  bool all = hn::GetLane(hn::MinOfLanes(Tag(), smallest)) > 0;
+  for (; i + 1 < n; ++i) all = all && step[i + 1] - step[i] > 0;
   // increasing: the ends bound the others
-  const double ends = step[0] * 0 + step[n - 1] * 0;
-  found.increasing_finite_steps = gap > 0 && ends == 0;
-  found.finite_losses = poison == 0;
-  found.lowest = low;
-  found.highest = high;
+  return all && (n == 0 || step[0] * 0 + step[n - 1] * 0 == 0);
+}
+
+Extent extent(const double* values, int n) {
+  if (n == 0) return {};
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  Vec lowest = set(values[0]), highest = lowest, poison = set(0);
+  int i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const Vec v = hn::LoadU(Tag(), values + i);
+    lowest = hn::Min(lowest, v);
+    highest = hn::Max(highest, v);
+    poison = hn::MulAdd(v, set(0), poison);
+  }
+  Extent found{hn::GetLane(hn::MinOfLanes(Tag(), lowest)),
+               hn::GetLane(hn::MaxOfLanes(Tag(), highest)), true};
+  double nan = sum(poison);
+  for (; i < n; ++i) {
+    found.lowest = values[i] < found.lowest ? values[i] : found.lowest;
+    found.highest = values[i] > found.highest ? values[i] : found.highest;
+    nan += values[i] * 0;
+  }
+  found.finite = nan == 0;
   return found;
 }
 
@@ -308,18 +309,36 @@ void chain(Plane family, const Columns& points, double other, double first, doub
   });
 }
 
-void decay_chain(const Columns& points, double first, double* base, double* link) {
-  for_points(points.n, [&](int i, auto at) HWY_ATTR {
-    at.store(set(1.0), base + i);
-    at.store(exp(hn::Mul(set(-first), at.load(points.x + i))), link + i);
-  });
-}
-
 HWY_INLINE Vec weight(const Columns& points, int i, const Whole& at) {
   return points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0);
 }
 HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
   return at.keep(points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0));
+}
+
+void scan_decay(const Columns& points, double first, int octaves, double* link, double* f,
+                double* fy) {
+  // Four octaves a pass over the points, their sums in registers.
+  for (int k = 0; k < octaves; k += 4) {
+    Vec f0 = set(0), f1 = f0, f2 = f0, f3 = f0, y0 = f0, y1 = f0, y2 = f0, y3 = f0;
+    for_points(points.n, [&](int i, auto at) HWY_ATTR {
+      Vec l =
+          k == 0 ? at.keep(exp(hn::Mul(set(-first), at.load(points.x + i)))) : at.load(link + i);
+      const Vec w = weight(points, i, at), wy = hn::Mul(w, at.load(points.y + i));
+      const Vec l1 = hn::Mul(l, l), l2 = hn::Mul(l1, l1), l3 = hn::Mul(l2, l2);
+      f0 = hn::MulAdd(w, l, f0);
+      y0 = hn::MulAdd(wy, l, y0);
+      f1 = hn::MulAdd(w, l1, f1);
+      y1 = hn::MulAdd(wy, l1, y1);
+      f2 = hn::MulAdd(w, l2, f2);
+      y2 = hn::MulAdd(wy, l2, y2);
+      f3 = hn::MulAdd(w, l3, f3);
+      y3 = hn::MulAdd(wy, l3, y3);
+      at.store(hn::Mul(l3, l3), link + i);
+    });
+    f[k] = sum(f0), f[k + 1] = sum(f1), f[k + 2] = sum(f2), f[k + 3] = sum(f3);
+    fy[k] = sum(y0), fy[k + 1] = sum(y1), fy[k + 2] = sum(y2), fy[k + 3] = sum(y3);
+  }
 }
 
 void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {
@@ -354,7 +373,7 @@ void scan_mmf(const Columns& points, const double* link, int octaves, ScanSums* 
 }
 
 Kernels table() {
-  return {inspect, logs, rescale, decay, plane, chain, decay_chain, scan, scan_mmf};
+  return {increasing, extent, logs, rescale, decay, plane, chain, scan_decay, scan, scan_mmf};
 }
 
 }  // namespace glidepath::detail::HWY_NAMESPACE

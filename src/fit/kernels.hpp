@@ -36,15 +36,17 @@ struct ScanSums {
 
 enum class Plane : unsigned char { pow4, weibull4, mmf4, powexp };
 
-struct Inspection {
-  bool increasing_finite_steps = false, finite_losses = false;
+struct Extent {
   double lowest = 0, highest = 0;
+  bool finite = true;
 };
 
 inline constexpr int kMostOctaves = 64;
 
 struct Kernels {
-  Inspection (*inspect)(const double* step, const double* loss, int n);
+  /// Finite, and each above the one before.
+  bool (*increasing)(const double* step, int n);
+  Extent (*extent)(const double* values, int n);
   /// out = log(in * factor) * scale
   void (*logs)(const double* in, int n, double factor, double scale, double* out);
   /// out = (in - shift) * scale; returns the sum of out
@@ -57,8 +59,10 @@ struct Kernels {
   /// `origin` is v(t_1) over v(t_last).
   void (*chain)(Plane, const Columns&, double other, double first, double origin, double* base,
                 double* link);
-  /// The same for a decay: link = exp(-first x), base 1.
-  void (*decay_chain)(const Columns&, double first, double* base, double* link);
+  /// f[k] = Σ φ and fy[k] = Σ φ y for φ = exp(-first 2^k x), k < octaves rounded up to a multiple
+  /// of 4. Σ φ² is the next f.
+  void (*scan_decay)(const Columns&, double first, int octaves, double* link, double* f,
+                     double* fy);
   /// Sums of base * link^(2^k) for k < octaves; destroys link.
   void (*scan)(const Columns&, const double* base, double* link, int octaves, ScanSums* out);
   /// Sums of 1 / (1 + link 2^k)
