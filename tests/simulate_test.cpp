@@ -316,47 +316,72 @@ void expect_consistent(const Workload& workload, const Simulation& run, double r
   for (const WorkloadJob& job : workload.jobs) asked[job.id] = &job;
   // No GPU is used twice: at each start what is held fits the tier.
   for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
-    std::map<double, int> change;
+    std::map<double, double> change;
     for (const Span& span : run.events) {
       if (span.tier != static_cast<int>(t)) continue;
-      change[span.start_s] += span.gpus;
-      change[span.end_s] -= span.gpus;
+      const double gpus = span.gpus * (span.partner < 0 ? 1.0 : 0.5);  // a pair has one gang
+      change[span.start_s] += gpus;
+      change[span.end_s] -= gpus;
     }
-    int held = 0;
+    double held = 0;
     for (const auto& [time, delta] : change) {
       held += delta;
       ASSERT_LE(held, workload.tiers[t].gpus()) << where << " at " << time;
       ASSERT_GE(held, 0) << where;
     }
   }
-  std::map<std::int64_t, double> seconds, last_end;
+  std::map<std::int64_t, double> seconds, gpu_seconds, last_end;
   for (const Span& span : run.events) {
     ASSERT_LT(span.start_s, span.end_s) << where;
     ASSERT_EQ(span.gpus, asked.at(span.job)->gpus) << where;  // gangs are whole
     const Tier& tier = workload.tiers[static_cast<std::size_t>(span.tier)];
-    ASSERT_TRUE(tier.memory_gb == 0 || asked.at(span.job)->memory_gb <= tier.memory_gb) << where;
+    double memory_gb = asked.at(span.job)->memory_gb;
+    if (span.partner >= 0) memory_gb += asked.at(span.partner)->memory_gb;
+    ASSERT_TRUE(tier.memory_gb == 0 || memory_gb <= tier.memory_gb) << where;
     ASSERT_GE(span.start_s, last_end[span.job] - 1e-9) << where;  // never twice at once
     last_end[span.job] = span.end_s;
     seconds[span.job] += span.end_s - span.start_s;
+    gpu_seconds[span.job] +=
+        (span.end_s - span.start_s) * span.gpus * (span.partner < 0 ? 1.0 : 0.5);
   }
   double busy_j = 0;
   double held_s = 0;
   for (std::size_t i = 0; i < run.jobs.job.size(); ++i) {
     const WorkloadJob& job = *asked.at(run.jobs.job[i]);
     const double held = seconds[job.id];
-    ASSERT_NEAR(run.jobs.gpu_seconds[i], held * job.gpus, 1e-6 * (1 + held)) << where;
+    ASSERT_NEAR(run.jobs.gpu_seconds[i], gpu_seconds[job.id], 1e-6 * (1 + held)) << where;
     ASSERT_NEAR(run.jobs.jct_s[i], run.jobs.wait_s[i] + held, 1e-6 * (1 + held)) << where;
     ASSERT_GE(run.jobs.start_s[i], run.jobs.submit_s[i]) << where;
     ASSERT_GE(run.jobs.wait_s[i], -1e-9) << where;
     if (job.duration_s > 0 && job.steps_per_s.empty()) {  // work is conserved
       ASSERT_GE(held, job.duration_s - 1e-6) << where;
-      const auto starts = static_cast<double>(run.jobs.preemptions[i]);
-      ASSERT_LE(held, job.duration_s + starts * restart_s + 1e-6) << where;
+      const auto starts = static_cast<double>(run.jobs.preemptions[i] + run.jobs.failures[i]);
+      const bool alone = run.gpu_seconds > 0 && gpu_seconds[job.id] >= (held - 1e-6) * job.gpus;
+      if (alone && run.lost_gpu_seconds == 0) {
+        ASSERT_LE(held, job.duration_s + starts * restart_s + 1e-6) << where;
+      }
     }
     busy_j += run.jobs.energy_j[i];
     held_s += run.jobs.gpu_seconds[i];
   }
   EXPECT_NEAR(run.gpu_seconds, held_s, 1e-9 * held_s) << where;
+  // What users, tiers and the timeline add up to is the same.
+  double of_users = 0, of_tiers = 0, of_timeline = 0, kwh = 0;
+  for (const UserAccount& user : run.users) of_users += user.gpu_seconds;
+  for (const TierAccount& tier : run.tiers) {
+    of_tiers += tier.gpu_seconds;
+    kwh += tier.energy_kwh;
+  }
+  for (std::size_t k = 0; k + 1 < run.timeline.size(); ++k) {
+    const TimelineRow& row = run.timeline[k];
+    ASSERT_LT(row.time_s, run.timeline[k + 1].time_s) << where;  // time is monotone
+    ASSERT_GE(row.queued, 0) << where;
+    of_timeline += row.busy * (run.timeline[k + 1].time_s - row.time_s);
+  }
+  EXPECT_NEAR(of_users, held_s, 1e-6 * held_s) << where;
+  EXPECT_NEAR(of_tiers, held_s, 1e-6 * held_s) << where;
+  EXPECT_NEAR(of_timeline, held_s, 1e-6 * held_s) << where;
+  EXPECT_NEAR(kwh, run.energy_kwh, 1e-9 * kwh) << where;
   EXPECT_GE(run.utilization, 0) << where;
   EXPECT_LE(run.utilization, 1 + 1e-12) << where;
   EXPECT_GE(run.energy_kwh * 3.6e6, busy_j - 1e-6) << where;
@@ -378,6 +403,134 @@ TEST(InvariantTest, HoldForEachPolicyOverRandomWorkloads) {
         expect_consistent(workload, run, restart_s);
         for (const Outcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, Outcome::finished);
       }
+    }
+  }
+}
+
+/// Three unlike tiers of nodes, jobs of several sizes, memories and activities.
+Workload random_tiers(std::uint64_t seed, int jobs = 60) {
+  const detail::Rng rng{seed};
+  Workload out = random_workload(seed, jobs);
+  out.tiers = {{.name = "small",
+                .nodes = 4,
+                .gpus_per_node = 2,
+                .memory_gb = 12,
+                .idle_watts = 15,
+                .busy_watts = 200},
+               {.name = "large",
+                .nodes = 2,
+                .gpus_per_node = 8,
+                .memory_gb = 40,
+                .idle_watts = 40,
+                .busy_watts = 400},
+               {.name = "one", .nodes = 3, .memory_gb = 24, .idle_watts = 20, .busy_watts = 300}};
+  for (std::size_t i = 0; i < out.jobs.size(); ++i) {
+    WorkloadJob& job = out.jobs[i];
+    job.memory_gb = 2 + 18 * rng.uniform(i, 10);
+    job.sm_activity = rng.uniform(i, 11);
+    job.utilisation = rng.uniform(i, 12);
+    job.priority = static_cast<int>(rng.bits(i, 13) % 2);
+    job.steps_per_s = {0.5 + rng.uniform(i, 14), 1 + rng.uniform(i, 15), 1};
+  }
+  return out;
+}
+
+/// Any plan that can be carried out: gangs here and there, some of them in pairs.
+Plan random_plan(const Snapshot& snapshot, const detail::Rng& rng, std::uint64_t draw) {
+  Plan plan;
+  std::vector<int> room;
+  for (const Tier& tier : snapshot.tiers) room.push_back(tier.gpus());
+  std::vector<std::size_t> alone;  // allocations that may take a partner
+  std::map<std::int64_t, const Job*> of_id;
+  for (const Job& job : snapshot.jobs) {
+    of_id[job.id] = &job;
+    const double u = rng.uniform(static_cast<std::uint64_t>(job.id), draw);
+    if (u < 0.15) continue;
+    const Option& option = job.options[static_cast<std::size_t>(u * 997) % job.options.size()];
+    const double card = snapshot.tiers[static_cast<std::size_t>(option.tier)].memory_gb;
+    const auto host = std::find_if(alone.begin(), alone.end(), [&](std::size_t a) {
+      const Allocation& with = plan.allocations[a];
+      return u > 0.5 && with.partner < 0 && with.tier == option.tier && with.gpus == option.gpus &&
+             of_id[with.job]->memory_gb + job.memory_gb <= card;
+    });
+    if (host != alone.end()) {
+      plan.allocations[*host].partner = job.id;
+      plan.allocations.push_back(
+          {job.id, option.tier, option.gpus, snapshot.now_s, plan.allocations[*host].job});
+      alone.erase(host);
+    } else if (room[static_cast<std::size_t>(option.tier)] >= option.gpus) {
+      room[static_cast<std::size_t>(option.tier)] -= option.gpus;
+      alone.push_back(plan.allocations.size());
+      plan.allocations.push_back({job.id, option.tier, option.gpus, snapshot.now_s});
+    }
+  }
+  return plan;
+}
+
+TEST(InvariantTest, HoldForAnyPlansWithFailuresSharingNodesAndSleep) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Workload workload = random_tiers(seed, 40);
+    const detail::Rng rng{seed};
+    SimulationOptions options;
+    options.seed = seed;
+    options.restart_s = seed % 2 == 0 ? 0 : 20;
+    options.round_s = 300;
+    options.sharing = seed % 3 == 0 ? Sharing::naive : Sharing::mps;
+    options.failures = {.node_every_s = 20000,
+                        .repair_s = 1000,
+                        .job_every_s = 4000,
+                        .checkpoint_s = seed % 4 == 0 ? 0.0 : 600.0};
+    options.sleep = {.after_s = 100, .watts = 2, .wake_s = 15};
+    options.in_nodes = seed % 5 == 0;
+    std::uint64_t draw = 0;
+    const Simulation run = simulate(
+        workload, [&](const Snapshot& s) { return random_plan(s, rng, ++draw); }, options);
+    expect_consistent(workload, run, options.restart_s + options.sleep.wake_s);
+    for (const Outcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, Outcome::finished) << seed;
+    EXPECT_GT(run.failures, 0);
+  }
+}
+
+TEST(InvariantTest, HoldForEachPolicyOnTiersWithFailures) {
+  for (std::uint64_t seed = 200; seed < 206; ++seed) {
+    const Workload workload = random_tiers(seed);
+    for (const std::string_view policy : policy_names()) {
+      if (policy.starts_with("max_min") || policy == "fifo_perf" || policy == "isolated") continue;
+      SimulationOptions options;
+      options.seed = seed;
+      options.restart_s = 10;
+      options.failures = {
+          .node_every_s = 30000, .repair_s = 2000, .job_every_s = 5000, .checkpoint_s = 300};
+      options.in_nodes = seed % 2 == 0;
+      options.sharing = policy == "best_value" ? Sharing::mps : Sharing::exclusive;
+      const Simulation run = simulate(workload, policy, options);
+      expect_consistent(workload, run, options.restart_s);
+      for (const Outcome outcome : run.jobs.outcome)
+        EXPECT_EQ(outcome, Outcome::finished) << policy;
+    }
+  }
+}
+
+TEST(InvariantTest, WaitsAreBoundedAsPromised) {
+  // After max_wait_s a job is placed before all others, and no younger one may hold it up: what it
+  // waits beyond is the time that those before it in that order and those that run need.
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Workload workload = random_workload(300 + seed, 120, 8);
+    SimulationOptions options;
+    options.round_s = 60;
+    options.planner.max_wait_s = 3000;
+    const Simulation run = simulate(workload, "best_value", options);
+    std::map<std::int64_t, const WorkloadJob*> asked;
+    for (const WorkloadJob& job : workload.jobs) asked[job.id] = &job;
+    for (std::size_t i = 0; i < run.jobs.job.size(); ++i) {
+      double older_gpu_s = 0, longest_s = 0;
+      for (std::size_t k = 0; k < run.jobs.job.size(); ++k) {
+        const WorkloadJob& job = *asked.at(run.jobs.job[k]);
+        longest_s = std::max(longest_s, job.duration_s);
+        if (k < i) older_gpu_s += job.gpus * job.duration_s;
+      }
+      EXPECT_LE(run.jobs.start_s[i] - run.jobs.submit_s[i], 3000 + 60 + older_gpu_s + 2 * longest_s)
+          << seed << " job " << run.jobs.job[i];
     }
   }
 }
@@ -411,6 +564,236 @@ TEST(EnergyTest, ConstantLoadIsTheAnalyticValue) {
   EXPECT_NEAR(run.energy_kwh, watts * 2 / 1000, 1e-9 * watts);
   EXPECT_NEAR(run.jobs.energy_j[0], 3600 * (25 + 0.8 * 325), 1e-9 * 1e6);
   EXPECT_DOUBLE_EQ(run.utilization, 0.5);
+}
+
+TEST(EnergyTest, CarbonFollowsTheHours) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 1, .gpus_per_node = 2, .idle_watts = 50, .busy_watts = 250}};
+  WorkloadJob job{.id = 1};
+  job.submit_s = 1800;
+  job.duration_s = 5400;
+  workload.jobs.push_back(job);
+  SimulationOptions options;
+  options.carbon_g_per_kwh = {100, 400};  // half an hour of the one, an hour of the other
+  const Simulation run = simulate(workload, "fifo", options);
+  const double kw = (250 + 50) / 1000.0;
+  EXPECT_NEAR(run.carbon_kg, kw * (0.5 * 100 + 1.0 * 400) / 1000, 1e-12);
+  options.carbon_g_per_kwh = {250};
+  EXPECT_NEAR(simulate(workload, "fifo", options).carbon_kg, run.energy_kwh * 0.25, 1e-12);
+  EXPECT_TRUE(std::isnan(simulate(workload, "fifo").carbon_kg));
+}
+
+TEST(EnergyTest, NodesThatNobodyUsesSleep) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 3, .gpus_per_node = 2, .idle_watts = 50, .busy_watts = 250}};
+  for (int i = 0; i < 2; ++i) {
+    WorkloadJob job{.id = i};
+    job.submit_s = 5000.0 * i;
+    job.duration_s = 1000;
+    job.gpus = i == 0 ? 1 : 3;
+    workload.jobs.push_back(job);
+  }
+  SimulationOptions options;
+  options.sleep = {.after_s = 600, .watts = 5, .wake_s = 40};
+  const Simulation run = simulate(workload, "fifo", options);
+  // The first job wakes nobody; the second needs one node that slept from 1600 s on, and one that
+  // slept from 600 s on. The third sleeps from 600 s to the end at 6040 s.
+  EXPECT_DOUBLE_EQ(run.jobs.jct_s[0], 1000);
+  EXPECT_DOUBLE_EQ(run.jobs.jct_s[1], 1040);
+  const double held = 1000 + 3 * 1040;
+  const double asleep = 2 * (3400 + 4400 + 5440);
+  const double idle = 6 * 6040 - held - asleep;
+  EXPECT_NEAR(run.energy_kwh * 3.6e6, 250 * held + 50 * idle + 5 * asleep, 1e-6);
+}
+
+// ---- failures and sharing
+
+TEST(FailureTest, LosesTheWorkSinceTheLastCheckpoint) {
+  Workload workload = random_workload(0, 1, 8);
+  workload.jobs[0].duration_s = 10000;
+  SimulationOptions options;
+  options.failures.job_every_s = 3000;
+  options.restart_s = 7;
+  for (options.seed = 0; options.seed < 20; ++options.seed) {
+    options.failures.checkpoint_s = 0;
+    const Simulation none = simulate(workload, "fifo", options);
+    EXPECT_DOUBLE_EQ(none.mean_jct_s, 10000 + 7 * static_cast<double>(none.failures));
+    options.failures.checkpoint_s = 500;
+    const Simulation some = simulate(workload, "fifo", options);
+    const double lost_s = some.lost_gpu_seconds / workload.jobs[0].gpus;
+    EXPECT_DOUBLE_EQ(some.mean_jct_s, 10000 + lost_s + 7 * static_cast<double>(some.failures));
+    EXPECT_LT(lost_s, 500 * static_cast<double>(some.failures) + 1e-9);
+    EXPECT_EQ(some.preemptions, 0);
+  }
+}
+
+TEST(FailureTest, CrashesComeAsOftenAsSaid) {
+  Workload workload = random_workload(0, 1, 8);
+  workload.jobs[0].duration_s = 4e6;
+  SimulationOptions options;
+  options.failures.job_every_s = 1000;
+  const Simulation run = simulate(workload, "fifo", options);
+  EXPECT_NEAR(static_cast<double>(run.failures), 4000, 4 * std::sqrt(4000.0));
+}
+
+TEST(FailureTest, ANodeThatIsOutHoldsNothing) {
+  Workload workload = random_workload(0, 1, 1);
+  workload.jobs[0].gpus = 1;
+  workload.jobs[0].duration_s = 50000;
+  SimulationOptions options;
+  options.failures = {.node_every_s = 5000, .repair_s = 1000};
+  const Simulation run = simulate(workload, "srtf", options);
+  ASSERT_GT(run.failures, 2);
+  for (std::size_t k = 0; k + 1 < run.events.size(); ++k) {  // one node, one job: gaps are repairs
+    EXPECT_DOUBLE_EQ(run.events[k + 1].start_s - run.events[k].end_s, 1000);
+  }
+  EXPECT_DOUBLE_EQ(run.mean_jct_s, 50000 + 1000 * static_cast<double>(run.failures));
+}
+
+TEST(FailureTest, AreTheSameWhateverThePolicyDoes) {
+  const Workload workload = random_tiers(5);
+  SimulationOptions options;
+  options.failures = {.node_every_s = 1e9, .job_every_s = 700};
+  const Simulation a = simulate(workload, "fifo", options);
+  const Simulation b = simulate(workload, "srtf", options);
+  EXPECT_NEAR(static_cast<double>(a.failures), static_cast<double>(b.failures),
+              0.35 * static_cast<double>(a.failures));
+  options.seed = 1;
+  EXPECT_NE(simulate(workload, "fifo", options).jobs.failures, a.jobs.failures);
+}
+
+TEST(SharingTest, APairRunsAtItsMeasuredSpeedsAndParts) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 1, .memory_gb = 24, .idle_watts = 50, .busy_watts = 250}};
+  for (int i = 0; i < 2; ++i) {
+    WorkloadJob job{.id = i, .user = "u"};
+    job.job_class = i == 0 ? "x" : "y";
+    job.duration_s = i == 0 ? 600 : 1000;
+    job.memory_gb = 10;
+    job.utilisation = i == 0 ? 0.3 : 0.4;
+    workload.jobs.push_back(job);
+  }
+  workload.pairs = {{"y", "x", 0, {0.5, 0.75}}};
+  SimulationOptions options;
+  options.sharing = Sharing::mps;
+  const auto both = [](const Snapshot& snapshot) {
+    Plan plan;
+    const auto n = snapshot.jobs.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      plan.allocations.push_back(
+          {snapshot.jobs[i].id, 0, 1, snapshot.now_s, n == 2 ? snapshot.jobs[1 - i].id : -1});
+    }
+    return plan;
+  };
+  const Simulation run = simulate(workload, both, options);
+  // x: 600 s at 0.75 = 800 s; y makes 400 s of work by then, and 600 s alone after.
+  EXPECT_DOUBLE_EQ(run.jobs.end_s[0], 800);
+  EXPECT_DOUBLE_EQ(run.jobs.end_s[1], 1400);
+  EXPECT_DOUBLE_EQ(run.jobs.gpu_seconds[0], 400);
+  EXPECT_DOUBLE_EQ(run.jobs.gpu_seconds[1], 1000);
+  EXPECT_NEAR(run.energy_kwh * 3.6e6, 800 * (50 + 0.7 * 200) + 600 * (50 + 0.4 * 200), 1e-6);
+  EXPECT_EQ(run.preemptions, 0);
+  workload.jobs[0].memory_gb = 20;
+  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, both, options); }),
+            "simulate: jobs 0 and 1 cannot share GPUs (mps)");
+}
+
+TEST(NodeTest, AGangUpToANodeSitsOnOne) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 4}};
+  for (int i = 0; i < 3; ++i) {
+    WorkloadJob job{.id = i};
+    job.gpus = i < 2 ? 3 : 2;  // 8 GPUs, and one left on each node
+    job.duration_s = 100;
+    workload.jobs.push_back(job);
+  }
+  SimulationOptions options;
+  EXPECT_DOUBLE_EQ(simulate(workload, "fifo", options).makespan_s, 100);
+  options.in_nodes = true;
+  EXPECT_DOUBLE_EQ(simulate(workload, "fifo", options).makespan_s, 200);
+}
+
+TEST(PlannerOptionsTest, EveryObjectiveIsAPolicyByName) {
+  const Workload workload = random_tiers(3);
+  for (const char* objective :
+       {"jct", "known_size", "quality", "deadline", "fairness", "energy", "edp", "cost"}) {
+    const std::string policy = std::string("best_value:") + objective;
+    const Simulation run = simulate(workload, policy);
+    expect_consistent(workload, run);
+    EXPECT_EQ(run.policy, policy);
+  }
+  EXPECT_LT(simulate(workload, "best_value:energy").energy_kwh,
+            simulate(workload, "best_value:jct").energy_kwh * 1.02);
+  EXPECT_THROW((void)simulate(workload, "best_value:beauty"), InputError);
+  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, "fifo:jct"); }),
+            "simulate: 'fifo' has no objectives, best_value has");
+}
+
+TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
+  Workload workload = random_workload(4, 80, 8);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    workload.jobs[i].gpus = std::min(workload.jobs[i].gpus, 4);
+    workload.jobs[i].priority = i % 4 == 0 ? 1 : 0;
+  }
+  SimulationOptions options;
+  options.user_gpus = 4;
+  const Simulation run = simulate(workload, "slurm_backfill", options);
+  expect_consistent(workload, run);
+  std::map<std::int64_t, std::string> user;
+  double first = 0, others = 0;
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    user[workload.jobs[i].id] = workload.jobs[i].user;
+    (i % 4 == 0 ? first : others) += run.jobs.wait_s[i] / (i % 4 == 0 ? 20 : 60);
+  }
+  EXPECT_LT(first, others);
+  std::map<std::string, std::map<double, int>> change;
+  for (const Span& span : run.events) {
+    change[user[span.job]][span.start_s] += span.gpus;
+    change[user[span.job]][span.end_s] -= span.gpus;
+  }
+  for (const auto& [who, steps] : change) {
+    int held = 0;
+    for (const auto& [time, delta] : steps) EXPECT_LE(held += delta, 4) << who << " at " << time;
+  }
+}
+
+TEST(LowerBoundTest, OfUnlikeTiersIsTighterAndNeverAboveASchedule) {
+  double pooled = 0, tiered = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Workload workload = random_tiers(seed);
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {  // no tier is good at all of them
+      workload.jobs[i].gpus = 1 + static_cast<int>(i % 2);
+      workload.jobs[i].memory_gb = 1;
+      workload.jobs[i].steps_per_s = {0.05, 0.1, i % 2 == 0 ? 1.0 : 0.0};
+    }
+    const double bound = lower_bound_jct_s(workload);
+    for (const char* policy : {"srtf", "best_value", "makespan", "max_min"}) {
+      EXPECT_LE(bound, simulate(workload, policy).mean_jct_s) << policy << " " << seed;
+    }
+    tiered += bound;
+    for (WorkloadJob& job : workload.jobs) {  // as if every tier were its fastest
+      const double best = *std::max_element(job.steps_per_s.begin(), job.steps_per_s.end());
+      job.steps_per_s.assign(3, best);
+    }
+    pooled += lower_bound_jct_s(workload);
+  }
+  EXPECT_GT(tiered, pooled);
+}
+
+TEST(StreamTest, GivesEveryStretchWhetherKeptOrNot) {
+  const Workload workload = random_workload(9);
+  std::vector<Span> streamed;
+  SimulationOptions options;
+  options.stream = [&](const Span& span) { streamed.push_back(span); };
+  options.events = false;
+  const Simulation run = simulate(workload, "srtf", options);
+  EXPECT_TRUE(run.events.empty());
+  options.stream = {};
+  options.events = true;
+  EXPECT_EQ(simulate(workload, "srtf", options).events, streamed);
 }
 
 // ---- policies from outside

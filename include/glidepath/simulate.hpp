@@ -32,7 +32,18 @@ struct WorkloadJob {
   double target_loss = 0;   ///< what the user wants of the curve
   double budget_steps = 0;  ///< steps the user asked for
   double utilisation = 1;   ///< of each GPU while it runs, for power
+  double sm_activity = 1;   ///< alone, on average over time: for sharing
+  double weight = 1;
+  int priority = 0;  ///< a higher class goes first, where a policy knows classes
+  double deadline_s = std::numeric_limits<double>::infinity();
   std::vector<double> steps_per_s{};  ///< per tier, 0 where it cannot run; empty = 1 on each
+};
+
+/// Measured speeds of two jobs on the same GPUs of a tier, each as a share of its own speed alone.
+struct PairSpeeds {
+  std::string first{}, second{};  ///< WorkloadJob::job_class
+  int tier = 0;
+  SharedSpeeds speeds{};
 };
 
 struct Workload {
@@ -40,6 +51,7 @@ struct Workload {
   std::vector<Tier> tiers{};
   std::vector<WorkloadJob> jobs{};
   std::vector<Trace> curves{};
+  std::vector<PairSpeeds> pairs{};  ///< where a pair is not here, shared_speeds() predicts it
 };
 
 /// One tier of `gpus` GPUs and the jobs of a CSV with the columns `job,submit_s,gpus,duration_s`
@@ -65,7 +77,34 @@ void validate(const Workload& workload);
 
 // ---- how
 
+/// A stretch of time during which a job held GPUs of a tier.
+struct Span {
+  std::int64_t job = 0;
+  int tier = 0, gpus = 0;
+  double start_s = 0, end_s = 0;
+  std::int64_t partner = -1;  ///< job on the same GPUs; a stretch ends where that changes
+
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
 using Policy = std::function<Plan(const Snapshot&)>;
+
+/// Failures at exponential times, fixed by the seed whatever the policy does. A job that fails, or
+/// whose node does, waits again with the work of its last checkpoint.
+struct Failures {
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+  double node_every_s = kNone;  ///< mean time that a node is up
+  double repair_s = 3600;       ///< that a node is out then
+  double job_every_s = kNone;   ///< mean running time between crashes of a job
+  double checkpoint_s = 0;      ///< between checkpoints; a suspension always makes one
+};
+
+/// Nodes that nobody uses go to sleep.
+struct Sleep {
+  double after_s = std::numeric_limits<double>::infinity();
+  double watts = 0;   ///< of a GPU asleep
+  double wake_s = 0;  ///< GPUs held without progress by a start on a node asleep
+};
 
 struct SimulationOptions {
   std::uint64_t seed = 0;
@@ -76,7 +115,18 @@ struct SimulationOptions {
                                            ///< without a curve, not its duration
   std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty =
                                            ///< under policies that watch losses only
-  bool events = true;                      ///< keep Simulation::events
+  Failures failures{};
+  Sleep sleep{};
+  bool in_nodes = false;  ///< a gang up to a node sits on one node, a larger one on whole nodes and
+                          ///< a part of another; one that the policy starts and no nodes have room
+                          ///< for waits on
+  Sharing sharing = Sharing::exclusive;  ///< how two jobs share GPUs, where a plan says they do
+  std::optional<int> user_gpus{};        ///< GPUs one user may hold, under slurm_backfill and plans
+  std::vector<double>
+      carbon_g_per_kwh{};  ///< of each hour from time 0 on, repeated; empty = unknown
+  PlanOptions planner{};   ///< of best_value; its sharing and in_nodes are those above
+  bool events = true;      ///< keep Simulation::events and timeline
+  std::function<void(const Span&)> stream{};  ///< each stretch as it ends, kept or not
   std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };
 
@@ -100,34 +150,56 @@ struct JobColumns {
   std::vector<double> jct_s;              ///< end - submit
   std::vector<double> wait_s;             ///< without GPUs between submission and end
   std::vector<std::int64_t> preemptions;  ///< suspensions by the policy, ends of sessions included
-  std::vector<double> gpu_seconds;        ///< held, restart cost included
+  std::vector<std::int64_t> failures;     ///< of the job, or of a node under it
+  std::vector<double> gpu_seconds;        ///< held, restart cost included; half of shared GPUs
   std::vector<double> energy_j;           ///< of the GPUs while held
   std::vector<double> ftf;                ///< finish-time fairness, see Simulation::worst_ftf
   std::vector<Outcome> outcome;
 };
 
-/// A stretch of time during which a job held GPUs of a tier.
-struct Span {
-  std::int64_t job = 0;
-  int tier = 0, gpus = 0;
-  double start_s = 0, end_s = 0;
+/// What came together for a user.
+struct UserAccount {
+  std::string name{};
+  std::int64_t jobs = 0;
+  double mean_jct_s = 0, wait_s = 0;  ///< of the jobs that ended
+  double gpu_seconds = 0, energy_kwh = 0;
+};
 
-  friend bool operator==(const Span&, const Span&) = default;
+/// The same for a tier: idle and sleeping GPUs count in its energy.
+struct TierAccount {
+  std::string name{};
+  std::int64_t starts = 0;
+  double gpu_seconds = 0, utilization = 0, energy_kwh = 0;
+};
+
+/// The cluster from `time_s` to the next row's.
+struct TimelineRow {
+  double time_s = 0;
+  std::int64_t running = 0, queued = 0;  ///< jobs
+  double busy = 0;                       ///< GPUs held
 };
 
 struct Simulation {
   std::string policy{};
   JobColumns jobs{};
-  std::vector<Span> events{};                              ///< in order of their start
+  std::vector<Span> events{};           ///< in order of their end
+  std::vector<TimelineRow> timeline{};  ///< one row for each change
+  std::vector<UserAccount> users{};
+  std::vector<TierAccount> tiers{};
   double mean_jct_s = 0, median_jct_s = 0, p95_jct_s = 0;  ///< p95 by linear interpolation
   double mean_wait_s = 0, total_wait_s = 0;
   double mean_wait_per_user_s = 0;  ///< mean over users of the sum of their jobs' waits
   double makespan_s = 0;            ///< last end - first submission
   std::int64_t preemptions = 0;
-  double gpu_seconds = 0;  ///< held
-  double utilization = 0;  ///< gpu_seconds / (GPUs x makespan)
-  double energy_kwh = 0;   ///< held GPUs at their utilisation, the others idle, over the makespan
-  double worst_ftf = 0;    ///< largest over jobs of JCT / (time with a fair share of the cluster)
+  double gpu_seconds = 0;    ///< held
+  double utilization = 0;    ///< gpu_seconds / (GPUs x makespan)
+  double energy_kwh = 0;     ///< held GPUs at their utilisation, the others idle, over the makespan
+  double carbon_kg = 0;      ///< NaN without an intensity
+  double worst_ftf = 0;      ///< largest over jobs of JCT / (time with a fair share of the cluster)
+  double share_unfair = 0;   ///< share of the jobs for which that is above 1
+  double share_in_time = 0;  ///< of the jobs with a deadline, those that met it; NaN without one
+  std::int64_t failures = 0;     ///< of jobs, those of nodes included
+  double lost_gpu_seconds = 0;   ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
   std::int64_t decisions = 0;    ///< events the policy was asked about
 };
@@ -145,8 +217,10 @@ struct Simulation {
 [[nodiscard]] Simulation simulate(const Workload& workload, const Policy& policy,
                                   const SimulationOptions& options = {});
 
-/// Mean JCT of preemptive SRPT on one pooled server of the cluster's speed, where a job's size is
-/// gpus x duration, or the mean duration where that is larger: no schedule is better.
+/// No schedule without sharing has a smaller mean JCT. The largest of three bounds: preemptive SRPT
+/// on one pooled server of the cluster's speed, where a job's size is gpus x duration on its
+/// fastest tier; the mean of those durations; and, where speeds differ by tier, a Lagrangian bound
+/// of the linear program over (job, tier, interval of time). NaN where jobs have curves.
 [[nodiscard]] double lower_bound_jct_s(const Workload& workload);
 
 }  // namespace glidepath

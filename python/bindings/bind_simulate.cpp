@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/simulate.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <pybind11/functional.h>
 
@@ -49,7 +53,7 @@ void fill(const py::dict& jobs, const char* name, std::vector<WorkloadJob>& out,
 }
 
 Shared make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::list& curves,
-                     std::string name) {
+                     const py::list& pairs, std::string name) {
   Workload out;
   out.name = std::move(name);
   out.tiers = std::move(tiers);
@@ -67,6 +71,10 @@ Shared make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::li
   fill(jobs, "target_loss", out.jobs, &WorkloadJob::target_loss);
   fill(jobs, "budget_steps", out.jobs, &WorkloadJob::budget_steps);
   fill(jobs, "utilisation", out.jobs, &WorkloadJob::utilisation);
+  fill(jobs, "sm_activity", out.jobs, &WorkloadJob::sm_activity);
+  fill(jobs, "weight", out.jobs, &WorkloadJob::weight);
+  fill(jobs, "priority", out.jobs, &WorkloadJob::priority);
+  fill(jobs, "deadline_s", out.jobs, &WorkloadJob::deadline_s);
   if (jobs.contains("steps_per_s")) {
     const DoubleArray rates = borrow(jobs["steps_per_s"], "steps_per_s", 2);
     if (static_cast<std::size_t>(rates.shape(0)) != out.jobs.size()) {
@@ -88,6 +96,13 @@ Shared make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::li
     trace.loss.assign(loss.data(), loss.data() + loss.size());
     validate(trace.view());
     out.curves.push_back(std::move(trace));
+  }
+  for (const py::handle pair : pairs) {  // (first, second, tier, speed of first, of second)
+    const auto parts = pair.cast<py::tuple>();
+    out.pairs.push_back({parts[0].cast<std::string>(),
+                         parts[1].cast<std::string>(),
+                         parts[2].cast<int>(),
+                         {parts[3].cast<double>(), parts[4].cast<double>()}});
   }
   validate(out);
   return share(std::move(out));
@@ -123,6 +138,10 @@ py::dict job_columns(const Workload& workload) {
   out["memory_gb"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.memory_gb; });
   out["duration_s"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.duration_s; });
   out["utilisation"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.utilisation; });
+  out["sm_activity"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.sm_activity; });
+  out["weight"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.weight; });
+  out["priority"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.priority; });
+  out["deadline_s"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.deadline_s; });
   if (!workload.curves.empty()) {
     out["truth"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.truth; });
     out["target_loss"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.target_loss; });
@@ -145,6 +164,45 @@ py::list curve_columns(const Workload& workload) {
   return out;
 }
 
+py::list pair_rows(const Workload& workload) {
+  py::list out;
+  for (const PairSpeeds& pair : workload.pairs) {
+    out.append(
+        py::make_tuple(pair.first, pair.second, pair.tier, pair.speeds.first, pair.speeds.second));
+  }
+  return out;
+}
+
+py::tuple accounts_of(const std::vector<UserAccount>& accounts) {
+  py::list out;
+  for (const UserAccount& a : accounts) {
+    out.append(py::dict(py::arg("user") = a.name, py::arg("jobs") = a.jobs,
+                        py::arg("mean_jct_s") = a.mean_jct_s, py::arg("wait_s") = a.wait_s,
+                        py::arg("gpu_seconds") = a.gpu_seconds,
+                        py::arg("energy_kwh") = a.energy_kwh));
+  }
+  return out;
+}
+
+py::tuple accounts_of(const std::vector<TierAccount>& accounts) {
+  py::list out;
+  for (const TierAccount& a : accounts) {
+    out.append(py::dict(py::arg("tier") = a.name, py::arg("starts") = a.starts,
+                        py::arg("gpu_seconds") = a.gpu_seconds,
+                        py::arg("utilization") = a.utilization,
+                        py::arg("energy_kwh") = a.energy_kwh));
+  }
+  return out;
+}
+
+template <class T, class Row, class Member>
+py::object column_of(const std::vector<Row>& rows, Member Row::*member) {
+  std::vector<T> values;
+  values.reserve(rows.size());
+  for (const Row& row : rows) values.push_back(static_cast<T>(row.*member));
+  return adopt(std::move(values));
+}
+
 /// The columns and numbers of a Simulation, in the order of python/glidepath/_simulate.py.
 py::dict fields_of(Simulation&& run) {
   py::dict jobs;
@@ -158,6 +216,7 @@ py::dict fields_of(Simulation&& run) {
   jobs["jct_s"] = adopt(std::move(run.jobs.jct_s));
   jobs["wait_s"] = adopt(std::move(run.jobs.wait_s));
   jobs["preemptions"] = adopt(std::move(run.jobs.preemptions));
+  jobs["failures"] = adopt(std::move(run.jobs.failures));
   jobs["gpu_seconds"] = adopt(std::move(run.jobs.gpu_seconds));
   jobs["energy_j"] = adopt(std::move(run.jobs.energy_j));
   jobs["ftf"] = adopt(std::move(run.jobs.ftf));
@@ -169,53 +228,138 @@ py::dict fields_of(Simulation&& run) {
     jobs["user"] = users;
   }
 
-  const std::size_t n = run.events.size();
-  std::vector<std::int64_t> job(n), tier(n), gpus(n);
-  std::vector<double> start(n), end(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const Span& span = run.events[i];
-    job[i] = span.job;
-    tier[i] = span.tier;
-    gpus[i] = span.gpus;
-    start[i] = span.start_s;
-    end[i] = span.end_s;
-  }
   py::dict events;
-  events["job"] = adopt(std::move(job));
-  events["tier"] = adopt(std::move(tier));
-  events["gpus"] = adopt(std::move(gpus));
-  events["start_s"] = adopt(std::move(start));
-  events["end_s"] = adopt(std::move(end));
+  events["job"] = column_of<std::int64_t>(run.events, &Span::job);
+  events["tier"] = column_of<std::int64_t>(run.events, &Span::tier);
+  events["gpus"] = column_of<std::int64_t>(run.events, &Span::gpus);
+  events["start_s"] = column_of<double>(run.events, &Span::start_s);
+  events["end_s"] = column_of<double>(run.events, &Span::end_s);
+  events["partner"] = column_of<std::int64_t>(run.events, &Span::partner);
+  py::dict timeline;
+  timeline["time_s"] = column_of<double>(run.timeline, &TimelineRow::time_s);
+  timeline["running"] = column_of<std::int64_t>(run.timeline, &TimelineRow::running);
+  timeline["queued"] = column_of<std::int64_t>(run.timeline, &TimelineRow::queued);
+  timeline["busy"] = column_of<double>(run.timeline, &TimelineRow::busy);
 
   return py::dict(
       py::arg("policy") = run.policy, py::arg("jobs") = jobs, py::arg("events") = events,
-      py::arg("mean_jct_s") = run.mean_jct_s, py::arg("median_jct_s") = run.median_jct_s,
-      py::arg("p95_jct_s") = run.p95_jct_s, py::arg("mean_wait_s") = run.mean_wait_s,
-      py::arg("total_wait_s") = run.total_wait_s,
+      py::arg("timeline") = timeline, py::arg("users") = accounts_of(run.users),
+      py::arg("tier_accounts") = accounts_of(run.tiers), py::arg("mean_jct_s") = run.mean_jct_s,
+      py::arg("median_jct_s") = run.median_jct_s, py::arg("p95_jct_s") = run.p95_jct_s,
+      py::arg("mean_wait_s") = run.mean_wait_s, py::arg("total_wait_s") = run.total_wait_s,
       py::arg("mean_wait_per_user_s") = run.mean_wait_per_user_s,
       py::arg("makespan_s") = run.makespan_s, py::arg("preemptions") = run.preemptions,
       py::arg("gpu_seconds") = run.gpu_seconds, py::arg("utilization") = run.utilization,
-      py::arg("energy_kwh") = run.energy_kwh, py::arg("worst_ftf") = run.worst_ftf,
+      py::arg("energy_kwh") = run.energy_kwh, py::arg("carbon_kg") = run.carbon_kg,
+      py::arg("worst_ftf") = run.worst_ftf, py::arg("share_unfair") = run.share_unfair,
+      py::arg("share_in_time") = run.share_in_time, py::arg("failures") = run.failures,
+      py::arg("lost_gpu_seconds") = run.lost_gpu_seconds,
       py::arg("lower_bound_jct_s") = run.lower_bound_jct_s, py::arg("decisions") = run.decisions);
 }
 
-py::dict run_simulation(const Shared& workload, const py::object& policy, std::uint64_t seed,
-                        double restart_s, std::optional<double> session_s,
-                        std::optional<double> round_s, std::optional<double> forecast_sigma,
-                        std::optional<bool> stop_at_target, bool events,
-                        const py::object& progress) {
+/// Sets the members that a mapping names; refuses names that are none of them.
+template <class T>
+void set(const py::dict& given, const char* what,
+         const std::vector<std::pair<std::string_view, double T::*>>& members, T& out) {
+  for (const auto& [key, value] : given) {
+    const std::string name = py::cast<std::string>(key);
+    const auto found = std::find_if(members.begin(), members.end(),
+                                    [&](const auto& member) { return member.first == name; });
+    if (found != members.end()) {
+      out.*found->second = py::cast<double>(value);
+      continue;
+    }
+    std::string known;
+    for (const auto& member : members) {
+      known += (known.empty() ? "" : ", ") + std::string(member.first);
+    }
+    throw InputError(std::string("simulate: ") + what + " has no '" + name + "', known are " +
+                     known);
+  }
+}
+
+/// Keyword arguments of glidepath.plan.
+PlanOptions planner_options(py::dict given) {
+  PlanOptions out;
+  const auto take = [&](const char* name) {
+    return given.contains(name) ? py::object(given.attr("pop")(name)) : py::object(py::none());
+  };
+  const py::object objective = take("objective");
+  if (py::isinstance<py::str>(objective)) {
+    out.goals = {{objective_named(objective.cast<std::string>()), 1.0}};
+  } else if (!objective.is_none()) {
+    out.goals.clear();
+    for (const auto& [name, weight] : objective.cast<py::dict>()) {
+      out.goals.push_back({objective_named(name.cast<std::string>()), weight.cast<double>()});
+    }
+  }
+  const std::pair<const char*, std::vector<Quota>*> quotas[] = {{"user_quota", &out.user_quota},
+                                                                {"group_quota", &out.group_quota}};
+  for (const auto& [name, quota] : quotas) {
+    const py::object mapping = take(name);
+    if (mapping.is_none()) continue;
+    for (const auto& [who, gpus] : mapping.cast<py::dict>()) {
+      quota->push_back({who.cast<std::string>(), gpus.cast<std::int64_t>()});
+    }
+  }
+  set<PlanOptions>(given, "planner",
+                   {{"round_s", &PlanOptions::round_s},
+                    {"gap", &PlanOptions::gap},
+                    {"stop_probability", &PlanOptions::stop_probability},
+                    {"outrun_probability", &PlanOptions::outrun_probability},
+                    {"power_cap_w", &PlanOptions::power_cap_w},
+                    {"joule_value", &PlanOptions::joule_value},
+                    {"hysteresis", &PlanOptions::hysteresis},
+                    {"min_run_s", &PlanOptions::min_run_s},
+                    {"ageing_s", &PlanOptions::ageing_s},
+                    {"max_wait_s", &PlanOptions::max_wait_s}},
+                   out);
+  return out;
+}
+
+SimulationOptions options_of(const py::dict& given) {
   SimulationOptions options;
-  options.seed = seed;
-  options.restart_s = restart_s;
-  options.session_s = session_s;
-  options.round_s = round_s;
-  options.forecast_sigma = forecast_sigma;
-  options.stop_at_target = stop_at_target;
-  options.events = events;
+  const auto get = [&](const char* name, auto& out) {
+    out = given[name].cast<std::remove_reference_t<decltype(out)>>();
+  };
+  get("seed", options.seed);
+  get("restart_s", options.restart_s);
+  get("session_s", options.session_s);
+  get("round_s", options.round_s);
+  get("forecast_sigma", options.forecast_sigma);
+  get("stop_at_target", options.stop_at_target);
+  get("in_nodes", options.in_nodes);
+  get("user_gpus", options.user_gpus);
+  get("carbon_g_per_kwh", options.carbon_g_per_kwh);
+  get("events", options.events);
+  options.sharing = sharing_named(given["sharing"].cast<std::string>());
+  set<Failures>(given["failures"], "failures",
+                {{"node_every_s", &Failures::node_every_s},
+                 {"repair_s", &Failures::repair_s},
+                 {"job_every_s", &Failures::job_every_s},
+                 {"checkpoint_s", &Failures::checkpoint_s}},
+                options.failures);
+  set<Sleep>(given["sleep"], "sleep",
+             {{"after_s", &Sleep::after_s}, {"watts", &Sleep::watts}, {"wake_s", &Sleep::wake_s}},
+             options.sleep);
+  options.planner = planner_options(py::dict(given["planner"]));
+  return options;
+}
+
+py::dict run_simulation(const Shared& workload, const py::object& policy, const py::dict& given) {
+  SimulationOptions options = options_of(given);
+  const py::object progress = given["progress"];
+  const py::object stream = given["stream"];
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t ended, std::int64_t jobs) {
       const py::gil_scoped_acquire hold;
       progress(ended, jobs);
+    };
+  }
+  if (!stream.is_none()) {
+    options.stream = [&stream](const Span& span) {
+      const py::gil_scoped_acquire hold;
+      stream(span.job, span.tier, span.gpus, span.start_s, span.end_s, span.partner);
     };
   }
   Simulation run;
@@ -246,17 +390,18 @@ void bind_simulate(pybind11::module_& module) {
       .def_property_readonly("job_count",
                              [](const glidepath::Workload& w) { return w.jobs.size(); })
       .def("jobs", &job_columns, "Columns of the jobs.")
-      .def("curves", &curve_columns, "(name, step, loss) of each hidden curve.");
+      .def("curves", &curve_columns, "(name, step, loss) of each hidden curve.")
+      .def("pairs", &pair_rows, "(first, second, tier, speed of first, of second) of each pair.");
   const auto record = [](const Shared& shared) {
     return std::const_pointer_cast<glidepath::Workload>(shared);
   };
   module.def(
       "make_workload",
       [record](std::vector<glidepath::Tier> tiers, const py::dict& jobs, const py::list& curves,
-               std::string name) {
-        return record(make_workload(std::move(tiers), jobs, curves, std::move(name)));
+               const py::list& pairs, std::string name) {
+        return record(make_workload(std::move(tiers), jobs, curves, pairs, std::move(name)));
       },
-      py::arg("tiers"), py::arg("jobs"), py::arg("curves"), py::arg("name"));
+      py::arg("tiers"), py::arg("jobs"), py::arg("curves"), py::arg("pairs"), py::arg("name"));
   module.def(
       "workload_from_trace",
       [record](const py::bytes& path, int gpus, std::optional<int> gpus_per_node) {
@@ -290,15 +435,8 @@ void bind_simulate(pybind11::module_& module) {
   module.def(
       "simulate",
       [](const std::shared_ptr<glidepath::Workload>& workload, const py::object& policy,
-         std::uint64_t seed, double restart_s, std::optional<double> session_s,
-         std::optional<double> round_s, std::optional<double> forecast_sigma,
-         std::optional<bool> stop_at_target, bool events, const py::object& progress) {
-        return run_simulation(workload, policy, seed, restart_s, session_s, round_s, forecast_sigma,
-                              stop_at_target, events, progress);
-      },
-      py::arg("workload"), py::arg("policy"), py::arg("seed"), py::arg("restart_s"),
-      py::arg("session_s"), py::arg("round_s"), py::arg("forecast_sigma"),
-      py::arg("stop_at_target"), py::arg("events"), py::arg("progress"));
+         const py::dict& options) { return run_simulation(workload, policy, options); },
+      py::arg("workload"), py::arg("policy"), py::arg("options"));
   module.def(
       "lower_bound_jct_s",
       [](const std::shared_ptr<glidepath::Workload>& workload) {

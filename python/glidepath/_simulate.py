@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -47,10 +49,14 @@ class Workload:
     jobs : mapping of str to array_like, shape (n,)
         Columns: ``job`` (unique ids), ``submit_s``, ``gpus``, and ``duration_s`` or, with curves,
         ``truth`` (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``user``,
-        ``job_class``, ``memory_gb`` (per GPU), ``utilisation`` (0 to 1) and ``steps_per_s`` of
-        shape (n, tiers), 0 where a job cannot run.
+        ``job_class``, ``memory_gb`` (per GPU), ``utilisation`` (0 to 1), ``sm_activity`` (alone,
+        for sharing), ``weight``, ``priority``, ``deadline_s`` and ``steps_per_s`` of shape
+        (n, tiers), 0 where a job cannot run.
     curves : sequence of Trace, optional
         Hidden truths: no policy sees more of one than the job has run.
+    pairs : sequence of tuple, optional
+        Measured ``(class, other class, tier, speed, other's speed)`` of two jobs on the same GPUs,
+        as shares of each alone; `shared_speeds` predicts the pairs that are not there.
     name : str, optional
 
     Raises
@@ -67,6 +73,7 @@ class Workload:
         jobs: Mapping[str, ArrayLike],
         *,
         curves: Sequence[Trace] = (),
+        pairs: Sequence[tuple[str, str, int, float, float]] = (),
         name: str = "",
     ) -> None:
         columns = {
@@ -76,7 +83,7 @@ class Workload:
             for key, values in jobs.items()
         }
         plain = [(curve.name, curve.step, curve.loss) for curve in curves]
-        self._record = _core.make_workload(list(tiers), columns, plain, name)
+        self._record = _core.make_workload(list(tiers), columns, plain, list(pairs), name)
 
     @classmethod
     def _of(cls, record: Any) -> Workload:
@@ -117,6 +124,7 @@ class Workload:
         throughputs: str | os.PathLike[str],
         *,
         cluster: Mapping[str, int],
+        sharing: bool = False,
     ) -> Workload:
         """Read a trace with the measured rate of each job on each type of GPU.
 
@@ -125,10 +133,13 @@ class Workload:
         path : path
             CSV, plain or gzip, with the columns ``job,submit_s,gpus,model,batch,total_steps``.
         throughputs : path
-            CSV with the columns ``gpu_type,consolidated,model,batch,gpus,other_model,steps_per_s``;
-            rows with a partner or spread over servers are left out.
+            CSV with the columns ``gpu_type,consolidated,model,batch,gpus,other_model,other_batch,
+            other_gpus,steps_per_s,other_steps_per_s`` (rows spread over servers are left out), or
+            Gavel's own ``simulation_throughputs.json``.
         cluster : mapping of str to int
             GPUs of each type, such as ``{"v100": 8, "p100": 16, "k80": 24}``.
+        sharing : bool
+            Keep the measured pairs of jobs on the same GPUs, for ``simulate(..., sharing="mps")``.
 
         Returns
         -------
@@ -139,13 +150,15 @@ class Workload:
         IoError
             A file that cannot be read; a job without a rate.
         """
+        rows = _throughputs(throughputs)
         rates = {
             (row["gpu_type"], row["model"], row["batch"], row["gpus"]): float(row["steps_per_s"])
-            for row in _rows(throughputs)
-            if row["consolidated"] == "1" and not row["other_model"]
+            for row in rows
+            if not row["other_model"]
         }
         jobs: dict[str, list[Any]] = {
             "job": [], "submit_s": [], "gpus": [], "budget_steps": [], "steps_per_s": [],
+            "job_class": [],
         }  # fmt: skip
         for row in _rows(path):
             kind = (row["model"], row["batch"], row["gpus"])
@@ -157,8 +170,13 @@ class Workload:
             jobs["gpus"].append(int(row["gpus"]))
             jobs["budget_steps"].append(float(row["total_steps"]))
             jobs["steps_per_s"].append(speed)
+            jobs["job_class"].append(" ".join(kind))
         tiers = [Tier(gpu, count) for gpu, count in cluster.items()]
-        return cls(tiers, jobs, name=os.path.basename(os.fspath(path)).split(".")[0])  # noqa: PTH119
+        pairs: list[tuple[str, str, int, float, float]] = []
+        if sharing:
+            pairs = _gavel_pairs(rows, rates, list(cluster), set(jobs["job_class"]))
+        name = os.path.basename(os.fspath(path)).split(".")[0]  # noqa: PTH119
+        return cls(tiers, jobs, pairs=pairs, name=name)
 
     @property
     def name(self) -> str:
@@ -181,8 +199,17 @@ class Workload:
         return [Trace(step, loss, name=name) for name, step, loss in self._record.curves()]
 
     @property
+    def pairs(self) -> list[tuple[str, str, int, float, float]]:
+        """Measured speeds of pairs of classes on the same GPUs."""
+        return list(self._record.pairs())
+
+    @property
     def lower_bound_jct_s(self) -> float:
-        """Mean JCT that no schedule can beat: pooled preemptive SRPT; NaN for jobs with curves."""
+        """Mean JCT that no schedule without sharing can beat; NaN for jobs with curves.
+
+        The larger of pooled preemptive SRPT and, where speeds differ by tier, a Lagrangian bound
+        of the linear program over jobs, tiers and intervals of time.
+        """
         return float(_core.lower_bound_jct_s(self._record))
 
     def write_jobs(self, path: str | os.PathLike[str]) -> None:
@@ -200,12 +227,13 @@ class Workload:
             and self.tiers == other.tiers
             and same(self.jobs, other.jobs)
             and self.curves == other.curves
+            and self.pairs == other.pairs
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.tiers, self.jobs, self.curves, self.name)
+        return _rebuild, (self.tiers, self.jobs, self.curves, self.pairs, self.name)
 
     def __repr__(self) -> str:
         tiers = " + ".join(f"{tier.gpus} {tier.name}" for tier in self.tiers)
@@ -222,10 +250,75 @@ def _rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         raise IoError(f"{os.fspath(path)}: {error}") from None
 
 
+_GAVEL_JOB = re.compile(r"\('(.+?)(?: \(batch size (\d+)\))?', (\d+)\)")
+
+
+def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Rows of a table of throughputs, of gangs on one server."""
+    if not os.fspath(path).endswith(".json"):
+        return [row for row in _rows(path) if row["consolidated"] == "1"]
+    try:
+        table = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise IoError(f"{os.fspath(path)}: {error}") from None
+
+    def kind(key: str) -> tuple[str, str, str]:
+        found = _GAVEL_JOB.fullmatch(key)
+        if found is None:
+            raise IoError(f"{os.fspath(path)}: '{key}' is not a job such as ('A3C', 1)")
+        return found[1], found[2] or "", found[3]
+
+    rows = []
+    for gpu, jobs in table.items():
+        if gpu.endswith("_unconsolidated"):
+            continue
+        for key, partners in jobs.items():
+            model, batch, gpus = kind(key)
+            for partner, rate in partners.items():
+                other = ("", "", "") if partner == "null" else kind(partner)
+                own, others = (rate, "") if partner == "null" else rate
+                rows.append({
+                    "gpu_type": gpu, "model": model, "batch": batch, "gpus": gpus,
+                    "other_model": other[0], "other_batch": other[1], "other_gpus": other[2],
+                    "steps_per_s": own, "other_steps_per_s": others,
+                })  # fmt: skip
+    return rows
+
+
+def _gavel_pairs(
+    rows: list[dict[str, Any]],
+    rates: dict[tuple[str, str, str, str], float],
+    tiers: list[str],
+    classes: set[str],
+) -> list[tuple[str, str, int, float, float]]:
+    """Speeds of pairs of equal gangs as shares of each alone, where both are classes of ours."""
+    pairs = []
+    for row in rows:
+        if (
+            not row["other_model"]
+            or row["gpu_type"] not in tiers
+            or row["gpus"] != row["other_gpus"]
+        ):
+            continue
+        first = (row["model"], row["batch"], row["gpus"])
+        second = (row["other_model"], row["other_batch"], row["other_gpus"])
+        alone = [rates.get((row["gpu_type"], *kind), 0.0) for kind in (first, second)]
+        names = " ".join(first), " ".join(second)
+        if not all(alone) or not classes.issuperset(names):
+            continue
+        speeds = float(row["steps_per_s"]) / alone[0], float(row["other_steps_per_s"]) / alone[1]
+        pairs.append((*names, tiers.index(row["gpu_type"]), *speeds))
+    return pairs
+
+
 def _rebuild(
-    tiers: list[Tier], jobs: dict[str, Column], curves: list[Trace], name: str
+    tiers: list[Tier],
+    jobs: dict[str, Column],
+    curves: list[Trace],
+    pairs: list[tuple[str, str, int, float, float]],
+    name: str,
 ) -> Workload:
-    return Workload(tiers, jobs, curves=curves, name=name)
+    return Workload(tiers, jobs, curves=curves, pairs=pairs, name=name)
 
 
 def read_workload(folder: str | os.PathLike[str]) -> Workload:
@@ -283,11 +376,17 @@ class Simulation(Result):
         Their names, for the tiers of `events`.
     jobs : dict of str to ndarray, shape (n,)
         In order of submission: ``job, submit_s, start_s, end_s, jct_s, wait_s, preemptions,
-        gpu_seconds, energy_j, ftf, outcome`` and, where the workload names them, ``user``. NaN
-        where a job never started or ended. Outcomes are ``finished``, ``target`` (reached),
-        ``never`` (stopped as out of reach) and ``unfinished``.
+        failures, gpu_seconds, energy_j, ftf, outcome`` and, where the workload names them,
+        ``user``. NaN where a job never started or ended. Outcomes are ``finished``, ``target``
+        (reached), ``never`` (stopped as out of reach) and ``unfinished``.
     events : dict of str to ndarray
-        Stretches during which a job held GPUs: ``job, tier, gpus, start_s, end_s``.
+        Stretches during which a job held GPUs: ``job, tier, gpus, start_s, end_s, partner`` (the
+        job on the same GPUs, or -1), in order of their end.
+    timeline : dict of str to ndarray
+        ``time_s, running, queued`` (jobs) and ``busy`` (GPUs), from each row's time to the next's.
+    users, tier_accounts : tuple of dict
+        ``user, jobs, mean_jct_s, wait_s, gpu_seconds, energy_kwh`` of each user and ``tier, starts,
+        gpu_seconds, utilization, energy_kwh`` of each tier, its idle GPUs included.
     mean_jct_s, median_jct_s, p95_jct_s, mean_wait_s, total_wait_s : float
     mean_wait_per_user_s : float
         Mean over users of the sum of the waits of their jobs.
@@ -297,8 +396,17 @@ class Simulation(Result):
         Suspensions by the policy, ends of sessions included.
     gpu_seconds, utilization, energy_kwh : float
         GPUs held, their share of all GPU-seconds, and the energy of all GPUs over the makespan.
-    worst_ftf : float
-        Largest finish-time fairness: JCT over the time with a fair share of the cluster.
+    carbon_kg : float
+        Of that energy; NaN without an intensity.
+    worst_ftf, share_unfair : float
+        Largest finish-time fairness (JCT over the time with a fair share of the cluster), and the
+        share of jobs for which it is above 1.
+    share_in_time : float
+        Of the jobs with a deadline, those that met it; NaN without deadlines.
+    failures : int
+        Of jobs, those of nodes under them included.
+    lost_gpu_seconds : float
+        Work done again after failures.
     lower_bound_jct_s : float
         No schedule has a smaller mean JCT; NaN where jobs have curves.
     decisions : int
@@ -310,6 +418,9 @@ class Simulation(Result):
     tiers: tuple[str, ...]
     jobs: dict[str, Column]
     events: dict[str, Column]
+    timeline: dict[str, Column]
+    users: tuple[dict[str, Any], ...]
+    tier_accounts: tuple[dict[str, Any], ...]
     mean_jct_s: float
     median_jct_s: float
     p95_jct_s: float
@@ -321,7 +432,12 @@ class Simulation(Result):
     gpu_seconds: float
     utilization: float
     energy_kwh: float
+    carbon_kg: float
     worst_ftf: float
+    share_unfair: float
+    share_in_time: float
+    failures: int
+    lost_gpu_seconds: float
     lower_bound_jct_s: float
     decisions: int
 
@@ -339,6 +455,11 @@ class Simulation(Result):
     def metrics(self) -> dict[str, float]:
         """Every scalar metric by name."""
         return {name: float(getattr(self, name)) for name in METRICS}
+
+    def jct_cdf(self) -> tuple[Column, Column]:
+        """Completion times in ascending order, and the share of all jobs that took no longer."""
+        jct = np.sort(self.jobs["jct_s"][np.isfinite(self.jobs["jct_s"])])
+        return jct, np.arange(1, len(jct) + 1) / max(1, len(self.jobs["jct_s"]))
 
     def plot(self, ax: Any = None) -> Any:
         """Gantt chart: who held which GPUs when."""
@@ -363,7 +484,12 @@ METRICS = (
     "gpu_seconds",
     "utilization",
     "energy_kwh",
+    "carbon_kg",
     "worst_ftf",
+    "share_unfair",
+    "share_in_time",
+    "failures",
+    "lost_gpu_seconds",
     "lower_bound_jct_s",
     "decisions",
 )
@@ -379,7 +505,15 @@ def simulate(
     round_s: float | None = None,
     forecast_sigma: float | None = None,
     stop_at_target: bool | None = None,
+    failures: Mapping[str, float] | None = None,
+    sleep: Mapping[str, float] | None = None,
+    in_nodes: bool = False,
+    sharing: str = "exclusive",
+    user_gpus: int | None = None,
+    carbon_g_per_kwh: float | Sequence[float] | None = None,
+    planner: Mapping[str, Any] | None = None,
     events: bool = True,
+    stream: str | os.PathLike[str] | Callable[..., object] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Simulation:
     """Run a workload to its end under a policy.
@@ -388,10 +522,11 @@ def simulate(
     ----------
     workload : Workload
     policy : str or callable
-        One of `POLICIES`, or a function from `Snapshot` to `Plan` that is asked at each arrival,
-        end of a job, end of a session and round.
+        One of `POLICIES`; ``best_value:`` and an objective of `plan`, such as
+        ``best_value:energy``; or a function from `Snapshot` to `Plan` that is asked at each
+        arrival, end of a job, failure, end of a session and round.
     seed : int
-        Of the forecast errors.
+        Of forecast errors and failures.
     restart_s : float
         GPUs are held without progress at each start after the first.
     session_s : float, optional
@@ -404,8 +539,29 @@ def simulate(
     stop_at_target : bool, optional
         A job with a curve ends where the curve reaches its target; by default only under the
         policies that watch losses (``dare``, ``best_value``, ``optimus``, ``slaq`` ...).
+    failures : mapping, optional
+        ``node_every_s`` (mean time that a node is up), ``repair_s`` (3600), ``job_every_s`` (mean
+        running time between crashes of a job), ``checkpoint_s`` (time between checkpoints; 0 loses
+        nothing, inf all work since the start). When and what fails depends on the seed alone.
+    sleep : mapping, optional
+        ``after_s``: a node that nobody uses for so long draws ``watts`` per GPU, and a start on it
+        waits for ``wake_s``.
+    in_nodes : bool
+        A gang up to a node sits on one node, a larger one on whole nodes and a part of another; one
+        for which no nodes have room waits on.
+    sharing : str
+        How two jobs share GPUs where a plan says so: ``naive``, ``mps``, ``mig``.
+    user_gpus : int, optional
+        GPUs that one user may hold, under ``slurm_backfill`` and the planner.
+    carbon_g_per_kwh : float or sequence of float, optional
+        Intensity, or that of each hour, repeated.
+    planner : mapping, optional
+        Keyword arguments of `plan` for ``best_value``: ``objective``, ``max_wait_s`` ...
     events : bool
-        Keep ``Simulation.events``.
+        Keep ``Simulation.events`` and ``.timeline``.
+    stream : path or callable, optional
+        A CSV file for the rows of ``events`` as they end, or a callable of their six values; with
+        ``events=False`` nothing of them stays in memory.
     progress : callable, optional
         Called with (jobs ended, jobs) after each event.
 
@@ -422,18 +578,25 @@ def simulate(
         raise TypeError(f"workload: expected a Workload, got {type(workload).__name__}")
     if not isinstance(policy, str) and not callable(policy):
         raise TypeError(f"policy: expected a name or a callable, got {type(policy).__name__}")
-    fields = _core.simulate(
-        workload._record,
-        policy,
-        seed,
-        restart_s,
-        session_s,
-        round_s,
-        forecast_sigma,
-        stop_at_target,
-        events,
-        progress,
-    )
+    carbon = [] if carbon_g_per_kwh is None else np.atleast_1d(carbon_g_per_kwh).tolist()
+    options = {
+        "seed": seed, "restart_s": restart_s, "session_s": session_s, "round_s": round_s,
+        "forecast_sigma": forecast_sigma, "stop_at_target": stop_at_target,
+        "failures": dict(failures or {}), "sleep": dict(sleep or {}), "in_nodes": in_nodes,
+        "sharing": sharing, "user_gpus": user_gpus, "carbon_g_per_kwh": carbon,
+        "planner": dict(planner or {}), "events": events, "progress": progress,
+    }  # fmt: skip
+    if stream is None or callable(stream):
+        fields = _core.simulate(workload._record, policy, options | {"stream": stream})
+    else:
+        try:
+            with Path(stream).open("w", newline="") as file:
+                write = csv.writer(file).writerow
+                write(("job", "tier", "gpus", "start_s", "end_s", "partner"))
+                options["stream"] = lambda *row: write(row)
+                fields = _core.simulate(workload._record, policy, options)
+        except OSError as error:
+            raise IoError(f"{os.fspath(stream)}: {error.strerror}") from None
     jobs = fields["jobs"]
     jobs["outcome"] = np.asarray(_core.OUTCOMES)[jobs["outcome"]]
     if "user" in jobs:

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "common/require.hpp"
+#include "common/rng.hpp"
 
 namespace glidepath::detail {
 
@@ -17,12 +18,14 @@ bool whole(double seconds, double per_second) {
   return std::abs(ticks - std::nearbyint(ticks)) <= 1e-9 * std::max(1.0, std::abs(ticks));
 }
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
 /// First logged step with a loss at or below the target; infinite where there is none.
 double first_step_at(const Trace& curve, double target) {
   for (std::size_t i = 0; i < curve.step.size(); ++i) {
     if (curve.loss[i] <= target) return curve.step[i];
   }
-  return std::numeric_limits<double>::infinity();
+  return kInf;
 }
 
 }  // namespace
@@ -54,10 +57,13 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
 Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at_target)
     : workload(given),
       options(how),
-      per_second(ticks_per_second(given, how)),
+      clock(ticks_per_second(given, how), how.carbon_g_per_kwh),
+      per_second(clock.per_second()),
       order(given.jobs.size()),
       runs(given.jobs.size()),
-      held_gpu_s(given.tiers.size(), 0.0) {
+      held(given.tiers.size()),
+      energy(given.tiers.size()),
+      starts(given.tiers.size()) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return given.jobs[a].submit_s < given.jobs[b].submit_s;
@@ -79,11 +85,14 @@ Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at
   for (const Tier& tier : given.tiers) capacity.push_back(tier.gpus());
   free = capacity;
   restart = ticks(how.restart_s);
+  for (const PairSpeeds& pair : given.pairs) {
+    pairs_[{pair.first, pair.second, pair.tier}] = pair.speeds;
+    pairs_[{pair.second, pair.first, pair.tier}] = {pair.speeds.second, pair.speeds.first};
+  }
   if (how.events) spans.reserve(runs.size());
-}
-
-Tick Engine::ticks(double seconds) const {
-  return static_cast<Tick>(std::nearbyint(seconds * static_cast<double>(per_second)));
+  if (how.in_nodes || how.failures.node_every_s < kInf || how.sleep.after_s < kInf) {
+    nodes.emplace(given, how, clock, runs.front().submit);
+  }
 }
 
 double Engine::rate(int job, int tier) const {
@@ -96,72 +105,204 @@ bool Engine::fits_memory(int job, int tier) const {
   return room <= 0 || asked(job).memory_gb <= room;
 }
 
+SharedSpeeds Engine::shared(int first, int second, int tier) const {
+  const WorkloadJob &a = asked(first), &b = asked(second);
+  const double memory = workload.tiers[index(tier)].memory_gb;
+  if (memory > 0 && a.memory_gb + b.memory_gb > memory) return {0, 0};
+  const auto pair = pairs_.find({a.job_class, b.job_class, tier});
+  if (pair != pairs_.end()) return pair->second;
+  return shared_speeds({a.sm_activity, a.memory_gb}, {b.sm_activity, b.memory_gb}, options.sharing,
+                       memory);
+}
+
 Tick Engine::next_event() const {
   Tick next = ends.empty() ? kNever : ends.begin()->first;
   if (index(arrived) < runs.size()) next = std::min(next, runs[index(arrived)].submit);
+  if (!crashes_.empty()) next = std::min(next, crashes_.begin()->first);
+  // Where nothing runs, comes or is under repair, a failure more changes nothing.
+  if (nodes && (next != kNever || (live > 0 && !nodes->all_up()))) {
+    next = std::min(next, nodes->next_change());
+  }
   return next;
 }
 
-void Engine::start(int job, int tier) {
+bool Engine::start(int job, int tier) {
   Run& run = runs[index(job)];
+  Tick wake = 0;
+  if (nodes && !nodes->place(job, tier, run.gpus, now, wake)) return false;
   free[index(tier)] -= run.gpus;
+  ++starts[index(tier)];
   run.tier = tier;
-  run.rate = rate(job, tier);
-  run.began = now;
-  run.resumes = run.first_start < 0 ? now : now + restart;
+  run.since = run.began = now;
+  run.resumes = now + std::max(wake, run.first_start < 0 ? 0 : restart);
   if (run.first_start < 0) run.first_start = now;
+  run.saved = run.done;
+  run.progressed = 0;
+  run_on(job);
+  return true;
+}
+
+void Engine::join(int job, int host) {
+  settle(host);
+  Run& run = runs[index(job)];
+  Run& other = runs[index(host)];
+  run.tier = other.tier;
+  ++starts[index(run.tier)];
+  run.since = run.began = now;
+  run.resumes = now + (run.first_start < 0 ? 0 : restart);
+  if (run.first_start < 0) run.first_start = now;
+  run.saved = run.done;
+  run.progressed = 0;
+  run.partner = host;
+  other.partner = job;
+  run_on(host);
+  run_on(job);
+}
+
+double Engine::speed(int job) const {
+  const Run& run = runs[index(job)];
+  const double alone = rate(job, run.tier);
+  return run.partner < 0 ? alone : alone * shared(job, run.partner, run.tier).first;
+}
+
+/// Begins a stretch at the rate that the job has now.
+void Engine::run_on(int job) {
+  Run& run = runs[index(job)];
+  run.rate = speed(job);
   // Whole where the rate is 1; elsewhere the first tick at which the work is surely done.
   const double left = (run.work - run.done) / run.rate;
   run.finishes = run.resumes + std::max<Tick>(0, static_cast<Tick>(std::ceil(left - 1e-6)));
   ends.emplace(run.finishes, job);
   run.slot = static_cast<int>(running.size());
   running.push_back({run.finishes, job, run.gpus});
+  if (options.failures.job_every_s == kInf) return;
+  if (run.crashes == kNever) draw_crash(job);
+  crashes_.emplace(now + (run.crashes - run.held), job);
 }
 
-namespace {
+/// Crash k of a job comes after a time of running that the seed alone decides.
+void Engine::draw_crash(int job) {
+  Run& run = runs[index(job)];
+  if (options.failures.job_every_s == kInf) return;
+  const Rng rng{options.seed ^ 0x6a6f62ULL};
+  const double u = rng.uniform(static_cast<std::uint64_t>(asked(job).id), run.drawn++);
+  const double gap_s = std::min(1e12, -options.failures.job_every_s * std::log(1 - u));
+  run.crashes = (run.crashes == kNever ? 0 : run.crashes) + std::max<Tick>(1, ticks(gap_s));
+}
 
-void release(Engine& engine, int job) {
-  Run& run = engine.runs[Engine::index(job)];
-  engine.ends.erase({run.finishes, job});
-  const Running last = engine.running.back();
-  engine.running[Engine::index(run.slot)] = last;
-  engine.runs[Engine::index(last.job)].slot = run.slot;
-  engine.running.pop_back();
-  engine.free[Engine::index(run.tier)] += run.gpus;
-  const Tick held = engine.now - run.began;
-  run.held += held;
-  const double gpu_s = engine.seconds(held) * run.gpus;
-  const WorkloadJob& asked = engine.asked(job);
-  engine.held_gpu_s[Engine::index(run.tier)] += gpu_s;
-  run.energy_j += gpu_s * watts(engine.workload.tiers[Engine::index(run.tier)], asked.utilisation);
-  if (engine.options.events && held > 0) {
-    engine.spans.push_back(
-        {asked.id, run.tier, run.gpus, engine.seconds(run.began), engine.seconds(engine.now)});
+/// Ends a stretch: books what was held and done in it.
+void Engine::settle(int job) {
+  Run& run = runs[index(job)];
+  ends.erase({run.finishes, job});
+  if (options.failures.job_every_s < kInf)
+    crashes_.erase({run.began + run.crashes - run.held, job});
+  const Running last = running.back();
+  running[index(run.slot)] = last;
+  runs[index(last.job)].slot = run.slot;
+  running.pop_back();
+
+  run.done = std::min(run.work, done(job));
+  if (now > run.resumes) {
+    run.progressed += now - run.resumes;
+    run.resumes = now;
   }
+  const Tick length = now - run.began;
+  const bool sharing = run.partner >= 0;
+  run.held += length;
+  if (sharing) run.shared += length;
+  // Two jobs on the same GPUs have a half of them each, and of the power at both utilisations.
+  const double gpus = run.gpus * (sharing ? 0.5 : 1.0);
+  const Stretch gpu = gpus * clock.between(run.began, now);
+  const WorkloadJob& own = asked(job);
+  const double utilisation =
+      sharing ? std::min(1.0, own.utilisation + asked(run.partner).utilisation) : own.utilisation;
+  const double power = watts(workload.tiers[index(run.tier)], utilisation);
+  held[index(run.tier)] += gpu;
+  energy[index(run.tier)] += power * gpu;
+  run.energy_j += gpu.s * power;
+  if (length > 0 && (options.events || options.stream)) {
+    const Span span{own.id,       run.tier,
+                    run.gpus,     seconds(run.began),
+                    seconds(now), sharing ? asked(run.partner).id : -1};
+    if (options.events) spans.push_back(span);
+    if (options.stream) options.stream(span);
+  }
+  run.began = now;
 }
 
-}  // namespace
+/// Gives the GPUs back, or leaves them to the partner.
+void Engine::leave(int job) {
+  Run& run = runs[index(job)];
+  const int partner = run.partner;
+  if (partner >= 0) settle(partner);
+  settle(job);
+  run.finishes = kNever;
+  if (partner < 0) {
+    free[index(run.tier)] += run.gpus;
+    if (nodes) nodes->release(job, now);
+  } else {
+    if (nodes && nodes->holds(job)) nodes->pass(job, partner);
+    run.partner = runs[index(partner)].partner = -1;
+    run_on(partner);
+  }
+  run.tier = -1;
+}
 
 void Engine::suspend(int job) {
-  Run& run = runs[index(job)];
-  run.done = std::min(run.work, done(job));
-  release(*this, job);
-  run.tier = -1;
-  run.finishes = kNever;
-  ++run.suspensions;
+  leave(job);
+  ++runs[index(job)].suspensions;
 }
 
 void Engine::finish(int job, Outcome outcome) {
   Run& run = runs[index(job)];
   if (run.tier >= 0) {
-    run.done = outcome == run.at_end ? run.work : done(job);
-    release(*this, job);
-    run.tier = -1;
+    leave(job);
+    if (outcome == run.at_end) run.done = run.work;
   }
   run.finishes = kNever;
   run.end = now;
   run.outcome = outcome;
   --live;
+}
+
+void Engine::fail(int job) {
+  Run& run = runs[index(job)];
+  const double rate_then = run.rate;
+  leave(job);
+  ++run.failures;
+  const Tick every = ticks(options.failures.checkpoint_s);
+  const Tick since = every == 0 ? 0 : run.progressed % every;
+  const double lost = std::min(run.done - run.saved, rate_then * static_cast<double>(since));
+  run.done -= lost;
+  lost_gpu_s += lost / rate_then / static_cast<double>(per_second) * run.gpus;
+}
+
+bool Engine::apply_failures() {
+  bool any = false;
+  while (nodes && nodes->next_change() <= now) {
+    const Nodes::Change change = nodes->take_change();
+    const int gpus = nodes->size(change.tier);
+    if (!change.up) {
+      for (const int job : nodes->jobs_on(change.tier, change.node)) {
+        const int partner = runs[index(job)].partner;
+        fail(job);
+        if (partner >= 0) fail(partner);
+      }
+    }
+    nodes->set_up(change.tier, change.node, change.up, now);
+    capacity[index(change.tier)] += change.up ? gpus : -gpus;
+    free[index(change.tier)] += change.up ? gpus : -gpus;
+    any = true;
+    ++events;
+  }
+  while (!crashes_.empty() && crashes_.begin()->first <= now) {
+    const int job = crashes_.begin()->second;
+    fail(job);
+    draw_crash(job);
+    any = true;
+    ++events;
+  }
+  return any;
 }
 
 }  // namespace glidepath::detail

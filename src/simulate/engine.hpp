@@ -4,16 +4,18 @@
 #include "glidepath/simulate.hpp"
 
 #include <cstdint>
-#include <limits>
+#include <map>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-namespace glidepath::detail {
+#include "simulate/clock.hpp"
+#include "simulate/nodes.hpp"
 
-/// Integer time: one tick is a second, a millisecond or a microsecond, see ticks_per_second().
-using Tick = std::int64_t;
-inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
+namespace glidepath::detail {
 
 /// The coarsest of 1, 1e3 and 1e6 ticks a second at which every time of the workload is whole.
 [[nodiscard]] std::int64_t ticks_per_second(const Workload& workload,
@@ -23,18 +25,25 @@ inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
 /// number, exact in a double, wherever rates are 1.
 struct Run {
   Tick submit = 0, first_start = -1, end = -1;
-  Tick began = 0;          ///< start of the present stretch
-  Tick resumes = 0;        ///< when that stretch begins to make progress: began + restart cost
+  Tick since = 0;          ///< start of the present run
+  Tick began = 0;          ///< of the present stretch of it, at one rate
+  Tick resumes = 0;        ///< when that stretch begins to make progress
   Tick finishes = kNever;  ///< when it ends if it is left alone
   Tick held = 0;           ///< GPUs held so far, present stretch excluded
+  Tick shared = 0;         ///< with another job
+  Tick crashes = kNever;   ///< next failure, in ticks of `held`
   double work = 0;         ///< total, hidden from every policy
   double done = 0;         ///< up to `began`
   double rate = 1;         ///< of the present stretch
+  double saved = 0;  ///< work that no failure takes: what was done at the start of the present run
+  Tick progressed = 0;  ///< ticks of progress in the present run, up to `began`
   double energy_j = 0;
   int gpus = 1;
-  int tier = -1;  ///< -1 while it does not run
-  int slot = -1;  ///< in Engine::running
-  std::int64_t suspensions = 0;
+  int tier = -1;            ///< -1 while it does not run
+  int partner = -1;         ///< on the same GPUs
+  int slot = -1;            ///< in Engine::running
+  std::uint64_t drawn = 0;  ///< crashes so far and the next
+  std::int64_t suspensions = 0, failures = 0;
   Outcome outcome = Outcome::unfinished;
   Outcome at_end = Outcome::finished;  ///< what doing all of `work` means
 };
@@ -52,9 +61,16 @@ class Engine {
   /// `stop_at_target`: the work of a job with a curve ends where the curve reaches its target.
   Engine(const Workload& workload, const SimulationOptions& options, bool stop_at_target);
 
-  void start(int job, int tier);
+  /// On GPUs of its own. False where they must be of whole nodes and are not.
+  bool start(int job, int tier);
+  /// On the GPUs of `host`, which runs alone; both slow down.
+  void join(int job, int host);
   void suspend(int job);
   void finish(int job, Outcome outcome);
+  /// Fails: waits again with the work of its last checkpoint.
+  void fail(int job);
+  /// Failures and repairs of nodes and crashes of jobs that are due now; whether there were any.
+  bool apply_failures();
 
   /// Work done by now, in ticks at rate 1.
   [[nodiscard]] double done(int job) const {
@@ -64,21 +80,23 @@ class Engine {
                : run.done + static_cast<double>(now - run.resumes) * run.rate;
   }
   [[nodiscard]] const WorkloadJob& asked(int job) const { return workload.jobs[order[index(job)]]; }
-  [[nodiscard]] double seconds(Tick tick) const {
-    return static_cast<double>(tick) / static_cast<double>(per_second);
-  }
-  /// The next whole tick at or after `seconds`.
-  [[nodiscard]] Tick ticks(double seconds) const;
+  [[nodiscard]] double seconds(Tick tick) const { return clock.seconds(tick); }
+  [[nodiscard]] Tick ticks(double seconds) const { return clock.ticks(seconds); }
   [[nodiscard]] double rate(int job, int tier) const;
   [[nodiscard]] bool fits_memory(int job, int tier) const;
 
-  /// Next arrival or end; kNever when there is none.
+  /// Speeds of two jobs on the same GPUs of a tier, as shares of each alone; 0 where they do not
+  /// fit.
+  [[nodiscard]] SharedSpeeds shared(int first, int second, int tier) const;
+
+  /// Next arrival, end or failure; kNever when there is none.
   [[nodiscard]] Tick next_event() const;
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   const Workload& workload;
   const SimulationOptions& options;
+  Clock clock;
   std::int64_t per_second;
   Tick now = 0;
   Tick restart = 0;
@@ -90,13 +108,26 @@ class Engine {
   int arrived = 0;                      ///< jobs [0, arrived) have been submitted
   int live = 0;
   std::vector<Span> spans;
-  std::vector<double> held_gpu_s;  ///< per tier
+  std::vector<Stretch> held;  ///< GPU-seconds per tier
+  std::optional<Nodes> nodes;
+  std::vector<Stretch> energy;       ///< joules of the jobs per tier
+  std::vector<std::int64_t> starts;  ///< per tier
+  double lost_gpu_s = 0;
   std::int64_t events = 0;
+
+ private:
+  void settle(int job);
+  void run_on(int job);
+  void draw_crash(int job);
+  void leave(int job);
+  [[nodiscard]] double speed(int job) const;
+  std::set<std::pair<Tick, int>> crashes_;
+  std::map<std::tuple<std::string_view, std::string_view, int>, SharedSpeeds> pairs_;
 };
 
-/// Runs until nothing is left to happen. At one instant: ends in order of submission, then
-/// arrivals, then the scheduler decides. A scheduler has arrive(job), leave(job), wake() and
-/// schedule().
+/// Runs until nothing is left to happen. At one instant: ends in order of submission, failures,
+/// arrivals in order of submission, then the scheduler decides. A scheduler has arrive(job),
+/// leave(job), wake() and schedule().
 template <class Scheduler>
 void run(Engine& engine, Scheduler& scheduler) {
   const int jobs = static_cast<int>(engine.runs.size());
@@ -111,6 +142,7 @@ void run(Engine& engine, Scheduler& scheduler) {
       scheduler.leave(job);
       ++engine.events;
     }
+    engine.apply_failures();
     while (engine.arrived < jobs &&
            engine.runs[Engine::index(engine.arrived)].submit == engine.now) {
       ++engine.live;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "common/require.hpp"
@@ -27,9 +28,8 @@ class Live {
         session_(session_s ? std::max<Tick>(1, engine.ticks(*session_s)) : kNever),
         round_(engine.options.round_s ? std::max<Tick>(1, engine.ticks(*engine.options.round_s))
                                       : kNever),
-        predict_(engine) {
-    for (int t = 0; t < static_cast<int>(engine.workload.tiers.size()); ++t) tiers_.push_back(t);
-  }
+        predict_(engine),
+        tiers_(engine.workload.tiers) {}
 
   /// Also forecast the losses themselves.
   void looks_ahead(bool ahead) { ahead_ = ahead; }
@@ -65,8 +65,8 @@ class Live {
     running_.clear();
     for (Index i = 0; i < live_.size(); ++i) observe(live_[i], jobs_[i]);
     const Snapshot snapshot{.now_s = engine_.seconds(engine_.now),
-                            .tiers = engine_.workload.tiers,
-                            .jobs = jobs_,
+                            .tiers = tiers_,
+                            .jobs = in_service(),
                             .running = running_};
     apply(policy_(snapshot));
     if (session_ == kNever) return;
@@ -77,6 +77,24 @@ class Live {
   }
 
  private:
+  /// The live jobs; with nodes out, those of them that still fit somewhere.
+  std::span<const Job> in_service() {
+    if (!engine_.nodes) return jobs_;
+    for (Index t = 0; t < tiers_.size(); ++t) {
+      tiers_[t].nodes = engine_.capacity[t] / tiers_[t].gpus_per_node;
+    }
+    if (engine_.nodes->all_up()) return jobs_;
+    shown_.clear();
+    for (const Job& job : jobs_) {
+      Job shown = job;
+      std::erase_if(shown.options, [&](const Option& option) {
+        return option.gpus > engine_.capacity[at(option.tier)];
+      });
+      if (!shown.options.empty()) shown_.push_back(std::move(shown));
+    }
+    return shown_;
+  }
+
   /// What does not change while the job lives.
   [[nodiscard]] Job described(int job) const {
     const WorkloadJob& asked = engine_.asked(job);
@@ -84,10 +102,14 @@ class Live {
     out.memory_gb = asked.memory_gb;
     out.target_loss = asked.target_loss;
     out.budget_steps = asked.truth >= 0 ? asked.budget_steps : 0;
-    for (const int tier : tiers_) {
+    out.weight = asked.weight;
+    out.priority = asked.priority;
+    out.deadline_s = asked.deadline_s;
+    out.sm_activity = asked.sm_activity;
+    for (int tier = 0; tier < static_cast<int>(engine_.workload.tiers.size()); ++tier) {
       const double rate = engine_.rate(job, tier);
       if (rate <= 0 || !engine_.fits_memory(job, tier)) continue;
-      if (asked.gpus > engine_.capacity[at(tier)]) continue;
+      if (asked.gpus > engine_.workload.tiers[at(tier)].gpus()) continue;
       out.options.push_back({tier, asked.gpus, rate, asked.utilisation});
     }
     return out;
@@ -99,7 +121,8 @@ class Live {
     Tick held = run.held;
     if (run.tier >= 0) {
       held += engine_.now - run.began;
-      running_.push_back({seen.id, run.tier, run.gpus, engine_.seconds(run.began)});
+      const std::int64_t partner = run.partner < 0 ? -1 : engine_.asked(run.partner).id;
+      running_.push_back({seen.id, run.tier, run.gpus, engine_.seconds(run.since), partner});
     }
     seen.steps_done = engine_.done(job) / per_second;
     seen.attained_s = engine_.seconds(held);
@@ -148,10 +171,14 @@ class Live {
         refuse("simulate: the policy puts job ", allocation.job, " on tier '",
                engine_.workload.tiers[at(allocation.tier)].name, "', where it cannot run");
       }
-      if (!wanted_.emplace(job, allocation.tier).second) {
+      const int partner = allocation.partner < 0 ? -1 : known(allocation.partner);
+      if (!wanted_.emplace(job, Wanted{allocation.tier, partner}).second) {
         refuse("simulate: the policy runs job ", allocation.job, " twice");
       }
-      used[at(allocation.tier)] += allocation.gpus;
+      if (partner < 0 || job < partner) used[at(allocation.tier)] += allocation.gpus;
+    }
+    for (const Allocation& allocation : plan.allocations) {
+      if (allocation.partner >= 0) check_pair(allocation);
     }
     for (Index t = 0; t < used.size(); ++t) {
       if (used[t] > engine_.capacity[t]) {
@@ -159,20 +186,58 @@ class Live {
                engine_.workload.tiers[t].name, "', which has ", engine_.capacity[t]);
       }
     }
-    suspended_.clear();
+    carry_out();
+  }
+
+  /// Both name each other, on the same tier, with equal gangs that share memory and make progress.
+  void check_pair(const Allocation& allocation) const {
+    const int job = place_.at(allocation.job);
+    const int partner = place_.at(allocation.partner);
+    const auto other = wanted_.find(partner);
+    if (job == partner || other == wanted_.end() || other->second.partner != job ||
+        other->second.tier != allocation.tier ||
+        engine_.runs[at(partner)].gpus != allocation.gpus) {
+      refuse("simulate: the policy lets job ", allocation.job, " share the GPUs of job ",
+             allocation.partner, ", which does not share them");
+    }
+    const SharedSpeeds speeds = engine_.shared(job, partner, allocation.tier);
+    if (!(speeds.first > 0 && speeds.second > 0)) {
+      refuse("simulate: jobs ", allocation.job, " and ", allocation.partner, " cannot share GPUs (",
+             name(engine_.options.sharing), ")");
+    }
+  }
+
+  void carry_out() {
+    // Who stays where it is. Of two that part, and of two that both have GPUs and shall share, the
+    // later one moves.
+    std::set<int> stays;
     for (const auto& [finish, job] : engine_.ends) {
       const auto it = wanted_.find(job);
-      if (it == wanted_.end() || it->second != engine_.runs[at(job)].tier) {
+      if (it != wanted_.end() && it->second.tier == engine_.runs[at(job)].tier) stays.insert(job);
+    }
+    suspended_.clear();
+    for (const auto& [finish, job] : engine_.ends) {
+      if (!stays.contains(job)) {
         suspended_.push_back(job);
-      } else {
-        wanted_.erase(it);
+        continue;
       }
+      const int had = engine_.runs[at(job)].partner;
+      const int has = wanted_.at(job).partner;
+      const bool moves = had != has && ((had >= 0 && had < job && stays.contains(had)) ||
+                                        (has >= 0 && has < job && stays.contains(has)));
+      if (moves) suspended_.push_back(job);
     }
     for (const int job : suspended_) engine_.suspend(job);
     for (const int job : live_) {  // in order of submission, not of a hash
       const auto it = wanted_.find(job);
-      if (it == wanted_.end()) continue;
-      engine_.start(job, it->second);
+      if (it == wanted_.end() || engine_.runs[at(job)].tier >= 0) continue;
+      const int partner = it->second.partner;
+      const bool joins = partner >= 0 && engine_.runs[at(partner)].tier == it->second.tier;
+      if (joins) {
+        engine_.join(job, partner);
+      } else if (!engine_.start(job, it->second.tier)) {
+        continue;  // no nodes have room for the gang
+      }
       if (session_ != kNever) session_end_[job] = engine_.runs[at(job)].resumes + session_;
     }
   }
@@ -196,12 +261,16 @@ class Live {
   bool ahead_ = false;
   Tick session_, round_;
   Predictor predict_;
-  std::vector<int> tiers_;
-  std::vector<int> live_;  ///< in order of submission
-  std::vector<Job> jobs_;  ///< what the policy sees of them
+  std::vector<Tier> tiers_;  ///< without the nodes that are out
+  std::vector<Job> shown_;   ///< jobs that some tier can hold while nodes are out
+  std::vector<int> live_;    ///< in order of submission
+  std::vector<Job> jobs_;    ///< what the policy sees of them
   std::vector<Allocation> running_;
   std::unordered_map<std::int64_t, int> place_;
-  std::unordered_map<int, int> wanted_;
+  struct Wanted {
+    int tier, partner;
+  };
+  std::unordered_map<int, Wanted> wanted_;
   std::unordered_map<int, Tick> session_end_;
   std::unordered_map<int, Logged> seen_;
   std::vector<int> suspended_;
@@ -220,14 +289,29 @@ bool stops_at_target(std::string_view policy) {
 }
 
 void run_named(Engine& engine, std::string_view policy) {
+  const std::vector<Goal>& goals = engine.options.planner.goals;
   std::optional<double> session_s = engine.options.session_s;
   if (policy == "session_fifo" && !session_s) session_s = 3600;
   // Losses come in between events: look at them now and then.
   if (stops_at_target(policy) && !session_s && !engine.workload.curves.empty()) session_s = 300;
   const bool forecasts = policy != "fifo" && policy != "first_fit" && policy != "session_fifo";
-  const Policy decide = make_policy(policy, engine.options);
+  // A pair that was measured is known to the cluster, as a table of job classes.
+  std::unordered_map<std::int64_t, int> of_id;
+  PairTable pairs;
+  if (!engine.workload.pairs.empty() && engine.options.sharing != Sharing::exclusive) {
+    for (int job = 0; job < static_cast<int>(engine.runs.size()); ++job) {
+      of_id.emplace(engine.asked(job).id, job);
+    }
+    pairs = [&](std::int64_t first, std::int64_t second, int tier) {
+      return engine.shared(of_id.at(first), of_id.at(second), tier);
+    };
+  }
+  const Policy decide = make_policy(policy, engine.options, pairs);
   Live live(engine, decide, session_s, forecasts);
-  live.looks_ahead(policy == "slaq");
+  live.looks_ahead(policy == "slaq" ||
+                   std::any_of(goals.begin(), goals.end(), [](const Goal& goal) {
+                     return goal.objective == Objective::quality;
+                   }));
   run(engine, live);
 }
 

@@ -6,6 +6,10 @@
 #include <deque>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -127,7 +131,6 @@ Plan in_order_of(const Snapshot& snapshot, Key&& key) {
 struct SessionFifoPolicy {
   double session_s;
   std::deque<std::int64_t> queue{};
-  std::unordered_set<std::int64_t> known{};
 
   Plan operator()(const Snapshot& snapshot) {
     std::unordered_map<std::int64_t, const Job*> live;
@@ -150,8 +153,9 @@ struct SessionFifoPolicy {
       return a.since_s < b.since_s;
     });
     for (const Allocation& held : over) queue.push_back(held.job);
-    for (const Job& job : snapshot.jobs) {
-      if (known.insert(job.id).second) queue.push_back(job.id);
+    const std::unordered_set<std::int64_t> queued(queue.begin(), queue.end());
+    for (const Job& job : snapshot.jobs) {  // new ones, and those that a failure brought back
+      if (!queued.contains(job.id) && filling.holds(job) == nullptr) queue.push_back(job.id);
     }
     while (!queue.empty() && filling.start(*live.at(queue.front()), plan)) queue.pop_front();
     return plan;
@@ -171,24 +175,35 @@ double remaining_s(const Job& job, double share) {  // a quantile of the time on
   return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : asked_seconds(job);
 }
 
-/// EASY backfill (Lifka 1995) in order of arrival, as Slurm's: the first job that does not fit gets
-/// a reservation for when running jobs will have made room; later ones run before it if they end in
-/// time or leave it enough GPUs. No preemption.
-Plan backfill(const Snapshot& snapshot) {
+/// EASY backfill (Lifka 1995) by priority, then order of arrival, as Slurm's: the first job that
+/// does not fit gets a reservation for when running jobs will have made room; later ones run before
+/// it if they end in time or leave it enough GPUs. A user at the limit is passed over. No
+/// preemption.
+Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
   Plan plan;
   Filling filling(snapshot);
   std::unordered_map<std::int64_t, const Job*> of_id;
+  std::unordered_map<std::string_view, int> of_user;  // GPUs
+  std::vector<const Job*> order;
   for (const Job& job : snapshot.jobs) {
     of_id.emplace(job.id, &job);
-    filling.keep(job, plan);
+    order.push_back(&job);
+    if (filling.keep(job, plan)) of_user[job.user] += gang(job);
   }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Job* a, const Job* b) { return a->priority > b->priority; });
   const Job* first = nullptr;  // the one that waits for room
   int tier = 0, spare = 0;
   double shadow_s = kInf;
-  for (const Job& job : snapshot.jobs) {
+  for (const Job* next : order) {
+    const Job& job = *next;
     if (filling.holds(job) != nullptr) continue;
+    if (user_gpus && of_user[job.user] + gang(job) > *user_gpus) continue;
     if (first == nullptr) {
-      if (filling.start(job, plan)) continue;
+      if (filling.start(job, plan)) {
+        of_user[job.user] += gang(job);
+        continue;
+      }
       first = &job;
       for (const Option& option : job.options) {  // the tier that has room for it first
         std::vector<std::pair<double, int>> ends;
@@ -217,8 +232,9 @@ Plan backfill(const Snapshot& snapshot) {
       return option.tier != tier || option.gpus <= spare ||
              needs_s * fastest(job) / option.steps_per_s <= shadow_s;
     };
-    if (filling.start(job, plan, may) && plan.allocations.back().tier == tier &&
-        needs_s > shadow_s) {
+    if (!filling.start(job, plan, may)) continue;
+    of_user[job.user] += gang(job);
+    if (plan.allocations.back().tier == tier && needs_s > shadow_s) {
       spare -= plan.allocations.back().gpus;
     }
   }
@@ -264,12 +280,85 @@ Plan least_makespan(const Snapshot& snapshot) {
   return plan;
 }
 
-Policy planner(std::vector<Goal> goals) {
-  return [goals = std::move(goals)](const Snapshot& snapshot) {
-    PlanOptions options;
-    options.goals = goals;
-    options.reasons = false;
-    return plan(snapshot, options);
+/// Lets waiting jobs join those of a plan on GPUs of their own, by falling gain in the sum of rate
+/// x Gittins index at the measured speeds; a pair that is there already is worth a little more.
+void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
+  struct Join {
+    double gain;
+    std::size_t host;
+    const Job* guest;
+  };
+  std::unordered_map<std::int64_t, const Job*> waiting;
+  std::unordered_map<std::int64_t, std::int64_t> partner;
+  for (const Job& job : snapshot.jobs) waiting.emplace(job.id, &job);
+  for (const Allocation& held : snapshot.running) partner.emplace(held.job, held.partner);
+  std::vector<const Job*> hosts;
+  for (const Allocation& held : plan.allocations) {
+    hosts.push_back(waiting.at(held.job));
+    waiting.erase(held.job);
+  }
+  for (const std::int64_t id : plan.stop) waiting.erase(id);
+  const auto value = [](const Job& job, int tier) {
+    const auto option = std::find_if(job.options.begin(), job.options.end(),
+                                     [&](const Option& o) { return o.tier == tier; });
+    if (option == job.options.end() || job.remaining_steps.empty()) return 0.0;
+    return job.weight * option->steps_per_s * gittins_index(job.remaining_steps);
+  };
+  std::vector<Join> joins;
+  for (const Job& job : snapshot.jobs) {
+    if (!waiting.contains(job.id)) continue;
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+      const Allocation& held = plan.allocations[h];
+      if (held.gpus != gang(job)) continue;
+      const double own = value(job, held.tier);
+      if (!(own > 0)) continue;
+      const SharedSpeeds speed = speeds(held.job, job.id, held.tier);
+      if (!(speed.first > 0 && speed.second > 0)) continue;
+      const auto had = partner.find(job.id);
+      const double kept = had != partner.end() && had->second == held.job ? 1.05 : 1.0;
+      const double gain =
+          kept * speed.second * own - (1 - speed.first) * value(*hosts[h], held.tier);
+      if (gain > 0) joins.push_back({gain, h, &job});
+    }
+  }
+  std::stable_sort(joins.begin(), joins.end(),
+                   [](const Join& a, const Join& b) { return a.gain > b.gain; });
+  for (const Join& join : joins) {
+    Allocation& host = plan.allocations[join.host];
+    if (host.partner >= 0 || waiting.erase(join.guest->id) == 0) continue;
+    host.partner = join.guest->id;
+    plan.allocations.push_back({join.guest->id, host.tier, host.gpus, snapshot.now_s, host.job});
+  }
+}
+
+Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const PairTable& pairs) {
+  PlanOptions options = how.planner;
+  options.goals = std::move(goals);
+  options.sharing = pairs ? Sharing::exclusive : how.sharing;  // measured pairs, or predicted ones
+  options.in_nodes = how.in_nodes;
+  options.reasons = false;
+  if (how.round_s) options.round_s = *how.round_s;
+  const bool shares = how.sharing != Sharing::exclusive;
+  return [options, shares, pairs, user_gpus = how.user_gpus](const Snapshot& snapshot) {
+    PlanOptions now = options;
+    if (user_gpus) {
+      std::set<std::string> users;
+      for (const Job& job : snapshot.jobs) users.insert(job.user);
+      for (const std::string& user : users) now.user_quota.push_back({user, *user_gpus});
+    }
+    if (!shares) return plan(snapshot, now);
+    // A guest is planned anew, as one that waits: it may join the same host.
+    std::vector<Allocation> owners;
+    for (const Allocation& held : snapshot.running) {
+      if (held.partner >= 0 && held.job > held.partner) continue;
+      owners.push_back(held);
+      owners.back().partner = -1;
+    }
+    Snapshot alone = snapshot;
+    alone.running = owners;
+    Plan out = plan(alone, now);
+    if (pairs) pair_up(snapshot, pairs, out);
+    return out;
   };
 }
 
@@ -331,7 +420,8 @@ struct DarePolicy {
 
 }  // namespace
 
-Policy make_policy(std::string_view name, const SimulationOptions& options) {
+Policy make_policy(std::string_view name, const SimulationOptions& options,
+                   const PairTable& pairs) {
   if (name == "fifo") return [](const Snapshot& s) { return in_order_of_arrival(s, false); };
   if (name == "first_fit") return [](const Snapshot& s) { return in_order_of_arrival(s, true); };
   if (name == "sjf") return [](const Snapshot& s) { return in_order_of(s, gang); };
@@ -344,11 +434,14 @@ Policy make_policy(std::string_view name, const SimulationOptions& options) {
   if (name == "las") return [](const Snapshot& s) { return in_order_of(s, las_level); };
   if (name == "session_fifo") return SessionFifoPolicy{options.session_s.value_or(3600)};
   if (name == "dare") return DarePolicy{options.session_s.value_or(300)};
-  if (name == "slurm_backfill") return backfill;
+  if (name == "slurm_backfill") {
+    return [user_gpus = options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
+  }
   if (name == "makespan") return least_makespan;
-  if (name == "themis") return planner({{Objective::fairness, 1.0}});
-  if (name == "optimus") return planner({{Objective::known_size, 1.0}});
-  if (name == "slaq") return planner({{Objective::quality, 1.0}, {Objective::jct, 1e-3}});
+  if (name == "themis") return planner(options, {{Objective::fairness, 1.0}}, pairs);
+  if (name == "optimus") return planner(options, {{Objective::known_size, 1.0}}, pairs);
+  if (name == "slaq")
+    return planner(options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, pairs);
   if (name == "gittins") {
     return [](const Snapshot& s) {
       return in_order_of(s, [](const Job& job) {
@@ -358,7 +451,7 @@ Policy make_policy(std::string_view name, const SimulationOptions& options) {
       });
     };
   }
-  return planner({{Objective::jct, 1.0}});  // best_value
+  return planner(options, options.planner.goals, pairs);  // best_value
 }
 
 }  // namespace glidepath::detail

@@ -208,6 +208,10 @@ Workload read_workload(const std::filesystem::path& folder) {
   const int target = csv.find("target_loss");
   const int budget = csv.find("budget_steps");
   const int utilisation = csv.find("utilisation");
+  const int sm_activity = csv.find("sm_activity");
+  const int weight = csv.find("weight");
+  const int priority = csv.find("priority");
+  const int deadline = csv.find("deadline_s");
   const std::vector<int> rate = rate_columns(csv, out.tiers);
   while (csv.next()) {
     WorkloadJob job{.id = csv.integer(id)};
@@ -218,6 +222,10 @@ Workload read_workload(const std::filesystem::path& folder) {
     if (memory >= 0) job.memory_gb = number(csv, memory, "memory_gb", 0);
     if (duration >= 0) job.duration_s = number(csv, duration, "duration_s", 0, true);
     if (utilisation >= 0) job.utilisation = number(csv, utilisation, "utilisation", 0);
+    if (sm_activity >= 0) job.sm_activity = number(csv, sm_activity, "sm_activity", 0);
+    if (weight >= 0) job.weight = number(csv, weight, "weight", 0);
+    if (priority >= 0) job.priority = static_cast<int>(csv.integer(priority));
+    if (deadline >= 0 && !csv.text(deadline).empty()) job.deadline_s = csv.finite_number(deadline);
     if (budget >= 0) job.budget_steps = number(csv, budget, "budget_steps", 0, true);
     if (curve >= 0 && !csv.text(curve).empty()) {
       const auto it = curve_of.find(csv.text(curve));

@@ -195,6 +195,81 @@ def test_wrong_policies_are_refused(tmp_path: Path) -> None:
         gp.simulate(workload, lambda _: 1 / 0)  # type: ignore[arg-type]
 
 
+def test_failures_sleep_and_carbon_are_accounted(supercom: gp.Workload) -> None:
+    options = {
+        "failures": {"node_every_s": 40000, "repair_s": 1800, "job_every_s": 20000,
+                     "checkpoint_s": 900},
+        "sleep": {"after_s": 600, "watts": 5, "wake_s": 60},
+    }  # fmt: skip
+    plain = gp.simulate(supercom, "srtf", carbon_g_per_kwh=300.0)
+    run = gp.simulate(supercom, "srtf", carbon_g_per_kwh=[300.0, 300.0], restart_s=60, **options)
+    assert plain.failures == 0
+    assert plain.carbon_kg == pytest.approx(0.3 * plain.energy_kwh)
+    assert run.carbon_kg == pytest.approx(0.3 * run.energy_kwh)
+    assert run.failures == run.jobs["failures"].sum() > 0
+    assert run.lost_gpu_seconds > 0
+    assert run == gp.simulate(
+        supercom, "srtf", carbon_g_per_kwh=[300.0, 300.0], restart_s=60, **options
+    )
+    for of in (run.users, run.tier_accounts):
+        assert sum(row["gpu_seconds"] for row in of) == pytest.approx(run.gpu_seconds)
+    held = run.timeline["busy"][:-1] @ np.diff(run.timeline["time_s"])
+    assert held == pytest.approx(run.gpu_seconds)
+    asleep = gp.simulate(supercom, "srtf", sleep={"after_s": 600, "watts": 5})
+    assert asleep.energy_kwh < plain.energy_kwh
+    jct, share = run.jct_cdf()
+    assert share[-1] == 1
+    assert np.all(np.diff(jct) >= 0)
+
+
+def test_events_stream_into_a_file(supercom: gp.Workload, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    run = gp.simulate(supercom, "fifo", stream=path, events=False)
+    rows = np.genfromtxt(path, delimiter=",", names=True)
+    kept = gp.simulate(supercom, "fifo").events
+    np.testing.assert_allclose(rows["end_s"], kept["end_s"])
+    assert run.events["job"].size == 0
+    with pytest.raises(gp.IoError, match="nowhere"):
+        gp.simulate(supercom, "fifo", stream=tmp_path / "nowhere" / "events.csv")
+
+
+def test_options_that_do_not_exist_are_named(supercom: gp.Workload) -> None:
+    with pytest.raises(gp.InputError, match="failures has no 'node_s', known are node_every_s"):
+        gp.simulate(supercom, "fifo", failures={"node_s": 3})
+    with pytest.raises(gp.InputError, match="planner has no 'goal'"):
+        gp.simulate(supercom, "best_value", planner={"goal": "jct"})
+    with pytest.raises(gp.InputError, match="unknown way of sharing"):
+        gp.simulate(supercom, "fifo", sharing="somehow")
+    with pytest.raises(gp.InputError, match="'max_min' divides time among all GPUs"):
+        gp.simulate(supercom, "max_min", failures={"job_every_s": 100})
+
+
+def test_the_objective_of_the_planner_is_part_of_the_name_or_an_option(
+    supercom: gp.Workload,
+) -> None:
+    named = gp.simulate(supercom, "best_value:energy")
+    given = gp.simulate(supercom, "best_value", planner={"objective": "energy"})
+    np.testing.assert_array_equal(named.jobs["end_s"], given.jobs["end_s"])
+
+
+def test_measured_pairs_raise_what_a_cluster_gets_done() -> None:
+    name = "gavel_minimize_makespan"
+    if not (TRACES / f"{name}.csv.gz").exists():
+        pytest.skip("the shared trace is not on this machine")
+    workload = gp.Workload.from_gavel(
+        TRACES / f"{name}.csv.gz",
+        TRACES / "gavel_throughputs.csv.gz",
+        cluster={"v100": 8, "p100": 16, "k80": 24},
+        sharing=True,
+    )
+    assert pickle.loads(pickle.dumps(workload)) == workload
+    alone = gp.simulate(workload, "best_value")
+    pairs = gp.simulate(workload, "best_value", sharing="mps")
+    assert (pairs.events["partner"] >= 0).any()
+    assert not (alone.events["partner"] >= 0).any()
+    assert pairs.mean_jct_s < alone.mean_jct_s
+
+
 def gavel(trace: str) -> gp.Workload:
     if not (TRACES / f"{trace}.csv.gz").exists():
         pytest.skip("the shared trace is not on this machine")

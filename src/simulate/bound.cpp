@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+namespace glidepath {
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// The linear program over (job j, tier t, interval i) of Hall, Schulz, Shmoys and Wein (1997):
+//   M_j = sum_i f_ji max(tau_i, r_j),   sum_i f_ji = 1,   f_ji <= L_i / p_j,
+//   sum_j k_j w_jt f_jti <= C_t L_i,    C_j >= M_j + p_j / 2   (Goemans 1997)
+// f: share of a job's work in an interval, r: submission, p: its time on the fastest tier, w_jt:
+// its time on tier t, k: gang, L: length of an interval, C_t: GPUs; work after the last interval
+// waits for nothing. Prices on the capacities decouple the jobs, and every price gives a bound; a
+// subgradient with a target step (Polyak 1969) makes it large.
+constexpr int kIntervals = 96;
+constexpr int kSteps = 150;
+constexpr double kMostJobs = 5000;  // above, this bound is left out: it would take seconds
+
+struct Task {
+  double submit, fastest;
+  std::vector<double> gpu_s;  // k w of each tier, infinite where it cannot run
+};
+
+double by_intervals(const Workload& workload) {
+  const auto n = static_cast<double>(workload.jobs.size());
+  if (n > kMostJobs) return 0;
+  const std::size_t tiers = workload.tiers.size();
+  std::vector<Task> tasks;
+  double first = kInf, last = 0, gpu_s = 0, gpus = 0;
+  for (const Tier& tier : workload.tiers) gpus += tier.gpus();
+  for (const WorkloadJob& job : workload.jobs) {
+    Task task{job.submit_s, kInf, std::vector<double>(tiers, kInf)};
+    const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
+    for (std::size_t t = 0; t < tiers; ++t) {
+      const Tier& tier = workload.tiers[t];
+      const double rate = job.steps_per_s.empty() ? 1 : job.steps_per_s[t];
+      if (rate <= 0 || job.gpus > tier.gpus()) continue;
+      if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
+      task.fastest = std::min(task.fastest, work / rate);
+      task.gpu_s[t] = job.gpus * work / rate;
+    }
+    first = std::min(first, job.submit_s);
+    last = std::max(last, job.submit_s + task.fastest);
+    gpu_s += *std::max_element(task.gpu_s.begin(), task.gpu_s.end(), [](double a, double b) {
+      return (a < kInf ? a : 0) < (b < kInf ? b : 0);
+    });
+    tasks.push_back(std::move(task));
+  }
+  const double length = std::max(1.0, (std::max(last, first + gpu_s / gpus) - first) / kIntervals);
+  const auto at = [&](std::size_t t, int i) {
+    return t * kIntervals + static_cast<std::size_t>(i);
+  };
+
+  std::vector<double> price(tiers * kIntervals, 0.0), used(price.size());
+  struct Place {
+    double cost;
+    int interval;
+    std::size_t tier;
+  };
+  std::vector<Place> places(kIntervals);
+  double best = 0;
+  double target = 0;
+  int stalled = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    std::fill(used.begin(), used.end(), 0.0);
+    double bound = 0;
+    for (const Task& task : tasks) {
+      int count = 0;
+      for (int i = 0; i < kIntervals; ++i) {
+        const double start = first + i * length;
+        if (start + length <= task.submit) continue;
+        Place place{kInf, i, 0};
+        for (std::size_t t = 0; t < tiers; ++t) {
+          if (task.gpu_s[t] == kInf) continue;
+          const double cost = price[at(t, i)] * task.gpu_s[t];
+          if (cost < place.cost) place = {cost, i, t};
+        }
+        place.cost += std::max(start, task.submit);
+        places[static_cast<std::size_t>(count++)] = place;
+      }
+      std::sort(places.begin(), places.begin() + count,
+                [](const Place& a, const Place& b) { return a.cost < b.cost; });
+      double left = 1;
+      const double after = first + kIntervals * length;
+      for (int p = 0; p < count && left > 0; ++p) {
+        const Place& place = places[static_cast<std::size_t>(p)];
+        if (place.cost >= after) break;
+        const double share = std::min(left, length / task.fastest);
+        left -= share;
+        bound += share * place.cost;
+        used[at(place.tier, place.interval)] += share * task.gpu_s[place.tier];
+      }
+      bound += left * after + task.fastest / 2 - task.submit;
+    }
+    double norm = 0;
+    for (std::size_t t = 0; t < tiers; ++t) {
+      const double room = workload.tiers[t].gpus() * length;
+      for (int i = 0; i < kIntervals; ++i) {
+        bound -= price[at(t, i)] * room;
+        used[at(t, i)] -= room;  // the subgradient
+        if (used[at(t, i)] > 0 || price[at(t, i)] > 0) norm += used[at(t, i)] * used[at(t, i)];
+      }
+    }
+    if (step == 0) target = 0.5 * std::abs(bound);
+    if (bound > best) {
+      best = bound;
+      stalled = 0;
+    } else if (++stalled >= 6) {
+      target /= 2;
+      stalled = 0;
+    }
+    if (norm <= 0) break;
+    const double size = (best + target - bound) / norm;
+    for (std::size_t k = 0; k < price.size(); ++k)
+      price[k] = std::max(0.0, price[k] + size * used[k]);
+  }
+  return best / n;
+}
+
+}  // namespace
+
+double lower_bound_jct_s(const Workload& workload) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  double speed = 0;  // GPUs of the pool
+  for (const Tier& tier : workload.tiers) speed += tier.gpus();
+  if (speed <= 0 || workload.jobs.empty()) return nan;
+  bool by_tier = false;
+  for (const WorkloadJob& job : workload.jobs) {
+    if (job.truth >= 0) return nan;
+    by_tier |= std::adjacent_find(job.steps_per_s.begin(), job.steps_per_s.end(),
+                                  std::not_equal_to<>()) != job.steps_per_s.end();
+  }
+
+  struct Item {
+    double submit, size;
+  };
+  std::vector<Item> items;
+  double mean_alone = 0;
+  for (const WorkloadJob& job : workload.jobs) {
+    // A job's fastest tier, for every GPU of the pool: nothing real is faster.
+    const double rate = job.steps_per_s.empty()
+                            ? 1.0
+                            : *std::max_element(job.steps_per_s.begin(), job.steps_per_s.end());
+    const double alone = (job.duration_s > 0 ? job.duration_s : job.budget_steps) / rate;
+    items.push_back({job.submit_s, alone * job.gpus / speed});
+    mean_alone += alone;
+  }
+  std::sort(items.begin(), items.end(),
+            [](const Item& a, const Item& b) { return a.submit < b.submit; });
+  const auto n = static_cast<double>(items.size());
+  // SRPT: a heap of remaining sizes, the smallest is served.
+  std::vector<double> heap;
+  const auto larger = std::greater<>();
+  double now = 0;
+  double ends = 0;
+  double submits = 0;
+  std::size_t next = 0;
+  while (next < items.size() || !heap.empty()) {
+    if (heap.empty()) now = std::max(now, items[next].submit);
+    while (next < items.size() && items[next].submit <= now) {
+      heap.push_back(items[next].size);
+      std::push_heap(heap.begin(), heap.end(), larger);
+      submits += items[next++].submit;
+    }
+    std::pop_heap(heap.begin(), heap.end(), larger);
+    const double left = heap.back();
+    heap.pop_back();
+    const double until = next < items.size() ? items[next].submit : 1e300;
+    if (now + left <= until) {
+      now += left;
+      ends += now;
+    } else {
+      heap.push_back(left - (until - now));
+      std::push_heap(heap.begin(), heap.end(), larger);
+      now = until;
+    }
+  }
+  const double pooled = std::max((ends - submits) / n, mean_alone / n);
+  return by_tier ? std::max(pooled, by_intervals(workload)) : pooled;
+}
+
+}  // namespace glidepath

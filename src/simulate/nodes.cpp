@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/nodes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace glidepath::detail {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const Clock& clock,
+             Tick start)
+    : clock_(clock),
+      whole_(options.in_nodes),
+      sleep_after_(clock.ticks(options.sleep.after_s)),
+      wake_(clock.ticks(options.sleep.wake_s)),
+      every_s_(options.failures.node_every_s),
+      repair_(std::max<Tick>(1, clock.ticks(options.failures.repair_s))),
+      rng_{options.seed ^ 0x6e6f6465ULL},
+      of_job_(workload.jobs.size()),
+      off_(workload.tiers.size()) {
+  for (const glidepath::Tier& given : workload.tiers) {
+    Tier tier{.size = given.gpus_per_node, .nodes = std::vector<Node>(at(given.nodes))};
+    for (Node& node : tier.nodes) {
+      node.free = tier.size;
+      node.empty_since = start;
+    }
+    tiers_.push_back(std::move(tier));
+    const int t = static_cast<int>(tiers_.size()) - 1;
+    for (int n = 0; n < given.nodes; ++n) draw(t, n, start);
+  }
+}
+
+/// Up for an exponential time, out for the time of a repair: a renewal process of its own for each
+/// node, which no policy changes.
+void Nodes::draw(int tier, int node, Tick now) {
+  if (!(every_s_ < std::numeric_limits<double>::infinity())) return;
+  Node& state = tiers_[at(tier)].nodes[at(node)];
+  if (!state.up) return due_.push({now + repair_, tier, node});
+  const std::uint64_t id =
+      (static_cast<std::uint64_t>(tier) << 32) + static_cast<std::uint64_t>(node);
+  const double up_s = -every_s_ * std::log(1 - rng_.uniform(id, state.changes++));
+  due_.push({now + std::max<Tick>(1, clock_.ticks(std::min(up_s, 1e12))), tier, node});
+}
+
+/// The node that a gang of at most a node goes to: the fullest with room, of empty ones the one
+/// used last. -1 where none has room.
+int Nodes::find(const Tier& tier, int gpus) const {
+  int best = -1;
+  for (std::size_t n = 0; n < tier.nodes.size(); ++n) {
+    const Node& node = tier.nodes[n];
+    if (!node.up || node.free < gpus) continue;
+    const Node* chosen = best < 0 ? nullptr : &tier.nodes[at(best)];
+    if (chosen == nullptr || node.free < chosen->free ||
+        (node.free == chosen->free && node.free == tier.size &&
+         node.empty_since > chosen->empty_since)) {
+      best = static_cast<int>(n);
+    }
+  }
+  return best;
+}
+
+bool Nodes::fits(int tier, int gpus) const {
+  const Tier& of = tiers_[at(tier)];
+  const int rest = gpus % of.size;
+  int empty = 0;
+  bool room = rest == 0;
+  for (const Node& node : of.nodes) {
+    if (!node.up) continue;
+    empty += node.free == of.size;
+    room |= node.free < of.size && node.free >= rest;
+  }
+  return empty >= gpus / of.size + (room ? 0 : 1);
+}
+
+bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
+  if (whole_ && !fits(tier, gpus)) return false;
+  Tier& of = tiers_[at(tier)];
+  int left = gpus;
+  while (left > 0) {
+    const int part = std::min(left, of.size);
+    const int node = find(of, part);
+    if (node < 0) break;
+    take(job, tier, node, part, now, wake);
+    left -= part;
+  }
+  for (std::size_t n = 0; left > 0 && n < of.nodes.size(); ++n) {  // what is free anywhere
+    const int part = of.nodes[n].up ? std::min(left, of.nodes[n].free) : 0;
+    if (part == 0) continue;
+    take(job, tier, static_cast<int>(n), part, now, wake);
+    left -= part;
+  }
+  return true;
+}
+
+void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
+  Tier& of = tiers_[at(tier)];
+  Node& node = of.nodes[at(n)];
+  if (node.free == of.size && sleep_after_ != kNever && now - node.empty_since > sleep_after_) {
+    wake(tier, n, now);
+    wakes = std::max(wakes, wake_);
+  }
+  node.free -= gpus;
+  of_job_[at(job)].push_back({tier, n, gpus});
+}
+
+/// Books the sleep of a node that was empty for long enough.
+void Nodes::wake(int tier, int n, Tick now) {
+  Tier& of = tiers_[at(tier)];
+  const Node& node = of.nodes[at(n)];
+  if (sleep_after_ == kNever || now - node.empty_since <= sleep_after_) return;
+  off_[at(tier)].asleep += of.size * clock_.between(node.empty_since + sleep_after_, now);
+}
+
+void Nodes::release(int job, Tick now) {
+  for (const Part& part : of_job_[at(job)]) {
+    Tier& of = tiers_[at(part.tier)];
+    Node& node = of.nodes[at(part.node)];
+    node.free += part.gpus;
+    if (node.free == of.size) node.empty_since = now;
+  }
+  of_job_[at(job)].clear();
+}
+
+void Nodes::pass(int from, int to) { of_job_[at(to)] = std::exchange(of_job_[at(from)], {}); }
+
+Tick Nodes::next_change() const { return due_.empty() ? kNever : due_.top().at; }
+
+Nodes::Change Nodes::take_change() {
+  const Due due = due_.top();
+  due_.pop();
+  return {due.tier, due.node, !tiers_[at(due.tier)].nodes[at(due.node)].up};
+}
+
+std::vector<int> Nodes::jobs_on(int tier, int node) const {
+  std::vector<int> jobs;
+  for (std::size_t job = 0; job < of_job_.size(); ++job) {
+    for (const Part& part : of_job_[job]) {
+      if (part.tier != tier || part.node != node) continue;
+      jobs.push_back(static_cast<int>(job));
+      break;
+    }
+  }
+  return jobs;
+}
+
+void Nodes::set_up(int tier, int n, bool up, Tick now) {
+  Tier& of = tiers_[at(tier)];
+  Node& node = of.nodes[at(n)];
+  if (up) {
+    off_[at(tier)].out += of.size * clock_.between(node.out_since, now);
+    node.empty_since = now;
+  } else {
+    wake(tier, n, now);
+    node.out_since = now;
+  }
+  node.up = up;
+  down_ += up ? -1 : 1;
+  draw(tier, n, now);
+}
+
+void Nodes::close(Tick now) {
+  for (std::size_t t = 0; t < tiers_.size(); ++t) {
+    for (std::size_t n = 0; n < tiers_[t].nodes.size(); ++n) {
+      const Node& node = tiers_[t].nodes[n];
+      if (!node.up) {
+        off_[t].out += tiers_[t].size * clock_.between(std::min(node.out_since, now), now);
+      } else if (node.free == tiers_[t].size) {
+        wake(static_cast<int>(t), static_cast<int>(n), now);
+      }
+    }
+  }
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/simulate.hpp"
+
+#include <cstdint>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/rng.hpp"
+#include "simulate/clock.hpp"
+
+namespace glidepath::detail {
+
+/// Where gangs sit, which nodes are out and which asleep; kept only where something depends on it.
+class Nodes {
+ public:
+  Nodes(const Workload& workload, const SimulationOptions& options, const Clock& clock, Tick start);
+
+  /// Puts a gang on nodes: parts of used nodes first (best fit), then empty nodes, those used last
+  /// first so that the others may sleep. What a node takes to wake is added to `wake`. False where
+  /// the gang must fit in nodes and does not.
+  bool place(int job, int tier, int gpus, Tick now, Tick& wake);
+  void release(int job, Tick now);
+  [[nodiscard]] bool holds(int job) const {
+    return !of_job_[static_cast<std::size_t>(job)].empty();
+  }
+  /// The GPUs of one job become another's.
+  void pass(int from, int to);
+
+  /// Next failure or repair of a node; kNever without failures.
+  [[nodiscard]] Tick next_change() const;
+  [[nodiscard]] bool all_up() const { return down_ == 0; }
+  struct Change {
+    int tier = 0, node = 0;
+    bool up = false;
+  };
+  /// The change that is due at next_change().
+  Change take_change();
+  [[nodiscard]] std::vector<int> jobs_on(int tier, int node) const;
+  /// Takes an empty node out of service, or back into it.
+  void set_up(int tier, int node, bool up, Tick now);
+  [[nodiscard]] int size(int tier) const { return tiers_[static_cast<std::size_t>(tier)].size; }
+
+  /// GPU-seconds asleep and out of service, by tier; complete after close().
+  struct Off {
+    Stretch asleep, out;
+  };
+  void close(Tick now);
+  [[nodiscard]] const std::vector<Off>& off() const { return off_; }
+
+ private:
+  struct Node {
+    int free = 0;
+    Tick empty_since = 0, out_since = 0;
+    bool up = true;
+    std::uint64_t changes = 0;
+  };
+  struct Tier {
+    int size = 1;
+    std::vector<Node> nodes;
+  };
+  struct Part {
+    int tier, node, gpus;
+  };
+  struct Due {
+    Tick at;
+    int tier, node;
+    bool operator>(const Due& o) const {
+      return std::tie(at, tier, node) > std::tie(o.at, o.tier, o.node);
+    }
+  };
+  [[nodiscard]] bool fits(int tier, int gpus) const;
+  [[nodiscard]] int find(const Tier& tier, int gpus) const;
+  void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
+  void wake(int tier, int node, Tick now);
+  void draw(int tier, int node, Tick now);
+
+  const Clock& clock_;
+  bool whole_;  ///< gangs must fit in nodes
+  Tick sleep_after_, wake_;
+  double every_s_;
+  Tick repair_;
+  Rng rng_;
+  int down_ = 0;
+  std::vector<Tier> tiers_;
+  std::vector<std::vector<Part>> of_job_;
+  std::vector<Off> off_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+};
+
+}  // namespace glidepath::detail
