@@ -147,15 +147,26 @@ class Rounds {
 
   /// Books what ran. A job that ended did so at its own time, before the end of the round.
   void end_round(double round_start) {
+    const auto member_of = [&](const Ran& ran) {
+      return std::find_if(members_.begin(), members_.end(),
+                          [&](const Member& member) { return member.job == ran.job; });
+    };
+    // The last to finish is booked first, as there: equal priorities are told apart by the last
+    // bit.
+    std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
+      return std::tie(b.finish, a.job) < std::tie(a.finish, b.job);
+    });
+    for (const Ran& ran : ran_) {
+      const auto it = member_of(ran);
+      it->steps_done += ran.steps;
+      it->time[at(ran.tier)] += ran.finish - round_start;
+      tier_time_[at(ran.tier)] += ran.finish - round_start;
+    }
     std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
       return std::tie(a.finish, a.job) < std::tie(b.finish, b.job);
     });
     for (const Ran& ran : ran_) {
-      const auto it = std::find_if(members_.begin(), members_.end(),
-                                   [&](const Member& member) { return member.job == ran.job; });
-      it->steps_done += ran.steps;
-      it->time[at(ran.tier)] += ran.finish - round_start;
-      tier_time_[at(ran.tier)] += ran.finish - round_start;
+      const auto it = member_of(ran);
       if (it->steps_done < it->work) continue;
       engine_.now = std::max(engine_.now, engine_.ticks(ran.finish));
       engine_.finish(ran.job, engine_.runs[at(ran.job)].at_end);
@@ -203,9 +214,19 @@ class Rounds {
     for (Eigen::Index i = 0; i < n; ++i) gang(i) = gpus(members_[static_cast<Index>(i)]);
     Eigen::MatrixXd x(n, tiers());
     if (policy_ == "isolated") {  // 1/n of each tier, within the time of one job
+      // Divided and summed in the order of Gavel's names, so that ties stay ties.
+      std::vector<int> by_name(at(tiers()));
+      std::iota(by_name.begin(), by_name.end(), 0);
+      std::sort(by_name.begin(), by_name.end(), [&](int a, int b) {
+        return engine_.workload.tiers[at(a)].name < engine_.workload.tiers[at(b)].name;
+      });
       for (Eigen::Index i = 0; i < n; ++i) {
-        x.row(i) = capacity.transpose() / (static_cast<double>(n) * gang(i));
-        x.row(i) /= std::max(1.0, x.row(i).sum());
+        double sum = 0;
+        for (const int t : by_name) {
+          x(i, t) = capacity(t) / static_cast<double>(n) / gang(i);
+          sum += x(i, t);
+        }
+        x.row(i) /= std::max(1.0, sum);
       }
     } else if (policy_ == "max_min_unaware") {
       // With all rates equal every job gets the same GPU-time, spread over the tiers by their size:
