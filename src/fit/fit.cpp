@@ -109,7 +109,8 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
   }
   const bool has_floor =
       detail::with_family(family, []<class Unit>(Unit) { return Unit::kHasFloor; });
-  problem.centre = has_floor ? lowest + 0.5 * (highest - lowest) : 0.0;
+  // Most points lie near the last one: about it they keep their digits, whatever the first did.
+  problem.centre = has_floor ? trace.loss.back() : 0.0;
   problem.spread = has_floor ? 0.5 * (highest - lowest) : largest;
   problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
   const bool closed = options.engine == Engine::closed_form && options.loss == Loss::squares;

@@ -40,6 +40,8 @@ std::array<double, 3> shapes_of(Plane family, const std::array<double, 2>& z, do
   }
 }
 
+constexpr double kLongest = 2.0;  ///< step of a coordinate
+
 /// Newton with Levenberg's damping, inside the box.
 template <class Unit>
 PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, const Node& start,
@@ -56,6 +58,7 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
   std::array<double, 2> gradient{}, slope_a{}, slope_mean{};
   double h00 = 0, h01 = 0, h11 = 0, b00 = 0, b01 = 0, b11 = 0;
   bool trusted = false;  // h: its residuals are those of the best a and c, or nearly
+  double blur = 0;       // what they may be wrong by in h
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const auto q = shapes_of(family, z, range.log_span());
     const PlaneSums s = run.plane(family, data.points, q.data(), centre, c, a);
@@ -90,6 +93,7 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       const double d00 = s.d00 - s.d0 * s.d0 * inverse, d01 = s.d01 - s.d0 * s.d1 * inverse,
                    d11 = s.d11 - s.d1 * s.d1 * inverse;
       trusted = correction <= 0.01 * rss;
+      blur = std::abs(a_here) * std::sqrt(std::max(0.0, correction) * std::max(d00, d11));
       h00 = a2 * d00 - a_here * s.r00 - ff * slope_a[0] * slope_a[0];
       h01 = a2 * d01 - a_here * s.r01 - ff * slope_a[0] * slope_a[1];
       h11 = a2 * d11 - a_here * s.r11 - ff * slope_a[1] * slope_a[1];
@@ -125,8 +129,11 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       best.converged = true;
       return best;
     }
-    const auto solve = [&](double m00, double m01, double m11, double more,
-                           std::array<double, 2>& step) {
+    // Valleys of a sigmoid, along which v stays what it is at one step, are straight in (z_0,
+    // shape): its second coordinate steps by shares of the shape.
+    const double bend = Cornered<Unit> ? gradient[1] : 0.0;
+    double m00 = 0, m01 = 0, m11 = 0;
+    const auto solve = [&](double more, std::array<double, 2>& step) {
       m00 += more * std::max(b00, 1e-30);
       m11 += more * std::max(b11, 1e-30);
       if (held[0]) {
@@ -146,8 +153,8 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
     bool newtonian = false;
     if (on_edge) {
       const double along = gradient[0] * edge_slope + gradient[1];
-      const auto curve = [&](double m00, double m01, double m11) {
-        return edge_slope * (edge_slope * m00 + 2.0 * m01) + m11;
+      const auto curve = [&](double c00, double c01, double c11) {
+        return edge_slope * (edge_slope * c00 + 2.0 * c01) + c11;
       };
       const double gauss = curve(b00, b01, b11) * (1.0 + lambda);
       const double newton = curve(h00, h01, h11) + edge_slope * gradient[0] + lambda * gauss;
@@ -156,8 +163,12 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       step[0] = edge_slope * step[1];
     }
     for (int tries = 0; tries < 2 && !on_edge; ++tries) {
-      newtonian = trusted && solve(h00, h01, h11, lambda, step);
-      if (!newtonian) solve(b00, b01, b11, std::max(lambda, 1e-4), step);
+      m00 = h00, m01 = h01, m11 = h11 - bend;
+      newtonian = trusted && solve(lambda, step);
+      if (!newtonian) {
+        m00 = b00, m01 = b01, m11 = b11;
+        solve(std::max(lambda, 1e-4), step);
+      }
       // a step out of the box from its side is one along the side
       bool out = false;
       for (int i = 0; i < 2; ++i) {
@@ -170,11 +181,28 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
     }
     const double longest = std::max(std::abs(step[0]), std::abs(step[1]));
     if (!std::isfinite(longest)) return best;
-    if (longest > 2.0) {
-      for (double& each : step) each *= 2.0 / longest;
+    if (longest > kLongest) {
+      // One coordinate goes as far as it may, and the other to its best place there.
+      const int far = std::abs(step[0]) == longest ? 0 : 1, near = 1 - far;
+      const double m = near == 0 ? m00 : m11;
+      step[near] *= kLongest / longest;
+      step[far] = std::copysign(kLongest, step[far]);
+      if (!on_edge && !held[near] && m > 0) {
+        step[near] = std::clamp(-(gradient[near] + m01 * step[far]) / m, -kLongest, kLongest);
+      }
     }
-    const double promised = -(gradient[0] * step[0] + gradient[1] * step[1]);
+    double promised = -(gradient[0] * step[0] + gradient[1] * step[1]);
+    if (!(promised > 0) && !on_edge) {  // straight down
+      const double b[2] = {b00, b11};
+      for (int i = 0; i < 2; ++i) {
+        step[i] = held[i] ? 0.0
+                          : std::clamp(-gradient[i] / std::max((1.0 + lambda) * b[i], 1e-300),
+                                       -kLongest, kLongest);
+      }
+      promised = -(gradient[0] * step[0] + gradient[1] * step[1]);
+    }
     falls = better && step[1] < -0.7 ? falls + 1 : (better ? 0 : falls);
+    if (Cornered<Unit> && !on_edge) step[1] = std::log1p(std::max(step[1], -0.8));
     for (int i = 0; i < 2; ++i) z[i] = std::clamp(best.z[i] + step[i], box[i].lower, box[i].upper);
     if constexpr (Cornered<Unit>) {
       const double edge = Unit::largest_z0(z[1], range);
@@ -182,7 +210,10 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
     }
     for (int i = 0; i < 2; ++i) step[i] = z[i] - best.z[i];
     const double moved = std::max(std::abs(step[0]), std::abs(step[1]));
-    if (moved < (newtonian && lambda == 0 ? 1e-5 : 1e-10) || promised < 1e-14 * best.rss) {
+    const bool sound = newtonian && lambda == 0 &&
+                       (on_edge || held[0] || held[1] ||
+                        blur * (h00 + h11) < 0.1 * (h00 * (h11 - bend) - h01 * h01));
+    if (moved < (sound ? 1e-5 : 1e-10) || promised < 1e-14 * best.rss) {
       // the last step to first order in a, c and second in RSS
       const double y_mean = best.c + best.a * best.mean;
       const double change = step[0] * (2 * gradient[0] + h00 * step[0] + 2 * h01 * step[1]) +
@@ -214,13 +245,14 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
   return best;
 }
 
-constexpr int kMostOuter = 16;
+constexpr int kMostOuter = 16, kMostValleys = 16, kMostTried = 256;
 
 /// Every valley of a grid over the box, to its bottom: the grid on merged points, the bottoms on
-/// all of them.
+/// all of them. A thorough search goes down from more of them, and for weibull4, whose valleys
+/// hide behind a steep first step, from every other node.
 template <class Unit>
 PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const StepRange& range,
-                int most_valleys, double worth) {
+                bool thorough) {
   constexpr Plane kPlane = plane_of<Unit>();
   const auto box = Unit::axes(range);
   const auto m = static_cast<std::size_t>(coarse.points.n);
@@ -262,7 +294,7 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
     return std::min(from[j] + k * 0.69314718055994531, inner.upper);
   };
 
-  std::array<Valley, 16> valleys;
+  std::array<Valley, kMostTried> valleys;
   int count = 0;
   for (int j = 0; j < columns; ++j) {
     for (int k = 0; k < octaves[j]; ++k) {
@@ -282,11 +314,8 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
         }
       }
       if (!top) continue;
-      int place = count < static_cast<int>(valleys.size()) ? count++ : count - 1;
-      if (place == count - 1 && count == static_cast<int>(valleys.size()) &&
-          valleys[place].explained >= here) {
-        continue;
-      }
+      if (count == kMostValleys && valleys[count - 1].explained >= here) continue;
+      int place = count < kMostValleys ? count++ : count - 1;
       while (place > 0 && valleys[place - 1].explained < here) {
         valleys[place] = valleys[place - 1];
         --place;
@@ -295,10 +324,19 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
     }
   }
 
-  std::array<PlaneEnd, 16> ends;
+  int tried = std::min(count, thorough ? kMostValleys : 3);
+  if (thorough && kPlane == Plane::weibull4) {
+    for (int j = 0; j < columns; ++j) {
+      for (int k = j % 2; k < octaves[j] && tried < kMostTried; k += 2) {
+        if (nodes[j][k].explained > 0) valleys[tried++] = {k, j, nodes[j][k].explained};
+      }
+    }
+  }
+
+  std::array<PlaneEnd, kMostTried> ends;
   int found = 0;
   const bool rough = coarse.points.n < data.points.n;
-  for (int v = 0; v < std::min(count, most_valleys); ++v) {
+  for (int v = 0; v < tried; ++v) {
     const auto [k, j, explained] = valleys[v];
     std::array<double, 2> z{};
     z[outer_axis] = std::clamp(outer_at(j), outer.lower, outer.upper);
@@ -319,7 +357,7 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
   } else {
     for (int v = 0; v < found; ++v) {
       const PlaneEnd& end = ends[v];
-      if (v > 0 && end.rss > worth * ends[0].rss + 1e-12) break;
+      if (v > 0 && end.rss > (thorough ? 2.0 : 1.2) * ends[0].rss + 1e-12) break;
       bool seen = false;
       for (int u = 0; u < v; ++u) {
         seen = seen ||
@@ -388,15 +426,21 @@ Solution solve(const Kernels& run, const Data& data, std::span<const double> key
   const auto box = Unit::axes(range);
   const int n = data.points.n;
   PlaneEnd best =
-      search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, 3, 1.2);
+      search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, false);
   const bool nearly_straight =
       (kPlane == Plane::pow4 || kPlane == Plane::powexp) && best.z[0] < box[0].from - 0.5;
+  // A weibull4 that is over by the second point may hide a slow one with a steep first step.
+  const double v_last = std::exp(best.z[0]), shape = std::exp(best.z[1]);
+  const bool over =
+      kPlane == Plane::weibull4 && v_last * (std::pow(range.second / range.last, shape) -
+                                             std::pow(range.first / range.last, shape)) >
+                                       12.0;
   const bool at_side = best.z[0] <= box[0].lower || best.z[1] <= box[1].lower;
-  const bool poor =
-      !(best.rss < kPoor * total_of(data)) || nearly_straight || (kPlane != Plane::pow4 && at_side);
+  const bool poor = !(best.rss < kPoor * total_of(data)) || nearly_straight || over ||
+                    (kPlane != Plane::pow4 && at_side);
   if (poor) {
     const PlaneEnd other =
-        search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, 16, 2.0);
+        search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, true);
     if (other.rss < best.rss) best = other;
   }
   if (poor || kPlane != Plane::pow4) {  // pow4 holds pow3 at a side that its grid includes
