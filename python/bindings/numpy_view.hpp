@@ -38,6 +38,11 @@ inline std::string dimensions(py::ssize_t count) {
 template <typename T>
 py::array_t<T, py::array::c_style> borrow(py::handle object, const char* name, int ndim,
                                           const char* kinds, const char* wanted) {
+  using Array = py::array_t<T, py::array::c_style>;
+  if (Array::check_(object)) {  // already what is wanted: nothing to convert
+    auto array = py::reinterpret_borrow<Array>(object);
+    if (array.ndim() == ndim) return array;
+  }
   const auto found = py::array::ensure(object);
   if (!found) {
     PyErr_Clear();
@@ -56,7 +61,7 @@ py::array_t<T, py::array::c_style> borrow(py::handle object, const char* name, i
   }
   auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(found);
   if (!array) throw py::error_already_set();
-  return py::reinterpret_borrow<py::array_t<T, py::array::c_style>>(array);
+  return py::reinterpret_borrow<Array>(array);
 }
 
 }  // namespace detail

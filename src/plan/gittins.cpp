@@ -15,43 +15,63 @@
 namespace glidepath {
 namespace {
 
+// Four at a time, so that no comparison and no addition waits for the one before.
+
+bool sorted_from_zero(std::span<const double> q) {
+  std::array<double, 4> broken{};
+  std::size_t i = 1;
+  for (; i + 4 <= q.size(); i += 4) {
+    for (std::size_t l = 0; l < 4; ++l) broken[l] += q[i + l] >= q[i + l - 1] ? 0.0 : 1.0;
+  }
+  for (; i < q.size(); ++i) broken[0] += q[i] >= q[i - 1] ? 0.0 : 1.0;
+  return q.front() >= 0 && (broken[0] + broken[1]) + (broken[2] + broken[3]) == 0;
+}
+
+double sum_of(std::span<const double> q) {
+  std::array<double, 4> sum{};
+  std::size_t i = 0;
+  for (; i + 4 <= q.size(); i += 4) {
+    for (std::size_t l = 0; l < 4; ++l) sum[l] += q[i + l];
+  }
+  for (; i < q.size(); ++i) sum[0] += q[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 double index_of_sorted(std::span<const double> q) {
   // Samples at infinity come last and only count as not done.
-  auto finite = static_cast<std::ptrdiff_t>(q.size());
+  auto finite = q.size();
   if (std::isinf(q.back())) {
-    finite = std::lower_bound(q.begin(), q.end(), q.back()) - q.begin();
+    finite = static_cast<std::size_t>(std::lower_bound(q.begin(), q.end(), q.back()) - q.begin());
     if (finite == 0) return 0;
   }
   if (q.front() == 0) return std::numeric_limits<double>::infinity();
   const auto n = static_cast<double>(q.size());
-  // Four at a time: only one addition waits for the four before, divisions and maxima do not.
-  std::array<double, 4> best{};
-  double served = 0;
-  std::ptrdiff_t i = 0;
-  for (; i + 4 <= finite; i += 4) {
-    const double* d = &q[static_cast<std::size_t>(i)];
-    const double two = d[0] + d[1];
-    const std::array<double, 4> sum{d[0], two, two + d[2], two + (d[2] + d[3])};
-    for (std::size_t l = 0; l < 4; ++l) {
-      const double done = static_cast<double>(i) + static_cast<double>(l + 1);
-      const double index = done / (served + sum[l] + (n - done) * d[l]);
-      best[l] = index > best[l] ? index : best[l];
+  // Divisions are what costs, and E[min(S, d)] grows with d, so no sample of a block has an index
+  // above (those done at its end) / (n E[min(S, d)] at its first sample). The ends of the blocks
+  // give an index that few blocks can exceed.
+  constexpr std::size_t kBlock = 16;
+  const auto block = [&](std::size_t b) {
+    return q.subspan(b * kBlock, std::min(kBlock, finite - b * kBlock));
+  };
+  std::vector<double> served((finite + kBlock - 1) / kBlock + 1, 0.0);  // by the blocks before
+  double best = 0, done = 0;
+  for (std::size_t b = 0; b + 1 < served.size(); ++b) {
+    served[b + 1] = served[b] + sum_of(block(b));
+    done += static_cast<double>(block(b).size());
+    best = std::max(best, done / (served[b + 1] + (n - done) * block(b).back()));
+  }
+  for (std::size_t b = 0; b + 1 < served.size(); ++b) {
+    const auto before = static_cast<double>(b * kBlock);
+    const auto end = before + static_cast<double>(block(b).size());
+    if (end <= best * (served[b] + (n - before) * block(b).front())) continue;
+    double sum = served[b];
+    done = before;
+    for (const double d : block(b)) {
+      sum += d, done += 1;
+      best = std::max(best, done / (sum + (n - done) * d));
     }
-    served += sum[3];
   }
-  for (; i < finite; ++i) {
-    const double d = q[static_cast<std::size_t>(i)];
-    served += d;
-    const auto done = static_cast<double>(i + 1);
-    best[0] = std::max(best[0], done / (served + (n - done) * d));
-  }
-  return *std::max_element(best.begin(), best.end());
-}
-
-bool sorted_from_zero(std::span<const double> q) {
-  bool broken = !(q.front() >= 0);
-  for (std::size_t i = 1; i < q.size(); ++i) broken |= !(q[i] >= q[i - 1]);
-  return !broken;
+  return best;
 }
 
 }  // namespace
