@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "plan/order.hpp"
 
 namespace glidepath {
 namespace {
@@ -328,6 +329,15 @@ TEST(SolveRoundTest, ValuesUpTo1e15DoNotOverflow) {
   EXPECT_LE(plan.gap, 1e-4);
 }
 
+TEST(SolveRoundTest, WhatIsWorthNextToNothingIsStillPlacedWhereNothingElseIs) {
+  Columns c;
+  c.capacity = {2};
+  c.add(1, 0, 1, 1e15);
+  c.add(2, 0, 1, 1e-15);
+  c.add(3, 0, 1, 0.0);
+  EXPECT_EQ(solve_round(c.view()).chosen, (std::vector<std::int64_t>{0, 1}));
+}
+
 TEST(SolveRoundTest, AMillionOptionsOfOneJobAreSolved) {
   Columns c;
   c.capacity = {700'000};
@@ -388,6 +398,72 @@ TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
   EXPECT_NE(refused(good, {.prices = prices}), "");
   const std::vector<double> negative{-1};
   EXPECT_NE(refused(good, {.prices = negative}), "");
+}
+
+TEST(SolveRoundTest, GangsThatStayTakeOfTheNodes) {
+  Columns c;
+  c.capacity = {12};
+  c.node_gpus = {4};
+  c.add(1, 0, 4, 1.0);
+  RoundView round = c.view();
+  const std::vector<std::int64_t> tier{0, 0, 0}, gpus{2, 3, 3};  // a part of each of the 3 nodes
+  round.taken_tier = tier;
+  round.taken_gpus = gpus;
+  EXPECT_TRUE(solve_round(round).chosen.empty());
+  c.gpus = {2};
+  EXPECT_EQ(solve_round(round).chosen.size(), 1u);
+}
+
+TEST(SolveRoundTest, GoalsInOrderEqualExhaustiveSearchOfTheBestByTheFirst) {
+  int ties = 0;
+  for (std::uint64_t id = 0; id < 400; ++id) {
+    Columns c = random_round(50'000 + id, 5);
+    Draws draw{{14}, id};
+    std::vector<std::vector<double>> goal(3);
+    for (std::size_t o = 0; o < c.job.size(); ++o) {
+      goal[0].push_back(static_cast<double>(draw.below(3)));  // ties, and options worth nothing
+      goal[1].push_back(draw.below(2) == 0 ? 0 : draw.uniform());
+      goal[2].push_back(draw.uniform());
+    }
+    // The oracle: whole numbers are apart by 1, values of the second goal hardly ever by 1e-6.
+    c.value = goal[0];
+    for (std::size_t o = 0; o < c.job.size(); ++o) {
+      c.value[o] += 1e-3 * (goal[1][o] + 1e-5 * goal[2][o]);
+    }
+    const double best = exhaustive(c);
+    const detail::Ordered ordered = detail::solve_in_order(c.view(), goal, 0, {});
+    double first = 0, value = 0;
+    for (const std::int64_t i : ordered.round.chosen) {
+      first += goal[0][static_cast<std::size_t>(i)];
+      value += c.value[static_cast<std::size_t>(i)];
+    }
+    EXPECT_NEAR(value, best, 1e-10) << id;
+    c.value = goal[0];
+    EXPECT_EQ(first, exhaustive(c)) << id;
+    ties += solve_round(c.view()).chosen != ordered.round.chosen;
+  }
+  EXPECT_GT(ties, 50);  // the later goals decided
+}
+
+TEST(SolveRoundTest, SlackOfAGoalInOrderIsSpentOnTheNextAndNeverExceeded) {
+  const Columns c = random_round(4243, 300);
+  Draws draw{{15}, 1};
+  std::vector<std::vector<double>> goal{c.value, {}};
+  for (std::size_t o = 0; o < c.job.size(); ++o) goal[1].push_back(draw.uniform());
+  const auto worth = [&](const RoundPlan& plan, std::size_t g) {
+    double sum = 0;
+    for (const std::int64_t i : plan.chosen) sum += goal[g][static_cast<std::size_t>(i)];
+    return sum;
+  };
+  const RoundPlan alone = solve_round(c.view());
+  double before = worth(alone, 1);
+  for (const double slack : {0.01, 0.1, 0.5}) {
+    const RoundPlan plan = detail::solve_in_order(c.view(), goal, slack, {}).round;
+    EXPECT_GE(worth(plan, 0), (1 - slack) * alone.value * (1 - 1e-9)) << slack;
+    EXPECT_GE(worth(plan, 1), before * (1 - 1e-9)) << slack;
+    before = worth(plan, 1);
+  }
+  EXPECT_GT(before, worth(alone, 1));
 }
 
 // ---- gittins_index
@@ -508,6 +584,29 @@ TEST(PlanTest, ARestartIsPaidForOnlyByAClearlyBetterChallenger) {
   cluster.jobs[1].restart_s = 3600;
   plan = glidepath::plan(cluster.snapshot());
   EXPECT_NE(allocation_of(plan, 1), nullptr);
+}
+
+TEST(PlanTest, AJobGivesWayOnlyWhereItsOwnRestartIsWonBack) {
+  // One GPU, job 1 runs with T left and would pay kappa later, job 2 needs T2: giving way is
+  // better for the sum of their completion times where T2 + kappa < T.
+  for (std::uint64_t id = 0; id < 200; ++id) {
+    Draws draw{{16}, id};
+    const double left = 10 + 1000 * draw.uniform(), other = 10 + 1000 * draw.uniform();
+    const double kappa = 500 * draw.uniform();
+    if (std::abs(other + kappa - left) < 1) continue;
+    Cluster cluster;
+    cluster.tiers = {{.name = "one", .nodes = 1, .memory_gb = 24}};
+    for (const double steps : {left, other}) {
+      Job& job = cluster.add(std::ssize(cluster.jobs) + 1, {steps});
+      job.options.pop_back();
+      job.restart_s = kappa;
+    }
+    cluster.jobs[0].attained_s = 50;
+    cluster.running = {{.job = 1, .tier = 0, .gpus = 1, .since_s = 900}};
+    const Plan plan = glidepath::plan(cluster.snapshot(), {.hysteresis = 0});
+    EXPECT_EQ(plan.allocations.at(0).job, other + kappa < left ? 2 : 1)
+        << left << " against " << other << " + " << kappa;
+  }
 }
 
 TEST(PlanTest, MemoryKeepsAJobOffASmallCard) {
@@ -737,6 +836,50 @@ TEST(PlanTest, EnergyAndCostMoveAJobToTheFrugalTier) {
   EXPECT_EQ(tier({.goals = {{Objective::jct, 1e-3}, {Objective::energy, 1}}}), 0);
 }
 
+TEST(PlanTest, GoalsInOrderServeTheFirstAndLetTheOthersChooseAmongItsBest) {
+  Cluster cluster = one_tier(2);
+  for (std::int64_t id = 1; id <= 3; ++id) add_to(cluster, id, {900}).deadline_s = kInfinity;
+  cluster.jobs[0].deadline_s = cluster.now_s + 1000;  // now or never
+  cluster.jobs[1].remaining_steps = {500};
+  cluster.jobs[2].remaining_steps = {400};
+  const std::vector<Goal> goals{{Objective::deadline}, {Objective::jct}};
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.goals = goals, .in_order = true})),
+            (std::vector<std::int64_t>{1, 3}));
+  const std::vector<Goal> turned{{Objective::jct}, {Objective::deadline}};
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.goals = turned, .in_order = true})),
+            (std::vector<std::int64_t>{2, 3}));
+  // Energy first, time second: of two tiers of equal power per step the faster one.
+  Cluster two;
+  two.tiers[0].busy_watts = 100, two.tiers[1].busy_watts = 200;
+  two.add(1, {1000});
+  const auto tier = [&](double watts) {
+    two.tiers[1].busy_watts = watts;
+    return glidepath::plan(two.snapshot(),
+                           {.goals = {{Objective::energy}, {Objective::jct}}, .in_order = true})
+        .allocations.at(0)
+        .tier;
+  };
+  EXPECT_EQ(tier(200), 1);
+  EXPECT_EQ(tier(201), 0);
+  EXPECT_THROW((void)glidepath::plan(two.snapshot(), {.slack = 1}), InputError);
+}
+
+TEST(PlanTest, ValuesOfAnySizeAreScaledIntoARound) {
+  for (const double weight : {1e-15, 1e15, 1e60}) {  // 1e15 and more in a round would be refused
+    Cluster cluster;
+    for (std::int64_t id = 1; id <= 8; ++id) {
+      cluster.add(id, {1000 * static_cast<double>(id)}).weight = weight;
+    }
+    const Plan plan = glidepath::plan(cluster.snapshot());
+    EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6})) << weight;
+    EXPECT_NEAR(plan.value / weight, glidepath::plan(cluster.snapshot()).value / weight, 1e-9);
+    EXPECT_LE(plan.value, plan.bound);
+    EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+    const Plan again = glidepath::plan(cluster.snapshot(), {.prices = plan.prices});
+    EXPECT_EQ(placed(again), placed(plan));
+  }
+}
+
 TEST(PlanTest, AWaitingJobMayShareTheGpusOfALightOne) {
   Cluster cluster = one_tier(1);
   add_to(cluster, 1, {1000}).sm_activity = 0.05;
@@ -752,6 +895,60 @@ TEST(PlanTest, AWaitingJobMayShareTheGpusOfALightOne) {
   EXPECT_NE(plan.reasons[1].text.find("with job 1 (mps)"), std::string::npos);
   for (Job& job : cluster.jobs) job.memory_gb = 13;  // 26 GB on a card of 24
   EXPECT_EQ(glidepath::plan(cluster.snapshot(), {.sharing = Sharing::mps}).allocations.size(), 1u);
+}
+
+TEST(PlanTest, APairStaysTogetherFromRoundToRound) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {1000}).sm_activity = 0.05;
+  add_to(cluster, 2, {1200}).sm_activity = 0.8;
+  add_to(cluster, 3, {1250}).sm_activity = 0.8;
+  const PlanOptions mps{.sharing = Sharing::mps};
+  const Plan first = glidepath::plan(cluster.snapshot(), mps);
+  ASSERT_EQ(placed(first), (std::vector<std::int64_t>{1, 2}));
+  cluster.running = first.allocations;
+  cluster.now_s += 360;
+  cluster.jobs[2].remaining_steps = {1190};  // a little better: not enough to break the pair
+  const Plan second = glidepath::plan(cluster.snapshot(), mps);
+  EXPECT_EQ(second.allocations, first.allocations);
+  // Neither may be preempted: the pair keeps its one GPU, whatever is asked of new ones.
+  for (Job& job : cluster.jobs) job.preemptible = false;
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), mps).allocations, first.allocations);
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations, first.allocations);
+}
+
+TEST(PlanTest, AGuestCountsAgainstQuotasAndPower) {
+  Cluster cluster = one_tier(1);
+  for (std::int64_t id = 1; id <= 2; ++id) {
+    Job& job = add_to(cluster, id, {1000.0 + static_cast<double>(id)});
+    job.user = "ada";
+    job.sm_activity = 0.2;
+    job.options[0].utilisation = 0.2;
+  }
+  PlanOptions options{.sharing = Sharing::mps};
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), options).allocations.size(), 2u);
+  options.user_quota = {{"ada", 1}};
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), options).allocations.size(), 1u);
+  options.user_quota.clear();
+  options.power_cap_w = 30;  // 20 W for one, 40 W for both
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), options).allocations.size(), 1u);
+}
+
+TEST(PlanTest, GangsFitInNodesBesideThoseThatStay) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 3, .gpus_per_node = 4}};
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    cluster.add(id, {100}, id == 1 ? 2 : 3).preemptible = false;
+    cluster.running.push_back({.job = id, .tier = 0, .gpus = id == 1 ? 2 : 3, .since_s = 0});
+  }
+  cluster.add(4, {100}, 4);
+  for (Job& job : cluster.jobs) job.options.pop_back();
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.size(), 4u);
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), {.in_nodes = true}).allocations.size(), 3u);
+  cluster.jobs[3].priority = 1;
+  cluster.jobs[3].waiting_s = 1e6;
+  EXPECT_EQ(
+      glidepath::plan(cluster.snapshot(), {.in_nodes = true, .max_wait_s = 10}).allocations.size(),
+      3u);
 }
 
 TEST(PlanTest, GangsFitInNodesOnRequest) {
@@ -800,6 +997,8 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster), "plan: job 6 runs but is not in the queue");
   cluster.running = {{.job = 5, .tier = 0, .gpus = 1}, {.job = 5, .tier = 0, .gpus = 1}};
   EXPECT_EQ(refused(cluster), "plan: job 5 holds two allocations");
+  cluster.running = {{.job = 5, .tier = 2, .gpus = 1}};
+  EXPECT_EQ(refused(cluster), "plan: job 5 runs on 1 GPUs of tier 2, there are 2 tiers");
   cluster.running.clear();
   for (const auto& spoil : std::initializer_list<void (*)(Job&)>{
            [](Job& j) { j.weight = -1; }, [](Job& j) { j.weight = std::nan(""); },
@@ -923,12 +1122,47 @@ TEST(ViolationsTest, EveryWayToBreakAPlanIsReported) {
   EXPECT_EQ(violations(cluster.snapshot(), good).size(), 1u);
 }
 
-TEST(ViolationsTest, PlansOfRandomSnapshotsHaveNone) {
-  for (std::uint64_t id = 0; id < 500; ++id) {
+TEST(ViolationsTest, EveryLimitThatAPlanExceedsIsReported) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 2, .gpus_per_node = 4, .busy_watts = 100}};
+  for (std::int64_t id = 1; id <= 2; ++id) {
+    Job& job = cluster.add(id, {1000}, 3);
+    job.options.pop_back();
+    job.user = "ada", job.group = "vision";
+  }
+  cluster.add(3, {1000}, 2).options.pop_back();
+  const auto found = [&](std::initializer_list<std::int64_t> jobs, const PlanOptions& limits) {
+    Plan plan;
+    for (const std::int64_t id : jobs) {
+      const int gpus = cluster.jobs[static_cast<std::size_t>(id - 1)].options[0].gpus;
+      plan.allocations.push_back({.job = id, .tier = 0, .gpus = gpus});
+    }
+    const auto sentences = violations(cluster.snapshot(), plan, limits);
+    return sentences.size() == 1 ? sentences[0] : std::to_string(sentences.size());
+  };
+  EXPECT_EQ(found({1, 2, 3}, {}), "0");
+  EXPECT_EQ(found({1, 2, 3}, {.in_nodes = true}), "the gangs on tier one do not fit in its nodes");
+  EXPECT_EQ(found({1, 2}, {.in_nodes = true}), "0");
+  EXPECT_EQ(found({1, 2}, {.user_quota = {{"ada", 5}}}),
+            "the user 'ada' holds 6 GPUs, the quota is 5");
+  EXPECT_EQ(found({1, 2}, {.group_quota = {{"vision", 5}}}),
+            "the group 'vision' holds 6 GPUs, the quota is 5");
+  EXPECT_EQ(found({1, 2}, {.power_cap_w = 599}), "the GPUs in use draw 600 W, the cap is 599");
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 3, .since_s = 950}};
+  EXPECT_EQ(found({2}, {.min_run_s = 40}), "0");
+  EXPECT_EQ(found({2}, {.min_run_s = 60}), "job 1 loses its GPUs, its guaranteed run is not over");
+  cluster.jobs[0].preemptible = false;
+  EXPECT_EQ(found({2}, {}), "job 1 loses its GPUs, it may not be preempted");
+}
+
+TEST(ViolationsTest, TenThousandPlansOfRandomSnapshotsHaveNone) {
+  for (std::uint64_t id = 0; id < 10'000; ++id) {
     Draws draw{{77}, id};
     Cluster cluster;
     cluster.now_s = 1e5;
-    const std::int64_t jobs = draw.below(60);
+    cluster.tiers[0].busy_watts = 200, cluster.tiers[1].busy_watts = 300;
+    std::int64_t idle = cluster.tiers[0].gpus();
+    const std::int64_t jobs = draw.below(id % 20 == 0 ? 60 : 20);
     for (std::int64_t j = 0; j < jobs; ++j) {
       std::vector<double> remaining(static_cast<std::size_t>(draw.below(20)));
       for (double& s : remaining) s = draw.uniform() < 0.3 ? kInfinity : 1e5 * draw.uniform();
@@ -938,21 +1172,38 @@ TEST(ViolationsTest, PlansOfRandomSnapshotsHaveNone) {
       job.restart_s = 100 * draw.uniform();
       job.priority = static_cast<int>(draw.below(2));
       job.preemptible = draw.below(4) > 0;
+      job.memory_gb = 4;
       job.sm_activity = draw.uniform();
       job.deadline_s = 2e5 * draw.uniform();
       job.user = draw.below(2) == 0 ? "ada" : "bob";
-      if (j % 7 == 0) cluster.running.push_back({.job = j, .tier = 0, .gpus = 1, .since_s = 5});
+      const int gang = job.options[0].gpus;
+      if (draw.below(3) > 0 || gang > idle) continue;
+      cluster.running.push_back(
+          {.job = j, .tier = 0, .gpus = gang, .since_s = 1e5 * draw.uniform()});
+      const Allocation* before = j > 0 ? &cluster.running.front() : nullptr;
+      if (before && before->partner < 0 && before->gpus == gang && before->job != j) {
+        cluster.running.back().partner = before->job;
+        cluster.running.front().partner = j;
+      } else {
+        idle -= gang;
+      }
     }
     PlanOptions options{.goals = {{static_cast<Objective>(id % 8)}}};
     if (id % 3 == 0) options.goals.push_back({Objective::edp, 0.5});
-    if (id % 2 == 0) options.user_quota = {{"ada", draw.below(4)}};
-    if (id % 5 == 0) options.power_cap_w = 1000 * draw.uniform();
+    options.in_order = draw.below(2) == 1;
+    options.slack = 0.1 * draw.uniform();
+    // Jobs that must stay go before a limit that is lowered, so limits and they take turns.
+    const bool must_stay = draw.below(2) == 1;
+    for (Job& job : cluster.jobs) job.preemptible = job.preemptible || !must_stay;
+    if (!must_stay && id % 2 == 0) options.user_quota = {{"ada", draw.below(4)}};
+    if (!must_stay && id % 3 == 0) options.group_quota = {{"", draw.below(5)}};
+    if (!must_stay && id % 5 == 0) options.power_cap_w = 1000 * draw.uniform();
     options.sharing = static_cast<Sharing>(draw.below(4));
-    options.min_run_s = 2e5 * draw.uniform();
+    if (must_stay) options.min_run_s = 2e5 * draw.uniform();
     options.max_wait_s = 2e5 * draw.uniform();
     options.in_nodes = draw.below(2) == 1;
     const Plan plan = glidepath::plan(cluster.snapshot(), options);
-    const std::vector<std::string> found = violations(cluster.snapshot(), plan);
+    const std::vector<std::string> found = violations(cluster.snapshot(), plan, options);
     EXPECT_TRUE(found.empty()) << id << ": " << found.front();
     EXPECT_EQ(plan.reasons.size(), cluster.jobs.size());
   }

@@ -31,6 +31,8 @@ struct RoundView {
   /// GPUs per node of each tier; 0 = anywhere. A gang up to a node fits in one node, a larger one
   /// takes whole nodes and its rest a part of another.
   std::span<const std::int64_t> node_gpus{};
+  /// Gangs that stay where they are: they take of `capacity` and of the nodes.
+  std::span<const std::int64_t> taken_tier{}, taken_gpus{};
 };
 
 struct RoundOptions {
@@ -141,11 +143,10 @@ enum class Objective : std::uint8_t {
 /// Throws InputError naming the text and the known objectives.
 [[nodiscard]] Objective objective_named(std::string_view text);
 
-/// One of several objectives; values are normalised to mean 1 before they are weighted. A weight a
-/// thousand times smaller than another makes a lexicographic order.
+/// One of several objectives.
 struct Goal {
   Objective objective = Objective::jct;
-  double weight = 1;
+  double weight = 1;  ///< each objective is brought to mean 1 before; not used with `in_order`
 };
 
 /// GPUs, of all tiers together, that the jobs of a user or group may hold.
@@ -156,8 +157,11 @@ struct Quota {
 
 struct PlanOptions {
   std::vector<Goal> goals{{}};
-  double round_s = 360;              ///< until the next plan
-  double gap = 0.02;                 ///< as in RoundOptions
+  bool in_order = false;  ///< the goals count one after the other, not by weight: a later one only
+                          ///< chooses among plans that are best by those before it,
+  double slack = 0;       ///< or within this share of the best
+  double round_s = 360;   ///< until the next plan
+  double gap = 0.02;      ///< as in RoundOptions
   double stop_probability = 0.98;    ///< a job ends once P(reached) or P(never) is at least this
   double outrun_probability = 0.95;  ///< past this quantile of its forecast a job is served by LAS
   bool reasons = true;               ///< write a line for each job
@@ -215,9 +219,11 @@ struct AcceleratorChoice {
                                                                 const Need& need = {},
                                                                 Prefer prefer = Prefer::hours);
 
-/// What is wrong with a plan, one sentence each: empty means that it can be carried out.
+/// What is wrong with a plan, one sentence each: empty means that it can be carried out and keeps
+/// to the limits of `options` (power, quotas, nodes, memory under `sharing`, guaranteed runs).
 /// Shares no code with the solver.
-[[nodiscard]] std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan);
+[[nodiscard]] std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
+                                                  const PlanOptions& options = {});
 
 /// sup over d of P(S <= d) / E[min(S, d)] over equally likely samples of remaining service S
 /// (infinity allowed); the optimal index for mean JCT in the M/G/1 queue (Gittins 1989; Aalto,

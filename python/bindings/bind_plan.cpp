@@ -562,39 +562,53 @@ py::tuple solve(const py::object& job, const py::object& tier, const py::object&
                         adopt(std::move(plan.prices)));
 }
 
-std::vector<Quota> quotas(const py::dict& given) {
+std::vector<Quota> quotas(const py::dict& given, const char* what) {
   std::vector<Quota> out;
   for (const auto& [name, gpus] : given) {
+    if (!py::isinstance<py::str>(name) || !PyIndex_Check(gpus.ptr())) {
+      throw py::type_error(text(what, ": expected names and whole numbers of GPUs, got ",
+                                std::string(py::repr(name)), ": ", std::string(py::repr(gpus))));
+    }
     out.push_back({name.cast<std::string>(), gpus.cast<std::int64_t>()});
   }
   return out;
 }
 
-py::tuple plan_columns(const OwnedSnapshot& snapshot, const py::dict& goals,
+/// Limits that a plan keeps to and `violations` checks.
+PlanOptions limits(const py::dict& user_quota, const py::dict& group_quota,
+                   const std::string& sharing, bool in_nodes, double power_cap_w,
+                   double min_run_s) {
+  PlanOptions options;
+  options.user_quota = quotas(user_quota, "user_quota");
+  options.group_quota = quotas(group_quota, "group_quota");
+  options.sharing = sharing_named(sharing);
+  options.in_nodes = in_nodes;
+  options.power_cap_w = power_cap_w;
+  options.min_run_s = min_run_s;
+  return options;
+}
+
+py::tuple plan_columns(const OwnedSnapshot& snapshot,
+                       const std::vector<std::pair<std::string, double>>& goals, bool in_order,
                        const py::object& prices, const py::dict& user_quota,
                        const py::dict& group_quota, const std::string& sharing, bool in_nodes,
                        bool reasons, const py::dict& numbers) {
   const DoubleArray warm = borrow_or_empty(prices, "prices");
-  PlanOptions options;
-  options.goals.clear();
-  for (const auto& [name, weight] : goals) {
-    options.goals.push_back({objective_named(name.cast<std::string>()), weight.cast<double>()});
-  }
-  options.prices = view(warm);
-  options.user_quota = quotas(user_quota);
-  options.group_quota = quotas(group_quota);
-  options.sharing = sharing_named(sharing);
-  options.in_nodes = in_nodes;
-  options.reasons = reasons;
   const auto number = [&](const char* name) { return numbers[name].cast<double>(); };
+  PlanOptions options = limits(user_quota, group_quota, sharing, in_nodes, number("power_cap_w"),
+                               number("min_run_s"));
+  options.goals.clear();
+  for (const auto& [name, weight] : goals) options.goals.push_back({objective_named(name), weight});
+  options.in_order = in_order;
+  options.slack = number("slack");
+  options.prices = view(warm);
+  options.reasons = reasons;
   options.round_s = number("round_s");
   options.gap = number("gap");
   options.stop_probability = number("stop_probability");
   options.outrun_probability = number("outrun_probability");
-  options.power_cap_w = number("power_cap_w");
   options.joule_value = number("joule_value");
   options.hysteresis = number("hysteresis");
-  options.min_run_s = number("min_run_s");
   options.ageing_s = number("ageing_s");
   options.max_wait_s = number("max_wait_s");
   Plan plan;
@@ -625,9 +639,9 @@ void bind_plan(pybind11::module_& module) {
              py::arg("threads"), py::arg("watts"), py::arg("power_cap_w"), py::arg("user"),
              py::arg("user_quota"), py::arg("group"), py::arg("group_quota"), py::arg("node_gpus"),
              "(chosen, value, bound, gap, prices)");
-  module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("goals"), py::arg("prices"),
-             py::arg("user_quota"), py::arg("group_quota"), py::arg("sharing"), py::arg("in_nodes"),
-             py::arg("reasons"), py::arg("numbers"),
+  module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("goals"), py::arg("in_order"),
+             py::arg("prices"), py::arg("user_quota"), py::arg("group_quota"), py::arg("sharing"),
+             py::arg("in_nodes"), py::arg("reasons"), py::arg("numbers"),
              "(allocations, stop, value, bound, gap, prices, reasons)");
   module.def(
       "shared_speeds",
@@ -642,10 +656,16 @@ void bind_plan(pybind11::module_& module) {
       py::arg("first_gb"), py::arg("second_gb"), py::arg("gpu_gb"), "Speeds of a pair.");
   module.def(
       "violations",
-      [](const OwnedSnapshot& snapshot, const py::object& plan) {
-        return glidepath::violations(snapshot.view(), plan_from_python(plan));
+      [](const OwnedSnapshot& snapshot, const py::object& plan, const py::dict& user_quota,
+         const py::dict& group_quota, const std::string& sharing, bool in_nodes, double power_cap_w,
+         double min_run_s) {
+        return glidepath::violations(
+            snapshot.view(), plan_from_python(plan),
+            limits(user_quota, group_quota, sharing, in_nodes, power_cap_w, min_run_s));
       },
-      py::arg("snapshot"), py::arg("plan"), "What is wrong with a plan, one sentence each.");
+      py::arg("snapshot"), py::arg("plan"), py::arg("user_quota"), py::arg("group_quota"),
+      py::arg("sharing"), py::arg("in_nodes"), py::arg("power_cap_w"), py::arg("min_run_s"),
+      "What is wrong with a plan, one sentence each.");
   module.def(
       "gittins_index",
       [](const py::object& samples) {

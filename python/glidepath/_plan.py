@@ -211,7 +211,8 @@ class Plan(Result):
 def plan(
     snapshot: Snapshot,
     *,
-    objective: str | Mapping[str, float] = "jct",
+    objective: str | Mapping[str, float] | Sequence[str] = "jct",
+    slack: float = 0.0,
     round_s: float = 360.0,
     gap: float = 0.02,
     stop_probability: float = 0.98,
@@ -238,13 +239,16 @@ def plan(
     Parameters
     ----------
     snapshot : Snapshot
-    objective : str or dict of str to float
+    objective : str, dict of str to float, or sequence of str
         ``jct`` (weight x rate x Gittins index of the forecast), ``known_size`` (weight x rate /
         expected steps), ``quality`` (expected fall of the loss, SLAQ), ``deadline`` (what running
         now adds to the chance of meeting it), ``fairness`` (max-min of finish-time fairness),
         ``energy`` and ``cost`` (Gittins index, options by joules or price per step), ``edp``
         (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised
-        to mean 1.
+        to mean 1. A sequence is an order: a later one only chooses among plans that are best by
+        those before it.
+    slack : float
+        Share of its best value that each goal of an order may give up for those after it.
     round_s : float
         Seconds until the next plan.
     gap : float
@@ -289,7 +293,8 @@ def plan(
     return Plan(
         *_core.plan(
             snapshot,
-            {objective: 1.0} if isinstance(objective, str) else dict(objective),
+            _goals(objective),
+            not isinstance(objective, (str, Mapping)),
             prices,
             dict(user_quota or {}),
             dict(group_quota or {}),
@@ -297,6 +302,7 @@ def plan(
             in_nodes,
             reasons,
             {
+                "slack": slack,
                 "round_s": round_s,
                 "gap": gap,
                 "stop_probability": stop_probability,
@@ -310,6 +316,14 @@ def plan(
             },
         )
     )
+
+
+def _goals(objective: str | Mapping[str, float] | Sequence[str]) -> list[tuple[str, float]]:
+    if isinstance(objective, str):
+        return [(objective, 1.0)]
+    if isinstance(objective, Mapping):
+        return [(name, float(weight)) for name, weight in objective.items()]
+    return [(name, 1.0) for name in objective]
 
 
 def shared_speeds(
@@ -338,9 +352,31 @@ def shared_speeds(
     return speeds
 
 
-def violations(snapshot: Snapshot, plan: Plan) -> list[str]:
-    """Say what is wrong with a plan, one sentence each; empty means that it can be carried out."""
-    return _core.violations(snapshot, plan)
+def violations(
+    snapshot: Snapshot,
+    plan: Plan,
+    *,
+    power_cap_w: float = math.inf,
+    user_quota: Mapping[str, int] | None = None,
+    group_quota: Mapping[str, int] | None = None,
+    in_nodes: bool = False,
+    sharing: str = "exclusive",
+    min_run_s: float = 0.0,
+) -> list[str]:
+    """Say what is wrong with a plan, one sentence each; empty means that it can be carried out.
+
+    The limits are those of `plan`, checked where they are given.
+    """
+    return _core.violations(
+        snapshot,
+        plan,
+        dict(user_quota or {}),
+        dict(group_quota or {}),
+        sharing,
+        in_nodes,
+        power_cap_w,
+        min_run_s,
+    )
 
 
 def gittins_index(samples: ArrayLike) -> float:
@@ -396,6 +432,10 @@ def _samples(job: Job, target: float) -> Floats:
     from glidepath._forecast import reach
     from glidepath._trace import Trace
 
+    if not len(job.observed_step):
+        raise _core.InputError(
+            f"choose_accelerator: job {job.id} has no curve to forecast the target {target:g} from"
+        )
     trace = Trace(job.observed_step, job.observed_loss)
     budget = job.budget_steps if job.budget_steps > job.steps_done else 10.0 * job.steps_done
     law = reach(trace, target, budget=budget)

@@ -70,6 +70,9 @@ SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing 
     if (!(profile->sm_activity >= 0 && profile->sm_activity <= 1)) {
       detail::refuse("shared_speeds: activity is ", profile->sm_activity, ", expected 0 to 1");
     }
+    if (!(profile->memory_gb >= 0)) {
+      detail::refuse("shared_speeds: memory is ", profile->memory_gb, " GB");
+    }
   }
   if (sharing == Sharing::exclusive) return {0, 0};
   const double memory = sharing == Sharing::mig

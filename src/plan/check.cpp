@@ -54,6 +54,9 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
       refuse("plan: objective '", name(goal.objective), "' has weight ", goal.weight);
     }
   }
+  if (!(options.slack >= 0 && options.slack < 1)) {
+    refuse("plan: slack is ", options.slack, ", expected 0 to less than 1");
+  }
   for (const auto& [what, x] :
        {std::pair{"hysteresis", options.hysteresis}, std::pair{"min_run_s", options.min_run_s},
         std::pair{"joule_value", options.joule_value}}) {

@@ -45,21 +45,28 @@ bool exhaustive(const std::vector<std::int64_t>& parts, std::int64_t nodes, std:
 
 }  // namespace
 
+bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int64_t size) {
+  std::vector<std::int64_t> parts;
+  for (const std::int64_t gpus : gangs) {
+    nodes -= gpus / size;
+    if (gpus % size > 0) parts.push_back(gpus % size);
+  }
+  if (nodes < 0) return false;
+  std::sort(parts.begin(), parts.end(), std::greater<>());
+  if (best_fit(parts, nodes, size)) return true;
+  return parts.size() <= kExhaustive && exhaustive(parts, nodes, size);
+}
+
 bool fits_nodes(const Round& round, std::span<const std::int32_t> choice) {
   for (std::size_t t = 0; t < round.node.size(); ++t) {
-    const std::int64_t size = round.node[t];
-    if (size == 0) continue;
-    std::int64_t nodes = round.capacity[t] / size;
-    std::vector<std::int64_t> parts;
+    if (round.node[t] == 0) continue;
+    std::vector<std::int64_t> gangs = round.taken[t];
     for (const std::int32_t o : choice) {
-      if (o == kNone || static_cast<std::size_t>(round.at(o).tier) != t) continue;
-      nodes -= round.at(o).gpus / size;
-      if (round.at(o).gpus % size > 0) parts.push_back(round.at(o).gpus % size);
+      if (o != kNone && static_cast<std::size_t>(round.at(o).tier) == t) {
+        gangs.push_back(round.at(o).gpus);
+      }
     }
-    if (nodes < 0) return false;
-    std::sort(parts.begin(), parts.end(), std::greater<>());
-    if (best_fit(parts, nodes, size)) continue;
-    if (parts.size() > kExhaustive || !exhaustive(parts, nodes, size)) return false;
+    if (!gangs_fit(gangs, round.nodes[t], round.node[t])) return false;
   }
   return true;
 }

@@ -10,6 +10,8 @@
 
 #include "common/require.hpp"
 #include "plan/check.hpp"
+#include "plan/order.hpp"
+#include "plan/round.hpp"
 #include "plan/share.hpp"
 #include "plan/value.hpp"
 
@@ -20,7 +22,9 @@ using detail::Outlook;
 using detail::refuse;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSure = 0.9;  // quantile of a job's end that backfill relies on
+constexpr double kSure = 0.9;        // quantile of a job's end that backfill relies on
+constexpr double kMostWorth = 1e12;  // of an option in a round; beyond it values are scaled down
+constexpr double kTooMuch = 1e100;
 
 template <class... Parts>
 std::string line(const char* format, Parts... parts) {
@@ -45,6 +49,7 @@ struct Offer {
   const Option* option = nullptr;
   double value = 0, watts = 0;
   double done_s = 0;   ///< when its GPUs can be had again, at the latest (quantile kSure)
+  double time_s = 0;   ///< 1 / its Gittins index: how long it is expected to hold them
   bool keeps = false;  ///< the allocation that the job holds
 };
 
@@ -64,7 +69,11 @@ class Planner {
   Plan run() {
     detail::check_options(options_, snapshot_);
     candidates();
-    for (const Tier& tier : snapshot_.tiers) free_.push_back(tier.gpus());
+    for (const Tier& tier : snapshot_.tiers) {
+      all_.push_back(tier.gpus());
+      nodes_.push_back(tier.gpus_per_node);
+    }
+    free_ = all_;
     power_left_ = options_.power_cap_w;
     quotas(options_.user_quota, &Job::user, user_);
     quotas(options_.group_quota, &Job::group, group_);
@@ -86,19 +95,25 @@ class Planner {
  private:
   void candidates() {
     candidates_.resize(snapshot_.jobs.size());
-    std::unordered_map<std::int64_t, std::size_t> index;
-    index.reserve(candidates_.size());
+    index_.reserve(candidates_.size());
     for (std::size_t j = 0; j < candidates_.size(); ++j) {
       const Job& job = snapshot_.jobs[j];
       detail::check_job(job, snapshot_);
-      if (!index.emplace(job.id, j).second) refuse("plan: job ", job.id, " appears twice");
+      if (!index_.emplace(job.id, j).second) refuse("plan: job ", job.id, " appears twice");
       candidates_[j].job = &job;
     }
     for (const Allocation& held : snapshot_.running) {
-      const auto found = index.find(held.job);
-      if (found == index.end()) refuse("plan: job ", held.job, " runs but is not in the queue");
+      const auto found = index_.find(held.job);
+      if (found == index_.end()) refuse("plan: job ", held.job, " runs but is not in the queue");
       Candidate& candidate = candidates_[found->second];
       if (candidate.held) refuse("plan: job ", held.job, " holds two allocations");
+      if (held.tier < 0 || held.tier >= std::ssize(snapshot_.tiers) || held.gpus < 1) {
+        refuse("plan: job ", held.job, " runs on ", held.gpus, " GPUs of tier ", held.tier,
+               ", there are ", snapshot_.tiers.size(), " tiers");
+      }
+      if (!std::isfinite(held.since_s)) {
+        refuse("plan: job ", held.job, " runs since ", held.since_s, " s");
+      }
       candidate.held = &held;
     }
   }
@@ -106,7 +121,7 @@ class Planner {
   /// Options that fit the hardware, with their values; jobs at either end of their forecast end.
   void evaluate() {
     std::vector<const Option*> usable;
-    std::vector<std::vector<double>> goal(options_.goals.size());  // values, one row per goal
+    goal_.resize(options_.goals.size());
     for (Candidate& candidate : candidates_) {
       const Job& job = *candidate.job;
       candidate.first = candidate.end = offers_.size();
@@ -124,6 +139,15 @@ class Planner {
         if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);
       }
       if (usable.empty()) detail::refuse_unfit(job, snapshot_);
+      if (const Allocation* held = candidate.held; held && !job.preemptible) {
+        const auto same = [held](const Option* option) {
+          return option->tier == held->tier && option->gpus == held->gpus;
+        };
+        if (std::none_of(usable.begin(), usable.end(), same)) {
+          refuse("plan: job ", job.id, " may not be preempted and holds ", held->gpus,
+                 " GPUs of tier ", held->tier, ", not one of its options");
+        }
+      }
       valuation_.set_job(job, outlook, usable);
       const double age = detail::waited_s(job, snapshot_.now_s) / options_.ageing_s;
       const double likely_steps = outlook.quantile(kSure);
@@ -132,36 +156,117 @@ class Planner {
         const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
         const double restart_s = !keeps && job.attained_s > 0 ? job.restart_s : 0.0;
         const double worth = (keeps ? 1 + options_.hysteresis : 1.0) * (1 + age * age);
-        for (std::size_t g = 0; g < goal.size(); ++g) {
-          goal[g].push_back(worth *
-                            valuation_.value(options_.goals[g].objective, *option, restart_s));
+        for (std::size_t g = 0; g < goal_.size(); ++g) {
+          const double v =
+              worth * valuation_.value(options_.goals[g].objective, *option, restart_s);
+          if (!(v <= kTooMuch)) refuse("plan: job ", job.id, " is worth ", v, " per second");
+          goal_[g].push_back(v);
         }
         const double ends_s =
             option->steps_per_s > 0 ? restart_s + likely_steps / option->steps_per_s : kInfinity;
         const double exempt_s =
             keeps ? std::max(0.0, options_.min_run_s - (snapshot_.now_s - held->since_s))
                   : options_.min_run_s;
+        const double time_s = restart_s + 1 / (option->steps_per_s * outlook.index);
         offers_.push_back({option, 0, valuation_.power(*option),
-                           job.preemptible ? std::min(exempt_s, ends_s) : ends_s, keeps});
+                           job.preemptible ? std::min(exempt_s, ends_s) : ends_s, time_s, keeps});
       }
       candidate.end = offers_.size();
     }
-    combine(goal);
-    for (Offer& offer : offers_) {
-      offer.value = std::max(0.0, offer.value - options_.joule_value * offer.watts);
-    }
+    combine();
+    charge_restarts();
+    double top = 0;
+    for (const Offer& offer : offers_) top = std::max(top, offer.value);
+    if (top > kMostWorth) scale_ = std::ldexp(1.0, -std::ilogb(top / kMostWorth) - 1);
   }
 
-  /// One goal keeps its unit; several are brought to mean 1 and weighted.
-  void combine(const std::vector<std::vector<double>>& goal) {
-    for (std::size_t g = 0; g < goal.size(); ++g) {
-      double share = options_.goals[g].weight;
-      if (goal.size() > 1) {
+  /// One goal keeps its unit; several are brought to mean 1 and weighted. Goals in order stay
+  /// apart, a later one is worth a little only where nothing else decides.
+  void combine() {
+    for (std::size_t g = 0; g < goal_.size(); ++g) {
+      std::vector<double>& goal = goal_[g];
+      const auto top = [](const std::vector<double>& of) {
+        return of.empty() ? 0.0 : *std::max_element(of.begin(), of.end());
+      };
+      double share = options_.in_order ? 1.0 : options_.goals[g].weight;
+      if (options_.in_order && g > 0) {
+        share = top(goal) > 0 ? std::ldexp(top(goal_[0]) / top(goal), -20) : 0;
+      } else if (goal_.size() > 1 && !options_.in_order) {
         double sum = 0;
-        for (const double v : goal[g]) sum += v;
-        share *= sum > 0 ? static_cast<double>(offers_.size()) / sum : 0;
+        for (const double v : goal) sum += v;
+        share *= sum > 0 ? static_cast<double>(goal.size()) / sum : 0;
       }
-      for (std::size_t o = 0; o < offers_.size(); ++o) offers_[o].value += share * goal[g][o];
+      for (std::size_t o = 0; o < offers_.size(); ++o) {
+        const double joules = g == 0 && options_.in_order ? joules_of(o) : 0;
+        goal[o] = std::max(0.0, goal[o] - joules);
+        offers_[o].value += share * goal[o];
+      }
+    }
+    if (options_.in_order) return;
+    goal_.clear();
+    for (std::size_t o = 0; o < offers_.size(); ++o) {
+      offers_[o].value = std::max(0.0, offers_[o].value - joules_of(o));
+    }
+  }
+  [[nodiscard]] double joules_of(std::size_t o) const {  // value of what its power costs
+    return options_.joule_value * offers_[o].watts;
+  }
+
+  /// Who gives way pays a restart later: kappa seconds in which the GPUs earn nothing. Spread over
+  /// the time H for which the others would hold them, that is r kappa / H per second on top of r.
+  /// H is the GPU-time of the waiting jobs that are worth more per GPU, over the GPUs they take.
+  /// For one job against another of equal weight it gives way where T_other + kappa < T.
+  void charge_restarts() {
+    const auto pays = [&](const Candidate& candidate) {
+      return candidate.held && candidate.fate != Fate::ended && candidate.job->restart_s > 0 &&
+             (candidate.job->attained_s > 0 || candidate.held->since_s < snapshot_.now_s);
+    };
+    if (std::none_of(candidates_.begin(), candidates_.end(), pays)) return;
+    struct Challenger {
+      double density = 0, gpus = 0, gpu_s = 0;
+    };
+    std::vector<std::vector<Challenger>> of_tier(snapshot_.tiers.size());
+    const auto density = [](const Offer& offer) { return offer.value / offer.option->gpus; };
+    std::vector<const Candidate*> last(of_tier.size(), nullptr);
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.held || candidate.fate == Fate::ended) continue;
+      for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+        const Offer& offer = offers_[o];
+        if (offer.value <= 0) continue;
+        // A job counts once on a tier, with the option worth most per GPU.
+        const auto t = static_cast<std::size_t>(offer.option->tier);
+        if (last[t] != &candidate) of_tier[t].emplace_back();
+        last[t] = &candidate;
+        if (density(offer) <= of_tier[t].back().density) continue;
+        const double gpus = offer.option->gpus;
+        of_tier[t].back() = {density(offer), gpus, gpus * offer.time_s};
+      }
+    }
+    for (auto& tier : of_tier) {
+      std::sort(tier.begin(), tier.end(),
+                [](const Challenger& a, const Challenger& b) { return a.density > b.density; });
+      for (std::size_t i = 1; i < tier.size(); ++i) {
+        tier[i].gpus += tier[i - 1].gpus;
+        tier[i].gpu_s += tier[i - 1].gpu_s;
+      }
+    }
+    for (const Candidate& candidate : candidates_) {
+      if (!pays(candidate)) continue;
+      for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+        Offer& offer = offers_[o];
+        if (!offer.keeps || offer.value <= 0) continue;
+        const auto t = static_cast<std::size_t>(offer.option->tier);
+        const double own = density(offer);
+        const auto better =
+            std::partition_point(of_tier[t].begin(), of_tier[t].end(),
+                                 [own](const Challenger& other) { return other.density > own; });
+        if (better == of_tier[t].begin()) continue;
+        const Challenger& all = *(better - 1);
+        const double held_s = all.gpu_s / std::min(all.gpus, static_cast<double>(free_[t]));
+        const double factor = 1 + candidate.job->restart_s / held_s;
+        offer.value *= factor;
+        for (auto& goal : goal_) goal[o] *= factor;
+      }
     }
   }
 
@@ -186,28 +291,90 @@ class Planner {
     }
   }
 
-  [[nodiscard]] bool fits(std::size_t c, const Offer& offer) const {
+  /// Power and quotas leave room for GPUs of a job.
+  [[nodiscard]] bool allowed(std::size_t c, int gpus, double watts) const {
     const auto within = [&](const Quotas& quotas) {
-      return quotas.left.empty() ||
-             offer.option->gpus <= quotas.left[static_cast<std::size_t>(quotas.of_job[c])];
+      return quotas.left.empty() || gpus <= quotas.left[static_cast<std::size_t>(quotas.of_job[c])];
     };
-    return offer.option->gpus <= free_[static_cast<std::size_t>(offer.option->tier)] &&
-           offer.watts <= power_left_ && within(user_) && within(group_);
+    return watts <= power_left_ && within(user_) && within(group_);
+  }
+  void charge(std::size_t c, int gpus, double watts) {
+    power_left_ -= watts;
+    for (Quotas* quotas : {&user_, &group_}) {
+      if (quotas->left.empty()) continue;
+      std::int64_t& left = quotas->left[static_cast<std::size_t>(quotas->of_job[c])];
+      left = std::max<std::int64_t>(0, left - gpus);
+    }
+  }
+  [[nodiscard]] bool fits(std::size_t c, const Offer& offer) const {
+    const int gpus = offer.option->gpus;
+    return gpus <= free_[static_cast<std::size_t>(offer.option->tier)] &&
+           allowed(c, gpus, offer.watts);
+  }
+  /// Beside the gangs that are placed it also fits in the nodes.
+  [[nodiscard]] bool packs(const Offer& offer) const {
+    if (!options_.in_nodes) return true;
+    const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(offer.option->tier)];
+    std::vector<std::int64_t> gangs{offer.option->gpus};
+    for (std::size_t i = 0; i < taken_tier_.size(); ++i) {
+      if (taken_tier_[i] == offer.option->tier) gangs.push_back(taken_gpus_[i]);
+    }
+    return detail::gangs_fit(gangs, tier.nodes, tier.gpus_per_node);
   }
 
   void take(std::size_t c, std::size_t o, Fate fate) {
     const Offer& offer = offers_[o];
     free_[static_cast<std::size_t>(offer.option->tier)] -= offer.option->gpus;
-    power_left_ -= offer.watts;
-    for (Quotas* quotas : {&user_, &group_}) {
-      if (!quotas->left.empty()) {
-        quotas->left[static_cast<std::size_t>(quotas->of_job[c])] -= offer.option->gpus;
-      }
-    }
+    charge(c, offer.option->gpus, offer.watts);
+    taken_tier_.push_back(offer.option->tier);
+    taken_gpus_.push_back(offer.option->gpus);
     candidates_[c].fate = fate;
     candidates_[c].offer = o;
     plan_.value += offer.value;
     plan_.bound += offer.value;
+  }
+
+  /// Power that a guest adds: together the two keep a GPU busy at most all the time.
+  [[nodiscard]] double watts_of_guest(const Option& host, const Option& guest) const {
+    const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(host.tier)];
+    const double both = std::min(1.0, host.utilisation + guest.utilisation);
+    return host.gpus * (watts(tier, both) - watts(tier, host.utilisation));
+  }
+  void seat(const detail::Pair& pair) {
+    const Option& guest = *offers_[pair.guest_offer].option;
+    charge(pair.guest, guest.gpus,
+           watts_of_guest(*offers_[candidates_[pair.host].offer].option, guest));
+    candidates_[pair.guest].fate = Fate::guest;
+    candidates_[pair.guest].offer = pair.guest_offer;
+    partner_[pair.guest] = partner_[pair.host] = pair;
+    plan_.value += pair.gain;
+  }
+
+  /// A job that may not be preempted and shares GPUs with one that just kept them.
+  bool rejoin(std::size_t c) {
+    const Allocation& held = *candidates_[c].held;
+    const auto found = held.partner < 0 ? index_.end() : index_.find(held.partner);
+    if (found == index_.end()) return false;
+    const Candidate& host = candidates_[found->second];
+    if (host.fate != Fate::pinned || partner_.contains(found->second) || !host.held ||
+        host.held->partner != held.job || host.held->tier != held.tier ||
+        host.held->gpus != held.gpus) {
+      return false;
+    }
+    for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+      if (!offers_[o].keeps) continue;
+      const Sharing sharing =
+          options_.sharing == Sharing::exclusive ? Sharing::naive : options_.sharing;
+      const auto profile = [](const Job& job) { return Profile{job.sm_activity, job.memory_gb}; };
+      const SharedSpeeds speed =
+          shared_speeds(profile(*host.job), profile(*candidates_[c].job), sharing);
+      const double gain =
+          offers_[host.offer].value * (speed.first - 1) + offers_[o].value * speed.second;
+      seat({found->second, c, o, speed.first, speed.second, gain});
+      plan_.bound += gain;
+      return true;
+    }
+    return false;
   }
 
   /// Jobs that may not be preempted keep their GPUs, the oldest first should there be too few.
@@ -221,6 +388,7 @@ class Planner {
     }
     std::sort(pinned.begin(), pinned.end());
     for (const auto& [since, c] : pinned) {
+      if (rejoin(c)) continue;
       for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
         if (offers_[o].keeps && fits(c, offers_[o])) {
           take(c, o, Fate::pinned);
@@ -247,7 +415,8 @@ class Planner {
       std::size_t best = candidate.end;
       for (std::size_t o = candidate.first; o < candidate.end; ++o) {
         if (!fits(c, offers_[o]) || offers_[o].option->steps_per_s <= 0) continue;
-        if (best == candidate.end || offers_[o].value > offers_[best].value) best = o;
+        if (best != candidate.end && offers_[o].value <= offers_[best].value) continue;
+        if (packs(offers_[o])) best = o;
       }
       if (best < candidate.end) {
         take(c, best, Fate::owed);
@@ -295,7 +464,7 @@ class Planner {
     std::vector<bool> barred(offers_.size(), false);
     for (;;) {
       std::vector<std::size_t> offer_of;
-      const RoundPlan round = solve_round(columns(members, barred, offer_of), round_options());
+      const RoundPlan round = best_choice(columns(members, barred, offer_of), offer_of);
       std::vector<std::pair<double, std::size_t>> late;
       std::int64_t late_gpus = 0;
       for (const std::int64_t i : round.chosen) {
@@ -319,14 +488,29 @@ class Planner {
     }
   }
 
-  [[nodiscard]] RoundOptions round_options() const {
-    return {.gap = options_.gap, .prices = options_.prices};
+  RoundPlan best_choice(const RoundView& round, const std::vector<std::size_t>& offer_of) {
+    std::vector<double> prices(options_.prices.begin(), options_.prices.end());
+    for (double& price : prices) price *= scale_;
+    const RoundOptions options{.gap = options_.gap, .prices = prices};
+    if (!options_.in_order) return solve_round(round, options);
+    std::vector<std::vector<double>> values(goal_.size());
+    for (std::size_t g = 0; g < goal_.size(); ++g) {
+      for (const std::size_t o : offer_of) values[g].push_back(scale_ * goal_[g][o]);
+    }
+    detail::Ordered ordered = detail::solve_in_order(round, values, options_.slack, options);
+    for (const std::size_t o : offer_of) {
+      offers_[o].value = 0;
+      for (std::size_t g = 0; g < goal_.size(); ++g) {
+        offers_[o].value += ordered.weight[g] * goal_[g][o];
+      }
+    }
+    return std::move(ordered.round);
   }
 
   RoundView columns(const std::vector<std::size_t>& members, const std::vector<bool>& barred,
                     std::vector<std::size_t>& offer_of) {
     job_.clear(), tier_.clear(), gpus_.clear(), value_.clear();
-    watts_.clear(), users_.clear(), groups_.clear(), nodes_.clear();
+    watts_.clear(), users_.clear(), groups_.clear();
     for (const std::size_t c : members) {
       for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
         const Offer& offer = offers_[o];
@@ -335,27 +519,30 @@ class Planner {
         job_.push_back(static_cast<std::int64_t>(c));
         tier_.push_back(offer.option->tier);
         gpus_.push_back(offer.option->gpus);
-        value_.push_back(offer.value);
+        value_.push_back(scale_ * offer.value);
         if (power_left_ < kInfinity) watts_.push_back(offer.watts);
         if (!user_.left.empty()) users_.push_back(user_.of_job[c]);
         if (!group_.left.empty()) groups_.push_back(group_.of_job[c]);
       }
     }
+    RoundView round{.job = job_,
+                    .tier = tier_,
+                    .gpus = gpus_,
+                    .value = value_,
+                    .capacity = free_,
+                    .watts = watts_,
+                    .power_cap_w = std::max(0.0, power_left_),
+                    .user = users_,
+                    .group = groups_,
+                    .user_quota = user_.left,
+                    .group_quota = group_.left};
     if (options_.in_nodes) {
-      for (const Tier& tier : snapshot_.tiers) nodes_.push_back(tier.gpus_per_node);
+      round.capacity = all_;
+      round.node_gpus = nodes_;
+      round.taken_tier = taken_tier_;
+      round.taken_gpus = taken_gpus_;
     }
-    return {.job = job_,
-            .tier = tier_,
-            .gpus = gpus_,
-            .value = value_,
-            .capacity = free_,
-            .watts = watts_,
-            .power_cap_w = std::max(0.0, power_left_),
-            .user = users_,
-            .group = groups_,
-            .user_quota = user_.left,
-            .group_quota = group_.left,
-            .node_gpus = nodes_};
+    return round;
   }
 
   void adopt(const RoundPlan& round, const std::vector<std::size_t>& offer_of) {
@@ -363,9 +550,9 @@ class Planner {
       const auto row = static_cast<std::size_t>(i);
       take(static_cast<std::size_t>(job_[row]), offer_of[row], Fate::runs);
     }
-    plan_.bound += std::max(0.0, round.bound - round.value);
+    plan_.bound += std::max(0.0, round.bound - round.value) / scale_;
     for (std::size_t t = 0; t < round.prices.size(); ++t) {
-      plan_.prices[t] = std::max(plan_.prices[t], round.prices[t]);
+      plan_.prices[t] = std::max(plan_.prices[t], round.prices[t] / scale_);
     }
   }
 
@@ -374,9 +561,8 @@ class Planner {
     std::vector<detail::Seat> hosts, guests;
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       const Candidate& candidate = candidates_[c];
-      if (candidate.fate == Fate::ended) continue;
+      if (candidate.fate == Fate::ended || partner_.contains(c)) continue;
       const bool waits = candidate.fate == Fate::waits;
-      if (waits && candidate.held) continue;  // gives way: moving it below others gains little
       const std::size_t first = waits ? candidate.first : candidate.offer;
       const std::size_t end = waits ? candidate.end : candidate.offer + 1;
       for (std::size_t o = first; o < end; ++o) {
@@ -392,11 +578,9 @@ class Planner {
     }
     for (const detail::Pair& pair :
          detail::match(hosts, guests, snapshot_.tiers, options_.sharing, plan_.bound)) {
-      candidates_[pair.guest].fate = Fate::guest;
-      candidates_[pair.guest].offer = pair.guest_offer;
-      partner_[pair.guest] = pair;
-      partner_[pair.host] = pair;
-      plan_.value += pair.gain;
+      const Option& guest = *offers_[pair.guest_offer].option;
+      const Option& host = *offers_[candidates_[pair.host].offer].option;
+      if (allowed(pair.guest, guest.gpus, watts_of_guest(host, guest))) seat(pair);
     }
     plan_.bound = std::max(plan_.bound, plan_.value);
   }
@@ -472,7 +656,7 @@ class Planner {
     bool fits_somewhere = false;
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       if (offers_[o].value - rent(offers_[o]) > best->value - rent(*best)) best = &offers_[o];
-      fits_somewhere = fits_somewhere || fits(c, offers_[o]);
+      fits_somewhere = fits_somewhere || (!options_.in_nodes && fits(c, offers_[o]));
     }
     const int k = best->option->gpus;
     const char* where = snapshot_.tiers[static_cast<std::size_t>(best->option->tier)].name.c_str();
@@ -489,13 +673,17 @@ class Planner {
   const PlanOptions& options_;
   detail::Valuation valuation_;
   std::vector<Candidate> candidates_;
+  std::unordered_map<std::int64_t, std::size_t> index_;  // candidate of a job's id
   std::vector<Offer> offers_;
-  std::vector<std::int64_t> free_;
+  std::vector<std::vector<double>> goal_;  // values of the offers, apart for goals in order
+  double scale_ = 1;                       // of the values in a round
+  std::vector<std::int64_t> all_, free_;
+  std::vector<std::int64_t> nodes_, taken_tier_, taken_gpus_;
   double power_left_ = kInfinity;
   Quotas user_, group_;
   Reservation reservation_;
   std::unordered_map<std::size_t, detail::Pair> partner_;
-  std::vector<std::int64_t> job_, tier_, gpus_, users_, groups_, nodes_;  // columns of a round
+  std::vector<std::int64_t> job_, tier_, gpus_, users_, groups_;  // columns of a round
   std::vector<double> value_, watts_;
   Plan plan_;
 };

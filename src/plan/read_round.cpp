@@ -11,8 +11,9 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kLargestValue = 1e15;
-constexpr double kLargestWatts = 1e12;
+constexpr double kLargestWatts = 1e9;  // milliwatts of 2^22 jobs stay below 2^62
 constexpr std::int64_t kLargestGang = 0x7fffffff;
+constexpr std::int64_t kLargestNode = 1 << 20;
 
 void check_index(std::span<const std::int64_t> column, std::size_t n, std::size_t limit,
                  const char* what) {
@@ -64,8 +65,23 @@ void check(const RoundView& view) {
   check_counts(view.user_quota, "user_quota");
   check_counts(view.group_quota, "group_quota");
   check_counts(view.node_gpus, "node_gpus");
+  for (const std::int64_t gpus : view.node_gpus) {
+    if (gpus > kLargestNode) {
+      refuse("solve_round: a node of ", gpus, " GPUs, expected at most ", kLargestNode);
+    }
+  }
   if (!view.node_gpus.empty() && view.node_gpus.size() != view.capacity.size()) {
     refuse("solve_round: ", view.node_gpus.size(), " entries of node_gpus for ", tiers, " tiers");
+  }
+  if (view.taken_tier.size() != view.taken_gpus.size()) {
+    refuse("solve_round: ", view.taken_tier.size(), " tiers of ", view.taken_gpus.size(),
+           " gangs that are placed");
+  }
+  for (std::size_t i = 0; i < view.taken_tier.size(); ++i) {
+    if (view.taken_tier[i] < 0 || view.taken_tier[i] >= tiers || view.taken_gpus[i] < 1) {
+      refuse("solve_round: placed gang ", i, " has ", view.taken_gpus[i], " GPUs of tier ",
+             view.taken_tier[i]);
+    }
   }
   if (!view.watts.empty() && view.watts.size() != n) {
     refuse("solve_round: ", view.watts.size(), " entries of watts for ", n, " options");
@@ -137,7 +153,8 @@ void count_values(const RoundView& view, Round& round) {
   const double per_quantum = 1.0 / round.quantum;
   for (std::size_t i = 0; i < round.option.size(); ++i) {
     const double quanta = view.value[static_cast<std::size_t>(round.original[i])] * per_quantum;
-    round.option[i].value = static_cast<std::int64_t>(quanta);
+    // At least one: what is worth anything is placed where nothing else is.
+    round.option[i].value = std::max<std::int64_t>(1, static_cast<std::int64_t>(quanta));
     round.exact = round.exact && static_cast<double>(round.option[i].value) == quanta;
   }
 }
@@ -194,12 +211,14 @@ void find_unpackable(const RoundView& view, Round& round) {
     const std::int64_t node = view.node_gpus[t];
     if (node < 2) continue;
     std::vector<std::int64_t> parts{node};
+    const auto add = [&](std::int64_t gpus) {
+      const std::int64_t part = gpus % node;
+      if (part > 0 && part != parts.back()) parts.push_back(part);
+    };
     for (const Choice& o : round.option) {
-      const std::int64_t part = o.gpus % node;
-      if (static_cast<std::size_t>(o.tier) == t && part > 0 && part != parts.back()) {
-        parts.push_back(part);
-      }
+      if (static_cast<std::size_t>(o.tier) == t) add(o.gpus);
     }
+    for (const std::int64_t gpus : round.taken[t]) add(gpus);
     std::sort(parts.begin(), parts.end());
     for (std::size_t i = 1; i < parts.size(); ++i) {
       if (parts[i] % parts[i - 1] != 0) round.node[t] = node, round.packs = false;
@@ -214,8 +233,17 @@ Round read_round(const RoundView& view) {
   Round round;
   round.tiers = static_cast<std::int32_t>(view.capacity.size());
   round.capacity.assign(view.capacity.begin(), view.capacity.end());
+  round.nodes.assign(view.node_gpus.size(), 0);
   for (std::size_t t = 0; t < view.node_gpus.size(); ++t) {  // no gang reaches half a node
-    if (view.node_gpus[t] > 1) round.capacity[t] -= round.capacity[t] % view.node_gpus[t];
+    if (view.node_gpus[t] < 2) continue;
+    round.capacity[t] -= round.capacity[t] % view.node_gpus[t];
+    round.nodes[t] = round.capacity[t] / view.node_gpus[t];
+  }
+  round.taken.resize(view.capacity.size());
+  for (std::size_t i = 0; i < view.taken_gpus.size(); ++i) {
+    const auto t = static_cast<std::size_t>(view.taken_tier[i]);
+    round.capacity[t] -= std::min(view.taken_gpus[i], round.capacity[t]);
+    round.taken[t].push_back(view.taken_gpus[i]);
   }
   copy_options(view, round);
   count_values(view, round);

@@ -32,11 +32,12 @@ struct Round {
   std::vector<Limits> limits;          ///< of each option; empty when only tiers are limited
   std::vector<std::int64_t> original;  ///< index of each option in the RoundView
   std::vector<std::int64_t> capacity;  ///< of each row
-  std::vector<std::int64_t>
-      node;  ///< GPUs per node of tiers where gangs could fail to pack, else 0
+  /// Of each tier: GPUs per node where gangs could fail to pack, else 0; its nodes; gangs on them.
+  std::vector<std::int64_t> node, nodes;
+  std::vector<std::vector<std::int64_t>> taken;
   std::int32_t tiers = 0;
   std::int32_t first_user = 0;  ///< rows from here on are users
-  double quantum = 1;           ///< a power of two: value = floor(v / quantum)
+  double quantum = 1;           ///< a power of two: value = max(1, floor(v / quantum))
   bool exact = true;            ///< every v is a whole number of quanta
   bool packs = true;            ///< no tier in `node`
 
@@ -94,7 +95,11 @@ struct Inner {
 bool search_core(const Round& round, const Prices& price, const Inner& inner, double gap,
                  std::vector<std::int32_t>& choice);
 
-/// Whether the gangs of a choice fit in the nodes of each tier.
+/// Whether gangs fit in `nodes` nodes of `size` GPUs.
+[[nodiscard]] bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes,
+                             std::int64_t size);
+
+/// Whether the gangs of a choice fit in the nodes of each tier beside those that are there.
 [[nodiscard]] bool fits_nodes(const Round& round, std::span<const std::int32_t> choice);
 
 [[nodiscard]] std::int64_t value_of(const Round& round, std::span<const std::int32_t> choice);

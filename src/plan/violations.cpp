@@ -2,94 +2,199 @@
 // Written from the definition of a plan alone: uses nothing of the solver.
 #include "glidepath/plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <sstream>
 
 namespace glidepath {
+namespace {
 
-std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan) {
-  std::vector<std::string> found;
-  const auto report = [&found](const auto&... parts) {
+/// Puts gangs, the largest first, on nodes: whole nodes, then the rest on any node with room.
+/// Gives up after `tries` placements and then says yes, as nothing is proved.
+bool can_place(const std::vector<int>& rest, std::size_t next, std::vector<int>& room, int& tries) {
+  if (next == rest.size() || --tries < 0) return true;
+  for (std::size_t n = 0; n < room.size(); ++n) {
+    if (room[n] < rest[next]) continue;
+    if (n > 0 && room[n] == room[n - 1]) continue;  // the same as the one before
+    room[n] -= rest[next];
+    const bool good = can_place(rest, next + 1, room, tries);
+    room[n] += rest[next];
+    if (good) return true;
+  }
+  return false;
+}
+
+bool fit_nodes(const Tier& tier, const std::vector<int>& gangs) {
+  long long nodes = tier.nodes;
+  std::vector<int> rest;
+  for (const int gpus : gangs) {
+    nodes -= gpus / tier.gpus_per_node;
+    if (gpus % tier.gpus_per_node > 0) rest.push_back(gpus % tier.gpus_per_node);
+  }
+  if (nodes < 0) return false;
+  std::sort(rest.rbegin(), rest.rend());
+  const auto opened = std::min<long long>(nodes, static_cast<long long>(rest.size()));
+  std::vector<int> room(static_cast<std::size_t>(opened), tier.gpus_per_node);
+  int tries = 2000;
+  return can_place(rest, 0, room, tries);
+}
+
+class Inspector {
+ public:
+  Inspector(const Snapshot& snapshot, const Plan& plan, const PlanOptions& options)
+      : snapshot_(snapshot), plan_(plan), options_(options) {}
+
+  std::vector<std::string> run() {
+    for (const Job& job : snapshot_.jobs) jobs_[job.id] = &job;
+    for (const Allocation& a : plan_.allocations) by_job_[a.job] = &a;
+    for (const std::int64_t id : plan_.stop) {
+      if (!jobs_.contains(id)) report("job ", id, " is ended but not in the queue");
+      if (!ended_.insert(id).second) report("job ", id, " is ended twice");
+    }
+    for (const Allocation& a : plan_.allocations) inspect(a);
+    capacities();
+    quotas(options_.user_quota, "user", &Job::user);
+    quotas(options_.group_quota, "group", &Job::group);
+    for (const Allocation& held : snapshot_.running) guarantees(held);
+    if (!std::isfinite(plan_.value) || !std::isfinite(plan_.bound) || plan_.value > plan_.bound) {
+      report("the value ", plan_.value, " is not at most the bound ", plan_.bound);
+    }
+    for (const double price : plan_.prices) {
+      if (!(price >= 0)) report("a price is ", price);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void report(const auto&... parts) {
     std::ostringstream text;
     (text << ... << parts);
-    found.push_back(text.str());
-  };
-
-  std::map<std::int64_t, const Job*> jobs;
-  for (const Job& job : snapshot.jobs) jobs[job.id] = &job;
-
-  std::map<std::int64_t, const Allocation*> by_job;
-  for (const Allocation& a : plan.allocations) by_job[a.job] = &a;
-
-  std::map<int, long long> used;
-  std::set<std::int64_t> placed, ended;
-  for (const std::int64_t id : plan.stop) {
-    if (!jobs.contains(id)) report("job ", id, " is ended but not in the queue");
-    if (!ended.insert(id).second) report("job ", id, " is ended twice");
+    found_.push_back(text.str());
   }
-  for (const Allocation& a : plan.allocations) {
-    if (!placed.insert(a.job).second) report("job ", a.job, " is placed twice");
-    if (ended.contains(a.job)) report("job ", a.job, " is both placed and ended");
-    const auto job = jobs.find(a.job);
-    if (job == jobs.end()) {
-      report("job ", a.job, " is placed but not in the queue");
-      continue;
+
+  void inspect(const Allocation& a) {
+    if (!placed_.insert(a.job).second) report("job ", a.job, " is placed twice");
+    if (ended_.contains(a.job)) report("job ", a.job, " is both placed and ended");
+    const auto entry = jobs_.find(a.job);
+    if (entry == jobs_.end()) return report("job ", a.job, " is placed but not in the queue");
+    if (a.tier < 0 || a.tier >= static_cast<int>(snapshot_.tiers.size())) {
+      return report("job ", a.job, " is placed on tier ", a.tier, ", there are ",
+                    snapshot_.tiers.size());
     }
-    if (a.tier < 0 || a.tier >= static_cast<int>(snapshot.tiers.size())) {
-      report("job ", a.job, " is placed on tier ", a.tier, ", there are ", snapshot.tiers.size());
-      continue;
+    if (a.gpus < 1) return report("job ", a.job, " is placed on ", a.gpus, " GPUs");
+    const Job& job = *entry->second;
+    const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(a.tier)];
+    const Option* option = nullptr;
+    for (const Option& o : job.options) {
+      if (o.tier == a.tier && o.gpus == a.gpus) option = &o;
     }
-    if (a.gpus < 1) {
-      report("job ", a.job, " is placed on ", a.gpus, " GPUs");
-      continue;
-    }
-    // The GPUs of a pair count once, for its smaller id.
-    const auto found_partner = a.partner >= 0 ? by_job.find(a.partner) : by_job.end();
-    const Allocation* partner = found_partner == by_job.end() ? nullptr : found_partner->second;
-    if (a.partner >= 0 && (!partner || partner->partner != a.job || partner->tier != a.tier ||
-                           partner->gpus != a.gpus || a.partner == a.job)) {
-      report("job ", a.job, " shares GPUs with job ", a.partner, ", which does not share them");
-      partner = nullptr;
-    }
-    if (!partner || a.job < a.partner) used[a.tier] += a.gpus;
-    if (partner && jobs.contains(partner->job)) {
-      const double card = snapshot.tiers[static_cast<std::size_t>(a.tier)].memory_gb;
-      const double both = job->second->memory_gb + jobs[partner->job]->memory_gb;
-      if (card > 0 && both > card) {
-        report("jobs ", a.job, " and ", a.partner, " need ", both, " GB together, the card has ",
-               card);
-      }
-    }
-    bool offered = false;
-    for (const Option& o : job->second->options) {
-      offered = offered || (o.tier == a.tier && o.gpus == a.gpus);
-    }
-    const Tier& tier = snapshot.tiers[static_cast<std::size_t>(a.tier)];
-    if (!offered) {
+    if (!option) {
       report("job ", a.job, " is placed on ", a.gpus, " x ", tier.name, ", not one of its options");
     }
-    if (tier.memory_gb > 0 && job->second->memory_gb > tier.memory_gb) {
-      report("job ", a.job, " needs ", job->second->memory_gb, " GB, a GPU of ", tier.name, " has ",
+    if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) {
+      report("job ", a.job, " needs ", job.memory_gb, " GB, a GPU of ", tier.name, " has ",
              tier.memory_gb);
     }
-    if (!(a.since_s <= snapshot.now_s)) {
+    if (!(a.since_s <= snapshot_.now_s)) {
       report("job ", a.job, " starts at ", a.since_s, " s, after now");
     }
+    double busy = option ? option->utilisation : 1;
+    if (a.partner >= 0) {
+      const Allocation* partner = partner_of(a);
+      if (!partner) {
+        report("job ", a.job, " shares GPUs with job ", a.partner, ", which does not share them");
+      } else if (jobs_.contains(a.partner)) {
+        const Job& other = *jobs_[a.partner];
+        memory_of_pair(job, other, tier);
+        if (a.partner < a.job) return;  // the GPUs of a pair count once, for its smaller id
+        for (const Option& o : other.options) {
+          if (o.tier == a.tier && o.gpus == a.gpus) busy = std::min(1.0, busy + o.utilisation);
+        }
+      }
+    }
+    gangs_[a.tier].push_back(a.gpus);
+    watts_ += a.gpus * (tier.idle_watts + busy * (tier.busy_watts - tier.idle_watts));
   }
-  for (const auto& [t, gpus] : used) {
-    const Tier& tier = snapshot.tiers[static_cast<std::size_t>(t)];
-    const long long there = static_cast<long long>(tier.nodes) * tier.gpus_per_node;
-    if (gpus > there) report("tier ", tier.name, " has ", there, " GPUs, the plan uses ", gpus);
+
+  [[nodiscard]] const Allocation* partner_of(const Allocation& a) const {
+    const auto found = by_job_.find(a.partner);
+    if (found == by_job_.end() || a.partner == a.job) return nullptr;
+    const Allocation& other = *found->second;
+    const bool mutual = other.partner == a.job && other.tier == a.tier && other.gpus == a.gpus;
+    return mutual ? &other : nullptr;
   }
-  if (!std::isfinite(plan.value) || !std::isfinite(plan.bound) || plan.value > plan.bound) {
-    report("the value ", plan.value, " is not at most the bound ", plan.bound);
+
+  void memory_of_pair(const Job& job, const Job& other, const Tier& tier) {
+    const bool halves = options_.sharing == Sharing::mig;
+    const double both =
+        halves ? 2 * std::max(job.memory_gb, other.memory_gb) : job.memory_gb + other.memory_gb;
+    if (tier.memory_gb <= 0 || both <= tier.memory_gb) return;
+    report("jobs ", job.id, " and ", other.id, " need ", both, " GB together, the card has ",
+           tier.memory_gb);
   }
-  for (const double price : plan.prices) {
-    if (!(price >= 0)) report("a price is ", price);
+
+  void capacities() {
+    for (const auto& [t, gangs] : gangs_) {
+      const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(t)];
+      const long long there = static_cast<long long>(tier.nodes) * tier.gpus_per_node;
+      long long used = 0;
+      for (const int gpus : gangs) used += gpus;
+      if (used > there) {
+        report("tier ", tier.name, " has ", there, " GPUs, the plan uses ", used);
+      } else if (options_.in_nodes && !fit_nodes(tier, gangs)) {
+        report("the gangs on tier ", tier.name, " do not fit in its nodes");
+      }
+    }
+    if (watts_ > options_.power_cap_w * (1 + 1e-9) + 1e-3) {
+      report("the GPUs in use draw ", watts_, " W, the cap is ", options_.power_cap_w);
+    }
   }
-  return found;
+
+  void quotas(const std::vector<Quota>& quotas, const char* what, std::string Job::*key) {
+    std::map<std::string, long long> used;
+    for (const Allocation& a : plan_.allocations) {
+      if (jobs_.contains(a.job)) used[jobs_[a.job]->*key] += a.gpus;
+    }
+    for (const Quota& quota : quotas) {
+      if (used[quota.name] > quota.gpus) {
+        report("the ", what, " '", quota.name, "' holds ", used[quota.name], " GPUs, the quota is ",
+               quota.gpus);
+      }
+    }
+  }
+
+  /// A job that may not be preempted, or not yet, keeps what it holds.
+  void guarantees(const Allocation& held) {
+    const auto job = jobs_.find(held.job);
+    if (job == jobs_.end() || ended_.contains(held.job)) return;
+    const bool exempt = snapshot_.now_s - held.since_s < options_.min_run_s;
+    if (job->second->preemptible && !exempt) return;
+    const auto now = by_job_.find(held.job);
+    if (now != by_job_.end() && now->second->tier == held.tier && now->second->gpus == held.gpus) {
+      return;
+    }
+    report("job ", held.job, " loses its GPUs, ",
+           job->second->preemptible ? "its guaranteed run is not over" : "it may not be preempted");
+  }
+
+  const Snapshot& snapshot_;
+  const Plan& plan_;
+  const PlanOptions& options_;
+  std::map<std::int64_t, const Job*> jobs_;
+  std::map<std::int64_t, const Allocation*> by_job_;
+  std::set<std::int64_t> placed_, ended_;
+  std::map<int, std::vector<int>> gangs_;
+  double watts_ = 0;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
+                                    const PlanOptions& options) {
+  return Inspector(snapshot, plan, options).run();
 }
 
 }  // namespace glidepath

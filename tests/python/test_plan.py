@@ -169,6 +169,23 @@ def test_objectives_and_limits_by_name() -> None:
         gp.plan(snapshot, sharing="magic")
 
 
+def test_goals_in_order_and_a_plan_checked_against_its_limits() -> None:
+    urgent = job(1, [900.0], deadline_s=500.0)
+    snapshot = cluster([urgent, job(2, [100.0]), job(3, [200.0])])
+    tight = {"user_quota": {"": 1}}
+    by_deadline = gp.plan(snapshot, objective=["deadline", "jct"], **tight)
+    by_time = gp.plan(snapshot, objective=["jct", "deadline"], **tight)
+    assert [a.job for a in by_deadline.allocations] == [1]
+    assert [a.job for a in by_time.allocations] == [2]
+    assert gp.violations(snapshot, by_time, **tight) == []
+    found = gp.violations(snapshot, gp.plan(snapshot), **tight)
+    assert found == ["the user '' holds 3 GPUs, the quota is 1"]
+    with pytest.raises(gp.InputError, match="slack is -1, expected 0 to less than 1"):
+        gp.plan(snapshot, objective=["jct", "cost"], slack=-1)
+    with pytest.raises(TypeError, match="whole numbers of GPUs, got 'ada': 2.5"):
+        gp.plan(snapshot, user_quota={"ada": 2.5})  # type: ignore[dict-item]
+
+
 def test_the_measured_pair_is_predicted_and_memory_is_checked() -> None:
     # DLRM 5.36 h and ResNet152 1.05 h alone, 6.09 and 1.11 h in time slices of one A100
     first, second = gp.shared_speeds(0.05, 0.82, "naive", first_gb=29.1, second_gb=8.5, gpu_gb=40)
@@ -190,6 +207,8 @@ def test_an_accelerator_is_chosen_under_limits() -> None:
     assert gp.choose_accelerator(candidate, tiers, prefer="cost")[0].tier == "small"
     with pytest.raises(gp.InputError, match="no forecast"):
         gp.choose_accelerator(job(1, None), tiers)
+    with pytest.raises(gp.InputError, match="job 1 has no curve to forecast the target 0.3 from"):
+        gp.choose_accelerator(candidate, tiers, target=0.3)
     with pytest.raises(gp.InputError, match="prefer is 'luck'"):
         gp.choose_accelerator(candidate, tiers, prefer="luck")
 
