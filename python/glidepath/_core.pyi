@@ -403,6 +403,10 @@ class WorkloadRecord:
         """
         Columns of the jobs.
         """
+    def pairs(self) -> list:
+        """
+        (first, second, tier, speed of first, of second) of each pair.
+        """
     @property
     def job_count(self) -> int:
         ...
@@ -490,7 +494,7 @@ def gittins_index(samples: typing.Any) -> float:
     """
 def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
-def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, name: str) -> WorkloadRecord:
+def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
     ...
 def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.SupportsFloat | typing.SupportsIndex]], in_order: bool, prices: typing.Any, user_quota: dict, group_quota: dict, sharing: str, in_nodes: bool, reasons: bool, numbers: dict) -> tuple:
     """
@@ -512,7 +516,7 @@ def shared_speeds(first_activity: typing.SupportsFloat | typing.SupportsIndex, s
     """
     Speeds of a pair.
     """
-def simulate(workload: WorkloadRecord, policy: typing.Any, seed: typing.SupportsInt | typing.SupportsIndex, restart_s: typing.SupportsFloat | typing.SupportsIndex, session_s: typing.SupportsFloat | typing.SupportsIndex | None, round_s: typing.SupportsFloat | typing.SupportsIndex | None, forecast_sigma: typing.SupportsFloat | typing.SupportsIndex | None, stop_at_target: bool | None, events: bool, progress: typing.Any) -> dict:
+def simulate(workload: WorkloadRecord, policy: typing.Any, options: dict) -> dict:
     ...
 def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typing.Any, capacity: typing.Any, gap: typing.SupportsFloat | typing.SupportsIndex, prices: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, watts: typing.Any, power_cap_w: typing.SupportsFloat | typing.SupportsIndex, user: typing.Any, user_quota: typing.Any, group: typing.Any, group_quota: typing.Any, node_gpus: typing.Any) -> tuple:
     """
