@@ -82,9 +82,12 @@ TEST(StudentTest, MixtureQuantilesInvertTheMixtureCdf) {
   }
 }
 
-TEST(MathTest, ExponentialAndArctangentAreAccurateToAFewUlp) {
+TEST(MathTest, ExponentialLogarithmAndArctangentAreAccurateToAFewUlp) {
   for (double x = -707; x < 707; x += 0.613) {
     EXPECT_NEAR(detail::fast_exp(x) / std::exp(x), 1, 4e-16) << x;
+  }
+  for (double x = 1e-300; x < 1e300; x *= 1.37) {
+    EXPECT_NEAR(detail::fast_log(x), std::log(x), 4e-16 * std::max(1.0, std::abs(std::log(x))));
   }
   for (double x = -50; x < 50; x += 0.0137) {
     EXPECT_NEAR(detail::fast_atan(x), std::atan(x), 4e-16) << x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branch-free exp and arctan that the compiler can vectorise. They take part in loops over nodes or
-// levels, never in a sum across lanes, and nothing is fused (-ffp-contract=off), so that every
-// instruction set gives the same bytes.
+// Branch-free exp, log and arctan that the compiler can vectorise. They take part in loops over
+// nodes or levels, never in a sum across lanes, and nothing is fused (-ffp-contract=off), so that
+// every instruction set gives the same bytes.
 #pragma once
 
 #include <bit>
@@ -47,6 +47,28 @@ GLIDEPATH_INLINE double fast_exp(double x) {
   const std::uint64_t bits = (std::bit_cast<std::uint64_t>(shifted) + 1023) << 52;
   const double power = std::bit_cast<double>(bits);
   return x < -708.0 ? 0.0 : p * power;
+}
+
+/// log(x) of a normal positive x to a few ulp.
+/// x = 2^k m, m in [sqrt(1/2), sqrt 2): log m = 2 artanh s, s = (m - 1) / (m + 1), by its series.
+GLIDEPATH_INLINE double fast_log(double x) {
+  constexpr std::uint64_t kOne = 0x3ff0000000000000, kHalfRoot = 0x3fe6a09e667f3bcd;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const std::uint64_t biased = (bits + (kOne - kHalfRoot)) >> 52;
+  const double m = std::bit_cast<double>(bits - ((biased - 1023) << 52));
+  const double k = std::bit_cast<double>(biased | 0x4330000000000000) - (0x1p52 + 1023);
+  const double s = (m - 1) / (m + 1), t = s * s;
+  double p = 1.0 / 21;
+  p = p * t + 1.0 / 19;
+  p = p * t + 1.0 / 17;
+  p = p * t + 1.0 / 15;
+  p = p * t + 1.0 / 13;
+  p = p * t + 1.0 / 11;
+  p = p * t + 1.0 / 9;
+  p = p * t + 1.0 / 7;
+  p = p * t + 1.0 / 5;
+  p = p * t + 1.0 / 3;
+  return k * std::numbers::ln2 + (2 * s + 2 * s * (t * p));
 }
 
 /// arctan(x) to about 1 ulp: the rational approximation of Moshier's Cephes library (atan.c).
