@@ -42,10 +42,14 @@ COLUMNS = ("n", "mae", "median", "crps", "bad", "skill", "cov80", "cov80_final",
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The usable curves of one file, oriented so that lower is better."""
+    """The usable curves of one file, oriented so that lower is better.
+
+    `curves` is the sample that is forecast, `usable` all that may serve as past runs.
+    """
 
     name: str
     curves: tuple[Trace, ...]
+    usable: tuple[Trace, ...]
     dropped: int
 
     def others(self, curve: Trace) -> list[Trace]:
@@ -56,7 +60,7 @@ class Collection:
         mine = curve.name.rpartition("/")[0]
         runs = [
             c
-            for c in self.curves
+            for c in self.usable
             if c is not curve and (not mine or c.name.rpartition("/")[0] != mine)
         ]
         order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
@@ -182,7 +186,8 @@ def collections(folder: str | Path, *, max_curves: int, seed: int = 0) -> Iterat
         usable.sort(key=lambda t: t.name)
         order = sorted(np.random.RandomState(seed).permutation(len(usable))[:max_curves])
         found = True
-        yield Collection(file.name.split(".")[0], tuple(usable[i] for i in order), dropped)
+        sample = tuple(usable[i] for i in order)
+        yield Collection(file.name.split(".")[0], sample, tuple(usable), dropped)
     if not found:
         raise InputError(f"bench: {folder}: no file with a curve of 10 finite points")
 

@@ -85,7 +85,10 @@ std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
       {"tail_mass", &c.tail_mass},
       {"lag", &c.lag},
       {"template_mass", &c.template_mass},
+      {"template_odds", &c.template_odds},
       {"template_discrepancy", &c.template_discrepancy},
+      {"template_shift", &c.template_shift},
+      {"template_stretch", &c.template_stretch},
   };
   const std::map<std::string, int*> counts{
       {"bins", &c.bins}, {"components", &c.components}, {"templates", &c.templates}};

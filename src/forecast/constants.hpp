@@ -72,7 +72,11 @@ struct ForecastConstants {
   // Annealing.
   double lag = 0.01;  ///< time constant of the loss behind the learning rate, of the whole plan
   // Past runs.
-  double template_mass = 0.9, template_discrepancy = 0.3;
+  double template_odds = 0;           ///< of one past run against all shapes; 0 = template_mass
+  double template_mass = 0.9;         ///< of all past runs, however many
+  double template_discrepancy = 0.3;  ///< of drop and distance, for past runs
+  double template_shift = 0;  ///< shift of a past run, of its range, that is not unlikely; 0 = any
+  double template_stretch = 0;  ///< log of its amplitude that is not unlikely; 0 = any
   int templates = 150;
 };
 

@@ -112,9 +112,10 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
     const std::size_t k = constants.shapes.size() + r;
     for (std::size_t i = 0; i < n; ++i) basis.value[i * basis.stride + k] = templates[r][i];
   }
-  std::vector<double> mean(basis.stride), largest(basis.stride);
+  std::vector<double> largest(basis.stride);
+  basis.mean.assign(basis.stride, 0.0);
   basis.deviation.assign(basis.stride, 0.0);
-  standardise(basis.stride, n, bins, basis.value.data(), mean.data(), basis.deviation.data(),
+  standardise(basis.stride, n, bins, basis.value.data(), basis.mean.data(), basis.deviation.data(),
               largest.data());
 }
 

@@ -15,6 +15,7 @@ namespace glidepath::detail {
 struct Basis {
   std::size_t shapes = 0, stride = 0, points = 0;
   std::vector<double> value;
+  std::vector<double> mean;       ///< of each shape before it was standardised
   std::vector<double> deviation;  ///< sd that each shape was divided by; 0 = switched off
 
   [[nodiscard]] const double* row(std::size_t point) const { return value.data() + point * stride; }

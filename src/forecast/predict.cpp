@@ -36,6 +36,8 @@ struct Context {
   std::array<double, 5> family_prior{};
   std::vector<double> structure_prior{};
   std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
+  double template_mass = 0;                  // prior of all past runs together
+  std::span<const double> template_range{};  // of each past run, over bins and queries
 
   /// A template with its amplitude fixed at 1: the first of the two that each past run gives.
   [[nodiscard]] bool fixed(std::size_t shape) const {
@@ -69,9 +71,30 @@ double node_prior(const Context& context, std::size_t shape) {
   if (shape < context.parametric) {
     return c.shapes[shape].log_prior +
            context.family_prior[static_cast<std::size_t>(c.shapes[shape].family)] +
-           (context.templates > 0 ? std::log(1 - c.template_mass) : 0.0);
+           (context.templates > 0 ? std::log(1 - context.template_mass) : 0.0);
   }
-  return std::log(c.template_mass / (2.0 * static_cast<double>(context.templates)));
+  return std::log(context.template_mass / (2.0 * static_cast<double>(context.templates)));
+}
+
+/// Log prior of how far a past run must be moved and stretched to resemble this one: a run of the
+/// same kind needs little of either. Cauchy, so that a clear likeness outweighs it.
+double likeness(const Context& context, const StructureFit& fit, double gain, std::size_t shape,
+                double amplitude) {
+  const ForecastConstants& c = context.constants;
+  double prior = 0;
+  if (c.template_shift > 0) {
+    const double at = fit.mean_u + gain * fit.mean_h - amplitude * fit.mean_v[shape];
+    const double range = context.template_range[(shape - context.parametric) % context.templates];
+    const double shift =
+        (at - context.basis.mean[shape]) / (c.template_shift * std::max(range, 1e-12));
+    prior -= std::log1p(shift * shift);
+  }
+  if (c.template_stretch > 0 && context.basis.deviation[shape] > 0) {
+    const double ratio = std::max(amplitude / context.basis.deviation[shape], 1e-3);
+    const double stretch = std::log(ratio) / c.template_stretch;
+    prior -= std::log1p(stretch * stretch);
+  }
+  return prior;
 }
 
 /// The heaviest nodes with their weights, heaviest first.
@@ -192,7 +215,7 @@ Features features_of(const Prepared& p, double late) {
 struct Model {
   Basis basis{};
   std::vector<StructureFit> fits{};
-  std::vector<double> ahead_x{}, annealed_bins{}, annealed_queries{}, scratch{};
+  std::vector<double> ahead_x{}, annealed_bins{}, annealed_queries{}, scratch{}, template_range{};
   Features features{};
 };
 
@@ -239,6 +262,7 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
   points.push_back(x_last);
   points.insert(points.end(), ahead_x.begin(), ahead_x.end());
   std::vector<std::vector<double>> templates(2 * past.size());
+  model.template_range.clear();
   for (std::size_t r = 0; r < past.size(); ++r) {
     std::vector<double>& values = templates[r];
     values.reserve(points.size());
@@ -247,6 +271,8 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
     }
     values.push_back(interpolate(p.bin_step[n - 1], past[r].step, past[r].z));
     for (const double t : queries) values.push_back(interpolate(t, past[r].step, past[r].z));
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    model.template_range.push_back(*most - *least);
     templates[past.size() + r] = values;
   }
   Basis& basis = model.basis;
@@ -272,6 +298,9 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
   context.queries = queried;
   context.parametric = c.shapes.size();
   context.templates = past.size();
+  context.template_range = model.template_range;
+  const double odds = c.template_odds * static_cast<double>(past.size());
+  context.template_mass = c.template_odds > 0 ? odds / (1 + odds) : c.template_mass;
   context.freedom = static_cast<double>(std::max<std::size_t>(n - 1, 1));
 
   // Weighted variance of z, all of it and its later half.
@@ -342,9 +371,10 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
         const Solution s = solve(context, fit, gain, k);
         const double evidence =
             -fit.log_det - 0.5 * std::log(fit.oo) - 0.5 * context.freedom * std::log(s.rss);
-        const double log_weight = context.temper * evidence +
-                                  (s.amplitude <= 0 ? context.rising : 0.0) +
-                                  node_prior(context, k) + prior;
+        const double log_weight =
+            context.temper * evidence + (s.amplitude <= 0 ? context.rising : 0.0) +
+            node_prior(context, k) + prior +
+            (k < context.parametric ? 0.0 : likeness(context, fit, gain, k, s.amplitude));
         nodes.push_back({log_weight, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(g),
                          static_cast<std::uint32_t>(k)});
       }
