@@ -160,6 +160,14 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   }
   if (constants.spike > 0 && p.modelled) {
     pull_in_spikes(p.z, constants.spike);
+    if (!c.logarithmic) {  // the unit is the range of the run, not that of a spike
+      const auto [low_z, high_z] = std::minmax_element(p.z.begin(), p.z.end());
+      const double kept = *high_z - *low_z;
+      if (kept > 0 && kept < 1) {
+        for (double& z : p.z) z /= kept;
+        c.unit *= kept;
+      }
+    }
   }
   p.last_z = p.z.back();
   const auto [min_z, max_z] = std::minmax_element(p.z.begin(), p.z.end());

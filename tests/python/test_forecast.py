@@ -297,3 +297,257 @@ def test_watch_takes_a_step_back_as_a_restart() -> None:
         straight.add(step, 1 + 1 / step)
     assert watch.decision() == straight.decision()
     assert watch.state_dict()["restarts"] == 1
+
+
+def wide(f: gp.Forecast) -> np.ndarray:
+    """Width of the 80 % interval of raw observations."""
+    return f.quantiles[17] - f.quantiles[1]
+
+
+def noisy_power_law(seed: int = 0, n: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    t = np.arange(1.0, n + 1)
+    noise = np.random.RandomState(seed).standard_normal(n)
+    return t, (1 + 2 * t**-0.5) * np.exp(0.01 * noise)
+
+
+AHEAD = [101.0, 150.0, 300.0]
+
+
+@pytest.mark.parametrize("at", [1, 5, 50, 96, 98, 99])
+@pytest.mark.parametrize("factor", [1e3, 1e6, 1e-3])
+@pytest.mark.parametrize("shift", [0.0, -1.2])  # positive, and signed
+def test_one_spike_changes_neither_the_forecast_nor_its_width(
+    at: int, factor: float, shift: float
+) -> None:
+    t, loss = noisy_power_law()
+    spiked = loss.copy()
+    spiked[at] *= factor
+    calm = gp.forecast(gp.Trace(t, loss + shift), AHEAD)
+    f = gp.forecast(gp.Trace(t, spiked + shift), AHEAD)
+    assert np.all(np.abs(f.mean - calm.mean) < wide(calm))
+    assert np.all(wide(f) < 2 * wide(calm))
+
+
+def test_five_spikes_and_a_rising_metric_that_drops_to_zero_once() -> None:
+    t, loss = noisy_power_law()
+    calm = gp.forecast(gp.Trace(t, loss), AHEAD)
+    spiked = loss.copy()
+    spiked[[10, 30, 50, 70, 90]] *= 1000
+    f = gp.forecast(gp.Trace(t, spiked), AHEAD)
+    assert np.all(np.abs(f.mean - calm.mean) < wide(calm))
+    accuracy = 1 - 0.3 * loss
+    dropped = accuracy.copy()
+    dropped[60] = 0.0
+    up = gp.forecast(gp.Trace(t, accuracy, direction="max"), AHEAD)
+    f = gp.forecast(gp.Trace(t, dropped, direction="max"), AHEAD)
+    assert np.all(np.abs(f.mean - up.mean) < wide(up))
+    assert np.all(f.quantiles <= 1)
+
+
+@pytest.mark.parametrize("seen_after", [8, 20, 40])
+def test_after_a_plateau_that_dropped_the_forecast_starts_at_the_new_level(
+    seen_after: int,
+) -> None:
+    rng = np.random.RandomState(1)
+    t = np.arange(1.0, 61 + seen_after)
+    loss = np.where(t <= 60, 2.0, 1.0) * np.exp(0.01 * rng.standard_normal(t.size))
+    f = gp.forecast(gp.Trace(t, loss), [t[-1] + 1, 2 * t[-1]])
+    assert abs(f.mean[0] - 1) < 0.1
+    assert f.quantiles[0, 0] < 1 < f.quantiles[18, 0]
+    assert f.quantiles[0, 1] < 1 < f.quantiles[18, 1]
+
+
+def test_three_points_at_a_new_level_are_believed_by_half() -> None:
+    # One is a spike; eight are a level (above): in between the law has both.
+    rng = np.random.RandomState(1)
+    t = np.arange(1.0, 101)
+    loss = np.where(t <= 96, 2.0, 1.0) * np.exp(0.01 * rng.standard_normal(100))
+    f = gp.forecast(gp.Trace(t, loss), [101.0])
+    assert f.quantile(0.01)[0] < 1.1
+    assert f.quantile(0.99)[0] > 1.9
+
+
+def test_a_divergence_is_expected_to_go_on_within_its_clip() -> None:
+    t, loss = noisy_power_law()
+    loss = loss * np.exp(np.maximum(t - 80, 0) / 5)
+    f = gp.forecast(gp.Trace(t, loss), AHEAD)
+    assert np.all(f.mean > 0.9 * loss[-1])
+    # log-loss may rise by as much as the run has spanned, not further
+    assert np.all(f.quantiles <= loss.max() ** 2 / loss.min() * (1 + 1e-9))
+    assert gp.reach(gp.Trace(t, loss), 1.0, budget=200).prob_never > 0.8
+
+
+def test_nan_inside_a_run_is_left_out_and_at_its_end_is_reported() -> None:
+    t, loss = noisy_power_law()
+    holes = np.where(t % 3 == 0, np.nan, loss)
+    clean = np.isfinite(holes)
+    f = gp.forecast(gp.Trace(t, holes), AHEAD)
+    assert f.status == "good"
+    g = gp.forecast(gp.Trace(t[clean], loss[clean]), AHEAD)
+    np.testing.assert_array_equal(f.quantiles, g.quantiles)
+    for tail in (np.nan, np.inf, -np.inf):
+        ended = np.where(t > 90, tail, loss)
+        f = gp.forecast(gp.Trace(t, ended), AHEAD)
+        assert f.status == "not_finite"
+        assert np.isfinite(f.quantiles).all()
+        assert abs(f.mean[0] - loss[90]) < 0.1
+
+
+@pytest.mark.parametrize(("count", "status"), [(1, "too_few_points"), (2, "too_few_points")])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_one_or_two_points_give_the_last_value_and_a_wide_interval(
+    count: int, status: str, sign: float
+) -> None:
+    t, loss = noisy_power_law()
+    last = sign * loss[count - 1]
+    f = gp.forecast(gp.Trace(t[:count], sign * loss[:count]), [3.0, 30.0])
+    assert f.status == status
+    np.testing.assert_allclose(f.mean, last)
+    # in units of the value, or, of a signed metric, of the step that it took
+    unit = abs(last) if sign > 0 or count == 1 else abs(loss[0] - loss[1])
+    assert np.all(wide(f) > 0.3 * unit)
+    assert wide(f)[1] > wide(f)[0]
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_three_or_four_points_give_a_forecast_that_widens(count: int) -> None:
+    t, loss = noisy_power_law()
+    f = gp.forecast(gp.Trace(t[:count], loss[:count]), [count + 1.0, 10.0, 40.0])
+    assert f.status == "good"
+    assert np.all(np.diff(wide(f)) > 0)
+    assert np.all(f.mean < loss[count - 1])
+    assert np.all(f.quantiles > 0)
+
+
+@pytest.mark.parametrize("level", [2.0, -3.0, 0.0, 1e-30, 1e30])
+def test_a_constant_run_stays_where_it_is(level: float) -> None:
+    f = gp.forecast(gp.Trace(np.arange(1.0, 51), np.full(50, level)), [60.0, 500.0])
+    assert f.status == "flat"
+    np.testing.assert_allclose(f.mean, level)
+    assert np.all(wide(f) > 0)
+    assert np.all(wide(f) <= 0.1 * max(abs(level), 1.0))
+    below = gp.reach(gp.Trace(np.arange(1.0, 51), np.full(50, level)), level - 1.0, budget=500)
+    assert below.prob_never > 0.99 or level == 1e30  # where 1 is less than a rounding
+
+
+def test_noise_around_a_constant_stays_noise() -> None:
+    t = np.arange(1.0, 101)
+    loss = 2 + 0.01 * np.random.RandomState(0).standard_normal(100)
+    f = gp.forecast(gp.Trace(t, loss), AHEAD)
+    assert np.all(np.abs(f.mean - 2) < 0.01)
+    assert np.all((wide(f) > 0.015) & (wide(f) < 0.1))
+
+
+def test_signed_metrics_are_forecast_beyond_zero() -> None:
+    t = np.arange(1.0, 101)
+    f = gp.forecast(gp.Trace(t, -np.sqrt(t)), AHEAD)
+    assert np.all(np.diff(f.mean) < 0)
+    assert np.all((f.quantiles[0] < -np.sqrt(AHEAD)) & (-np.sqrt(AHEAD) < f.quantiles[18]))
+    crossing = gp.forecast(gp.Trace(t, 1 - 0.02 * t), AHEAD)
+    assert np.all(crossing.mean[1:] < -1.2)
+    reward = gp.Trace(t, -100 + 80 * (1 - np.exp(-t / 30)), direction="max")
+    f = gp.forecast(reward, AHEAD)
+    assert np.all(np.diff(f.mean) > 0)
+    assert np.all((f.mean > -23) & (f.mean < 0))
+
+
+def test_a_metric_in_percent_is_the_same_metric() -> None:
+    t, loss = noisy_power_law()
+    share = gp.forecast(gp.Trace(t, 1 - 0.3 * loss, direction="max"), AHEAD)
+    percent = gp.forecast(gp.Trace(t, 100 * (1 - 0.3 * loss), direction="max"), AHEAD)
+    np.testing.assert_allclose(percent.quantiles, 100 * share.quantiles, rtol=1e-9)
+
+
+def test_reach_counts_the_first_logged_loss_not_the_curve() -> None:
+    rng = np.random.RandomState(0)
+    t = np.arange(1.0, 201)
+    smooth = 1 + t**-1.0
+    noisy = smooth * np.exp(0.05 * rng.standard_normal(200))
+    # The curve never falls to 0.95; one of 200 further points with 5 % of noise all but must.
+    assert gp.reach(gp.Trace(t, smooth), 0.95, budget=400).prob_never > 0.95
+    target = float(noisy.min()) * 0.999
+    law = gp.reach(gp.Trace(t, noisy), target, budget=400)
+    assert law.prob_never < 0.4
+    # Fewer observations to come, less of a chance; far below the noise, none.
+    assert law.prob_by(220) < law.prob_by(300) < law.prob_by(400)
+    assert gp.reach(gp.Trace(t, noisy), 0.4, budget=400).prob_never > 0.98
+
+
+def test_reach_is_calibrated_on_noisy_power_laws() -> None:
+    # 150 runs, one target each that does not know the future: the mean of the probabilities is the
+    # share that reached it. Seeds are fixed; the tolerance is three standard errors.
+    probability, reached = [], []
+    t = np.arange(1.0, 201)
+    for seed in range(150):
+        rng = np.random.RandomState(seed)
+        curve = rng.uniform(0.5, 2) + t ** -rng.uniform(0.2, 0.8)
+        loss = curve * np.exp(rng.uniform(0.003, 0.03) * rng.standard_normal(200))
+        target = loss[:80].min() * (1 - rng.uniform(0, 0.15))
+        probability.append(1 - gp.reach(gp.Trace(t[:80], loss[:80]), target, budget=200).prob_never)
+        reached.append(bool((loss[80:] <= target).any()))
+    assert abs(np.mean(probability) - np.mean(reached)) < 3 * 0.5 / np.sqrt(150)
+    sure = np.array(probability) < 0.02
+    assert sure.sum() > 10
+    assert np.array(reached)[sure].mean() < 0.1
+
+
+def kind(seed: int, drop_at: float, level: float, n: int = 120) -> gp.Trace:
+    """One run of a kind: a plateau that drops at a step that only past runs can tell."""
+    t = np.arange(1.0, n + 1)
+    noise = np.random.RandomState(seed).standard_normal(n)
+    curve = level * (1 + 1 / t + 1 / (1 + np.exp((t - drop_at) / 4)))
+    return gp.Trace(t, curve * np.exp(0.003 * noise))
+
+
+def errors_with_and_without(past: list[gp.Trace], runs: list[gp.Trace], k: int) -> np.ndarray:
+    """Mean errors of the final value with and without past runs, and the mean pinball losses."""
+    out = []
+    levels = np.arange(1, 20) / 20
+    for run in runs:
+        seen, steps = gp.Trace(run.step[:k], run.loss[:k]), run.step[k:]
+        for given in (past, None):
+            f = gp.forecast(seen, steps, past=given)
+            over = run.loss[k:] - f.quantiles
+            pinball = np.maximum(levels[:, None] * over, (levels[:, None] - 1) * over).mean()
+            out.append((abs(f.mean[-1] - run.loss[-1]), pinball))
+    return np.array(out).reshape(len(runs), 2, 2).mean(0)
+
+
+def test_five_past_runs_of_the_same_kind_help() -> None:
+    past = [kind(i, 60, 0.8 + 0.05 * i) for i in range(5)]
+    runs = [kind(100 + i, 60, 0.83 + 0.04 * i) for i in range(6)]
+    with_past, alone = errors_with_and_without(past, runs, 40)
+    assert np.all(with_past < 0.5 * alone)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_unrelated_past_runs_do_no_harm(count: int) -> None:
+    t = np.arange(1.0, 121)
+    rng = np.random.RandomState(7)
+    shapes = (
+        lambda: np.exp(-t / rng.uniform(5, 50)) + rng.uniform(0.01, 0.2),
+        lambda: 50 + 300 / t,
+        lambda: 8 - 0.05 * t + 0.3 * np.sin(t / rng.uniform(2, 9)),
+        lambda: 1 + 3 / (1 + np.exp((t - rng.uniform(20, 110)) / 3)),
+        lambda: 2 + 0.02 * t,
+    )
+    past = [gp.Trace(t, shapes[i % len(shapes)]()) for i in range(count)]
+    runs = [gp.Trace(*noisy_power_law(seed, 120)) for seed in range(8)]
+    with_past, alone = errors_with_and_without(past, runs, 40)
+    assert np.all(with_past <= 1.1 * alone + 1e-3)
+
+
+def test_a_folder_of_mixed_runs_is_no_worse_than_none_and_finds_the_ones_alike() -> None:
+    t = np.arange(1.0, 121)
+    rng = np.random.RandomState(3)
+    mixed = [
+        gp.Trace(t, rng.uniform(0.3, 4) * (rng.uniform(0.1, 1) + t ** -rng.uniform(0.1, 1.5)))
+        for _ in range(20)
+    ]
+    runs = [gp.Trace(*noisy_power_law(seed, 120)) for seed in range(8)]
+    with_past, alone = errors_with_and_without(mixed, runs, 40)
+    assert np.all(with_past <= 1.1 * alone + 1e-3)
+    alike = [kind(i, 60, 0.8 + 0.05 * i) for i in range(5)]
+    runs = [kind(100 + i, 60, 0.83 + 0.04 * i) for i in range(6)]
+    with_past, alone = errors_with_and_without(mixed + alike, runs, 40)
+    assert np.all(with_past < 0.7 * alone)
