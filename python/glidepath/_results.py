@@ -33,15 +33,14 @@ import numpy as np
 
 __all__ = ["Result", "require", "same"]
 
-_INSTALL = {
+_INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
     "matplotlib": "plot",
-    "mlflow": "mlflow",
-    "pandas": "pandas",
     "plotly": "report",
     "pyarrow": "arrow",
-    "wandb": "wandb",
+    "pytorch_lightning": "lightning",
 }
+_OWN = ("keras", "lightning", "mlflow", "optuna", "pandas", "ray", "skorch", "transformers", "wandb")
 
 
 def require(module: str) -> Any:
@@ -67,7 +66,7 @@ def require(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != root:
             raise
-        extra = _INSTALL.get(root)
+        extra = root if root in _OWN else _INSTALL.get(root)
         line = f"glidepath[{extra}]" if extra else root
         raise ImportError(f"{root} is not installed: pip install '{line}'", name=root) from None
 

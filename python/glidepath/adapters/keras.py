@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras 3, on any backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glidepath._results import require
+from glidepath.adapters._adviser import Adviser
+
+__all__ = ["ForecastCallback"]
+
+
+class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[misc]
+    """Forecast after each epoch whether the training reaches its target.
+
+    Parameters
+    ----------
+    target : float, optional
+        Value to reach.
+    monitor : str, optional
+        A name of the epoch's logs.
+    mode : {"advise", "act"}, optional
+        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+    state : path_like, optional
+        A file that keeps what was seen, for a run that is interrupted and resumed, as with
+        `keras.callbacks.BackupAndRestore`; it is removed when the training ends.
+    **watch
+        Options of `glidepath.Watch`; the budget is by default the number of epochs.
+
+    Notes
+    -----
+    The forecast goes to the history and to all callbacks after this one, such as `CSVLogger` and
+    `TensorBoard`: name this one first.
+    """
+
+    def __init__(
+        self,
+        target: float | None = None,
+        *,
+        monitor: str = "val_loss",
+        mode: str = "advise",
+        state: Any = None,
+        **watch: Any,
+    ) -> None:
+        super().__init__()
+        self.monitor = monitor
+        self.adviser = Adviser(mode, state, target=target, **watch)
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begin, or take up the state of the file."""
+        self.adviser.begin(self.params["epochs"])
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Forecast; epochs are counted from 1."""
+        if logs and self.monitor in logs:
+            logs.update(self.adviser.add(epoch + 1, logs[self.monitor]))
+            if self.adviser.stop:
+                self.model.stop_training = True
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Forget the file."""
+        self.adviser.end()

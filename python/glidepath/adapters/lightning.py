@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lightning's Trainer, as `lightning` or `pytorch_lightning`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from glidepath._results import require
+from glidepath.adapters._adviser import Adviser
+
+__all__ = ["ForecastCallback"]
+
+_lightning = require("pytorch_lightning" if find_spec("lightning") is None else "lightning.pytorch")
+
+
+class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
+    """Forecast after each validation, or each few steps, whether the training reaches its target.
+
+    Parameters
+    ----------
+    target : float, optional
+        Value to reach.
+    monitor : str, optional
+        A metric that the module logs.
+    every_n_steps : int, optional
+        Look at the metric after so many optimizer steps; by default after each validation.
+    mode : {"advise", "act"}, optional
+        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+    **watch
+        Options of `glidepath.Watch`; the budget is by default all steps of the Trainer.
+    """
+
+    def __init__(
+        self,
+        target: float | None = None,
+        *,
+        monitor: str = "val_loss",
+        every_n_steps: int | None = None,
+        mode: str = "advise",
+        **watch: Any,
+    ) -> None:
+        self.monitor, self.every_n_steps = monitor, every_n_steps
+        self.adviser = Adviser(mode, target=target, **watch)
+        self._step = -1
+        self._state: dict[str, Any] | None = None
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin, or take up the state of a checkpoint."""
+        self.adviser.begin(trainer.estimated_stepping_batches)
+        if self._state is not None:
+            self.adviser.resume(self._state)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Forecast, unless it is done each few steps."""
+        if self.every_n_steps is None and not trainer.sanity_checking:
+            self._look(trainer)
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        """Forecast at each few steps of the optimizer, of which several batches may make one."""
+        step = trainer.global_step
+        if self.every_n_steps and step % self.every_n_steps == 0 and step != self._step:
+            self._look(trainer)
+
+    def _look(self, trainer: Any) -> None:
+        value = trainer.callback_metrics.get(self.monitor)
+        if value is None or trainer.global_step == 0:
+            return
+        self._step = trainer.global_step
+        told = self.adviser.add(self._step, float(value))
+        for logger in trainer.loggers:
+            logger.log_metrics(told, step=self._step)
+        stop = trainer.should_stop or self.adviser.stop
+        trainer.should_stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give what a checkpoint keeps."""
+        return self.adviser.watch.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Keep what a checkpoint had until the training begins."""
+        self._state = state_dict

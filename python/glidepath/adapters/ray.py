@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ray Tune: stop the trials that have nothing left to gain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from glidepath._results import require
+from glidepath.adapters._adviser import Adviser
+
+__all__ = ["ForecastStopper"]
+
+
+class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
+    """Forecast of each trial whether it reaches a target.
+
+    Parameters
+    ----------
+    metric : str
+        A name of what trials report.
+    target : float, optional
+        Value to reach.
+    time_attr : str, optional
+        What counts their steps.
+    mode : {"advise", "act"}, optional
+        ``"act"`` stops a trial when its target is reached, out of reach, or lost.
+    state : path_like, optional
+        A folder, one file a trial, that keeps what was seen for `Tuner.restore`.
+    **watch
+        Options of `glidepath.Watch`.
+
+    Notes
+    -----
+    The forecast goes into each result, and so to all of Tune's loggers.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        target: float | None = None,
+        *,
+        time_attr: str = "training_iteration",
+        mode: str = "advise",
+        state: Any = None,
+        **watch: Any,
+    ) -> None:
+        self._metric, self._time, self._mode = metric, time_attr, mode
+        self._folder = None if state is None else Path(state).resolve()
+        self._options = {**watch, "target": target}
+        self._trials: dict[str, Adviser] = {}
+        Adviser(mode, **self._options)  # refuses now what it would refuse later
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        """Judge a trial by a new result."""
+        if self._metric not in result:
+            return False
+        adviser = self._trials.get(trial_id)
+        if adviser is None:
+            file = None
+            if self._folder is not None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                file = self._folder / f"{trial_id}.json"
+            adviser = self._trials[trial_id] = Adviser(self._mode, file, **self._options)
+            adviser.begin()
+        result.update(adviser.add(result[self._time], result[self._metric]))
+        return adviser.stop
+
+    def stop_all(self) -> bool:
+        """Leave the experiment to its trials."""
+        return False

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""skorch: PyTorch behind scikit-learn's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from glidepath._results import require
+from glidepath._trace import Trace
+from glidepath.adapters._adviser import Adviser
+
+__all__ = ["ForecastCallback"]
+
+
+class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[misc]
+    """Forecast after each epoch whether the training reaches its target.
+
+    Parameters
+    ----------
+    target : float, optional
+        Value to reach.
+    monitor : str, optional
+        A name of the net's history.
+    mode : {"advise", "act"}, optional
+        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+    budget, direction, past, alpha
+        As of `glidepath.Watch`; the budget is by default all epochs of the net.
+
+    Notes
+    -----
+    The forecast goes to the history. Where that is loaded again, a net trains on as if it had never
+    stopped.
+    """
+
+    def __init__(
+        self,
+        target: float | None = None,
+        *,
+        monitor: str = "valid_loss",
+        mode: str = "advise",
+        budget: float | None = None,
+        direction: str = "min",
+        past: Sequence[Trace] | None = None,
+        alpha: float = 0.02,
+    ) -> None:
+        # Kept as they are: scikit-learn clones what it finds under these names.
+        self.target, self.monitor, self.mode = target, monitor, mode
+        self.budget, self.direction, self.past, self.alpha = budget, direction, past, alpha
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
+        """Take up what the history holds."""
+        self.adviser_ = Adviser(
+            self.mode,
+            target=self.target,
+            budget=self.budget,
+            direction=self.direction,
+            past=self.past,
+            alpha=self.alpha,
+        )
+        seen = [(row["epoch"], row[self.monitor]) for row in net.history if self.monitor in row]
+        self.adviser_.begin(len(net.history) + net.max_epochs, seen)
+
+    def on_epoch_end(self, net: Any, **_: Any) -> None:
+        """Forecast; stop as skorch's own `EarlyStopping` does."""
+        row = net.history[-1]
+        if self.monitor in row:
+            for name, value in self.adviser_.add(row["epoch"], row[self.monitor]).items():
+                net.history.record(name, value)
+            if self.adviser_.stop:
+                raise KeyboardInterrupt

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face's Trainer, and what is built on it (TRL, Axolotl, LLaMA-Factory)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from glidepath._results import require
+from glidepath.adapters._adviser import Adviser
+
+__all__ = ["ForecastCallback"]
+
+
+class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore[misc]
+    """Forecast at each logged loss whether the training reaches its target.
+
+    Parameters
+    ----------
+    target : float, optional
+        Loss to reach.
+    metric : str, optional
+        ``"loss"`` of training, or such as ``"eval_loss"``.
+    mode : {"advise", "act"}, optional
+        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+    **watch
+        Options of `glidepath.Watch`; the budget is by default the Trainer's `max_steps`.
+
+    Notes
+    -----
+    The forecast goes to the log history, and to all callbacks after this one: trackers come before
+    those given as ``callbacks=``, so name them there as well, with ``report_to="none"``. Resuming
+    needs no settings, as the Trainer's checkpoint has the log history.
+    """
+
+    def __init__(
+        self,
+        target: float | None = None,
+        *,
+        metric: str = "loss",
+        mode: str = "advise",
+        **watch: Any,
+    ) -> None:
+        self.metric = metric
+        self.adviser = Adviser(mode, target=target, **watch)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Take up what the log history holds."""
+        seen = ((row["step"], self._loss(row)) for row in state.log_history if self.metric in row)
+        self.adviser.begin(state.max_steps, seen)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Forecast. Every process sees the same loss, so that all stop together."""
+        if logs and self.metric in logs:
+            told = self.adviser.add(state.global_step, self._loss(logs))
+            logs.update(told)
+            state.log_history[-1].update(told)
+            control.should_training_stop |= self.adviser.stop
+
+    def _loss(self, row: dict[str, Any]) -> float:
+        # The Trainer writes 0 for a loss that is NaN; the gradient's norm tells.
+        masked = row[self.metric] == 0 and math.isnan(row.get("grad_norm", 0.0))
+        return math.nan if masked else float(row[self.metric])

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras itself, on torch, with the model of the example."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glidepath as gp
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+keras = pytest.importorskip("keras", reason="keras is not installed")
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "python"
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLES / "with_keras.py"))
+
+
+def fit(example: dict[str, Any], callbacks: list[Any], epochs: int = 6) -> Any:
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((10,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.02), "mse")
+    return model.fit(
+        example["x"],
+        example["y"],
+        validation_split=0.25,
+        batch_size=64,
+        epochs=epochs,
+        shuffle=False,
+        callbacks=callbacks,
+        verbose=0,
+    )
+
+
+def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str, Any]) -> None:
+    history, decision = example["history"], example["callback"].adviser.decision
+    assert len(history.epoch) < 40
+    assert decision.verdict == "NEVER"
+    assert history.history["forecast_stop"] == [0.0] * (len(history.epoch) - 1) + [1.0]
+    assert history.history["forecast_probability"][-1] == decision.probability
+
+
+def test_advice_is_told_to_the_loggers_and_stops_nothing(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    callback = example["ForecastCallback"](1e-6, monitor="loss", budget=7)
+    file = tmp_path / "log.csv"
+    assert len(fit(example, [callback, keras.callbacks.CSVLogger(str(file))]).epoch) == 6
+    (chance,) = gp.read_traces(file, metric="forecast_probability")
+    assert len(chance) == 6
+    assert callback.adviser.decision.stop
+    assert callback.adviser.decision.probability == chance.loss[-1]
+
+
+def test_the_state_survives_a_kill(example: dict[str, Any], tmp_path: Path) -> None:
+    class Killed(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            if epoch == 3:
+                raise InterruptedError
+
+    kind, state = example["ForecastCallback"], tmp_path / "state.json"
+    backup = str(tmp_path / "backup")
+    callbacks = [kind(0.3, state=state), keras.callbacks.BackupAndRestore(backup), Killed()]
+    with pytest.raises(InterruptedError):
+        fit(example, callbacks)
+    assert state.exists()
+    resumed = kind(0.3, state=state)
+    history = fit(example, [resumed, keras.callbacks.BackupAndRestore(backup)])
+    assert history.epoch == [3, 4, 5]
+    seen = resumed.adviser.watch.state_dict()
+    assert (seen["step"], seen["restarts"]) == ([1, 2, 3, 4, 5, 6], 0)
+    assert not state.exists()
+    whole = kind(0.3)
+    fit(example, [whole])
+    assert seen["loss"] == pytest.approx(whole.adviser.watch.state_dict()["loss"], rel=1e-5)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ray Tune itself, with the search of the example, then the stopper on its own."""
+
+from __future__ import annotations
+
+import pickle
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glidepath as gp
+
+pytest.importorskip("ray.tune", reason="ray is not installed")
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "python"
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, Any]:
+    # Functions of a main module travel to the workers by value.
+    return runpy.run_path(str(EXAMPLES / "with_ray.py"), run_name="__main__")
+
+
+def test_the_example_stops_both_trials_for_their_reasons(example: dict[str, Any]) -> None:
+    hopeless, done = sorted(
+        (result.metrics for result in example["results"]), key=lambda m: m["config"]["rate"]
+    )
+    assert hopeless["training_iteration"] < 30
+    assert hopeless["forecast_probability"] <= 0.02
+    assert done["forecast_probability"] == 1.0
+    assert done["loss"] <= 0.3
+    # The loggers of Tune have it too.
+    (log,) = gp.read_traces(example["results"][0].path + "/progress.csv", metric="forecast_stop")
+    assert log.loss[-1] == 1.0
+    assert log.loss[0] == 0.0
+
+
+def told(stopper: Any, trial: str, losses: list[float], begin: int = 1) -> list[bool]:
+    rows = [{"training_iteration": i, "loss": loss} for i, loss in enumerate(losses, begin)]
+    return [stopper(trial, row) for row in rows]
+
+
+def test_trials_are_judged_apart_and_advice_stops_nothing(example: dict[str, Any]) -> None:
+    kind = example["ForecastStopper"]
+    for mode in ("act", "advise"):
+        stopper = kind("loss", 0.5, budget=40, mode=mode)
+        flat, falling = [3.0, 3.01] * 4, [3.0 / i for i in range(1, 5)]
+        assert told(stopper, "a", flat)[-1] is (mode == "act")
+        assert not any(told(stopper, "b", falling))
+        assert not stopper("a", {"training_iteration": 9})  # a result without the metric
+        assert not stopper.stop_all()
+        again = pickle.loads(pickle.dumps(stopper))
+        assert told(again, "b", [0.4], 5) == [mode == "act"]
+    with pytest.raises(gp.InputError, match="mode 'x'"):
+        kind("loss", 0.5, mode="x")
+
+
+def test_the_state_survives_an_experiment_that_is_restored(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    kind, losses = example["ForecastStopper"], [3.0 / i + 0.001 * (i % 2) for i in range(1, 13)]
+    first = kind("loss", 0.01, budget=1000, state=tmp_path)
+    told(first, "a", losses[:6])
+    second = kind("loss", 0.01, budget=1000, state=tmp_path)
+    told(second, "a", losses[6:], 7)
+    whole = kind("loss", 0.01, budget=1000)
+    told(whole, "a", losses)
+    states = [stopper._trials["a"].watch.state_dict() for stopper in (second, whole)]
+    assert states[0] == states[1]
+    assert states[0]["points"] == 12

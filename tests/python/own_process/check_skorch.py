@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""skorch itself, with the net of the example."""
+
+from __future__ import annotations
+
+import pickle
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+skorch = pytest.importorskip("skorch", reason="skorch is not installed")
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "python"
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLES / "with_skorch.py"))
+
+
+def net(example: dict[str, Any], callback: Any, epochs: int) -> Any:
+    from sklearn.base import clone
+
+    return clone(example["net"]).set_params(callbacks=[("forecast", callback)], max_epochs=epochs)
+
+
+def callback_of(fitted: Any) -> Any:
+    return dict(fitted.callbacks_)["forecast"]
+
+
+def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str, Any]) -> None:
+    history = example["net"].history
+    assert len(history) < 40
+    decision = callback_of(example["net"]).adviser_.decision
+    assert decision.verdict == "NEVER"
+    assert history[:, "forecast_stop"] == [0.0] * (len(history) - 1) + [1.0]
+    assert history[-1, "forecast_probability"] == decision.probability
+
+
+def test_advice_stops_nothing(example: dict[str, Any]) -> None:
+    kind = example["ForecastCallback"]
+    fitted = net(example, kind(1e-6, monitor="train_loss", budget=8), 7).fit(
+        example["x"], example["y"]
+    )
+    assert len(fitted.history) == 7
+    assert callback_of(fitted).adviser_.decision.stop
+
+
+def test_the_state_survives_a_pickle_and_a_loaded_history(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    kind, data = example["ForecastCallback"], (example["x"], example["y"])
+    half = net(example, kind(0.3), 3).fit(*data)
+    half.save_params(f_params=tmp_path / "net.pt", f_history=tmp_path / "history.json")
+    resumed = net(example, kind(0.3), 3).initialize()
+    resumed.load_params(f_params=tmp_path / "net.pt", f_history=tmp_path / "history.json")
+    for each in (resumed, pickle.loads(pickle.dumps(half))):
+        each.partial_fit(*data)
+        state = callback_of(each).adviser_.watch.state_dict()
+        assert state["step"] == [1, 2, 3, 4, 5, 6]
+        assert state["loss"] == each.history[:, "valid_loss"]
+        assert state["budget"] == 6

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face's Trainer itself, with the model of the example."""
+
+from __future__ import annotations
+
+import logging
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glidepath as gp
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "python"
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLES / "with_transformers.py"))
+
+
+def trainer(example: dict[str, Any], folder: Path, callbacks: list[Any], **options: Any) -> Any:
+    arguments = transformers.TrainingArguments(
+        **{
+            "output_dir": str(folder),
+            "max_steps": 100,
+            "logging_steps": 10,
+            "save_steps": 50,
+            "learning_rate": 0.05,
+            "max_grad_norm": 0.0,
+            "report_to": "none",
+            "disable_tqdm": True,
+            "use_cpu": True,
+        }
+        | options
+    )
+    model = example["Regression"]()
+    data = example["data"]
+    return transformers.Trainer(
+        model, arguments, train_dataset=data, eval_dataset=data[:64], callbacks=callbacks
+    )
+
+
+def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str, Any]) -> None:
+    state = example["trainer"].state
+    assert state.global_step < 400
+    assert example["callback"].adviser.decision.verdict == "NEVER"
+    rows = [row for row in state.log_history if "loss" in row]
+    assert len(rows) == state.global_step // 10
+    assert [row["forecast_stop"] for row in rows] == [0.0] * (len(rows) - 1) + [1.0]
+    assert rows[-1]["forecast_probability"] == example["callback"].adviser.decision.probability
+
+
+def test_advice_is_told_to_the_trackers_and_stops_nothing(
+    example: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Tracker(transformers.TrainerCallback):
+        rows: list[dict[str, float]] = []  # noqa: RUF012
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            self.rows.append(dict(logs))
+
+    callback = example["ForecastCallback"](target=1e-6, budget=120)
+    run = trainer(example, tmp_path, [callback, Tracker()], save_strategy="no")
+    with caplog.at_level(logging.INFO, "glidepath"):
+        run.train()
+    assert run.state.global_step == 100
+    assert callback.adviser.decision.stop
+    assert any("(would stop)" in record.message for record in caplog.records)
+    assert [row["forecast_stop"] for row in Tracker.rows if "loss" in row][-1] == 1.0
+    run.save_state()
+    (chance,) = gp.read_traces(tmp_path, metric="forecast_probability")
+    assert chance.step.tolist() == list(range(10, 101, 10))
+
+
+def test_the_state_survives_a_checkpoint(example: dict[str, Any], tmp_path: Path) -> None:
+    whole = example["ForecastCallback"](target=0.26)
+    trainer(example, tmp_path, [whole]).train()
+    resumed = example["ForecastCallback"](target=0.26)
+    again = trainer(example, tmp_path, [resumed], save_strategy="no")
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-50"))
+    first, second = (each.adviser.watch.state_dict() for each in (whole, resumed))
+    assert second["step"] == first["step"] == list(range(10, 101, 10))
+    assert second["loss"][:5] == first["loss"][:5]
+    assert (second["points"], second["budget"]) == (10, 100)
+
+
+def test_a_loss_that_the_trainer_shows_as_zero_has_diverged(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    callback = example["ForecastCallback"](target=0.3, mode="act")
+    run = trainer(example, tmp_path, [callback], save_strategy="no")
+    run.model.layer.weight.data.fill_(float("nan"))
+    run.train()
+    assert run.state.log_history[0]["loss"] == 0
+    assert callback.adviser.decision.verdict == "DIVERGED"
+    assert run.state.global_step < 100
+
+
+def test_evaluation_can_be_watched_and_a_wrong_mode_is_refused(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    callback = example["ForecastCallback"](target=3.9, metric="eval_loss", mode="act")
+    options = {"eval_strategy": "steps", "eval_steps": 20, "save_strategy": "no"}
+    run = trainer(example, tmp_path, [callback], **options)
+    run.train()
+    assert callback.adviser.decision.verdict == "REACHED"
+    with pytest.raises(gp.InputError, match="mode 'stop' is neither 'advise' nor 'act'"):
+        example["ForecastCallback"](target=1.0, mode="stop")
