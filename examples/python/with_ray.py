@@ -22,11 +22,12 @@ def train(config: dict[str, float]) -> None:
         tune.report({"loss": 0.25 + (weight - 1.0) ** 2})
 
 
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
 stopper = ForecastStopper("loss", target=0.3, budget=EPOCHS, mode="act")
 tuner = tune.Tuner(
     train,
     param_space={"rate": tune.grid_search([0.001, 0.3])},
+    tune_config=tune.TuneConfig(reuse_actors=True),
     run_config=tune.RunConfig(storage_path=tempfile.mkdtemp(), stop=stopper, verbose=0),
 )
 results = tuner.fit()

@@ -42,7 +42,7 @@ _SEEN_BARS, _AHEAD_BARS = 24, 12
 
 
 def watch(
-    log: Log,
+    file: Log,
     target: Annotated[float | None, typer.Option(help="Loss to reach.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Last step allowed; default: ten times those seen.")
@@ -64,12 +64,12 @@ def watch(
     A log that is not there yet is waited for. In a terminal the view is kept up to date until
     Ctrl-C; elsewhere each change is a line, with --json one JSON document a line.
     """
-    view = _View(log, target, budget, curve, alpha)
-    follow = gp.follow(log, metric=metric, every_s=every)
+    view = _View(file, target, budget, curve, alpha)
+    follow = gp.follow(file, metric=metric, every_s=every)
     if once:
         changed = view.look(follow)
         if not changed:
-            raise gp.IoError(follow.trouble or f"{log}: no curve {curve!r}")
+            raise gp.IoError(follow.trouble or f"{file}: no curve {curve!r}")
         if as_json:
             emit([_told(row) for row in changed])
         else:

@@ -34,7 +34,21 @@ Log = Annotated[
         metavar="FILE", help="A log, a folder of logs, or the address of a server's page."
     ),
 ]
-Curve = Annotated[str | None, typer.Option(help="Only this run.")]
+
+
+def curves_of(context: typer.Context, incomplete: str) -> list[str]:
+    """Complete the name of a run from the log that the line names."""
+    log = context.params.get("file") or next(iter(context.args), None)  # a line is not finished
+    if log is None:
+        return []
+    try:
+        traces = gp.read_traces(log)
+    except (OSError, ValueError, ImportError):
+        return []
+    return [trace.name for trace in traces if trace.name.startswith(incomplete)]
+
+
+Curve = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=curves_of)]
 Metric = Annotated[str | None, typer.Option(help="Name of the loss in the log.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 

@@ -40,7 +40,10 @@ _INSTALL = {  # extras that are not called as their module is
     "pyarrow": "arrow",
     "pytorch_lightning": "lightning",
 }
-_OWN = ("keras", "lightning", "mlflow", "optuna", "pandas", "ray", "skorch", "transformers", "wandb")
+_OWN = (
+    *("keras", "lightning", "mlflow", "optuna", "pandas", "ray", "skorch", "transformers"),
+    "wandb",
+)
 
 
 def require(module: str) -> Any:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: one verb per stage.
 
-Exit codes: 0 an answer, 1 an answer with a warning status, 2 bad input (one sentence on stderr).
+Exit codes: 0 an answer, 1 an answer with a warning status, 2 bad input (one sentence on stderr),
+130 Ctrl-C.
 With ``--json``, stdout carries one JSON document and nothing else.
 """
 
@@ -37,6 +38,7 @@ from glidepath._console import (
     stderr,
     stdout,
 )
+from glidepath._fit import FAMILIES
 from glidepath.engines import _cli as slurm
 
 COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
@@ -44,7 +46,7 @@ COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
 app = typer.Typer(
     name="glidepath",
     help="Forecast training-loss curves and schedule training jobs on tiered GPUs.",
-    epilog="Exit codes: 0 an answer, 1 an answer with a warning status, 2 bad input.",
+    epilog="Exit codes: 0 an answer, 1 an answer with a warning status, 2 bad input, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -103,7 +105,13 @@ def _options(
 def fit(
     file: Log,
     curve: Curve = None,
-    family: Annotated[str, typer.Option(help="A family, or auto: the best by AICc.")] = "auto",
+    family: Annotated[
+        str,
+        typer.Option(
+            help="A family, or auto: the best by AICc.",
+            autocompletion=lambda: ["auto", *FAMILIES],
+        ),
+    ] = "auto",
     robust: Annotated[bool, typer.Option("--robust", help="Shrug off spikes.")] = False,
     metric: Metric = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the first fit.")] = None,
@@ -372,7 +380,13 @@ def _snapshot_at(workload: gp.Workload, now_s: float) -> gp.Snapshot:
 def simulate(
     workload: Annotated[Path, typer.Argument(help="A workload folder, or a CSV trace of jobs.")],
     policy: Annotated[
-        list[str] | None, typer.Option("--policy", "-p", help="Repeat for several.")
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="Repeat for several.",
+            autocompletion=lambda: list(gp.POLICIES),
+        ),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help=f"The policies {', '.join(COMPARED)}.")

@@ -2,6 +2,7 @@
 """The command line: answers, JSON, exit codes and sentences about bad input."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -224,3 +225,47 @@ def test_what_the_reader_repaired_is_told_on_stderr(
     assert row["observed_to"] == 40
     assert "21" in err
     assert "log.jsonl" in err
+
+
+VERBS = (
+    *("fit", "forecast", "watch", "plan", "simulate", "report"),
+    *("bench accuracy", "bench fit", "bench plan", "bench policies"),
+    *("slurm status", "slurm plan", "slurm run", "slurm why"),
+)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_an_example_and_says_what_it_does(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, *verb.split(), "--help")
+    assert code == 0
+    assert f"Example: glidepath {verb} " in " ".join(out.split()) + " "
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("glidepath f", ["fit", "forecast"]),
+        ("glidepath fit --family pow", ["pow2", "pow3", "pow4", "powexp"]),
+        ("glidepath simulate -p best", ["best_value"]),
+        ("glidepath watch {log} --curve ", ["good", "low", "constant"]),
+        ("glidepath fit {log}.none --curve ", []),
+    ],
+)
+def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> None:
+    line = line.format(log=curves)
+    done = subprocess.run(
+        [sys.executable, "-c", "from glidepath.cli import main; main()"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "python"),
+            "_GLIDEPATH_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split(" ")) - 1),
+        },
+    )
+    assert done.stdout.split() == expected

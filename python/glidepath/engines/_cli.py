@@ -115,7 +115,7 @@ def _bad_input(error: InputError) -> typer.Exit:
     return typer.Exit(2)
 
 
-@app.command()
+@app.command(epilog="Example: glidepath slurm status")
 def status(
     *,
     tiers: _Tiers = "",
@@ -135,7 +135,7 @@ def status(
     _show([pilot.look()], as_json=as_json, with_commands=False)
 
 
-@app.command()
+@app.command(epilog="Example: glidepath slurm plan --tiers slow=1,fast=3")
 def plan(
     *,
     tiers: _Tiers = "",
@@ -165,7 +165,7 @@ def plan(
     _show([pilot.look()], as_json=as_json, with_commands=True)
 
 
-@app.command()
+@app.command(epilog="Example: glidepath slurm run --tiers slow=1,fast=3")
 def run(
     *,
     act: Annotated[
@@ -225,7 +225,7 @@ def run(
         _show(seen, as_json=True, with_commands=True)
 
 
-@app.command()
+@app.command(epilog="Example: glidepath slurm why 4711")
 def why(
     job: Annotated[str, typer.Argument(help="Job number, such as 17 or 12_3.")],
     *,
