@@ -230,6 +230,22 @@ def test_a_table_may_be_gzip(tmp_path: Path) -> None:
         gp.read_traces(tmp_path / "cut.csv.gz")
 
 
+def test_a_name_that_does_not_say_which_way_is_better_leaves_it_to_the_values(
+    tmp_path: Path,
+) -> None:
+    rows = "".join(f"{i},{i / 9},{9 - i},{i / 9},{i}\n" for i in range(8))
+    file = write(tmp_path / "a.csv", "step,score,distance,val_loss,error\n" + rows)
+    up, down = one(file, "score"), one(file, "distance")
+    assert (up.direction, down.direction) == ("max", "min")
+    assert up.notes == (
+        "the name 'score' does not say which way is better: it went from 0.05556 to 0.7222, "
+        "so high values are",
+    )
+    assert down.notes[0].endswith("so low values are")
+    for name in ("val_loss", "error"):  # these say it, whatever the run did
+        assert (one(file, name).direction, one(file, name).notes) == ("min", ())
+
+
 # -------------------------------------------------------------------------------------- restarts
 
 
@@ -574,6 +590,12 @@ def test_every_shared_log_is_read_or_refused_with_the_right_sentence(shared: Pat
         (run,) = gp.read_traces(file)
         assert len(run) > 0, file
         assert np.isfinite(run.loss).all(), file
+
+
+def test_a_metric_of_the_shared_logs_that_has_no_name_is_taken_as_it_runs(shared: Path) -> None:
+    folder = shared / "data" / "logs" / "pollux-trace"
+    assert one(folder / "cifar10.validation-128.csv").direction == "max"  # an accuracy
+    assert one(folder / "deepspeech2.validation-20.csv").direction == "min"  # a word error rate
 
 
 @pytest.mark.parametrize(

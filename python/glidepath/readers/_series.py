@@ -58,6 +58,11 @@ _HIGH = re.compile(
 )
 
 
+_LOW = re.compile(
+    r"(^|_)(error|err|perplexity|ppl|wer|cer|rmse|mse|mae|nll|bpb|bpc|bits_per_\w+|fid|value)(_|$)"
+)
+
+
 class AbsentError(IoError):  # type: ignore[misc, unused-ignore] # a class of the extension
     """A sound file without the metric or points: a folder's other files may have it."""
 
@@ -96,10 +101,23 @@ def is_rate(name: str) -> bool:
     return _RATE.search(normal(name)) is not None
 
 
-def direction_of(name: str) -> str:
-    """Tell by its name whether a metric is better when high."""
+def direction_of(name: str, value: Floats) -> tuple[str, list[str]]:
+    """Tell whether a metric is better when high: by its name, else by where its values went."""
     spelled = normal(name)
-    return "max" if "loss" not in spelled and _HIGH.search(spelled) else "min"
+    if "loss" in spelled or _LOW.search(spelled):
+        return "min", []
+    if _HIGH.search(spelled):
+        return "max", []
+    finite = value[np.isfinite(value)]
+    quarter = finite.size // 4
+    if quarter == 0:
+        return "min", []
+    before, after = float(np.median(finite[:quarter])), float(np.median(finite[-quarter:]))
+    direction, taken = ("max", "high") if after > before else ("min", "low")
+    return direction, [
+        f"the name {name!r} does not say which way is better: it went from {before:.4g} to "
+        f"{after:.4g}, so {taken} values are"
+    ]
 
 
 def choose(names: Iterable[str], metric: str | None, path: Path | str) -> str:
@@ -209,10 +227,6 @@ def to_trace(
     told = list(notes)
     if metric is None and normal(key) not in PREFERRED:
         told.append(f"no metric is called a training loss: {key!r} was read")
-        if normal(key) == "metric":
-            told.append(
-                "the file does not say whether 'metric' is better low or high: taken as low"
-            )
     column = full[key]
     step, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
     if not np.isfinite(step).all():
@@ -234,7 +248,8 @@ def to_trace(
         if np.isnan(rates).all():
             rates = None
     seconds = np.array(column.seconds, dtype=float)[kept]
-    direction = direction_of(key)
+    direction, guess = direction_of(key, value)
+    told += guess
     wall = None if np.isnan(seconds).all() else seconds
     return _trace(step, value, rates, wall, name, direction, tuple(told))
 
