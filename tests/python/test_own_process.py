@@ -11,6 +11,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,8 @@ import pytest
 CHECKS = sorted((Path(__file__).parent / "own_process").glob("check_*.py"))
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda path: path.stem.removeprefix("check_"))
-def test_in_a_process_of_its_own(check: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
+def run(check: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [
             sys.executable,
             "-m",
@@ -35,7 +36,7 @@ def test_in_a_process_of_its_own(check: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,  # what they leave behind goes with it
+        cwd=folder,  # what they leave behind goes with it
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -44,8 +45,32 @@ def test_in_a_process_of_its_own(check: Path, tmp_path: Path) -> None:
             "RAY_USAGE_STATS_ENABLED": "0",
         },
     )
-    missing = re.search(r"SKIPPED \[1\] .*: (.* is not installed)", done.stdout)
-    if missing and " passed" not in done.stdout:
+
+
+@pytest.fixture(scope="module")
+def done(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Callable[[Path], subprocess.CompletedProcess[str]]]:
+    """Run those that were asked for two at a time: they mostly load their own libraries."""
+    wanted = [
+        item.callspec.params["check"]
+        for item in request.session.items
+        if item.fspath == request.fspath
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        running = {
+            check: pool.submit(run, check, tmp_path_factory.mktemp(check.stem)) for check in wanted
+        }
+        yield lambda check: running[check].result()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda path: path.stem.removeprefix("check_"))
+def test_in_a_process_of_its_own(
+    check: Path, done: Callable[[Path], subprocess.CompletedProcess[str]]
+) -> None:
+    result = done(check)
+    missing = re.search(r"SKIPPED \[1\] .*: (.* is not installed)", result.stdout)
+    if missing and " passed" not in result.stdout:
         pytest.skip(missing[1])
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " skipped" not in done.stdout, done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert " skipped" not in result.stdout, result.stdout
