@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target installs what is missing, says so, and costs little the second time.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format asan tsan tidy clean
+.PHONY: help demo test lint format asan tsan tidy wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,5 +42,9 @@ tidy: ## clang-tidy over src/ (needs clang-tidy; minutes)
 	@scripts/setup.sh develop
 	@scripts/clang-tidy.sh
 
+wheel: ## dist/*.whl with Ceres inside, checked in a clean environment (minutes the first time)
+	@scripts/setup.sh run
+	@scripts/wheel.sh
+
 clean: ## remove what was built, keep .venv
-	rm -rf build report.html python/glidepath/_core*.so
+	rm -rf build dist report.html python/glidepath/_core*.so

@@ -44,7 +44,8 @@ need libhwy-dev has_header hwy/highway.h
 need zlib1g-dev has_header zlib.h
 [ "$purpose" = develop ] && need libgtest-dev has_header gtest/gtest.h
 
-# The tests of the Slurm engine start a Slurm of their own; without it they skip and say so.
+# The tests of the Slurm engine start a Slurm of their own, those of the reports a browser; without
+# them they skip and say so.
 optional=()
 if [ "$purpose" = develop ]; then
   has_daemon() { PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$1" >/dev/null; }
@@ -52,6 +53,7 @@ if [ "$purpose" = develop ]; then
   has_daemon slurmd || optional+=(slurmd)
   has_daemon sbatch || optional+=(slurm-client)
   has_daemon munged || optional+=(munge)
+  command -v chromium >/dev/null || optional+=(chromium)
 fi
 
 install_packages() {
@@ -75,7 +77,7 @@ install_packages() {
 }
 [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
 [ ${#optional[@]} = 0 ] || (install_packages "${optional[@]}") ||
-  say "going on without Slurm; its tests will be skipped"
+  say "going on without ${optional[*]}; the tests that need them will be skipped"
 has_python 'import sys; sys.exit(sys.version_info < (3, 11))' ||
   die "Python 3.11 or newer is needed, python3 is $(python3 --version 2>&1)"
 

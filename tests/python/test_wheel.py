@@ -46,6 +46,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {"glidepath/py.typed", "glidepath/_core.pyi", "glidepath/__init__.py"} <= set(names)
     assert len([name for name in names if name.startswith("glidepath/_core.cpython")]) == 1
     assert any(name.endswith("/LICENSE") for name in names)
+    assert any(name.endswith("/NOTICE") for name in names)
     assert all(name.startswith(("glidepath/", "glidepath-")) for name in names), names
 
 
@@ -63,3 +64,25 @@ def test_wheel_has_the_one_version_and_runs_outside_the_tree(wheel: Path, tmp_pa
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=tmp_path)
     assert (tmp_path / "site" / "bin" / "glidepath").exists()
+
+
+def check_wheel(root: Path, wheel: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "scripts" / "check_wheel.py"), str(wheel)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_wheel_that_leans_on_this_machine_is_told_from_one_that_does_not(
+    wheel: Path, root: Path, tmp_path: Path
+) -> None:
+    refused = check_wheel(root, wheel)
+    assert refused.returncode == 1
+    assert "not repaired" in refused.stderr
+
+    spec = importlib.util.spec_from_file_location("check", root / "scripts" / "check_wheel.py")
+    assert spec is not None
+    assert spec.loader is not None
+    check = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check)
+    inside = str(tmp_path / "glidepath.libs" / "libgomp-f9a9ad78.so.1.0.0")
+    ceres, everywhere = "/usr/lib/x86_64-linux-gnu/libceres.so.3", "/lib64/libm.so.6"
+    assert check.foreign([inside, ceres, everywhere], tmp_path) == [ceres]
