@@ -49,12 +49,9 @@ def _axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.0)) -> Axes:
 
 def _steps(ax: Axes) -> None:
     ax.set_xlabel("step")
-    ax.xaxis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(_count))
-
-
-def _count(value: float, _position: object = None) -> str:
-    """A step count as a reader writes it: 41 200, not 4.12e4."""
-    return f"{value:,.0f}".replace(",", " ") if value == round(value) else f"{value:g}"
+    ax.xaxis.set_major_formatter(
+        require("matplotlib.ticker").FuncFormatter(lambda at, _: _series.count(at))
+    )
 
 
 def trace(trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
@@ -255,7 +252,7 @@ def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
     ax.text(
         0.92,
         1.0,
-        f"never {never:.0%}".replace("%", " %"),
+        f"never {_series.percent(never)}",
         transform=ax.transAxes,
         ha="right",
         va="top",
@@ -264,7 +261,7 @@ def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
     ax.text(
         0.92,
         0.02,
-        f"reached {1 - never:.0%}".replace("%", " %"),
+        f"reached {_series.percent(1 - never)}",
         transform=ax.transAxes,
         ha="right",
         va="bottom",

@@ -42,13 +42,13 @@ h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .4rem; }
 p { max-width: 46rem; } .soft { color: var(--soft); }
 a { color: inherit; }
-.scroll { overflow-x: auto; } .scroll:focus-visible, button:focus-visible {
+.scroll { overflow-x: auto; margin-bottom: 1rem; } .scroll:focus-visible, button:focus-visible {
   outline: 3px solid #0072B2; outline-offset: 2px; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-td.words { white-space: normal; text-align: left; min-width: 9rem; }
+.words { white-space: normal; text-align: left; min-width: 9rem; overflow-wrap: anywhere; }
 tr.best td { font-weight: 600; }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1rem; }
@@ -60,6 +60,14 @@ button { font: inherit; color: inherit; background: var(--card); border: 1px sol
   border-radius: .4rem; padding: .25rem .7rem; cursor: pointer; }
 button[aria-selected=true] { background: #0072B2; border-color: #0072B2; color: #fff; }
 [hidden] { display: none; }
+@media (max-width: 40rem) { /* a row becomes a card: nobody reads a wide table on a phone */
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; display: block; }
+  table, tbody, tr, td { display: block; }
+  tr { border-bottom: 1px solid var(--line); padding: .5rem 0; }
+  td, td:first-child, .words { border: 0; display: flex; justify-content: space-between; gap: 1rem;
+    padding: .1rem .3rem; text-align: right; white-space: normal; overflow-wrap: anywhere; }
+  td::before { content: attr(data-label); color: var(--soft); text-align: left; flex: none; }
+  td:first-child { font-weight: 600; text-align: left; } td:first-child::before { content: none; } }
 """
 
 SCRIPT = """
@@ -78,9 +86,16 @@ function draw(id) {
   return Plotly.react(box, figure.data, themed(figure.layout),
     {responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"]});
 }
-function drawShown() {
-  document.querySelectorAll(".figure").forEach(box => { if (box.offsetParent) draw(box.id); });
-}
+// A figure is drawn when it comes near the window: fifty at once would hold up the page.
+const drawn = new Set();
+const near = new IntersectionObserver(entries => entries.forEach(({isIntersecting, target}) => {
+  if (!isIntersecting) return;
+  near.unobserve(target); drawn.add(target.id); draw(target.id);
+}), {rootMargin: "600px"});
+document.querySelectorAll(".figure").forEach(box => near.observe(box));
+const drawRest = () => document.querySelectorAll(".figure").forEach(box => {
+  if (box.offsetParent && !drawn.has(box.id)) { drawn.add(box.id); draw(box.id); }
+});
 document.querySelectorAll("[role=tablist]").forEach(list => {
   const tabs = [...list.querySelectorAll("[role=tab]")];
   const choose = tab => {
@@ -88,7 +103,6 @@ document.querySelectorAll("[role=tablist]").forEach(list => {
       const on = each === tab, panel = document.getElementById(each.getAttribute("aria-controls"));
       each.setAttribute("aria-selected", on); each.tabIndex = on ? 0 : -1; panel.hidden = !on;
     });
-    drawShown();
   };
   tabs.forEach((tab, index) => {
     tab.addEventListener("click", () => choose(tab));
@@ -100,9 +114,8 @@ document.querySelectorAll("[role=tablist]").forEach(list => {
     });
   });
 });
-dark.addEventListener("change", drawShown);
-drawShown();
-document.body.dataset.drawn = "yes";
+dark.addEventListener("change", () => drawn.forEach(draw));
+addEventListener("beforeprint", drawRest);
 """
 
 
@@ -122,10 +135,23 @@ class _Page:
     def table(
         self, columns: Sequence[str], rows: Iterable[Sequence[str]], *, best: int | None = None
     ) -> None:
-        head = "".join(f"<th scope=col>{html.escape(column)}</th>" for column in columns)
+        rows = list(rows)
+        # A column with sentences is set as text, its heading too.
+        words = [
+            any(", " in row[i] or len(row[i]) > 40 for row in rows) for i in range(len(columns))
+        ]
+        kinds = [" class=words" if wordy else "" for wordy in words]
+        head = "".join(
+            f"<th scope=col{kind}>{html.escape(column)}</th>"
+            for column, kind in zip(columns, kinds, strict=True)
+        )
         body = "".join(
             f"<tr{' class=best' if index == best else ''}>"
-            + "".join(_cell(text) for text in row)
+            + "".join(
+                f"<td{kind} data-label='{html.escape(column, quote=True)}'>"
+                f"<span>{html.escape(text)}</span></td>"
+                for text, column, kind in zip(row, columns, kinds, strict=True)
+            )
             + "</tr>"
             for index, row in enumerate(rows)
         )
@@ -185,11 +211,6 @@ class _Page:
         _write_whole(path, "".join(parts))
 
 
-def _cell(text: str) -> str:
-    words = " class=words" if ", " in text or len(text) > 40 else ""
-    return f"<td{words}>{html.escape(text)}</td>"
-
-
 def _embedded(name: str, value: Any) -> str:
     from glidepath._console import plain
 
@@ -230,8 +251,8 @@ def _round(values: Any, digits: int = 6) -> NDArray[np.float64]:
         return np.where(np.isfinite(array), np.round(array * scale) / scale, array)
 
 
-def bars(values: Mapping[str, float], label: str) -> Figure:
-    """One bar per policy."""
+def bars(values: Mapping[str, float]) -> Figure:
+    """One bar per policy; the card around it says of what."""
     names = list(values)
     return {
         "data": [
@@ -251,10 +272,13 @@ def bars(values: Mapping[str, float], label: str) -> Figure:
             }
         ],
         "layout": _layout(
-            60 + 34 * len(names),
-            label,
+            40 + 34 * len(names),
             "",
-            xaxis={"range": [0, 1.15 * max((v for v in values.values()), default=1.0) or 1.0]},
+            "",
+            xaxis={
+                "title": None,
+                "range": [0, 1.15 * max((v for v in values.values()), default=1.0) or 1.0],
+            },
             yaxis={"autorange": "reversed", "title": None},
         ),
     }
@@ -446,7 +470,7 @@ def write_simulations(
     )
     page.grid(
         {
-            name: bars({s.policy: value(s) for s in simulations}, name)
+            name: bars({s.policy: value(s) for s in simulations})
             for name, _, value in _COLUMNS
             if name in _BARS
         }
@@ -559,9 +583,9 @@ def write_runs(
         rows.append(
             (
                 trace.name or "run",
-                f"{last:g}",
+                _series.count(last),
                 f"{trace.loss[-1]:.4g}",
-                f"{ahead.mean[-1]:.4g} ({low:.4g} to {high:.4g}) at {end:g}",
+                f"{ahead.mean[-1]:.4g} ({low:.4g} to {high:.4g}) at {_series.count(end)}",
                 ahead.status,
                 advice,
             )
@@ -571,9 +595,16 @@ def write_runs(
             ahead, trace, target=target
         )
         data.append(
-            {"run": trace.name, "last_step": last, "status": ahead.status, "advice": advice}
-            | {"step": end, "mean": ahead.mean[-1], "q10": low, "q90": high}
-            | ({} if reach is None else {"prob_reached": 1.0 - reach.prob_never})
+            {"run": trace.name, "last_step": last, "loss": trace.loss[-1], "status": ahead.status}
+            | {"step": end, "mean": ahead.mean[-1], "q10": low, "q90": high, "advice": advice}
+            | (
+                {}
+                if reach is None
+                else {
+                    "prob_reached": 1.0 - reach.prob_never,
+                    "reach_step": [reach.quantile(p) for p in (0.1, 0.5, 0.9)],
+                }
+            )
         )
     aim = "" if target is None else f" Target {target:g}."
     page = _Page(title, f"{len(rows)} runs, forecast from what each has logged.{aim}")
@@ -587,11 +618,16 @@ def write_runs(
 def advise(reach: gp.Reach, *, alpha: float = 0.02) -> str:
     """One sentence on what to do with a run that has a target."""
     chance = 1.0 - reach.prob_never
-    middle = reach.quantile(0.5)
+    if reach.step.size == 1 and chance == 1.0:
+        return f"reached: at step {_series.count(reach.step[0])}"
+    says = _series.percent(chance)
     if chance <= alpha:
-        return f"stop: reaches its target with probability {chance:.1%}"
-    if chance >= 1.0 - alpha or np.isfinite(middle):
-        low, high = reach.quantile(0.1), reach.quantile(0.9)
-        until = f"{high:.0f}" if np.isfinite(high) else "never"
-        return f"continue: {chance:.0%} to reach it, at step {middle:.0f} ({low:.0f} to {until})"
-    return f"watch: {chance:.0%} to reach its target"
+        return f"stop: {says} to reach its target"
+    if chance < 0.5:
+        return f"watch: {says} to reach its target"
+    low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
+    until = _series.count(round(high)) if np.isfinite(high) else "never"
+    return (
+        f"continue: {says} to reach it, at step {_series.count(round(middle))} "
+        f"({_series.count(round(low))} to {until})"
+    )

@@ -86,6 +86,20 @@ class Box:
     job: int
 
 
+def count(value: float) -> str:
+    """A step as a reader writes it: 41 200, not 4.12e4."""
+    return f"{value:,.0f}".replace(",", " ") if value == round(value) else f"{value:g}"
+
+
+def percent(chance: float) -> str:
+    """A probability as a reader writes it; 0 % and 100 % are kept for what is certain."""
+    if 0.0 < chance < 0.005:
+        return "< 1 %" if chance >= 0.0005 else "< 0.1 %"
+    if 0.995 <= chance < 1.0:
+        return "> 99 %"
+    return f"{chance:.0%}".replace("%", " %")
+
+
 def central_bands(levels: Floats) -> list[tuple[int, int, float]]:
     """Rows of symmetric quantile levels as (low row, high row, coverage), the widest first.
 

@@ -45,7 +45,7 @@ def test_the_table_and_the_data_tell_the_metrics(page: tuple[str, list[gp.Simula
         assert row["policy"] == result.policy
         assert row["mean_jct_s"] == result.mean_jct_s
         assert row["energy_kwh"] == result.energy_kwh
-        assert f"<td>{result.mean_jct_s / 3600:.2f}</td>" in text
+        assert f"<span>{result.mean_jct_s / 3600:.2f}</span></td>" in text
 
 
 def test_every_figure_has_its_place_and_its_points(
