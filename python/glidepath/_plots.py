@@ -123,7 +123,7 @@ def residuals(fit: _series.FitLike, trace: _series.TraceLike, *, ax: Axes | None
     ax.plot(trace.step, left, ".", color=BLUE, markersize=4, label="observed minus fit")
     _steps(ax)
     ax.set_ylabel("residual")
-    ax.legend(frameon=False)
+    ax.legend(facecolor="white", framealpha=1.0, edgecolor="none")  # the band lies behind it
     return ax
 
 

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of picture against one that was looked at, in colour and in grey.
+
+    python tests/python/test_pictures.py    # draws the expected pictures anew: look at each
+
+What is drawn is written here and not computed by a stage, so that a better forecast changes none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.testing.compare import compare_images  # noqa: E402
+
+import glidepath as gp  # noqa: E402
+from glidepath import _plots  # noqa: E402
+
+EXPECTED = Path(__file__).parent / "pictures"
+# RMS of 0 to 255 per pixel: other versions of matplotlib and FreeType set text a little otherwise;
+# a lost line, band or label is above it (test_what_is_lost_is_noticed).
+TOLERANCE = 8.0
+STYLE = {"font.family": "DejaVu Sans", "savefig.dpi": 60, "text.hinting": "none"}
+
+STEP = np.linspace(100.0, 10_000.0, 100)
+LATER = np.linspace(10_100.0, 40_000.0, 60)
+LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
+SPREAD = np.array([-1.64, -1.28, -0.67, 0.0, 0.67, 1.28, 1.64])
+HOUR = 3600.0
+
+
+def loss(step: np.ndarray) -> np.ndarray:
+    return np.asarray(1.6 + 20.0 * step**-0.45 + 0.02 * np.sin(step / 131.0))
+
+
+TRACE = gp.Trace(STEP, loss(STEP), name="run")
+
+
+@dataclass
+class Ahead:
+    steps: np.ndarray = field(default_factory=lambda: LATER)
+    mean: np.ndarray = field(default_factory=lambda: 1.6 + 20.0 * LATER**-0.45)
+    levels: np.ndarray = field(default_factory=lambda: LEVELS)
+
+    @property
+    def quantiles(self) -> np.ndarray:
+        width = 0.01 + 0.06 * np.log(self.steps / STEP[-1])
+        return np.asarray(self.mean + SPREAD[:, None] * width)
+
+
+class Curve:
+    family, status, sigma, last_step = "pow3", "converged", 0.0142, 10_000.0
+
+    def predict(self, steps: Any) -> np.ndarray:
+        return np.asarray(1.6 + 20.0 * np.asarray(steps) ** -0.45)
+
+
+def when(never: float) -> gp.Reach:
+    grid = np.linspace(10_000.0, 60_000.0, 201)
+    cdf = (1.0 - never) / (1.0 + np.exp(-(grid - 32_000.0) / 3_000.0))
+    return gp.Reach(grid, cdf, never, 1.8, 60_000.0, "good")
+
+
+@dataclass
+class Ran:
+    policy: str
+    factor: float
+
+    @property
+    def jobs(self) -> dict[str, np.ndarray]:
+        return {"jct_s": HOUR * self.factor * np.array([1.0, 1.5, 2.0, 3.0, 5.0, 8.0])}
+
+    @property
+    def events(self) -> dict[str, np.ndarray]:
+        start = HOUR * self.factor * np.array([0, 0, 1, 2, 2, 4, 5, 6], dtype=float)
+        return {
+            "job": np.arange(8),
+            "tier": np.array([0, 1, 0, 0, 1, 0, 1, 0]),
+            "gpus": np.array([2, 1, 2, 1, 2, 4, 1, 2]),
+            "start_s": start,
+            "end_s": start + HOUR * self.factor * np.array([2, 2, 1, 2, 3, 2, 4, 3]),
+        }
+
+
+RANS = [Ran("fifo", 1.5), Ran("srtf", 1.2), Ran("dare", 1.0)]
+# A forecast that is a little too sure of itself.
+PIT = np.clip(0.5 + 1.15 * ((np.arange(400) + 0.5) / 400 - 0.5), 0.001, 0.999)
+DECISION = "continue: 93 % to reach 1.80, at step 32 500"
+
+PICTURES: dict[str, Callable[[], Any]] = {
+    "trace": lambda: _plots.trace(TRACE),
+    "fit": lambda: _plots.fit(Curve(), TRACE),
+    "residuals": lambda: _plots.residuals(Curve(), TRACE),
+    "fan": lambda: _plots.forecast(
+        Ahead(),
+        trace=TRACE,
+        later=gp.Trace(LATER, loss(LATER)),
+        target=1.8,
+        reach=when(0.07),
+        decision=DECISION,
+    ),
+    "reach": lambda: _plots.reach(when(0.25)),
+    "never": lambda: _plots.reach(when(1.0)),
+    "reliability": lambda: _plots.reliability(PIT),
+    "pit": lambda: _plots.pit(PIT),
+    "gantt": lambda: _plots.gantt(RANS[2], tiers=["Bronze", "Gold"]),
+    "jct_cdf": lambda: _plots.jct_cdf(RANS),
+    "energy": lambda: _plots.policies(
+        {"fifo": 65.3, "session_fifo": 65.0, "srtf": 64.8, "dare": 35.3}, label="energy (kWh)"
+    ),
+    "waiting": lambda: _plots.policies(
+        {"fifo": 67.4, "srtf": 20.1, "dare": 1.9},
+        errors={"fifo": 15.4, "srtf": 6.0, "dare": 1.2},
+        label="total wait (hours)",
+    ),
+    "utilisation": lambda: _plots.utilisation(RANS, gpus=8),
+    "prices": lambda: _plots.prices(
+        HOUR * np.arange(6),
+        {"Bronze": [0, 1, 1.5, 1.5, 0.5, 0], "Gold": [0.5, 2, 4, 3, 3, 0.2]},
+    ),
+}
+
+
+def draw(name: str, path: Path) -> None:
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": "agg"}):
+        ax = PICTURES[name]()
+        ax.figure.savefig(path, metadata={"Software": None})
+        pyplot.close(ax.figure)
+
+
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_picture_is_the_one_that_was_looked_at(name: str, tmp_path: Path) -> None:
+    expected, drawn = tmp_path / "expected.png", tmp_path / f"{name}.png"
+    expected.write_bytes((EXPECTED / f"{name}.png").read_bytes())
+    draw(name, drawn)
+    difference = compare_images(str(expected), str(drawn), TOLERANCE)
+    assert difference is None, difference
+
+
+def test_every_expected_picture_is_of_a_kind_that_is_drawn() -> None:
+    assert {path.stem for path in EXPECTED.glob("*.png")} == set(PICTURES)
+
+
+@pytest.mark.parametrize(
+    "loss_of",
+    [
+        lambda ax: ax.get_lines()[-2].remove(),  # the interval of the time to the target
+        lambda ax: ax.collections[0].remove(),  # the wider band
+        lambda ax: ax.set_title("", loc="left"),  # the decision
+        lambda ax: ax.get_legend().remove(),
+    ],
+    ids=["interval", "band", "decision", "legend"],
+)
+def test_what_is_lost_is_noticed(loss_of: Callable[[Any], Any], tmp_path: Path) -> None:
+    expected, drawn = tmp_path / "expected.png", tmp_path / "fan.png"
+    expected.write_bytes((EXPECTED / "fan.png").read_bytes())
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": "agg"}):
+        ax = PICTURES["fan"]()
+        loss_of(ax)
+        ax.figure.savefig(drawn)
+    assert compare_images(str(expected), str(drawn), TOLERANCE) is not None
+
+
+@pytest.mark.parametrize("name", ["jct_cdf", "utilisation", "prices"])
+def test_lines_differ_in_more_than_colour(name: str) -> None:
+    lines = PICTURES[name]().get_lines()
+    assert len({str(line._unscaled_dash_pattern) for line in lines}) == len(lines) > 1
+
+
+def test_bars_differ_in_more_than_colour() -> None:
+    bars = PICTURES["energy"]().patches
+    assert len({bar.get_hatch() for bar in bars}) == len(bars)
+
+
+def test_a_target_out_of_reach_is_a_picture_too() -> None:
+    ax = PICTURES["never"]()
+    assert "never 100 %" in [text.get_text() for text in ax.texts]
+    assert math.isinf(when(1.0).quantile(0.5))
+
+
+if __name__ == "__main__":
+    EXPECTED.mkdir(exist_ok=True)
+    for kind in PICTURES:
+        draw(kind, EXPECTED / f"{kind}.png")
