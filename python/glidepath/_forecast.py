@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -83,6 +83,14 @@ class Forecast(Result):
             f"{self.mean[-1]:.5g} at step {self.steps[-1]:g}, "
             f"80 % within {low:.5g} to {high:.5g}, {self.status}"
         )
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        low, high = self.quantile(0.1), self.quantile(0.9)
+        for i in np.unique(np.linspace(0, self.steps.size - 1, 6).astype(int)):
+            yield (
+                f"step {self.steps[i]:g}",
+                f"{self.mean[i]:.5g}, 80 % within {low[i]:.5g} to {high[i]:.5g}",
+            )
 
     def to_pandas(self) -> Any:
         """Give a pandas DataFrame, one row per step, the quantiles as columns."""
@@ -176,6 +184,18 @@ class Reach(Result):
             f"target {self.target:g} within {self.budget:g} with probability "
             f"{1.0 - self.prob_never:.3f}, {when}, {self.status}"
         )
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        yield "never", f"{self.prob_never:.3f}"
+        for p in (0.1, 0.5, 0.9):
+            at = self.quantile(p)
+            yield f"{p:.0%} by", "never" if math.isinf(at) else f"step {at:.5g}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the density of the step and the mass of never; returns the matplotlib Axes."""
+        from glidepath import _plots
+
+        return _plots.reach(self, ax=ax)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

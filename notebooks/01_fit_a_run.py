@@ -1,0 +1,40 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# SPDX-License-Identifier: Apache-2.0
+
+# %% [markdown]
+# # Fit a run
+#
+# A training loss falls along a curve with few parameters. Which family describes a run, and how far may its parameters be believed?
+
+# %%
+import glidepath as gp
+from glidepath import _plots
+
+run = gp.read_traces("../data/curves/docs-transformer.csv.gz")[0]
+run
+
+# %% [markdown]
+# Without a family the one with the smallest corrected information criterion (AICc) is chosen among the eight.
+
+# %%
+fit = gp.fit(run)
+fit
+
+# %% [markdown]
+# What a fit leaves over says more than its figures: a wave that is left is a wrong family, a funnel is noise that shrinks.
+
+# %%
+_ = _plots.residuals(fit, run)
+
+# %% [markdown]
+# One family by name, and every parameter with its standard error:
+
+# %%
+power = gp.fit(run, family="pow3")
+for name, value in power.params.items():
+    print(f"{name:6} {value:9.4g} ± {power.stderr[name]:.2g}")

@@ -1,0 +1,38 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+# SPDX-License-Identifier: Apache-2.0
+
+# %% [markdown]
+# # When will it be done?
+#
+# From the first 40 % of a run: what it will log, and by which step it reaches a target.
+
+# %%
+import numpy as np
+
+import glidepath as gp
+from glidepath import _plots
+
+run = gp.read_traces("../data/curves/docstring-t5.csv.gz")[0]
+seen = run.head(400)
+ahead = gp.forecast(seen, np.linspace(420, 1000, 30))
+ahead
+
+# %% [markdown]
+# A target is reached at a step, perhaps never: that is a law with a mass beside its density.
+
+# %%
+target = 2.25
+reach = gp.reach(seen, target, budget=1000)
+reach
+
+# %% [markdown]
+# Both in one picture, with what happened after.
+
+# %%
+later = gp.Trace(run.step[run.step > 400], run.loss[run.step > 400])
+_ = _plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach)
