@@ -104,8 +104,10 @@ class Adviser:
             )
         return told(self.decision, self.decision.stop)
 
-    def end(self) -> None:
-        """Forget the file: the run has come to its end."""
+    def end(self, metric: str) -> None:
+        """Forget the file, as the run has ended; tell where it never logged the metric."""
+        if self.decision is None:
+            _log.warning("%r was never logged: nothing was forecast", metric)
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 

@@ -60,4 +60,4 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
 
     def on_train_end(self, logs: Any = None) -> None:
         """Forget the file."""
-        self.adviser.end()
+        self.adviser.end(self.monitor)

@@ -62,6 +62,10 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
         if self.every_n_steps and step % self.every_n_steps == 0 and step != self._step:
             self._look(trainer)
 
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Tell where there was nothing to look at."""
+        self.adviser.end(self.monitor)
+
     def _look(self, trainer: Any) -> None:
         value = trainer.callback_metrics.get(self.monitor)
         if value is None or trainer.global_step == 0:

@@ -69,3 +69,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
                 net.history.record(name, value)
             if self.adviser_.stop:
                 raise KeyboardInterrupt
+
+    def on_train_end(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
+        """Tell where there was nothing to look at."""
+        self.adviser_.end(self.monitor)

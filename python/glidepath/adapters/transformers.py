@@ -57,6 +57,10 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
             state.log_history[-1].update(told)
             control.should_training_stop |= self.adviser.stop
 
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Tell where there was nothing to look at."""
+        self.adviser.end(self.metric)
+
     def _loss(self, row: dict[str, Any]) -> float:
         # The Trainer writes 0 for a loss that is NaN; the gradient's norm tells.
         masked = row[self.metric] == 0 and math.isnan(row.get("grad_norm", 0.0))

@@ -79,3 +79,10 @@ def test_the_state_survives_a_kill(example: dict[str, Any], tmp_path: Path) -> N
     whole = kind(0.3)
     fit(example, [whole])
     assert seen["loss"] == pytest.approx(whole.adviser.watch.state_dict()["loss"], rel=1e-5)
+
+
+def test_a_monitor_that_is_never_logged_is_told(
+    example: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    fit(example, [example["ForecastCallback"](1.0, monitor="vall_loss")], epochs=1)
+    assert caplog.messages == ["'vall_loss' was never logged: nothing was forecast"]

@@ -73,3 +73,10 @@ def test_batches_that_make_one_step_are_seen_once(example: dict[str, Any], tmp_p
     fit(example, tmp_path, [callback], accumulate_grad_batches=4, max_epochs=3)
     state = callback.adviser.watch.state_dict()
     assert (state["step"], state["restarts"]) == ([1, 2, 3, 4, 5, 6], 0)
+
+
+def test_a_monitor_that_is_never_logged_is_told(
+    example: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fit(example, tmp_path, [example["ForecastCallback"](1.0, monitor="vall_loss")], max_epochs=1)
+    assert "'vall_loss' was never logged: nothing was forecast" in caplog.messages

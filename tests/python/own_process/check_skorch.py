@@ -61,3 +61,11 @@ def test_the_state_survives_a_pickle_and_a_loaded_history(
         assert state["step"] == [1, 2, 3, 4, 5, 6]
         assert state["loss"] == each.history[:, "valid_loss"]
         assert state["budget"] == 6
+
+
+def test_a_monitor_that_is_never_logged_is_told(
+    example: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = example["ForecastCallback"]
+    net(example, kind(1.0, monitor="vall_loss"), 1).fit(example["x"], example["y"])
+    assert caplog.messages == ["'vall_loss' was never logged: nothing was forecast"]

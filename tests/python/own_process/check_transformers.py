@@ -109,3 +109,11 @@ def test_evaluation_can_be_watched_and_a_wrong_mode_is_refused(
     assert callback.adviser.decision.verdict == "REACHED"
     with pytest.raises(gp.InputError, match="mode 'stop' is neither 'advise' nor 'act'"):
         example["ForecastCallback"](target=1.0, mode="stop")
+
+
+def test_a_metric_that_is_never_logged_is_told(
+    example: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    callback = example["ForecastCallback"](1.0, metric="eval_loss")
+    trainer(example, tmp_path, [callback], save_strategy="no", max_steps=2).train()
+    assert "'eval_loss' was never logged: nothing was forecast" in caplog.messages
