@@ -16,7 +16,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr std::ptrdiff_t kBlock = 8192;  // jobs per block: sums do not depend on the threads
-constexpr double kTolerance = 1e-5;      // relative decrease of D not worth an evaluation
+constexpr double kTolerance = 3e-5;      // relative decrease of D not worth an evaluation
 constexpr int kMaxEvaluations = 120;
 constexpr std::int32_t kSampleAbove = 3000;  // jobs from which a sample finds the first prices
 constexpr std::int32_t kSample = 1000;
