@@ -186,6 +186,12 @@ class Plan(Result):
             f"value {self.value:.4g}/s, gap {self.gap:.2%}"
         )
 
+    def picture(self, tiers: Sequence[Tier], ax: Any = None) -> Any:
+        """Who holds which GPUs of each tier, and what a GPU of it is worth."""
+        from glidepath import _plots
+
+        return _plots.plan(self, tiers, ax=ax)
+
     def _rows(self) -> Iterator[tuple[str, str]]:
         for job, reason in self.reasons.items():
             yield f"job {job}", reason

@@ -484,3 +484,55 @@ def prices(
     ax.set_ylabel("price of one more GPU")
     ax.legend(frameon=False, fontsize=9)
     return ax
+
+
+def plan(
+    plan: _series.PlanLike, tiers: Sequence[_series.TierLike], *, ax: Axes | None = None
+) -> Axes:
+    """Who holds which GPUs of each tier, and beside it what a GPU of the tier is worth now.
+
+    Parameters
+    ----------
+    plan : Plan
+    tiers : sequence of Tier
+        Of the snapshot that was planned.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = _axes(ax, (9.0, 3.5))
+    used = [0] * len(tiers)
+    for a in plan.allocations:
+        if 0 <= a.partner < a.job:  # shares the GPUs of its partner, drawn there
+            continue
+        name = f"{a.job}" if a.partner < 0 else f"{a.job} + {a.partner}"
+        colour = _job_colour(a.job)
+        ink = INK if sum(colour) > 1.5 else "white"
+        ax.barh(a.tier, a.gpus, 0.7, used[a.tier], color=colour, edgecolor="white")
+        ax.text(used[a.tier] + a.gpus / 2, a.tier, name, ha="center", va="center", color=ink)
+        used[a.tier] += a.gpus
+    for row, tier in enumerate(tiers):
+        idle = tier.gpus - used[row]
+        if idle > 0:
+            ax.barh(row, idle, 0.7, used[row], fill=False, edgecolor=MUTED, hatch="..")
+    ax.set_yticks(range(len(tiers)), [f"{tier.name}\n{tier.gpus} GPUs" for tier in tiers])
+    ax.set_ylim(len(tiers) - 0.4, -0.6)
+    ax.set_xlim(0, max([tier.gpus for tier in tiers], default=0) or 1)
+    ax.xaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
+    ax.set_xlabel("GPUs, by the job that holds them")
+    ax.grid(visible=False, axis="y")
+    beside = ax.inset_axes((1.06, 0.0, 0.34, 1.0), sharey=ax)
+    for side in ("top", "right"):
+        beside.spines[side].set_visible(False)
+    hourly = [3600.0 * price for price in plan.prices]
+    beside.barh(range(len(hourly)), hourly, 0.5, color=MUTED)
+    for row, price in enumerate(hourly):
+        beside.annotate(
+            f"{price:.3g}", (price, row), (4, 0), textcoords="offset points", va="center"
+        )
+    beside.tick_params(labelleft=False)
+    beside.set_xlim(0, 1.5 * max(hourly, default=0.0) or 1)
+    beside.set_xlabel("value of a GPU-hour")
+    return ax

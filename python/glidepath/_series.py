@@ -63,6 +63,37 @@ class ReachLike(Protocol):
     def quantile(self, p: float, /) -> float: ...
 
 
+class AllocationLike(Protocol):
+    """One row of a plan."""
+
+    @property
+    def job(self) -> int: ...
+    @property
+    def tier(self) -> int: ...
+    @property
+    def gpus(self) -> int: ...
+    @property
+    def partner(self) -> int: ...
+
+
+class PlanLike(Protocol):
+    """What the picture of a plan reads."""
+
+    @property
+    def allocations(self) -> Sequence[AllocationLike]: ...
+    @property
+    def prices(self) -> Floats: ...
+
+
+class TierLike(Protocol):
+    """What the picture of a plan reads of a tier."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def gpus(self) -> int: ...
+
+
 class SimulationLike(Protocol):
     """One policy's run over a workload."""
 

@@ -299,14 +299,19 @@ def plan(
     users: Users = None,
     seed: Seed = 0,
     gpus: Gpus = None,
-    objective: Annotated[str, typer.Option(help="What a second of a job is worth.")] = "jct",
+    objective: Annotated[
+        str, typer.Option(help="What a second of a job is worth; several, in order: deadline,jct.")
+    ] = "jct",
+    picture: Annotated[Path | None, typer.Option(help="Draw the tiers and their prices.")] = None,
     as_json: Json = False,
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
     drawn = open_workload(workload, users, seed, gpus)
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at * 3600.0)
-        planned = gp.plan(snapshot, objective=objective)
+        planned = gp.plan(snapshot, objective=objective.split(","))
+    if picture is not None:
+        save(lambda ax: planned.picture(drawn.tiers, ax=ax), picture)
     tiers = [tier.name for tier in drawn.tiers]
     if as_json:
         emit(
@@ -344,9 +349,9 @@ def plan(
     )
     print_table(
         "Prices",
-        ("tier", "GPUs", "value of one more GPU-second"),
+        ("tier", "GPUs", "value of one more GPU-hour"),
         (
-            (tier.name, str(tier.gpus), f"{price:.4g}")
+            (tier.name, str(tier.gpus), f"{3600.0 * price:.4g}")
             for tier, price in zip(drawn.tiers, planned.prices, strict=True)
         ),
     )

@@ -631,9 +631,10 @@ class Planner {
             100 * pair.host_speed);
       }
       default:
-        return line("%s %d x %s: worth %.3g per s, these GPUs cost %.3g",
-                    offer.keeps ? "keeps" : (candidate.held ? "moves to" : "gets"), k, where,
-                    offer.value, rent(offer));
+        const char* verb = offer.keeps ? "keeps" : (candidate.held ? "moves to" : "gets");
+        return rent(offer) > 0 ? line("%s %d x %s: worth %.3g times what these GPUs cost now", verb,
+                                      k, where, offer.value / rent(offer))
+                               : line("%s %d x %s: there are enough for all", verb, k, where);
     }
   }
 
@@ -655,15 +656,15 @@ class Planner {
     const Offer* best = &offers_[candidate.first];
     bool fits_somewhere = false;
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
-      if (offers_[o].value - rent(offers_[o]) > best->value - rent(*best)) best = &offers_[o];
+      if (offers_[o].value * rent(*best) > best->value * rent(offers_[o])) best = &offers_[o];
       fits_somewhere = fits_somewhere || (!options_.in_nodes && fits(c, offers_[o]));
     }
     const int k = best->option->gpus;
     const char* where = snapshot_.tiers[static_cast<std::size_t>(best->option->tier)].name.c_str();
     if (best->value <= 0) return line("%s: running it now is worth nothing", what);
     if (best->value <= rent(*best)) {
-      return line("%s: worth %.3g per s on %d x %s, these GPUs cost %.3g", what, best->value, k,
-                  where, rent(*best));
+      return line("%s: on %d x %s worth %.3g times what these GPUs cost now", what, k, where,
+                  best->value / rent(*best));
     }
     if (fits_somewhere) return line("%s: the GPUs that are free are kept for another job", what);
     return line("%s: no gang of %d is left on %s within the limits", what, k, where);

@@ -91,6 +91,18 @@ def test_forecast_draws_a_fan_chart(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_plan_is_drawn_and_takes_goals_in_order(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "plan.png"
+    options = ("--users", 60, "--at", 20, "--objective", "deadline,jct", "--picture", picture)
+    code, plan = run_json(capsys, "plan", SUPERCOM, *options)
+    assert code == 0
+    assert plan["allocations"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_plan_explains_every_job_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
     code, plan = run_json(capsys, "plan", SUPERCOM, "--users", 60, "--at", 20)
     assert code == 0

@@ -182,7 +182,7 @@ def test_goals_in_order_and_a_plan_checked_against_its_limits() -> None:
     assert found == ["the user '' holds 3 GPUs, the quota is 1"]
     with pytest.raises(gp.InputError, match="slack is -1, expected 0 to less than 1"):
         gp.plan(snapshot, objective=["jct", "cost"], slack=-1)
-    with pytest.raises(TypeError, match="whole numbers of GPUs, got 'ada': 2.5"):
+    with pytest.raises(TypeError, match="whole numbers of GPUs, got .ada.: 2"):
         gp.plan(snapshot, user_quota={"ada": 2.5})  # type: ignore[dict-item]
 
 
@@ -207,7 +207,7 @@ def test_an_accelerator_is_chosen_under_limits() -> None:
     assert gp.choose_accelerator(candidate, tiers, prefer="cost")[0].tier == "small"
     with pytest.raises(gp.InputError, match="no forecast"):
         gp.choose_accelerator(job(1, None), tiers)
-    with pytest.raises(gp.InputError, match="job 1 has no curve to forecast the target 0.3 from"):
+    with pytest.raises(gp.InputError, match=r"job 1 has no curve to forecast the target 0\.3"):
         gp.choose_accelerator(candidate, tiers, target=0.3)
     with pytest.raises(gp.InputError, match="prefer is 'luck'"):
         gp.choose_accelerator(candidate, tiers, prefer="luck")

@@ -40,6 +40,21 @@ def line(ax: Any, label: str) -> Any:
     return next(line for line in ax.get_lines() if line.get_label() == label)
 
 
+def test_a_plan_shows_each_gang_on_its_tier_and_the_prices() -> None:
+    tiers = [gp.Tier("slow", 2, 2), gp.Tier("fast", 1, 2)]
+    plan = gp.Plan(
+        [gp.Allocation(7, 0, 3, 0.0, 8), gp.Allocation(8, 0, 3, 0.0, 7), gp.Allocation(9, 1, 2)],
+        prices=np.array([0.5, 2.0]),
+    )
+    ax = plan.picture(tiers)
+    bars = {(bar.get_x(), round(bar.get_y() + 0.35), bar.get_width()) for bar in ax.patches}
+    assert bars == {(0, 0, 3), (3, 0, 1), (0, 1, 2)}  # the pair once, one idle GPU, the gang
+    assert [text.get_text() for text in ax.texts] == ["7 + 8", "9"]
+    (beside,) = ax.child_axes
+    assert [bar.get_width() for bar in beside.patches] == [1800.0, 7200.0]
+    assert gp.Plan().picture(tiers).child_axes
+
+
 def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
     seen = TRACE.head(40)
     ahead = gp.forecast(seen, np.arange(41.0, 101.0))
