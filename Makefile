@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target installs what is missing, says so, and costs little the second time.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format asan tsan tidy wheel clean
+.PHONY: help demo test lint format asan tsan tidy docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,11 +10,11 @@ demo: ## the main job on the bundled data: a table of policies and report.html
 	@scripts/setup.sh run
 	.venv/bin/glidepath simulate data/workloads/supercom --compare --report report.html
 
-test: ## every test: CTest, pytest, and what `make lint` checks
+test: ## every test: CTest, pytest, what `make lint` checks, and the site
 	@scripts/setup.sh develop
 	ctest --preset dev
 	.venv/bin/python -m pytest
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory lint docs
 
 lint: ## formatting, types, the committed stub
 	@scripts/setup.sh develop
@@ -41,6 +41,11 @@ tsan: ## the C++ tests under the thread sanitizer
 tidy: ## clang-tidy over src/ (needs clang-tidy; minutes)
 	@scripts/setup.sh develop
 	@scripts/clang-tidy.sh
+
+docs: ## the site in build/docs/html; a warning is an error
+	@scripts/setup.sh develop
+	doxygen docs/Doxyfile
+	.venv/bin/python -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/docs/html
 
 wheel: ## dist/*.whl with Ceres inside, checked in a clean environment (minutes the first time)
 	@scripts/setup.sh run

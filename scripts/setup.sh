@@ -42,7 +42,10 @@ need libeigen3-dev has_header eigen3/Eigen/Core
 need libceres-dev has_header ceres/ceres.h
 need libhwy-dev has_header hwy/highway.h
 need zlib1g-dev has_header zlib.h
-[ "$purpose" = develop ] && need libgtest-dev has_header gtest/gtest.h
+if [ "$purpose" = develop ]; then
+  need libgtest-dev has_header gtest/gtest.h
+  need doxygen command -v doxygen
+fi
 
 # The tests of the Slurm engine start a Slurm of their own, those of the reports a browser; without
 # them they skip and say so.
