@@ -363,6 +363,11 @@ def fit_many(
     -------
     list of Fit
         Entry i is `fit` of trace i.
+
+    Raises
+    ------
+    InputError
+        An unknown family or robust loss.
     """
     kept = list(traces)
     records = _core.fit_many(

@@ -138,6 +138,12 @@ def follow(
     -------
     Follow
 
+    Raises
+    ------
+    InputError
+        At the first look: an unknown format or metric. A file that cannot be read is no error; it
+        is told by ``.trouble`` and tried again.
+
     Examples
     --------
     ::

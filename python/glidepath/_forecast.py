@@ -47,8 +47,8 @@ class Forecast(Result):
         Point forecast: the median of the noise-free curve.
     quantiles : ndarray, shape (len(levels), h)
         Quantiles of the raw (noisy) observation.
-    levels : ndarray
-        Levels of `quantiles`.
+    levels : ndarray, shape (k,)
+        Levels of `quantiles`, in (0, 1).
     curve_quantiles : ndarray, shape (len(levels), h)
         Quantiles of the noise-free curve.
     status : str
@@ -118,7 +118,8 @@ class ForecastBatch(Result):
     mean : ndarray, shape (m, h)
     quantiles : ndarray, shape (len(levels), m, h)
         Of the raw observation.
-    levels : ndarray
+    levels : ndarray, shape (k,)
+        In (0, 1).
     status : ndarray of str, shape (m,)
     """
 
@@ -139,9 +140,9 @@ class Reach(Result):
 
     Attributes
     ----------
-    step : ndarray
+    step : ndarray, shape (n,)
         Increasing grid from the last observed step to the budget.
-    cdf : ndarray
+    cdf : ndarray, shape (n,)
         Probability that the target is reached by each step of the grid.
     prob_never : float
         Probability that it is not reached within the budget.
@@ -204,9 +205,9 @@ class Calibration(Result):
 
     Attributes
     ----------
-    horizon : ndarray
+    horizon : ndarray, shape (n,)
         log(step / last observed step), increasing.
-    factor : ndarray
+    factor : ndarray, shape (n,)
         Factor of the half-widths at each horizon.
     runs : int
         Finished runs behind it.
@@ -318,7 +319,7 @@ def forecast(
         Planned learning rate at `steps`, or at steps of its own.
     past : list of Trace, optional
         Finished runs of the same user, model or study; they become curve shapes.
-    levels : array_like, optional
+    levels : array_like, shape (k,), optional
         Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.
     calibration : Calibration, optional
         Widths learned from finished runs by `calibrate`.
@@ -367,13 +368,18 @@ def forecast_batch(
     steps : array_like, shape (h,)
     threads : int, optional
         0 = all cores. The numbers do not depend on it.
-    levels : array_like, optional
+    levels : array_like, shape (k,), optional
     direction : {"min", "max"}, optional
     constants : str, optional
 
     Returns
     -------
     ForecastBatch
+
+    Raises
+    ------
+    InputError
+        When a length differs or the steps do not increase past the last observed one.
     """
     given = _options(None, levels=levels, constants=constants)
     given["direction"] = direction
@@ -399,7 +405,7 @@ def reach(
     target : float
     budget : float
         Absolute step after which the run ends.
-    lr_ahead : array_like or (steps, lr), optional
+    lr_ahead : array_like, shape (h,), or (steps, lr), optional
         Planned learning rate; an array is taken at equal distances from the last observed step to
         the budget.
     past : list of Trace, optional
@@ -409,6 +415,11 @@ def reach(
     Returns
     -------
     Reach
+
+    Raises
+    ------
+    InputError
+        A target that is NaN, a budget that is not finite, or a length that differs.
     """
     if lr_ahead is not None and not (
         isinstance(lr_ahead, tuple) and len(lr_ahead) == 2 and np.ndim(lr_ahead[0]) == 1
@@ -453,6 +464,11 @@ def calibrate(
     Returns
     -------
     Calibration
+
+    Raises
+    ------
+    InputError
+        No finished runs, or constants that are no table.
     """
     if not finished:
         raise InputError("calibrate: no finished runs")

@@ -58,7 +58,7 @@ class RoundPlan(Result):
 
     Attributes
     ----------
-    chosen : ndarray of int64
+    chosen : ndarray of int64, shape (chosen,)
         Indices into the options, increasing.
     value, bound : float
     gap : float
@@ -118,7 +118,7 @@ def solve_round(
     power_cap_w : float
     user, group : array_like of int64, shape (options,), optional
         Index into the quota that the option's GPUs count against, whatever their tier.
-    user_quota, group_quota : array_like of int64, optional
+    user_quota, group_quota : array_like of int64, shape (users,) and (groups,), optional
     node_gpus : array_like of int64, shape (tiers,), optional
         GPUs per node; 0 = gangs may be spread anywhere. A gang up to a node fits in one node, a
         larger one takes whole nodes and its rest a part of another.
@@ -284,7 +284,7 @@ def plan(
         are free next are kept for it and only jobs out of the way in time may fill them.
     reasons : bool
         Write a line for each job.
-    prices : array_like, optional
+    prices : array_like, shape (tiers,), optional
         ``.prices`` of the plan before, to start from.
 
     Returns
@@ -351,6 +351,16 @@ def shared_speeds(
         ``naive`` (time slices), ``mps`` or ``mig``.
     first_gb, second_gb, gpu_gb : float
         Memory; (0, 0) comes back when the pair does not fit (`gpu_gb` 0 = not known).
+
+    Returns
+    -------
+    tuple of float
+        Of the first and of the second, each in [0, 1].
+
+    Raises
+    ------
+    InputError
+        An activity outside 0 to 1, or an unknown way of sharing.
     """
     speeds: tuple[float, float] = _core.shared_speeds(
         first_activity, second_activity, sharing, first_gb, second_gb, gpu_gb
@@ -371,7 +381,21 @@ def violations(
 ) -> list[str]:
     """Say what is wrong with a plan, one sentence each; empty means that it can be carried out.
 
-    The limits are those of `plan`, checked where they are given.
+    Parameters
+    ----------
+    snapshot : Snapshot
+    plan : Plan
+    power_cap_w, user_quota, group_quota, in_nodes, sharing, min_run_s
+        The limits of `plan`, checked where they are given.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InputError
+        An unknown way of sharing.
     """
     return _core.violations(
         snapshot,
@@ -390,6 +414,21 @@ def gittins_index(samples: ArrayLike) -> float:
 
     sup over d of P(S <= d) / E[min(S, d)], optimal for the mean completion time in the M/G/1 queue
     (Gittins 1989; Aalto, Ayesta, Righter 2009). A known size gives 1 / size.
+
+    Parameters
+    ----------
+    samples : array_like, shape (n,)
+        Of remaining service, in any unit; inf = never.
+
+    Returns
+    -------
+    float
+        In one over that unit.
+
+    Raises
+    ------
+    InputError
+        No samples, or one below 0.
     """
     return _core.gittins_index(samples)
 

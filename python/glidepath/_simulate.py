@@ -379,10 +379,10 @@ class Simulation(Result):
         failures, gpu_seconds, energy_j, ftf, outcome`` and, where the workload names them,
         ``user``. NaN where a job never started or ended. Outcomes are ``finished``, ``target``
         (reached), ``never`` (stopped as out of reach) and ``unfinished``.
-    events : dict of str to ndarray
+    events : dict of str to ndarray, shape (events,)
         Stretches during which a job held GPUs: ``job, tier, gpus, start_s, end_s, partner`` (the
         job on the same GPUs, or -1), in order of their end.
-    timeline : dict of str to ndarray
+    timeline : dict of str to ndarray, shape (times,)
         ``time_s, running, queued`` (jobs) and ``busy`` (GPUs), from each row's time to the next's.
     users, tier_accounts : tuple of dict
         ``user, jobs, mean_jct_s, wait_s, gpu_seconds, energy_kwh`` of each user and ``tier, starts,
@@ -718,6 +718,11 @@ def compare(
     Returns
     -------
     Comparison
+
+    Raises
+    ------
+    InputError
+        An unknown policy, no policies, or an option out of range.
 
     Examples
     --------

@@ -3,13 +3,16 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import inspect
 import os
 import pickle
 import re
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, dataclass
+from collections.abc import Iterable
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,19 +66,75 @@ def test_import_brings_no_heavy_library() -> None:
     assert not heavy & set(run_python(code).split())
 
 
-def test_import_costs_under_120_ms_over_numpy() -> None:
+def test_import_needs_no_optional_library() -> None:
     code = (
-        "import time, numpy; a = time.process_time(); import glidepath; "
-        "print(time.process_time() - a)"
+        "import sys\n"
+        "absent = 'pandas', 'matplotlib', 'plotly', 'typer', 'rich', 'scipy'\n"
+        "sys.modules |= dict.fromkeys(absent)\n"
+        "import numpy as np, glidepath as gp\n"
+        "t = np.arange(1.0, 41.0)\n"
+        "print(gp.fit(gp.Trace(t, 2 + 3 * t**-0.5), family='pow3').status)"
     )
-    assert min(float(run_python(code)) for _ in range(3)) < 0.120
+    assert run_python(code).split() == ["converged"]
 
 
-def test_every_public_name_exists_and_is_documented() -> None:
-    for name in gp.__all__:
-        thing = getattr(gp, name)
-        if not name.startswith("__"):
-            assert (thing.__doc__ or "").strip(), name
+# Functions of the extension: pybind11 gives no signature to inspect, they are few, and read.
+COMPILED = {"catalogue", "fit_scaling"}
+
+
+def lacks(thing: Any) -> list[str]:
+    """What the docstring of a public class or function does not say."""
+    text = inspect.getdoc(thing) or ""
+    missing = [] if text.strip() else ["any words"]
+
+    def names(words: Iterable[str]) -> None:
+        entries = re.findall(r"^\**([\w, *]+?)(?: : .*)?$", text, re.M)
+        told = {name.strip(" *") for entry in entries for name in entry.split(",")}
+        missing.extend(word for word in words if word not in told)
+
+    if inspect.isclass(thing):
+        if is_dataclass(thing):
+            names(field.name for field in fields(thing) if not field.name.startswith("_"))
+        for name, member in vars(thing).items():
+            called = inspect.isfunction(member) or isinstance(member, (classmethod, staticmethod))
+            if called and not name.startswith("_") and not inspect.getdoc(getattr(thing, name)):
+                missing.append(f"{name}()")
+    else:
+        names(inspect.signature(thing).parameters)
+        for section in ("Parameters", "Returns", "Raises"):
+            if not re.search(rf"^{section}\n---", text, re.M):
+                missing.append(section)
+    arrays = re.findall(r"^.* : .*(?:ndarray|array_like).*$", text, re.M)
+    missing.extend(f"shape of {entry.strip()}" for entry in arrays if "shape" not in entry)
+    return missing
+
+
+def test_every_public_name_tells_its_parameters_shapes_and_errors() -> None:
+    said = {
+        name: lacks(getattr(gp, name))
+        for name in gp.__all__
+        if callable(getattr(gp, name)) and name not in COMPILED
+    }
+    assert len(said) > 40
+    assert {name: missing for name, missing in said.items() if missing} == {}
+    assert all((getattr(gp, name).__doc__ or "").strip() for name in COMPILED)
+
+
+def test_a_docstring_that_says_too_little_is_found() -> None:
+    def half(step: np.ndarray, loss: np.ndarray) -> np.ndarray:
+        """Do half.
+
+        Parameters
+        ----------
+        step : ndarray
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        return step
+
+    assert lacks(half) == ["loss", "Raises", "shape of step : ndarray"]
 
 
 def test_results_compare_arrays_by_value_and_nan_equals_nan() -> None:
