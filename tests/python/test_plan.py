@@ -182,7 +182,7 @@ def test_goals_in_order_and_a_plan_checked_against_its_limits() -> None:
     assert found == ["the user '' holds 3 GPUs, the quota is 1"]
     with pytest.raises(gp.InputError, match="slack is -1, expected 0 to less than 1"):
         gp.plan(snapshot, objective=["jct", "cost"], slack=-1)
-    with pytest.raises(TypeError, match="whole numbers of GPUs, got .ada.: 2"):
+    with pytest.raises(TypeError, match=r"whole numbers of GPUs, got .ada.: 2"):
         gp.plan(snapshot, user_quota={"ada": 2.5})  # type: ignore[dict-item]
 
 
