@@ -29,6 +29,7 @@ from glidepath._console import (
     stderr,
     stdout,
 )
+from glidepath.adapters._adviser import judge
 
 _COLOURS = {
     "REACHED": "bold green",
@@ -125,10 +126,8 @@ class _View:
         return changed
 
     def _judge(self, trace: gp.Trace) -> dict[str, Any]:
-        watch = gp.Watch(direction=trace.direction, **self._watch)
-        for step, loss in zip(trace.step.tolist(), trace.loss.tolist(), strict=True):
-            watch.add(step, loss)
-        decision = watch.decision()
+        points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
+        decision, stop = judge(gp.Watch(direction=trace.direction, **self._watch), points)
         last = float(trace.step[-1])
         end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
         steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
@@ -142,7 +141,7 @@ class _View:
             "loss": float(trace.loss[-1]),
             "verdict": decision.verdict,
             "probability": decision.probability,
-            "stop": decision.stop,
+            "stop": stop,
             "reason": decision.reason,
             "steps_q10": low,
             "steps_q50": middle,
@@ -181,7 +180,7 @@ class _View:
 
     def code(self) -> int:
         """Give the exit code: whether stopping a run is advised."""
-        lost = any(row["verdict"] in ("NEVER", "DIVERGED") for row in self._rows.values())
+        lost = any(row["stop"] and row["verdict"] != "REACHED" for row in self._rows.values())
         return WARNING if lost else ANSWER
 
     def show(self, trouble: str) -> Group:

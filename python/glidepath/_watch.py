@@ -45,11 +45,6 @@ class Decision(Result):
     steps_to_target: tuple[float, float, float]
     reason: str
 
-    @property
-    def stop(self) -> bool:
-        """Whether going on gains nothing: the target is reached, out of reach, or lost."""
-        return self.verdict in ("REACHED", "NEVER", "DIVERGED")
-
     def _summary(self) -> str:
         return f"{self.verdict}: {self.reason}"
 

@@ -104,10 +104,13 @@ def test_the_exit_code_says_whether_to_stop(
 def test_a_log_that_diverged_advises_to_stop_without_a_target(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "log.csv").write_text("step,loss\n1,3\n2,2\n3,nan\n4,nan\n")
-    code, out, _ = run(capsys, tmp_path / "log.csv", "--once", "--json")
-    assert code == 1
-    assert json.loads(out)[0]["verdict"] == "DIVERGED"
+    for last, expected in ((8, 1), (7, 0)):  # lost at five points, and at four
+        lost = "".join(f"{step},nan\n" for step in range(3, last + 1))
+        text = f"step,loss\n1,3\n2,2\n{lost}"
+        (tmp_path / "log.csv").write_text(text)
+        code, out, _ = run(capsys, tmp_path / "log.csv", "--once", "--json")
+        assert json.loads(out)[0]["verdict"] == "DIVERGED"
+        assert (code, json.loads(out)[0]["stop"]) == (expected, expected == 1)
 
 
 def test_a_growing_log_gives_a_line_a_change_until_it_is_decided(

@@ -43,6 +43,10 @@ def run(check: Path, folder: Path) -> subprocess.CompletedProcess[str]:
             "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1",
             "RAY_USAGE_STATS_ENABLED": "0",
+            # Its patience on a busy machine; one more limit of 30 s is fixed.
+            "RAY_gcs_server_port_wait_time_s": "300",
+            "RAY_gcs_server_request_timeout_seconds": "300",
+            "RAY_worker_register_timeout_seconds": "600",
         },
     )
 
@@ -69,8 +73,11 @@ def test_in_a_process_of_its_own(
     check: Path, done: Callable[[Path], subprocess.CompletedProcess[str]]
 ) -> None:
     result = done(check)
-    missing = re.search(r"SKIPPED \[1\] .*: (.* is not installed)", result.stdout)
-    if missing and " passed" not in result.stdout:
-        pytest.skip(missing[1])
+    excuse = re.search(
+        r"SKIPPED \[\d\] [^:]*:(?:\d+:)? (.* is not installed|this machine is too busy .*)",
+        result.stdout,
+    )
+    if excuse and result.returncode in (0, 5):  # passed, or nothing to run
+        pytest.skip(excuse[1])
     assert result.returncode == 0, result.stdout + result.stderr
     assert " skipped" not in result.stdout, result.stdout

@@ -6,14 +6,18 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError
 from glidepath._watch import Decision, Watch
 
-__all__ = ["Adviser", "told"]
+__all__ = ["PATIENCE", "Adviser", "judge", "told"]
+
+# For how many looks a run must count as lost before it is one: a forecast asked at every point is
+# wrong at some of them.
+PATIENCE = 5
 
 _log = logging.getLogger("glidepath.adapters")
 
@@ -32,6 +36,19 @@ def told(decision: Decision, stop: bool) -> dict[str, float]:
     return {"forecast_probability": decision.probability, **advice}
 
 
+def judge(
+    watch: Watch, points: Sequence[tuple[float, float]], patience: int = PATIENCE
+) -> tuple[Decision, bool]:
+    """Show a run to a watch; give its decision, and whether to stop, by its last few points."""
+    decision, lost = watch.decision(), 0
+    for left, (step, loss) in zip(range(len(points), 0, -1), points, strict=True):
+        watch.add(step, loss)
+        if left <= patience:
+            decision = watch.decision()
+            lost = lost + 1 if decision.verdict in ("NEVER", "DIVERGED") else 0
+    return decision, decision.verdict == "REACHED" or lost >= patience
+
+
 class Adviser:
     """A watch that says what to log, and whether to stop.
 
@@ -39,16 +56,23 @@ class Adviser:
     ----------
     mode : {"advise", "act"}
         Whether `stop` is ever true.
+    patience : int
+        Looks for which NEVER or DIVERGED must hold before `stop` is true; counted anew after a
+        resume.
     file : path_like, optional
         Where the state is kept between the processes of one run, for frameworks that keep none.
     **watch
         Options of `glidepath.Watch`. Without a budget, that of the framework.
     """
 
-    def __init__(self, mode: str, file: Any = None, **watch: Any) -> None:
+    def __init__(
+        self, mode: str, file: Any = None, *, patience: int = PATIENCE, **watch: Any
+    ) -> None:
         if mode not in ("advise", "act"):
             raise InputError(f"mode {mode!r} is neither 'advise' nor 'act'")
-        self.mode = mode
+        if patience < 1:
+            raise InputError(f"patience {patience} is less than 1")
+        self.mode, self._patience, self._lost = mode, patience, 0
         self._file = None if file is None else Path(file)
         self._options = watch
         self.watch = Watch(**watch)
@@ -67,7 +91,7 @@ class Adviser:
         options = dict(self._options)
         if options.get("budget") is None and budget is not None and 0 < budget < float("inf"):
             options["budget"] = budget
-        self.watch, self.decision = Watch(**options), None
+        self.watch, self.decision, self._lost = Watch(**options), None, 0
         if self._file is not None and self._file.exists():
             self.resume(json.loads(self._file.read_text()))
         for step, loss in seen:
@@ -86,23 +110,25 @@ class Adviser:
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add what was observed; give what a tracker should log."""
         self.watch.add(float(step), float(loss))
-        before, self.decision = self.decision, self.watch.decision()
+        stopped, before = self._over, self.decision
+        self.decision = self.watch.decision()
+        self._lost = self._lost + 1 if self.decision.verdict in ("NEVER", "DIVERGED") else 0
         if self._file is not None:
             new = self._file.with_name(f"{self._file.name}.new")
             new.write_text(json.dumps(self.watch.state_dict()))
             new.replace(self._file)  # never half a state
-        if before is None or before.verdict != self.decision.verdict:
-            does = "stops" if self.mode == "act" else "would stop"
-            level = logging.WARNING if self.decision.stop else logging.INFO
+        stops = self._over and not stopped
+        if stops or before is None or before.verdict != self.decision.verdict:
+            does = " (stops)" if self.mode == "act" else " (would stop)"
             _log.log(
-                level,
+                logging.WARNING if stops else logging.INFO,
                 "step %g: %s: %s%s",
                 step,
                 self.decision.verdict,
                 self.decision.reason,
-                f" ({does})" if self.decision.stop else "",
+                does if stops else "",
             )
-        return told(self.decision, self.decision.stop)
+        return told(self.decision, self._over)
 
     def end(self, metric: str) -> None:
         """Forget the file, as the run has ended; tell where it never logged the metric."""
@@ -112,6 +138,11 @@ class Adviser:
             self._file.unlink(missing_ok=True)
 
     @property
+    def _over(self) -> bool:
+        reached = self.decision is not None and self.decision.verdict == "REACHED"
+        return reached or self._lost >= self._patience
+
+    @property
     def stop(self) -> bool:
         """Whether the framework should stop now."""
-        return self.mode == "act" and self.decision is not None and self.decision.stop
+        return self.mode == "act" and self._over

@@ -26,7 +26,8 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
         A file that keeps what was seen, for a run that is interrupted and resumed, as with
         `keras.callbacks.BackupAndRestore`; it is removed when the training ends.
     **watch
-        Options of `glidepath.Watch`; the budget is by default the number of epochs.
+        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        options of `glidepath.Watch`; the budget is by default the number of epochs.
 
     Notes
     -----

@@ -28,7 +28,8 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     mode : {"advise", "act"}, optional
         ``"act"`` stops the training when the target is reached, out of reach, or lost.
     **watch
-        Options of `glidepath.Watch`; the budget is by default all steps of the Trainer.
+        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        options of `glidepath.Watch`; the budget is by default all steps of the Trainer.
     """
 
     def __init__(

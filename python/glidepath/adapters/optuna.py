@@ -7,7 +7,7 @@ from typing import Any
 
 from glidepath._results import require
 from glidepath._watch import Watch
-from glidepath.adapters._adviser import Adviser, told
+from glidepath.adapters._adviser import PATIENCE, Adviser, judge, told
 
 __all__ = ["ForecastPruner"]
 
@@ -24,6 +24,8 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         only trials that diverged are pruned.
     mode : {"advise", "act"}, optional
         ``"act"`` prunes; both write the forecast and the advice to the trial's user attributes.
+    patience : int, optional
+        Reports for which a trial must count as lost before it is pruned.
     **watch
         Options of `glidepath.Watch` but the direction, which is the study's.
 
@@ -34,10 +36,18 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
     """
 
     def __init__(
-        self, budget: float, *, target: float | None = None, mode: str = "advise", **watch: Any
+        self,
+        budget: float,
+        *,
+        target: float | None = None,
+        mode: str = "advise",
+        patience: int = PATIENCE,
+        **watch: Any,
     ) -> None:
-        self._mode, self._target, self._options = mode, target, {**watch, "budget": budget}
-        Adviser(mode, target=target, **self._options)  # refuses now what it would refuse later
+        self._mode, self._target, self._patience = mode, target, patience
+        self._options = {**watch, "budget": budget}
+        # Refuses now what would be refused later.
+        Adviser(mode, patience=patience, target=target, **self._options)
 
     def prune(self, study: Any, trial: Any) -> bool:
         """Judge a trial by all values it has reported."""
@@ -51,10 +61,8 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
             values = [t.value for t in study.get_trials(deepcopy=False, states=(complete,))]
             target = (max if direction == "max" else min)(values, default=None)
         watch = Watch(target=target, direction=direction, **self._options)
-        for step, value in reported:
-            watch.add(step, value)
-        decision = watch.decision()
-        hopeless = decision.verdict in ("NEVER", "DIVERGED")
+        decision, over = judge(watch, reported, self._patience)
+        hopeless = over and decision.verdict != "REACHED"
         advice = {**told(decision, hopeless), "forecast_reason": decision.reason}
         for name, word in advice.items():
             # As Optuna's own pruners do: a pruner is given no trial that it may write to.

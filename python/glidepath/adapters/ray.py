@@ -28,7 +28,8 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
     state : path_like, optional
         A folder, one file a trial, that keeps what was seen for `Tuner.restore`.
     **watch
-        Options of `glidepath.Watch`.
+        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        options of `glidepath.Watch`.
 
     Notes
     -----

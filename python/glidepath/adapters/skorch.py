@@ -8,7 +8,7 @@ from typing import Any
 
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.adapters._adviser import Adviser
+from glidepath.adapters._adviser import PATIENCE, Adviser
 
 __all__ = ["ForecastCallback"]
 
@@ -24,6 +24,8 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         A name of the net's history.
     mode : {"advise", "act"}, optional
         ``"act"`` stops the training when the target is reached, out of reach, or lost.
+    patience : int, optional
+        Epochs for which a run must count as lost before it is stopped.
     budget, direction, past, alpha
         As of `glidepath.Watch`; the budget is by default all epochs of the net.
 
@@ -39,19 +41,21 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         *,
         monitor: str = "valid_loss",
         mode: str = "advise",
+        patience: int = PATIENCE,
         budget: float | None = None,
         direction: str = "min",
         past: Sequence[Trace] | None = None,
         alpha: float = 0.02,
     ) -> None:
         # Kept as they are: scikit-learn clones what it finds under these names.
-        self.target, self.monitor, self.mode = target, monitor, mode
+        self.target, self.monitor, self.mode, self.patience = target, monitor, mode, patience
         self.budget, self.direction, self.past, self.alpha = budget, direction, past, alpha
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
         """Take up what the history holds."""
         self.adviser_ = Adviser(
             self.mode,
+            patience=self.patience,
             target=self.target,
             budget=self.budget,
             direction=self.direction,

@@ -24,7 +24,8 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
     mode : {"advise", "act"}, optional
         ``"act"`` stops the training when the target is reached, out of reach, or lost.
     **watch
-        Options of `glidepath.Watch`; the budget is by default the Trainer's `max_steps`.
+        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        options of `glidepath.Watch`; the budget is by default the Trainer's `max_steps`.
 
     Notes
     -----

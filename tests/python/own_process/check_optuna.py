@@ -68,6 +68,9 @@ def test_a_study_that_maximises_and_trials_that_diverge(example: dict[str, Any])
     study = optuna.create_study(direction="maximize", pruner=pruner)
     good, bad, lost = study.ask(), study.ask(), study.ask()
     assert not lost.should_prune()  # nothing was reported yet
+    for epoch in range(1, 5):
+        lost.report(math.nan, epoch)
+    assert not lost.should_prune()  # it has to be lost for five reports
     for epoch in range(1, 16):
         good.report(1.0 - 1.0 / epoch, epoch)
         bad.report(0.2 + 0.001 * (epoch % 2), epoch)

@@ -67,7 +67,7 @@ def test_advice_is_told_to_the_trackers_and_stops_nothing(
     with caplog.at_level(logging.INFO, "glidepath"):
         run.train()
     assert run.state.global_step == 100
-    assert callback.adviser.decision.stop
+    assert callback.adviser.decision.verdict == "NEVER"
     assert any("(would stop)" in record.message for record in caplog.records)
     assert [row["forecast_stop"] for row in Tracker.rows if "loss" in row][-1] == 1.0
     run.save_state()
