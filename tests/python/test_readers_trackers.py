@@ -132,7 +132,8 @@ def test_a_tracker_counts_calls_so_the_step_of_the_trainer_is_taken(tmp_path: Pa
 WANDB_RUN = """
 import math, sys, wandb
 run = wandb.init(project="p", id="abc123", mode="offline", dir=sys.argv[1],
-                 settings=wandb.Settings(console="off", silent=True))
+                 settings=wandb.Settings(console="off", silent=True,
+                                         init_timeout=600, x_service_wait=600))
 for i in range(1, 41):
     row = {"train/loss": math.inf if i == 40 else 3.0 / i, "nested": {"lr": 0.1 / i}}
     run.log(row | {"weights": wandb.Histogram([1.0, 2.0])}, step=10 * i)
