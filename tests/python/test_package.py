@@ -193,3 +193,33 @@ def test_committed_stub_describes_the_extension(root: Path) -> None:
         env=environment,
     )
     assert done.returncode == 0, done.stderr
+
+
+EXTRAS = {
+    "distributed": "dask",
+    "keras": "keras",
+    "lightning.pytorch": "lightning",
+    "matplotlib.figure": "plot",
+    "mlflow": "mlflow",
+    "optuna": "optuna",
+    "plotly.graph_objects": "report",
+    "pyarrow.parquet": "arrow",
+    "pytorch_lightning": "lightning",
+    "ray.tune": "ray",
+    "skorch.callbacks": "skorch",
+    "transformers": "transformers",
+    "wandb": "wandb",
+}
+
+
+@pytest.mark.parametrize(("module", "extra"), EXTRAS.items())
+def test_what_is_missing_is_told_with_the_line_to_type(
+    module: str, extra: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = module.partition(".")[0]
+    for loaded in [each for each in sys.modules if each.partition(".")[0] == name]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"{name} is not installed: pip install '.*\[{extra}\]'"):
+        require(module)
+    assert f"\n{extra} = [" in (root / "pyproject.toml").read_text()
