@@ -1006,6 +1006,17 @@ TEST_F(TraceFileTest, ReadsPlainAndGzipAlike) {
   }
 }
 
+TEST_F(TraceFileTest, ReadsTracesOfTiresiasAsTheyAre) {
+  const auto file = write("60_job.csv",
+                          "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+                          "0,1,0,606,vgg19,164,30\n1,8,30,133,vgg11,147,23\n");
+  const Workload workload = workload_from_trace(file, 60);
+  ASSERT_EQ(workload.jobs.size(), 2U);
+  EXPECT_EQ(workload.jobs[1].gpus, 8);
+  EXPECT_EQ(workload.jobs[1].submit_s, 30);
+  EXPECT_EQ(workload.jobs[1].duration_s, 147);
+}
+
 TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
   const auto message = [&](const std::string& text) {
     const auto file = write("bad.csv", text);

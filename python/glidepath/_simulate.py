@@ -101,7 +101,7 @@ class Workload:
         ----------
         path : path
             CSV, plain or gzip, with the columns ``job,submit_s,gpus,duration_s`` and perhaps
-            ``user``.
+            ``user``, or a trace of Tiresias (``job_id,submit_time,num_gpu,duration``).
         gpus : int
             Of the cluster.
         gpus_per_node : int, optional
@@ -131,7 +131,8 @@ class Workload:
         Parameters
         ----------
         path : path
-            CSV, plain or gzip, with the columns ``job,submit_s,gpus,model,batch,total_steps``.
+            CSV, plain or gzip, with the columns ``job,submit_s,gpus,model,batch,total_steps``, or
+            one of Gavel's own ``.trace`` files.
         throughputs : path
             CSV with the columns ``gpu_type,consolidated,model,batch,gpus,other_model,other_batch,
             other_gpus,steps_per_s,other_steps_per_s`` (rows spread over servers are left out), or
@@ -160,7 +161,7 @@ class Workload:
             "job": [], "submit_s": [], "gpus": [], "budget_steps": [], "steps_per_s": [],
             "job_class": [],
         }  # fmt: skip
-        for row in _rows(path):
+        for row in _gavel_jobs(path):
             kind = (row["model"], row["batch"], row["gpus"])
             speed = [rates.get((gpu, *kind), 0.0) for gpu in cluster]
             if not any(speed):
@@ -248,6 +249,27 @@ def _rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         return list(csv.DictReader(text.splitlines()))
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise IoError(f"{os.fspath(path)}: {error}") from None
+
+
+def _gavel_jobs(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Rows of a trace: ours, or Gavel's ten columns without a header, between tabs."""
+    if not os.fspath(path).endswith(".trace"):
+        return _rows(path)
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise IoError(f"{os.fspath(path)}: {error}") from None
+    rows = []
+    for number, line in enumerate(lines):
+        fields = line.split("\t")
+        found = re.fullmatch(r"(.+?)(?: \(batch size (\d+)\))?", fields[0])
+        if len(fields) < 10 or found is None:
+            raise IoError(f"{os.fspath(path)}:{number + 1}: expected ten fields between tabs")
+        rows.append({
+            "job": str(number), "submit_s": fields[-1], "gpus": fields[6], "total_steps": fields[5],
+            "model": found[1], "batch": found[2] or "",
+        })  # fmt: skip
+    return rows
 
 
 _GAVEL_JOB = re.compile(r"\('(.+?)(?: \(batch size (\d+)\))?', (\d+)\)")
@@ -578,14 +600,12 @@ def simulate(
         raise TypeError(f"workload: expected a Workload, got {type(workload).__name__}")
     if not isinstance(policy, str) and not callable(policy):
         raise TypeError(f"policy: expected a name or a callable, got {type(policy).__name__}")
-    carbon = [] if carbon_g_per_kwh is None else np.atleast_1d(carbon_g_per_kwh).tolist()
-    options = {
-        "seed": seed, "restart_s": restart_s, "session_s": session_s, "round_s": round_s,
-        "forecast_sigma": forecast_sigma, "stop_at_target": stop_at_target,
-        "failures": dict(failures or {}), "sleep": dict(sleep or {}), "in_nodes": in_nodes,
-        "sharing": sharing, "user_gpus": user_gpus, "carbon_g_per_kwh": carbon,
-        "planner": dict(planner or {}), "events": events, "progress": progress,
-    }  # fmt: skip
+    options = _options(
+        seed=seed, restart_s=restart_s, session_s=session_s, round_s=round_s,
+        forecast_sigma=forecast_sigma, stop_at_target=stop_at_target, failures=failures,
+        sleep=sleep, in_nodes=in_nodes, sharing=sharing, user_gpus=user_gpus,
+        carbon_g_per_kwh=carbon_g_per_kwh, planner=planner, events=events, progress=progress,
+    )  # fmt: skip
     if stream is None or callable(stream):
         fields = _core.simulate(workload._record, policy, options | {"stream": stream})
     else:
@@ -597,12 +617,37 @@ def simulate(
                 fields = _core.simulate(workload._record, policy, options)
         except OSError as error:
             raise IoError(f"{os.fspath(stream)}: {error.strerror}") from None
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+    return _simulation(fields, workload, name or type(policy).__name__)
+
+
+_DEFAULTS: dict[str, Any] = {
+    "seed": 0, "restart_s": 0.0, "session_s": None, "round_s": None, "forecast_sigma": None,
+    "stop_at_target": None, "failures": None, "sleep": None, "in_nodes": False,
+    "sharing": "exclusive", "user_gpus": None, "carbon_g_per_kwh": None, "planner": None,
+    "events": True, "progress": None,
+}  # fmt: skip
+
+
+def _options(**given: Any) -> dict[str, Any]:
+    """Every option of a simulation as the core takes it."""
+    unknown = next((name for name in given if name not in _DEFAULTS), None)
+    if unknown is not None:
+        raise TypeError(f"no option '{unknown}', known are {', '.join(_DEFAULTS)}")
+    options = _DEFAULTS | given
+    for name in ("failures", "sleep", "planner"):
+        options[name] = dict(options[name] or {})
+    carbon = options["carbon_g_per_kwh"]
+    options["carbon_g_per_kwh"] = [] if carbon is None else np.atleast_1d(carbon).tolist()
+    return options
+
+
+def _simulation(fields: dict[str, Any], workload: Workload, policy: str) -> Simulation:
     jobs = fields["jobs"]
     jobs["outcome"] = np.asarray(_core.OUTCOMES)[jobs["outcome"]]
     if "user" in jobs:
         jobs["user"] = np.asarray(jobs["user"])
-    if not isinstance(policy, str):
-        fields["policy"] = getattr(policy, "__name__", type(policy).__name__)
+    fields["policy"] = policy
     return Simulation(
         workload=workload.name, tiers=tuple(tier.name for tier in workload.tiers), **fields
     )

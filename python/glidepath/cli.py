@@ -407,6 +407,14 @@ def simulate(
     stop_at_target: Annotated[
         bool, typer.Option("--stop-at-target", help="Every policy ends a job at its target.")
     ] = False,
+    node_mtbf: Annotated[
+        float | None, typer.Option(help="Mean hours between failures of a node; an hour's repair.")
+    ] = None,
+    job_mtbf: Annotated[
+        float | None, typer.Option(help="Mean running hours between crashes of a job.")
+    ] = None,
+    checkpoint: Annotated[float, typer.Option(help="Minutes between checkpoints.")] = 0.0,
+    carbon: Annotated[float | None, typer.Option(help="Intensity in g of CO2 per kWh.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write one interactive HTML page.")] = None,
     as_json: Json = False,
 ) -> int:
@@ -416,6 +424,12 @@ def simulate(
         "restart_s": restart,
         "session_s": session,
         "stop_at_target": True if stop_at_target else None,
+        "failures": {
+            "node_every_s": 3600 * node_mtbf if node_mtbf is not None else math.inf,
+            "job_every_s": 3600 * job_mtbf if job_mtbf is not None else math.inf,
+            "checkpoint_s": 60 * checkpoint,
+        },
+        "carbon_g_per_kwh": carbon,
     }
     if seeds > 1:
         if report is not None:

@@ -362,10 +362,15 @@ Workload workload_from_trace(const std::filesystem::path& file, int gpus,
   out.tiers.push_back({.name = "gpu", .nodes = gpus / per_node, .gpus_per_node = per_node});
 
   CsvReader csv(file);
-  const int job_column = csv.column("job");
-  const int submit = csv.column("submit_s");
-  const int gang = csv.column("gpus");
-  const int duration = csv.column("duration_s");
+  // Our names, and those of Tiresias, so that its traces are read as they are.
+  const auto either = [&](std::string_view ours, std::string_view theirs) {
+    const int found = csv.find(theirs);
+    return found >= 0 ? found : csv.column(ours);
+  };
+  const int job_column = either("job", "job_id");
+  const int submit = either("submit_s", "submit_time");
+  const int gang = either("gpus", "num_gpu");
+  const int duration = either("duration_s", "duration");
   const int user = csv.find("user");
   while (csv.next()) {
     WorkloadJob job{.id = csv.integer(job_column)};

@@ -123,6 +123,14 @@ def test_simulate_compares_policies_on_the_same_jobs(capsys: pytest.CaptureFixtu
     assert len({sum(row["outcomes"].values()) for row in rows}) == 1
 
 
+def test_simulate_with_failures_and_carbon(capsys: pytest.CaptureFixture[str]) -> None:
+    faults = ("--node-mtbf", 12, "--job-mtbf", 6, "--checkpoint", 15, "--carbon", 400)
+    code, (row,) = run_json(capsys, "simulate", SUPERCOM, "-p", "fifo", *faults)
+    assert code == 0
+    assert row["failures"] > 0
+    assert row["carbon_kg"] == pytest.approx(0.4 * row["energy_kwh"])
+
+
 def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("job,submit_s,gpus,duration_s\n0,0,1,100\n1,0,1,50\n")

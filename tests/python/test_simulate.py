@@ -270,6 +270,25 @@ def test_measured_pairs_raise_what_a_cluster_gets_done() -> None:
     assert pairs.mean_jct_s < alone.mean_jct_s
 
 
+def test_files_of_gavel_are_read_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "two.trace").write_text(
+        "LM (batch size 40)\tpython3 main.py\twd\t--steps\t0\t1000\t2\t1\t-1.000000\t0\n"
+        "A3C\tpython3 main.py\twd\t--steps\t0\t500\t1\t1\t-1.000000\t60\n"
+    )
+    (tmp_path / "rates.json").write_text(
+        '{"v100": {"(\'LM (batch size 40)\', 2)": {"null": 5.0}, "(\'A3C\', 1)": {"null": 2.0}},'
+        ' "v100_unconsolidated": {"(\'A3C\', 1)": {"null": 1.0}}}'
+    )
+    workload = gp.Workload.from_gavel(
+        tmp_path / "two.trace", tmp_path / "rates.json", cluster={"v100": 4}
+    )
+    run = gp.simulate(workload, "fifo")
+    np.testing.assert_allclose(run.jobs["end_s"], [200, 310])
+    (tmp_path / "bad.trace").write_text("LM\t3\n")
+    with pytest.raises(gp.IoError, match=r"bad\.trace:1: expected ten fields"):
+        gp.Workload.from_gavel(tmp_path / "bad.trace", tmp_path / "rates.json", cluster={"v100": 4})
+
+
 def gavel(trace: str) -> gp.Workload:
     if not (TRACES / f"{trace}.csv.gz").exists():
         pytest.skip("the shared trace is not on this machine")
