@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -222,5 +223,52 @@ struct Simulation {
 /// fastest tier; the mean of those durations; and, where speeds differ by tier, a Lagrangian bound
 /// of the linear program over (job, tier, interval of time). NaN where jobs have curves.
 [[nodiscard]] double lower_bound_jct_s(const Workload& workload);
+
+// ---- an environment for learning
+
+struct EnvironmentOptions {
+  SimulationOptions simulation{};  ///< of it restart_s, forecast_sigma, failures, sleep, in_nodes
+                                   ///< and stop_at_target, which is on unless it is false
+  int slots = 32;   ///< waiting jobs that are seen and can be started, in order of submission
+  int running = 8;  ///< running jobs that are seen and can be preempted, the longest first
+  double energy_weight = 0;  ///< job-hours that a kWh costs in the reward
+};
+
+/// The simulator as a game of one decision after the other: start a waiting job, preempt a running
+/// one, or let time pass to the next event at which jobs wait. The sum of all rewards is
+/// -(sum of JCT + energy_weight x kWh) in job-hours.
+class Environment {
+ public:
+  explicit Environment(const EnvironmentOptions& options = {});
+  ~Environment();
+  Environment(Environment&&) noexcept;
+  Environment& operator=(Environment&&) noexcept;
+
+  /// Begins a workload, which must live as long as the episode, at its first decision. `seed` is
+  /// that of forecast errors and failures.
+  void reset(const Workload& workload, std::uint64_t seed);
+  /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
+  /// action that cannot be taken lets time pass. Returns the reward.
+  double step(int action);
+  [[nodiscard]] bool done() const;
+
+  [[nodiscard]] int actions() const;
+  /// Which actions can be taken, one byte each.
+  void mask(std::span<std::uint8_t> out) const;
+
+  /// Numbers in [0, 1]: for each slot kSlot and for each running job kRunning features, for each
+  /// tier kTier, then kGlobal. Logarithmic times are log(1 + s) / 16.
+  static constexpr int kSlot = 7, kRunning = 6, kTier = 2, kGlobal = 3;
+  [[nodiscard]] int observation_size(std::size_t tiers) const;
+  void observe(std::span<float> out) const;
+
+  /// The run so far; complete when done().
+  [[nodiscard]] Simulation simulation();
+
+ private:
+  struct State;
+  EnvironmentOptions options_;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace glidepath

@@ -19,6 +19,8 @@ namespace glidepath::python {
 namespace {
 
 using Shared = std::shared_ptr<const Workload>;
+using FloatArray = py::array_t<float, py::array::c_style>;
+using ByteArray = py::array_t<std::uint8_t, py::array::c_style>;
 
 Shared share(Workload&& workload) { return std::make_shared<const Workload>(std::move(workload)); }
 
@@ -287,6 +289,12 @@ PlanOptions planner_options(py::dict given) {
   const py::object objective = take("objective");
   if (py::isinstance<py::str>(objective)) {
     out.goals = {{objective_named(objective.cast<std::string>()), 1.0}};
+  } else if (py::isinstance<py::list>(objective) || py::isinstance<py::tuple>(objective)) {
+    out.in_order = true;
+    out.goals.clear();
+    for (const py::handle& name : objective) {
+      out.goals.push_back({objective_named(name.cast<std::string>()), 1.0});
+    }
   } else if (!objective.is_none()) {
     out.goals.clear();
     for (const auto& [name, weight] : objective.cast<py::dict>()) {
@@ -304,6 +312,7 @@ PlanOptions planner_options(py::dict given) {
   }
   set<PlanOptions>(given, "planner",
                    {{"round_s", &PlanOptions::round_s},
+                    {"slack", &PlanOptions::slack},
                     {"gap", &PlanOptions::gap},
                     {"stop_probability", &PlanOptions::stop_probability},
                     {"outrun_probability", &PlanOptions::outrun_probability},
@@ -345,6 +354,113 @@ SimulationOptions options_of(const py::dict& given) {
   options.planner = planner_options(py::dict(given["planner"]));
   return options;
 }
+
+/// Environments side by side, each with a workload drawn anew at every episode.
+class EnvironmentBatch {
+ public:
+  EnvironmentBatch(std::vector<std::shared_ptr<Workload>> workloads, int count,
+                   const py::dict& simulation, int slots, int running, double energy_weight)
+      : workloads_(std::move(workloads)) {
+    if (workloads_.empty()) throw InputError("environment: no workload");
+    if (count < 1) throw InputError("environment: " + std::to_string(count) + " environments");
+    for (const auto& workload : workloads_) {
+      if (workload->tiers.size() != workloads_.front()->tiers.size()) {
+        throw InputError("environment: workload '" + workload->name + "' has " +
+                         std::to_string(workload->tiers.size()) + " tiers, the first has " +
+                         std::to_string(workloads_.front()->tiers.size()));
+      }
+    }
+    EnvironmentOptions options;
+    options.simulation = options_of(simulation);
+    options.slots = slots;
+    options.running = running;
+    options.energy_weight = energy_weight;
+    for (int i = 0; i < count; ++i) environments_.emplace_back(options);
+    over_.assign(environments_.size(), false);
+    episodes_.assign(environments_.size(), 0);
+  }
+
+  [[nodiscard]] int actions() const { return environments_.front().actions(); }
+  [[nodiscard]] int observation_size() const {
+    return environments_.front().observation_size(workloads_.front()->tiers.size());
+  }
+
+  /// Environment i plays `first + i` of the workloads, or with first < 0 one that the seed draws.
+  void reset(std::uint64_t seed, std::int64_t first, FloatArray& observation, ByteArray& mask) {
+    seed_ = seed;
+    first_ = first;
+    std::fill(episodes_.begin(), episodes_.end(), 0);
+    check(observation, mask);
+    float* seen = observation.mutable_data();
+    std::uint8_t* may = mask.mutable_data();
+    const py::gil_scoped_release release;
+    for (std::size_t i = 0; i < environments_.size(); ++i) {
+      begin(i);
+      show(i, seen, may);
+    }
+  }
+
+  void step(const Int64Array& actions, FloatArray& observation, DoubleArray& reward,
+            ByteArray& terminated, ByteArray& mask) {
+    check(observation, mask);
+    const auto n = static_cast<py::ssize_t>(environments_.size());
+    if (actions.size() != n || reward.size() != n || terminated.size() != n) {
+      throw InputError("environment: expected " + std::to_string(n) + " actions");
+    }
+    const std::int64_t* action = actions.data();
+    float* seen = observation.mutable_data();
+    double* gain = reward.mutable_data();
+    std::uint8_t* over = terminated.mutable_data();
+    std::uint8_t* may = mask.mutable_data();
+    const py::gil_scoped_release release;
+    for (std::size_t i = 0; i < environments_.size(); ++i) {
+      if (over_[i]) {  // the step after an end begins the next episode, as gymnasium's vectors do
+        begin(i);
+        gain[i] = 0;
+      } else {
+        gain[i] = environments_[i].step(static_cast<int>(action[i]));
+      }
+      over_[i] = environments_[i].done();
+      over[i] = over_[i] ? 1 : 0;
+      show(i, seen, may);
+    }
+  }
+
+  py::dict simulation(std::size_t i) { return fields_of(environments_.at(i).simulation()); }
+
+ private:
+  void check(const FloatArray& observation, const ByteArray& mask) const {
+    const auto n = static_cast<py::ssize_t>(environments_.size());
+    if (observation.size() != n * observation_size() || mask.size() != n * actions()) {
+      throw InputError("environment: the arrays are not of the spaces' shapes");
+    }
+  }
+  void begin(std::size_t i) {
+    const std::uint64_t episode = episodes_[i]++;
+    const std::size_t of = workloads_.size();
+    std::uint64_t z = seed_ + 0x9e3779b97f4a7c15ULL * (episode * environments_.size() + i + 1);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;  // splitmix64
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z ^= z >> 31;
+    const std::size_t which =
+        first_ < 0 ? z % of : (static_cast<std::size_t>(first_) + i + episode * of) % of;
+    environments_[i].reset(*workloads_[which], first_ < 0 ? z : seed_);
+    over_[i] = false;
+  }
+  void show(std::size_t i, float* seen, std::uint8_t* may) {
+    const auto size = static_cast<std::size_t>(observation_size());
+    const auto count = static_cast<std::size_t>(actions());
+    environments_[i].observe({seen + i * size, size});
+    environments_[i].mask({may + i * count, count});
+  }
+
+  std::vector<std::shared_ptr<Workload>> workloads_;
+  std::vector<Environment> environments_;
+  std::vector<bool> over_;
+  std::vector<std::uint64_t> episodes_;
+  std::uint64_t seed_ = 0;
+  std::int64_t first_ = -1;
+};
 
 py::dict run_simulation(const Shared& workload, const py::object& policy, const py::dict& given) {
   SimulationOptions options = options_of(given);
@@ -443,6 +559,19 @@ void bind_simulate(pybind11::module_& module) {
         return glidepath::lower_bound_jct_s(*workload);
       },
       py::arg("workload"));
+  py::class_<EnvironmentBatch>(module, "EnvironmentBatch")
+      .def(py::init<std::vector<std::shared_ptr<glidepath::Workload>>, int, const py::dict&, int,
+                    int, double>(),
+           py::arg("workloads"), py::arg("count"), py::arg("simulation"), py::arg("slots"),
+           py::arg("running"), py::arg("energy_weight"))
+      .def_property_readonly("actions", &EnvironmentBatch::actions)
+      .def_property_readonly("observation_size", &EnvironmentBatch::observation_size)
+      .def("reset", &EnvironmentBatch::reset, py::arg("seed"), py::arg("first"),
+           py::arg("observation").noconvert(), py::arg("mask").noconvert())
+      .def("step", &EnvironmentBatch::step, py::arg("actions"), py::arg("observation").noconvert(),
+           py::arg("reward").noconvert(), py::arg("terminated").noconvert(),
+           py::arg("mask").noconvert())
+      .def("simulation", &EnvironmentBatch::simulation, py::arg("environment"));
   py::list names, outcomes;
   for (const auto name : glidepath::policy_names()) names.append(py::str(std::string(name)));
   for (const auto outcome : {glidepath::Outcome::unfinished, glidepath::Outcome::finished,

@@ -35,6 +35,7 @@ __all__ = ["Result", "require", "same"]
 
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
+    "gymnasium": "gym",
     "matplotlib": "plot",
     "plotly": "report",
     "pyarrow": "arrow",

@@ -125,33 +125,37 @@ class Engine {
   std::map<std::tuple<std::string_view, std::string_view, int>, SharedSpeeds> pairs_;
 };
 
-/// Runs until nothing is left to happen. At one instant: ends in order of submission, failures,
-/// arrivals in order of submission, then the scheduler decides. A scheduler has arrive(job),
-/// leave(job), wake() and schedule().
+/// Goes to the next instant at which something happens: ends in order of submission, failures,
+/// arrivals in order of submission, then the scheduler decides. False when nothing is left. A
+/// scheduler has arrive(job), leave(job), wake() and schedule().
+template <class Scheduler>
+bool advance(Engine& engine, Scheduler& scheduler) {
+  const int jobs = static_cast<int>(engine.runs.size());
+  const Tick wake = scheduler.wake();
+  const Tick next = std::min(engine.next_event(), wake);
+  if (next == kNever) return false;
+  engine.now = std::max(engine.now, next);
+  while (!engine.ends.empty() && engine.ends.begin()->first == engine.now) {
+    const int job = engine.ends.begin()->second;
+    engine.finish(job, engine.runs[Engine::index(job)].at_end);
+    scheduler.leave(job);
+    ++engine.events;
+  }
+  engine.apply_failures();
+  while (engine.arrived < jobs && engine.runs[Engine::index(engine.arrived)].submit == engine.now) {
+    ++engine.live;
+    scheduler.arrive(engine.arrived++);
+    ++engine.events;
+  }
+  if (wake == engine.now) ++engine.events;
+  scheduler.schedule();
+  if (engine.options.progress) engine.options.progress(engine.arrived - engine.live, jobs);
+  return true;
+}
+
 template <class Scheduler>
 void run(Engine& engine, Scheduler& scheduler) {
-  const int jobs = static_cast<int>(engine.runs.size());
-  for (;;) {
-    const Tick wake = scheduler.wake();
-    const Tick next = std::min(engine.next_event(), wake);
-    if (next == kNever) return;
-    engine.now = std::max(engine.now, next);
-    while (!engine.ends.empty() && engine.ends.begin()->first == engine.now) {
-      const int job = engine.ends.begin()->second;
-      engine.finish(job, engine.runs[Engine::index(job)].at_end);
-      scheduler.leave(job);
-      ++engine.events;
-    }
-    engine.apply_failures();
-    while (engine.arrived < jobs &&
-           engine.runs[Engine::index(engine.arrived)].submit == engine.now) {
-      ++engine.live;
-      scheduler.arrive(engine.arrived++);
-      ++engine.events;
-    }
-    if (wake == engine.now) ++engine.events;
-    scheduler.schedule();
-    if (engine.options.progress) engine.options.progress(engine.arrived - engine.live, jobs);
+  while (advance(engine, scheduler)) {
   }
 }
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gymnasium environments over the simulator: scheduling as a game, for reinforcement learning.
+
+Needs ``pip install 'glidepath[gym]'``. One decision at a time: start a waiting job on its fastest
+tier with room, preempt a running one, or let time pass to the next event at which jobs wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glidepath import _core
+from glidepath._results import require
+from glidepath._simulate import Simulation, Workload, _options, _simulation
+
+require("gymnasium")
+import gymnasium  # noqa: E402 after the sentence that says how to get it
+
+__all__ = ["RUNNING_FEATURES", "SLOT_FEATURES", "SchedulingEnv", "SchedulingVectorEnv"]
+
+SLOT_FEATURES = (
+    "present", "remaining", "reached", "gpus", "age", "attained", "speed",
+)  # fmt: skip
+RUNNING_FEATURES = ("present", "remaining", "reached", "gpus", "since", "speed")
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.int8]
+
+
+class _Batch:
+    """Environments of the core side by side, and the arrays that they fill."""
+
+    def __init__(
+        self,
+        workloads: Workload | Sequence[Workload],
+        count: int,
+        slots: int,
+        running: int,
+        energy_weight: float,
+        simulation: Mapping[str, Any],
+    ) -> None:
+        drawn = [workloads] if isinstance(workloads, Workload) else list(workloads)
+        self.workloads = drawn
+        self.core = _core.EnvironmentBatch(
+            [workload._record for workload in drawn], count, _options(**simulation), slots,
+            running, energy_weight,
+        )  # fmt: skip
+        self.observation = np.zeros((count, self.core.observation_size), np.float32)
+        self.mask = np.zeros((count, self.core.actions), np.uint8)
+        self.reward = np.zeros(count)
+        self.terminated = np.zeros(count, np.uint8)
+
+    def reset(self, seed: int, first: int) -> None:
+        self.core.reset(seed, first, self.observation, self.mask)
+
+    def step(self, actions: Any) -> None:
+        self.core.step(
+            np.ascontiguousarray(actions, np.int64), self.observation, self.reward,
+            self.terminated, self.mask,
+        )  # fmt: skip
+
+    def simulation(self, which: int) -> Simulation:
+        return _simulation(self.core.simulation(which), self.workloads[0], "agent")
+
+
+class SchedulingEnv(gymnasium.Env[Floats, Any]):
+    """One simulated cluster, one decision at a time.
+
+    Parameters
+    ----------
+    workloads : Workload or sequence of Workload
+        Each episode plays one of them, drawn by the seed of `reset`; all have as many tiers.
+    slots : int
+        Waiting jobs that are seen and can be started, in order of submission.
+    running : int
+        Running jobs that are seen and can be preempted, those with the longest forecast.
+    energy_weight : float
+        Job-hours that a kWh costs. The rewards of an episode add up to
+        -(sum of JCT + energy_weight x kWh) in job-hours.
+    **simulation
+        ``restart_s``, ``forecast_sigma``, ``stop_at_target`` (on unless False), ``failures``,
+        ``sleep`` and ``in_nodes`` of `glidepath.simulate`.
+
+    Notes
+    -----
+    ``action_space``: Discrete; 0 ... slots - 1 start, the next `running` preempt, the last lets
+    time pass, as does an action that cannot be taken; ``info["action_mask"]`` has a 1 for each that
+    can. ``observation_space``: a Box of numbers in [0, 1], `SLOT_FEATURES` of each slot,
+    `RUNNING_FEATURES` of each running job, free share and size of each tier, then jobs waiting,
+    running, and whether more will come. Forecasts of jobs with curves are those of `reach`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 the type of the base class
+
+    def __init__(
+        self,
+        workloads: Workload | Sequence[Workload],
+        *,
+        slots: int = 32,
+        running: int = 8,
+        energy_weight: float = 0.0,
+        **simulation: Any,
+    ) -> None:
+        self._batch = _Batch(workloads, 1, slots, running, energy_weight, simulation)
+        self.observation_space, self.action_space = _spaces(self._batch)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Begin an episode; ``options={"workload": k}`` plays the k-th workload."""
+        super().reset(seed=seed)
+        drawn = int(self.np_random.integers(2**62)) if seed is None else seed
+        self._batch.reset(drawn, int((options or {}).get("workload", -1)))
+        return self._batch.observation[0].copy(), self._info()
+
+    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+        """Take an action."""
+        self._batch.step([action])
+        batch = self._batch
+        return (
+            batch.observation[0].copy(), float(batch.reward[0]), bool(batch.terminated[0]), False,
+            self._info(),
+        )  # fmt: skip
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self._batch.mask[0].astype(np.int8)}
+
+    def simulation(self) -> Simulation:
+        """Return what came of the episode, once it is over; its events are given once."""
+        return self._batch.simulation(0)
+
+
+class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
+    """Many simulated clusters stepped together in the core, without a process for each.
+
+    Parameters
+    ----------
+    workloads, slots, running, energy_weight, **simulation
+        Of `SchedulingEnv`.
+    num_envs : int
+        An environment that is over begins its next episode at the step after.
+
+    Notes
+    -----
+    The arrays that `reset` and `step` return are written anew by the next step.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 the type of the base class
+        "render_modes": [],
+        "autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        workloads: Workload | Sequence[Workload],
+        *,
+        num_envs: int = 64,
+        slots: int = 32,
+        running: int = 8,
+        energy_weight: float = 0.0,
+        **simulation: Any,
+    ) -> None:
+        self._batch = _Batch(workloads, num_envs, slots, running, energy_weight, simulation)
+        self.num_envs = num_envs
+        self.single_observation_space, self.single_action_space = _spaces(self._batch)
+        batch_space = gymnasium.vector.utils.batch_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._never = np.zeros(num_envs, np.bool_)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Begin; ``options={"workload": k}`` plays the workloads k, k + 1 ... in order."""
+        super().reset(seed=seed)
+        drawn = int(self.np_random.integers(2**62)) if seed is None else int(seed)
+        self._batch.reset(drawn, int((options or {}).get("workload", -1)))
+        return self._batch.observation, {"action_mask": self._batch.mask}
+
+    def step(
+        self, actions: Any
+    ) -> tuple[Floats, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Take an action in each."""
+        batch = self._batch
+        batch.step(actions)
+        return (
+            batch.observation, batch.reward, batch.terminated.view(np.bool_), self._never,
+            {"action_mask": batch.mask},
+        )  # fmt: skip
+
+
+def _spaces(batch: _Batch) -> tuple[Any, Any]:
+    box = gymnasium.spaces.Box(0.0, 1.0, (batch.core.observation_size,), np.float32)
+    return box, gymnasium.spaces.Discrete(batch.core.actions)

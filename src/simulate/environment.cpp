@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "common/require.hpp"
+#include "simulate/engine.hpp"
+#include "simulate/forecasts.hpp"
+#include "simulate/metrics.hpp"
+
+namespace glidepath {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+/// A time as a feature.
+float feature(double seconds) {
+  if (!std::isfinite(seconds)) return 1;
+  return static_cast<float>(std::min(1.0, std::log1p(std::max(0.0, seconds)) / 16));
+}
+
+float share(double part, double whole) {
+  return whole > 0 ? static_cast<float>(std::clamp(part / whole, 0.0, 1.0)) : 0.0F;
+}
+
+}  // namespace
+
+struct Environment::State {
+  State(const Workload& workload, const SimulationOptions& how)
+      : options(how),
+        engine(workload, options, options.stop_at_target.value_or(true)),
+        predict(engine),
+        touched(workload.jobs.size(), -1) {
+    for (const Tier& tier : workload.tiers) {
+      gpus += tier.gpus();
+      largest = std::max(largest, tier.gpus());
+    }
+    if (!workload.curves.empty()) seen.resize(workload.jobs.size());
+  }
+
+  // What the engine's run asks of a scheduler: the agent decides elsewhere.
+  void arrive(int job) { waiting.push_back(job); }
+  void leave(int) {}
+  void schedule() {
+    if (engine.options.failures.node_every_s == Failures::kNone &&
+        engine.options.failures.job_every_s == Failures::kNone) {
+      return;
+    }
+    for (int job = 0; job < engine.arrived; ++job) {  // those that failed wait again
+      const detail::Run& run = engine.runs[at(job)];
+      const auto place = std::lower_bound(waiting.begin(), waiting.end(), job);
+      if (run.end < 0 && run.tier < 0 && (place == waiting.end() || *place != job)) {
+        waiting.insert(place, job);
+      }
+    }
+  }
+  [[nodiscard]] detail::Tick wake() const { return detail::kNever; }
+
+  /// The fastest tier with room for the job; -1 without one.
+  [[nodiscard]] int tier_for(int job) const {
+    int best = -1;
+    for (int t = 0; t < static_cast<int>(engine.capacity.size()); ++t) {
+      if (engine.free[at(t)] < engine.runs[at(job)].gpus || !engine.fits_memory(job, t)) continue;
+      const double rate = engine.rate(job, t);
+      if (rate > 0 && (best < 0 || rate > engine.rate(job, best))) best = t;
+    }
+    return best;
+  }
+  [[nodiscard]] bool may_start(int job) const {
+    return touched[at(job)] != engine.now && tier_for(job) >= 0;
+  }
+  [[nodiscard]] bool may_preempt(int job) const { return touched[at(job)] != engine.now; }
+
+  [[nodiscard]] double fastest(int job) const {
+    double best = 0;
+    for (int t = 0; t < static_cast<int>(engine.capacity.size()); ++t) {
+      best = std::max(best, engine.rate(job, t));
+    }
+    return best;
+  }
+
+  struct Outlook {
+    double seconds = 0, reached = 1;
+  };
+  /// Seconds to go on the fastest tier, as far as a forecast says, and the chance to get there.
+  [[nodiscard]] Outlook outlook(int job) {
+    const double done = engine.done(job);
+    const auto per_second = static_cast<double>(engine.per_second);
+    const WorkloadJob& asked = engine.asked(job);
+    if (asked.truth < 0) {
+      const double total = predict.total(job);
+      return {(done < total ? total - done : std::max(done, 1.0)) / per_second / fastest(job), 1};
+    }
+    Job& view = seen[at(job)];
+    const Trace& truth = engine.workload.curves[at(asked.truth)];
+    view.steps_done = done / per_second;
+    view.target_loss = asked.target_loss;
+    view.budget_steps = asked.budget_steps;
+    // The points that are logged: a prefix, and nothing behind it is read.
+    const auto points = static_cast<std::size_t>(
+        std::upper_bound(truth.step.begin(), truth.step.end(), view.steps_done) -
+        truth.step.begin());
+    const std::size_t known = std::max(points, view.observed.step.size());
+    view.observed = {std::span(truth.step).first(known), std::span(truth.loss).first(known), {}};
+    predict.curve(job, view, false);
+    const double budget_s = (asked.budget_steps - view.steps_done) / fastest(job);
+    if (view.remaining_steps.empty()) return {budget_s, 1};
+    double sum = 0, reached = 0;
+    for (const double steps : view.remaining_steps) {
+      if (!std::isfinite(steps)) continue;
+      sum += steps;
+      ++reached;
+    }
+    const auto n = static_cast<double>(view.remaining_steps.size());
+    return {reached > 0 ? sum / reached / fastest(job) : budget_s, reached / n};
+  }
+
+  [[nodiscard]] double watts_now() const {
+    double sum = 0;
+    for (std::size_t t = 0; t < engine.capacity.size(); ++t) {
+      sum += engine.workload.tiers[t].idle_watts * engine.free[t];
+    }
+    for (const detail::Running& running : engine.running) {
+      const detail::Run& run = engine.runs[at(running.job)];
+      sum += run.gpus *
+             watts(engine.workload.tiers[at(run.tier)], engine.asked(running.job).utilisation);
+    }
+    return sum;
+  }
+
+  /// Lets time pass to the next event at which a job waits. Returns the reward.
+  double pass(double energy_weight) {
+    double reward = 0;
+    do {
+      const detail::Tick before = engine.now;
+      const double jobs = engine.live;
+      const bool began = engine.arrived > 0;  // before the first submission nothing counts
+      const double watts = energy_weight > 0 && began ? watts_now() : 0;
+      if (!advance(engine, *this)) {
+        if (waiting.empty()) break;
+        // Nothing runs and nothing will come: the agent waits for nothing, so the first one runs.
+        const auto first = std::find_if(waiting.begin(), waiting.end(),
+                                        [&](int job) { return tier_for(job) >= 0; });
+        if (first == waiting.end() || !start(*first)) break;
+        continue;
+      }
+      const double hours = engine.seconds(engine.now - before) / 3600;
+      if (began) reward -= hours * (jobs + energy_weight * watts / 1000);
+    } while (waiting.empty() && !done());
+    look();
+    return reward;
+  }
+
+  bool start(int job) {
+    if (!engine.start(job, tier_for(job))) return false;
+    touched[at(job)] = engine.now;
+    waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), job));
+    return true;
+  }
+
+  void preempt(int job) {
+    engine.suspend(job);
+    touched[at(job)] = engine.now;
+    waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), job), job);
+  }
+
+  /// What is shown of the jobs now: forecasts are made once for each instant.
+  void look() {
+    outlooks.clear();
+    for (std::size_t k = 0; k < std::min(waiting.size(), slots); ++k) {
+      outlooks.push_back(outlook(waiting[k]));
+    }
+    longest.clear();
+    for (const detail::Running& running : engine.running) {
+      longest.push_back({outlook(running.job), running.job});
+    }
+    const auto shown = static_cast<std::ptrdiff_t>(std::min(longest.size(), shown_running));
+    std::partial_sort(
+        longest.begin(), longest.begin() + shown, longest.end(), [](const Seen& a, const Seen& b) {
+          return a.outlook.seconds != b.outlook.seconds ? a.outlook.seconds > b.outlook.seconds
+                                                        : a.job < b.job;
+        });
+    longest.resize(static_cast<std::size_t>(shown));
+  }
+
+  [[nodiscard]] bool done() const {
+    return engine.live == 0 && engine.arrived == static_cast<int>(engine.runs.size());
+  }
+
+  struct Seen {
+    Outlook outlook;
+    int job;
+  };
+  SimulationOptions options;
+  detail::Engine engine;
+  detail::Predictor predict;
+  std::vector<int> waiting;           ///< in order of submission
+  std::vector<detail::Tick> touched;  ///< started or preempted last; once at one instant
+  std::vector<Job> seen;              ///< the curves so far
+  std::vector<Outlook> outlooks;      ///< of the first waiting jobs
+  std::vector<Seen> longest;          ///< running jobs
+  std::size_t slots = 0, shown_running = 0;
+  int gpus = 0, largest = 1;
+};
+
+Environment::Environment(const EnvironmentOptions& options) : options_(options) {
+  if (options.slots < 1 || options.running < 0) {
+    detail::refuse("environment: ", options.slots, " slots and ", options.running,
+                   " running jobs, expected at least 1 and 0");
+  }
+  if (!(options.energy_weight >= 0)) {
+    detail::refuse("environment: energy_weight is ", options.energy_weight, ", expected 0 or more");
+  }
+}
+Environment::~Environment() = default;
+Environment::Environment(Environment&&) noexcept = default;
+Environment& Environment::operator=(Environment&&) noexcept = default;
+
+void Environment::reset(const Workload& workload, std::uint64_t seed) {
+  SimulationOptions how = options_.simulation;
+  how.seed = seed;
+  state_ = std::make_unique<State>(workload, how);
+  state_->slots = at(options_.slots);
+  state_->shown_running = at(options_.running);
+  state_->pass(0);
+}
+
+double Environment::step(int action) {
+  State& state = *state_;
+  if (action < 0 || action >= actions()) {
+    detail::refuse("environment: action ", action, " of ", actions());
+  }
+  if (state.done()) return 0;
+  const std::size_t k = at(action);
+  if (k < std::min(state.slots, state.waiting.size()) && state.may_start(state.waiting[k]) &&
+      state.start(state.waiting[k])) {
+    // Time stands still while there is something left to decide.
+    if (!state.waiting.empty()) {
+      state.look();
+      return 0;
+    }
+  } else if (k >= state.slots && k - state.slots < state.longest.size()) {
+    const int job = state.longest[k - state.slots].job;
+    if (state.may_preempt(job)) {
+      state.preempt(job);
+      state.look();
+      return 0;
+    }
+  }
+  return state.pass(options_.energy_weight);
+}
+
+bool Environment::done() const { return state_ == nullptr || state_->done(); }
+
+int Environment::actions() const { return options_.slots + options_.running + 1; }
+
+void Environment::mask(std::span<std::uint8_t> out) const {
+  std::fill(out.begin(), out.end(), std::uint8_t{0});
+  const State& state = *state_;
+  for (std::size_t k = 0; k < std::min(state.waiting.size(), state.slots); ++k) {
+    out[k] = state.may_start(state.waiting[k]) ? 1 : 0;
+  }
+  for (std::size_t k = 0; k < state.longest.size(); ++k) {
+    out[state.slots + k] = state.may_preempt(state.longest[k].job) ? 1 : 0;
+  }
+  out.back() = 1;
+}
+
+int Environment::observation_size(std::size_t tiers) const {
+  return options_.slots * kSlot + options_.running * kRunning + static_cast<int>(tiers) * kTier +
+         kGlobal;
+}
+
+void Environment::observe(std::span<float> out) const {
+  std::fill(out.begin(), out.end(), 0.0F);
+  const State& state = *state_;
+  const detail::Engine& engine = state.engine;
+  float* to = out.data();
+  for (std::size_t k = 0; k < state.outlooks.size() && k < state.waiting.size(); ++k) {
+    const int job = state.waiting[k];
+    const detail::Run& run = engine.runs[at(job)];
+    float* slot = to + k * kSlot;
+    slot[0] = 1;
+    slot[1] = feature(state.outlooks[k].seconds);
+    slot[2] = static_cast<float>(state.outlooks[k].reached);
+    slot[3] = share(run.gpus, state.largest);
+    slot[4] = feature(engine.seconds(engine.now - run.submit));
+    slot[5] = feature(engine.seconds(run.held));
+    const int tier = state.tier_for(job);
+    slot[6] = tier < 0 ? 0 : share(engine.rate(job, tier), state.fastest(job));
+  }
+  to += state.slots * kSlot;
+  for (std::size_t k = 0; k < state.longest.size(); ++k) {
+    const int job = state.longest[k].job;
+    const detail::Run& run = engine.runs[at(job)];
+    float* seat = to + k * kRunning;
+    seat[0] = 1;
+    seat[1] = feature(state.longest[k].outlook.seconds);
+    seat[2] = static_cast<float>(state.longest[k].outlook.reached);
+    seat[3] = share(run.gpus, state.largest);
+    seat[4] = feature(engine.seconds(engine.now - run.since));
+    seat[5] = share(engine.rate(job, run.tier), state.fastest(job));
+  }
+  to += state.shown_running * kRunning;
+  for (std::size_t t = 0; t < engine.capacity.size(); ++t) {
+    to[0] = share(engine.free[t], engine.workload.tiers[t].gpus());
+    to[1] = share(engine.workload.tiers[t].gpus(), state.gpus);
+    to += kTier;
+  }
+  to[0] = static_cast<float>(std::min(1.0, std::log1p(state.waiting.size()) / 8));
+  to[1] = static_cast<float>(std::min(1.0, std::log1p(engine.running.size()) / 8));
+  to[2] = engine.arrived < static_cast<int>(engine.runs.size()) ? 1.0F : 0.0F;  // more will come
+}
+
+Simulation Environment::simulation() { return detail::results(state_->engine, "agent"); }
+
+}  // namespace glidepath

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+gymnasium = pytest.importorskip("gymnasium", reason="needs glidepath[gym]")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from glidepath.gym import SLOT_FEATURES, SchedulingEnv, SchedulingVectorEnv  # noqa: E402
+
+SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
+
+
+def draw(seed: int, jobs: int = 30) -> gp.Workload:
+    rng = np.random.default_rng(seed)
+    return gp.Workload(
+        [gp.Tier("a", 4, 2, idle_watts=20.0, busy_watts=300.0)],
+        {
+            "job": np.arange(jobs),
+            "submit_s": np.floor(np.cumsum(rng.exponential(600, jobs))),
+            "gpus": 2 ** rng.integers(0, 4, jobs),
+            "duration_s": np.ceil(np.exp(rng.normal(6.5, 1.2, jobs))),
+        },
+    )
+
+
+def play(env: SchedulingEnv, seed: int, workload: int, rank: object = None) -> float:
+    """Start what fits, the oldest first, or the one with the least in a column of its features."""
+    seen, info = env.reset(seed=seed, options={"workload": workload})
+    total = 0.0
+    while True:
+        may = info["action_mask"][:32].astype(bool)
+        slots = seen[: 32 * len(SLOT_FEATURES)].reshape(32, -1)
+        key = np.arange(32) if rank is None else slots[:, SLOT_FEATURES.index(str(rank))]
+        action = int(np.where(may, key, np.inf).argmin()) if may.any() else env.action_space.n - 1
+        seen, reward, over, _, info = env.step(action)
+        total += reward
+        if over:
+            return total
+
+
+def test_gymnasium_finds_nothing_wrong() -> None:
+    check_env(SchedulingEnv([draw(0), draw(1)], forecast_sigma=0.5), skip_render_check=True)
+
+
+def test_starting_what_fits_in_order_is_first_fit() -> None:
+    workloads = [draw(seed) for seed in range(4)]
+    env = SchedulingEnv(workloads)
+    for k, workload in enumerate(workloads):
+        reward = play(env, 0, k)
+        run = env.simulation()
+        want = gp.simulate(workload, "first_fit")
+        np.testing.assert_array_equal(run.jobs["end_s"], want.jobs["end_s"])
+        assert -3600 * reward == pytest.approx(run.jobs["jct_s"].sum())
+
+
+def test_energy_is_part_of_the_reward() -> None:
+    workload = draw(3)
+    plain = play(SchedulingEnv(workload), 0, 0)
+    env = SchedulingEnv(workload, energy_weight=2.0)
+    priced = play(env, 0, 0)
+    assert plain - priced == pytest.approx(2 * env.simulation().energy_kwh)
+
+
+def test_random_actions_keep_the_rules() -> None:
+    workload = draw(5)
+    env = SchedulingEnv(workload, restart_s=30.0)
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        _, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            seen, _, over, _, info = env.step(action)
+            assert seen.min() >= 0
+            assert seen.max() <= 1
+        run = env.simulation()
+        assert np.isfinite(run.jobs["end_s"]).all()
+        assert run.timeline["busy"].max() <= 8
+        held = run.jobs["gpu_seconds"] / workload.jobs["gpus"]
+        assert (held >= workload.jobs["duration_s"]).all()
+
+
+def test_a_vector_is_its_parts() -> None:
+    workloads = [draw(seed) for seed in range(3)]
+    vector = SchedulingVectorEnv(workloads, num_envs=3, forecast_sigma=0.5)
+    single = [SchedulingEnv(workload, forecast_sigma=0.5) for workload in workloads]
+    seen, info = vector.reset(seed=7, options={"workload": 0})
+    parts = [env.reset(seed=7, options={"workload": 0}) for env in single]
+    for _ in range(40):
+        np.testing.assert_array_equal(seen, np.stack([part[0] for part in parts]))
+        actions = [int(np.flatnonzero(mask)[0]) for mask in info["action_mask"]]
+        seen, reward, over, _, info = vector.step(actions)
+        steps = [env.step(action) for env, action in zip(single, actions, strict=True)]
+        np.testing.assert_array_equal(reward, [step[1] for step in steps])
+        assert not over.any()
+        parts = [(step[0], step[4]) for step in steps]
+
+
+def test_an_episode_that_is_over_begins_anew() -> None:
+    vector = SchedulingVectorEnv(draw(0, jobs=2), num_envs=2)
+    _, info = vector.reset(seed=0)
+    ended = 0
+    for _ in range(50):
+        actions = np.argmax(info["action_mask"], axis=1)
+        _, _, over, _, info = vector.step(actions)
+        ended += int(over.sum())
+    assert ended > 4
+
+
+def test_jobs_with_curves_show_their_forecasts() -> None:
+    env = SchedulingEnv(gp.generate_workload(SUPERCOM, users=10, seed=2))
+    play(env, 0, 0)
+    assert set(env.simulation().jobs["outcome"]) <= {"finished", "target"}
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(gp.InputError, match="0 slots"):
+        SchedulingEnv(draw(0), slots=0)
+    with pytest.raises(TypeError, match="no option 'colour'"):
+        SchedulingEnv(draw(0), colour=3)
+    env = SchedulingEnv(draw(0))
+    env.reset(seed=0)
+    with pytest.raises(gp.InputError, match="action 99 of 41"):
+        env.step(99)
