@@ -10,7 +10,17 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._console import ANSWER, WARNING, Json, emit, plain, print_table, progress, save
+from glidepath._console import (
+    ANSWER,
+    WARNING,
+    Json,
+    emit,
+    plain,
+    print_table,
+    progress,
+    save,
+    stdout,
+)
 
 app = typer.Typer(
     name="bench", help="Measure a stage: on your own data, beside its rivals.", no_args_is_help=True
@@ -154,6 +164,12 @@ def bench_policies(
         list[int] | None, typer.Option(help="Loads of the study; default 10 20 50 100 200.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Workloads drawn for each load.")] = 10,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Page of the study (.html) or its picture (.png, .svg); repeat for both."
+        ),
+    ] = None,
     speed: Annotated[bool, typer.Option(help="Also time the whole Philly trace.")] = True,
     as_json: Json = False,
 ) -> int:
@@ -162,11 +178,14 @@ def bench_policies(
 
     if not source.is_dir():
         raise gp.IoError(f"{source}: no such folder")
+    pages = out or [Path("seed-study.html")]
     if seed_study:
         with progress("simulations") as update:
             rows = _bench_policies.seed_study(
                 source, users=tuple(users or (10, 20, 50, 100, 200)), seeds=seeds, progress=update
             )
+        for path in pages:
+            _bench_policies.write_study(path, source, rows)
     else:
         rows = _bench_policies.run(source, speed=speed)
         if not rows:
@@ -175,6 +194,15 @@ def bench_policies(
         emit(rows)
     elif seed_study:
         _print_study(source, rows, seeds)
+        for row in _bench_policies.verdicts(rows):
+            stdout.print(
+                f"{row['users']} users: mean JCT {row['without_interruption']:.2f} of fifo without "
+                f"interruption; with it {row['wait']:.1f} times less wait, {row['JCT']:.1f} times "
+                f"less JCT, {row['energy']:.1f} times less energy: {row['reached']}",
+                highlight=False,
+                soft_wrap=True,
+            )
+        stdout.print(f"written: {', '.join(map(str, pages))}", highlight=False, soft_wrap=True)
     else:
         print_table(
             f"Policies on the traces of {source}",

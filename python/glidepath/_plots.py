@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from glidepath._results import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK = "#1a1a1a"
 MUTED = "#6b6b6b"
@@ -370,6 +371,52 @@ def policies(
     ax.grid(visible=False, axis="y")
     ax.set_xlabel(label)
     return ax
+
+
+def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Four pictures over the number of users, one line per policy; dashed: all stop at the target.
+
+    `rows` are those of ``_bench_policies.seed_study``.
+    """
+    figure: Figure
+    figure, axes = require("matplotlib.pyplot").subplots(2, 2, figsize=(9.0, 6.4), sharex=True)
+    panels = (
+        ("mean_wait_per_user_s", 3600.0, "mean wait per user, hours", True),
+        ("mean_jct_s", 3600.0, "mean JCT, hours", True),
+        ("utilization", 0.01, "GPUs in use, % of the makespan", False),
+        ("energy_kwh", 1.0, "energy, kWh", True),
+    )
+    names = list(dict.fromkeys(row["policy"] for row in rows))
+    for ax, (metric, unit, title, log) in zip(axes.flat, panels, strict=True):
+        _axes(ax)
+        for k, policy in enumerate(names):
+            for arm, dash in (("asked", "-"), ("stopped", "--")):
+                line = [row for row in rows if row["policy"] == policy and row["arm"] == arm]
+                if arm == "stopped" and policy not in ("fifo", "session_fifo"):
+                    continue  # they stop anyway
+                users = [row["users"] for row in line]
+                mean = np.array([row[metric] for row in line]) / unit
+                half = np.array([row[f"{metric}_ci"] for row in line]) / unit
+                colour = PALETTE[k]
+                label = policy if arm == "asked" else f"{policy}, stops at target"
+                ax.plot(users, mean, dash, color=colour, marker="o", markersize=3, label=label)
+                if arm == "asked":
+                    low = np.maximum(mean - half, 0)
+                    ax.fill_between(users, low, mean + half, color=colour, alpha=0.15, linewidth=0)
+        ax.set_xscale("log")
+        if log:  # waits can be 0
+            ax.set_yscale("symlog", linthresh=0.1)
+            ax.set_ylim(bottom=0)
+        ticks = sorted({row["users"] for row in rows})
+        ax.set_xticks(ticks, [str(tick) for tick in ticks])
+        ax.minorticks_off()
+        ax.set_title(title, loc="left", fontsize=10)
+    for ax in axes[1]:
+        ax.set_xlabel("users")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncols=3, frameon=False, fontsize=9)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    return figure
 
 
 def jct_cdf(simulations: Sequence[_series.SimulationLike], *, ax: Axes | None = None) -> Axes:

@@ -241,8 +241,23 @@ Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
   return plan;
 }
 
+/// Finish-time fairness that a job heads for if it runs from now on: see Simulation::worst_ftf.
+double heads_for(const Snapshot& snapshot, const Job& job) {
+  double gpus = 0;
+  for (const Tier& tier : snapshot.tiers) gpus += tier.gpus();
+  double even = 0;
+  for (const Option& option : job.options) {
+    even += option.steps_per_s * snapshot.tiers[at(option.tier)].gpus() / gpus;
+  }
+  const double left_s = remaining_s(job, 0.5);
+  const double alone_s = (job.steps_done + left_s * fastest(job)) / even;
+  const double crowd = static_cast<double>(snapshot.jobs.size()) * gang(job) / gpus;
+  return (snapshot.now_s - job.submit_s + left_s) / (alone_s * std::max(1.0, crowd));
+}
+
 /// Longest remaining time first, each where it is worth most: the knapsack of the planner with the
-/// value (rate / best rate) x GPUs x (remaining time)^2, so that the longest chain is cut first.
+/// value (rate / best rate) x GPUs x ((remaining time)^2 + u), so that the longest chain is cut
+/// first; u grows for those that are about to take longer than a fair share would have.
 Plan least_makespan(const Snapshot& snapshot) {
   std::vector<std::int64_t> job, tier, gpus, capacity;
   std::vector<double> value;
@@ -253,13 +268,14 @@ Plan least_makespan(const Snapshot& snapshot) {
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     const Job& live = snapshot.jobs[i];
     const double share = longest > 0 ? remaining_s(live, 0.5) / longest : 1;
+    const double late = 4 * std::pow(std::max(0.0, heads_for(snapshot, live) - 1), 2);
     const auto held = holds.find(live.id);
     for (const Option& option : live.options) {
       job.push_back(static_cast<std::int64_t>(i));
       tier.push_back(option.tier);
       gpus.push_back(option.gpus);
       const bool here = held != holds.end() && held->second->tier == option.tier;
-      value.push_back(option.steps_per_s / fastest(live) * option.gpus * share * share *
+      value.push_back(option.steps_per_s / fastest(live) * option.gpus * (share * share + late) *
                       (here ? 1.05 : 1.0));
     }
   }
