@@ -287,8 +287,8 @@ def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ):  # fmt: skip
             ratio = min(found[load, "asked", policy][metric] for policy in ours)
             best[name] = 1 / ratio if ratio else float("inf")
-            if ratio != ratio:
-                said.append("nobody waits under fifo")
+            if ratio != ratio or ratio == 0:
+                said.append(f"nobody waits under {'ours' if ratio == 0 else 'fifo'}")
                 continue
             reached = best[name] >= _REPORTED[name]
             said.append(f"{'' if reached else 'not '}{_REPORTED[name]:.0f}x in {name}")

@@ -197,8 +197,8 @@ def bench_policies(
         for row in _bench_policies.verdicts(rows):
             stdout.print(
                 f"{row['users']} users: mean JCT {row['without_interruption']:.2f} of fifo without "
-                f"interruption; with it {row['wait']:.1f} times less wait, {row['JCT']:.1f} times "
-                f"less JCT, {row['energy']:.1f} times less energy: {row['reached']}",
+                f"interruption; with it wait / {row['wait']:.1f}, JCT / {row['JCT']:.1f}, "
+                f"energy / {row['energy']:.1f}: {row['reached']}",
                 highlight=False,
                 soft_wrap=True,
             )

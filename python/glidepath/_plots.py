@@ -381,13 +381,13 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     figure: Figure
     figure, axes = require("matplotlib.pyplot").subplots(2, 2, figsize=(9.0, 6.4), sharex=True)
     panels = (
-        ("mean_wait_per_user_s", 3600.0, "mean wait per user, hours", True),
-        ("mean_jct_s", 3600.0, "mean JCT, hours", True),
-        ("utilization", 0.01, "GPUs in use, % of the makespan", False),
-        ("energy_kwh", 1.0, "energy, kWh", True),
+        ("mean_wait_per_user_s", 3600.0, "mean wait per user, hours", "symlog"),  # it can be 0
+        ("mean_jct_s", 3600.0, "mean JCT, hours", "log"),
+        ("utilization", 0.01, "GPUs in use, % of the makespan", "linear"),
+        ("energy_kwh", 1.0, "energy, kWh", "log"),
     )
     names = list(dict.fromkeys(row["policy"] for row in rows))
-    for ax, (metric, unit, title, log) in zip(axes.flat, panels, strict=True):
+    for ax, (metric, unit, title, scale) in zip(axes.flat, panels, strict=True):
         _axes(ax)
         for k, policy in enumerate(names):
             for arm, dash in (("asked", "-"), ("stopped", "--")):
@@ -401,11 +401,11 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
                 label = policy if arm == "asked" else f"{policy}, stops at target"
                 ax.plot(users, mean, dash, color=colour, marker="o", markersize=3, label=label)
                 if arm == "asked":
-                    low = np.maximum(mean - half, 0)
+                    low = np.maximum(mean - half, 0 if scale != "log" else mean / 3)
                     ax.fill_between(users, low, mean + half, color=colour, alpha=0.15, linewidth=0)
         ax.set_xscale("log")
-        if log:  # waits can be 0
-            ax.set_yscale("symlog", linthresh=0.1)
+        ax.set_yscale(scale, **({"linthresh": 0.1} if scale == "symlog" else {}))
+        if scale != "log":
             ax.set_ylim(bottom=0)
         ticks = sorted({row["users"] for row in rows})
         ax.set_xticks(ticks, [str(tick) for tick in ticks])

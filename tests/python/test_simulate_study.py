@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from glidepath import _bench_policies as bench
+
+SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
+
+
+def test_the_study_writes_its_page_and_says_what_is_reached(tmp_path: Path) -> None:
+    rows = bench.seed_study(SUPERCOM, users=(10,), seeds=2)
+    assert {(row["arm"], row["policy"]) for row in rows} == {
+        (arm, policy)
+        for arm in ("asked", "stopped", "unstopped")
+        for policy in ("fifo", "session_fifo", "dare", "best_value")
+    }
+    (said,) = bench.verdicts(rows)
+    assert "83x in energy" in said["reached"]
+    bench.write_study(tmp_path / "study.html", SUPERCOM, rows)
+    page = (tmp_path / "study.html").read_text()
+    assert "With retraining to overfitting" in page
+    assert "Who held which GPU" in page
+    bench.write_study(tmp_path / "study.png", SUPERCOM, rows)
+    assert (tmp_path / "study.png").stat().st_size > 10000
+
+
+def test_factors_are_reached_or_not() -> None:
+    def row(arm: str, policy: str, wait: float, jct: float, energy: float) -> dict[str, object]:
+        ratios = {"total_wait_s_ratio": wait, "mean_jct_s_ratio": jct, "energy_kwh_ratio": energy}
+        return {"users": 7, "arm": arm, "policy": policy} | ratios
+
+    rows = [
+        row("asked", "dare", 0.01, 0.2, 0.5), row("asked", "best_value", 0.2, 0.1, 0.4),
+        row("unstopped", "dare", 1.0, 0.9, 1.0), row("unstopped", "best_value", 1.0, 0.8, 1.0),
+    ]  # fmt: skip
+    (said,) = bench.verdicts(rows)
+    assert said["wait"] == pytest.approx(100)
+    assert said["JCT"] == pytest.approx(10)
+    assert said["without_interruption"] == 0.8
+    assert said["reached"] == (
+        "at least 15 % less mean JCT without interruption, 80x in wait, not 80x in JCT, "
+        "not 83x in energy"
+    )
+    rows[0]["total_wait_s_ratio"] = rows[1]["total_wait_s_ratio"] = math.nan
+    assert "nobody waits under fifo" in bench.verdicts(rows)[0]["reached"]
