@@ -19,6 +19,7 @@ import typer
 
 import glidepath as gp
 from glidepath import _cli_bench as bench
+from glidepath import _series
 from glidepath._cli_watch import watch
 from glidepath._console import (
     ANSWER,
@@ -286,6 +287,22 @@ def _print_forecasts(file: str, rows: list[dict[str, Any]], target: float | None
             ]
         cells.append(cell)
     print_table(f"{len(rows)} forecasts of {Path(file).name}", columns, cells)
+    if len(rows) == 1 and target is not None:
+        stdout.print(_sentence(rows[0]), highlight=False, markup=False, soft_wrap=True)
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    """Say when the target is reached, steps to three digits: the interval is wider than that."""
+    chance = _series.percent(row["prob_reached"])
+    low, middle, high = (
+        _series.count(float(f"{round(step):.3g}")) if math.isfinite(step) else "never"
+        for step in (row["reach_q10"], row["reach_q50"], row["reach_q90"])
+    )
+    if row["reach_q10"] == row["reach_q90"] <= row["observed_to"]:
+        return f"reached {row['target']:g} at step {_series.count(row['reach_q50'])}"
+    if middle == "never":
+        return f"reaches {row['target']:g} by step {_series.count(row['step'])}: {chance}"
+    return f"reaches {row['target']:g} at step {middle} ({low}–{high}), {chance}"
 
 
 def _step(step: float) -> str:

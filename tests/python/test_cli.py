@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,23 @@ def test_forecast_tells_when_the_target_is_reached(
     code, out, _ = run(capsys, "forecast", curves, "--curve", "good", "--target", 2.3)
     assert code == 0
     assert "reaches 2.3" in out
+
+
+def test_forecast_says_of_one_run_when_it_is_there(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("forecast", curves, "--curve", "good", "--observed", 0.5, "--target", 2.3)
+    _, (row,) = run_json(capsys, *asked)
+    _, out, _ = run(capsys, *asked)
+    said = re.search(r"reaches 2\.3 at step (\d+) \((\d+)–(\w+)\), (.+)", out)
+    assert said
+    assert int(said[1]) == round(row["reach_q50"])
+    assert int(said[2]) == round(row["reach_q10"])
+    assert said[4] in (f"{100 * row['prob_reached']:.0f} %", "> 99 %")
+    _, out, _ = run(capsys, *asked[:-1], 2.6)
+    assert re.search(r"reached 2\.6 at step \d+\n", out)
+    _, out, _ = run(capsys, *asked[:-1], 1.0)
+    assert re.search(r"reaches 1 by step 120: (0|< 1|< 0\.1) %", out)
 
 
 def test_forecast_draws_a_fan_chart(
