@@ -268,7 +268,7 @@ Plan least_makespan(const Snapshot& snapshot) {
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     const Job& live = snapshot.jobs[i];
     const double share = longest > 0 ? remaining_s(live, 0.5) / longest : 1;
-    const double late = 4 * std::pow(std::max(0.0, heads_for(snapshot, live) - 1), 2);
+    const double late = 4 * std::pow(std::max(0.0, heads_for(snapshot, live) - 1.2), 2);
     const auto held = holds.find(live.id);
     for (const Option& option : live.options) {
       job.push_back(static_cast<std::int64_t>(i));
