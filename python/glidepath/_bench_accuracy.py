@@ -393,6 +393,15 @@ class Accuracy(Result):
         values = [r["pit"] for r in self.rows if r["method"] == method and "pit" in r]
         return _plots.reliability(values, ax=ax)
 
+    def plot_cutoffs(self, ax: Any = None) -> Any:
+        """Draw the mean error of every method against the share of the run seen."""
+        from glidepath import _plots
+
+        errors: dict[str, dict[float, float]] = {}
+        for row in self.table(by="cutoff"):
+            errors.setdefault(row["method"], {})[row["cutoff"]] = row["mae"]
+        return _plots.error_by_cutoff(errors, ax=ax)
+
     def _summary(self) -> str:
         best = self.table()[0]
         return f"{best['method']}: MAE {best['mae']:.4f}, 80 % holds {best['cov80']:.2f}"

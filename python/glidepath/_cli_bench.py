@@ -44,6 +44,9 @@ def accuracy(
     constants: Annotated[Path | None, typer.Option(help="Another table of constants.")] = None,
     rows: Annotated[Path | None, typer.Option(help="Write every row: .json or .parquet.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the reliability diagram.")] = None,
+    plot_cutoffs: Annotated[
+        Path | None, typer.Option(help="Draw errors against the share of the run seen.")
+    ] = None,
     json_: Json = False,
 ) -> None:
     """Cut finished curves, forecast the rest, and score us and the usual baselines."""
@@ -59,6 +62,8 @@ def accuracy(
         )
     if plot is not None:
         save(result.plot, plot)
+    if plot_cutoffs is not None:
+        save(result.plot_cutoffs, plot_cutoffs)
     if rows is not None and rows.suffix == ".parquet":
         result.to_pandas().to_parquet(rows)
     elif rows is not None:

@@ -492,6 +492,26 @@ def reliability(pit_values: ArrayLike, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | None = None) -> Axes:
+    """Mean error of each method against the share of the run that it has seen."""
+    ax = _axes(ax, (5.2, 3.6))
+    for name, by_cutoff in errors.items():
+        ours = name.startswith("glidepath")
+        ax.plot(
+            [100 * cutoff for cutoff in by_cutoff],
+            list(by_cutoff.values()),
+            "o-",
+            color=BLUE if name == "glidepath" else None,
+            linewidth=2 if ours else 1,
+            label=name,
+        )
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("% of the run seen")
+    ax.set_ylabel("mean error of the final value / range")
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
 def pit(pit_values: ArrayLike, *, bins: int = 10, ax: Axes | None = None) -> Axes:
     """Histogram of the probability integral transform; flat when calibrated."""
     ax = _axes(ax, (5.2, 3.4))

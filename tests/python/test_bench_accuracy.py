@@ -51,6 +51,18 @@ def test_forecasts_beat_the_last_value_on_power_laws(folder: Path) -> None:
     assert set(backtest.COLUMNS) < set(document["overall"][0])
 
 
+def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = backtest.run(folder, methods=["glidepath"])
+    ax = result.plot_cutoffs()
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert set(lines) == {"glidepath", "last"}
+    for method, line in lines.items():
+        table = {r["cutoff"]: r["mae"] for r in result.table(by="cutoff") if r["method"] == method}
+        np.testing.assert_allclose(line.get_xdata(), 100 * np.array(list(table)))
+        np.testing.assert_allclose(line.get_ydata(), list(table.values()))
+
+
 def test_unknown_methods_and_empty_folders_are_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(gp.InputError, match="unknown method 'oracle'"):
         backtest.run(folder, methods=["oracle"])
