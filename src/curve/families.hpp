@@ -251,10 +251,10 @@ struct PowExp {
     // each may use half of the exponent; its lower end is as good as absent
     Axis rate = rate_axis(t.log_span(), std::log(t.second / t.first), 2.0 * std::log(t.first));
     Axis decay = rate_axis(t.last - t.first, t.second - t.first, 2.0 * t.first);
-    rate.from = decay.from = 0;
+    // down from the fastest by e^9, and further where steps span more orders than that
     for (Axis* axis : {&rate, &decay}) {
-      axis->from = std::max(axis->lower, axis->to - 9.0);
-      axis->nodes = 8;
+      axis->from = std::max(axis->lower, std::min(axis->from, axis->to - 9.0));
+      axis->nodes = std::max(8, static_cast<int>((axis->to - axis->from) / 1.2));
     }
     return {rate, decay};
   }

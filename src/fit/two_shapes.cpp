@@ -408,14 +408,21 @@ void descend_from_nested(const Kernels& run, const Data& data, std::span<const d
   }
   for (int i = 0; i < 2; ++i) z[i] = std::clamp(z[i], box[i].lower, box[i].upper);
   if constexpr (Cornered<Unit>) z[0] = std::min(z[0], Unit::largest_z0(z[1], range));
+  const auto try_from = [&](const std::array<double, 2>& from) {
+    const PlaneEnd found =
+        descend<Unit>(run, data, from, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, range);
+    if (found.rss < best.rss) best = found;
+  };
   for (const double inside : {0.0, 1.0, 4.0}) {  // from the side of the box, and from inside
     std::array<double, 2> from = z;
     for (int i = 0; i < 2; ++i) {
       if (from[i] <= box[i].lower) from[i] += inside;
     }
-    const PlaneEnd found =
-        descend<Unit>(run, data, from, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, range);
-    if (found.rss < best.rss) best = found;
+    try_from(from);
+  }
+  if (kPlane == Plane::powexp && power) {
+    // The power is known sharply, too sharply for a grid, and the decay may set in anywhere.
+    for (double late = box[1].from; late < box[1].to; late += 1.2) try_from({z[0], late});
   }
 }
 
