@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits the same curves with glidepath and with others and prints one JSON object a line:
 //   {"what": ..., "family": ..., "n": ..., "per_second": ..., "error": ...}
-// Thread CPU time, median of interleaved rounds. Error: largest relative parameter error against
-// Newton in long double. Usage: fit_rivals CURVES.bin, where the file holds, as doubles, family
-// (0 pow3, 1 exp3, 2 pow4), n, m, the n steps, the m rows of losses.
+// Thread CPU time, median of interleaved rounds; what says "threads" is timed by the wall clock.
+// Batches on shared steps hold the curves over and over, 10 240 in all. Error: largest relative
+// parameter error against Newton in long double. Usage: fit_rivals CURVES.bin, where the file
+// holds, as doubles, family (0 pow3, 1 exp3, 2 pow4), n, m, the n steps, the m rows of losses.
 #include "glidepath/curve.hpp"
 #include "glidepath/fit.hpp"
 
@@ -31,9 +32,9 @@ namespace {
 using glidepath::Family;
 using Parameters = std::array<double, 4>;  // floor, scale, rate, shift
 
-double now() {
+double now(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
   timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
@@ -42,6 +43,7 @@ struct Curves {
   int n = 0, m = 0, count = 3;
   std::vector<double> t, log_t;
   glidepath::Rows y;
+  glidepath::Rows many;  // y over and over
 
   const double* row(int i) const { return y.data() + static_cast<std::ptrdiff_t>(i) * n; }
 };
@@ -229,6 +231,8 @@ Parameters reference(const Curves& c, int i, Parameters from) {
 struct Rival {
   std::string what;
   std::function<void(const Curves&, int count, std::vector<Parameters>&)> run;
+  bool batch = false;  // runs on `many`, whatever the count
+  clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
   int curves = 0;
   std::vector<double> seconds{};
   double error = 0;
@@ -240,12 +244,48 @@ Rival each(std::string what, Parameters (*fit)(const Curves&, int)) {
           }};
 }
 
-void columns_to(const glidepath::FitColumns& columns, int count, std::vector<Parameters>& out) {
-  for (int i = 0; i < count; ++i) {
+void columns_to(const glidepath::FitColumns& columns, std::vector<Parameters>& out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
     for (int k = 0; k < 4; ++k) {
       out[i][k] = columns.parameters[k].empty() ? 0.0 : columns.parameters[k][i];
     }
   }
+}
+
+glidepath::FitColumns shared_steps(const Curves& c, int threads) {
+  return glidepath::fit_batch(c.t, c.many, {.family = c.family}, {.threads = threads});
+}
+
+Rival shared(std::string what, int threads, clockid_t clock) {
+  return {std::move(what),
+          [threads](const Curves& at, int, std::vector<Parameters>& out) {
+            columns_to(shared_steps(at, threads), out);
+          },
+          true, clock};
+}
+
+/// What the machine allows a projection of every curve on sixteen columns: Eigen's product.
+Rival product() {
+  return {"limit: product with 16 columns",
+          [](const Curves& at, int, std::vector<Parameters>&) {
+            static const glidepath::Rows columns = glidepath::Rows::Random(at.n, 16);
+            static thread_local glidepath::Rows out;
+            out.noalias() = at.many * columns;
+          },
+          true};
+}
+
+/// And what the memory allows that reads them.
+Rival reading() {
+  return {"limit: read every loss once",
+          [](const Curves& at, int, std::vector<Parameters>& out) {
+            out[0][0] = Eigen::Map<const Eigen::ArrayXd>(at.many.data(), at.many.size()).sum();
+          },
+          true};
+}
+
+bool same_bytes(const glidepath::FitColumns& a, const glidepath::FitColumns& b) {
+  return a.parameters == b.parameters && a.sigma == b.sigma && a.status == b.status;
 }
 
 }  // namespace
@@ -278,6 +318,12 @@ int main(int argc, char** argv) {
   std::fclose(file);
   for (const double t : c.t) c.log_t.push_back(std::log(t));
   const bool four = c.count == 4;
+  c.many.resize(10240, c.n);
+  for (int i = 0; i < c.many.rows(); ++i) c.many.row(i) = c.y.row(i % c.m);
+  if (!same_bytes(shared_steps(c, 1), shared_steps(c, 2))) {
+    std::fputs("fit_rivals: two threads give other bytes than one\n", stderr);
+    return 1;
+  }
 
   std::vector<Rival> rivals;
   rivals.push_back(each("glidepath fit", by_glidepath));
@@ -291,12 +337,11 @@ int main(int argc, char** argv) {
                           glidepath::fit_batch(traces, {.family = at.family}, {.threads = 1});
                       for (int i = 0; i < count; ++i) out[i] = fits[i].curve.parameters;
                     }});
-  rivals.push_back({"glidepath fit_batch, shared steps",
-                    [](const Curves& at, int count, std::vector<Parameters>& out) {
-                      columns_to(glidepath::fit_batch(at.t, at.y.topRows(count),
-                                                      {.family = at.family}, {.threads = 1}),
-                                 count, out);
-                    }});
+  rivals.push_back(shared("glidepath fit_batch, shared steps", 1, CLOCK_THREAD_CPUTIME_ID));
+  rivals.push_back(shared("shared steps, 1 of 2 threads", 1, CLOCK_MONOTONIC));
+  rivals.push_back(shared("shared steps, 2 threads", 2, CLOCK_MONOTONIC));
+  rivals.push_back(product());
+  rivals.push_back(reading());
   rivals.push_back(
       each("TinySolver analytic, tight", four ? by_tiny_solver<4> : by_tiny_solver<3>));
 #ifdef GLIDEPATH_HAS_CMINPACK
@@ -311,14 +356,16 @@ int main(int argc, char** argv) {
     rival.run(c, 2, found);
     const double one = (now() - begin) / 2;
     rival.curves = std::clamp(static_cast<int>(0.05 / one), std::min(8, c.m), c.m);
+    if (rival.batch) rival.curves = static_cast<int>(c.many.rows());
   }
   for (int round = 0; round < rounds; ++round) {
     for (Rival& rival : rivals) {
-      const int repeats = rival.curves == c.m ? 3 : 1;
-      const double begin = now();
+      const int repeats = rival.curves >= c.m ? 3 : 1;
+      const double begin = now(rival.clock);
       for (int k = 0; k < repeats; ++k) rival.run(c, rival.curves, found);
-      rival.seconds.push_back((now() - begin) / repeats / rival.curves);
-      for (int i = 0; i < rival.curves; ++i) {
+      rival.seconds.push_back((now(rival.clock) - begin) / repeats / rival.curves);
+      const bool limit = rival.what.starts_with("limit");
+      for (int i = 0; !limit && i < std::min(rival.curves, c.m); ++i) {
         for (int k = 0; k < c.count; ++k) {
           const double error = std::abs(found[i][k] / truth[i][k] - 1.0);
           if (!(error <= rival.error)) rival.error = error;

@@ -11,6 +11,7 @@ import json
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 import glidepath as gp
 from glidepath._results import require
 
-__all__ = ["curves", "run"]
+__all__ = ["curves", "run", "verdicts"]
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -71,11 +72,16 @@ def _error(params: Floats, truth: Floats) -> float:
     return float(np.max(np.abs(params / truth - 1.0)))
 
 
-def _program() -> str | None:
-    """Find the C++ rivals: on the path, or in a build of this tree."""
+def _program(name: str) -> str | None:
+    """Find a C++ program of bench/rivals: in the release build of this tree, or on the path."""
     root = Path(__file__).resolve().parents[2]
-    found = sorted(root.glob("build/*/bench/rivals/fit_rivals"))
-    return str(found[0]) if found else shutil.which("fit_rivals")
+    found = root / "build/release/bench/rivals" / name
+    return str(found) if found.exists() else shutil.which(name)
+
+
+def _lines(*command: str) -> list[Row]:
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def _scipy_rows(family: str, step: Floats, losses: Floats, rounds: int) -> list[Row]:
@@ -123,46 +129,95 @@ def _scipy_rows(family: str, step: Floats, losses: Floats, rounds: int) -> list[
     ]
 
 
-def _evaluate_rows() -> list[Row]:
-    """Batch evaluation beside NumPy and beside filling the same memory."""
-    rng = np.random.default_rng(0)
-    m, h = 2048, 1024
-    params = {
-        "floor": rng.uniform(0.1, 2.0, m),
-        "scale": rng.uniform(0.5, 5.0, m),
-        "rate": rng.uniform(0.3, 1.2, m),
-    }
-    arbitrary = np.sort(rng.uniform(100.0, 1e6, h))
-    spaced = np.exp(np.linspace(np.log(100.0), np.log(1e6), h))
-    out = np.empty((m, h))
-    column = {name: values[:, None] for name, values in params.items()}
-    runs: dict[str, Callable[[], Any]] = {
-        "fill the memory": lambda: out.fill(1.0),
-        "evaluate, log-spaced": lambda: gp.evaluate_batch(
-            "pow3", params, spaced, threads=1, out=out
-        ),
-        "evaluate, arbitrary": lambda: gp.evaluate_batch(
-            "pow3", params, arbitrary, threads=1, out=out
-        ),
-        "numpy power": lambda: column["floor"] + column["scale"] * arbitrary ** -column["rate"],
-    }
-    rows = []
-    for what, work in runs.items():
-        times = []
-        for _ in range(5):
-            begin = time.thread_time()
-            work()
-            times.append(time.thread_time() - begin)
-        rows.append(
-            {
-                "what": what,
-                "family": "pow3",
-                "n": h,
-                "per_second": m * h / statistics.median(times),
-                "error": 0.0,
-            }
-        )
-    return rows
+def _peak_rows() -> list[Row]:
+    """Peak memory of a batch beyond its input and output, in MiB."""
+    m, n = 100_000, 100
+    program = """
+import resource, sys
+import numpy as np
+import glidepath as gp
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+m, n = int(sys.argv[1]), int(sys.argv[2])
+step, loss = np.arange(1.0, n + 1), np.empty((m, n))
+for i in range(m):
+    loss[i] = 1.0 + 3.0 * step ** -0.5 + 0.01 * np.sin(i + step * step)
+before = peak()
+found = gp.fit_batch(step, loss, family="pow3")
+out = sum(c.nbytes for c in found.params.values()) + found.sigma.nbytes + found.status.nbytes
+print(peak() - before - out / 2**20)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(m), str(n)], check=True, capture_output=True, text=True
+    )
+    return [
+        {
+            "what": "peak memory beyond input and output, MiB",
+            "family": "pow3",
+            "n": n,
+            "per_second": float(done.stdout),
+            "error": 0.0,
+        }
+    ]
+
+
+_SINGLE, _SHARED = "glidepath fit", "glidepath fit_batch, shared steps"
+_OWN, _PYTHON = "glidepath fit_batch, own steps", "glidepath from Python"
+_SCIPY, _CERES = "scipy curve_fit lm", "Ceres loop, autodiff, default"
+_TINY = "TinySolver analytic, tight"
+_ALL = (50, 200, 1000)
+_TARGETS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, ...]], ...] = (
+    (_SINGLE, _SCIPY, ("pow3", "exp3"), _ALL, (300, 120, 50)),
+    (_SINGLE, _TINY, ("pow3", "exp3"), _ALL, (8, 10, 10)),
+    (_SINGLE, _SCIPY, ("pow4",), _ALL, (140, 60, 26)),
+    (_SHARED, _SCIPY, ("pow3", "exp3"), _ALL, (900, 500, 280)),
+    (_SHARED, _CERES, ("pow3", "exp3"), _ALL, (200, 350, 550)),
+    (_SHARED, _TINY, ("pow3", "exp3"), _ALL, (26, 43, 65)),
+    (_OWN, _CERES, ("pow3", "exp3"), _ALL, (60, 60, 60)),
+    (_PYTHON, _SCIPY, ("pow3", "exp3"), (200,), (60,)),
+    ("shared steps, 2 threads", "shared steps, 1 of 2 threads", ("pow3",), (200,), (1.8,)),
+    ("evaluate, arbitrary", "libmvec AVX2 exp loop", ("pow3",), (1024,), (1,)),
+    ("evaluate, arbitrary", "std::pow loop", ("pow3",), (1024,), (10,)),
+    ("evaluate, log-spaced", "limit: fill the memory", ("pow3",), (1024,), (0.75,)),
+)
+
+
+def verdicts(rows: Sequence[Row]) -> list[Row]:
+    """Put the ratios that were asked for beside those that were measured.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        What `run` returned.
+
+    Returns
+    -------
+    list of dict
+        ``what``, ``against``, ``family``, ``n``, ``measured`` (the worst of the families),
+        ``target`` and ``met``, for every pair that was measured.
+    """
+    speed = {(row["what"], row["family"], row["n"]): row["per_second"] for row in rows}
+    found: list[Row] = []
+    for what, against, families, points, targets in _TARGETS:
+        for n, target in zip(points, targets, strict=True):
+            ratios = [
+                speed[what, family, n] / speed[against, family, n]
+                for family in families
+                if (what, family, n) in speed and (against, family, n) in speed
+            ]
+            if ratios:
+                found.append(
+                    {
+                        "what": what,
+                        "against": against,
+                        "family": ", ".join(families),
+                        "n": n,
+                        "measured": min(ratios),
+                        "target": target,
+                        "met": min(ratios) >= target,
+                    }
+                )
+    return found
 
 
 def run(
@@ -184,10 +239,11 @@ def run(
     -------
     list of dict
         ``what``, ``family``, ``n``, ``per_second`` (fits, or values of a batch evaluation),
-        ``error`` (largest relative error of a parameter) and ``ratio`` (fits per second over those
-        of ``scipy curve_fit lm``, values over those of ``fill the memory``).
+        ``error`` (largest relative error of a parameter or value) and ``ratio`` (fits per second
+        over those of ``scipy curve_fit lm``, values over those of filling the memory). The last
+        row is a peak of memory in MiB, its ratio that to the 64 MiB that are allowed.
     """
-    program = _program()
+    program, evaluate = _program("fit_rivals"), _program("evaluate_rivals")
     rows: list[Row] = []
     for family in families:
         for n in points:
@@ -198,18 +254,16 @@ def run(
                     head = np.array([_CODE[family], n, len(losses)], dtype=np.float64)
                     file.write(head.tobytes() + step.tobytes() + losses.tobytes())
                     file.flush()
-                    lines = subprocess.run(
-                        [program, file.name, str(rounds)],
-                        check=True,
-                        capture_output=True,
-                        text=True,
-                    ).stdout.splitlines()
-                part += [json.loads(line) for line in lines]
-            base = next(r["per_second"] for r in part if r["what"] == "scipy curve_fit lm")
+                    part += _lines(program, file.name, str(rounds))
+            base = next(r["per_second"] for r in part if r["what"] == _SCIPY)
             for row in part:
                 row["ratio"] = row["per_second"] / base
             rows += part
-    memory = _evaluate_rows()
-    for row in memory:
-        row["ratio"] = row["per_second"] / memory[0]["per_second"]
-    return rows + memory
+    if evaluate is not None:
+        values = _lines(evaluate)
+        for row in values:
+            row["ratio"] = row["per_second"] / values[0]["per_second"]
+        rows += values
+    for row in _peak_rows():
+        rows.append({**row, "ratio": row["per_second"] / 64.0})
+    return rows

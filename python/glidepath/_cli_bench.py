@@ -91,8 +91,9 @@ def bench_fit(
     from glidepath import _bench_fit
 
     rows = _bench_fit.run(families=("pow3",), rounds=1) if quick else _bench_fit.run()
+    verdicts = _bench_fit.verdicts(rows)
     if as_json:
-        emit(rows)
+        emit({"rows": rows, "verdicts": verdicts})
         return
     print_table(
         "Fits, CPU time of one thread (ratio to scipy lm; values: to filling the memory)",
@@ -107,6 +108,22 @@ def bench_fit(
                 f"{row['error']:.1e}",
             )
             for row in rows
+        ),
+    )
+    print_table(
+        "Ratios that were asked for; the worse of two families",
+        ("what", "against", "family", "n", "measured", "target", ""),
+        (
+            (
+                row["what"],
+                row["against"],
+                row["family"],
+                str(row["n"]),
+                f"{row['measured']:.3g}",
+                f"{row['target']:g}",
+                "met" if row["met"] else "missed",
+            )
+            for row in verdicts
         ),
     )
 
