@@ -495,14 +495,13 @@ def reliability(pit_values: ArrayLike, *, ax: Axes | None = None) -> Axes:
 def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | None = None) -> Axes:
     """Mean error of each method against the share of the run that it has seen."""
     ax = _axes(ax, (5.2, 3.6))
-    for name, by_cutoff in errors.items():
-        ours = name.startswith("glidepath")
+    for i, (name, by_cutoff) in enumerate(errors.items()):
         ax.plot(
             [100 * cutoff for cutoff in by_cutoff],
             list(by_cutoff.values()),
-            "o-",
-            color=BLUE if name == "glidepath" else None,
-            linewidth=2 if ours else 1,
+            color=PALETTE[i % len(PALETTE)],
+            linestyle=LINES[i % len(LINES)],
+            marker="o",
             label=name,
         )
     ax.set_ylim(bottom=0)
