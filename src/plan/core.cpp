@@ -339,7 +339,7 @@ bool search_core(const Round& round, const Prices& price, const Inner& inner, do
   };
   // A short search is worth its time well inside the gap asked for, a long one only outside.
   if (within(gap / 4)) return false;
-  if (search.run(40, 50)) return true;
+  if (search.run(24, 32)) return true;
   if (within(gap)) return false;
   return search.run(200, round.jobs() <= kOftenExact ? 20'000 : 4'000);
 }
