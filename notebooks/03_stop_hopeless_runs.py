@@ -1,15 +1,16 @@
 # ---
+# # SPDX-License-Identifier: Apache-2.0
 # jupyter:
 #   jupytext:
 #     text_representation: {extension: .py, format_name: percent}
 #   kernelspec: {display_name: Python 3, language: python, name: python3}
 # ---
-# SPDX-License-Identifier: Apache-2.0
 
 # %% [markdown]
 # # Stop hopeless runs
 #
-# Twelve runs of one study. Each is watched as it logs, and ended once its chance of reaching the target is below 2 %.
+# Twelve runs of one study. Each is watched as it logs, and ended once it met the target, or once its chance of reaching it
+# was below 2 % at three looks in a row.
 
 # %%
 import glidepath as gp
@@ -18,12 +19,13 @@ runs = gp.read_traces("../data/curves/docstring-t5.csv.gz")[:12]
 target = 2.2
 decisions = {}
 for run in runs:
-    watch = gp.Watch(target=target, budget=float(run.step[-1]), alpha=0.02)
+    watch, lost = gp.Watch(target=target, budget=float(run.step[-1]), alpha=0.02), 0
     for i, (step, loss) in enumerate(zip(run.step, run.loss, strict=True)):
         watch.add(step, loss)
         if i % 20 == 19:  # a look at every twentieth logged value
             decision = watch.decision()
-            if decision.stop:
+            lost = lost + 1 if decision.verdict == "NEVER" else 0
+            if decision.verdict == "REACHED" or lost == 3:
                 break
     decisions[run.name] = (step, decision)
 decision
@@ -31,7 +33,7 @@ decision
 # %% [markdown]
 # What was stopped too early? The logs go on to the end of each run, so every stop can be judged: `met` says whether the run
 # reached the target after all. A stop at 2 % is allowed to err, and over many looks at one run it errs more often than once
-# in fifty; lower `alpha` where a wrong stop is dear.
+# in fifty; lower `alpha` or ask for more looks where a wrong stop is dear.
 
 # %%
 saved = wrong = 0.0

@@ -1,10 +1,10 @@
 # ---
+# # SPDX-License-Identifier: Apache-2.0
 # jupyter:
 #   jupytext:
 #     text_representation: {extension: .py, format_name: percent}
 #   kernelspec: {display_name: Python 3, language: python, name: python3}
 # ---
-# SPDX-License-Identifier: Apache-2.0
 
 # %% [markdown]
 # # Compare policies
