@@ -273,6 +273,19 @@ void bind_forecast(py::module_& module) {
     }
     return py::make_tuple(c.horizon, c.factor, c.runs);
   });
+  module.def("calibrate_online", [](const py::tuple& before, const py::list& finished,
+                                    const std::string& direction, const py::dict& given) {
+    Trace run = runs(finished).front();
+    run.direction = direction_named(direction);
+    const auto o = options(given);
+    Calibration c{before[0].cast<std::vector<double>>(), before[1].cast<std::vector<double>>(),
+                  before[2].cast<int>()};
+    {
+      const py::gil_scoped_release release;
+      c = calibrate_online(std::move(c), run, o->value);
+    }
+    return py::make_tuple(c.horizon, c.factor, c.runs);
+  });
   py::class_<Watch>(module, "Watch")
       .def(py::init([](std::optional<double> target, std::optional<double> budget,
                        const std::string& direction, const py::object& past, double alpha) {

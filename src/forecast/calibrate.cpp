@@ -18,6 +18,8 @@ constexpr std::array kHorizons{0.1, 0.4, 1.0, 2.0};      // log(step / last obse
 constexpr std::array kCutoffs{0.1, 0.2, 0.4, 0.6, 0.8};  // of the points of a run
 constexpr double kCovered = 0.8;                         // the interval whose width is learned
 constexpr double kDoubt = 10;                            // runs that no change of width counts for
+constexpr double kPace = 0.1;                            // of the online updates, in log(factor)
+constexpr double kLeast = 0.1, kMost = 10;               // factor
 constexpr std::size_t kShortest = 8;                     // points of a run that teaches
 
 double median(std::vector<double>& values) {
@@ -27,8 +29,9 @@ double median(std::vector<double>& values) {
 
 /// Scores of one run at each horizon: |truth - median| / half-width on that side, in z; the median
 /// over prefixes. Negative where the run says nothing.
-std::array<double, kHorizons.size()> scores_of(const Trace& run, const ForecastOptions& options) {
-  std::array<double, kHorizons.size()> scores{};
+using Scores = std::array<double, kHorizons.size()>;
+Scores scores_of(const Trace& run, const ForecastOptions& options) {
+  Scores scores{};
   scores.fill(-1);
   const std::size_t n = run.step.size();
   if (n < kShortest) return scores;
@@ -78,28 +81,29 @@ std::array<double, kHorizons.size()> scores_of(const Trace& run, const ForecastO
   return scores;
 }
 
+/// The same under the options of a user: no calibration yet, and no run helps to forecast itself.
+Scores uncalibrated_scores(const Trace& run, const ForecastOptions& options) {
+  ForecastOptions mine = options;
+  mine.calibration = {};
+  mine.direction = run.direction;
+  mine.learning_rate = {};
+  std::vector<Trace> others;
+  for (const Trace& past : options.past) {
+    if (past.step != run.step || past.loss != run.loss) others.push_back(past);
+  }
+  mine.past = others;
+  return scores_of(run, mine);
+}
+
 }  // namespace
 
 Calibration calibrate(std::span<const Trace> finished, const ForecastOptions& options,
                       const Execution& execution) {
-  std::vector<std::array<double, kHorizons.size()>> scores(finished.size());
+  std::vector<Scores> scores(finished.size());
   detail::for_each_block(static_cast<std::ptrdiff_t>(finished.size()), 1, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t) {
                            const auto i = static_cast<std::size_t>(begin);
-                           ForecastOptions mine = options;
-                           mine.calibration = {};
-                           mine.direction = finished[i].direction;
-                           mine.learning_rate = {};
-                           std::vector<Trace> others;
-                           if (!options.past.empty()) {  // no run helps to forecast itself
-                             for (const Trace& past : options.past) {
-                               if (past.step != finished[i].step || past.loss != finished[i].loss) {
-                                 others.push_back(past);
-                               }
-                             }
-                             mine.past = others;
-                           }
-                           scores[i] = scores_of(finished[i], mine);
+                           scores[i] = uncalibrated_scores(finished[i], options);
                          });
   Calibration calibration;
   for (std::size_t h = 0; h < kHorizons.size(); ++h) {
@@ -115,12 +119,34 @@ Calibration calibrate(std::span<const Trace> finished, const ForecastOptions& op
       std::sort(at_horizon.begin(), at_horizon.end());
       const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * kCovered));
       const double quantile = at_horizon[std::min(rank, at_horizon.size()) - 1];
-      factor = std::exp(n / (n + kDoubt) * std::log(std::clamp(quantile, 0.1, 10.0)));
+      factor = std::exp(n / (n + kDoubt) * std::log(std::clamp(quantile, kLeast, kMost)));
     }
     calibration.horizon.push_back(kHorizons[h]);
     calibration.factor.push_back(factor);
   }
   return calibration;
+}
+
+Calibration calibrate_online(Calibration before, const Trace& finished,
+                             const ForecastOptions& options) {
+  if (before.horizon.empty()) {
+    before.horizon.assign(kHorizons.begin(), kHorizons.end());
+    before.factor.assign(kHorizons.size(), 1.0);
+  }
+  if (!std::ranges::equal(before.horizon, kHorizons) || before.factor.size() != kHorizons.size()) {
+    detail::refuse("calibrate_online: the calibration has other horizons than calibrate() gives");
+  }
+  const Scores scores = uncalibrated_scores(finished, options);
+  bool says = false;
+  for (std::size_t h = 0; h < kHorizons.size(); ++h) {
+    if (scores[h] < 0) continue;
+    says = true;
+    const double missed = scores[h] > before.factor[h] ? 1.0 : 0.0;
+    before.factor[h] =
+        std::clamp(before.factor[h] * std::exp(kPace * (missed - (1 - kCovered))), kLeast, kMost);
+  }
+  before.runs += says ? 1 : 0;
+  return before;
 }
 
 }  // namespace glidepath

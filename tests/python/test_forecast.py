@@ -551,3 +551,39 @@ def test_a_folder_of_mixed_runs_is_no_worse_than_none_and_finds_the_ones_alike()
     runs = [kind(100 + i, 60, 0.83 + 0.04 * i) for i in range(6)]
     with_past, alone = errors_with_and_without(mixed + alike, runs, 40)
     assert np.all(with_past < 0.7 * alone)
+
+
+def test_an_online_calibration_narrows_by_2_percent_where_it_held_and_widens_by_8_where_not() -> (
+    None
+):
+    easy = finished_runs(5, noise=0.0)
+    calibration = gp.Calibration()
+    for run in easy:
+        calibration = calibration.update(run)
+    assert calibration.runs == 5
+    np.testing.assert_allclose(calibration.factor, np.exp(5 * 0.1 * -0.2))
+    assert calibration.horizon.tolist() == gp.calibrate(easy).horizon.tolist()
+    # A run that leaps up at 70 % is where no interval would have it, for those who look that far.
+    step = np.arange(1.0, 201.0)
+    leaping = gp.Trace(step, 1 + step**-0.4 + 50 * (step > 100))
+    after = calibration.update(leaping)
+    np.testing.assert_allclose(after.factor[2:], calibration.factor[2:] * np.exp(0.08))
+    assert calibration.runs == 5  # the one before stays as it was
+    # A run too short to say anything changes nothing.
+    assert calibration.update(gp.Trace([1, 2, 3], [3, 2, 1])) == calibration
+    with pytest.raises(gp.InputError, match="other horizons"):
+        gp.Calibration(np.array([0.0]), np.array([2.0]), 50).update(leaping)
+
+
+def test_an_online_calibration_covers_what_changes_its_kind() -> None:
+    """Six in ten of the last runs would miss at the widths that the first had taught."""
+    runs = finished_runs(40, noise=0.0) + finished_runs(120, noise=0.1)
+    calibration = gp.Calibration()
+    for run in runs[:40]:
+        calibration = calibration.update(run)
+    before = calibration.factor[2]
+    for run in runs[40:]:
+        calibration = calibration.update(run)
+    fixed = gp.calibrate(runs[40:]).factor[2]
+    assert before < 0.5 < fixed
+    assert calibration.factor[2] == pytest.approx(fixed, rel=0.35)
