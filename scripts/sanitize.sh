@@ -14,7 +14,7 @@ if [ "$preset" = tsan ]; then
   fi
   export OMP_TOOL_LIBRARIES=$archer
 fi
-export GLIDEPATH_COMPILER_LAUNCHER=ccache
+export GLIDEPATH_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 cmake --preset "$preset" -DGLIDEPATH_BUILD_EXAMPLES=OFF >/dev/null
 cmake --build --preset "$preset" --parallel "$(nproc)"
 ctest --preset "$preset"

@@ -143,7 +143,8 @@ chmod +x "$venv/bin/glidepath"
 
 # ----------------------------------------------------------------------------------------- build
 
-export GLIDEPATH_COMPILER_LAUNCHER=ccache
+# Relative paths: another clone finds in the cache what this one compiled.
+export GLIDEPATH_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 if [ "$purpose" = develop ]; then target=all; else target=_core; fi
 say "building $target in build/dev"
 # The demo does without GoogleTest; where it is there, `make test` goes on from the same configuration.

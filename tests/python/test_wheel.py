@@ -16,10 +16,12 @@ import pytest
 import glidepath as gp
 
 
-def pip(command: str, *arguments: object) -> None:
+def pip(command: str, *arguments: object, root: Path | None = None) -> None:
     environment = dict(os.environ)
     if shutil.which("ccache"):
         environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+        if root is not None:  # relative paths: another clone has compiled the same
+            environment |= {"CCACHE_BASEDIR": str(root), "CCACHE_NOHASHDIR": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "pip", command, "--no-deps", *map(str, arguments)],
         env=environment,
@@ -36,7 +38,8 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("scikit-build-core is not installed")
     folder = tmp_path_factory.mktemp("wheel")
     # Without isolation: what .venv has is what pyproject.toml asks for, and nothing is downloaded.
-    pip("wheel", "--no-build-isolation", "--wheel-dir", folder, root)
+    place = f"--config-settings=build-dir={root / 'build' / 'wheel'}"
+    pip("wheel", "--no-build-isolation", place, "--wheel-dir", folder, root, root=root)
     (file,) = folder.glob("*.whl")
     return file
 
