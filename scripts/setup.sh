@@ -124,7 +124,8 @@ if [ "$wanted" != "$(cat "$list" 2>/dev/null)" ]; then
   printf '%s\n' "$wanted" >"$list.new"
   quiet=()
   [ -t 1 ] || quiet=(-qq)
-  "$python" -m pip install --disable-pip-version-check "${quiet[@]}" -r "$list.new"
+  # Of two gigabytes little is imported: that part compiles itself when it is.
+  "$python" -m pip install --disable-pip-version-check --no-compile "${quiet[@]}" -r "$list.new"
   mv "$list.new" "$list"
 fi
 
