@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import venv
 import zipfile
@@ -30,10 +31,11 @@ ANYWHERE = {
     "libstdc++",
     "libz",
 }
+PYTHON = sysconfig.get_path("stdlib")  # not its prefix, which for a system's Python is all of /usr
 INSIDE = ("LICENSE", "NOTICE")
 
 PROGRAM = """
-import ctypes, numpy  # what these open is not ours
+import ctypes, hashlib, lzma, sqlite3, ssl, numpy  # what these open is not ours
 
 
 def opened():
@@ -59,7 +61,7 @@ def foreign(libraries: list[str], home: Path) -> list[str]:
     return sorted(
         library
         for library in libraries
-        if not library.startswith((str(home), sys.base_prefix))
+        if not library.startswith((str(home), f"{PYTHON}/"))
         and Path(library).name.partition(".so")[0] not in ANYWHERE
     )
 
