@@ -294,7 +294,7 @@ def test_every_verb_has_an_example_and_says_what_it_does(
 def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> None:
     line = line.format(log=curves)
     done = subprocess.run(
-        [sys.executable, "-c", "from glidepath.cli import main; main()"],
+        [sys.executable, "-m", "glidepath"],
         capture_output=True,
         text=True,
         check=True,

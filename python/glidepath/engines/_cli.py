@@ -100,19 +100,19 @@ def _pilot(
     from glidepath.engines import Pilot, PilotOptions
     from glidepath.engines.slurm import Slurm
 
-    engine = Slurm(
-        tiers=_speeds(tiers),
-        partitions=[name for name in partitions.split(",") if name],
-        all_users=all_users,
-        timeout_s=timeout_s,
-    )
-    patterns = tuple(trace) or PilotOptions().trace_patterns
-    return Pilot(engine, log or _default_log(), PilotOptions(trace_patterns=patterns, **options))
-
-
-def _bad_input(error: InputError) -> typer.Exit:
-    typer.echo(f"glidepath slurm: {error}", err=True)
-    return typer.Exit(2)
+    try:
+        engine = Slurm(
+            tiers=_speeds(tiers),
+            partitions=[name for name in partitions.split(",") if name],
+            all_users=all_users,
+            timeout_s=timeout_s,
+        )
+        patterns = tuple(trace) or PilotOptions().trace_patterns
+        settings = PilotOptions(trace_patterns=patterns, **options)
+        return Pilot(engine, log or _default_log(), settings)
+    except InputError as error:
+        typer.echo(f"glidepath slurm: {error}", err=True)
+        raise typer.Exit(2) from None
 
 
 @app.command(epilog="Example: glidepath slurm status")
@@ -126,12 +126,7 @@ def status(
     as_json: _Json = False,
 ) -> None:
     """Show your jobs: forecast, verdict, tier, reason. Changes nothing and notes nothing."""
-    try:
-        pilot = _pilot(
-            tiers=tiers, trace=trace, partitions=partitions, all_users=all_users, log=log
-        )
-    except InputError as error:
-        raise _bad_input(error) from None
+    pilot = _pilot(tiers=tiers, trace=trace, partitions=partitions, all_users=all_users, log=log)
     _show([pilot.look()], as_json=as_json, with_commands=False)
 
 
@@ -149,19 +144,16 @@ def plan(
     as_json: _Json = False,
 ) -> None:
     """Show the exact commands that a round would run now. Changes nothing."""
-    try:
-        pilot = _pilot(
-            tiers=tiers,
-            trace=trace,
-            partitions=partitions,
-            all_users=all_users,
-            log=log,
-            round_s=round_s,
-            order=order,
-            restart_s=restart_s,
-        )
-    except InputError as error:
-        raise _bad_input(error) from None
+    pilot = _pilot(
+        tiers=tiers,
+        trace=trace,
+        partitions=partitions,
+        all_users=all_users,
+        log=log,
+        round_s=round_s,
+        order=order,
+        restart_s=restart_s,
+    )
     _show([pilot.look()], as_json=as_json, with_commands=True)
 
 
@@ -187,22 +179,19 @@ def run(
     as_json: _Json = False,
 ) -> None:
     """Plan round after round until interrupted. May be killed at any time and started again."""
-    try:
-        pilot = _pilot(
-            tiers=tiers,
-            trace=trace,
-            partitions=partitions,
-            all_users=all_users,
-            log=log,
-            timeout_s=timeout_s,
-            mode="act" if act else "advise",
-            round_s=round_s,
-            order=order,
-            grace_s=grace_s,
-            restart_s=restart_s,
-        )
-    except InputError as error:
-        raise _bad_input(error) from None
+    pilot = _pilot(
+        tiers=tiers,
+        trace=trace,
+        partitions=partitions,
+        all_users=all_users,
+        log=log,
+        timeout_s=timeout_s,
+        mode="act" if act else "advise",
+        round_s=round_s,
+        order=order,
+        grace_s=grace_s,
+        restart_s=restart_s,
+    )
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m glidepath`: the command line, where its script is not on the path."""
+
+from glidepath.cli import main
+
+main()
