@@ -113,6 +113,7 @@ venv=$PWD/.venv
 python=$venv/bin/python
 if ! "$python" -c '' 2>/dev/null || ! grep -qF "$PWD" "$venv/bin/activate"; then
   say "creating the virtual environment .venv"
+  [ ! -L "$venv" ] || rm "$venv" # --clear would empty the folder that a link leads to
   python3 -m venv --clear "$venv"
 fi
 
