@@ -5,8 +5,9 @@
     python bench/forecast_speed.py [FOLDER]
 
 Thread CPU time, the best of several rounds, so that other work on the machine counts little. Three
-made-up runs, and the first runs of every CSV of FOLDER where one is given; beside them a fit of
-pow3 to the same points, measured in the same process, and the ratio.
+made-up runs, and the first runs of every CSV of FOLDER where one is given. `batch` is a row of 50
+rows on the same steps; `add` and `decide` are those of a Watch that has seen the run. Beside them a
+fit of pow3 to the same points, measured in the same process, and its ratio to a forecast.
 """
 
 import sys
@@ -47,7 +48,7 @@ def main() -> int:
                     some = np.unique(np.linspace(0, len(trace) - 1, 200).astype(int))
                     name = f"{file.name.split('.')[0]}: {trace.name}"
                     runs[name] = gp.Trace(trace.step[some], trace.loss[some])
-    print(f"{'forecast':>10} {'reach':>8} {'batch':>8} {'pow3 fit':>9}  ratio  (us, one core)")
+    print("forecast  reach  batch  add  decide  pow3 fit  ratio  (us, one core)")
     for name, trace in runs.items():
         last = max(float(trace.step[-1]), 1.0)
         steps = last * np.geomspace(1.01, 5.0, 14)
@@ -58,9 +59,18 @@ def main() -> int:
         batch = microseconds(
             partial(gp.forecast_batch, trace.step, losses, steps, threads=1), repeat=1
         )
+        watch = gp.Watch(target=target, budget=5 * last)
+
+        def follow(watch: gp.Watch = watch, trace: gp.Trace = trace) -> None:
+            for step, loss in zip(trace.step, trace.loss, strict=True):
+                watch.add(step, loss)
+
+        add = microseconds(follow, repeat=3) / len(trace)
+        decide = microseconds(watch.decision)
         fit = microseconds(partial(gp.fit, trace, family="pow3"), repeat=3, rounds=3)
         print(
-            f"{single:10.0f} {law:8.0f} {batch / 50:8.0f} {fit:9.0f} {fit / single:6.1f}  {name}",
+            f"{single:8.0f} {law:6.0f} {batch / 50:6.0f} {add:4.1f} {decide:7.0f} {fit:9.0f}"
+            f" {fit / single:6.1f}  {name}",
             flush=True,
         )
     return 0

@@ -23,12 +23,14 @@ struct ForecastConstants {
     Family family = Family::constant;
     double p = 0, q = 0;
     double log_prior = 0;
+    bool operator==(const Shape&) const = default;
   };
   /// How the observations depart from a shape: white noise, and a random walk in the clock
   /// x^(-2 eta) with lambda^2 of its variance per octave; lambda >= 30 = walk only.
   struct Structure {
     double lambda = 0, eta = 0;
     double log_prior = 0;
+    bool operator==(const Structure&) const = default;
   };
   /// Annealing gain C: log-loss units per unit of 1 - lr / peak.
   struct Gain {

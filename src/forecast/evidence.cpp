@@ -38,21 +38,29 @@ GLIDEPATH_CLONES void whiten(std::size_t bins, std::size_t stride, const double*
   }
 }
 
-/// Sums over the bins of v - mean o, against itself, u and h (both already without their part along
-/// o).
-GLIDEPATH_CLONES void project(std::size_t bins, std::size_t stride, const double* v,
-                              const double* mean, const double* o, const double* u, const double* h,
-                              double* vv, double* uv, double* hv) {
-  for (std::size_t k = 0; k < stride; ++k) vv[k] = uv[k] = hv[k] = 0;
+/// Takes the part along o out of v: v -= mean o, and <v,v>.
+GLIDEPATH_CLONES void centre(std::size_t bins, std::size_t stride, const double* mean,
+                             const double* o, double* v, double* vv) {
+  for (std::size_t k = 0; k < stride; ++k) vv[k] = 0;
   for (std::size_t i = 0; i < bins; ++i) {
-    const double* row = v + i * stride;
-    const double oi = o[i], ui = u[i], hi = h[i];
+    double* row = v + i * stride;
+    const double oi = o[i];
     for (std::size_t k = 0; k < stride; ++k) {
       const double c = row[k] - mean[k] * oi;
+      row[k] = c;
       vv[k] += c * c;
-      uv[k] += c * ui;
-      hv[k] += c * hi;
     }
+  }
+}
+
+/// <column, v> of every shape, both already without their part along o.
+GLIDEPATH_CLONES void project(std::size_t bins, std::size_t stride, const double* v,
+                              const double* column, double* sum) {
+  for (std::size_t k = 0; k < stride; ++k) sum[k] = 0;
+  for (std::size_t i = 0; i < bins; ++i) {
+    const double* row = v + i * stride;
+    const double ci = column[i];
+    for (std::size_t k = 0; k < stride; ++k) sum[k] += row[k] * ci;
   }
 }
 
@@ -64,86 +72,92 @@ double StructureFit::variance_ahead(const ForecastConstants::Structure& structur
   return lambda2 * clock(last, x, structure.eta) / clock_unit;
 }
 
-void fit_structure(const Bins& data, const Basis& basis,
+void whiten_shapes(std::span<const double> x, std::span<const double> count, const Basis& basis,
                    const ForecastConstants::Structure& structure, double count_cap, double jitter,
-                   std::vector<double>& scratch, StructureFit& fit) {
-  const std::size_t n = data.x.size(), stride = basis.stride;
+                   StructureFit& fit) {
+  const std::size_t n = x.size(), stride = basis.stride;
   const bool walk_only = structure.lambda >= kWalkOnly;
   const double white = walk_only ? kWhiteOfWalk : 1.0;
   fit.lambda2 = walk_only ? 1.0 : structure.lambda * structure.lambda;
 
-  scratch.resize(6 * n + n * stride);
-  double* gain = scratch.data();
-  double* inverse_sd = gain + n;
-  double* o = inverse_sd + n;
-  double* u = o + n;
-  double* h = u + n;
-  double* noise = h + n;
-  double* v = noise + n;
-
-  const double last = data.x[n - 1];
+  const double last = x[n - 1];
   double trace = 0, gathered = 0;
   fit.clock_unit = fit.lambda2 > 0 ? clock(0.5 * last, last, structure.eta) : 1.0;
+  fit.gain.assign(n, 0.0);  // for now: variance that the walk gathers before this bin
+  fit.inverse_sd.resize(n);
+  fit.o.resize(n);
+  const auto noise = [&](std::size_t i) { return white / std::min(count[i], count_cap); };
   for (std::size_t i = 0; i < n; ++i) {
-    noise[i] = white / std::min(data.count[i], count_cap);
-    gain[i] = 0;  // for now: variance that the walk gathers before this bin
     if (fit.lambda2 > 0 && i > 0) {
-      gain[i] = fit.lambda2 * clock(data.x[i - 1], data.x[i], structure.eta) / fit.clock_unit;
+      fit.gain[i] = fit.lambda2 * clock(x[i - 1], x[i], structure.eta) / fit.clock_unit;
     }
-    gathered += gain[i];
-    trace += noise[i] + gathered;
+    gathered += fit.gain[i];
+    trace += noise(i) + gathered;
   }
   const double extra = jitter * trace / static_cast<double>(n);
 
   // Gains of the filter: P = variance of the walk given the bins so far, S = of the innovation.
   double variance = 0;
-  fit.log_det = 0;
+  fit.log_det = fit.oo = fit.walk_o = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    variance += gain[i];
-    const double w = noise[i] + extra;
+    variance += fit.gain[i];
+    const double w = noise(i) + extra;
     const double s = variance + w;
-    gain[i] = variance / s;
-    inverse_sd[i] = 1 / std::sqrt(s);
+    fit.gain[i] = variance / s;
+    fit.inverse_sd[i] = 1 / std::sqrt(s);
     variance *= w / s;
     fit.log_det += 0.5 * std::log(s);
+    const double e = 1 - fit.walk_o;
+    fit.walk_o += fit.gain[i] * e;
+    fit.o[i] = e * fit.inverse_sd[i];
+    fit.oo += fit.o[i] * fit.o[i];
   }
   fit.walk_variance = variance;
 
-  // The columns that all shapes share.
-  const bool annealed = !data.annealed.empty();
-  fit.walk_o = fit.walk_u = fit.walk_h = 0;
-  fit.oo = fit.uu = fit.uh = fit.hh = fit.mean_u = fit.mean_h = 0;
-  double ou = 0, oh = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double eo = 1 - fit.walk_o, eu = data.z[i] - fit.walk_u;
-    const double eh = annealed ? data.annealed[i] - fit.walk_h : 0.0;
-    fit.walk_o += gain[i] * eo;
-    fit.walk_u += gain[i] * eu;
-    fit.walk_h += gain[i] * eh;
-    o[i] = eo * inverse_sd[i];
-    u[i] = eu * inverse_sd[i];
-    h[i] = eh * inverse_sd[i];
-    fit.oo += o[i] * o[i];
-    ou += o[i] * u[i];
-    oh += o[i] * h[i];
-  }
-  fit.mean_u = ou / fit.oo;
-  fit.mean_h = oh / fit.oo;
-  for (std::size_t i = 0; i < n; ++i) {
-    u[i] -= fit.mean_u * o[i];
-    h[i] -= fit.mean_h * o[i];
-    fit.uu += u[i] * u[i];
-    fit.uh += u[i] * h[i];
-    fit.hh += h[i] * h[i];
-  }
-
-  for (auto* column : {&fit.mean_v, &fit.walk_v, &fit.vv, &fit.uv, &fit.hv}) {
-    column->resize(stride);
-  }
-  whiten(n, stride, basis.value.data(), gain, inverse_sd, o, fit.walk_v.data(), v,
-         fit.mean_v.data());
+  fit.v.resize(n * stride);
+  for (auto* column : {&fit.mean_v, &fit.walk_v, &fit.vv}) column->resize(stride);
+  whiten(n, stride, basis.value.data(), fit.gain.data(), fit.inverse_sd.data(), fit.o.data(),
+         fit.walk_v.data(), fit.v.data(), fit.mean_v.data());
   for (double& mean : fit.mean_v) mean /= fit.oo;
-  project(n, stride, v, fit.mean_v.data(), o, u, h, fit.vv.data(), fit.uv.data(), fit.hv.data());
+  centre(n, stride, fit.mean_v.data(), fit.o.data(), fit.v.data(), fit.vv.data());
+}
+
+void fit_structure(std::span<const double> z, std::span<const double> annealed, std::size_t stride,
+                   std::vector<double>& scratch, StructureFit& fit) {
+  const std::size_t n = z.size();
+  scratch.resize(n);
+  double* u = scratch.data();
+  const auto filtered = [&](std::span<const double> column, double& walk, double& mean) {
+    double along = 0;
+    walk = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double e = column[i] - walk;
+      walk += fit.gain[i] * e;
+      u[i] = e * fit.inverse_sd[i];
+      along += fit.o[i] * u[i];
+    }
+    mean = along / fit.oo;
+    for (std::size_t i = 0; i < n; ++i) u[i] -= mean * fit.o[i];
+  };
+  fit.uv.resize(stride);
+  fit.hv.assign(stride, 0.0);
+  fit.uh = fit.hh = fit.mean_h = fit.walk_h = 0;
+  std::vector<double> h;
+  if (!annealed.empty()) {
+    filtered(annealed, fit.walk_h, fit.mean_h);
+    h.assign(u, u + n);
+    project(n, stride, fit.v.data(), h.data(), fit.hv.data());
+  }
+  filtered(z, fit.walk_u, fit.mean_u);
+  project(n, stride, fit.v.data(), u, fit.uv.data());
+  fit.uu = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    fit.uu += u[i] * u[i];
+    if (!h.empty()) {
+      fit.uh += u[i] * h[i];
+      fit.hh += h[i] * h[i];
+    }
+  }
 }
 
 }  // namespace glidepath::detail

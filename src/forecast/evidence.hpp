@@ -15,30 +15,35 @@ namespace glidepath::detail {
 /// whitened columns of ones, of z, of a shape and of the annealing fraction; <.,.> are sums over
 /// the bins after the part along o is taken out.
 struct StructureFit {
-  double log_det = 0;                              ///< log |V| / 2
-  double oo = 0, uu = 0, uh = 0, hh = 0;           ///< <o,o>, <u,u>, <u,h>, <h,h>
-  double mean_u = 0, mean_h = 0;                   ///< <o,u> / <o,o>, <o,h> / <o,o>
-  double walk_o = 0, walk_u = 0, walk_h = 0;       ///< E[walk at the last bin | column]
-  double walk_variance = 0;                        ///< of the walk at the last bin, given the bins
-  double lambda2 = 0, clock_unit = 1;              ///< lambda^2; clock per octave
-  std::vector<double> mean_v, walk_v, vv, uv, hv;  ///< per shape
+  // By whiten_shapes(), from the steps alone.
+  double log_det = 0;                       ///< log |V| / 2
+  double oo = 0, walk_o = 0;                ///< <o,o>; E[walk at the last bin | ones]
+  double walk_variance = 0;                 ///< of the walk at the last bin, given the bins
+  double lambda2 = 0, clock_unit = 1;       ///< lambda^2; clock per octave
+  std::vector<double> gain, inverse_sd, o;  ///< of the filter, per bin
+  std::vector<double> v;                    ///< without the part along o, (bins, stride)
+  std::vector<double> mean_v, walk_v, vv;   ///< per shape
+  // By fit_structure(), from the losses.
+  double uu = 0, uh = 0, hh = 0;  ///< <u,u>, <u,h>, <h,h>
+  double mean_u = 0, mean_h = 0;  ///< <o,u> / <o,o>, <o,h> / <o,o>
+  double walk_u = 0, walk_h = 0;  ///< E[walk at the last bin | column]
+  std::vector<double> uv, hv;     ///< per shape
 
   /// lambda^2 (G(x) - G(last)): variance that the walk gathers from the last bin to x.
   [[nodiscard]] double variance_ahead(const ForecastConstants::Structure& structure, double last,
                                       double x) const;
 };
 
-/// One bin of the data, all in z.
-struct Bins {
-  std::span<const double> x, z, count, annealed;  ///< `annealed` empty without a schedule
-};
-
-/// Whitens all columns by V = diag(w / count) + lambda^2 min(G_i, G_j): the scalar Kalman filter of
-/// a random walk seen through noise, whose innovations are the columns times the inverse of the
-/// Cholesky factor of V. O(bins) per shape. `jitter` times the mean variance is added to the white
-/// noise (what the Cholesky factor of the prototype needs; the filter does not).
-void fit_structure(const Bins& bins, const Basis& basis,
+/// Whitens ones and shapes by V = diag(w / count) + lambda^2 min(G_i, G_j): the scalar Kalman
+/// filter of a random walk seen through noise, whose innovations are the columns times the inverse
+/// of the Cholesky factor of V. O(bins) per shape. `jitter` times the mean variance is added to the
+/// white noise (what the Cholesky factor of the prototype needs; the filter does not).
+void whiten_shapes(std::span<const double> x, std::span<const double> count, const Basis& basis,
                    const ForecastConstants::Structure& structure, double count_cap, double jitter,
+                   StructureFit& fit);
+
+/// The same for `z` and the annealing fraction (empty without a schedule), and their sums.
+void fit_structure(std::span<const double> z, std::span<const double> annealed, std::size_t stride,
                    std::vector<double>& scratch, StructureFit& fit);
 
 }  // namespace glidepath::detail

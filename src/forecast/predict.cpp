@@ -211,13 +211,55 @@ Features features_of(const Prepared& p, double late) {
           bounded(6 * above - 0.5)};
 }
 
+/// All that the shapes become at given bins and queries, whatever the losses: rows of a batch share
+/// it, so it is kept from one forecast to the next.
+struct Grid {
+  std::vector<double> points{}, count{};  // bins, the last bin again, queries; points in each bin
+  std::vector<ForecastConstants::Shape> shapes{};
+  std::vector<ForecastConstants::Structure> structures{};
+  double count_cap = 0, jitter = 0, distance_power = 0;
+
+  bool operator==(const Grid&) const = default;
+};
+
 /// Binned trace, basis and filter of every structure: all that nodes have in common.
 struct Model {
+  Grid grid{};
   Basis basis{};
   std::vector<StructureFit> fits{};
+  std::vector<std::vector<double>> ahead{};  // of each structure: variance_ahead at the queries
+  std::vector<double> log_distance{};        // log(x / last) at the queries, to its power
   std::vector<double> ahead_x{}, annealed_bins{}, annealed_queries{}, scratch{}, template_range{};
   Features features{};
 };
+
+/// Basis and filters for the bins of `p` and the queries, unless they are there already.
+void fill_grid(const Prepared& p, std::vector<double> points,
+               std::span<const std::vector<double>> templates, const ForecastConstants& c,
+               Model& model) {
+  const std::size_t n = p.x.size(), queried = points.size() - n - 1;
+  Grid grid{std::move(points), p.count,  c.shapes,        c.structures,
+            c.count_cap,       c.jitter, c.distance_power};
+  if (templates.empty() && grid == model.grid) return;
+  model.grid = {};
+  fill_basis(c, grid.points, n, templates, model.basis);
+  model.fits.resize(c.structures.size());
+  model.ahead.resize(c.structures.size());
+  for (std::size_t i = 0; i < c.structures.size(); ++i) {
+    whiten_shapes(p.x, p.count, model.basis, c.structures[i], c.count_cap, c.jitter, model.fits[i]);
+    model.ahead[i].resize(queried);
+    for (std::size_t j = 0; j < queried; ++j) {
+      model.ahead[i][j] =
+          model.fits[i].variance_ahead(c.structures[i], p.x[n - 1], grid.points[n + 1 + j]);
+    }
+  }
+  model.log_distance.resize(queried);
+  for (std::size_t j = 0; j < queried; ++j) {
+    const double x = std::max(grid.points[n + 1 + j] / p.x[n - 1], 1.0001);
+    model.log_distance[j] = std::pow(std::log(x), c.distance_power);
+  }
+  if (templates.empty()) model.grid = std::move(grid);
+}
 
 /// Bins the trace and fills `model`; what it returns refers to it.
 Context build(Prepared& p, std::span<const double> queries, const Annealing& plan,
@@ -275,8 +317,8 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
     model.template_range.push_back(*most - *least);
     templates[past.size() + r] = values;
   }
-  Basis& basis = model.basis;
-  fill_basis(c, points, n, templates, basis);
+  fill_grid(p, std::move(points), templates, c, model);
+  const Basis& basis = model.basis;
 
   std::vector<double>&annealed_bins = model.annealed_bins,
   &annealed_queries = model.annealed_queries;
@@ -339,11 +381,8 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
     context.structure_prior.push_back(c.structures[i].log_prior + dot(gate.structure[i], features));
   }
 
-  model.fits.resize(c.structures.size());
-  const Bins data{p.x, p.bin_z, p.count, annealed_bins};
-  for (std::size_t i = 0; i < c.structures.size(); ++i) {
-    fit_structure(data, basis, c.structures[i], c.count_cap, c.jitter, model.scratch,
-                  model.fits[i]);
+  for (StructureFit& fit : model.fits) {
+    fit_structure(p.bin_z, annealed_bins, basis.stride, model.scratch, fit);
   }
   return context;
 }
@@ -357,7 +396,6 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
   const Context context = build(p, queries, plan, past, c, model);
   const std::vector<StructureFit>& fits = model.fits;
   const std::size_t queried = queries.size();
-  const double x_last = p.x.back();
 
   // Weight of every node: tempered evidence times prior.
   const std::size_t gains = plan.known() ? c.gains.size() : 1;
@@ -395,21 +433,10 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
   }
   for (double& w : mixture.weight) w /= total;
 
-  std::vector<double> log_distance(queried);
-  for (std::size_t j = 0; j < queried; ++j) {
-    log_distance[j] =
-        std::pow(std::log(std::max(model.ahead_x[j] / x_last, 1.0001)), c.distance_power);
-  }
-  std::vector<std::vector<double>> ahead(c.structures.size());
   for (std::size_t i = 0; i < top.size(); ++i) {
     const std::uint32_t structure = top[i].structure;
-    std::vector<double>& variance = ahead[structure];
-    if (variance.empty()) {
-      for (const double x : model.ahead_x) {
-        variance.push_back(fits[structure].variance_ahead(c.structures[structure], x_last, x));
-      }
-    }
-    predict_node(context, top[i], fits[structure], variance, log_distance, i, mixture);
+    predict_node(context, top[i], fits[structure], model.ahead[structure], model.log_distance, i,
+                 mixture);
   }
   return mixture;
 }
@@ -438,7 +465,7 @@ NodeTable node_table(Prepared& p, std::span<const double> queries, const Forecas
       t.amplitude.push_back(line.amplitude);
       t.last.push_back(line.last);
       for (std::size_t j = 0; j < t.queries; ++j) {
-        const double ahead = fit.variance_ahead(c.structures[i], x_last, model.ahead_x[j]);
+        const double ahead = model.ahead[i][j];
         t.location.push_back(location_at(context, line, k, j));
         t.kriging.push_back(kriging_at(context, line, fit, k, j, ahead));
       }

@@ -27,10 +27,20 @@ GLIDEPATH_CLONES void add_component(std::size_t lanes, const double* x, double l
   const double high = 2 * each * step, steep = -4 * high * step;
   for (std::size_t i = 0; i < lanes; ++i) {
     const double w = (x[i] - location) * step;
-    const double r = 1.0 / (1.0 + w * w);
-    cdf[i] += each * (w * r + fast_atan(w));
-    density[i] += high * r * r;
-    slope[i] += steep * w * r * r * r;
+    const Arc arc = fast_arc(w);
+    cdf[i] += each * (w * arc.rest + arc.tangent);
+    density[i] += high * (arc.rest * arc.rest);
+    slope[i] += steep * w * (arc.rest * arc.rest * arc.rest);
+  }
+}
+
+/// Extreme quantiles of one component at each level.
+GLIDEPATH_CLONES void bracket(std::size_t lanes, const double* unit, double location, double scale,
+                              double* low, double* high) {
+  for (std::size_t i = 0; i < lanes; ++i) {
+    const double q = location + unit[i] * scale;
+    low[i] = q < low[i] ? q : low[i];
+    high[i] = q > high[i] ? q : high[i];
   }
 }
 
@@ -111,34 +121,36 @@ double mixture_cdf(const MixtureView& mixture, double x) {
 void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
                        std::span<const double> unit, std::vector<double>& guess,
                        std::span<double> out) {
-  const std::size_t count = levels.size(), lanes = (count + 7) / 8 * 8;
+  const std::size_t count = levels.size(), lanes = (count + 3) / 4 * 4;
   const std::size_t components = mixture.weight.size();
   thread_local std::vector<double> memory;
-  memory.assign(6 * lanes, 0.0);
+  memory.assign(7 * lanes, 0.0);
   double *x = memory.data(), *low = x + lanes, *high = low + lanes, *cdf = high + lanes,
-         *density = cdf + lanes, *slope = density + lanes;
+         *density = cdf + lanes, *slope = density + lanes, *units = slope + lanes;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::copy(unit.begin(), unit.end(), units);
+  std::fill(low, high, kInfinity);
+  std::fill(high, cdf, -kInfinity);
 
-  double mean = 0, square = 0, least = std::numeric_limits<double>::infinity();
+  double mean = 0, square = 0, wide = 0, least = kInfinity;
   for (std::size_t k = 0; k < components; ++k) {
     mean += mixture.weight[k] * mixture.location[k];
+    wide += mixture.weight[k] * mixture.scale[k];
     least = std::min(least, mixture.scale[k]);
+    bracket(lanes, units, mixture.location[k], mixture.scale[k], low, high);
   }
   for (std::size_t k = 0; k < components; ++k) {
     const double d = mixture.location[k] - mean;
     square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
   }
   const double spread = std::sqrt(square);
-  const bool fresh = guess.size() != count;
-  if (fresh) guess.assign(unit.begin(), unit.end());
+  // From the last two mixtures, in a straight line.
+  const bool fresh = guess.size() != 2 * count;
+  guess.resize(2 * count);
+  double *newer = guess.data(), *older = newer + count;
   for (std::size_t i = 0; i < count; ++i) {
-    low[i] = std::numeric_limits<double>::infinity();
-    high[i] = -low[i];
-    for (std::size_t k = 0; k < components; ++k) {
-      const double q = mixture.location[k] + unit[i] * mixture.scale[k];
-      low[i] = q < low[i] ? q : low[i];
-      high[i] = q > high[i] ? q : high[i];
-    }
-    x[i] = std::clamp(mean + guess[i] * spread, low[i], high[i]);
+    const double from = fresh ? unit[i] * wide : (2 * newer[i] - older[i]) * spread;
+    x[i] = std::clamp(mean + from, low[i], high[i]);
   }
   const double tolerance = (mixture.degrees == 3 ? 1e-3 : 1e-5) * least;  // else slope = 0: Newton
   for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
@@ -174,7 +186,9 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
   }
   for (std::size_t i = 0; i < count; ++i) {
     out[i] = x[i];
-    guess[i] = spread > 0 ? (x[i] - mean) / spread : 0.0;
+    const double standard = spread > 0 ? (x[i] - mean) / spread : 0.0;
+    older[i] = fresh ? standard : newer[i];
+    newer[i] = standard;
   }
 }
 

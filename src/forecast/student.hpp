@@ -20,9 +20,10 @@ struct MixtureView {
 
 [[nodiscard]] double mixture_cdf(const MixtureView& mixture, double x);
 
-/// Quantiles at increasing `levels`, by Newton's method between the extreme quantiles of the
+/// Quantiles at increasing `levels`, by Halley's method between the extreme quantiles of the
 /// components, all levels at once. `unit[i]` is the component's quantile at levels[i]. `guess`
-/// holds standardised starting points and receives those of this mixture; empty = none yet.
+/// holds the standardised quantiles of the two mixtures before, of which this one continues the
+/// line, and receives those of this one; empty = none yet.
 void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
                        std::span<const double> unit, std::vector<double>& guess,
                        std::span<double> out);
