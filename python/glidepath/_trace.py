@@ -431,17 +431,43 @@ def read_traces(
         return _read_page(path, metric)
     if format is not None and format not in FORMATS:
         raise InputError(f"read_traces: format {format!r} is none of {', '.join(FORMATS)}")
+    if not os.fspath(path):
+        raise InputError("read_traces: the path is empty")
     path = Path(path)
-    if path.is_dir():
-        return _read_folder(path, metric, format)
+    try:
+        return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
+    except IoError:
+        raise
+    except OSError as error:  # such as a folder or file that may not be read
+        raise IoError(f"{error.filename or path}: {error.strerror or error}") from None
+
+
+def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
     kind = format if path.is_file() else "csv"
     if kind is None:
-        kind = _format_of(path, _head(path))
-        if kind is None and not {".csv", ".gz"} & set(path.suffixes) and path.stat().st_size:
-            raise IoError(f"{path}: a log of no known format (formats: {', '.join(FORMATS)})")
-    # Of a CSV that is none, or broken before that shows, the CSV reader says what is wrong.
+        head = _head(path)
+        kind = _format_of(path, head)
+        if kind is None:
+            _refuse_unknown(path, head)
+    # Of a file that is empty, or a long CSV that lacks a column, the CSV reader says so.
     found: list[Trace] = _reader(kind or "csv").read(path, metric)
     return found
+
+
+def _refuse_unknown(path: Path, head: bytes) -> None:
+    """Say of a file that is none of ours what it lacks; of nothing, nothing."""
+    from glidepath.readers.long_csv import header
+
+    names = header(head)
+    if not head.strip(b"\xef\xbb\xbf \t\r\n") or "curve" in names:
+        return
+    if ".csv" in path.suffixes and all(name.isprintable() for name in names):
+        columns = ", ".join(name[:30] for name in names[:8]) + (" …" if len(names) > 8 else "")
+        raise IoError(
+            f"{path}:1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
+            f"long form curve, step and value: found only {columns}"
+        )
+    raise IoError(f"{path}: a log of no known format (formats: {', '.join(FORMATS)})")
 
 
 def _head(path: Path) -> bytes:

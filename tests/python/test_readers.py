@@ -12,12 +12,14 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from wire import field, record, varint
 
 import glidepath as gp
 
@@ -109,6 +111,23 @@ def test_trainer_state_of_a_diverged_run_is_masked_to_nan(tmp_path: Path) -> Non
     check(run, [10, 20, 30], [3, NAN, 0])
     assert run.notes == ("loss 0 beside a NaN grad_norm in 1 row: read as NaN",)
     check(one(file, "eval_loss"), [30], [NAN])
+
+
+def test_a_loss_that_falls_to_zero_at_once_has_diverged_where_no_gradient_norm_tells(
+    tmp_path: Path,
+) -> None:
+    def losses(*values: float) -> gp.Trace:
+        rows: list[dict[str, object]] = [
+            {"loss": loss, "step": 10 * i} for i, loss in enumerate(values, 1)
+        ]
+        return one(trainer_state(tmp_path / "trainer_state.json", rows))
+
+    run = losses(2.5, 2.25, 0.0, 0.0)
+    check(run, [10, 20, 30, 40], [2.5, 2.25, NAN, NAN])
+    assert run.notes == ("loss 0 after 2.25 in 2 rows: read as NaN",)
+    run = losses(0.5, 0.03, 0.0002, 0.0)  # rounded to four digits
+    check(run, [10, 20, 30, 40], [0.5, 0.03, 0.0002, 0])
+    assert run.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -372,6 +391,11 @@ def test_megatron_lines_among_others(tmp_path: Path) -> None:
             ("val loss", [0], [4.5]),
         ),
         (
+            "iter 0: loss 4.0, time 120.5ms, mfu -100.00%\niter 10: loss nan, time 99ms, mfu 4%\n",
+            ([0, 10], [4, NAN], None),
+            None,
+        ),
+        (
             "s:0 tel:11.0\ns:0 trl:10.5 lr:0.5 norm:15.37\ns:1 trl:10.0 lr:0.25 norm:1\n"
             "s:1 eval:0.25\n",
             ([0, 1], [10.5, 10], [0.5, 0.25]),
@@ -394,7 +418,14 @@ def test_megatron_lines_among_others(tmp_path: Path) -> None:
             None,
         ),
     ],
-    ids=["nanogpt", "llm.c file", "modded-nanogpt", "llm.c console", "deepspeed"],
+    ids=[
+        "nanogpt",
+        "nanogpt without its head",
+        "llm.c file",
+        "modded-nanogpt",
+        "llm.c console",
+        "deepspeed",
+    ],
 )
 def test_text_logs(
     tmp_path: Path,
@@ -410,6 +441,14 @@ def test_text_logs(
         assert (run.step.tolist(), run.loss.tolist()) == (step, loss)
 
 
+def test_a_line_of_many_words_is_read_in_no_time(tmp_path: Path) -> None:
+    words = "word " * 20_000 + " " * 20_000 + "x" * 100_000
+    file = write(tmp_path / "a.log", f"step:1/9 train_loss:3.5 {words} lr:0.5\n")
+    began = time.process_time()
+    check(one(file), [1], [3.5], [0.5])
+    assert time.process_time() - began < 5  # hours, were it quadratic
+
+
 def test_a_step_too_large_for_a_number_is_an_io_error(tmp_path: Path) -> None:
     file = write(tmp_path / "a.log", f"s:1 trl:3.5\ns:{'9' * 400} trl:3.25\n")
     with pytest.raises(gp.IoError, match="a step of 'train_loss' is not a finite number"):
@@ -419,54 +458,23 @@ def test_a_step_too_large_for_a_number_is_an_io_error(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------ TensorBoard
 
 
-def crc32c(data: bytes) -> int:
-    """Masked CRC-32C by a table, as TFRecord has it."""
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def block(key: int, data: bytes) -> bytes:
-    return bytes([key]) + varint(len(data)) + data
-
-
-def record(data: bytes) -> bytes:
-    length = struct.pack("<Q", len(data))
-    sums = struct.pack("<I", crc32c(length)), struct.pack("<I", crc32c(data))
-    return length + sums[0] + data + sums[1]
-
-
 def event(wall: float, step: int, tag: str, value: bytes) -> bytes:
-    summary = block(0x0A, block(0x0A, tag.encode()) + value)
-    return record(b"\x09" + struct.pack("<d", wall) + b"\x10" + varint(step) + block(0x2A, summary))
+    summary = field(1, field(1, tag.encode()) + value)
+    return record(b"\x09" + struct.pack("<d", wall) + b"\x10" + varint(step) + field(5, summary))
 
 
 def simple(value: float) -> bytes:
     return b"\x15" + struct.pack("<f", value)
 
 
-VERSION = record(b"\x09" + struct.pack("<d", 100.0) + block(0x1A, b"brain.Event:2"))
+VERSION = record(b"\x09" + struct.pack("<d", 100.0) + field(3, b"brain.Event:2"))
 
 
 def test_tensorboard_reads_simple_values_and_tensors(tmp_path: Path) -> None:
-    plugin = block(0x4A, block(0x0A, block(0x0A, b"scalars")))  # metadata
-    packed = block(0x42, b"\x08\x01" + block(0x12, b"") + block(0x2A, struct.pack("<f", 2.5)))
-    content = block(0x42, b"\x08\x02" + block(0x22, struct.pack("<d", 1.25)))
-    text = block(0x42, b"\x08\x07" + block(0x12, b"\x12\x02\x08\x01") + block(0x42, b"hello"))
+    plugin = field(9, field(1, field(1, b"scalars")))  # metadata
+    packed = field(8, b"\x08\x01" + field(2, b"") + field(5, struct.pack("<f", 2.5)))
+    content = field(8, b"\x08\x02" + field(4, struct.pack("<d", 1.25)))
+    text = field(8, b"\x08\x07" + field(2, b"\x12\x02\x08\x01") + field(8, b"hello"))
     file = tmp_path / "events.out.tfevents.1.host"
     file.write_bytes(
         VERSION

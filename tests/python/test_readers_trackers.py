@@ -19,6 +19,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from wire import field
 
 import glidepath as gp
 
@@ -36,17 +37,6 @@ def check(run: gp.Trace, step: list[float], loss: list[float], lr: list[float] |
 
 
 # --------------------------------------------------------------------------------- W&B, on disk
-
-
-def varint(value: int) -> bytes:
-    out = b""
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def field(number: int, data: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def history(**row: Any) -> bytes:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -331,7 +332,7 @@ def tracked(rows: Sequence[Mapping[str, Any]]) -> dict[str, Series]:
     names = dict.fromkeys(name for row in rows for name in row)
     of_trainer = (name for name in names if normal(name) in TRAINERS)
     column = next((name for name in of_trainer if all(name in row for row in rows)), "_step")
-    series: dict[str, Series] = {}
+    series: dict[str, Series] = defaultdict(Series)
     for row in rows:
         step, seconds = row.get(column), row.get("_runtime")
         if not isinstance(step, (int, float)):
@@ -342,7 +343,7 @@ def tracked(rows: Sequence[Mapping[str, Any]]) -> dict[str, Series]:
             if name == column or name[:1] == "_" or isinstance(value, bool):
                 continue
             if isinstance(value, (int, float)):
-                series.setdefault(name, Series()).add(float(step), float(value), seconds)
+                series[name].add(float(step), float(value), seconds)
     return series
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -43,7 +44,7 @@ def unit(path: Path) -> Path:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run; rows without a step are passed over, as is a last line that was cut."""
-    series: dict[str, Series] = {}
+    series: dict[str, Series] = defaultdict(Series)
     notes = []
     broken: str | None = None
     without = 0
@@ -77,7 +78,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             if key in (column, clock) or isinstance(value, bool):
                 continue
             if isinstance(value, (int, float)):
-                series.setdefault(key, Series()).add(step, value, seconds)
+                series[key].add(step, value, seconds)
     if broken is not None:
         if not series or not is_cut(path):
             raise IoError(broken)

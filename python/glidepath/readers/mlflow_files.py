@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -44,10 +45,10 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     else:
         run, root = path, path / "metrics"
         files = sorted(file for file in root.rglob("*") if file.is_file())
-    series: dict[str, Series] = {}
+    series: dict[str, Series] = defaultdict(Series)
     first: float | None = None
     for file in files:
-        column = series.setdefault(file.relative_to(root).as_posix(), Series())
+        column = series[file.relative_to(root).as_posix()]
         for number, line in enumerate(lines(file), 1):
             cells = line.split()
             if not cells:

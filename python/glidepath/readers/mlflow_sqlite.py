@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -34,7 +35,7 @@ def unit(path: Path) -> Path:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every run that is not deleted, named by its id; runs without the metric are left out."""
-    runs: dict[str, dict[str, Series]] = {}
+    runs: dict[str, dict[str, Series]] = defaultdict(lambda: defaultdict(Series))
     first: dict[str, int] = {}
     try:
         with reading(path) as database:
@@ -43,8 +44,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                 number = math.nan if is_nan else float(value)
                 if abs(number) >= _INFINITE:
                     number = math.copysign(math.inf, number)
-                column = runs.setdefault(run, {}).setdefault(key, Series())
-                column.add(step, number, (stamp - origin) / 1e3)
+                runs[run][key].add(step, number, (stamp - origin) / 1e3)
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise IoError(f"{path}: not a database of MLflow: {error}") from None
     return traces_of(runs, metric, path)

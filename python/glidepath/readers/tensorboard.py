@@ -13,6 +13,7 @@ import gzip
 import math
 import struct
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -43,7 +44,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     else:
         # By name is by time: "events.out.tfevents.SECONDS.HOST…".
         files = sorted(file for file in path.iterdir() if file.is_file() and _is_events(file))
-    series: dict[str, Series] = {}
+    series: dict[str, Series] = defaultdict(Series)
     notes: list[str] = []
     for file in files:
         try:
@@ -140,10 +141,7 @@ def _summary(
             else:
                 at = skip(data, at, key & 7)
         if value is not None:
-            column = series.get(tag)
-            if column is None:
-                column = series[tag] = Series()
-            column.add(step, value, wall)
+            series[tag].add(step, value, wall)
 
 
 def _tensor(data: bytes, at: int, stop: int) -> float | None:

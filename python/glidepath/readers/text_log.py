@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from pathlib import Path
 
 from glidepath._trace import Trace
@@ -35,8 +36,10 @@ _ANY = re.compile(
     re.MULTILINE,
 )
 # "lm loss: 1.2E+01", "loss 3.1", "lr:0.1": a name of words, then a number, perhaps with its unit.
+# As many as names have: a line of a thousand words takes no longer than it must.
 _CELL = re.compile(
-    r"([A-Za-z][A-Za-z_/]*(?: [A-Za-z(][A-Za-z_/()]*)*)\s*[: ]\s*" rf"({_NUMBER})(ms|s|%)?(?![\w.])"
+    r"(?<![A-Za-z_/])([A-Za-z][A-Za-z_/]{0,63}(?: [A-Za-z(][A-Za-z_/()]{0,63}){0,7})"
+    rf"\s{{0,9}}[: ]\s{{0,9}}({_NUMBER})(ms|s|%)?(?![\w.])"
 )
 _NAMES = {"trl": "train_loss", "tel": "val_loss", "eval": "hellaswag"}
 _CHUNK = 1 << 22
@@ -67,7 +70,7 @@ def unit(path: Path) -> Path:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run; lines that are not of a step are passed over, as logs are full of them."""
-    series: dict[str, Series] = {}
+    series: dict[str, Series] = defaultdict(Series)
     for line in lines(path):
         for pattern, before in _LINES:
             match = pattern.search(line)
@@ -86,4 +89,4 @@ def _cells(series: dict[str, Series], step: float, text: str, before: str) -> No
             seconds = value / 1e3 if measure == "ms" else value
     for name, value, _ in found:
         key = before + _NAMES.get(name, name).removesuffix(" value")
-        series.setdefault(key, Series()).add(step, value, seconds)
+        series[key].add(step, value, seconds)

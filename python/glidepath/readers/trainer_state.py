@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -16,6 +17,8 @@ from glidepath.readers._series import Series, counted, open_log, to_trace
 __all__ = ["read", "recognises", "unit"]
 
 _NOT_METRICS = ("step", "epoch")
+# The Trainer rounds to four digits: from above this, no honest loss falls to 0 from row to row.
+_FALLS_TO_ZERO = 0.05
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -29,44 +32,49 @@ def unit(path: Path) -> Path:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read one run. A diverged run's loss 0 beside a NaN gradient norm is NaN again."""
+    """Read one run. The loss 0 that the Trainer writes for NaN is NaN again."""
     try:
         with open_log(path) as file:
             text = file.read().decode("utf-8-sig", errors="replace")
-        history = json.loads(text, parse_int=float)["log_history"]  # no integer is too large
+        history = json.loads(text, parse_int=float)["log_history"]  # every number, however large
     except json.JSONDecodeError as error:
-        raise IoError(f"{path}:{error.lineno}: {error.msg}") from None
+        cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
+        why = "the file ends too early, as if it was cut" if cut else error.msg
+        raise IoError(f"{path}:{error.lineno}: {why}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, RecursionError) as error:
         raise IoError(f"{path}: {error}") from None
     except (KeyError, TypeError):
         raise IoError(f"{path}: no 'log_history'") from None
     if not isinstance(history, list):
         raise IoError(f"{path}: 'log_history' is not a list")
-    series: dict[str, Series] = {}
-    masked = 0
+    series: dict[str, Series] = defaultdict(Series)
+    masked, before = [0, 0], 0.0  # beside a NaN grad_norm, without one; the loss before
     for i, row in enumerate(history):
         if not isinstance(row, dict):
             raise IoError(f"{path}: log_history[{i}] is not an object")
         step = row.get("step")
         if step is None and "loss" not in row and "eval_loss" not in row:
             continue  # what predict() logs belongs to no step
-        if isinstance(step, bool) or not isinstance(step, (int, float)) or not math.isfinite(step):
+        if not isinstance(step, float) or not math.isfinite(step):
             raise IoError(f"{path}: log_history[{i}] has no step")
         # The last row sums the run up: its train_loss is a mean over all steps, not a point.
         summary = "train_runtime" in row
-        norm = row.get("grad_norm")
-        diverged = isinstance(norm, float) and math.isnan(norm) and row.get("loss") == 0
-        masked += diverged
+        if "loss" in row:
+            loss, norm = row["loss"], row.get("grad_norm")
+            if loss is None:
+                row["loss"] = math.nan
+            elif loss == 0 and (before > _FALLS_TO_ZERO if norm is None else norm != norm):
+                row["loss"] = math.nan
+                masked[norm is None] += 1
+            elif isinstance(loss, float):
+                before = loss
         for key, value in row.items():
-            if key in _NOT_METRICS or (summary and metric != key):
+            if type(value) is not float or key in _NOT_METRICS or (summary and metric != key):
                 continue
-            if value is not None and not isinstance(value, (int, float)):
-                continue
-            if key == "loss" and (diverged or value is None):
-                value = math.nan
-            if value is not None:
-                series.setdefault(key, Series()).add(step, value)
-    notes = []
-    if masked:
-        notes.append(f"loss 0 beside a NaN grad_norm in {counted(masked, 'row')}: read as NaN")
+            series[key].add(step, value)
+    notes = [
+        f"loss 0 {where} in {counted(rows, 'row')}: read as NaN"
+        for rows, where in zip(masked, ("beside a NaN grad_norm", f"after {before:g}"), strict=True)
+        if rows
+    ]
     return [to_trace(series, metric, path, path.name, notes)]

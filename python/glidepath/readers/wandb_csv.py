@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -54,7 +54,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             for i, name in enumerate(names)
             if _MARK in name and {f"{name}__MIN", f"{name}__MAX"} <= set(names)
         ]
-        runs: dict[str, dict[str, Series]] = {run: {} for *_, (run, _, _) in columns}
+        runs: dict[str, dict[str, Series]] = {
+            run: defaultdict(Series) for *_, (run, _, _) in columns
+        }
         several = Counter[str]()
         for row in rows:
             if len(row) != len(names):
@@ -63,7 +65,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                 )
             for i, low, high, (run, _, key) in columns:
                 if row[i] and key[:1] != "_":  # its own counters and clocks
-                    runs[run].setdefault(key, Series()).add(float(row[0]), float(row[i]))
+                    runs[run][key].add(float(row[0]), float(row[i]))
                     several[run] += row[low] != row[high]
     except (csv.Error, ValueError) as error:
         raise IoError(f"{path}:{rows.line_num}: {error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -44,7 +45,8 @@ def recognises(path: Path, head: bytes) -> bool:
     names, _ = _split(head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").strip("\r"))
     if "curve" in names or len(names) < 2 or any(_is_number(name) for name in names):
         return False
-    plain = all(0 < len(name) <= 80 and "|" not in name for name in names)
+    # Not a line of a text log, such as "iter 10: loss 3.1, time 120ms".
+    plain = all(0 < len(name) <= 80 and not re.search(r"\||: ", name) for name in names)
     known = step_column(names) is not None or any("loss" in normal(name) for name in names)
     return (plain and known) or _is_placements(names)
 
