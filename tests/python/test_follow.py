@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
+import struct
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+from wire import field, record, varint
 
 import glidepath as gp
 from glidepath import _follow
@@ -172,3 +177,125 @@ def test_bad_arguments_are_told_at_once(tmp_path: Path) -> None:
         gp.follow(tmp_path, format="x").poll()
     with pytest.raises(TypeError, match="is no path"):
         gp.follow(3).poll()
+
+
+# --------------------------------------------------------------------------- format by format
+
+
+def long_csv(rows: list[tuple[int, float]]) -> bytes:
+    return ("curve,step,value\n" + "".join(f"a,{t},{v}\n" for t, v in rows)).encode()
+
+
+def table(rows: list[tuple[int, float]]) -> bytes:
+    return ("epoch,loss,val_loss\n" + "".join(f"{t},{v},\n" for t, v in rows)).encode()
+
+
+def json_lines(rows: list[tuple[int, float]]) -> bytes:
+    return "".join(json.dumps({"loss": v, "step": t}) + "\n" for t, v in rows).encode()
+
+
+def trainer_state(rows: list[tuple[int, float]]) -> bytes:
+    history = [{"loss": v, "step": t} for t, v in rows]
+    return (json.dumps({"log_history": history}, indent=2) + "\n").encode()
+
+
+def megatron(rows: list[tuple[int, float]]) -> bytes:
+    lines = (f" iteration {t:8d}/  90000 | lm loss: {v:.6E} | loss scale: 1.0 |\n" for t, v in rows)
+    return "".join(lines).encode()
+
+
+def nanogpt(rows: list[tuple[int, float]]) -> bytes:
+    return "".join(f"iter {t}: loss {v}, time 120.5ms, mfu 4.00%\n" for t, v in rows).encode()
+
+
+def llmc(rows: list[tuple[int, float]]) -> bytes:
+    return "".join(f"s:{t} trl:{v} lr:0.5\n" for t, v in rows).encode()
+
+
+def mlflow(rows: list[tuple[int, float]]) -> bytes:
+    return "".join(f"1588459520000 {v} {t}\n" for t, v in rows).encode()
+
+
+def dvclive(rows: list[tuple[int, float]]) -> bytes:
+    return ("step\tloss\n" + "".join(f"{t}\t{v}\n" for t, v in rows)).encode()
+
+
+def tensorboard(rows: list[tuple[int, float]]) -> bytes:
+    def event(step: int, value: float) -> bytes:
+        scalar = field(1, field(1, b"loss") + b"\x15" + struct.pack("<f", value))
+        return record(b"\x10" + varint(step) + field(5, scalar))
+
+    return record(field(3, b"brain.Event:2")) + b"".join(event(t, v) for t, v in rows)
+
+
+def wandb(rows: list[tuple[int, float]]) -> bytes:
+    data = b":W&B\xe1\xbe\x00"
+    for t, v in rows:
+        items = ((b"_step", str(t)), (b"loss", str(v)))
+        history = b"".join(
+            field(1, field(1, key) + field(16, text.encode())) for key, text in items
+        )
+        part = field(2, history)
+        data += struct.pack("<IHB", crc32(b"\x01" + part), len(part), 1) + part
+    return data
+
+
+FILES: dict[str, Callable[[list[tuple[int, float]]], bytes]] = {
+    "a.csv": long_csv,
+    "log.csv": table,
+    "log.jsonl": json_lines,
+    "trainer_state.json": trainer_state,
+    "train.out": megatron,
+    "nano.log": nanogpt,
+    "main.log": llmc,
+    "run/metrics/loss": mlflow,
+    "dvc/plots/metrics/loss.tsv": dvclive,
+    "events.out.tfevents.1.host": tensorboard,
+    "run-abc.wandb": wandb,
+}
+ROWS = [(10 * i, 2.0**-i) for i in range(1, 9)]
+
+
+def points(run: gp.Trace) -> list[tuple[int, float]]:
+    return [(int(t), v) for t, v in zip(run.step, run.loss, strict=True)]
+
+
+@pytest.fixture(params=FILES)
+def file_of(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> tuple[Path, Callable[[list[tuple[int, float]]], bytes]]:
+    file = tmp_path / request.param
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file, FILES[request.param]
+
+
+def test_every_format_is_followed_as_it_grows_is_truncated_and_is_replaced(
+    file_of: tuple[Path, Callable[[list[tuple[int, float]]], bytes]],
+) -> None:
+    file, written = file_of
+    follow = gp.follow(file)
+    other = [(3, 0.5), (4, 0.25)]
+    for rows in (ROWS[:2], ROWS[:5], ROWS, ROWS[:3], ROWS[:4], other):
+        if rows is other:
+            beside = file.with_name("new")
+            beside.write_bytes(written(rows))
+            beside.replace(file)
+        else:
+            file.write_bytes(written(rows))
+        (run,) = follow.poll()
+        assert points(run) == rows
+        assert follow.poll() == []
+
+
+def test_no_cut_of_any_format_gives_a_point_that_was_not_logged(
+    file_of: tuple[Path, Callable[[list[tuple[int, float]]], bytes]],
+) -> None:
+    file, written = file_of
+    follow, whole, most = gp.follow(file), written(ROWS[:4]), 0
+    for end in range(len(whole) + 1):  # as its writer's buffer happens to be flushed
+        file.write_bytes(whole[:end])
+        for run in follow.poll():
+            assert points(run) == ROWS[: len(run)]
+            assert len(run) >= most
+            most = len(run)
+    assert most == 4
