@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of the reports, as plotly JSON: what `_plots` draws for print, to be explored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import glidepath as gp
+from glidepath import _series
+from glidepath._plots import PALETTE
+from glidepath._report_page import Figure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["bars", "fan", "gantt", "lines", "steps"]
+
+DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "5px,1px", "1px,3px")
+SHAPES = ("", "/", ".", "\\", "x", "-", "+", "|")
+
+
+def _layout(height: int, x: str, y: str, **more: Any) -> dict[str, Any]:
+    return {
+        "height": height,
+        "margin": {"l": 10, "r": 10, "t": 10, "b": 10},
+        "xaxis": {"title": {"text": x}} | more.pop("xaxis", {}),
+        "yaxis": {"title": {"text": y}} | more.pop("yaxis", {}),
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "hovermode": "closest",
+    } | more
+
+
+def _round(values: Any, digits: int = 6) -> NDArray[np.float64]:
+    """Six significant digits: what a picture shows, at half the bytes."""
+    array = np.asarray(values, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(array == 0, 1.0, 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array)))))
+        return np.where(np.isfinite(array), np.round(array * scale) / scale, array)
+
+
+def bars(values: Mapping[str, float]) -> Figure:
+    """One bar per policy; the card around it says of what."""
+    names = list(values)
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "y": names,
+                "x": _round(list(values.values()), 4),
+                "text": [f"{value:,.4g}" for value in values.values()],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "marker": {
+                    "color": [PALETTE[i % 8] for i in range(len(names))],
+                    "pattern": {"shape": [SHAPES[i % 8] for i in range(len(names))]},
+                },
+                "hovertemplate": "%{y}: %{x}<extra></extra>",
+            }
+        ],
+        "layout": _layout(
+            40 + 34 * len(names),
+            "",
+            "",
+            xaxis={
+                "title": None,
+                "range": [0, 1.15 * max((v for v in values.values()), default=1.0) or 1.0],
+            },
+            yaxis={"autorange": "reversed", "title": None},
+        ),
+    }
+
+
+def gantt(simulation: gp.Simulation) -> Figure:
+    """One row per GPU: bars of the jobs that held it."""
+    boxes, lanes = _series.gantt(simulation.events)
+    rows: list[str] = []
+    bases: dict[int, int] = {}
+    for tier, count in lanes.items():
+        bases[tier] = len(rows)
+        rows += [f"{simulation.tiers[tier]} {lane + 1}" for lane in range(count)]
+    users = simulation.jobs.get("user")
+    jobs = simulation.jobs["job"]
+    place = {int(job): index for index, job in enumerate(jobs)}
+    start, length, row, colour, text = [], [], [], [], []
+    for box in boxes:
+        index = place[box.job]
+        who = f", {users[index]}" if users is not None else ""
+        words = f"job {box.job}{who}: {simulation.jobs['outcome'][index]}"
+        for lane in range(box.lane, box.lane + box.gpus):
+            start.append(box.start_s / 3600.0)
+            length.append((box.end_s - box.start_s) / 3600.0)
+            row.append(rows[bases[box.tier] + lane])
+            colour.append(PALETTE[box.job % 6])
+            text.append(words)
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "base": _round(start),
+                "x": _round(length),
+                "y": row,
+                "text": text,
+                "textposition": "none",
+                "marker": {"color": colour, "line": {"color": "white", "width": 0.6}},
+                "hovertemplate": "%{text}<br>from hour %{base:.2f}, %{x:.2f} h<extra></extra>",
+            }
+        ],
+        "layout": _layout(
+            max(220, 70 + 26 * min(len(rows), 40)),
+            "hours",
+            "",
+            yaxis={
+                "title": None,
+                "autorange": "reversed",
+                "type": "category",
+                "categoryorder": "array",
+                "categoryarray": rows,
+            },
+            barmode="overlay",
+            bargap=0.15,
+        ),
+    }
+
+
+def steps(lines: Mapping[str, tuple[Any, Any]], x: str, y: str, *, percent: bool = True) -> Figure:
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": name,
+            "x": _round(xs),
+            "y": _round(ys, 5),
+            "line": {"shape": "hv", "color": PALETTE[i % 8], "dash": DASHES[i % 8], "width": 2},
+        }
+        for i, (name, (xs, ys)) in enumerate(lines.items())
+    ]
+    axis: dict[str, Any] = {"rangemode": "tozero"}
+    if percent:
+        axis["tickformat"] = ".0%"
+    return {"data": data, "layout": _layout(320, x, y, yaxis=axis)}
+
+
+def fan(
+    ahead: gp.Forecast,
+    seen: gp.Trace,
+    *,
+    later: gp.Trace | None = None,
+    target: float | None = None,
+) -> Figure:
+    """What was seen, what is expected and how sure that is."""
+    data: list[dict[str, Any]] = []
+    steps = _round(ahead.steps)
+    for (low, high, cover), opacity in zip(
+        _series.main_bands(ahead.levels), (0.22, 0.4), strict=False
+    ):
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "line": {"width": 0},
+                "x": np.concatenate([steps, steps[::-1]]),
+                "y": np.concatenate(
+                    [_round(ahead.quantiles[low], 5), _round(ahead.quantiles[high], 5)[::-1]]
+                ),
+                "fill": "toself",
+                "fillcolor": f"rgba(0,114,178,{opacity})",
+                "name": f"{cover:.0%} of outcomes",
+                "hoverinfo": "skip",
+            }
+        )
+    data.append(_line("forecast", ahead.steps, ahead.mean, PALETTE[0], width=3))
+    data.append(_line("seen", seen.step, seen.loss, "#7f7f7f"))
+    shown = [ahead.quantiles, seen.loss]
+    if later is not None and len(later):
+        data.append(_line("what happened", later.step, later.loss, PALETTE[3], dash="dot"))
+        shown.append(later.loss)
+    if target is not None:
+        ends = np.array([seen.step[0], ahead.steps[-1]])
+        data.append(_line("target", ends, np.array([target, target]), PALETTE[1], dash="dash"))
+        shown.append(np.array([target]))
+    limits = _series.loss_limits(*shown)
+    axis = {} if limits is None else {"range": list(limits)}
+    return {"data": data, "layout": _layout(340, "step", "loss", yaxis=axis)}
+
+
+def _line(
+    name: str, x: Any, y: Any, colour: str, *, width: float = 1.6, dash: str = "solid"
+) -> dict[str, Any]:
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), 400)).astype(int))
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": _round(np.asarray(x)[keep]),
+        "y": _round(np.asarray(y)[keep], 5),
+        "line": {"color": colour, "width": width, "dash": dash},
+    }
+
+
+def lines(lines: Mapping[str, Sequence[float]], loads: Sequence[int], label: str) -> Figure:
+    """One line per policy over the load, both axes logarithmic."""
+    return {
+        "data": [
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": list(loads),
+                "y": _round(values),
+                "line": {"color": PALETTE[index % len(PALETTE)]},
+            }
+            for index, (name, values) in enumerate(lines.items())
+        ],
+        "layout": _layout(
+            260,
+            "users",
+            label,
+            xaxis={"type": "log", "tickvals": list(loads)},
+            yaxis={"type": "log"},
+        ),
+    }
