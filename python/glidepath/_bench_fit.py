@@ -232,6 +232,7 @@ def run(
     families: Sequence[str] = ("pow3", "exp3", "pow4"),
     points: Sequence[int] = (50, 200, 1000),
     rounds: int = 3,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
     """Measure every solver on the same curves.
 
@@ -241,6 +242,8 @@ def run(
         What to fit, and to how many points.
     rounds : int, optional
         Rounds in which the solvers take turns.
+    progress : callable, optional
+        Called with (sets of curves done, sets).
 
     Returns
     -------
@@ -252,20 +255,22 @@ def run(
     """
     program, evaluate = _program("fit_rivals"), _program("evaluate_rivals")
     rows: list[Row] = []
-    for family in families:
-        for n in points:
-            step, losses = curves(family, n, 512 if n < 500 else 128)
-            part = _scipy_rows(family, step, losses, rounds)
-            if program is not None:
-                with tempfile.NamedTemporaryFile(suffix=".bin") as file:
-                    head = np.array([_CODE[family], n, len(losses)], dtype=np.float64)
-                    file.write(head.tobytes() + step.tobytes() + losses.tobytes())
-                    file.flush()
-                    part += _lines(program, file.name, str(rounds))
-            base = next(r["per_second"] for r in part if r["what"] == _SCIPY)
-            for row in part:
-                row["ratio"] = row["per_second"] / base
-            rows += part
+    sets = [(family, n) for family in families for n in points]
+    for done, (family, n) in enumerate(sets):
+        if progress is not None:
+            progress(done, len(sets))
+        step, losses = curves(family, n, 512 if n < 500 else 128)
+        part = _scipy_rows(family, step, losses, rounds)
+        if program is not None:
+            with tempfile.NamedTemporaryFile(suffix=".bin") as file:
+                head = np.array([_CODE[family], n, len(losses)], dtype=np.float64)
+                file.write(head.tobytes() + step.tobytes() + losses.tobytes())
+                file.flush()
+                part += _lines(program, file.name, str(rounds))
+        base = next(r["per_second"] for r in part if r["what"] == _SCIPY)
+        for row in part:
+            row["ratio"] = row["per_second"] / base
+        rows += part
     if evaluate is not None:
         values = _lines(evaluate)
         for row in values:

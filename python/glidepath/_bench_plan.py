@@ -412,6 +412,7 @@ def run(
     milp_jobs: int = 1000,
     traces: str | Path | None = None,
     scaling_jobs: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
     """Measure the planner.
 
@@ -429,21 +430,33 @@ def run(
         Folder with the throughput tables of Elasticflow and Sia, for scaling and sharing.
     scaling_jobs : int, optional
         Jobs taken of each of those tables; None = all.
+    progress : callable, optional
+        Called with (parts done, parts).
 
     Returns
     -------
     list of dict
         ``what``, ``measured``, ``unit``, ``target`` (None = for information), ``met``.
     """
-    rows = _rounds(sizes, repeats) + _plans((100, 10_000), repeats) + _gittins() + _small(200)
+    parts: list[Callable[[], list[Row]]] = [
+        lambda: _rounds(sizes, repeats),
+        lambda: _plans((100, 10_000), repeats),
+        _gittins,
+        lambda: _small(200),
+    ]
     if milp_instances and milp_jobs >= 300:
-        rows += _against_ortools(300)
+        parts.append(lambda: _against_ortools(300))
     if highs_jobs:
-        rows += _against_highs(highs_jobs)
+        parts.append(lambda: _against_highs(highs_jobs))
     if milp_instances:
-        rows += _certificates(milp_instances, milp_jobs, 1e-6)
+        parts.append(lambda: _certificates(milp_instances, milp_jobs, 1e-6))
     if traces is not None:
-        rows += _scaling(Path(traces), scaling_jobs)
+        parts.append(lambda: _scaling(Path(traces), scaling_jobs))
+    rows: list[Row] = []
+    for done, part in enumerate(parts):
+        if progress is not None:
+            progress(done, len(parts))
+        rows += part()
     return rows
 
 

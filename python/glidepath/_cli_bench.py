@@ -57,7 +57,7 @@ def accuracy(
             folder,
             methods=tuple(method) if method else backtest.DEFAULT_METHODS,
             max_curves=max_curves,
-            constants=constants.read_text() if constants else None,
+            constants=constants.read_text(errors="replace") if constants else None,
             progress=update,
         )
     if plot is not None:
@@ -90,7 +90,9 @@ def bench_fit(
     """Time fits beside SciPy and, where `fit_rivals` is built, Ceres, TinySolver and cminpack."""
     from glidepath import _bench_fit
 
-    rows = _bench_fit.run(families=("pow3",), rounds=1) if quick else _bench_fit.run()
+    sizes: dict[str, Any] = {"families": ("pow3",), "rounds": 1} if quick else {}
+    with progress("fits", still=True) as update:
+        rows = _bench_fit.run(**sizes, progress=update)
     verdicts = _bench_fit.verdicts(rows)
     if as_json:
         emit({"rows": rows, "verdicts": verdicts})
@@ -139,19 +141,20 @@ def bench_plan(
     """Time and certify the planner beside HiGHS; exit code 1 where it falls short of a target."""
     from glidepath import _bench_plan
 
-    rows = (
-        _bench_plan.run(
-            sizes=(100, 1_000),
-            repeats=3,
-            highs_jobs=200,
-            milp_instances=10,
-            milp_jobs=30,
-            traces=traces,
-            scaling_jobs=10,
-        )
+    sizes: dict[str, Any] = (
+        {
+            "sizes": (100, 1_000),
+            "repeats": 3,
+            "highs_jobs": 200,
+            "milp_instances": 10,
+            "milp_jobs": 30,
+            "scaling_jobs": 10,
+        }
         if quick
-        else _bench_plan.run(traces=traces)
+        else {}
     )
+    with progress("plans", still=True) as update:
+        rows = _bench_plan.run(**sizes, traces=traces, progress=update)
     if as_json:
         emit(rows)
     else:
@@ -201,6 +204,9 @@ def bench_policies(
     if not source.is_dir():
         raise gp.IoError(f"{source}: no such folder")
     pages = out or [Path("seed-study.html")]
+    for page in pages:
+        if page.suffix not in (".html", ".png", ".svg"):
+            raise gp.InputError(f"--out {page}: neither .html nor .png nor .svg")
     if seed_study:
         with progress("simulations") as update:
             rows = _bench_policies.seed_study(
@@ -209,7 +215,8 @@ def bench_policies(
         for path in pages:
             _bench_policies.write_study(path, source, rows)
     else:
-        rows = _bench_policies.run(source, speed=speed)
+        with progress("simulations", still=True):
+            rows = _bench_policies.run(source, speed=speed)
         if not rows:
             raise gp.IoError(f"{source}: no *_reference.json with its traces in this folder")
     if as_json:

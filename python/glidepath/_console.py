@@ -99,8 +99,11 @@ def save(plot: Callable[..., Any], path: Path) -> None:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr that shows itself only where someone can see it."""
+def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that shows itself only where someone can see it.
+
+    A still one is drawn at each update only, and by no thread of its own: for what is being timed.
+    """
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -108,12 +111,13 @@ def progress(label: str) -> Iterator[Callable[[int, int], None]]:
         TimeElapsedColumn(),
         console=stderr,
         transient=True,
+        auto_refresh=not still,
         disable=not stderr.is_terminal,
     ) as bar:
         task = bar.add_task(label, total=None)
 
         def update(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
+            bar.update(task, completed=done, total=total, refresh=still)
 
         yield update
 

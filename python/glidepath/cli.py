@@ -9,6 +9,7 @@ With ``--json``, stdout carries one JSON document and nothing else.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +55,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 Users = Annotated[int | None, typer.Option(help="Draw this many users instead of jobs.csv.")]
-Seed = Annotated[int, typer.Option(help="Of the users drawn.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of the users drawn.")]
 Gpus = Annotated[int | None, typer.Option(help="GPUs of the cluster, for a trace of jobs.")]
 
 
@@ -67,18 +68,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prog_name="glidepath",
             standalone_mode=False,
         )
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # as of `glidepath … | head -1`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ANSWER
     except (gp.InputError, gp.IoError, ImportError) as error:
         _complain(str(error))
         return BAD_INPUT
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:  # click's own: usage errors and aborts know their code
-        show = getattr(error, "show", None)
-        if show is None:
-            raise
-        show()
-        return int(getattr(error, "exit_code", BAD_INPUT))
+    except OSError as error:  # a file of an option, such as one that cannot be written
+        _complain(": ".join(filter(None, (error.filename, error.strerror))) or str(error))
+        return BAD_INPUT
+    except Exception as error:
+        return _usage(error)
     return code if isinstance(code, int) else ANSWER
+
+
+def _usage(error: Any) -> int:
+    """Tell an error of click's own, which knows its exit code; raise any other again."""
+    if not hasattr(error, "format_message"):
+        raise error
+    context = getattr(error, "ctx", None)
+    if context is None or type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # the help
+    else:
+        said = error.format_message().rstrip(".")
+        _complain(f"{said} ({context.command_path} --help tells more)")
+    return int(error.exit_code)
 
 
 def _complain(sentence: str) -> None:
@@ -187,6 +204,8 @@ def forecast(
     """Forecast each run of a file, and when (and whether) it reaches a target."""
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
+    if until is not None and not math.isfinite(until):
+        raise gp.InputError(f"--until {until:g} is no step")
     rows: list[dict[str, Any]] = []
     for index, trace in enumerate(each("forecasts", chosen(file, curve, metric))):
         points = max(1, math.ceil(observed * len(trace)))
@@ -196,8 +215,8 @@ def forecast(
         if end <= last:
             if until is not None:
                 raise gp.InputError(f"--until {until:g} is not after step {last:g} of {trace.name}")
-            end = 2.0 * last
-        steps = np.unique(np.geomspace(last + (end - last) / 50.0, end, 50))
+            end = last + max(abs(last), 1.0)
+        steps = np.unique(last + np.geomspace((end - last) / 50.0, end - last, 50))
         lr_ahead = (steps, _planned(trace, steps)) if schedule else None
         ahead = gp.forecast(seen, steps, lr_ahead=lr_ahead)
         reach = None if target is None else gp.reach(seen, target, budget=end, lr_ahead=lr_ahead)
@@ -323,6 +342,8 @@ def plan(
     as_json: Json = False,
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
+    if math.isnan(at):
+        raise gp.InputError(f"--at {at:g} is no hour")
     drawn = open_workload(workload, users, seed, gpus)
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at * 3600.0)
@@ -535,23 +556,42 @@ def _compare_seeds(
     return ANSWER
 
 
-@app.command(epilog="Example: glidepath report data/curves/docs-lstm.csv.gz --target 2.0")
+@app.command(
+    epilog="Example: glidepath report data/curves/docs-lstm.csv.gz --target 2.0\n\n"
+    "Example: glidepath report data/workloads/supercom -o policies.html"
+)
 def report(
     file: Log,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+    curve: Curve = None,
     target: Annotated[float | None, typer.Option(help="Loss that the runs should reach.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Last step allowed; default: twice the last one seen.")
     ] = None,
     metric: Metric = None,
+    as_json: Json = False,
 ) -> int:
-    """Write one interactive page on the runs of a file: forecasts and advice."""
+    """Write one interactive page on the runs of a file: forecasts and advice.
+
+    Of a workload folder, with tiers.csv and jobs.csv, it is the page of `simulate --compare`.
+    """
     from glidepath import _report
 
-    traces = chosen(file, None, metric)
-    with progress("report"):
-        _report.write_runs(output, traces, target=target, budget=budget, title=Path(file).name)
-    stdout.print(f"Report: {output}", highlight=False, markup=False)
+    if budget is not None and not 0 < budget < math.inf:
+        raise gp.InputError(f"--budget {budget:g} is no step")
+    if (Path(file) / "tiers.csv").is_file():
+        if (target, budget, curve, metric) != (None, None, None, None):
+            raise gp.InputError(f"{file} is a workload: its jobs say their targets and budgets")
+        return simulate(Path(file), compare=True, report=output, as_json=as_json)
+    traces = chosen(file, curve, metric)
+    with progress("report") as update:
+        rows = _report.write_runs(
+            output, traces, target=target, budget=budget, title=Path(file).name, progress=update
+        )
+    if as_json:
+        emit(rows)
+    else:
+        stdout.print(f"Report: {output}", highlight=False, markup=False)
     return ANSWER
 
 

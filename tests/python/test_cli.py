@@ -168,7 +168,20 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{curves}", "--curve", "x"), ("'x'", "'good'")),
         (("forecast", "{curves}", "--observed", 0), ("--observed 0",)),
         (("forecast", "{curves}", "--until", 5), ("--until 5",)),
+        (("forecast", "{curves}", "--until", "inf"), ("--until inf",)),
+        (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
+        (("forecast",), ("FILE", "forecast --help")),
+        (("fit", ""), ("path is empty",)),
+        (("fit", "http://127.0.0.1:9/"), ("127.0.0.1:9", "Connection refused")),
+        (("report", "{curves}", "--budget", "nan"), ("--budget nan",)),
+        (("report", "{curves}", "-o", "/nowhere/r.html"), ("/nowhere/r.html", "No such file")),
+        (("report", SUPERCOM, "--target", 1), ("is a workload",)),
         (("plan", SUPERCOM, "--at", 1e6), ("--at",)),
+        (("plan", SUPERCOM, "--at", "nan"), ("--at nan",)),
+        (("simulate", SUPERCOM, "--users", 5, "--seed", -1), ("--seed",)),
+        (("bench", "accuracy", "{curves}", "--constants", "/nowhere"), ("/nowhere",)),
+        (("bench", "accuracy", "{curves}", "--rows", "/nowhere/x.json"), ("/nowhere/x.json",)),
+        (("bench", "policies", SUPERCOM, "--seed-study", "--out", "a.zzz"), ("--out a.zzz",)),
         (("frobnicate",), ("frobnicate",)),
     ],
 )
@@ -182,9 +195,57 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     code, out, err = run(capsys, *asked)
     assert code == 2
     assert out == ""
-    assert "Traceback" not in err
+    assert err.startswith("glidepath: ")
+    assert err.count("\n") == 1
     for word in words:
         assert word in " ".join(err.split())
+
+
+@pytest.mark.parametrize("row", ["0,2.0\n", "-5,3\n-4,2\n-3,1.5\n", "7,nan\n", "1,inf\n2,inf\n"])
+@pytest.mark.parametrize("verb", ["fit", "forecast", "watch", "report"])
+def test_a_log_of_little_is_an_answer_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, row: str
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("step,loss\n" + row)
+    options: dict[str, tuple[object, ...]] = {
+        "fit": (),
+        "forecast": ("--target", 1),
+        "watch": ("--target", 1, "--once"),
+        "report": ("--target", 1, "-o", tmp_path / "page.html"),
+    }
+    code, out, _ = run(capsys, verb, log, *options[verb])
+    assert code in (0, 1)
+    assert out
+
+
+def test_a_report_prints_the_numbers_of_its_page_and_takes_workloads_too(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    page = tmp_path / "page.html"
+    code, (row,) = run_json(
+        capsys, "report", curves, "--curve", "good", "--target", 2.2, "-o", page
+    )
+    assert code == 0
+    assert json.dumps(row["mean"]) in page.read_text()
+    code, rows = run_json(capsys, "report", SUPERCOM, "-o", page)
+    assert code == 0
+    assert [row["policy"] for row in rows] == list(cli.COMPARED)
+    assert "Who held which GPU" in page.read_text()
+
+
+def test_nobody_at_the_end_of_the_pipe_is_no_error(curves: Path) -> None:
+    line = f"{sys.executable} -m glidepath fit {curves} --json | head -c 1"
+    done = subprocess.run(
+        line,
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+    assert (done.stdout, done.stderr) == ("[", "")
 
 
 def test_a_malformed_row_is_named_by_file_and_line(
@@ -240,7 +301,7 @@ def test_bench_policies_studies_loads_and_needs_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ("bench", "policies", SUPERCOM, "--seed-study", "--users", 10, "--seeds", 2)
-    code, rows = run_json(capsys, *arguments)
+    code, rows = run_json(capsys, *arguments, "--out", tmp_path / "study.html")
     assert code == 0
     assert {row["arm"] for row in rows} == {"asked", "stopped", "unstopped"}
     dare = next(row for row in rows if (row["arm"], row["policy"]) == ("asked", "dare"))
