@@ -222,6 +222,7 @@ class Job:
         For quotas.
     submit_s : float
     weight : float
+        What a second of it is worth, relative to the other jobs.
     memory_gb : float
         Per GPU.
     steps_done, attained_s, attained_gpu_s : float

@@ -82,11 +82,12 @@ class Fit(Result):
     at_bound : tuple of str
         Parameters that rest on a bound of the search.
     covariance : ndarray, shape (p, p)
-        Of the parameters, in the order of `params`.
+        Of the parameters, in the order of `params` and the products of their units.
     sigma : float
-        Residual standard deviation.
+        Residual standard deviation, in the unit of the loss.
     rss, aicc, bic : float
-        Residual sum of squares and the two information criteria.
+        Residual sum of squares, in the square of the unit of the loss, and the two information
+        criteria, which are dimensionless.
     points : int
         Points used: families that need a positive step leave out the others.
     last_step : float
@@ -248,8 +249,9 @@ class FitBatch(Result):
     ----------
     family : str
     params : dict of str to ndarray, shape (m,)
+        In units of the loss and of the steps, as the formula of the family has them.
     sigma : ndarray, shape (m,)
-        Residual standard deviation of each row.
+        Residual standard deviation of each row, in the unit of its losses.
     status : ndarray of str, shape (m,)
         As in `Fit`.
     """
@@ -319,7 +321,7 @@ def fit(
     floor : float, optional
         Lowest value the metric can take; no fitted floor is below it.
     weight : array_like, shape (n,), optional
-        What each point counts for; 1 by default.
+        What each point counts for, relative to the others; 1 by default.
     engine : {"closed_form", "ceres"}, optional
         ``"ceres"`` is the slow reference for the same problem.
     starts : int, optional
@@ -432,12 +434,12 @@ def evaluate_batch(
     ----------
     family : str
     params : mapping of str to array_like, shape (m,)
-        Every parameter of the family by name.
+        Every parameter of the family by name, in units of the loss and of the steps.
     steps : array_like, shape (h,)
     threads : int, optional
         0 uses all cores.
     out : ndarray, shape (m, h), optional
-        C-contiguous float64 to write into; a new array without it.
+        C-contiguous float64 to write the losses into; a new array without it.
 
     Returns
     -------
@@ -499,7 +501,7 @@ class ScheduleLaw(Result):
         of learning rate taken away; then ``memory`` in steps, or ``speed``, ``shape`` and
         ``power``; ``warmup``, the steps that the sum is short of at the first one.
     sigma, rss : float
-        Residual standard deviation and sum of squares.
+        Residual standard deviation, in the unit of the loss, and sum of squares.
     points : int
     """
 

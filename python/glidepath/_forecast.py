@@ -44,7 +44,7 @@ class Forecast(Result):
     steps : ndarray, shape (h,)
         Steps of the forecast, in the unit of the trace.
     mean : ndarray, shape (h,)
-        Point forecast: the median of the noise-free curve.
+        Point forecast: the median of the noise-free curve, in the unit of the loss.
     quantiles : ndarray, shape (len(levels), h)
         Quantiles of the raw (noisy) observation.
     levels : ndarray, shape (k,)
@@ -116,6 +116,7 @@ class ForecastBatch(Result):
     ----------
     steps : ndarray, shape (h,)
     mean : ndarray, shape (m, h)
+        Point forecasts, in the unit of each row's losses.
     quantiles : ndarray, shape (len(levels), m, h)
         Of the raw observation.
     levels : ndarray, shape (k,)
@@ -147,6 +148,7 @@ class Reach(Result):
     prob_never : float
         Probability that it is not reached within the budget.
     target, budget : float
+        The loss to reach, and the step after which the run ends.
     status : str
         Of the forecast behind it.
     """
@@ -442,6 +444,7 @@ def reach(
     ----------
     trace : Trace
     target : float
+        Loss to reach.
     budget : float
         Absolute step after which the run ends.
     lr_ahead : array_like, shape (h,), or (steps, lr), optional

@@ -61,8 +61,9 @@ class RoundPlan(Result):
     chosen : ndarray of int64, shape (chosen,)
         Indices into the options, increasing.
     value, bound : float
+        Of the chosen options, and of no choice more; in the unit of the options' values.
     gap : float
-        (bound - value) / bound, 0 when both are 0.
+        (bound - value) / bound, a fraction; 0 when both are 0.
     prices : ndarray, shape (tiers,)
         Value of one more GPU of each tier.
     """
@@ -105,12 +106,13 @@ def solve_round(
     job, tier, gpus : array_like of int64, shape (options,)
         Option i lets ``job[i]`` hold ``gpus[i]`` GPUs of tier ``tier[i]``.
     value : array_like of float, shape (options,)
-        0 to 1e15.
+        0 to 1e15, in any one unit.
     capacity : array_like of int64, shape (tiers,)
+        GPUs of each tier.
     gap : float
-        Search on while (bound - value) / bound is above this.
+        Search on while the fraction (bound - value) / bound is above this.
     prices : array_like of float, shape (tiers,), optional
-        Of the round before, to start from.
+        Of a GPU in the round before, to start from.
     threads : int
         0 = all cores. Changes no byte of the result.
     watts : array_like of float, shape (options,), optional
@@ -119,6 +121,7 @@ def solve_round(
     user, group : array_like of int64, shape (options,), optional
         Index into the quota that the option's GPUs count against, whatever their tier.
     user_quota, group_quota : array_like of int64, shape (users,) and (groups,), optional
+        GPUs of all tiers together.
     node_gpus : array_like of int64, shape (tiers,), optional
         GPUs per node; 0 = gangs may be spread anywhere. A gang up to a node fits in one node, a
         larger one takes whole nodes and its rest a part of another.
@@ -258,7 +261,7 @@ def plan(
     round_s : float
         Seconds until the next plan.
     gap : float
-        As in `solve_round`.
+        As in `solve_round`: a fraction.
     stop_probability : float
         A job ends once P(reached) or P(never) is at least this.
     outrun_probability : float
@@ -285,7 +288,7 @@ def plan(
     reasons : bool
         Write a line for each job.
     prices : array_like, shape (tiers,), optional
-        ``.prices`` of the plan before, to start from.
+        ``.prices`` of the plan before, per GPU-second, to start from.
 
     Returns
     -------

@@ -82,7 +82,7 @@ class Watch:
     past : list of Trace, optional
         Finished runs of the same kind. They are not part of the state: pass them again.
     alpha : float, optional
-        Error rate of the verdicts WILL_REACH and NEVER.
+        Error rate of the verdicts WILL_REACH and NEVER, a probability.
 
     Notes
     -----

@@ -82,6 +82,21 @@ def test_import_needs_no_optional_library() -> None:
 COMPILED = {"catalogue", "fit_scaling"}
 
 
+# A parameter, field or result that is a number or an array: its names, type, what is said of it.
+QUANTITY = re.compile(
+    r"^([\w, ]+) : (.*\b(?:float|ndarray|array_like)\b.*)\n((?: {4,}.*\n?|\n)*)", re.MULTILINE
+)
+# One of these words says in what it counts, or that it is a pure number.
+UNIT = re.compile(
+    r"_(?:s|gb|w|g|kg|kwh|hours?|seconds|steps?|gpus?|watts)\b"
+    r"|\b(?:steps?|seconds?|hours?|GB|watts?|W|kWh|joules?|USD|g|kg|milliwatts"
+    r"|GPUs?|jobs?|points|loss(?:es)?|metric|units?|rewards?"
+    r"|probabilit(?:y|ies)|shares?|fractions?|ratios?|factors?|relative|quantiles?|levels?"
+    r"|learning rates?|speeds?|times|power|log|dimensionless|number|indices)\b",
+    re.IGNORECASE,
+)
+
+
 def lacks(thing: Any) -> list[str]:
     """What the docstring of a public class or function does not say."""
     text = inspect.getdoc(thing) or ""
@@ -106,6 +121,11 @@ def lacks(thing: Any) -> list[str]:
                 missing.append(section)
     arrays = re.findall(r"^.* : .*(?:ndarray|array_like).*$", text, re.M)
     missing.extend(f"shape of {entry.strip()}" for entry in arrays if "shape" not in entry)
+    missing.extend(
+        f"unit of {name}"
+        for name, kind, said in QUANTITY.findall(text)
+        if "ndarray of str" not in kind and not UNIT.search(f"{name} {kind} {said}")
+    )
     return missing
 
 
@@ -121,12 +141,14 @@ def test_every_public_name_tells_its_parameters_shapes_and_errors() -> None:
 
 
 def test_a_docstring_that_says_too_little_is_found() -> None:
-    def half(step: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    def half(step: np.ndarray, size: float, loss: np.ndarray) -> np.ndarray:
         """Do half.
 
         Parameters
         ----------
         step : ndarray
+        size : float
+            How large.
 
         Returns
         -------
@@ -134,7 +156,7 @@ def test_a_docstring_that_says_too_little_is_found() -> None:
         """
         return step
 
-    assert lacks(half) == ["loss", "Raises", "shape of step : ndarray"]
+    assert lacks(half) == ["loss", "Raises", "shape of step : ndarray", "unit of size"]
 
 
 def test_results_compare_arrays_by_value_and_nan_equals_nan() -> None:
