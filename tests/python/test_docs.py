@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import glidepath as gp
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -78,15 +81,120 @@ def test_examples_run(example: Path) -> None:
     assert done.stdout.strip()
 
 
-def block_of_readme(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert found
-    return found.group(1)
+# Blocks that are no excerpts are run as they stand, by the tests named here.
+RUN = {
+    "README.md": ["test_the_python_of_the_readme_runs"],
+    "docs/slurm.md": [
+        "test_the_training_loop_of_the_slurm_page_runs",
+        "test_the_pilot_of_the_slurm_page_runs",
+    ],
+}
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    """The blocks of a document that are not excerpts of a program."""
+    text = SNIPPET.sub("", document.read_text())
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_block_of_python_is_an_excerpt_or_run(document: Path) -> None:
+    tests = RUN.get(document.relative_to(ROOT).as_posix(), [])
+    assert len(blocks(document, "python")) == len([name for name in tests if name in globals()])
+
+
+def run_block(code: str, folder: Path, before: str = "") -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", before + code],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_training_loop_of_the_slurm_page_runs(tmp_path: Path) -> None:
+    code = blocks(ROOT / "docs" / "slurm.md", "python")[0]
+    yours = """
+import os, signal
+asked_at = {at}
+def train_one_step():
+    global taken
+    taken += 1
+    if taken == asked_at:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    return 1 / taken
+taken = 0
+"""
+    run_block(code, tmp_path, yours.format(at=5_000))
+    assert (tmp_path / "step.txt").read_text() == "5000"  # it was asked, saved, and left
+    run_block(code, tmp_path, yours.format(at=0))
+    (run,) = gp.read_traces(tmp_path / "glidepath-local.csv")
+    assert len(run) == 20_000
+    assert run.loss[-1] == pytest.approx(1 / 15_000)  # it went on from there
+
+
+def test_the_pilot_of_the_slurm_page_runs(tmp_path: Path) -> None:
+    code = blocks(ROOT / "docs" / "slurm.md", "python")[1]
+    cluster = """
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from glidepath.engines import ClusterJob, Pool, slurm
+from glidepath.engines.simulated import Run, Simulated
+from slurm_stub import SlurmStub
+
+pools = [Pool(name, name, (name + "0",), 2, 2, 1.0) for name in ("bronze", "silver")]
+cluster = Simulated(pools, Path("logs"))
+cluster.folder.mkdir()
+comment = "glidepath target=0.4 budget=2000"
+job = ClusterJob("17", "me", "PENDING", "bronze", gpus=1, limit_s=3600.0, comment=comment)
+cluster.submit(Run(replace(job, workdir="logs"), loss=lambda step: 1 / step, budget=2000))
+slurm.Slurm = partial(
+    slurm.Slurm, users=["me"], run=SlurmStub(cluster), clock=lambda: cluster.now_s
+)
+"""
+    assert run_block(code, tmp_path, cluster).startswith("17 ")
+
+
+# What a reader is to type: lines after four blanks, or in a block of the shell's.
+TYPED = re.compile(r"^(?:    )?(?:\$ )?glidepath ([a-z].*)", re.MULTILINE)
+SHELL = re.compile(r"^```sh\n(.*?)^```|^(    .*?)$", re.DOTALL | re.MULTILINE)
+
+
+def commands(text: str) -> list[list[str]]:
+    """The command lines of a document, without what the shell does with their output."""
+    text = re.sub(r"\\\n\s*", "", text)
+    code = "\n".join(block or line for block, line in SHELL.findall(text))
+    lines = [re.split(r"\s(?:\|\||[|>#&])", line)[0] for line in TYPED.findall(code)]
+    return [shlex.split(line) for line in lines]
+
+
+def test_every_command_of_the_documents_has_such_a_verb_and_such_options() -> None:
+    pytest.importorskip("typer")
+    from typer.main import get_command
+
+    from glidepath.cli import app
+
+    found = [(path.name, line) for path in DOCUMENTS for line in commands(path.read_text())]
+    assert len(found) >= 9
+    for name, line in found:
+        command, words = get_command(app), list(line)
+        while hasattr(command, "commands"):  # a group: down to the verb
+            command = command.commands[words.pop(0)]
+        try:
+            command.make_context("glidepath", words)
+        except Exception as error:
+            raise AssertionError(f"{name}: glidepath {' '.join(line)}: {error}") from None
 
 
 def test_the_python_of_the_readme_runs() -> None:
     environment = os.environ | {"MPLBACKEND": "Agg"}
-    command = [sys.executable, "-W", "error", "-c", block_of_readme("python")]
+    command = [sys.executable, "-W", "error", "-c", blocks(ROOT / "README.md", "python")[0]]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
@@ -100,7 +208,7 @@ def test_the_cpp_of_the_readme_compiles(tmp_path: Path) -> None:
     if not generated or shutil.which("c++") is None:
         pytest.skip("no build of the library beside the sources, or no compiler")
     source = tmp_path / "readme.cpp"
-    source.write_text(block_of_readme("cpp"))
+    source.write_text(blocks(ROOT / "README.md", "cpp")[0])
     eigen = subprocess.run(
         ["pkg-config", "--cflags", "eigen3"], capture_output=True, text=True, check=True
     ).stdout.split()
