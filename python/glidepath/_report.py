@@ -276,7 +276,10 @@ def write_runs(
         end = budget if budget is not None and budget > last else last + max(abs(last), 1.0)
         ahead = gp.forecast(trace, last + np.geomspace((end - last) / 40.0, end - last, 40))
         reach = None if target is None else gp.reach(trace, target, budget=end)
-        advice = "" if reach is None else advise(reach)
+        if not np.isfinite(trace.loss[-1]):
+            advice = "stop: diverged, its last loss is not finite"
+        else:
+            advice = "" if reach is None else advise(reach)
         low, high = ahead.quantile(0.1)[-1], ahead.quantile(0.9)[-1]
         rows.append(
             (

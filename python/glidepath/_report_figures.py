@@ -28,7 +28,13 @@ def _layout(height: int, x: str, y: str, **more: Any) -> dict[str, Any]:
         "margin": {"l": 10, "r": 10, "t": 10, "b": 10},
         "xaxis": {"title": {"text": x}} | more.pop("xaxis", {}),
         "yaxis": {"title": {"text": y}} | more.pop("yaxis", {}),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "legend": {
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "font": {"size": 12},
+        },
         "hovermode": "closest",
     } | more
 
@@ -169,7 +175,7 @@ def fan(
                 ),
                 "fill": "toself",
                 "fillcolor": f"rgba(0,114,178,{opacity})",
-                "name": f"{cover:.0%} of outcomes",
+                "name": f"{cover:.0%} within".replace("%", " %"),
                 "hoverinfo": "skip",
             }
         )

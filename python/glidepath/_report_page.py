@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(-
   white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 .words { white-space: normal; text-align: left; min-width: 9rem; overflow-wrap: anywhere; }
-tr.best td { font-weight: 600; }
+.number { white-space: nowrap; } tr.best td { font-weight: 600; }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr));
   gap: 1rem; }
 .card { background: var(--card); border-radius: .5rem; padding: .5rem; min-width: 0; }
@@ -140,7 +141,7 @@ class Page:
             f"<tr{' class=best' if index == best else ''}>"
             + "".join(
                 f"<td{kind} data-label='{html.escape(column, quote=True)}'>"
-                f"<span>{html.escape(text)}</span></td>"
+                f"<span>{_unbroken(text)}</span></td>"
                 for text, column, kind in zip(row, columns, kinds, strict=True)
             )
             + "</tr>"
@@ -200,6 +201,11 @@ class Page:
             f"<script>{plotly_js}</script><script>{SCRIPT}</script></body></html>",
         ]
         _write_whole(path, "".join(parts))
+
+
+def _unbroken(text: str) -> str:
+    """Escape a text, its numbers of several groups of digits on one line each."""
+    return re.sub(r"\d+(?: \d{3})+\b", r"<span class=number>\g<0></span>", html.escape(text))
 
 
 def _embedded(name: str, value: Any) -> str:

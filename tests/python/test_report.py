@@ -65,6 +65,7 @@ def test_runs_get_a_forecast_and_advice(tmp_path: Path) -> None:
     traces = [
         gp.Trace(step, 2.0 + 3.0 * step**-0.5, name="on its way <b>"),
         gp.Trace(step, 4.0 + 3.0 * step**-0.5, name="hopeless"),
+        gp.Trace(step, np.where(step > 190, np.nan, 2.0 + 3.0 * step**-0.5), name="diverged"),
     ]
     path = tmp_path / "runs.html"
     _report.write_runs(path, traces, target=2.15, budget=1000)
@@ -72,6 +73,7 @@ def test_runs_get_a_forecast_and_advice(tmp_path: Path) -> None:
     rows = embedded(text, "data")
     assert rows[0]["advice"].startswith("continue")
     assert rows[1]["advice"].startswith("stop")
+    assert rows[2]["advice"] == "stop: diverged, its last loss is not finite"
     assert "on its way <b>" not in text.replace(json.dumps("on its way <b>"), "")
 
 
