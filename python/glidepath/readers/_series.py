@@ -78,7 +78,8 @@ class Series:
 
     step: list[float] = field(default_factory=list)
     value: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)  # since any origin, NaN where not known
+    # Since any origin, NaN where not known; none at all where no row has a time.
+    seconds: list[float] = field(default_factory=list)
 
     def add(self, step: float, value: float, seconds: float = math.nan) -> None:
         """Append a row."""
@@ -248,7 +249,7 @@ def to_trace(
             rates[bad] = math.nan
         if np.isnan(rates).all():
             rates = None
-    seconds = np.array(column.seconds, dtype=float)[kept]
+    seconds = np.array(column.seconds or [math.nan] * len(column.step), dtype=float)[kept]
     direction, guess = direction_of(key, value)
     told += guess
     wall = None if np.isnan(seconds).all() else seconds

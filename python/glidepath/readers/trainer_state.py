@@ -71,7 +71,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         for key, value in row.items():
             if type(value) is not float or key in _NOT_METRICS or (summary and metric != key):
                 continue
-            series[key].add(step, value)
+            column = series[key]
+            column.step.append(step)
+            column.value.append(value)
     notes = [
         f"loss 0 {where} in {counted(rows, 'row')}: read as NaN"
         for rows, where in zip(masked, ("beside a NaN grad_norm", f"after {before:g}"), strict=True)
