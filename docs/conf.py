@@ -28,6 +28,8 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"  # the docstrings say types in words, with shapes and units
+# Of the adapters only their own words are shown: gigabytes of frameworks need not be there.
+autodoc_mock_imports = ["keras", "lightning", "optuna", "ray", "skorch", "transformers"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True

@@ -41,5 +41,6 @@ arguments = TrainingArguments(
 # The noise alone has a loss of 0.25.
 callback = ForecastCallback(target=0.1, mode="act")
 trainer = Trainer(Regression(), arguments, train_dataset=data, callbacks=[callback])
+callback.lead(trainer)  # before the trackers of report_to=, so that they log the forecast too
 trainer.train()
 print(f"stopped at step {trainer.state.global_step}: {callback.adviser.decision}")

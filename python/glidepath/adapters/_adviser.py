@@ -75,8 +75,10 @@ class Adviser:
         self.mode, self._patience, self._lost = mode, patience, 0
         self._file = None if file is None else Path(file)
         self._options = watch
+        self._state: dict[str, Any] | None = None
         self.watch = Watch(**watch)
         self.decision: Decision | None = None
+        self.step = -1.0  # of the last observation
 
     def begin(self, budget: float | None = None, seen: Iterable[tuple[float, float]] = ()) -> None:
         """Begin anew, or where a run that is resumed has left off.
@@ -91,13 +93,20 @@ class Adviser:
         options = dict(self._options)
         if options.get("budget") is None and budget is not None and 0 < budget < float("inf"):
             options["budget"] = budget
-        self.watch, self.decision, self._lost = Watch(**options), None, 0
+        self.watch, self.decision, self._lost, self.step = Watch(**options), None, 0, -1.0
         if self._file is not None and self._file.exists():
-            self.resume(json.loads(self._file.read_text()))
+            self._state = json.loads(self._file.read_text())
+        if self._state is not None:
+            self._resume(self._state)
+            self._state = None
         for step, loss in seen:
             self.watch.add(step, loss)
 
-    def resume(self, state: dict[str, Any]) -> None:
+    def keep(self, state: dict[str, Any]) -> None:
+        """Keep the state of a checkpoint until the training begins."""
+        self._state = state
+
+    def _resume(self, state: dict[str, Any]) -> None:
         """Take up what was seen from the state of another watch; target and budget stay ours."""
         ours = self.watch.state_dict()
         state = (
@@ -109,11 +118,13 @@ class Adviser:
 
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add what was observed; give what a tracker should log."""
-        self.watch.add(float(step), float(loss))
+        self.step = float(step)
+        self.watch.add(self.step, float(loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
         self._lost = self._lost + 1 if self.decision.verdict in ("NEVER", "DIVERGED") else 0
         if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
             new = self._file.with_name(f"{self._file.name}.new")
             new.write_text(json.dumps(self.watch.state_dict()))
             new.replace(self._file)  # never half a state

@@ -43,14 +43,10 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     ) -> None:
         self.monitor, self.every_n_steps = monitor, every_n_steps
         self.adviser = Adviser(mode, target=target, **watch)
-        self._step = -1
-        self._state: dict[str, Any] | None = None
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin, or take up the state of a checkpoint."""
         self.adviser.begin(trainer.estimated_stepping_batches)
-        if self._state is not None:
-            self.adviser.resume(self._state)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Forecast, unless it is done each few steps."""
@@ -59,8 +55,7 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
         """Forecast at each few steps of the optimizer, of which several batches may make one."""
-        step = trainer.global_step
-        if self.every_n_steps and step % self.every_n_steps == 0 and step != self._step:
+        if self.every_n_steps and trainer.global_step % self.every_n_steps == 0:
             self._look(trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
@@ -68,13 +63,12 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
         self.adviser.end(self.monitor)
 
     def _look(self, trainer: Any) -> None:
-        value = trainer.callback_metrics.get(self.monitor)
-        if value is None or trainer.global_step == 0:
+        value, step = trainer.callback_metrics.get(self.monitor), trainer.global_step
+        if value is None or step in (0, self.adviser.step):
             return
-        self._step = trainer.global_step
-        told = self.adviser.add(self._step, float(value))
+        told = self.adviser.add(step, value)
         for logger in trainer.loggers:
-            logger.log_metrics(told, step=self._step)
+            logger.log_metrics(told, step=step)
         stop = trainer.should_stop or self.adviser.stop
         trainer.should_stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
 
@@ -84,4 +78,4 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Keep what a checkpoint had until the training begins."""
-        self._state = state_dict
+        self.adviser.keep(state_dict)

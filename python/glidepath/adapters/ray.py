@@ -46,11 +46,11 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
         state: Any = None,
         **watch: Any,
     ) -> None:
-        self._metric, self._time, self._mode = metric, time_attr, mode
+        self._metric, self._time = metric, time_attr
         self._folder = None if state is None else Path(state).resolve()
-        self._options = {**watch, "target": target}
+        self._options = {**watch, "mode": mode, "target": target}
         self._trials: dict[str, Adviser] = {}
-        Adviser(mode, **self._options)  # refuses now what it would refuse later
+        Adviser(**self._options)  # refuses now what it would refuse later
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Judge a trial by a new result."""
@@ -58,11 +58,8 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
             return False
         adviser = self._trials.get(trial_id)
         if adviser is None:
-            file = None
-            if self._folder is not None:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                file = self._folder / f"{trial_id}.json"
-            adviser = self._trials[trial_id] = Adviser(self._mode, file, **self._options)
+            file = None if self._folder is None else self._folder / f"{trial_id}.json"
+            adviser = self._trials[trial_id] = Adviser(file=file, **self._options)
             adviser.begin()
         result.update(adviser.add(result[self._time], result[self._metric]))
         return adviser.stop

@@ -53,15 +53,9 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
         """Take up what the history holds."""
-        self.adviser_ = Adviser(
-            self.mode,
-            patience=self.patience,
-            target=self.target,
-            budget=self.budget,
-            direction=self.direction,
-            past=self.past,
-            alpha=self.alpha,
-        )
+        options = self.get_params(deep=False)
+        del options["monitor"]
+        self.adviser_ = Adviser(**options)
         seen = [(row["epoch"], row[self.monitor]) for row in net.history if self.monitor in row]
         self.adviser_.begin(len(net.history) + net.max_epochs, seen)
 

@@ -29,9 +29,9 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
 
     Notes
     -----
-    The forecast goes to the log history, and to all callbacks after this one: trackers come before
-    those given as ``callbacks=``, so name them there as well, with ``report_to="none"``. Resuming
-    needs no settings, as the Trainer's checkpoint has the log history.
+    The forecast goes to the log history, and to all callbacks after this one. The Trainer puts the
+    trackers of ``report_to=`` before those of ``callbacks=``: `lead` changes that. Resuming needs
+    no settings, as the Trainer's checkpoint has the log history.
     """
 
     def __init__(
@@ -44,6 +44,11 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
     ) -> None:
         self.metric = metric
         self.adviser = Adviser(mode, target=target, **watch)
+
+    def lead(self, trainer: Any) -> None:
+        """Go before all other callbacks of a Trainer, so that its trackers log the forecast too."""
+        trainer.remove_callback(self)
+        trainer.callback_handler.callbacks.insert(0, self)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Take up what the log history holds."""

@@ -75,6 +75,21 @@ def test_advice_is_told_to_the_trackers_and_stops_nothing(
     assert chance.step.tolist() == list(range(10, 101, 10))
 
 
+def test_the_trackers_of_the_trainer_log_the_forecast_of_a_callback_that_leads(
+    example: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path))
+    callback = example["ForecastCallback"](target=0.26)
+    options = {"report_to": "tensorboard", "save_strategy": "no"}
+    run = trainer(example, tmp_path / "run", [callback], **options)
+    callback.lead(run)
+    run.train()
+    (chance,) = gp.read_traces(tmp_path, metric="train/forecast_probability")
+    assert chance.step.tolist() == list(range(10, 101, 10))
+    assert chance.loss[-1] == pytest.approx(callback.adviser.decision.probability)
+
+
 def test_the_state_survives_a_checkpoint(example: dict[str, Any], tmp_path: Path) -> None:
     whole = example["ForecastCallback"](target=0.26)
     trainer(example, tmp_path, [whole]).train()
