@@ -156,6 +156,25 @@ def test_an_offline_run_of_wandb_itself_is_read(wandb_run: Path) -> None:
     assert np.all(np.diff(run.wall_seconds) >= 0)
 
 
+# ---------------------------------------------------------------------------------- TensorBoard
+
+
+def test_event_files_of_tensorboardx_itself_are_read(tmp_path: Path) -> None:
+    tool = pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")
+    with tool.SummaryWriter(str(tmp_path)) as writer:
+        writer.add_text("config", "loss: 7")
+        writer.add_histogram("weights", np.arange(9.0), 3)
+        for i in range(1, 12_001):  # more than the 10 000 that TensorBoard itself would keep
+            writer.add_scalar("train/loss", 3.0 / i, 10 * i, walltime=100.0 + i)
+            writer.add_scalar("train/learning_rate", 0.5, 10 * i, walltime=100.0 + i)
+    (run,) = gp.read_traces(tmp_path)
+    steps = [10.0 * i for i in range(1, 12_001)]
+    check(run, steps, [float(np.float32(3.0 / i)) for i in range(1, 12_001)], [0.5] * 12_000)
+    assert run.wall_seconds is not None
+    assert run.wall_seconds[-1] == 11_999
+    assert run.notes == ()
+
+
 # --------------------------------------------------------------------------- W&B, server and CSV
 
 
