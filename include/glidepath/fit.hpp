@@ -104,8 +104,8 @@ struct ScheduleLaw {
   double floor = 0, scale = 0, rate = 0, drop = 0;
   double memory = 0;                       ///< steps; annealing only
   double speed = 0, shape = 0, power = 0;  ///< multi_power only
-  /// Steps at the first learning rate that the warm-up before a trace is short of: S begins at
-  /// η_first (t_first - warmup).
+  /// Steps of the warm-up from 0 to the first learning rate that a trace leaves out: S begins at
+  /// η_first (t_first - warmup / 2), and the rise counts among the changes of η.
   double warmup = 0;
   double sigma = 0, rss = 0;
   int points = 0;

@@ -499,7 +499,7 @@ class ScheduleLaw(Result):
     params : dict of str to float
         ``floor``, ``scale``, ``rate`` of the power of the summed learning rate; ``drop`` per unit
         of learning rate taken away; then ``memory`` in steps, or ``speed``, ``shape`` and
-        ``power``; ``warmup``, the steps that the sum is short of at the first one.
+        ``power``; ``warmup``, the steps of a warm-up before the trace.
     sigma, rss : float
         Residual standard deviation, in the unit of the loss, and sum of squares.
     points : int

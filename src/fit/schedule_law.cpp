@@ -48,8 +48,7 @@ Run run_of(std::span<const double> step, std::span<const double> lr, double larg
     const double before = i > 0 ? run.eta[i - 1] : run.eta[0];
     run.sum.push_back((i > 0 ? run.sum.back() : 0.0) + 0.5 * gap * (before + run.eta[i]));
     if (run.eta[i] != before) {
-      run.changes.push_back({i, step[i] - 0.5 * gap,
-                             run.sum[i - 1] + 0.125 * gap * (3.0 * before + run.eta[i]),
+      run.changes.push_back({i, step[i] - 0.5 * gap, run.sum[i - 1] + 0.5 * gap * before,
                              before - run.eta[i], std::log(std::max(run.eta[i], kSmallestRate))});
     }
   }
@@ -61,10 +60,12 @@ Run run_of(std::span<const double> step, std::span<const double> lr, double larg
 constexpr int kMost = 8;
 int count_of(ScheduleLawKind kind) { return kind == ScheduleLawKind::annealing ? 6 : 8; }
 
-/// What the law is made of at one point, and the derivatives of the drop.
+/// What the law is made of at one point, and the derivatives of the drop in the last three
+/// parameters and in the share of the warm-up.
 struct Terms {
   double sum = 0, drop = 0;
   std::array<double, 3> slope{};
+  double warmup_slope = 0;
 };
 
 class Law {
@@ -72,45 +73,54 @@ class Law {
   Law(ScheduleLawKind kind, const double* p, double sum_unit)
       : kind_(kind), p_(p), sum_unit_(sum_unit) {}
 
-  /// Terms at every point of a run.
+  /// Terms at every point of a run. A rise of the learning rate counts as a fall does, and so does
+  /// that from 0, in a straight line, which a trace without its warm-up began with.
   std::vector<Terms> terms(const Run& run) const {
     std::vector<Terms> all(run.t.size());
+    const double before = run.eta[0] * run.t[0], share = p_[4];
     for (std::size_t i = 0; i < run.t.size(); ++i) {
-      all[i].sum = (run.eta[0] * run.t[0] * (1.0 - p_[4]) + run.sum[i]) / sum_unit_;
+      all[i].sum = (before * (1.0 - 0.5 * share) + run.sum[i]) / sum_unit_;
     }
-    if (kind_ == ScheduleLawKind::annealing) {
-      add_annealing(run, all);
-    } else {
-      add_multi_power(run, all);
+    for (const Run::Change& change : run.changes) add(run, change, 0.0, 0.0, all);
+    for (int k = 0; k < kPieces && before > 0 && share > 0; ++k) {
+      const double u = (k + 0.5) / kPieces, eta = run.eta[0] * u;
+      const double sum = before * (0.5 * share * (1.0 + u * u) - 1.0);  // from the first point
+      add(run,
+          {0, share * run.t[0] * u, sum, -run.eta[0] / kPieces,
+           std::log(std::max(eta, kSmallestRate))},
+          run.t[0] * u, 0.5 * before * (1.0 + u * u), all);
     }
     return all;
   }
 
  private:
-  void add_annealing(const Run& run, std::vector<Terms>& all) const {
-    // memory in units of the run, so that the drop is of order one: τ / T (1 - e^(-age / τ))
-    const double span = sum_unit_, tau = std::exp(p_[5]) * span;
-    for (const Run::Change& change : run.changes) {
+  static constexpr int kPieces = 8;  ///< of a warm-up
+
+  /// The last two are the derivatives of the change's place and sum in the share of the warm-up.
+  void add(const Run& run, const Run::Change& change, double at_slope, double sum_slope,
+           std::vector<Terms>& all) const {
+    if (kind_ == ScheduleLawKind::annealing) {
+      // memory in units of the run, so that the drop is of order one: τ / T (1 - e^(-age / τ))
+      const double span = sum_unit_, tau = std::exp(p_[5]) * span, size = change.by * tau / span;
       for (std::size_t i = change.before; i < all.size(); ++i) {
         const double age = (run.t[i] - change.at) / tau, fading = std::exp(-age);
-        all[i].drop += change.by * tau / span * (1.0 - fading);
-        all[i].slope[0] += change.by * tau / span * (1.0 - fading - age * fading);
+        all[i].drop += size * (1.0 - fading);
+        all[i].slope[0] += size * (1.0 - fading - age * fading);
+        all[i].warmup_slope -= size * fading * at_slope / tau;
       }
+      return;
     }
-  }
-  void add_multi_power(const Run& run, std::vector<Terms>& all) const {
     const double speed = std::exp(p_[5]), shape = std::exp(p_[6]), power = p_[7];
-    for (const Run::Change& change : run.changes) {
-      const double by_eta = speed * std::exp(-power * change.eta) / sum_unit_;
-      for (std::size_t i = change.before; i < all.size(); ++i) {
-        const double x = by_eta * std::max(0.0, run.sum[i] - change.sum);
-        const double log_base = std::log1p(x), left = std::exp(-shape * log_base);
-        const double by_x = change.by * shape * left * x / (1.0 + x);  // d / d log x
-        all[i].drop += change.by * (1.0 - left);
-        all[i].slope[0] += by_x;
-        all[i].slope[1] += change.by * left * shape * log_base;
-        all[i].slope[2] -= by_x * change.eta;
-      }
+    const double by_eta = speed * std::exp(-power * change.eta) / sum_unit_;
+    for (std::size_t i = change.before; i < all.size(); ++i) {
+      const double x = by_eta * std::max(0.0, run.sum[i] - change.sum);
+      const double log_base = std::log1p(x), left = std::exp(-shape * log_base);
+      const double by_base = change.by * shape * left / (1.0 + x), by_x = by_base * x;
+      all[i].drop += change.by * (1.0 - left);
+      all[i].slope[0] += by_x;  // d / d log x
+      all[i].slope[1] += change.by * left * shape * log_base;
+      all[i].slope[2] -= by_x * change.eta;
+      all[i].warmup_slope -= by_base * by_eta * sum_slope;
     }
   }
 
@@ -179,7 +189,7 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
 
   detail::LeastSquares problem{.residuals = law.points};
   problem.lower = {-kInfinity, -20, 1e-3, -kInfinity, 0.0, std::log(1e-5), std::log(1e-3), -2.0};
-  problem.upper = {kInfinity, 20, 5.0, kInfinity, 0.999, std::log(1e2), std::log(20.0), 3.0};
+  problem.upper = {kInfinity, 20, 5.0, kInfinity, 1.0, std::log(1e2), std::log(20.0), 3.0};
   if (kind == ScheduleLawKind::multi_power) {
     problem.lower[5] = std::log(1e-3);
     problem.upper[5] = std::log(1e6);
@@ -201,7 +211,8 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
           j[1] = decay;
           j[2] = -decay * log_sum;
           j[3] = -terms.drop;
-          j[4] = p[2] * decay * run.eta[0] * run.t[0] / (sum_unit * terms.sum);
+          j[4] = 0.5 * p[2] * decay * run.eta[0] * run.t[0] / (sum_unit * terms.sum) -
+                 p[3] * terms.warmup_slope;
           for (int k = 5; k < count; ++k) j[k] = -p[3] * terms.slope[k - 5];
         }
         ++row;
@@ -213,7 +224,7 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
   // Starts: a few memories or speeds; the rest follows from there.
   std::vector<std::array<double, kMost>> starts;
   const auto start = [&](double p5, double p6, double p7) {
-    starts.push_back({-0.2, std::log(0.3), 0.5, 0.3, 0.4, p5, p6, p7});
+    starts.push_back({-0.2, std::log(0.3), 0.5, 0.3, 0.9, p5, p6, p7});
   };
   if (kind == ScheduleLawKind::annealing) {
     for (const double memory : {0.01, 0.05, 0.3}) start(std::log(memory), 0, 0);
@@ -270,7 +281,7 @@ std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step
                                     std::log(law.scale),
                                     law.rate,
                                     law.drop,
-                                    std::min(law.warmup / std::max(step[0], 1e-300), 0.999),
+                                    std::min(law.warmup / std::max(step[0], 1e-300), 1.0),
                                     std::log(annealing ? law.memory : law.speed),
                                     annealing ? 0.0 : std::log(law.shape),
                                     law.power};
