@@ -53,44 +53,68 @@ Data merge(const Data& all, std::span<const double> key, double fraction) {
   return merged;
 }
 
-double total_of(const Data& data) {
-  double total = 0;
-  for (int i = 0; i < data.points.n; ++i) {
-    const double w = data.points.w != nullptr ? data.points.w[i] : 1.0;
-    total += w * data.points.y[i] * data.points.y[i];
+void explain(const double* f, const double* fy, int nodes, double inverse, double* explained) {
+  for (int k = 0; k < nodes; ++k) {
+    const double ff = f[k + 1] - f[k] * f[k] * inverse, square = fy[k] * fy[k] / ff;
+    explained[k] = ff > 1e-14 * f[k + 1] && std::isfinite(square) ? square : 0.0;
   }
-  return total;
 }
 
 namespace {
 
-double sum_of(const double* values, int n) {
-  double sum = 0;
-  for (int i = 0; i < n; ++i) sum += values[i];
-  return sum;
+/// Where the parabola through three values is highest, in steps from the middle one.
+double top_of_three(const double* e) {
+  const double slope = 0.5 * (e[1] - e[-1]), bend = e[-1] - 2.0 * e[0] + e[1];
+  return bend < 0 ? std::clamp(-slope / bend, -0.5, 0.5) : 0.0;
 }
+
+/// The same for the quartic through five, by a step of Newton's from the top of that parabola.
+Top top_of_five(const double* e) {
+  const double d1 = (e[-2] - 8.0 * e[-1] + 8.0 * e[1] - e[2]) * (1.0 / 12.0);
+  const double d2 = (-e[-2] + 16.0 * e[-1] - 30.0 * e[0] + 16.0 * e[1] - e[2]) * (1.0 / 12.0);
+  const double d3 = 0.5 * (-e[-2] + 2.0 * e[-1] - 2.0 * e[1] + e[2]);
+  const double d4 = e[-2] - 4.0 * e[-1] + 6.0 * e[0] - 4.0 * e[1] + e[2];
+  double u = top_of_three(e);
+  const double slope = d1 + u * (d2 + u * (0.5 * d3 + u * d4 * (1.0 / 6.0)));
+  const double bend = d2 + u * (d3 + u * 0.5 * d4);
+  if (bend < 0) u = std::clamp(u - slope / bend, -0.7, 0.7);
+  return {u, d3 + u * d4};
+}
+}  // namespace
+
+Top top_of(const double* explained, int nodes, int k) {
+  if (k > 1 && k + 2 < nodes) return top_of_five(explained + k);
+  return {k > 0 && k + 1 < nodes ? top_of_three(explained + k) : 0.0, 0.0};
+}
+
+namespace {
 
 /// y - held, or y - mean where the floor is free. Returns what was subtracted.
 double fill_losses(const Kernels& run, const Problem& problem, bool free_floor, double held,
                    Data& data) {
   const int n = static_cast<int>(problem.step.size());
   double* y = scratch().column(kY, problem.step.size());
+  const double unit = 1.0 / problem.spread;
+  const double* w = problem.weight.empty() ? nullptr : problem.weight.data();
   data.points.n = n;
   data.points.y = y;
-  data.points.w = problem.weight.empty() ? nullptr : problem.weight.data();
-  data.weight = data.points.w != nullptr ? sum_of(data.points.w, n) : n;
-  const double sum = run.rescale(problem.loss.data(), n, problem.centre, 1.0 / problem.spread, y);
-  double subtract = held;
-  if (free_floor) {
-    double total = sum;
-    if (data.points.w != nullptr) {
-      total = 0;
-      for (int i = 0; i < n; ++i) total += data.points.w[i] * y[i];
+  data.points.w = w;
+  data.weight = n;
+  double sum = problem.above_last * unit;
+  if (w != nullptr) {
+    data.weight = sum = 0;
+    for (int i = 0; i < n; ++i) {
+      data.weight += w[i];
+      sum += w[i] * (problem.loss[i] - problem.centre) * unit;
     }
-    subtract = total / data.weight;
-    data.inverse = 1.0 / data.weight;
   }
-  if (subtract != 0.0) run.rescale(y, n, subtract, 1.0, y);
+  if (free_floor) data.inverse = 1.0 / data.weight;
+  const double subtract = free_floor ? sum * data.inverse : held;
+  data.total = run.rescale(problem.loss.data(), n, problem.centre, unit, subtract, y);
+  if (w != nullptr) {
+    data.total = 0;
+    for (int i = 0; i < n; ++i) data.total += w[i] * y[i] * y[i];
+  }
   return subtract;
 }
 
@@ -141,17 +165,17 @@ std::span<const double> fill_steps(const Kernels& run, const Problem& problem, D
   switch (Unit::kFamily) {
     case Family::pow2:
     case Family::pow3:
-      run.logs(t.data(), n, 1.0 / first, 1.0 / problem.range.log_span(), x);
-      return {x, t.size()};
+      data.points.x = scratch().logs(run, t, first, 1.0 / problem.range.log_span());
+      return {data.points.x, t.size()};
     case Family::exp3:
-      run.rescale(t.data(), n, first, 1.0 / (problem.range.last - first), x);
+      run.rescale(t.data(), n, first, 1.0 / (problem.range.last - first), 0.0, x);
       return {x, t.size()};
     case Family::pow4:
-      run.rescale(t.data(), n, first, 1.0, x);
+      run.rescale(t.data(), n, first, 1.0, 0.0, x);
       return t;
     case Family::powexp: {
       double* x2 = scratch().column(kX2, t.size());
-      run.rescale(t.data(), n, first, 1.0, x2);
+      run.rescale(t.data(), n, first, 1.0, 0.0, x2);
       data.points.x2 = x2;
       [[fallthrough]];
     }

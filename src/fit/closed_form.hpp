@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numbers>
 #include <span>
 #include <vector>
 
@@ -14,6 +16,8 @@
 /// two_shapes.cpp search.
 namespace glidepath::detail {
 
+enum Column : int { kX, kX2, kY, kBinX, kBinX2, kBinY, kBinW, kBase, kLink, kNested, kLogs };
+
 /// Memory that a thread keeps from one fit to the next.
 class Scratch {
  public:
@@ -23,11 +27,25 @@ class Scratch {
     return column.data();
   }
 
+  /// log(t / first) * scale. A scheduler's runs are often logged at the same steps: theirs are kept
+  /// from the fit before.
+  const double* logs(const Kernels& run, std::span<const double> t, double first, double scale) {
+    const std::size_t n = t.size();
+    if (&run != run_ || n != steps_.size() ||
+        std::memcmp(t.data(), steps_.data(), n * sizeof(double)) != 0) {
+      steps_.assign(t.begin(), t.end());
+      run_ = &run;
+      run.logs(t.data(), static_cast<int>(n), 1.0 / first, scale, column(kLogs, n));
+    }
+    return column(kLogs, n);
+  }
+
  private:
+  const Kernels* run_ = nullptr;
+  std::vector<double> steps_;               ///< those that the column of logarithms belongs to
   static constexpr std::size_t kRoom = 16;  ///< the kernels load whole vectors
-  std::array<std::vector<double>, 11> columns_;
+  std::array<std::vector<double>, kLogs + 1> columns_;
 };
-enum Column : int { kX, kX2, kY, kBinX, kBinX2, kBinY, kBinW, kBase, kLink, kNested };
 
 inline Scratch& scratch() {
   static thread_local Scratch memory;
@@ -38,14 +56,12 @@ struct Data {
   Columns points;
   double weight = 0;   ///< Σ w
   double inverse = 0;  ///< 1 / Σ w; 0 when the floor is held, which turns all centring off
+  double total = 0;    ///< Σ w y²: what there is to explain
 };
 
 /// Neighbouring points merged while their steps are within a fraction of each other: what a scan
 /// needs to see of a long trace.
 [[nodiscard]] Data merge(const Data& all, std::span<const double> key, double fraction);
-
-/// Σ w y²: what there is to explain.
-[[nodiscard]] double total_of(const Data& data);
 
 /// Best scale for a node of a scan, and Σ (y explained)².
 struct Node {
@@ -57,26 +73,74 @@ inline Node node_of(const ScanSums& s, double inverse) {
   return {s.fy * s.fy / ff, s.fy / ff, s.f * inverse};
 }
 
+/// What each node of a scan explains; the last of f is only for the node before.
+void explain(const double* f, const double* fy, int nodes, double inverse, double* explained);
+/// Where what is explained is highest about node k, in nodes from it, and its third derivative
+/// there.
+struct Top {
+  double at = 0, third = 0;
+};
+[[nodiscard]] Top top_of(const double* explained, int nodes, int k);
+inline constexpr double kOctave = std::numbers::ln2;  ///< between the nodes of a scan
+
 /// Of a scan: node k, or nodes k to j that explain the same; in two dimensions node (j, k).
 struct Valley {
-  int k = 0, j = 0;
-  double explained = 0;
+  int k, j;
+  double explained;
 };
 
 inline constexpr int kMostPasses = 200;
-/// A pass whose floor and scale, or mean of φ, were so far off that what counts is a small
-/// difference is taken again with better ones.
+
+/// The floor c and scale a that a pass takes residuals against, and what it takes off φ.
+struct Line {
+  double a = 0, c = 0, centre = 0;
+
+  Line() = default;
+  explicit Line(const Node& start) : a(start.a), c(-start.a * start.mean), centre(start.mean) {}
+};
+
+/// The best line for the shapes of a pass, found from its sums.
+struct Refined {
+  double ff = 0;          ///< Σ (φ - mean)²
+  double da = 0;          ///< what the scale is off by
+  double correction = 0;  ///< what the line costs by being off
+  double rss = 0;
+  Line line;          ///< the best one, centred on the mean of φ
+  bool lost = false;  ///< digits: line or centre were so far off that what counts is a small
+                      ///< difference, and the pass must be taken again
+};
 inline constexpr double kLostDigits = 1e6;
+inline constexpr int kMostRepeats = 3;
+
+template <class Sums>
+Refined refine(const Sums& s, const Line& from, double inverse) {
+  Refined to;
+  to.ff = s.gg - s.g * s.g * inverse;
+  const double gr = s.gr - s.g * s.r * inverse;
+  to.da = gr / to.ff;
+  to.correction = s.r * s.r * inverse + to.da * gr;
+  to.rss = s.rr - to.correction;
+  to.line = from;
+  to.line.a += to.da;
+  if (inverse > 0) {
+    to.line.centre += s.g * inverse;
+    to.line.c += s.r * inverse - to.da * to.line.centre;
+  }
+  to.lost = to.correction > kLostDigits * to.rss || s.gg > kLostDigits * to.ff;
+  return to;
+}
+
 /// A fit that leaves more than this of the total has many valleys of nearly one depth, and is
 /// searched again, finely.
 inline constexpr double kPoor = 0.02;
+/// One whose shapes are known better than that has one valley.
+inline constexpr double kKnown = 0.3;
 
 /// Where a search for β of φ = exp(-β x) ended.
 struct DecayEnd {
   double beta = 0, a = 0, c = 0, rss = std::numeric_limits<double>::infinity();
-  double mean = 0;  ///< of φ
-  DecaySums sums{};
-  double centre = 0;  ///< that the sums refer to
+  double mean = 0;          ///< of φ
+  double f, h, ff, fh, hh;  ///< Σ φ, x φ, φ², x φ², x² φ²
   bool converged = false;
   int valleys = 0;  ///< that the scan saw
 };

@@ -95,7 +95,7 @@ detail::StepRange range_of(Family family, std::span<const double> step) {
 Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa isa) {
   const std::size_t parameters = parameter_names(family).size();
   trace = visible(family, trace);
-  const auto [lowest, highest, finite] =
+  const auto [lowest, highest, above_last, finite] =
       detail::kernels(isa).extent(trace.loss.data(), static_cast<int>(trace.loss.size()));
   if (!finite) return unfitted(family, FitStatus::not_finite, trace);
   if (trace.step.size() < parameters) {
@@ -111,6 +111,7 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
       detail::with_family(family, []<class Unit>(Unit) { return Unit::kHasFloor; });
   // Most points lie near the last one: about it they keep their digits, whatever the first did.
   problem.centre = has_floor ? trace.loss.back() : 0.0;
+  problem.above_last = above_last;
   problem.spread = has_floor ? 0.5 * (highest - lowest) : largest;
   problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
   const bool closed = options.engine == Engine::closed_form && options.loss == Loss::squares;

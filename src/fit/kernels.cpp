@@ -66,20 +66,23 @@ bool increasing(const double* step, int n) {
 Extent extent(const double* values, int n) {
   if (n == 0) return {};
   const int lanes = static_cast<int>(hn::Lanes(Tag()));
-  Vec lowest = set(values[0]), highest = lowest, poison = set(0);
+  const double last = values[n - 1];
+  Vec lowest = set(values[0]), highest = lowest, poison = set(0), above = set(0);
   int i = 0;
   for (; i + lanes <= n; i += lanes) {
     const Vec v = hn::LoadU(Tag(), values + i);
     lowest = hn::Min(lowest, v);
     highest = hn::Max(highest, v);
     poison = hn::MulAdd(v, set(0), poison);
+    above = hn::Add(above, hn::Sub(v, set(last)));
   }
   Extent found{hn::GetLane(hn::MinOfLanes(Tag(), lowest)),
-               hn::GetLane(hn::MaxOfLanes(Tag(), highest)), true};
+               hn::GetLane(hn::MaxOfLanes(Tag(), highest)), sum(above), true};
   double nan = sum(poison);
   for (; i < n; ++i) {
     found.lowest = values[i] < found.lowest ? values[i] : found.lowest;
     found.highest = values[i] > found.highest ? values[i] : found.highest;
+    found.above_last += values[i] - last;
     nan += values[i] * 0;
   }
   found.finite = nan == 0;
@@ -94,14 +97,15 @@ void logs(const double* in, int n, double factor, double scale, double* out) {
   });
 }
 
-double rescale(const double* in, int n, double shift, double scale, double* out) {
-  Vec total = set(0);
+double rescale(const double* in, int n, double shift, double scale, double offset, double* out) {
+  Vec squares = set(0);
   for_points(n, [&](int i, auto at) HWY_ATTR {
-    const Vec v = at.keep(hn::Mul(hn::Sub(at.load_foreign(in + i), set(shift)), set(scale)));
-    total = hn::Add(total, v);
+    const Vec v =
+        at.keep(hn::MulSub(hn::Sub(at.load_foreign(in + i), set(shift)), set(scale), set(offset)));
+    squares = hn::MulAdd(v, v, squares);
     at.store(v, out + i);
   });
-  return sum(total);
+  return sum(squares);
 }
 
 template <bool kWeighted>
@@ -304,7 +308,7 @@ void chain(Plane family, const Columns& points, double other, double first, doub
         l = exp(hn::Mul(step, at.load(points.x2 + i)));
         break;
     }
-    at.store(b, base + i);
+    if (base != nullptr) at.store(b, base + i);
     at.store(l, link + i);
   });
 }
@@ -316,16 +320,16 @@ HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
   return at.keep(points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0));
 }
 
-void scan_decay(const Columns& points, double first, int octaves, double* link, double* f,
-                double* fy) {
-  // Four octaves a pass over the points, their sums in registers.
-  for (int k = 0; k < octaves; k += 4) {
-    Vec f0 = set(0), f1 = f0, f2 = f0, f3 = f0, y0 = f0, y1 = f0, y2 = f0, y3 = f0;
-    for_points(points.n, [&](int i, auto at) HWY_ATTR {
-      Vec l =
-          k == 0 ? at.keep(exp(hn::Mul(set(-first), at.load(points.x + i)))) : at.load(link + i);
-      const Vec w = weight(points, i, at), wy = hn::Mul(w, at.load(points.y + i));
-      const Vec l1 = hn::Mul(l, l), l2 = hn::Mul(l1, l1), l3 = hn::Mul(l2, l2);
+/// Four octaves a pass over the points, their sums in registers.
+template <bool kWeighted, class Link>
+HWY_INLINE void four_octaves(const Columns& points, double* link, double* f, double* fy,
+                             Link first_link) {
+  Vec f0 = set(0), f1 = f0, f2 = f0, f3 = f0, y0 = f0, y1 = f0, y2 = f0, y3 = f0;
+  for_points(points.n, [&](int i, auto at) HWY_ATTR {
+    const Vec l = first_link(i, at), y = at.load(points.y + i);
+    const Vec l1 = hn::Mul(l, l), l2 = hn::Mul(l1, l1), l3 = hn::Mul(l2, l2);
+    if (kWeighted) {
+      const Vec w = weight(points, i, at), wy = hn::Mul(w, y);
       f0 = hn::MulAdd(w, l, f0);
       y0 = hn::MulAdd(wy, l, y0);
       f1 = hn::MulAdd(w, l1, f1);
@@ -334,11 +338,48 @@ void scan_decay(const Columns& points, double first, int octaves, double* link, 
       y2 = hn::MulAdd(wy, l2, y2);
       f3 = hn::MulAdd(w, l3, f3);
       y3 = hn::MulAdd(wy, l3, y3);
-      at.store(hn::Mul(l3, l3), link + i);
+    } else {
+      f0 = hn::Add(l, f0);
+      y0 = hn::MulAdd(y, l, y0);
+      f1 = hn::Add(l1, f1);
+      y1 = hn::MulAdd(y, l1, y1);
+      f2 = hn::Add(l2, f2);
+      y2 = hn::MulAdd(y, l2, y2);
+      f3 = hn::Add(l3, f3);
+      y3 = hn::MulAdd(y, l3, y3);
+    }
+    at.store(hn::Mul(l3, l3), link + i);
+  });
+  f[0] = sum(f0), f[1] = sum(f1), f[2] = sum(f2), f[3] = sum(f3);
+  fy[0] = sum(y0), fy[1] = sum(y1), fy[2] = sum(y2), fy[3] = sum(y3);
+}
+
+template <bool kWeighted>
+void scan_decay_of(const Columns& points, double first, int octaves, double* link, double* f,
+                   double* fy) {
+  int k = 0;
+  if (first > 0) {
+    const Vec rate = set(-first);
+    four_octaves<kWeighted>(points, link, f, fy, [&](int i, auto at) HWY_ATTR {
+      return at.keep(exp(hn::Mul(rate, at.load(points.x + i))));
     });
-    f[k] = sum(f0), f[k + 1] = sum(f1), f[k + 2] = sum(f2), f[k + 3] = sum(f3);
-    fy[k] = sum(y0), fy[k + 1] = sum(y1), fy[k + 2] = sum(y2), fy[k + 3] = sum(y3);
+    k = 4;
   }
+  Columns seen = points;  // those at which a decay has not vanished: the first, as x increases
+  for (; k < octaves; k += 4) {
+    if (first > 0) {
+      const double last = 60.0 / (first * static_cast<double>(int64_t{1} << k));
+      while (seen.n > 8 && points.x[seen.n / 2] > last) seen.n /= 2;
+    }
+    four_octaves<kWeighted>(seen, link, f + k, fy + k,
+                            [&](int i, auto at) HWY_ATTR { return at.load(link + i); });
+  }
+}
+
+void scan_decay(const Columns& points, double first, int octaves, double* link, double* f,
+                double* fy) {
+  points.w != nullptr ? scan_decay_of<true>(points, first, octaves, link, f, fy)
+                      : scan_decay_of<false>(points, first, octaves, link, f, fy);
 }
 
 void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {

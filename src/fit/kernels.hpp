@@ -38,6 +38,7 @@ enum class Plane : unsigned char { pow4, weibull4, mmf4, powexp };
 
 struct Extent {
   double lowest = 0, highest = 0;
+  double above_last = 0;  ///< Σ (value - last value)
   bool finite = true;
 };
 
@@ -49,18 +50,19 @@ struct Kernels {
   Extent (*extent)(const double* values, int n);
   /// out = log(in * factor) * scale
   void (*logs)(const double* in, int n, double factor, double scale, double* out);
-  /// out = (in - shift) * scale; returns the sum of out
-  double (*rescale)(const double* in, int n, double shift, double scale, double* out);
+  /// out = (in - shift) * scale - offset; returns the sum of squares of out
+  double (*rescale)(const double* in, int n, double shift, double scale, double offset,
+                    double* out);
   DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a);
   /// φ is lifted to 1 at t_1. q: see kernels.cpp, where q[2] is x(t_1).
   PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a);
   /// The values that a scan doubles, for one value of the other shape: φ = base * link^(2^k), or
   /// for mmf4 φ = 1 / (1 + 2^k link).
-  /// `origin` is v(t_1) over v(t_last).
+  /// `origin` is v(t_1) over v(t_last). Only powexp needs a base.
   void (*chain)(Plane, const Columns&, double other, double first, double origin, double* base,
                 double* link);
-  /// f[k] = Σ φ and fy[k] = Σ φ y for φ = exp(-first 2^k x), k < octaves rounded up to a multiple
-  /// of 4. Σ φ² is the next f.
+  /// f[k] = Σ φ and fy[k] = Σ φ y for φ = exp(-first 2^k x), or where `first` is 0 for
+  /// φ = link^(2^k); k < octaves rounded up to a multiple of 4. Σ φ² is the next f.
   void (*scan_decay)(const Columns&, double first, int octaves, double* link, double* f,
                      double* fy);
   /// Sums of base * link^(2^k) for k < octaves; destroys link.

@@ -156,7 +156,7 @@ std::optional<LowRankGrid> low_rank_grid(Family family, std::span<const double> 
   } else {
     grid.origin = first;
     grid.unit = step.back() - first;
-    kernels(isa).rescale(step.data(), n, first, 1.0 / grid.unit, x.data());
+    kernels(isa).rescale(step.data(), n, first, 1.0 / grid.unit, 0.0, x.data());
   }
   if (!std::isfinite(grid.unit) || !(grid.unit > 0)) return {};
   const auto after = std::find_if(x.begin(), x.begin() + n, [](double at) { return at >= kTail; });

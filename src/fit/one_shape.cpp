@@ -1,63 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 // φ = exp(-β x), one shape: a scan over doublings of β, then Newton from each of its valleys.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "fit/closed_form.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-/// Newton in log β inside [low, high], ends of the box or slopes that point inwards.
-DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& start, double low,
-                 double high, double box_low, double box_high) {
+/// Relative steps in β that end a descent, on all points and on merged ones.
+constexpr double kFine = 3e-6, kRough = 0.02;
+
+/// Newton in u = log β inside [low, high], ends of the box or slopes that point inwards. `third` is
+/// a guess at the third derivative of RSS / 2 in u, which two passes tell.
+DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& start, double third,
+                 double low, double high, double box_low, double box_high, double enough = kFine) {
   DecayEnd end;
-  double a = start.a, c = -start.a * start.mean, centre = start.mean;
+  Line line(start);
   const double inverse = data.inverse;
   int falls = 0, repeats = 0;
+  struct {
+    double step = 0, slope = 0, curve = 0, hh = 0;
+  } before;  // of the pass before; no step: nothing
   for (int pass = 0; pass < kMostPasses; ++pass) {
-    const DecaySums s = run.decay(data.points, beta, centre, c, a);
-    const double ff = s.gg - s.g * s.g * inverse;
+    const double centre = line.centre;
+    const DecaySums s = run.decay(data.points, beta, centre, line.c, line.a);
+    const Refined best = refine(s, line, inverse);
+    const double ff = best.ff, da = best.da, rss = best.rss;
     if (!(ff > 0)) return end;
-    const double gr = s.gr - s.g * s.r * inverse, da = gr / ff;
-    const double correction = s.r * s.r * inverse + da * gr, rss = s.rr - correction;
-    if ((correction > kLostDigits * rss || s.gg > kLostDigits * ff) && repeats < 3) {
+    line = best.line;
+    if (best.lost && repeats < kMostRepeats) {
       ++repeats;
-      a += da;
-      if (inverse > 0) {
-        centre += s.g * inverse;
-        c += s.r * inverse - da * centre;
-      }
       continue;
     }
     repeats = 0;
+    const double a = line.a, mean = line.centre;
     const double q = s.gh - s.g * s.h * inverse;
     const double hr = s.hr - s.h * s.r * inverse - da * q;        // Σ x φ r
     const double kg = s.hh - centre * s.k - s.k * s.g * inverse;  // Σ x² φ (φ - mean)
     const double kr = s.kr - s.k * s.r * inverse - da * kg;       // Σ x² φ r
     const double hh = s.hh - s.h * s.h * inverse;
-    const double mean = centre + s.g * inverse;
-    a += da;
-    if (inverse > 0) c += s.r * inverse - da * mean;
-    const double slope_a = (a * q - hr) / ff;  // da/dβ
-    const double gradient = a * hr;            // of RSS / 2
+    const double over_ff = 1.0 / ff, slope_a = (a * q - hr) * over_ff;  // da/dβ
+    const double gradient = a * hr;                                     // of RSS / 2
     const double newton = a * a * hh - a * kr - ff * slope_a * slope_a;
-    const double gauss = a * a * (hh - q * q / ff);
+    const double gauss = a * a * (hh - q * q * over_ff);
 
-    end = {beta, a, c, std::max(rss, 0.0), mean, s, centre, false, 0};
-    centre = inverse > 0 ? mean : 0.0;
+    const double f = s.g + centre * data.weight;
+    end = {beta,
+           a,
+           line.c,
+           std::max(rss, 0.0),
+           mean,
+           f,
+           s.h,
+           s.gg + centre * (s.g + f),
+           s.gh + centre * s.h,
+           s.hh};
     if ((beta <= box_low && gradient >= 0) || (beta >= box_high && gradient <= 0)) {
       end.converged = true;
       return end;
     }
     (gradient > 0 ? high : low) = beta;
 
-    // d/d(log β) = β d/dβ
-    const double curvature = beta * newton + gradient;
-    const bool newtonian = curvature > 0.01 * beta * gauss && curvature > 0;
-    double step = newtonian ? -gradient / curvature : -4.0 * gradient / (beta * gauss);
+    // d/du = β d/dβ
+    const double slope = beta * gradient, curve = beta * (beta * newton + gradient);
+    const bool newtonian = curve > 0.01 * beta * beta * gauss && curve > 0;
+    double step = newtonian ? -slope / curve : -4.0 * gradient / (beta * gauss);
+    bool sharp = false;
+    double change = 0;
+    if (newtonian && (pass == 0 || before.step != 0)) {
+      const double h = before.step;
+      if (h != 0) {
+        third = ((2.0 * before.curve + 4.0 * curve) * h - 6.0 * (slope - before.slope)) / (h * h);
+      }
+      const double bent = curve + 0.5 * third * step;
+      if (bent > 0.5 * curve) {
+        step = -slope / bent;
+        // what two passes do not tell is of the order of (step h)², and must not show in RSS
+        const double rest = step * h * step * h;
+        change = step * (2.0 * slope + step * (curve + step * third * (1.0 / 3.0)));
+        sharp = h != 0 && rest < 1e-10 && std::abs(step) < 1e-3 &&
+                curve * rest * rest < 1e-13 * (rss + change);
+      }
+    }
     if (!std::isfinite(step)) step = gradient > 0 ? -1.0 : 1.0;
     step = std::clamp(step, -2.0, 2.0);
-    double next = beta * std::exp(step);
+    const double wanted = beta * std::exp(step);
+    double next = wanted;
     falls = step < -0.5 ? falls + 1 : 0;
     if (falls >= 3 && low <= box_low) next = box_low;  // towards a straight line: try the end
     if (next <= low) next = low <= box_low && beta > box_low ? box_low : std::sqrt(low * beta);
@@ -65,46 +95,36 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
       next = high >= box_high && beta < box_high ? box_high : std::sqrt(high * beta);
     }
     const double moved = next - beta;
-    const bool small = std::abs(moved) < (newtonian ? 3e-6 : 1e-9) * beta;
-    if (small || high - low < 1e-12 * beta) {
-      // the last step to first order in a, c and second in RSS
+    const bool small = std::abs(moved) < (newtonian ? enough : 1e-9) * beta;
+    if (small || (sharp && next == wanted) || high - low < 1e-12 * beta) {
+      // the last step: to second order in a and c, third in RSS, first in the sums
+      const double y_mean = line.c + a * mean;
+      const double bend_a = (kr - a * kg - 2.0 * a * hh + 4.0 * slope_a * q) * over_ff;
       end.beta = next;
-      end.a = a + slope_a * moved;
-      if (inverse > 0) end.c = c - moved * (slope_a * mean - a * s.h * inverse);
-      end.rss = std::max(0.0, rss + moved * (2.0 * gradient + moved * newton));
+      end.a = a + moved * (slope_a + 0.5 * moved * bend_a);
+      end.mean = mean - moved * inverse * (s.h - 0.5 * moved * s.k);
+      if (inverse > 0) end.c = y_mean - end.a * end.mean;
+      if (!sharp) change = moved * (2.0 * gradient + moved * newton);
+      end.rss = std::max(0.0, rss + change);
+      end.f -= moved * s.h;
+      end.h -= moved * s.k;
+      end.ff -= 2.0 * moved * end.fh;
+      end.fh -= 2.0 * moved * end.hh;
+      if (sharp) end.hh += (end.hh - before.hh) * step / before.step;
       end.converged = true;
       return end;
     }
     if (inverse > 0) {
-      centre = mean - s.h * inverse * moved;
+      line.centre -= s.h * inverse * moved;
       if (std::abs(step) < 0.1) {
-        c -= moved * (slope_a * mean - a * s.h * inverse);
-        a += slope_a * moved;
+        line.c -= moved * (slope_a * mean - a * s.h * inverse);
+        line.a += slope_a * moved;
       }
     }
+    before = {newtonian && next == wanted && std::abs(step) < 0.1 ? step : 0.0, slope, curve, s.hh};
     beta = next;
   }
   return end;
-}
-/// Where the parabola through the middle three of five values is highest, in steps from the middle.
-double top_of_three(const std::array<double, 5>& e) {
-  const double slope = 0.5 * (e[3] - e[1]), bend = e[1] - 2.0 * e[2] + e[3];
-  return bend < 0 ? std::clamp(-slope / bend, -0.5, 0.5) : 0.0;
-}
-
-/// The same for the quartic through all five, by Newton from the top of that parabola.
-double top_of_five(const std::array<double, 5>& e) {
-  const double d1 = (e[0] - 8.0 * e[1] + 8.0 * e[3] - e[4]) / 12.0;
-  const double d2 = (-e[0] + 16.0 * e[1] - 30.0 * e[2] + 16.0 * e[3] - e[4]) / 12.0;
-  const double d3 = 0.5 * (-e[0] + 2.0 * e[1] - 2.0 * e[3] + e[4]);
-  const double d4 = e[0] - 4.0 * e[1] + 6.0 * e[2] - 4.0 * e[3] + e[4];
-  double u = top_of_three(e);
-  for (int pass = 0; pass < 2; ++pass) {
-    const double slope = d1 + u * (d2 + u * (0.5 * d3 + u * d4 / 6.0));
-    const double bend = d2 + u * (d3 + u * 0.5 * d4);
-    if (bend < 0) u = std::clamp(u - slope / bend, -0.7, 0.7);
-  }
-  return u;
 }
 
 /// Every valley of a scan from `first` up, to its bottom.
@@ -119,21 +139,33 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
   run.scan_decay(coarse.points, first, octaves + 1,
                  scratch().column(kLink, static_cast<std::size_t>(coarse.points.n)), f.data(),
                  fy.data());
-  std::array<Node, kMostOctaves> node;
-  for (int k = 0; k < octaves; ++k) node[k] = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
+  std::array<double, kMostOctaves> explained;
+  explain(f.data(), fy.data(), octaves, coarse.inverse, explained.data());
 
-  // Nodes that explain the same to all digits, as all do that leave nothing past the first point of
-  // a spike, are one valley from k to j.
+  // Most curves have one valley: the nodes rise to it and fall from it.
   std::array<Valley, kMostOctaves / 2 + 1> valleys;
   int count = 0;
-  for (int k = 0; k < octaves;) {
-    const double here = node[k].explained, tie = 1e-11 * here;
-    int j = k;
-    while (j + 1 < octaves && std::abs(node[j + 1].explained - here) <= tie) ++j;
-    const bool above_left = k == 0 || here > node[k - 1].explained;
-    const bool above_right = j + 1 == octaves || here > node[j + 1].explained;
-    if (above_left && above_right) valleys[count++] = {k, j, here};
-    k = j + 1;
+  std::uint64_t rises = 0;  // bit k: node k + 1 explains more than node k
+  bool tied = false;
+  for (int k = 0; k + 1 < octaves; ++k) {
+    rises |= std::uint64_t{explained[k + 1] > explained[k]} << k;
+    tied |= std::abs(explained[k + 1] - explained[k]) <= 1e-11 * explained[k];
+  }
+  if (!tied && (rises & (rises + 1)) == 0) {
+    const int k = std::popcount(rises);
+    valleys[count++] = {k, k, explained[k]};
+  } else {
+    // Nodes that explain the same to all digits, as all do that leave nothing past the first point
+    // of a spike, are one valley from k to j.
+    for (int k = 0; k < octaves;) {
+      const double here = explained[k], tie = 1e-11 * here;
+      int j = k;
+      while (j + 1 < octaves && std::abs(explained[j + 1] - here) <= tie) ++j;
+      const bool above_left = k == 0 || here > explained[k - 1];
+      const bool above_right = j + 1 == octaves || here > explained[j + 1];
+      if (above_left && above_right) valleys[count++] = {k, j, here};
+      k = j + 1;
+    }
   }
   if (count > 1) {
     std::stable_sort(valleys.begin(), valleys.begin() + count,
@@ -142,27 +174,28 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
 
   DecayEnd best;
   for (int v = 0; v < std::min(count, 8); ++v) {
-    const auto [k, j, explained] = valleys[v];
+    const int k = valleys[v].k, j = valleys[v].j;
     const double at = std::ldexp(first, k);
     double beta = at;
-    if (k > 0 && j == k && k + 1 < octaves) {
-      std::array<double, 5> e{};
-      const bool wide = k > 1 && k + 2 < octaves;
-      for (int d = wide ? 0 : 1; d < (wide ? 5 : 4); ++d) e[d] = node[k - 2 + d].explained;
-      beta *= std::exp2(wide ? top_of_five(e) : top_of_three(e));
+    double third = 0;
+    if (j == k) {
+      const Top top = top_of(explained.data(), octaves, k);
+      beta *= std::exp2(top.at);
+      third = -0.5 * top.third / (kOctave * kOctave * kOctave);
     }
     const double low = k > 0 ? 0.5 * at : box_low;
     const double high = j + 1 < octaves ? std::ldexp(first, j + 1) : box_high;
-    Node start = node[k];
+    Node start = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
     if (merged && data.points.n > 3 * coarse.points.n) {
-      const DecayEnd rough = descend(run, coarse, beta, start, low, high, box_low, box_high);
+      const DecayEnd rough =
+          descend(run, coarse, beta, start, third, low, high, box_low, box_high, kRough);
       if (rough.converged) {
         beta = rough.beta;
         start.a = rough.a;
         start.mean = rough.mean;
       }
     }
-    const DecayEnd end = descend(run, data, beta, start, low, high, box_low, box_high);
+    const DecayEnd end = descend(run, data, beta, start, third, low, high, box_low, box_high);
     if (end.rss < best.rss) best = end;
   }
   best.valleys = count;
@@ -175,11 +208,11 @@ DecayEnd search_decay(const Kernels& run, const Data& data, std::span<const doub
   DecayEnd best = search(run, data, key, 0.125, box_low, box_high, 64);
   // One valley well inside the range is the only one, however noisy the points.
   const bool plain = best.valleys == 1 && best.beta > 0.5 && best.converged;
-  if (!plain && !(best.rss < kPoor * total_of(data))) {
+  if (!plain && !(best.rss < kPoor * data.total)) {
     const DecayEnd fine = search(run, data, key, 0x1p-16, box_low, box_high, 512);
     if (fine.rss < best.rss) best = fine;
-    const DecayEnd end = descend(run, data, box_low, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, box_low,
-                                 std::max(box_low, 0.125), box_low, box_high);
+    const DecayEnd end = descend(run, data, box_low, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, 0.0,
+                                 box_low, std::max(box_low, 0.125), box_low, box_high);
     if (end.rss < best.rss) best = end;
   }
   return best;
@@ -197,12 +230,10 @@ Solution solve_decay(const Kernels& run, const Data& data, std::span<const doubl
   solution.shape_at_bound[0] =
       best.beta <= box_low * (1 + 1e-6) || best.beta >= box_high * (1 - 1e-6);
   // JᵀJ of (1, φ, -a β x φ)
-  const DecaySums& s = best.sums;
-  const double t = best.centre, f = s.g + t * data.weight, slope = -best.a * best.beta;
-  const double ff = s.gg + t * (2.0 * s.g + t * data.weight), fh = s.gh + t * s.h;
-  solution.normal = {data.weight, f,          slope * s.h,  //
-                     f,           ff,         slope * fh,   //
-                     slope * s.h, slope * fh, slope * slope * s.hh};
+  const double slope = -best.a * best.beta;
+  solution.normal = {data.weight,    best.f,          slope * best.h,   //
+                     best.f,         best.ff,         slope * best.fh,  //
+                     slope * best.h, slope * best.fh, slope * slope * best.hh};
   return solution;
 }
 

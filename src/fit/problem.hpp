@@ -20,6 +20,7 @@ struct Problem {
   std::span<const double> step{}, loss{}, weight{};  ///< the points used
   StepRange range{};
   double centre = 0.0, spread = 1.0;
+  double above_last = 0.0;    ///< Σ (loss - last loss)
   double lowest_floor = 0.0;  ///< in units of this problem
 };
 

@@ -10,39 +10,37 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Inverse of the n x n symmetric `a` by a Cholesky factor of the matrix scaled to unit diagonal.
-/// False where a pivot has lost all its digits: the columns cannot be told apart.
-bool invert(std::array<double, 16>& a, int n) {
-  std::array<double, 4> scale{};
+/// Inverse of the n x n symmetric `a` by its factors L D Lᵀ. False where a pivot has lost all its
+/// digits: the columns cannot be told apart.
+template <int n>
+bool invert(std::array<double, 16>& a) {
+  double l[n][n] = {}, inverse[n];  // of L, below its diagonal of ones, and of D
   for (int i = 0; i < n; ++i) {
-    if (!(a[i * n + i] > 0.0)) return false;
-    scale[i] = 1.0 / std::sqrt(a[i * n + i]);
-  }
-  std::array<double, 16> l{};
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      double sum = a[i * n + j] * scale[i] * scale[j];
-      for (int k = 0; k < j; ++k) sum -= l[i * n + k] * l[j * n + k];
-      if (i != j) {
-        l[i * n + j] = sum * l[j * n + j];
-      } else {
-        if (!(sum > 1e-14)) return false;
-        l[i * n + i] = 1.0 / std::sqrt(sum);  // the diagonal holds its own inverse
-      }
-    }
-  }
-  for (int i = 0; i < n; ++i) {  // l becomes its inverse
+    double row[n];  // of L D
+    double pivot = a[i * n + i];
     for (int j = 0; j < i; ++j) {
-      double sum = 0;
-      for (int k = j; k < i; ++k) sum += l[i * n + k] * l[k * n + j];
-      l[i * n + j] = -sum * l[i * n + i];
+      row[j] = a[i * n + j];
+      for (int k = 0; k < j; ++k) row[j] -= row[k] * l[j][k];
+    }
+    for (int j = 0; j < i; ++j) {
+      l[i][j] = row[j] * inverse[j];
+      pivot -= row[j] * l[i][j];
+    }
+    if (!(pivot > 1e-14 * a[i * n + i])) return false;
+    inverse[i] = 1.0 / pivot;
+  }
+  for (int i = 1; i < n; ++i) {  // l becomes its inverse
+    for (int j = 0; j < i; ++j) {
+      double sum = -l[i][j];
+      for (int k = j + 1; k < i; ++k) sum -= l[i][k] * l[k][j];
+      l[i][j] = sum;
     }
   }
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (int k = i; k < n; ++k) sum += l[k * n + i] * l[k * n + j];
-      a[i * n + j] = a[j * n + i] = sum * scale[i] * scale[j];
+      double sum = inverse[i] * (i == j ? 1.0 : l[i][j]);
+      for (int k = i + 1; k < n; ++k) sum += l[k][i] * l[k][j] * inverse[k];
+      a[i * n + j] = a[j * n + i] = sum;
     }
   }
   return true;
@@ -58,7 +56,7 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
   Fit fit;
   fit.curve.family = Unit::kFamily;
   std::array<double, 4>& p = fit.curve.parameters;
-  std::array<std::array<double, 4>, 4> d{};
+  double d[kCount][kCount] = {};
   const double amplitude = problem.spread * solution.amplitude;
   if constexpr (Unit::kShapes == 0) {  // A (-log t + log t_1)
     const double log_first = std::log(problem.range.first);
@@ -104,22 +102,24 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
     for (int k = 0; k < kCount; ++k) inverse[j * kCount + k] = inverse[k * kCount + j] = 0.0;
     inverse[j * kCount + j] = 1.0;
   }
-  if (freedom > 0 && invert(inverse, kCount)) {
+  if (freedom > 0 && invert<kCount>(inverse)) {
     for (int j = 0; j < kCount; ++j) {
       if (fit.at_bound[j]) inverse[j * kCount + j] = 0.0;
     }
-    std::array<std::array<double, 4>, 4> half{};
+    double half[kCount][kCount];
     for (int i = 0; i < kCount; ++i) {
       for (int k = 0; k < kCount; ++k) {
+        half[i][k] = 0;
         for (int j = 0; j < kCount; ++j) half[i][k] += d[i][j] * inverse[j * kCount + k];
       }
     }
     for (int i = 0; i < kCount; ++i) {
-      for (int k = 0; k < kCount; ++k) {
+      for (int k = 0; k <= i; ++k) {
         double sum = 0;
         for (int j = 0; j < kCount; ++j) sum += half[i][j] * d[k][j];
         sum *= sigma * sigma;
-        fit.covariance[i * kMaxParameters + k] = std::isfinite(sum) ? sum : kInfinity;
+        if (!std::isfinite(sum)) sum = kInfinity;
+        fit.covariance[i * kMaxParameters + k] = fit.covariance[k * kMaxParameters + i] = sum;
       }
       fit.standard_error[i] = std::sqrt(std::max(0.0, fit.covariance[i * kMaxParameters + i]));
     }

@@ -27,6 +27,13 @@ struct PlaneEnd {
   double a = 0, c = 0, rss = std::numeric_limits<double>::infinity(), mean = 0, centre = 0;
   PlaneSums sums{};
   bool converged = false;
+  std::array<double, 3> normal{};  ///< of z, floor and scale eliminated: (0,0), (0,1), (1,1)
+
+  /// The larger variance of the coordinates, by the normal matrix.
+  [[nodiscard]] double variance(double freedom) const {
+    const double determinant = normal[0] * normal[2] - normal[1] * normal[1];
+    return rss / freedom * std::max(normal[0], normal[2]) / std::max(determinant, 1e-300);
+  }
 };
 
 std::array<double, 3> shapes_of(Plane family, const std::array<double, 2>& z, double span) {
@@ -40,16 +47,31 @@ std::array<double, 3> shapes_of(Plane family, const std::array<double, 2>& z, do
   }
 }
 
-constexpr double kLongest = 2.0;  ///< step of a coordinate
+/// Where to search.
+template <class Unit>
+struct Box {
+  explicit Box(const StepRange& steps) : range(steps) {}
 
-/// Newton with Levenberg's damping, inside the box.
+  const StepRange& range;
+  std::array<Axis, 2> axis = Unit::axes(range);
+  double span = range.log_span();
+};
+
+constexpr double kLongest = 2.0;  ///< step of a coordinate
+/// Steps that end a descent: always; where the shapes are well known; and on merged points, whose
+/// valley is not quite that of all.
+constexpr double kFine = 1e-5, kKnownFine = 5e-5, kRough = 0.03;
+
+/// Newton with Levenberg's damping, inside the box, until a step is smaller than `enough`.
 template <class Unit>
 PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, const Node& start,
-                 const StepRange& range) {
+                 const Box<Unit>& where, double enough = kFine) {
   constexpr Plane family = plane_of<Unit>();
-  const auto box = Unit::axes(range);
+  const StepRange& range = where.range;
+  const auto& box = where.axis;
+  const double span = where.span;
   PlaneEnd best;
-  double a = start.a, c = -start.a * start.mean, centre = start.mean;
+  Line line(start);
   const double inverse = data.inverse;
   double lambda = 0, lean = 2.0;
   bool leapt = false;
@@ -60,26 +82,22 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
   bool trusted = false;  // h: its residuals are those of the best a and c, or nearly
   double blur = 0;       // what they may be wrong by in h
   for (int pass = 0; pass < kMostPasses; ++pass) {
-    const auto q = shapes_of(family, z, range.log_span());
-    const PlaneSums s = run.plane(family, data.points, q.data(), centre, c, a);
-    const double ff = s.gg - s.g * s.g * inverse, gr = s.gr - s.g * s.r * inverse, da = gr / ff;
-    const double correction = s.r * s.r * inverse + da * gr, rss = s.rr - correction;
-    if ((correction > kLostDigits * rss || s.gg > kLostDigits * ff) && ff > 0 && repeats < 3) {
+    const auto q = shapes_of(family, z, span);
+    const double centre = line.centre;
+    const PlaneSums s = run.plane(family, data.points, q.data(), centre, line.c, line.a);
+    const Refined found = refine(s, line, inverse);
+    const double ff = found.ff, da = found.da, correction = found.correction, rss = found.rss;
+    if (found.lost && ff > 0 && repeats < kMostRepeats) {
       ++repeats;
-      a += da;
-      if (inverse > 0) {
-        centre += s.g * inverse;
-        c += s.r * inverse - da * centre;
-      }
+      line = found.line;
       continue;
     }
     repeats = 0;
     const bool better = ff > 0 && std::isfinite(rss) && !(rss > best.rss * (1 + 1e-13));
     if (better) {
-      const double mean = centre + s.g * inverse;
-      const double a_here = a + da;
-      const double c_here = inverse > 0 ? c + s.r * inverse - da * mean : c;
-      best = {z, a_here, c_here, std::max(rss, 0.0), mean, centre, s, false};
+      line = found.line;
+      best = {z, line.a, line.c, std::max(rss, 0.0), line.centre, centre, s, false};
+      const double a_here = line.a;
       const double d[2] = {s.d0, s.d1}, g[2] = {s.g0, s.g1}, r[2] = {s.r0, s.r1};
       double cross[2];
       for (int i = 0; i < 2; ++i) {
@@ -100,6 +118,7 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       b00 = a2 * (d00 - cross[0] * cross[0] / ff);
       b01 = a2 * (d01 - cross[0] * cross[1] / ff);
       b11 = a2 * (d11 - cross[1] * cross[1] / ff);
+      best.normal = {b00, b01, b11};
       lambda = lambda > 1e-6 ? 0.1 * lambda : 0.0;
       lean = 2.0;
     } else {
@@ -116,7 +135,7 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
     double edge_slope = 0;
     bool on_edge = false;
     if constexpr (Cornered<Unit>) {
-      edge_slope = std::exp(best.z[1]) * range.log_span();
+      edge_slope = std::exp(best.z[1]) * span;
       on_edge = best.z[0] >= Unit::largest_z0(best.z[1], range) - 1e-9 && gradient[0] < 0;
     }
     // along the sides of the box that the slope pushes against
@@ -213,12 +232,12 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
     const bool sound = newtonian && lambda == 0 &&
                        (on_edge || held[0] || held[1] ||
                         blur * (h00 + h11) < 0.1 * (h00 * (h11 - bend) - h01 * h01));
-    if (moved < (sound ? 1e-5 : 1e-10) || promised < 1e-14 * best.rss) {
+    if (moved < (sound ? enough : 1e-5 * enough) || promised < 1e-14 * best.rss) {
       // the last step to first order in a, c and second in RSS
       const double y_mean = best.c + best.a * best.mean;
       const double change = step[0] * (2 * gradient[0] + h00 * step[0] + 2 * h01 * step[1]) +
                             step[1] * (2 * gradient[1] + h11 * step[1]);
-      if (moved < 1e-4 && change <= 0) {
+      if (moved < std::max(enough, 1e-4) && change <= 0) {
         best.z = z;
         best.a += slope_a[0] * step[0] + slope_a[1] * step[1];
         best.mean += slope_mean[0] * step[0] + slope_mean[1] * step[1];
@@ -232,14 +251,14 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       z[1] = box[1].lower;
       leapt = true;
     }
-    a = best.a;
-    c = best.c;
-    centre = inverse > 0 ? best.mean : 0.0;
+    line.a = best.a;
+    line.c = best.c;
+    line.centre = inverse > 0 ? best.mean : 0.0;
     if (moved < 0.1) {
       const double y_mean = best.c + best.a * best.mean;
-      a += slope_a[0] * step[0] + slope_a[1] * step[1];
-      centre += slope_mean[0] * step[0] + slope_mean[1] * step[1];
-      if (inverse > 0) c = y_mean - a * centre;
+      line.a += slope_a[0] * step[0] + slope_a[1] * step[1];
+      line.centre += slope_mean[0] * step[0] + slope_mean[1] * step[1];
+      if (inverse > 0) line.c = y_mean - line.a * line.centre;
     }
   }
   return best;
@@ -251,10 +270,11 @@ constexpr int kMostOuter = 16, kMostValleys = 16, kMostTried = 256;
 /// all of them. A thorough search goes down from more of them, and for weibull4, whose valleys
 /// hide behind a steep first step, from every other node.
 template <class Unit>
-PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const StepRange& range,
+PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const Box<Unit>& where,
                 bool thorough) {
   constexpr Plane kPlane = plane_of<Unit>();
-  const auto box = Unit::axes(range);
+  const auto& box = where.axis;
+  const double span = where.span;
   const auto m = static_cast<std::size_t>(coarse.points.n);
   double *base = scratch().column(kBase, m), *link = scratch().column(kLink, m);
 
@@ -265,34 +285,31 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
   const Axis& inner = box[1 - outer_axis];
   const int columns = std::min(outer.nodes, kMostOuter);
   static thread_local std::array<std::array<Node, kMostOctaves>, kMostOuter> nodes;
-  std::array<double, kMostOuter> from{};
   std::array<int, kMostOuter> octaves{};
   std::array<ScanSums, kMostOctaves> sums;
+  std::array<double, kMostOctaves> f, fy;
   const auto outer_at = [&](int j) {
     return outer.from + (outer.to - outer.from) * j / std::max(1, columns - 1);
   };
+  const double low = Cornered<Unit> ? -3.0 : inner.from;
   for (int j = 0; j < columns; ++j) {
     const double z = outer_at(j), other = std::exp(kPlane == Plane::pow4 ? -z : z);
-    double low = inner.from, high = inner.to;
-    if (kPlane == Plane::weibull4 || kPlane == Plane::mmf4) {  // φ changes inside the trace
-      low = -3.0;
-      high = 3.0 + other * range.log_span();
-    }
-    from[j] = low;
-    octaves[j] =
-        std::clamp(1 + static_cast<int>((high - low) * 1.4426950408889634), 1, kMostOctaves);
-    run.chain(kPlane, coarse.points, other, std::exp(low), std::exp(-other * range.log_span()),
-              base, link);
+    // φ of a sigmoid changes inside the trace
+    const double high = Cornered<Unit> ? 3.0 + other * span : inner.to;
+    octaves[j] = std::clamp(1 + static_cast<int>((high - low) / kOctave), 1, kMostOctaves - 4);
+    const double origin = kPlane == Plane::weibull4 ? std::exp(-other * span) : 0.0;
+    run.chain(kPlane, coarse.points, other, std::exp(low), origin, base, link);
     if (kPlane == Plane::mmf4) {
       run.scan_mmf(coarse.points, link, octaves[j], sums.data());
-    } else {
+    } else if (kPlane == Plane::powexp) {
       run.scan(coarse.points, base, link, octaves[j], sums.data());
+    } else {
+      run.scan_decay(coarse.points, 0.0, octaves[j] + 1, link, f.data(), fy.data());
+      for (int k = 0; k < octaves[j]; ++k) sums[k] = {f[k], f[k + 1], fy[k]};
     }
     for (int k = 0; k < octaves[j]; ++k) nodes[j][k] = node_of(sums[k], coarse.inverse);
   }
-  const auto inner_at = [&](int j, int k) {
-    return std::min(from[j] + k * 0.69314718055994531, inner.upper);
-  };
+  const auto inner_at = [&](double k) { return std::min(low + k * kOctave, inner.upper); };
 
   std::array<Valley, kMostTried> valleys;
   int count = 0;
@@ -304,10 +321,7 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
       for (int dj = -1; dj <= 1 && top; ++dj) {
         const int jj = j + dj;
         if (jj < 0 || jj >= columns) continue;
-        // columns may begin at different places: the nearest node of the other
-        const int nearest =
-            static_cast<int>(std::lround((inner_at(j, k) - from[jj]) * 1.4426950408889634));
-        for (int kk = nearest - 1; kk <= nearest + 1 && top; ++kk) {
+        for (int kk = k - 1; kk <= k + 1 && top; ++kk) {
           if (kk < 0 || kk >= octaves[jj] || (jj == j && kk == k)) continue;
           const double there = nodes[jj][kk].explained;
           top = here > there || (here == there && (jj > j || (jj == j && kk > k)));
@@ -333,21 +347,21 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
     }
   }
 
-  std::array<PlaneEnd, kMostTried> ends;
+  static thread_local std::array<PlaneEnd, kMostTried> ends;
   int found = 0;
   const bool rough = coarse.points.n < data.points.n;
   for (int v = 0; v < tried; ++v) {
-    const auto [k, j, explained] = valleys[v];
+    const int j = valleys[v].j, k = valleys[v].k;
+    Node start = nodes[j][k];
     std::array<double, 2> z{};
     z[outer_axis] = std::clamp(outer_at(j), outer.lower, outer.upper);
-    z[1 - outer_axis] = std::clamp(inner_at(j, k), inner.lower, inner.upper);
-    Node start = nodes[j][k];
+    z[1 - outer_axis] = std::clamp(inner_at(k), inner.lower, inner.upper);
     if (kPlane == Plane::mmf4) {  // its scan has φ(t_1) as it comes
-      const double lift = 1.0 + std::exp(z[0] - std::exp(z[1]) * range.log_span());
+      const double lift = 1.0 + std::exp(z[0] - std::exp(z[1]) * span);
       start.a /= lift;
       start.mean *= lift;
     }
-    ends[found++] = descend<Unit>(run, coarse, z, start, range);
+    ends[found++] = descend<Unit>(run, coarse, z, start, where);
   }
   std::stable_sort(ends.begin(), ends.begin() + found,
                    [](const PlaneEnd& l, const PlaneEnd& r) { return l.rss < r.rss; });
@@ -364,7 +378,7 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
                (std::abs(end.z[0] - ends[u].z[0]) < 0.2 && std::abs(end.z[1] - ends[u].z[1]) < 0.2);
       }
       if (seen) continue;
-      const PlaneEnd fine = descend<Unit>(run, data, end.z, {0, end.a, end.mean}, range);
+      const PlaneEnd fine = descend<Unit>(run, data, end.z, {0, end.a, end.mean}, where);
       if (fine.rss < best.rss) best = fine;
     }
   }
@@ -372,20 +386,52 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
   return best;
 }
 
+/// The best rate for two shifts, and from the best of them down: enough for most curves of pow4.
+PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const Box<Pow4>& where) {
+  constexpr int kColumns = 2, kNodes = 7;
+  const auto& [rate, shifted] = where.axis;
+  double* link = scratch().column(kLink, static_cast<std::size_t>(coarse.points.n));
+  std::array<double, kNodes + 1> f, fy;
+  std::array<double, kNodes> explained;
+  double most = 0;
+  std::array<double, 2> z{};
+  Node start;
+  for (int j = 0; j < kColumns; ++j) {
+    const double z1 = shifted.lower + (shifted.upper - shifted.lower) * (j + 0.5) / kColumns;
+    const double kappa = std::exp(-z1);
+    const double first = 0.2 / std::log1p(kappa * (where.range.last - where.range.first));
+    run.chain(Plane::pow4, coarse.points, kappa, first, 0.0, nullptr, link);
+    run.scan_decay(coarse.points, 0.0, kNodes + 1, link, f.data(), fy.data());
+    explain(f.data(), fy.data(), kNodes, coarse.inverse, explained.data());
+    const auto k =
+        static_cast<int>(std::max_element(explained.begin(), explained.end()) - explained.begin());
+    if (!(explained[k] > most)) continue;
+    most = explained[k];
+    z = {std::log(first) + kOctave * (k + top_of(explained.data(), kNodes, k).at), z1};
+    start = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
+  }
+  z[0] = std::clamp(z[0], rate.lower, rate.upper);
+  const bool merged = coarse.points.n < data.points.n;
+  const PlaneEnd rough = descend<Pow4>(run, coarse, z, start, where, merged ? kRough : kFine);
+  if (!merged) return rough;
+  return descend<Pow4>(run, data, rough.z, {0, rough.a, rough.mean}, where, kKnownFine);
+}
+
 /// From the best curve of a family inside this one: pow3 or exp3.
 template <class Unit>
 void descend_from_nested(const Kernels& run, const Data& data, std::span<const double> t,
-                         const StepRange& range, bool power, PlaneEnd& best) {
+                         const Box<Unit>& where, bool power, PlaneEnd& best) {
   constexpr Plane kPlane = plane_of<Unit>();
-  const auto box = Unit::axes(range);
+  const StepRange& range = where.range;
+  const auto& box = where.axis;
   const double origin = std::max(t[0], power ? 1e-300 : t[0]);
-  const double unit = power ? range.log_span() : range.last - origin;
+  const double unit = power ? where.span : range.last - origin;
   Data inner = data;
   double* x = scratch().column(kNested, t.size());
   if (power) {
     run.logs(t.data(), data.points.n, 1.0 / range.first, 1.0 / unit, x);
   } else {
-    run.rescale(t.data(), data.points.n, origin, 1.0 / unit, x);
+    run.rescale(t.data(), data.points.n, origin, 1.0 / unit, 0.0, x);
   }
   inner.points.x = x;
   inner.points.x2 = nullptr;
@@ -410,7 +456,7 @@ void descend_from_nested(const Kernels& run, const Data& data, std::span<const d
   if constexpr (Cornered<Unit>) z[0] = std::min(z[0], Unit::largest_z0(z[1], range));
   const auto try_from = [&](const std::array<double, 2>& from) {
     const PlaneEnd found =
-        descend<Unit>(run, data, from, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, range);
+        descend<Unit>(run, data, from, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, where);
     if (found.rss < best.rss) best = found;
   };
   for (const double inside : {0.0, 1.0, 4.0}) {  // from the side of the box, and from inside
@@ -430,10 +476,24 @@ template <class Unit>
 Solution solve(const Kernels& run, const Data& data, std::span<const double> key,
                const StepRange& range) {
   constexpr Plane kPlane = plane_of<Unit>();
-  const auto box = Unit::axes(range);
+  const Box<Unit> where(range);
+  const auto& box = where.axis;
   const int n = data.points.n;
-  PlaneEnd best =
-      search<Unit>(run, data, n > 24 ? merge(data, key, 1.0 / 6.0) : data, range, false);
+  const Data coarse = n > 24 ? merge(data, key, 1.0 / 6.0) : data;
+  PlaneEnd best;
+  bool clear = false;
+  if constexpr (kPlane == Plane::pow4) {
+    best = glance(run, data, coarse, where);
+    clear = n > 8 && best.converged && best.rss < kPoor * data.total &&
+            best.variance(n - 4) < kKnown * kKnown;
+    for (int i = 0; i < 2; ++i) {
+      clear = clear && best.z[i] > box[i].lower + 0.01 && best.z[i] < box[i].upper - 0.5;
+    }
+  }
+  if (!clear) {
+    const PlaneEnd other = search<Unit>(run, data, coarse, where, false);
+    if (other.rss < best.rss) best = other;
+  }
   const bool nearly_straight =
       (kPlane == Plane::pow4 || kPlane == Plane::powexp) && best.z[0] < box[0].from - 0.5;
   // A weibull4 that is over by the second point may hide a slow one with a steep first step.
@@ -443,21 +503,21 @@ Solution solve(const Kernels& run, const Data& data, std::span<const double> key
                                              std::pow(range.first / range.last, shape)) >
                                        12.0;
   const bool at_side = best.z[0] <= box[0].lower || best.z[1] <= box[1].lower;
-  const bool poor = !(best.rss < kPoor * total_of(data)) || nearly_straight || over ||
+  const bool poor = !(best.rss < kPoor * data.total) || nearly_straight || over ||
                     (kPlane != Plane::pow4 && at_side);
   if (poor) {
     const PlaneEnd other =
-        search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, range, true);
+        search<Unit>(run, data, n > 128 ? merge(data, key, 1.0 / 24.0) : data, where, true);
     if (other.rss < best.rss) best = other;
   }
   if (poor || kPlane != Plane::pow4) {  // pow4 holds pow3 at a side that its grid includes
-    if (kPlane != Plane::mmf4) descend_from_nested<Unit>(run, data, key, range, false, best);
-    if (kPlane != Plane::weibull4) descend_from_nested<Unit>(run, data, key, range, true, best);
+    if (kPlane != Plane::mmf4) descend_from_nested<Unit>(run, data, key, where, false, best);
+    if (kPlane != Plane::weibull4) descend_from_nested<Unit>(run, data, key, where, true, best);
     if (kPlane == Plane::pow4 && best.z[0] < box[0].from - 0.5) {
       for (const double rise : {3.0, 6.0, 9.0}) {  // along the valley of nearly straight lines
         const PlaneEnd found =
             descend<Unit>(run, data, {std::min(best.z[0] + rise, box[0].from), best.z[1]},
-                          {0, best.a, best.mean}, range);
+                          {0, best.a, best.mean}, where);
         if (found.rss < best.rss) best = found;
       }
     }
