@@ -73,9 +73,17 @@ function themed(layout) {
   all.xaxis = {...axis, ...layout.xaxis}; all.yaxis = {...axis, ...layout.yaxis};
   return all;
 }
+// The blue of a forecast and its bands is too dark for a dark page.
+function coloured(data) {
+  if (!dark.matches || !data.some(trace => trace.fillcolor)) return data;
+  const lighter = colour =>
+    colour?.replace("0,114,178", "86,180,233").replace("#0072B2", "#56B4E9");
+  return data.map(trace => ({...trace, fillcolor: lighter(trace.fillcolor),
+    line: {...trace.line, color: lighter(trace.line.color)}}));
+}
 function draw(id) {
   const box = document.getElementById(id), figure = figures[id];
-  return Plotly.react(box, figure.data, themed(figure.layout),
+  return Plotly.react(box, coloured(figure.data), themed(figure.layout),
     {responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"]});
 }
 // A figure is drawn when it comes near the window: fifty at once would hold up the page.
