@@ -421,7 +421,7 @@ def read_traces(
         With file and line, when a file is missing, empty, malformed, of no known format or without
         the metric, or a folder has no file that is; with the server's words, when it gave none.
     InputError
-        When `format` is unknown.
+        When `format` is unknown, or the path empty.
     TypeError
         When `path` is none of the above.
     """

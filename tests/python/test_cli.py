@@ -173,6 +173,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("forecast",), ("FILE", "forecast --help")),
         (("fit", ""), ("path is empty",)),
         (("fit", "http://127.0.0.1:9/"), ("127.0.0.1:9", "Connection refused")),
+        (("fit", "http://127.0.0.1:port/"), ("127.0.0.1:port", "Port")),
         (("report", "{curves}", "--budget", "nan"), ("--budget nan",)),
         (("report", "{curves}", "-o", "/nowhere/r.html"), ("/nowhere/r.html", "No such file")),
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),

@@ -9,7 +9,7 @@ from socket import create_connection
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import IoError
+from glidepath._core import InputError, IoError
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._series import AbsentError, Series, choose, is_rate, to_trace
@@ -31,11 +31,13 @@ def open_url(url: str) -> tuple[Any, str | None, str | None]:
 
 def read_url(url: str, metric: str | None) -> list[Trace]:
     """Read what stands on a page of a server: a run, those of an experiment, or all."""
-    at = urlsplit(url)
     try:  # its client would try for minutes
+        at = urlsplit(url)
         create_connection((at.hostname, at.port or {"https": 443}.get(at.scheme, 80)), 10).close()
     except ConnectionRefusedError as error:
         raise IoError(f"{url}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{url}: {error}") from None
     except OSError:
         pass  # there may be a proxy in between: let the client try
     client, experiment, run = open_url(url)
