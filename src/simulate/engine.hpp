@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -102,10 +103,11 @@ class Engine {
   Tick restart = 0;
   std::vector<std::size_t> order;  ///< order[job] = place in workload.jobs
   std::vector<Run> runs;
-  std::vector<int> capacity, free;      ///< GPUs of each tier
-  std::set<std::pair<Tick, int>> ends;  ///< (finish, job) of the running jobs
-  std::vector<Running> running;         ///< the same jobs in no order
-  int arrived = 0;                      ///< jobs [0, arrived) have been submitted
+  std::vector<int> capacity, free;  ///< GPUs of each tier
+  std::pmr::unsynchronized_pool_resource pool;
+  std::pmr::set<std::pair<Tick, int>> ends{&pool};  ///< (finish, job) of the running jobs
+  std::vector<Running> running;                     ///< the same jobs in no order
+  int arrived = 0;                                  ///< jobs [0, arrived) have been submitted
   int live = 0;
   std::vector<Span> spans;
   std::vector<Stretch> held;  ///< GPU-seconds per tier

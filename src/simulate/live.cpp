@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "common/require.hpp"
 #include "simulate/forecasts.hpp"
+#include "simulate/leader.hpp"
 #include "simulate/policies.hpp"
 
 namespace glidepath::detail {
@@ -17,19 +21,29 @@ namespace {
 using Index = std::size_t;
 Index at(int i) { return static_cast<Index>(i); }
 
+/// What a policy looks at, and so what has to be forecast for it.
+enum class Forecasts : std::uint8_t { none, durations, all };
+
 /// Lets a policy decide: builds what it may see, carries out what it says. The truth stays in the
 /// Engine: of a curve a Snapshot has the points up to the step that the job has reached.
 class Live {
  public:
-  Live(Engine& engine, const Policy& policy, std::optional<double> session_s, bool forecasts)
+  Live(Engine& engine, const Policy& policy, std::optional<double> session_s, Forecasts forecasts)
       : engine_(engine),
         policy_(policy),
         forecasts_(forecasts),
         session_(session_s ? std::max<Tick>(1, engine.ticks(*session_s)) : kNever),
-        round_(engine.options.round_s ? std::max<Tick>(1, engine.ticks(*engine.options.round_s))
-                                      : kNever),
+        round_(engine.options.round_s ? ticks_of(*engine.options.round_s) : kNever),
         predict_(engine),
         tiers_(engine.workload.tiers) {}
+
+  /// Decides every so often even if it was not asked to.
+  void decides_every(double seconds) {
+    if (round_ == kNever) round_ = ticks_of(seconds);
+  }
+
+  /// The planner's values are those of the leader of SRTF and SRSF.
+  void follows_leader() { leader_.emplace(engine_); }
 
   /// Also forecast the losses themselves.
   void looks_ahead(bool ahead) { ahead_ = ahead; }
@@ -63,6 +77,7 @@ class Live {
   void schedule() {
     if (live_.empty()) return;
     running_.clear();
+    if (leader_) leader_->refresh([&](int job) { return predict_.total(job); });
     for (Index i = 0; i < live_.size(); ++i) observe(live_[i], jobs_[i]);
     const Snapshot snapshot{.now_s = engine_.seconds(engine_.now),
                             .tiers = tiers_,
@@ -77,6 +92,10 @@ class Live {
   }
 
  private:
+  [[nodiscard]] Tick ticks_of(double seconds) const {
+    return std::max<Tick>(1, engine_.ticks(seconds));
+  }
+
   /// The live jobs; with nodes out, those of them that still fit somewhere.
   std::span<const Job> in_service() {
     if (!engine_.nodes) return jobs_;
@@ -127,12 +146,14 @@ class Live {
     seen.steps_done = engine_.done(job) / per_second;
     seen.attained_s = engine_.seconds(held);
     seen.attained_gpu_s = seen.attained_s * run.gpus;
+    // Value per GPU is weight / (time x gang): the gang counts as the leader says.
+    if (leader_) seen.weight = engine_.asked(job).weight * run.gpus / leader_->factor(run.gpus);
     seen.restart_s = run.first_start < 0 ? 0 : engine_.options.restart_s;
     const WorkloadJob& asked = engine_.asked(job);
     if (asked.truth >= 0) {
       seen.observed = seen_[job].up_to(engine_.workload.curves[at(asked.truth)], seen.steps_done);
-      if (forecasts_) predict_.curve(job, seen, ahead_);
-    } else if (forecasts_) {
+      if (forecasts_ == Forecasts::all) predict_.curve(job, seen, ahead_);
+    } else if (forecasts_ != Forecasts::none) {
       predict_.service(job, seen);
     }
   }
@@ -257,10 +278,11 @@ class Live {
 
   Engine& engine_;
   const Policy& policy_;
-  bool forecasts_;
+  Forecasts forecasts_;
   bool ahead_ = false;
   Tick session_, round_;
   Predictor predict_;
+  std::optional<Leader> leader_;
   std::vector<Tier> tiers_;  ///< without the nodes that are out
   std::vector<Job> shown_;   ///< jobs that some tier can hold while nodes are out
   std::vector<int> live_;    ///< in order of submission
@@ -278,8 +300,41 @@ class Live {
 
 }  // namespace
 
+namespace {
+
+/// Those that order jobs by the time asked for, or the service had, look at no curve.
+Forecasts forecasts_for(std::string_view policy) {
+  if (policy == "fifo" || policy == "first_fit" || policy == "session_fifo") return Forecasts::none;
+  const bool blind = policy == "sjf" || policy == "srtf" || policy == "srsf" || policy == "las";
+  return blind ? Forecasts::durations : Forecasts::all;
+}
+
+std::optional<double> session_of(const Engine& engine, std::string_view policy) {
+  if (engine.options.session_s) return engine.options.session_s;
+  if (policy == "session_fifo") return 3600;
+  // Losses come in between events: look at them now and then.
+  if (stops_at_target(policy) && !engine.workload.curves.empty()) return 300;
+  return {};
+}
+
+}  // namespace
+
+std::function<bool()> stepwise(Engine& engine, Policy policy) {
+  struct AtWork {
+    AtWork(Engine& e, Policy p)
+        : policy(std::move(p)), live(e, policy, session_of(e, "best_value"), Forecasts::all) {
+      live.looks_ahead(true);
+    }
+    Policy policy;
+    Live live;
+  };
+  return [&engine, work = std::make_shared<AtWork>(engine, std::move(policy))] {
+    return advance(engine, work->live);
+  };
+}
+
 void run_policy(Engine& engine, const Policy& policy) {
-  Live live(engine, policy, engine.options.session_s, true);
+  Live live(engine, policy, engine.options.session_s, Forecasts::all);
   run(engine, live);
 }
 
@@ -290,11 +345,8 @@ bool stops_at_target(std::string_view policy) {
 
 void run_named(Engine& engine, std::string_view policy) {
   const std::vector<Goal>& goals = engine.options.planner.goals;
-  std::optional<double> session_s = engine.options.session_s;
-  if (policy == "session_fifo" && !session_s) session_s = 3600;
-  // Losses come in between events: look at them now and then.
-  if (stops_at_target(policy) && !session_s && !engine.workload.curves.empty()) session_s = 300;
-  const bool forecasts = policy != "fifo" && policy != "first_fit" && policy != "session_fifo";
+  const std::optional<double> session_s = session_of(engine, policy);
+  const Forecasts forecasts = forecasts_for(policy);
   // A pair that was measured is known to the cluster, as a table of job classes.
   std::unordered_map<std::int64_t, int> of_id;
   PairTable pairs;
@@ -312,6 +364,13 @@ void run_named(Engine& engine, std::string_view policy) {
                    std::any_of(goals.begin(), goals.end(), [](const Goal& goal) {
                      return goal.objective == Objective::quality;
                    }));
+  // Nobody ends for a long time where the longest go first: who is late is seen in between.
+  if (policy == "makespan") live.decides_every(360);
+  const bool for_jct = goals.size() == 1 && goals.front().objective == Objective::jct;
+  if (policy == "best_value" && for_jct && engine.capacity.size() == 1 &&
+      engine.workload.curves.empty()) {
+    live.follows_leader();
+  }
   run(engine, live);
 }
 

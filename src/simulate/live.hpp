@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "simulate/engine.hpp"
 
 namespace glidepath::detail {
+
+/// A policy at work one event at a time: each call goes to the next one, and is false when nothing
+/// is left. The engine must outlive it.
+[[nodiscard]] std::function<bool()> stepwise(Engine& engine, Policy policy);
 
 /// Runs a policy that decides from Snapshots: any number of tiers, jobs with curves.
 void run_policy(Engine& engine, const Policy& policy);

@@ -54,6 +54,22 @@ void check(const SimulationOptions& options) {
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
 }
 
+/// Whether best_value has only an order to choose: one tier, and nothing asked but completion
+/// times.
+bool only_orders(const Workload& workload, const SimulationOptions& options) {
+  const PlanOptions& asked = options.planner;
+  const PlanOptions plain;
+  const bool limited = asked.power_cap_w != plain.power_cap_w || !asked.user_quota.empty() ||
+                       !asked.group_quota.empty() || options.user_gpus ||
+                       asked.max_wait_s != plain.max_wait_s || asked.min_run_s > 0 ||
+                       asked.ageing_s != plain.ageing_s || asked.hysteresis != plain.hysteresis ||
+                       asked.joule_value != 0;
+  return !limited && asked.goals.size() == 1 && asked.goals.front().objective == Objective::jct &&
+         options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
+         std::all_of(workload.jobs.begin(), workload.jobs.end(),
+                     [](const WorkloadJob& job) { return job.weight == 1 && job.priority == 0; });
+}
+
 }  // namespace
 
 std::string_view name(Outcome outcome) noexcept {
@@ -170,9 +186,15 @@ Simulation simulate(const Workload& workload, std::string_view policy,
       refuse("simulate: '", rule, "' divides time among all GPUs, without failures or in_nodes");
     }
     detail::run_rounds(engine, rule, options.round_s.value_or(360));
-  } else if (workload.tiers.size() == 1 && workload.curves.empty() && !fails && !options.in_nodes &&
-             detail::has_queue(rule)) {
-    detail::run_queue(engine, rule);
+  } else if (workload.tiers.size() == 1 && workload.curves.empty() && !fails && !options.in_nodes) {
+    // Where starts cost time the patience of the queue saves more of them than the planner does.
+    const bool patient =
+        rule == "best_value" && options.restart_s > 0 && only_orders(workload, options);
+    if (patient || detail::has_queue(rule)) {
+      detail::run_queue(engine, patient ? "gittins" : rule);
+    } else {
+      detail::run_named(engine, rule);
+    }
   } else {
     detail::run_named(engine, rule);
   }

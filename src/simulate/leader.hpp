@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "simulate/engine.hpp"
+
+namespace glidepath::detail {
+
+/// Follows the leader of two orders: remaining time (SRTF) and remaining GPU-time (SRSF). Neither
+/// is the better one on every cluster: GPU-time counts where much waits, time where large gangs
+/// find no room later. Whenever the number of jobs has doubled, the last thousand are played again
+/// under both, and the one with the smaller mean JCT decides from then on.
+class Leader {
+ public:
+  explicit Leader(const Engine& engine) : engine_(engine) {}
+  /// Whether the order changed. `work` of a job that has not ended, in ticks.
+  bool refresh(const std::function<double(int)>& work);
+  /// What a gang of so many GPUs multiplies the remaining time with.
+  [[nodiscard]] double factor(int gpus) const { return by_gpu_time_ ? gpus : 1.0; }
+
+ private:
+  const Engine& engine_;
+  bool by_gpu_time_ = true;
+  int look_at_ = 64;  ///< jobs that have arrived; fewer say little
+};
+
+}  // namespace glidepath::detail

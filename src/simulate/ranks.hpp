@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "simulate/engine.hpp"
+#include "simulate/forecasts.hpp"
+#include "simulate/leader.hpp"
+
+namespace glidepath::detail {
+
+// What decides the order of jobs: the less, the earlier. `kByFinish`: of the running jobs of one
+// gang the first to end is the first in the order. `kMonotone`: no key grows while its job runs.
+
+/// Smallest gang first.
+struct GangRank {
+  static constexpr bool kByFinish = false, kMonotone = true;
+  explicit GangRank(Engine& e) : engine(e) {}
+  [[nodiscard]] double waiting(int job) const { return engine.runs[Engine::index(job)].gpus; }
+  [[nodiscard]] double running(const Running& job) const { return job.gpus; }
+  Engine& engine;
+};
+
+/// Shortest remaining time by forecast: what is left of it, and once it is passed as long again.
+struct ForecastRank {
+  static constexpr bool kByFinish = false, kMonotone = false;
+  ForecastRank(Engine& e, bool times_gpus) : engine(e), predict(e), by_gpu(times_gpus) {}
+  [[nodiscard]] double waiting(int job) const {
+    const double done = engine.done(job);
+    const double total = predict.total(job);
+    return (done < total ? total - done : done) *
+           (by_gpu ? engine.runs[Engine::index(job)].gpus : 1);
+  }
+  [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
+  Engine& engine;
+  Predictor predict;
+  bool by_gpu;
+};
+struct ForecastTimeRank : ForecastRank {
+  explicit ForecastTimeRank(Engine& e) : ForecastRank(e, false) {}
+};
+struct ForecastServiceRank : ForecastRank {
+  explicit ForecastServiceRank(Engine& e) : ForecastRank(e, true) {}
+};
+
+/// Shortest remaining time, exactly known.
+struct TimeRank {
+  static constexpr bool kByFinish = true, kMonotone = true;
+  explicit TimeRank(Engine& e) : engine(e) {}
+  [[nodiscard]] double waiting(int job) const {
+    const Run& run = engine.runs[Engine::index(job)];
+    return run.work - run.done;
+  }
+  [[nodiscard]] double running(const Running& running) const {
+    return static_cast<double>(running.finishes - engine.now);
+  }
+  Engine& engine;
+};
+
+/// Smallest remaining time x GPUs, exactly known.
+struct ServiceRank {
+  static constexpr bool kByFinish = true, kMonotone = true;
+  explicit ServiceRank(Engine& e) : time(e) {}
+  [[nodiscard]] double waiting(int job) const { return time.waiting(job) * gpus(job); }
+  [[nodiscard]] double running(const Running& running) const {
+    return time.running(running) * running.gpus;
+  }
+  [[nodiscard]] double gpus(int job) const { return time.engine.runs[Engine::index(job)].gpus; }
+  [[nodiscard]] double left(int job) const {
+    return time.engine.runs[Engine::index(job)].work - time.engine.done(job);
+  }
+  TimeRank time;
+};
+
+/// The one of these two that would have served the jobs so far better.
+struct LedRank {
+  static constexpr bool kByFinish = true, kMonotone = true;
+  explicit LedRank(Engine& e) : time(e), leader(e) {}
+  bool refresh() {
+    return leader.refresh([&](int job) { return time.engine.runs[Engine::index(job)].work; });
+  }
+  [[nodiscard]] double waiting(int job) const {
+    return time.waiting(job) * leader.factor(time.engine.runs[Engine::index(job)].gpus);
+  }
+  [[nodiscard]] double running(const Running& running) const {
+    return time.running(running) * leader.factor(running.gpus);
+  }
+  TimeRank time;
+  Leader leader;
+};
+
+/// Smallest E[min(S, d)] / P(S <= d) x GPUs first, the inverse of the Gittins index of the GPU-time
+/// that is still needed (Gittins 1989; for gangs as in Tiresias), or of the time, where that leads.
+struct GittinsRank {
+  static constexpr bool kByFinish = false, kMonotone = false;
+  explicit GittinsRank(Engine& e) : engine(e), predict(e), leader(e) {}
+  bool refresh() {
+    const bool learned = predict.refresh();
+    const bool led =
+        engine.restart == 0 && leader.refresh([&](int job) { return predict.total(job); });
+    return learned || led;
+  }
+  [[nodiscard]] double left(int job) const { return predict.gittins_rank(job); }
+  [[nodiscard]] double waiting(int job) const {
+    return left(job) * leader.factor(engine.runs[Engine::index(job)].gpus);
+  }
+  [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
+  Engine& engine;
+  Predictor predict;
+  Leader leader;
+};
+
+}  // namespace glidepath::detail
