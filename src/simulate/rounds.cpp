@@ -229,11 +229,22 @@ class Rounds {
         x.row(i) /= std::max(1.0, sum);
       }
     } else if (policy_ == "max_min_unaware") {
-      // With all rates equal every job gets the same GPU-time, spread over the tiers by their size:
-      // of the many optimal vertices the point that prefers no job.
+      // With all rates equal every job gets the same GPU-time, and any split among the tiers is an
+      // optimum. A solver returns a vertex, where all but a few jobs have one tier: here the next
+      // in turn that has room.
       const double even = std::min(gang.minCoeff(), capacity.sum() / static_cast<double>(n));
+      x.setZero();
+      Eigen::VectorXd room = capacity;
       for (Eigen::Index i = 0; i < n; ++i) {
-        x.row(i) = capacity.transpose() / capacity.sum() * even / gang(i);
+        double left = even;
+        for (int tries = 0; left > 1e-12 && tries < 2 * tiers(); ++tries) {
+          const int t = turn_++ % tiers();
+          const double taken = std::min(left, room(t));
+          if (taken <= 1e-12) continue;
+          x(i, t) += taken / gang(i);
+          room(t) -= taken;
+          left -= taken;
+        }
       }
     } else {
       Eigen::MatrixXd a(n, tiers());
@@ -318,6 +329,7 @@ class Rounds {
   std::vector<Member> members_;  ///< in order of arrival
   std::vector<double> tier_time_;
   std::vector<Ran> ran_;
+  int turn_ = 0;  ///< of the tiers, where any would do
   double last_reset_ = 0;
   bool stale_ = true;
 };
