@@ -107,6 +107,11 @@ struct Sleep {
   double wake_s = 0;  ///< GPUs held without progress by a start on a node asleep
 };
 
+/// Forecasts of curves that simulations have made, for others of the same jobs to find: give one to
+/// several runs and each is made once. Changes no number; may be used from several threads.
+class ForecastMemo;
+[[nodiscard]] std::shared_ptr<ForecastMemo> make_forecast_memo();
+
 struct SimulationOptions {
   std::uint64_t seed = 0;
   double restart_s = 0;               ///< GPUs held without progress at each start after the first
@@ -126,7 +131,8 @@ struct SimulationOptions {
   std::vector<double>
       carbon_g_per_kwh{};  ///< of each hour from time 0 on, repeated; empty = unknown
   PlanOptions planner{};   ///< of best_value; its sharing and in_nodes are those above
-  bool events = true;      ///< keep Simulation::events and timeline
+  std::shared_ptr<ForecastMemo> memo{};       ///< shared between runs; empty = one of its own
+  bool events = true;                         ///< keep Simulation::events and timeline
   std::function<void(const Span&)> stream{};  ///< each stretch as it ends, kept or not
   std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };
@@ -232,11 +238,14 @@ struct EnvironmentOptions {
   int slots = 32;   ///< waiting jobs that are seen and can be started, in order of submission
   int running = 8;  ///< running jobs that are seen and can be preempted, the longest first
   double energy_weight = 0;  ///< job-hours that a kWh costs in the reward
+  double weights_for_s = 0;  ///< above 0 an action is a weight for each objective of the planner,
+                             ///< which decides by them for so long
 };
 
 /// The simulator as a game of one decision after the other: start a waiting job, preempt a running
-/// one, or let time pass to the next event at which jobs wait. The sum of all rewards is
-/// -(sum of JCT + energy_weight x kWh) in job-hours.
+/// one, or let time pass to the next event at which jobs wait; or else weigh the objectives of the
+/// planner, which starts and preempts. The sum of all rewards is -(sum of JCT + energy_weight x
+/// kWh) in job-hours.
 class Environment {
  public:
   explicit Environment(const EnvironmentOptions& options = {});
@@ -250,8 +259,12 @@ class Environment {
   /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
   /// action that cannot be taken lets time pass. Returns the reward.
   double step(int action);
+  /// The same with weights_for_s: a weight of 0 or more for each Objective, in their order; all 0
+  /// is jct alone. Time passes to the first event after that time.
+  double step(std::span<const double> weights);
   [[nodiscard]] bool done() const;
 
+  /// Of an action, how many there are to choose from; with weights_for_s, how many weights.
   [[nodiscard]] int actions() const;
   /// Which actions can be taken, one byte each.
   void mask(std::span<std::uint8_t> out) const;

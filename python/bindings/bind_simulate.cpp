@@ -326,6 +326,11 @@ PlanOptions planner_options(py::dict given) {
   return out;
 }
 
+/// What runs of the same jobs have forecast, for the next of them.
+struct Memo {
+  std::shared_ptr<ForecastMemo> forecasts = make_forecast_memo();
+};
+
 SimulationOptions options_of(const py::dict& given) {
   SimulationOptions options;
   const auto get = [&](const char* name, auto& out) {
@@ -341,6 +346,7 @@ SimulationOptions options_of(const py::dict& given) {
   get("user_gpus", options.user_gpus);
   get("carbon_g_per_kwh", options.carbon_g_per_kwh);
   get("events", options.events);
+  if (!given["memo"].is_none()) options.memo = given["memo"].cast<const Memo&>().forecasts;
   options.sharing = sharing_named(given["sharing"].cast<std::string>());
   set<Failures>(given["failures"], "failures",
                 {{"node_every_s", &Failures::node_every_s},
@@ -359,7 +365,8 @@ SimulationOptions options_of(const py::dict& given) {
 class EnvironmentBatch {
  public:
   EnvironmentBatch(std::vector<std::shared_ptr<Workload>> workloads, int count,
-                   const py::dict& simulation, int slots, int running, double energy_weight)
+                   const py::dict& simulation, int slots, int running, double energy_weight,
+                   double weights_for_s)
       : workloads_(std::move(workloads)) {
     if (workloads_.empty()) throw InputError("environment: no workload");
     if (count < 1) throw InputError("environment: " + std::to_string(count) + " environments");
@@ -375,6 +382,7 @@ class EnvironmentBatch {
     options.slots = slots;
     options.running = running;
     options.energy_weight = energy_weight;
+    options.weights_for_s = weights_for_s;
     for (int i = 0; i < count; ++i) environments_.emplace_back(options);
     over_.assign(environments_.size(), false);
     episodes_.assign(environments_.size(), 0);
@@ -400,14 +408,40 @@ class EnvironmentBatch {
     }
   }
 
-  void step(const Int64Array& actions, FloatArray& observation, DoubleArray& reward,
+  void step(const Int64Array& chosen, FloatArray& observation, DoubleArray& reward,
             ByteArray& terminated, ByteArray& mask) {
+    take(chosen.size(), 1, observation, reward, terminated, mask,
+         [&, action = chosen.data()](std::size_t i) {
+           return environments_[i].step(static_cast<int>(action[i]));
+         });
+  }
+  void weigh(const DoubleArray& weights, FloatArray& observation, DoubleArray& reward,
+             ByteArray& terminated, ByteArray& mask) {
+    const auto each = static_cast<std::size_t>(actions());
+    take(weights.size(), actions(), observation, reward, terminated, mask,
+         [&, weight = weights.data()](std::size_t i) {
+           return environments_[i].step(std::span(weight + i * each, each));
+         });
+  }
+
+  py::dict simulation(std::size_t i) { return fields_of(environments_.at(i).simulation()); }
+
+ private:
+  void check(const FloatArray& observation, const ByteArray& mask) const {
+    const auto n = static_cast<py::ssize_t>(environments_.size());
+    if (observation.size() != n * observation_size() || mask.size() != n * actions()) {
+      throw InputError("environment: the arrays are not of the spaces' shapes");
+    }
+  }
+  /// Steps each environment by `act`, given `size` numbers of which each takes `each`.
+  template <class Act>
+  void take(py::ssize_t size, int each, FloatArray& observation, DoubleArray& reward,
+            ByteArray& terminated, ByteArray& mask, Act&& act) {
     check(observation, mask);
     const auto n = static_cast<py::ssize_t>(environments_.size());
-    if (actions.size() != n || reward.size() != n || terminated.size() != n) {
-      throw InputError("environment: expected " + std::to_string(n) + " actions");
+    if (size != n * each || reward.size() != n || terminated.size() != n) {
+      throw InputError("environment: expected " + std::to_string(n * each) + " numbers");
     }
-    const std::int64_t* action = actions.data();
     float* seen = observation.mutable_data();
     double* gain = reward.mutable_data();
     std::uint8_t* over = terminated.mutable_data();
@@ -418,21 +452,11 @@ class EnvironmentBatch {
         begin(i);
         gain[i] = 0;
       } else {
-        gain[i] = environments_[i].step(static_cast<int>(action[i]));
+        gain[i] = act(i);
       }
       over_[i] = environments_[i].done();
       over[i] = over_[i] ? 1 : 0;
       show(i, seen, may);
-    }
-  }
-
-  py::dict simulation(std::size_t i) { return fields_of(environments_.at(i).simulation()); }
-
- private:
-  void check(const FloatArray& observation, const ByteArray& mask) const {
-    const auto n = static_cast<py::ssize_t>(environments_.size());
-    if (observation.size() != n * observation_size() || mask.size() != n * actions()) {
-      throw InputError("environment: the arrays are not of the spaces' shapes");
     }
   }
   void begin(std::size_t i) {
@@ -500,6 +524,7 @@ py::dict run_simulation(const Shared& workload, const py::object& policy, const 
 void bind_simulate(pybind11::module_& module) {
   using namespace glidepath::python;
   namespace py = pybind11;
+  py::class_<Memo>(module, "ForecastMemo").def(py::init<>());
   py::class_<glidepath::Workload, std::shared_ptr<glidepath::Workload>>(module, "WorkloadRecord")
       .def_readonly("name", &glidepath::Workload::name)
       .def_readonly("tiers", &glidepath::Workload::tiers)
@@ -561,9 +586,9 @@ void bind_simulate(pybind11::module_& module) {
       py::arg("workload"));
   py::class_<EnvironmentBatch>(module, "EnvironmentBatch")
       .def(py::init<std::vector<std::shared_ptr<glidepath::Workload>>, int, const py::dict&, int,
-                    int, double>(),
+                    int, double, double>(),
            py::arg("workloads"), py::arg("count"), py::arg("simulation"), py::arg("slots"),
-           py::arg("running"), py::arg("energy_weight"))
+           py::arg("running"), py::arg("energy_weight"), py::arg("weights_for_s"))
       .def_property_readonly("actions", &EnvironmentBatch::actions)
       .def_property_readonly("observation_size", &EnvironmentBatch::observation_size)
       .def("reset", &EnvironmentBatch::reset, py::arg("seed"), py::arg("first"),
@@ -571,6 +596,9 @@ void bind_simulate(pybind11::module_& module) {
       .def("step", &EnvironmentBatch::step, py::arg("actions"), py::arg("observation").noconvert(),
            py::arg("reward").noconvert(), py::arg("terminated").noconvert(),
            py::arg("mask").noconvert())
+      .def("weigh", &EnvironmentBatch::weigh, py::arg("weights"),
+           py::arg("observation").noconvert(), py::arg("reward").noconvert(),
+           py::arg("terminated").noconvert(), py::arg("mask").noconvert())
       .def("simulation", &EnvironmentBatch::simulation, py::arg("environment"));
   py::list names, outcomes;
   for (const auto name : glidepath::policy_names()) names.append(py::str(std::string(name)));

@@ -4,6 +4,7 @@
 Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
+from glidepath._compare import Comparison, compare
 from glidepath._core import InputError, IoError, __version__
 from glidepath._fit import (
     Fit,
@@ -46,18 +47,10 @@ from glidepath._plan import (
     solve_round,
     violations,
 )
-from glidepath._simulate import (
-    POLICIES,
-    Comparison,
-    Simulation,
-    Workload,
-    compare,
-    generate_workload,
-    read_workload,
-    simulate,
-)
+from glidepath._simulate import POLICIES, Simulation, simulate
 from glidepath._trace import Cleaned, Trace, clean, read_traces
 from glidepath._watch import Decision, Watch
+from glidepath._workload import Workload, generate_workload, read_workload
 
 __all__ = [
     "POLICIES",

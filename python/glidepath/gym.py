@@ -2,7 +2,8 @@
 """Gymnasium environments over the simulator: scheduling as a game, for reinforcement learning.
 
 Needs ``pip install 'glidepath[gym]'``. One decision at a time: start a waiting job on its fastest
-tier with room, preempt a running one, or let time pass to the next event at which jobs wait.
+tier with room, preempt a running one, or let time pass to the next event at which jobs wait. Or,
+with ``weights_for_s``, weigh the objectives of the planner, which then starts and preempts.
 """
 
 from __future__ import annotations
@@ -15,17 +16,27 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._results import require
-from glidepath._simulate import Simulation, Workload, _options, _simulation
+from glidepath._simulate import Simulation, _options, _simulation
+from glidepath._workload import Workload
 
 require("gymnasium")
 import gymnasium  # noqa: E402 after the sentence that says how to get it
 
-__all__ = ["RUNNING_FEATURES", "SLOT_FEATURES", "SchedulingEnv", "SchedulingVectorEnv"]
+__all__ = [
+    "OBJECTIVES",
+    "RUNNING_FEATURES",
+    "SLOT_FEATURES",
+    "SchedulingEnv",
+    "SchedulingVectorEnv",
+]
 
 SLOT_FEATURES = (
     "present", "remaining", "reached", "gpus", "age", "attained", "speed",
 )  # fmt: skip
 RUNNING_FEATURES = ("present", "remaining", "reached", "gpus", "since", "speed")
+OBJECTIVES = (
+    "jct", "known_size", "quality", "deadline", "fairness", "energy", "edp", "cost",
+)  # fmt: skip
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
@@ -41,14 +52,16 @@ class _Batch:
         slots: int,
         running: int,
         energy_weight: float,
+        weights_for_s: float,
         simulation: Mapping[str, Any],
     ) -> None:
         drawn = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.workloads = drawn
         self.core = _core.EnvironmentBatch(
             [workload._record for workload in drawn], count, _options(**simulation), slots,
-            running, energy_weight,
+            running, energy_weight, weights_for_s,
         )  # fmt: skip
+        self.weighs = weights_for_s > 0
         self.observation = np.zeros((count, self.core.observation_size), np.float32)
         self.mask = np.zeros((count, self.core.actions), np.uint8)
         self.reward = np.zeros(count)
@@ -58,10 +71,11 @@ class _Batch:
         self.core.reset(seed, first, self.observation, self.mask)
 
     def step(self, actions: Any) -> None:
-        self.core.step(
-            np.ascontiguousarray(actions, np.int64), self.observation, self.reward,
-            self.terminated, self.mask,
-        )  # fmt: skip
+        filled = self.observation, self.reward, self.terminated, self.mask
+        if self.weighs:
+            self.core.weigh(np.ascontiguousarray(actions, np.float64), *filled)
+        else:
+            self.core.step(np.ascontiguousarray(actions, np.int64), *filled)
 
     def simulation(self, which: int) -> Simulation:
         return _simulation(self.core.simulation(which), self.workloads[0], "agent")
@@ -81,6 +95,9 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
     energy_weight : float
         Job-hours that a kWh costs. The rewards of an episode add up to
         -(sum of JCT + energy_weight x kWh) in job-hours.
+    weights_for_s : float
+        Above 0 an action is a weight for each of `OBJECTIVES`, by which the planner decides for so
+        long.
     **simulation
         ``restart_s``, ``forecast_sigma``, ``stop_at_target`` (on unless False), ``failures``,
         ``sleep`` and ``in_nodes`` of `glidepath.simulate`.
@@ -89,7 +106,8 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
     -----
     ``action_space``: Discrete; 0 ... slots - 1 start, the next `running` preempt, the last lets
     time pass, as does an action that cannot be taken; ``info["action_mask"]`` has a 1 for each that
-    can. ``observation_space``: a Box of numbers in [0, 1], `SLOT_FEATURES` of each slot,
+    can. With ``weights_for_s`` it is a Box of weights in [0, 1]; all 0 is ``jct`` alone.
+    ``observation_space``: a Box of numbers in [0, 1], `SLOT_FEATURES` of each slot,
     `RUNNING_FEATURES` of each running job, free share and size of each tier, then jobs waiting,
     running, and whether more will come. Forecasts of jobs with curves are those of `reach`.
     """
@@ -103,9 +121,10 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
         slots: int = 32,
         running: int = 8,
         energy_weight: float = 0.0,
+        weights_for_s: float = 0.0,
         **simulation: Any,
     ) -> None:
-        self._batch = _Batch(workloads, 1, slots, running, energy_weight, simulation)
+        self._batch = _Batch(workloads, 1, slots, running, energy_weight, weights_for_s, simulation)
         self.observation_space, self.action_space = _spaces(self._batch)
 
     def reset(
@@ -139,7 +158,7 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
 
     Parameters
     ----------
-    workloads, slots, running, energy_weight, **simulation
+    workloads, slots, running, energy_weight, weights_for_s, **simulation
         Of `SchedulingEnv`.
     num_envs : int
         An environment that is over begins its next episode at the step after.
@@ -162,9 +181,12 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
         slots: int = 32,
         running: int = 8,
         energy_weight: float = 0.0,
+        weights_for_s: float = 0.0,
         **simulation: Any,
     ) -> None:
-        self._batch = _Batch(workloads, num_envs, slots, running, energy_weight, simulation)
+        self._batch = _Batch(
+            workloads, num_envs, slots, running, energy_weight, weights_for_s, simulation
+        )
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = _spaces(self._batch)
         batch_space = gymnasium.vector.utils.batch_space
@@ -195,4 +217,6 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
 
 def _spaces(batch: _Batch) -> tuple[Any, Any]:
     box = gymnasium.spaces.Box(0.0, 1.0, (batch.core.observation_size,), np.float32)
+    if batch.weighs:
+        return box, gymnasium.spaces.Box(0.0, 1.0, (batch.core.actions,), np.float32)
     return box, gymnasium.spaces.Discrete(batch.core.actions)

@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "common/require.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/forecasts.hpp"
+#include "simulate/live.hpp"
 #include "simulate/metrics.hpp"
+#include "simulate/policies.hpp"
 
 namespace glidepath {
 
 namespace {
+
+constexpr std::size_t kObjectives = 1 + static_cast<std::size_t>(Objective::cost);
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -20,6 +25,12 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 float feature(double seconds) {
   if (!std::isfinite(seconds)) return 1;
   return static_cast<float>(std::min(1.0, std::log1p(std::max(0.0, seconds)) / 16));
+}
+
+/// What is shown and what the planner is told is forecast once.
+SimulationOptions with_memo(SimulationOptions options) {
+  if (!options.memo) options.memo = make_forecast_memo();
+  return options;
 }
 
 float share(double part, double whole) {
@@ -30,7 +41,7 @@ float share(double part, double whole) {
 
 struct Environment::State {
   State(const Workload& workload, const SimulationOptions& how)
-      : options(how),
+      : options(with_memo(how)),
         engine(workload, options, options.stop_at_target.value_or(true)),
         predict(engine),
         touched(workload.jobs.size(), -1) {
@@ -131,25 +142,49 @@ struct Environment::State {
     return sum;
   }
 
+  /// Goes to the next event by `next` and takes what it cost off the reward. False where nothing is
+  /// left.
+  template <class Next>
+  bool elapse(Next&& next, double energy_weight, double& reward) {
+    const detail::Tick before = engine.now;
+    const double jobs = engine.live;
+    const bool began = engine.arrived > 0;  // before the first submission nothing counts
+    const double watts = energy_weight > 0 && began ? watts_now() : 0;
+    if (!next()) return false;
+    const double hours = engine.seconds(engine.now - before) / 3600;
+    if (began) reward -= hours * (jobs + energy_weight * watts / 1000);
+    return true;
+  }
+
   /// Lets time pass to the next event at which a job waits. Returns the reward.
   double pass(double energy_weight) {
     double reward = 0;
     do {
-      const detail::Tick before = engine.now;
-      const double jobs = engine.live;
-      const bool began = engine.arrived > 0;  // before the first submission nothing counts
-      const double watts = energy_weight > 0 && began ? watts_now() : 0;
-      if (!advance(engine, *this)) {
-        if (waiting.empty()) break;
-        // Nothing runs and nothing will come: the agent waits for nothing, so the first one runs.
-        const auto first = std::find_if(waiting.begin(), waiting.end(),
-                                        [&](int job) { return tier_for(job) >= 0; });
-        if (first == waiting.end() || !start(*first)) break;
-        continue;
-      }
-      const double hours = engine.seconds(engine.now - before) / 3600;
-      if (began) reward -= hours * (jobs + energy_weight * watts / 1000);
+      if (elapse([&] { return advance(engine, *this); }, energy_weight, reward)) continue;
+      if (waiting.empty()) break;
+      // Nothing runs and nothing will come: the agent waits for nothing, so the first one runs.
+      const auto first =
+          std::find_if(waiting.begin(), waiting.end(), [&](int job) { return tier_for(job) >= 0; });
+      if (first == waiting.end() || !start(*first)) break;
     } while (waiting.empty() && !done());
+    look();
+    return reward;
+  }
+
+  /// Lets the planner decide by `goals` for a while. Returns the reward.
+  double plan_for(double seconds, double energy_weight) {
+    double reward = 0;
+    if (!planned) planned = detail::stepwise(engine, detail::steered_planner(options, goals));
+    if (engine.arrived == 0) elapse(planned, energy_weight, reward);
+    const detail::Tick until = engine.now + engine.ticks(seconds);
+    while (!done() && engine.now < until && !stuck) {
+      stuck = !elapse(planned, energy_weight, reward);
+    }
+    waiting.clear();
+    for (int job = 0; job < engine.arrived; ++job) {
+      const detail::Run& run = engine.runs[at(job)];
+      if (run.end < 0 && run.tier < 0) waiting.push_back(job);
+    }
     look();
     return reward;
   }
@@ -187,7 +222,7 @@ struct Environment::State {
   }
 
   [[nodiscard]] bool done() const {
-    return engine.live == 0 && engine.arrived == static_cast<int>(engine.runs.size());
+    return stuck || (engine.live == 0 && engine.arrived == static_cast<int>(engine.runs.size()));
   }
 
   struct Seen {
@@ -204,6 +239,9 @@ struct Environment::State {
   std::vector<Seen> longest;          ///< running jobs
   std::size_t slots = 0, shown_running = 0;
   int gpus = 0, largest = 1;
+  std::vector<Goal> goals;        ///< of the planner, where it decides
+  std::function<bool()> planned;  ///< the next event under its decisions
+  bool stuck = false;             ///< it leaves jobs waiting for ever
 };
 
 Environment::Environment(const EnvironmentOptions& options) : options_(options) {
@@ -213,6 +251,9 @@ Environment::Environment(const EnvironmentOptions& options) : options_(options) 
   }
   if (!(options.energy_weight >= 0)) {
     detail::refuse("environment: energy_weight is ", options.energy_weight, ", expected 0 or more");
+  }
+  if (!(options.weights_for_s >= 0 && std::isfinite(options.weights_for_s))) {
+    detail::refuse("environment: weights_for_s is ", options.weights_for_s, ", expected 0 or more");
   }
 }
 Environment::~Environment() = default;
@@ -225,7 +266,7 @@ void Environment::reset(const Workload& workload, std::uint64_t seed) {
   state_ = std::make_unique<State>(workload, how);
   state_->slots = at(options_.slots);
   state_->shown_running = at(options_.running);
-  state_->pass(0);
+  if (options_.weights_for_s == 0) state_->pass(0);
 }
 
 double Environment::step(int action) {
@@ -234,6 +275,7 @@ double Environment::step(int action) {
     detail::refuse("environment: action ", action, " of ", actions());
   }
   if (state.done()) return 0;
+  if (options_.weights_for_s > 0) detail::refuse("environment: expected weights, not an action");
   const std::size_t k = at(action);
   if (k < std::min(state.slots, state.waiting.size()) && state.may_start(state.waiting[k]) &&
       state.start(state.waiting[k])) {
@@ -253,12 +295,35 @@ double Environment::step(int action) {
   return state.pass(options_.energy_weight);
 }
 
+double Environment::step(std::span<const double> weights) {
+  State& state = *state_;
+  if (options_.weights_for_s == 0 || weights.size() != kObjectives) {
+    detail::refuse("environment: ", weights.size(), " weights, expected ",
+                   options_.weights_for_s == 0 ? 0 : kObjectives);
+  }
+  if (state.done()) return 0;
+  state.goals.clear();
+  for (std::size_t k = 0; k < kObjectives; ++k) {
+    if (!(weights[k] >= 0 && std::isfinite(weights[k]))) {
+      detail::refuse("environment: weight ", weights[k], ", expected 0 or more");
+    }
+    if (weights[k] > 0) state.goals.push_back({static_cast<Objective>(k), weights[k]});
+  }
+  if (state.goals.empty()) state.goals = {{}};
+  return state.plan_for(options_.weights_for_s, options_.energy_weight);
+}
+
 bool Environment::done() const { return state_ == nullptr || state_->done(); }
 
-int Environment::actions() const { return options_.slots + options_.running + 1; }
+int Environment::actions() const {
+  return options_.weights_for_s > 0 ? static_cast<int>(kObjectives)
+                                    : options_.slots + options_.running + 1;
+}
 
 void Environment::mask(std::span<std::uint8_t> out) const {
-  std::fill(out.begin(), out.end(), std::uint8_t{0});
+  const bool weighs = options_.weights_for_s > 0;
+  std::fill(out.begin(), out.end(), std::uint8_t{weighs});
+  if (weighs) return;
   const State& state = *state_;
   for (std::size_t k = 0; k < std::min(state.waiting.size(), state.slots); ++k) {
     out[k] = state.may_start(state.waiting[k]) ? 1 : 0;

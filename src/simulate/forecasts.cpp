@@ -4,19 +4,57 @@
 #include "glidepath/forecast.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "common/rng.hpp"
 
-namespace glidepath::detail {
-
+namespace glidepath {
+namespace detail {
 namespace {
 
 constexpr int kSamples = 40;        ///< equally likely values of a law
 constexpr std::size_t kFewest = 5;  ///< points before the first forecast of a curve
 
+/// The number of points of the last forecast that is due when there are `points`.
+std::size_t due(std::size_t points) {
+  std::size_t at = kFewest;
+  for (std::size_t next = at; next <= points; next = at + std::max<std::size_t>(2, at / 4)) {
+    at = next;
+  }
+  return at;
+}
+
+std::uint64_t hash_of(const Trace& curve) {
+  std::uint64_t hash = 0;
+  for (const auto* column : {&curve.step, &curve.loss, &curve.lr}) {
+    hash = Rng{hash}.bits(column->size(), 0);
+    for (const double value : *column)
+      hash = Rng{hash}.bits(std::bit_cast<std::uint64_t>(value), 1);
+  }
+  return hash;
+}
+
 }  // namespace
+}  // namespace detail
+
+std::shared_ptr<ForecastMemo> make_forecast_memo() { return std::make_shared<ForecastMemo>(); }
+
+std::shared_ptr<const ForecastMemo::Law> ForecastMemo::find(const Key& key,
+                                                            const std::function<Law()>& make) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = laws_.find(key);
+    if (found != laws_.end()) return found->second;
+  }
+  auto law = std::make_shared<const Law>(make());
+  const std::lock_guard lock(mutex_);
+  return laws_.emplace(key, std::move(law)).first->second;
+}
+
+namespace detail {
 
 Predictor::Predictor(const Engine& engine)
     : engine_(engine), sigma_(engine.options.forecast_sigma.value_or(0)) {
@@ -25,54 +63,60 @@ Predictor::Predictor(const Engine& engine)
   for (std::size_t i = 0; i < engine.runs.size(); ++i) {
     total_.push_back(engine.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
   }
-  if (!engine.workload.curves.empty()) known_.resize(engine.runs.size());
+  if (engine.workload.curves.empty()) return;
+  known_.resize(engine.runs.size());
+  memo_ = engine.options.memo ? engine.options.memo : make_forecast_memo();
+  for (const Trace& curve : engine.workload.curves) hash_.push_back(hash_of(curve));
 }
 
 void Predictor::curve(int job, Job& seen, bool ahead) {
   Known& known = known_[Engine::index(job)];
-  const std::size_t points = seen.observed.step.size();
-  if (points < kFewest) return;
-  if (known.reached_at.empty() ||
-      points >= known.points + std::max<std::size_t>(2, known.points / 4)) {
-    // The schedule of the learning rate is part of what the user submitted, unlike the losses.
-    const Trace& curve = engine_.workload.curves[Engine::index(engine_.asked(job).truth)];
-    ForecastOptions options;
-    if (!curve.lr.empty()) {
-      const std::span<const double> lr = curve.lr, step = curve.step;
-      options.learning_rate = {lr.first(points), lr.subspan(points), step.subspan(points)};
-    }
-    const Reach law = reach(seen.observed, seen.target_loss, seen.budget_steps, options);
-    const double last = seen.observed.step.back();
-    if (ahead && seen.budget_steps > last) {
-      known.step.clear();
-      for (int i = 1; i <= 8; ++i) known.step.push_back(last + (seen.budget_steps - last) * i / 8);
-      ForecastOptions plain;
-      plain.learning_rate.past = options.learning_rate.past;
-      plain.learning_rate.ahead = options.learning_rate.ahead;
-      plain.learning_rate.ahead_step = options.learning_rate.ahead_step;
-      known.loss = forecast(seen.observed, known.step, plain).mean;
-    }
+  if (seen.observed.step.size() < kFewest) return;
+  const std::size_t points =
+      known.outrun ? seen.observed.step.size() : due(seen.observed.step.size());
+  if (points > known.points) {
+    const std::size_t which = Engine::index(engine_.asked(job).truth);
+    const auto make = [&] {
+      const TraceView prefix{
+          seen.observed.step.first(points), seen.observed.loss.first(points), {}};
+      // The schedule of the learning rate is part of what the user submitted, unlike the losses.
+      const Trace& curve = engine_.workload.curves[which];
+      ForecastOptions options;
+      if (!curve.lr.empty()) {
+        const std::span<const double> lr = curve.lr, step = curve.step;
+        options.learning_rate = {lr.first(points), lr.subspan(points), step.subspan(points)};
+      }
+      ForecastMemo::Law law;
+      const Reach reached = reach(prefix, seen.target_loss, seen.budget_steps, options);
+      for (int i = 0; i < kSamples; ++i) {
+        law.reached_at.push_back(reached.quantile((i + 0.5) / kSamples));
+      }
+      const double last = prefix.step.back();
+      if (ahead && seen.budget_steps > last) {
+        for (int i = 1; i <= 8; ++i) law.step.push_back(last + (seen.budget_steps - last) * i / 8);
+        law.loss = forecast(prefix, law.step, options).mean;
+      }
+      return law;
+    };
+    known.law =
+        memo_->find({hash_[which], points, seen.target_loss, seen.budget_steps, ahead}, make);
     known.points = points;
-    known.reached_at.resize(kSamples);
-    for (int i = 0; i < kSamples; ++i) {
-      known.reached_at[Engine::index(i)] = law.quantile((i + 0.5) / kSamples);
-    }
   }
-  if (ahead && !known.step.empty()) {
+  if (ahead && !known.law->step.empty()) {
     seen.ahead_steps.assign(1, 0);
     seen.ahead_loss.assign(1, seen.observed.loss.back());
-    for (std::size_t i = 0; i < known.step.size(); ++i) {
-      if (known.step[i] <= seen.steps_done) continue;
-      seen.ahead_steps.push_back(known.step[i] - seen.steps_done);
-      seen.ahead_loss.push_back(known.loss[i]);
+    for (std::size_t i = 0; i < known.law->step.size(); ++i) {
+      if (known.law->step[i] <= seen.steps_done) continue;
+      seen.ahead_steps.push_back(known.law->step[i] - seen.steps_done);
+      seen.ahead_loss.push_back(known.law->loss[i]);
     }
   }
   // Steps at which it should have happened by now, and did not, tell nothing any more.
   seen.remaining_steps.clear();
-  for (const double step : known.reached_at) {
+  for (const double step : known.law->reached_at) {
     if (step > seen.steps_done) seen.remaining_steps.push_back(step - seen.steps_done);
   }
-  if (seen.remaining_steps.empty()) known.points = 0;  // forecast again at the next decision
+  known.outrun = seen.remaining_steps.empty();  // forecast again at the next decision
 }
 
 // ---- durations without a curve
@@ -231,4 +275,5 @@ void Predictor::service(int job, Job& seen) {
   }
 }
 
-}  // namespace glidepath::detail
+}  // namespace detail
+}  // namespace glidepath

@@ -436,6 +436,10 @@ struct DarePolicy {
 
 }  // namespace
 
+Policy steered_planner(const SimulationOptions& options, const std::vector<Goal>& goals) {
+  return [&options, &goals](const Snapshot& s) { return planner(options, goals, {})(s); };
+}
+
 Policy make_policy(std::string_view name, const SimulationOptions& options,
                    const PairTable& pairs) {
   if (name == "fifo") return [](const Snapshot& s) { return in_order_of_arrival(s, false); };

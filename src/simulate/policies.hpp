@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 namespace glidepath::detail {
 
@@ -15,5 +16,9 @@ using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t se
 /// A policy by name, as one that sees Snapshots only, and `pairs` where it may let jobs share.
 [[nodiscard]] Policy make_policy(std::string_view name, const SimulationOptions& options,
                                  const PairTable& pairs = {});
+
+/// The planner under goals that may change between decisions; both must outlive the policy.
+[[nodiscard]] Policy steered_planner(const SimulationOptions& options,
+                                     const std::vector<Goal>& goals);
 
 }  // namespace glidepath::detail

@@ -155,6 +155,29 @@ def test_comparison_pairs_the_runs() -> None:
     )
 
 
+def test_comparison_of_nothing_is_refused(supercom: gp.Workload) -> None:
+    with pytest.raises(gp.InputError, match="seeds is 0, expected at least 1"):
+        gp.compare(supercom, ["fifo"], seeds=0)
+    with pytest.raises(gp.InputError, match="no seeds"):
+        gp.compare(supercom, ["fifo"], seeds=[])
+    with pytest.raises(TypeError, match=r"seeds is 2\.5, expected how many or which"):
+        gp.compare(supercom, ["fifo"], seeds=2.5)  # type: ignore[arg-type]
+    with pytest.raises(gp.InputError, match="no workloads"):
+        gp.compare([], ["fifo"])
+    with pytest.raises(gp.InputError, match="a sequence of policies"):
+        gp.compare(supercom, [])
+
+
+def test_forecasts_shared_between_runs_change_nothing() -> None:
+    policies = ["dare", "best_value", "gittins"]
+    drawn = gp.generate_workload(SUPERCOM, users=15, seed=5)
+    table = gp.compare(drawn, policies, seeds=1)
+    for policy in policies:
+        alone = gp.simulate(drawn, policy)
+        assert table.values(policy, "mean_jct_s") == alone.mean_jct_s
+        assert table.values(policy, "energy_kwh") == alone.energy_kwh
+
+
 def test_jobs_from_columns_and_their_mistakes() -> None:
     tiers = [gp.Tier("a", 1, 4, idle_watts=10.0, busy_watts=100.0)]
     jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [4, 2], "duration_s": [10, 20]}

@@ -12,7 +12,12 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs glidepath[gym]")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from glidepath.gym import SLOT_FEATURES, SchedulingEnv, SchedulingVectorEnv  # noqa: E402
+from glidepath.gym import (  # noqa: E402
+    OBJECTIVES,
+    SLOT_FEATURES,
+    SchedulingEnv,
+    SchedulingVectorEnv,
+)
 
 SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
 
@@ -47,6 +52,30 @@ def play(env: SchedulingEnv, seed: int, workload: int, rank: object = None) -> f
 
 def test_gymnasium_finds_nothing_wrong() -> None:
     check_env(SchedulingEnv([draw(0), draw(1)], forecast_sigma=0.5), skip_render_check=True)
+
+
+def test_gymnasium_finds_nothing_wrong_with_weights() -> None:
+    env = SchedulingEnv([draw(0), draw(1)], weights_for_s=600, forecast_sigma=0.5)
+    check_env(env, skip_render_check=True)
+    assert env.action_space.shape == (len(OBJECTIVES),)
+
+
+@pytest.mark.parametrize("objective", ["known_size", "energy"])
+def test_all_weight_on_one_objective_is_the_planner_with_it(objective: str) -> None:
+    workload = draw(2)
+    env = SchedulingEnv(workload, weights_for_s=900, energy_weight=1.0, restart_s=30.0)
+    env.reset(seed=0)
+    weights = np.array([float(name == objective) for name in OBJECTIVES], np.float32)
+    total, over, steps = 0.0, False, 0
+    while not over:
+        _, reward, over, _, _ = env.step(weights)
+        total += reward
+        steps += 1
+    run = env.simulation()
+    want = gp.simulate(workload, f"best_value:{objective}", restart_s=30.0)
+    np.testing.assert_array_equal(run.jobs["end_s"], want.jobs["end_s"])
+    assert -total == pytest.approx(run.jobs["jct_s"].sum() / 3600 + run.energy_kwh)
+    assert steps > 3
 
 
 def test_starting_what_fits_in_order_is_first_fit() -> None:
@@ -129,3 +158,9 @@ def test_mistakes_are_named() -> None:
     env.reset(seed=0)
     with pytest.raises(gp.InputError, match="action 99 of 41"):
         env.step(99)
+    weighs = SchedulingEnv(draw(0), weights_for_s=60)
+    weighs.reset(seed=0)
+    with pytest.raises(gp.InputError, match="expected 8 numbers"):
+        weighs.step([1.0])
+    with pytest.raises(gp.InputError, match="weight -1, expected 0 or more"):
+        weighs.step([-1.0] * 8)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies compared: every one on every workload with every seed, means with intervals."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from glidepath import _core
+from glidepath._core import InputError
+from glidepath._results import Result, require
+from glidepath._simulate import Policy, _run
+from glidepath._workload import Column, Workload
+
+__all__ = ["Comparison", "compare"]
+
+
+# Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom; 1.96 far beyond.
+_T975 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparison(Result):
+    """Policies on the same workloads: one row per run, and means with confidence intervals.
+
+    Attributes
+    ----------
+    rows : tuple of dict
+        ``workload``, ``policy``, ``seed`` and every metric of a Simulation.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+
+    @property
+    def policies(self) -> list[str]:
+        """In the order given."""
+        return list(dict.fromkeys(row["policy"] for row in self.rows))
+
+    def values(self, policy: str, metric: str) -> Column:
+        """Give a metric of each run of a policy."""
+        return np.array([row[metric] for row in self.rows if row["policy"] == policy])
+
+    def mean(self, metric: str) -> dict[str, tuple[float, float]]:
+        """Mean of a metric and the half-width of its 95 % confidence interval (Student's t)."""
+        return {policy: _mean(self.values(policy, metric)) for policy in self.policies}
+
+    def ratio(self, metric: str, *, to: str) -> dict[str, tuple[float, float]]:
+        """Geometric mean over runs of the metric over that of policy `to`, and its half-width."""
+        base = self.values(to, metric)
+        out = {}
+        for policy in self.policies:
+            middle, half = _mean(np.log(self.values(policy, metric) / base))
+            out[policy] = math.exp(middle), math.exp(middle) * math.sinh(half)
+        return out
+
+    def _summary(self) -> str:
+        means = self.mean("mean_jct_s")
+        best = min(means, key=lambda policy: means[policy][0])
+        runs = len(self.rows) // max(1, len(means))
+        return (
+            f"{len(means)} policies over {runs} runs, least mean JCT {best} {means[best][0]:.6g} s"
+        )
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for policy, (mean, half) in self.mean("mean_jct_s").items():
+            yield policy, f"mean JCT {mean:.6g} ± {half:.3g} s"
+
+    def plot(self, ax: Any = None, *, metric: str = "mean_jct_s") -> Any:
+        """One bar per policy with its confidence interval."""
+        from glidepath import _plots
+
+        means = self.mean(metric)
+        return _plots.policies(
+            {policy: mean for policy, (mean, _) in means.items()},
+            errors={policy: half for policy, (_, half) in means.items()},
+            ax=ax,
+        )
+
+    def to_pandas(self) -> Any:
+        """One row per run."""
+        return require("pandas").DataFrame(list(self.rows))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as Parquet."""
+        self.to_pandas().to_parquet(path)
+
+
+def _mean(values: Column) -> tuple[float, float]:
+    n = len(values)
+    if n < 2:
+        return float(values.mean()) if n else math.nan, 0.0
+    t = _T975[n - 2] if n - 2 < len(_T975) else 1.96
+    return float(values.mean()), float(t * values.std(ddof=1) / math.sqrt(n))
+
+
+def compare(
+    workloads: Workload | Sequence[Workload] | Callable[[int], Workload],
+    policies: Sequence[Policy],
+    *,
+    seeds: int | Iterable[int] = 1,
+    threads: int = 0,
+    progress: Callable[[int, int], object] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Run every policy on every workload with every seed, in parallel.
+
+    Parameters
+    ----------
+    workloads : Workload, sequence of Workload, or callable
+        A callable is given each seed and draws the workload from it.
+    policies : sequence of str or callable
+    seeds : int or iterable of int
+        How many (0, 1, ...), or which.
+    threads : int
+        0 = one for each core. Changes no number.
+    progress : callable, optional
+        Called with (runs done, runs) after each.
+    **options
+        Of `simulate`.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        An unknown policy, no policies, workloads or seeds, or an option out of range.
+
+    Examples
+    --------
+    >>> c = gp.compare(lambda s: gp.generate_workload(folder, users=20, seed=s),
+    ...                ["fifo", "dare"], seeds=10)
+    >>> c.ratio("mean_jct_s", to="fifo")
+    """
+    chosen = _chosen(seeds)
+    if isinstance(policies, str) or not policies:
+        raise InputError("compare: expected a sequence of policies")
+    runs: list[tuple[Workload, Policy, int]] = []
+    for seed in chosen:
+        if callable(workloads):
+            drawn: Sequence[Workload] = (workloads(seed),)
+        elif isinstance(workloads, Workload):
+            drawn = (workloads,)
+        else:
+            drawn = workloads
+        runs += [(workload, policy, seed) for workload in drawn for policy in policies]
+    if not runs:
+        raise InputError("compare: no workloads")
+    shared = {"memo": _core.ForecastMemo()} | options  # what one run forecasts the others find
+
+    def one(run: tuple[Workload, Policy, int]) -> dict[str, Any]:
+        workload, policy, seed = run
+        result = _run(workload, policy, seed=seed, events=False, **shared)
+        row = {"workload": workload.name, "policy": result.policy, "seed": seed}
+        return row | result.metrics()
+
+    rows = []
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        for row in pool.map(one, runs):
+            rows.append(row)
+            if progress is not None:
+                progress(len(rows), len(runs))
+    return Comparison(rows=tuple(rows))
+
+
+def _chosen(seeds: int | Iterable[int]) -> list[int]:
+    """Which seeds."""
+    if isinstance(seeds, bool) or not isinstance(seeds, int | Iterable):
+        raise TypeError(f"compare: seeds is {seeds!r}, expected how many or which")
+    if isinstance(seeds, int) and seeds < 1:
+        raise InputError(f"compare: seeds is {seeds}, expected at least 1")
+    chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise InputError("compare: no seeds")
+    return chosen

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is simulated: tiers of GPUs and the jobs that come to them, from files or drawn."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from glidepath import _core
+from glidepath._core import IoError, Tier
+from glidepath._results import same
+from glidepath._trace import Trace
+
+__all__ = ["Workload", "generate_workload", "read_workload"]
+
+Column = NDArray[Any]
+
+
+class Workload:
+    """Tiers of GPUs and the jobs that come to them.
+
+    Parameters
+    ----------
+    tiers : sequence of Tier
+    jobs : mapping of str to array_like, shape (n,)
+        Columns: ``job`` (unique ids), ``submit_s``, ``gpus``, and ``duration_s`` or, with curves,
+        ``truth`` (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``user``,
+        ``job_class``, ``memory_gb`` (per GPU), ``utilisation`` (0 to 1), ``sm_activity`` (alone,
+        for sharing), ``weight``, ``priority``, ``deadline_s`` and ``steps_per_s`` of shape
+        (n, tiers), 0 where a job cannot run.
+    curves : sequence of Trace, optional
+        Hidden truths: no policy sees more of one than the job has run.
+    pairs : sequence of tuple, optional
+        Measured ``(class, other class, tier, speed, other's speed)`` of two jobs on the same GPUs,
+        as shares of each alone; `shared_speeds` predicts the pairs that are not there.
+    name : str, optional
+
+    Raises
+    ------
+    InputError
+        Naming the job: a gang below 1 or larger than every tier, a negative time, no work.
+    """
+
+    __slots__ = ("_record",)
+
+    def __init__(
+        self,
+        tiers: Sequence[Tier],
+        jobs: Mapping[str, ArrayLike],
+        *,
+        curves: Sequence[Trace] = (),
+        pairs: Sequence[tuple[str, str, int, float, float]] = (),
+        name: str = "",
+    ) -> None:
+        columns = {
+            key: list(map(str, np.asarray(values)))
+            if key in ("user", "job_class")
+            else np.asarray(values)
+            for key, values in jobs.items()
+        }
+        plain = [(curve.name, curve.step, curve.loss) for curve in curves]
+        self._record = _core.make_workload(list(tiers), columns, plain, list(pairs), name)
+
+    @classmethod
+    def _of(cls, record: Any) -> Workload:
+        workload = cls.__new__(cls)
+        workload._record = record
+        return workload
+
+    @classmethod
+    def from_trace(
+        cls, path: str | os.PathLike[str], *, gpus: int, gpus_per_node: int | None = None
+    ) -> Workload:
+        """Read a cluster trace as a workload of one tier.
+
+        Parameters
+        ----------
+        path : path
+            CSV, plain or gzip, with the columns ``job,submit_s,gpus,duration_s`` and perhaps
+            ``user``, or a trace of Tiresias (``job_id,submit_time,num_gpu,duration``).
+        gpus : int
+            Of the cluster.
+        gpus_per_node : int, optional
+
+        Returns
+        -------
+        Workload
+
+        Raises
+        ------
+        IoError
+            Naming file and line.
+        """
+        return cls._of(_core.workload_from_trace(os.fsencode(path), gpus, gpus_per_node))
+
+    @classmethod
+    def from_gavel(
+        cls,
+        path: str | os.PathLike[str],
+        throughputs: str | os.PathLike[str],
+        *,
+        cluster: Mapping[str, int],
+        sharing: bool = False,
+    ) -> Workload:
+        """Read a trace with the measured rate of each job on each type of GPU.
+
+        Parameters
+        ----------
+        path : path
+            CSV, plain or gzip, with the columns ``job,submit_s,gpus,model,batch,total_steps``, or
+            one of Gavel's own ``.trace`` files.
+        throughputs : path
+            CSV with the columns ``gpu_type,consolidated,model,batch,gpus,other_model,other_batch,
+            other_gpus,steps_per_s,other_steps_per_s`` (rows spread over servers are left out), or
+            Gavel's own ``simulation_throughputs.json``.
+        cluster : mapping of str to int
+            GPUs of each type, such as ``{"v100": 8, "p100": 16, "k80": 24}``.
+        sharing : bool
+            Keep the measured pairs of jobs on the same GPUs, for ``simulate(..., sharing="mps")``.
+
+        Returns
+        -------
+        Workload
+
+        Raises
+        ------
+        IoError
+            A file that cannot be read; a job without a rate.
+        """
+        rows = _throughputs(throughputs)
+        rates = {
+            (row["gpu_type"], row["model"], row["batch"], row["gpus"]): float(row["steps_per_s"])
+            for row in rows
+            if not row["other_model"]
+        }
+        jobs: dict[str, list[Any]] = {
+            "job": [], "submit_s": [], "gpus": [], "budget_steps": [], "steps_per_s": [],
+            "job_class": [],
+        }  # fmt: skip
+        for row in _gavel_jobs(path):
+            kind = (row["model"], row["batch"], row["gpus"])
+            speed = [rates.get((gpu, *kind), 0.0) for gpu in cluster]
+            if not any(speed):
+                raise IoError(f"{os.fspath(path)}: job {row['job']} has no rate in the throughputs")
+            jobs["job"].append(int(row["job"]))
+            jobs["submit_s"].append(float(row["submit_s"]))
+            jobs["gpus"].append(int(row["gpus"]))
+            jobs["budget_steps"].append(float(row["total_steps"]))
+            jobs["steps_per_s"].append(speed)
+            jobs["job_class"].append(" ".join(kind))
+        tiers = [Tier(gpu, count) for gpu, count in cluster.items()]
+        pairs: list[tuple[str, str, int, float, float]] = []
+        if sharing:
+            pairs = _gavel_pairs(rows, rates, list(cluster), set(jobs["job_class"]))
+        name = os.path.basename(os.fspath(path)).split(".")[0]  # noqa: PTH119
+        return cls(tiers, jobs, pairs=pairs, name=name)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return str(self._record.name)
+
+    @property
+    def tiers(self) -> list[Tier]:
+        """Pools of equal GPUs."""
+        return list(self._record.tiers)
+
+    @property
+    def jobs(self) -> dict[str, Column]:
+        """Columns of the jobs, as the constructor takes them."""
+        return {key: np.asarray(values) for key, values in self._record.jobs().items()}
+
+    @property
+    def curves(self) -> list[Trace]:
+        """The hidden truths."""
+        return [Trace(step, loss, name=name) for name, step, loss in self._record.curves()]
+
+    @property
+    def pairs(self) -> list[tuple[str, str, int, float, float]]:
+        """Measured speeds of pairs of classes on the same GPUs."""
+        return list(self._record.pairs())
+
+    @property
+    def lower_bound_jct_s(self) -> float:
+        """Mean JCT that no schedule without sharing can beat; NaN for jobs with curves.
+
+        The larger of pooled preemptive SRPT and, where speeds differ by tier, a Lagrangian bound
+        of the linear program over jobs, tiers and intervals of time.
+        """
+        return float(_core.lower_bound_jct_s(self._record))
+
+    def write_jobs(self, path: str | os.PathLike[str]) -> None:
+        """Write the jobs as the ``jobs.csv`` that `read_workload` reads."""
+        _core.write_jobs(self._record, os.fsencode(path))
+
+    def __len__(self) -> int:
+        return int(self._record.job_count)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return (
+            self.name == other.name
+            and self.tiers == other.tiers
+            and same(self.jobs, other.jobs)
+            and self.curves == other.curves
+            and self.pairs == other.pairs
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.tiers, self.jobs, self.curves, self.pairs, self.name)
+
+    def __repr__(self) -> str:
+        tiers = " + ".join(f"{tier.gpus} {tier.name}" for tier in self.tiers)
+        return f"<Workload {self.name}: {len(self)} jobs on {tiers}>"
+
+
+def _rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Rows of a CSV file, plain or gzip."""
+    try:
+        raw = Path(path).read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+        return list(csv.DictReader(text.splitlines()))
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise IoError(f"{os.fspath(path)}: {error}") from None
+
+
+def _gavel_jobs(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Rows of a trace: ours, or Gavel's ten columns without a header, between tabs."""
+    if not os.fspath(path).endswith(".trace"):
+        return _rows(path)
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise IoError(f"{os.fspath(path)}: {error}") from None
+    rows = []
+    for number, line in enumerate(lines):
+        fields = line.split("\t")
+        found = re.fullmatch(r"(.+?)(?: \(batch size (\d+)\))?", fields[0])
+        if len(fields) < 10 or found is None:
+            raise IoError(f"{os.fspath(path)}:{number + 1}: expected ten fields between tabs")
+        rows.append({
+            "job": str(number), "submit_s": fields[-1], "gpus": fields[6], "total_steps": fields[5],
+            "model": found[1], "batch": found[2] or "",
+        })  # fmt: skip
+    return rows
+
+
+_GAVEL_JOB = re.compile(r"\('(.+?)(?: \(batch size (\d+)\))?', (\d+)\)")
+
+
+def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Rows of a table of throughputs, of gangs on one server."""
+    if not os.fspath(path).endswith(".json"):
+        return [row for row in _rows(path) if row["consolidated"] == "1"]
+    try:
+        table = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise IoError(f"{os.fspath(path)}: {error}") from None
+
+    def kind(key: str) -> tuple[str, str, str]:
+        found = _GAVEL_JOB.fullmatch(key)
+        if found is None:
+            raise IoError(f"{os.fspath(path)}: '{key}' is not a job such as ('A3C', 1)")
+        return found[1], found[2] or "", found[3]
+
+    rows = []
+    for gpu, jobs in table.items():
+        if gpu.endswith("_unconsolidated"):
+            continue
+        for key, partners in jobs.items():
+            model, batch, gpus = kind(key)
+            for partner, rate in partners.items():
+                other = ("", "", "") if partner == "null" else kind(partner)
+                own, others = (rate, "") if partner == "null" else rate
+                rows.append({
+                    "gpu_type": gpu, "model": model, "batch": batch, "gpus": gpus,
+                    "other_model": other[0], "other_batch": other[1], "other_gpus": other[2],
+                    "steps_per_s": own, "other_steps_per_s": others,
+                })  # fmt: skip
+    return rows
+
+
+def _gavel_pairs(
+    rows: list[dict[str, Any]],
+    rates: dict[tuple[str, str, str, str], float],
+    tiers: list[str],
+    classes: set[str],
+) -> list[tuple[str, str, int, float, float]]:
+    """Speeds of pairs of equal gangs as shares of each alone, where both are classes of ours."""
+    pairs = []
+    for row in rows:
+        if (
+            not row["other_model"]
+            or row["gpu_type"] not in tiers
+            or row["gpus"] != row["other_gpus"]
+        ):
+            continue
+        first = (row["model"], row["batch"], row["gpus"])
+        second = (row["other_model"], row["other_batch"], row["other_gpus"])
+        alone = [rates.get((row["gpu_type"], *kind), 0.0) for kind in (first, second)]
+        names = " ".join(first), " ".join(second)
+        if not all(alone) or not classes.issuperset(names):
+            continue
+        speeds = float(row["steps_per_s"]) / alone[0], float(row["other_steps_per_s"]) / alone[1]
+        pairs.append((*names, tiers.index(row["gpu_type"]), *speeds))
+    return pairs
+
+
+def _rebuild(
+    tiers: list[Tier],
+    jobs: dict[str, Column],
+    curves: list[Trace],
+    pairs: list[tuple[str, str, int, float, float]],
+    name: str,
+) -> Workload:
+    return Workload(tiers, jobs, curves=curves, pairs=pairs, name=name)
+
+
+def read_workload(folder: str | os.PathLike[str]) -> Workload:
+    """Read ``tiers.csv``, ``jobs.csv`` and the curves of ``truth/`` of a folder.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    Workload
+
+    Raises
+    ------
+    IoError
+        Naming file and line.
+    InputError
+        Naming the job.
+    """
+    return Workload._of(_core.read_workload(os.fsencode(folder)))
+
+
+def generate_workload(folder: str | os.PathLike[str], *, users: int, seed: int = 0) -> Workload:
+    """Draw the jobs of many users from the classes and habits of a workload folder.
+
+    Parameters
+    ----------
+    folder : path
+        With ``tiers.csv``, ``classes.csv``, ``habits.csv`` and ``truth/``, such as
+        ``data/workloads/supercom``.
+    users : int
+        More users add jobs and change none of the others'.
+    seed : int
+
+    Returns
+    -------
+    Workload
+
+    Raises
+    ------
+    IoError, InputError
+    """
+    return Workload._of(_core.generate_workload(os.fsencode(folder), users, seed))
