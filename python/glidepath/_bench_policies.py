@@ -10,14 +10,18 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from glidepath import _core
+from glidepath._compare import Comparison
 from glidepath._core import IoError
-from glidepath._simulate import Simulation, Workload, compare, generate_workload, simulate
+from glidepath._simulate import Simulation, _run, simulate
+from glidepath._workload import Workload, generate_workload
 
 __all__ = ["run", "seed_study", "verdicts", "write_study"]
 
@@ -85,21 +89,68 @@ def _sessions(traces: Path) -> Iterator[dict[str, Any]]:
         )
 
 
+_TYPES = ("v100", "p100", "k80")
+
+
 def _gavel(traces: Path) -> Iterator[dict[str, Any]]:
     for row in _load(traces / "gavel_reference.json"):
         policy = _GAVEL.get(row["policy"])
         if policy is None:
             continue
         counts = map(int, row["cluster_v100_p100_k80"].split(":"))
-        workload = Workload.from_gavel(
-            traces / row["trace"],
-            traces / "gavel_throughputs.csv.gz",
-            cluster=dict(zip(("v100", "p100", "k80"), counts, strict=True)),
-        )
-        result = simulate(workload, policy, events=False)
-        case = f"{row['trace'].split('.')[0]}, {row['cluster_v100_p100_k80']}"
-        yield _row("Gavel", case, policy, "mean_jct_s", result.mean_jct_s, row["avg_jct_s"])
-        yield _row("Gavel", case, policy, "makespan_s", result.makespan_s, row["makespan_s"])
+        cluster = dict(zip(_TYPES, counts, strict=True))
+        # Gavel's own file has the throughputs in full, the table six decimals of them.
+        for name in ("simulation_throughputs.json", "gavel_throughputs.csv.gz"):
+            if not (traces / name).exists():
+                continue
+            workload = Workload.from_gavel(traces / row["trace"], traces / name, cluster=cluster)
+            result = simulate(workload, policy, events=False)
+            case = f"{row['trace'].split('.')[0]}, {row['cluster_v100_p100_k80']}, {name}"
+            yield _row("Gavel", case, policy, "mean_jct_s", result.mean_jct_s, row["avg_jct_s"])
+            yield _row("Gavel", case, policy, "makespan_s", result.makespan_s, row["makespan_s"])
+
+
+_CASES = {"philly_0e4a51_480": 60, "philly_103959": 16, "philly_0e4a51": 32}
+_NOISE = {0.5: (0.80, 0.60, 0.48), 2.0: (0.88, 0.64, 0.70), 20.0: (1.05, 1.05, 1.05)}
+
+
+def _asked(traces: Path) -> Iterator[dict[str, Any]]:
+    """What was asked of the policies on the traces: `reference` is the most that is allowed."""
+    for place, (name, gpus) in enumerate(_CASES.items()):
+        path = traces / f"{name}.csv.gz"
+        if not path.exists():
+            continue
+        workload = Workload.from_trace(path, gpus=gpus)
+        case = f"{name}, {gpus} GPUs"
+        run = partial(simulate, workload, events=False)
+        better = min(run(policy).mean_jct_s for policy in ("srtf", "srsf"))
+        las = run("las").mean_jct_s
+        costly = run("srsf", restart_s=60)
+        for policy in ("best_value", "gittins"):
+            row = partial(_row, "asked", policy=policy)
+            yield row(case, metric="mean_jct_s", ours=run(policy).mean_jct_s, theirs=better)
+            for sigma, limits in _NOISE.items():
+                noisy = [run(policy, forecast_sigma=sigma, seed=s).mean_jct_s for s in range(3)]
+                metric = f"mean_jct_s / las, sigma {sigma:g}"
+                yield row(case, metric=metric, ours=sum(noisy) / 3 / las, theirs=limits[place])
+            patient = run(policy, restart_s=60)
+            saved = patient.preemptions / costly.preemptions
+            yield row(case, metric="preemptions / srsf, 60 s", ours=saved, theirs=0.55)
+            jct = patient.mean_jct_s / costly.mean_jct_s
+            yield row(case, metric="mean_jct_s / srsf, 60 s", ours=jct, theirs=1.02)
+    for name, policy, metric, most in (
+        ("gavel_max_min_fairness", "best_value", "mean_jct_s", 15018.448),
+        ("gavel_max_min_fairness", "best_value", "worst_ftf", 2.0),
+        ("gavel_minimize_makespan", "makespan", "makespan_s", 68885.650),
+        ("gavel_minimize_makespan", "makespan", "worst_ftf", 2.0),
+    ):
+        table = traces / "gavel_throughputs.csv.gz"
+        if not (traces / f"{name}.csv.gz").exists() or not table.exists():
+            continue
+        cluster = dict(zip(_TYPES, (8, 16, 24), strict=True))
+        gavel = Workload.from_gavel(traces / f"{name}.csv.gz", table, cluster=cluster)
+        ours = float(getattr(simulate(gavel, policy, events=False), metric))
+        yield _row("asked", f"{name}, 8:16:24", policy, metric, ours, most)
 
 
 def _speed(traces: Path) -> Iterator[dict[str, Any]]:
@@ -112,10 +163,6 @@ def _speed(traces: Path) -> Iterator[dict[str, Any]]:
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "cpu_s", best, 0.25)
         rate = result.decisions / best
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "events_per_s", rate, 6e5)
-
-
-def _draw(folder: str | os.PathLike[str], users: int, seed: int) -> Workload:
-    return generate_workload(folder, users=users, seed=seed)
 
 
 def _timed(run_once: Callable[[], Simulation]) -> tuple[float, Simulation]:
@@ -145,7 +192,7 @@ def run(traces: str | os.PathLike[str], *, speed: bool = True) -> list[dict[str,
         reference is 0).
     """
     folder = Path(traces)
-    rows = [*_tiresias(folder), *_sessions(folder), *_gavel(folder)]
+    rows = [*_tiresias(folder), *_sessions(folder), *_gavel(folder), *_asked(folder)]
     if speed:
         rows += _speed(folder)
     return rows
@@ -168,7 +215,7 @@ def seed_study(
     seeds : int
         Workloads drawn for each load.
     progress : callable, optional
-        Called with (runs done, runs) within each block.
+        Called with (runs done, runs).
 
     Returns
     -------
@@ -183,17 +230,9 @@ def seed_study(
         "mean_jct_s", "total_wait_s", "mean_wait_per_user_s", "makespan_s", "gpu_seconds",
         "utilization", "energy_kwh", "preemptions",
     )  # fmt: skip
+    tables = _study_tables(folder, users, seeds, progress)
     for count in users:
-        stops, runs = (
-            compare(
-                partial(_draw, folder, count),
-                _SEED_POLICIES,
-                seeds=seeds,
-                stop_at_target=stop,
-                progress=progress,
-            )
-            for stop in (True, False)
-        )
+        stops, runs = tables[count, True], tables[count, False]
         for arm, table_of in (
             ("asked", {name: runs if "fifo" in name else stops for name in _SEED_POLICIES}),
             ("stopped", dict.fromkeys(_SEED_POLICIES, stops)),
@@ -212,6 +251,46 @@ def seed_study(
                 row["total_wait_s_ratio"] = float(wait / waits) if waits else float("nan")
                 rows.append(row)
     return rows
+
+
+def _study_tables(
+    folder: str | os.PathLike[str],
+    users: tuple[int, ...],
+    seeds: int,
+    progress: Callable[[int, int], object] | None,
+) -> dict[tuple[int, bool], Comparison]:
+    """Run every policy at every load, stopped at the target and not; the long runs first.
+
+    A larger load has the jobs of the smaller ones, so that all runs share their forecasts.
+    """
+    memo = _core.ForecastMemo()
+    runs = [
+        (count, stop, policy, seed)
+        for count in sorted(users, reverse=True)
+        for policy in reversed(_SEED_POLICIES)
+        for stop in (True, False)
+        for seed in range(seeds)
+    ]
+    drawn = {
+        (count, seed): generate_workload(folder, users=count, seed=seed)
+        for count in users
+        for seed in range(seeds)
+    }
+
+    def one(run: tuple[int, bool, str, int]) -> dict[str, Any]:
+        count, stop, policy, seed = run
+        result = _run(
+            drawn[count, seed], policy, seed=seed, stop_at_target=stop, events=False, memo=memo
+        )
+        return {"workload": result.workload, "policy": policy, "seed": seed} | result.metrics()
+
+    rows: dict[tuple[int, bool], list[dict[str, Any]]] = {}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for done, (run, row) in enumerate(zip(runs, pool.map(one, runs), strict=True)):
+            rows.setdefault(run[:2], []).append(row)
+            if progress is not None:
+                progress(done + 1, len(runs))
+    return {block: Comparison(rows=tuple(found)) for block, found in rows.items()}
 
 
 def write_study(
