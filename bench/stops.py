@@ -4,8 +4,9 @@
     PYTHONPATH=python python bench/stops.py data/curves
 
 Each finished curve is watched at 100 points. Its target is the best loss at 85 % of the run, which
-it reaches, or one tenth of its whole descent below its best, which it does not. The rate of
-learning is not told to the watch.
+it reaches, or one tenth of its whole descent below its best, which it does not. Where the learning
+rate was logged, the watch is told the plan. `stopped at` is the share of the run that had passed
+where it was rightly given up.
 """
 
 import sys
@@ -14,50 +15,63 @@ from pathlib import Path
 import numpy as np
 
 import glidepath as gp
-from glidepath.adapters._adviser import Adviser
 
-LOOKS, CURVES, PATIENCE = 100, 20, (1, 3, 5, 10)
+# What an adapter waits for before it acts is `patience`: so many looks in a row.
+LOOKS, CURVES, SEED, PATIENCE = 100, 20, 0, (1, 5)
 
 
-def stopped(run: gp.Trace, target: float, patience: int) -> bool:
-    """Whether the run was given up before it came to its target."""
-    adviser = Adviser(
-        "act", target=target, budget=run.step[-1], direction=run.direction, patience=patience
-    )
-    adviser.begin()
+def lost(run: gp.Trace, target: float) -> list[tuple[float, bool]]:
+    """(share of the run that has passed, given up by a single look) until the target is met."""
+    known = run.lr is not None and np.isfinite(run.lr).mean() > 0.5
+    plan = (run.step[np.isfinite(run.lr)], run.lr[np.isfinite(run.lr)]) if known else None
+    watch = gp.Watch(target=target, budget=run.step[-1], direction=run.direction, schedule=plan)
     looks = {*np.linspace(0, len(run) - 2, LOOKS).astype(int).tolist()}
+    found = []
     for i, (step, loss) in enumerate(zip(run.step.tolist(), run.loss.tolist(), strict=True)):
+        watch.add(step, loss)
         if i in looks:
-            adviser.add(step, loss)
-            if adviser.stop:
-                return adviser.decision is not None and adviser.decision.verdict != "REACHED"
-        else:
-            adviser.watch.add(step, loss)
-    return False
+            verdict = watch.decision().verdict
+            if verdict == "REACHED":
+                break
+            found.append(((i + 1) / len(run), verdict in ("NEVER", "DIVERGED")))
+    return found
+
+
+def stopped(looks: list[tuple[float, bool]], patience: int) -> float:
+    """Share of the run that had passed when it was given up; NaN where it was not."""
+    for i in range(patience - 1, len(looks)):
+        if all(gone for _, gone in looks[i - patience + 1 : i + 1]):
+            return looks[i][0]
+    return np.nan
 
 
 def main(folder: Path) -> None:
-    print("| collection | runs | " + " | ".join(f"wrong, right at {p}" for p in PATIENCE) + " |")
-    print("|---|---|" + "---|" * len(PATIENCE))
+    print("| collection | runs | " + " | ".join(f"wrong, right at {p}" for p in PATIENCE), end="")
+    print(" | stopped at |\n|---|---|" + "---|" * (len(PATIENCE) + 1))
+    whole: list[np.ndarray] = []
     for file in sorted(folder.glob("*.csv.gz")):
-        runs = [run for run in gp.read_traces(file) if len(run) >= 30][:CURVES]
-        runs = [run for run in runs if np.isfinite(run.loss).all()]
-        cells = []
-        for patience in PATIENCE:
-            wrong = right = 0
-            for run in runs:
-                sign = -1.0 if run.direction == "max" else 1.0
-                best = np.minimum.accumulate(sign * run.loss)
-                wrong += stopped(run, sign * best[int(0.85 * len(run))], patience)
-                beyond = best[-1] - 0.1 * (best[0] - best[-1])
-                right += stopped(run, sign * beyond, patience)
-            cells.append(f"{wrong}, {right}")
-        if runs:
-            print(f"| {file.name.split('.')[0]} | {len(runs)} | " + " | ".join(cells) + " |")
+        runs = [run for run in gp.read_traces(file) if len(run) >= 30]
+        runs = [run for run in runs if np.isfinite(run.loss).all() and np.ptp(run.loss) > 0]
+        found = []
+        for i in np.random.RandomState(SEED).permutation(len(runs))[:CURVES]:
+            sign = -1.0 if runs[i].direction == "max" else 1.0
+            best = np.minimum.accumulate(sign * runs[i].loss)
+            beyond = best[-1] - 0.1 * (best[0] - best[-1])
+            sights = [lost(runs[i], sign * goal) for goal in (best[int(0.85 * len(best))], beyond)]
+            found.append([[stopped(looks, p) for looks in sights] for p in PATIENCE])
+        if found:
+            whole.append(np.array(found))
+            row(file.name.split(".")[0], whole[-1])
+    row("all", np.concatenate(whole))
+
+
+def row(name: str, found: np.ndarray) -> None:
+    """One line; `found` is (runs, patience, reached or not): the share that had passed."""
+    wrong, right = np.isfinite(found).sum(0).T
+    cells = [f"{a}, {b}" for a, b in zip(wrong, right, strict=True)]
+    share = f"{100 * np.nanmedian(found[:, 0, 1]):.0f} %" if right[0] else ""
+    print(f"| {name} | {len(found)} | " + " | ".join([*cells, share]) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    import logging
-
-    logging.disable()
     main(Path(sys.argv[1]))

@@ -39,13 +39,17 @@ struct WatchOptions {
   Direction direction = Direction::min;
   std::vector<Trace> past{};  ///< finished runs; not part of the state
   double alpha = 0.02;
+  /// Planned learning rate at increasing steps of the whole run, straight between them; empty =
+  /// unknown.
+  std::vector<double> plan_step{}, plan_lr{};
 };
 
 /// All that a Watch remembers: a few kilobytes whatever the length of the run. Old points are
 /// merged, the newest are kept as they came.
 struct WatchState {
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
   std::vector<double> step{}, loss{}, weight{};  ///< weight = points merged into one
+  std::vector<double> lr{};                      ///< learning rates, NaN where not told
   std::vector<double> newest{};                  ///< last losses as they came, NaN included
   double last_step = -std::numeric_limits<double>::infinity();
   double first_loss = std::numeric_limits<double>::quiet_NaN();  ///< median of the first three
@@ -58,12 +62,14 @@ struct WatchState {
 /// the state each time, never latched: more points may take it back, unless the target was met.
 class Watch {
  public:
-  /// Throws InputError on a NaN target, a budget that is not finite or an alpha out of (0, 0.5).
+  /// Throws InputError on a NaN target, a budget that is not finite, an alpha out of (0, 0.5), or a
+  /// plan whose steps do not increase.
   explicit Watch(WatchOptions options = {});
 
   /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what
-  /// was seen from there on is forgotten. Throws InputError on a step that is not finite.
-  void add(double step, double loss);
+  /// was seen from there on is forgotten. Throws InputError on a step that is not finite. `lr` is
+  /// the learning rate that was used, NaN = as planned; without a plan it is of no use.
+  void add(double step, double loss, double lr = std::numeric_limits<double>::quiet_NaN());
   [[nodiscard]] Decision decision() const;
 
   [[nodiscard]] const WatchState& state() const noexcept { return state_; }

@@ -135,6 +135,7 @@ py::dict state_dict(const WatchState& s) {
   d["step"] = s.step;
   d["loss"] = s.loss;
   d["weight"] = s.weight;
+  d["lr"] = s.lr;
   d["newest"] = s.newest;
   d["last_step"] = s.last_step;
   d["first_loss"] = s.first_loss;
@@ -152,6 +153,7 @@ WatchState state_from(const py::dict& d) {
   s.step = py::cast<std::vector<double>>(d["step"]);
   s.loss = py::cast<std::vector<double>>(d["loss"]);
   s.weight = py::cast<std::vector<double>>(d["weight"]);
+  s.lr = py::cast<std::vector<double>>(d["lr"]);
   s.newest = py::cast<std::vector<double>>(d["newest"]);
   s.last_step = py::cast<double>(d["last_step"]);
   s.first_loss = py::cast<double>(d["first_loss"]);
@@ -288,13 +290,16 @@ void bind_forecast(py::module_& module) {
   });
   py::class_<Watch>(module, "Watch")
       .def(py::init([](std::optional<double> target, std::optional<double> budget,
-                       const std::string& direction, const py::object& past, double alpha) {
+                       const std::string& direction, const py::object& past, double alpha,
+                       std::vector<double> plan_step, std::vector<double> plan_lr) {
         WatchOptions o;
         o.target = target;
         o.budget = budget;
         o.direction = direction_named(direction);
         if (!past.is_none()) o.past = runs(past);
         o.alpha = alpha;
+        o.plan_step = std::move(plan_step);
+        o.plan_lr = std::move(plan_lr);
         return std::make_unique<Watch>(std::move(o));
       }))
       .def("add", &Watch::add)

@@ -62,9 +62,9 @@ class FitRecord:
 class ForecastConstants:
     pass
 class Watch:
-    def __init__(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None, arg1: typing.SupportsFloat | typing.SupportsIndex | None, arg2: str, arg3: typing.Any, arg4: typing.SupportsFloat | typing.SupportsIndex) -> None:
+    def __init__(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None, arg1: typing.SupportsFloat | typing.SupportsIndex | None, arg2: str, arg3: typing.Any, arg4: typing.SupportsFloat | typing.SupportsIndex, arg5: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], arg6: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> None:
         ...
-    def add(self, arg0: typing.SupportsFloat | typing.SupportsIndex, arg1: typing.SupportsFloat | typing.SupportsIndex) -> None:
+    def add(self, arg0: typing.SupportsFloat | typing.SupportsIndex, arg1: typing.SupportsFloat | typing.SupportsIndex, arg2: typing.SupportsFloat | typing.SupportsIndex) -> None:
         ...
     def decision(self) -> tuple[str, float, tuple[float, float, float], str]:
         ...

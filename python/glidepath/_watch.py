@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Decision", "Watch"]
 
 _FORMAT = "glidepath.watch"
-_VERSION = 1
+_VERSION = 2
+SETTINGS = ("target", "budget", "direction", "alpha", "schedule")
 # Numbers that JSON has no word for are written as null or as one of these.
 _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 
@@ -83,6 +84,9 @@ class Watch:
         Finished runs of the same kind. They are not part of the state: pass them again.
     alpha : float, optional
         Error rate of the verdicts WILL_REACH and NEVER, a probability.
+    schedule : (steps, lr), optional
+        Planned learning rate at a few steps of the whole run, straight between them: what its
+        decay will bring is then foreseen.
 
     Notes
     -----
@@ -100,28 +104,37 @@ class Watch:
         direction: str = "min",
         past: Sequence[Trace] | None = None,
         alpha: float = 0.02,
+        schedule: tuple[Sequence[float], Sequence[float]] | None = None,
     ) -> None:
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "target": None if target is None else float(target),
             "budget": None if budget is None else float(budget),
             "direction": str(direction),
             "alpha": float(alpha),
+            "schedule": None if schedule is None else [[float(v) for v in row] for row in schedule],
         }
         self._past = None if past is None else list(past)
         self._watch = self._build(self._settings)
 
     def _build(self, settings: Mapping[str, Any]) -> _core.Watch:
+        steps, rates = settings["schedule"] or ([], [])
         return _core.Watch(
             settings["target"],
             settings["budget"],
             settings["direction"],
             _runs(self._past),
             settings["alpha"],
+            steps,
+            rates,
         )
 
-    def add(self, step: float, loss: float) -> None:
-        """Append one observation; a step that goes back is a restart from a checkpoint."""
-        self._watch.add(step, loss)
+    def add(self, step: float, loss: float, lr: float | None = None) -> None:
+        """Append one observation; a step that goes back is a restart from a checkpoint.
+
+        `lr` is the learning rate that was used, by default as planned. Without a `schedule` it is
+        of no use: what it will be decides.
+        """
+        self._watch.add(step, loss, math.nan if lr is None else lr)
 
     def decision(self) -> Decision:
         """Decide from all points so far."""
@@ -132,6 +145,8 @@ class Watch:
         state: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
         state.update(self._settings)
         state.update({key: _plain(value) for key, value in self._watch.state().items()})
+        if all(rate is None for rate in state["lr"]):
+            state["lr"] = []
         return state
 
     def load_state_dict(self, state: Any) -> None:
@@ -150,10 +165,13 @@ class Watch:
             raise InputError(
                 f"watch: state of version {version!r}, this library reads 1 to {_VERSION}"
             )
+        if version == 1:  # knew no learning rates
+            state = {**state, "schedule": None, "lr": []}
         try:
             settings = {key: state[key] for key in self._settings}
             watch = self._build(settings)
             fields = {key: _number(state[key]) for key in watch.state()}
+            fields["lr"] = fields["lr"] or [math.nan] * len(fields["step"])
             watch.restore(fields)
         except KeyError as error:
             raise InputError(f"watch: the state lacks {error.args[0]!r}") from None
@@ -167,7 +185,7 @@ class Watch:
     def __setstate__(self, pickled: dict[str, Any]) -> None:
         state = pickled["state"]
         self._past = pickled["past"]
-        self._settings = {key: state[key] for key in ("target", "budget", "direction", "alpha")}
+        self._settings = {key: state.get(key) for key in SETTINGS}
         self._watch = self._build(self._settings)
         self.load_state_dict(state)
 

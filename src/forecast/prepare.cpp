@@ -54,14 +54,16 @@ void pull_in_spikes(std::vector<double>& z, double limit) {
   }
 }
 
-/// sd of white noise from successive differences of the later half: median |dz| / (0.6745 sqrt 2).
-double successive_noise(const std::vector<double>& z) {
+/// sd of white noise of one observation, from successive differences of the later half: median |dz|
+/// / (0.6745 sqrt 2). Points that were merged from several differ by less.
+double successive_noise(const std::vector<double>& z, const std::vector<double>& count) {
   const std::size_t half = z.size() / 2;
   if (z.size() - half <= 3) return 0;
   std::vector<double> differences;
   differences.reserve(z.size() - half);
   for (std::size_t i = half + 1; i < z.size(); ++i) {
-    differences.push_back(std::abs(z[i] - z[i - 1]));
+    const double merged = 2 * count[i] * count[i - 1] / std::max(count[i] + count[i - 1], 1e-300);
+    differences.push_back(std::abs(z[i] - z[i - 1]) * std::sqrt(merged));
   }
   return median(differences) / (0.6745 * std::sqrt(2.0));
 }
@@ -177,7 +179,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   // The upper clip: without it the tail of a log-t explodes under exp.
   p.lowest = *min_z - (c.logarithmic ? std::max(5 * spread, 1.0) : 5 * spread);
   p.highest = *max_z + spread;
-  p.noise = successive_noise(p.z);
+  p.noise = successive_noise(p.z, p.count);
   return p;
 }
 

@@ -6,17 +6,21 @@
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/require.hpp"
+#include "forecast/interpolate.hpp"
 
 namespace glidepath {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kOpenBudget = 10;      // times the steps seen, where no budget is given
-constexpr std::size_t kFewPoints = 4;   // fewer say nothing about the future
+constexpr double kOpenBudget = 10;     // times the steps seen, where no budget is given
+constexpr std::size_t kFewPoints = 4;  // fewer say nothing about the future
+// What excludes anything: a tenth of the budget with so many points, or many points.
+constexpr std::size_t kSome = 6, kMany = 40;
 constexpr std::size_t kTail = 5;        // a level, not a spike
 constexpr std::int64_t kNonFinite = 2;  // one NaN may be the logger's
 
@@ -32,9 +36,35 @@ double tail_level(const WatchState& s) {
   return tail[kTail / 2];
 }
 
+/// Law of the first step at the target, as of the first `points` of the run.
+Reach reach_as_of(const WatchState& s, const WatchOptions& o, std::size_t points, double budget) {
+  ForecastOptions options;
+  options.direction = o.direction;
+  options.past = o.past;
+  std::vector<double> lr, ahead, ahead_step;
+  if (!o.plan_step.empty()) {
+    for (std::size_t i = 0; i < points; ++i) {
+      lr.push_back(std::isfinite(s.lr[i]) ? s.lr[i]
+                                          : detail::interpolate(s.step[i], o.plan_step, o.plan_lr));
+    }
+    for (std::size_t i = 0; i < o.plan_step.size(); ++i) {
+      if (o.plan_step[i] <= s.step[points - 1] || o.plan_step[i] >= budget) continue;
+      ahead_step.push_back(o.plan_step[i]);
+      ahead.push_back(o.plan_lr[i]);
+    }
+    ahead_step.push_back(budget);
+    ahead.push_back(detail::interpolate(budget, o.plan_step, o.plan_lr));
+    options.learning_rate = {lr, ahead, ahead_step};
+  }
+  const auto first = [&](const std::vector<double>& column) {
+    return std::span<const double>(column).first(points);
+  };
+  return reach({first(s.step), first(s.loss), first(s.weight)}, *o.target, budget, options);
+}
+
 std::string percent(double probability) {
   char text[16];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * probability);
+  std::snprintf(text, sizeof text, probability < 0.001 ? "%.2g %%" : "%.1f %%", 100 * probability);
   return text;
 }
 
@@ -87,26 +117,31 @@ Decision Watch::decision() const {
     return d;
   }
 
-  ForecastOptions options;
-  options.direction = options_.direction;
-  options.past = options_.past;
-  const Reach r = reach({s.step, s.loss, s.weight}, *options_.target, budget, options);
+  const Reach r = reach_as_of(s, options_, s.step.size(), budget);
   d.probability = 1 - r.prob_never;
   const double levels[] = {0.1, 0.5, 0.9};
   for (std::size_t i = 0; i < 3; ++i) {
     d.steps_to_target[i] = std::max(r.quantile(levels[i]) - s.last_step, 0.0);
   }
+  // A run is looked at again and again, and ends at the first NEVER. So the error rate is spent as
+  // the budget is, in proportion to the cube of its share: little while little is known.
   const double alpha = options_.alpha;
+  const double share = (s.last_step - start) / (budget - start);
+  const std::size_t needed = share > 0.0999 ? kSome : kMany;
+  const bool settled = s.step.size() >= needed;
+  const double spent = settled ? alpha * share * share * share : 0.0;
   d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
                               " with probability ", percent(d.probability));
   if (d.probability >= 1 - alpha) {
     d.verdict = Verdict::will_reach;
     d.reason += detail::sentence(", in ", std::round(d.steps_to_target[1]), " steps by the median");
-  } else if (d.probability <= alpha) {
+  } else if (settled && d.probability <= spent) {
     d.verdict = Verdict::never;
-    d.reason += ", no more than the " + percent(alpha) + " that count as never";
+    d.reason += ", no more than the " + percent(spent) + " that count as never by now";
+  } else if (settled) {
+    d.reason += ", between " + percent(spent) + " and " + percent(1 - alpha);
   } else {
-    d.reason += ", between " + percent(alpha) + " and " + percent(1 - alpha);
+    d.reason += ", too early to call it never";
   }
   return d;
 }

@@ -41,10 +41,12 @@ void merge(WatchState& s) {
     const double a = s.weight[at], b = s.weight[at + 1];
     s.step[at] = (a * s.step[at] + b * s.step[at + 1]) / (a + b);
     s.loss[at] = (a * s.loss[at] + b * s.loss[at + 1]) / (a + b);
+    s.lr[at] = (a * s.lr[at] + b * s.lr[at + 1]) / (a + b);
     s.weight[at] = a + b;
     const auto next = static_cast<std::ptrdiff_t>(at + 1);
     s.step.erase(s.step.begin() + next);
     s.loss.erase(s.loss.begin() + next);
+    s.lr.erase(s.lr.begin() + next);
     s.weight.erase(s.weight.begin() + next);
   }
 }
@@ -75,9 +77,14 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
     detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
   }
+  if (options_.plan_step.size() != options_.plan_lr.size()) {
+    detail::refuse("watch: the plan has ", options_.plan_step.size(), " steps and ",
+                   options_.plan_lr.size(), " learning rates");
+  }
+  validate(TraceView{options_.plan_step, options_.plan_lr, {}});
 }
 
-void Watch::add(double step, double loss) {
+void Watch::add(double step, double loss, double lr) {
   WatchState& s = state_;
   if (!std::isfinite(step)) detail::refuse("watch: step ", step, " is not finite");
   if (step <= s.last_step) {
@@ -86,6 +93,7 @@ void Watch::add(double step, double loss) {
       s.step.pop_back();
       s.loss.pop_back();
       s.weight.pop_back();
+      s.lr.pop_back();
     }
     s.newest.clear();
     s.trailing_nonfinite = 0;
@@ -104,6 +112,7 @@ void Watch::add(double step, double loss) {
   s.step.push_back(step);
   s.loss.push_back(loss);
   s.weight.push_back(1);
+  s.lr.push_back(lr);
   const bool rising = options_.direction == Direction::max;
   if (s.step.size() <= 3) s.first_loss = median(s.loss);
   if (!(rising ? loss <= s.best_loss : loss >= s.best_loss)) s.best_loss = loss;
@@ -117,6 +126,10 @@ void Watch::restore(WatchState state) {
   if (state.loss.size() != state.step.size() || state.weight.size() != state.step.size()) {
     detail::refuse("watch: state has ", state.step.size(), " steps, ", state.loss.size(),
                    " losses and ", state.weight.size(), " weights");
+  }
+  if (state.lr.size() != state.step.size()) {
+    detail::refuse("watch: state has ", state.lr.size(), " learning rates for ", state.step.size(),
+                   " steps");
   }
   validate(TraceView{state.step, state.loss, {}});
   for (std::size_t i = 0; i < state.weight.size(); ++i) {

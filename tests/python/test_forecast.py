@@ -247,6 +247,75 @@ def test_watch_tells_reached_from_will_reach_from_never_from_diverged() -> None:
         assert decision.reason
 
 
+def test_watch_calls_nothing_impossible_from_a_few_points() -> None:
+    def verdict(points: int, budget: float) -> str:
+        watch = gp.Watch(target=0.01, budget=budget)
+        for step in range(1, points + 1):
+            watch.add(step, 2 + 1e-3 * (step % 2))
+        return watch.decision().verdict
+
+    assert verdict(5, 10) == "UNKNOWN"  # five points, whatever they say
+    assert verdict(12, 100) == "NEVER"
+    assert verdict(12, 1000) == "UNKNOWN"  # little of the budget has been seen
+    assert verdict(50, 1000) == "NEVER"
+
+
+def test_watch_spends_its_error_rate_as_it_spends_its_budget() -> None:
+    # The same run, target and end: what excludes the target for good late in the run did not early.
+    rng = np.random.RandomState(4)
+    t = np.arange(1.0, 401)
+    loss = (1 + 2 * t**-0.5) * np.exp(0.01 * rng.standard_normal(400))
+    watch = gp.Watch(target=0.95, budget=500, alpha=0.02)
+    for step, value in zip(t, loss, strict=True):
+        watch.add(step, value)
+        decision = watch.decision()
+        if decision.verdict == "NEVER":
+            assert decision.probability <= 0.02 * (step / 500) ** 3
+            break
+    else:
+        pytest.fail("a target that far below was never excluded")
+
+
+def test_watch_foresees_what_a_planned_decay_brings() -> None:
+    t = np.arange(1.0, 301)
+    lr = np.where(t > 200, (300 - t) / 100, 1.0)
+    noise = np.random.RandomState(0).standard_normal(300)
+    y = (2 + 3 * t**-0.4) * np.exp(-0.05 * (1 - lr) + 0.002 * noise)
+    target = float(y[-20:].mean())
+    blind = gp.Watch(target=target, budget=300)
+    told = gp.Watch(target=target, budget=300, schedule=([1, 200, 300], [1.0, 1.0, 0.0]))
+    for step, value in zip(t[:180], y[:180], strict=True):
+        blind.add(step, value)
+        told.add(step, value, lr=1.0)
+    assert told.decision().probability > blind.decision().probability + 0.3
+    again = gp.Watch()
+    again.load_state_dict(json.loads(json.dumps(told.state_dict(), allow_nan=False)))
+    assert again.decision() == told.decision()
+    with pytest.raises(gp.InputError, match="not above"):
+        gp.Watch(target=1.0, schedule=([10.0, 5.0], [0.1, 0.2]))
+
+
+def test_watch_reads_a_state_of_the_version_before() -> None:
+    watch = gp.Watch(target=1.0)
+    for step in range(1, 30):
+        watch.add(step, 2 - 0.01 * step)
+    old = {k: v for k, v in watch.state_dict().items() if k not in ("lr", "schedule")}
+    again = gp.Watch()
+    again.load_state_dict({**old, "version": 1})
+    assert again.decision() == watch.decision()
+
+
+def test_watch_knows_the_noise_of_a_run_whose_old_points_it_has_merged() -> None:
+    rng = np.random.RandomState(8)
+    t, y = np.arange(1.0, 2001), np.maximum(1 + 0.02 * rng.standard_normal(2000), 0.921)
+    watch = gp.Watch(target=0.92, budget=4000)
+    for step, value in zip(t, y, strict=True):
+        watch.add(step, value)
+    # A record low of the noise is as likely as from all the points.
+    whole = gp.reach(gp.Trace(t, y), 0.92, budget=4000)
+    assert watch.decision().probability == pytest.approx(1 - whole.prob_never, abs=0.1)
+
+
 def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
     watch = gp.Watch(target=1.05, budget=5000, alpha=0.05)
     for step in range(1, 3001):
@@ -266,7 +335,7 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
     ("damage", "message"),
     [
         ({"format": "something else"}, "format"),
-        ({"version": 2}, "version"),
+        ({"version": 3}, "version"),
         ({"version": None}, "version"),
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),

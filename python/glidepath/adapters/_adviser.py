@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError
-from glidepath._watch import Decision, Watch
+from glidepath._watch import SETTINGS, Decision, Watch
 
-__all__ = ["PATIENCE", "Adviser", "judge", "told"]
+__all__ = ["PATIENCE", "Adviser", "judge", "lambda_rate", "planned", "told"]
 
 # For how many looks a run must count as lost before it is one: a forecast asked at every point is
 # wrong at some of them.
@@ -49,6 +49,31 @@ def judge(
     return decision, decision.verdict == "REACHED" or lost >= patience
 
 
+def planned(rate: Callable[[float], float], budget: float) -> tuple[list[float], list[float]]:
+    """Write a schedule down: at 128 steps, without those on the line between their neighbours."""
+    plan: list[tuple[float, float]] = []
+    for step in sorted({float(round(budget * i / 128)) for i in range(129)}):
+        point = step, float(rate(step))
+        if len(plan) > 1:
+            (t0, r0), (t1, r1) = plan[-2:]
+            straight = r0 + (point[1] - r0) * (t1 - t0) / (step - t0)
+            if abs(straight - r1) <= 1e-9 * abs(r1):
+                plan.pop()
+        plan.append(point)
+    return [step for step, _ in plan], [lr for _, lr in plan]
+
+
+def lambda_rate(scheduler: Any) -> Callable[[float], float] | None:
+    """Learning rate by step of torch's `LambdaLR`, which all of Hugging Face's schedules are.
+
+    Others depend on more than the step, such as on the losses, and have none.
+    """
+    shapes, bases = getattr(scheduler, "lr_lambdas", None), getattr(scheduler, "base_lrs", None)
+    if not shapes or not bases:
+        return None
+    return lambda step: bases[0] * shapes[0](int(step))
+
+
 class Adviser:
     """A watch that says what to log, and whether to stop.
 
@@ -80,7 +105,12 @@ class Adviser:
         self.decision: Decision | None = None
         self.step = -1.0  # of the last observation
 
-    def begin(self, budget: float | None = None, seen: Iterable[tuple[float, float]] = ()) -> None:
+    def begin(
+        self,
+        budget: float | None = None,
+        seen: Iterable[tuple[float, float]] = (),
+        rate: Callable[[float], float] | None = None,
+    ) -> None:
         """Begin anew, or where a run that is resumed has left off.
 
         Parameters
@@ -89,10 +119,14 @@ class Adviser:
             Of the framework, where the user gave none.
         seen : iterable of (step, loss)
             What the framework remembers of an earlier process.
+        rate : callable, optional
+            The learning rate that the framework plans at a step, where the user gave no schedule.
         """
         options = dict(self._options)
         if options.get("budget") is None and budget is not None and 0 < budget < float("inf"):
             options["budget"] = budget
+        if options.get("schedule") is None and rate is not None and options.get("budget"):
+            options["schedule"] = planned(rate, options["budget"])
         self.watch, self.decision, self._lost, self.step = Watch(**options), None, 0, -1.0
         if self._file is not None and self._file.exists():
             self._state = json.loads(self._file.read_text())
@@ -111,7 +145,7 @@ class Adviser:
         ours = self.watch.state_dict()
         state = (
             state
-            | {name: ours[name] for name in ("target", "budget", "direction", "alpha")}
+            | {name: ours[name] for name in SETTINGS}
             | ({} if state.get("target") == ours["target"] else {"reached_step": None})
         )
         self.watch.load_state_dict(state)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from glidepath._results import require
-from glidepath.adapters._adviser import Adviser
+from glidepath.adapters._adviser import Adviser, lambda_rate
 
 __all__ = ["ForecastCallback"]
 
@@ -29,7 +29,8 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
         ``"act"`` stops the training when the target is reached, out of reach, or lost.
     **watch
         `patience`, the looks for which a run must count as lost before it is stopped (5), and
-        options of `glidepath.Watch`; the budget is by default all steps of the Trainer.
+        options of `glidepath.Watch`; the budget is by default all steps of the Trainer, the
+        schedule that of a `LambdaLR` that is stepped with the optimizer.
     """
 
     def __init__(
@@ -46,7 +47,11 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin, or take up the state of a checkpoint."""
-        self.adviser.begin(trainer.estimated_stepping_batches)
+        plans = [
+            c for c in trainer.lr_scheduler_configs if (c.interval, c.frequency) == ("step", 1)
+        ]
+        rate = lambda_rate(plans[0].scheduler) if plans else None
+        self.adviser.begin(trainer.estimated_stepping_batches, rate=rate)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Forecast, unless it is done each few steps."""

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from glidepath._results import require
-from glidepath.adapters._adviser import Adviser
+from glidepath.adapters._adviser import Adviser, lambda_rate
 
 __all__ = ["ForecastCallback"]
 
@@ -25,7 +25,7 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
         ``"act"`` stops the training when the target is reached, out of reach, or lost.
     **watch
         `patience`, the looks for which a run must count as lost before it is stopped (5), and
-        options of `glidepath.Watch`; the budget is by default the Trainer's `max_steps`.
+        options of `glidepath.Watch`; budget and schedule are by default the Trainer's.
 
     Notes
     -----
@@ -50,10 +50,12 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
         trainer.remove_callback(self)
         trainer.callback_handler.callbacks.insert(0, self)
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **_: Any
+    ) -> None:
         """Take up what the log history holds."""
         seen = ((row["step"], self._loss(row)) for row in state.log_history if self.metric in row)
-        self.adviser.begin(state.max_steps, seen)
+        self.adviser.begin(state.max_steps, seen, lambda_rate(lr_scheduler))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Forecast. Every process sees the same loss, so that all stop together."""

@@ -68,6 +68,9 @@ def test_advice_is_told_to_the_trackers_and_stops_nothing(
         run.train()
     assert run.state.global_step == 100
     assert callback.adviser.decision.verdict == "NEVER"
+    (steps, rates) = callback.adviser.watch.state_dict()["schedule"]
+    assert steps == [0.0, 100.0, 120.0]  # of the Trainer, linear to 0 at its last step
+    assert rates == pytest.approx([0.05, 0.0, 0.0])
     assert any("(would stop)" in record.message for record in caplog.records)
     assert [row["forecast_stop"] for row in Tracker.rows if "loss" in row][-1] == 1.0
     run.save_state()
