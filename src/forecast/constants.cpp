@@ -89,6 +89,7 @@ std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
       {"template_discrepancy", &c.template_discrepancy},
       {"template_shift", &c.template_shift},
       {"template_stretch", &c.template_stretch},
+      {"analogy", &c.analogy},
   };
   const std::map<std::string, int*> counts{
       {"bins", &c.bins}, {"components", &c.components}, {"templates", &c.templates}};

@@ -79,6 +79,7 @@ struct ForecastConstants {
   double template_discrepancy = 0.3;  ///< of drop and distance, for past runs
   double template_shift = 0;  ///< shift of a past run, of its range, that is not unlikely; 0 = any
   double template_stretch = 0;  ///< log of its amplitude that is not unlikely; 0 = any
+  double analogy = 0;           ///< most mass of what like runs did from here on; 0 = left out
   int templates = 150;
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "common/require.hpp"
+#include "forecast/analogy.hpp"
 #include "forecast/interpolate.hpp"
 #include "forecast/student.hpp"
 
@@ -167,6 +168,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   } else {
     const std::vector<Template> past = templates_of(p, knots.back(), options, constants);
     Mixture mixture = predict(p, knots, plan, past, constants);
+    mix_in_analogy(p.step, p.z, knots, past, constants, mixture);
     law.weight = std::move(mixture.weight);
     law.location = std::move(mixture.location);
     law.scale = std::move(mixture.scale);

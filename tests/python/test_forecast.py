@@ -582,6 +582,29 @@ def errors_with_and_without(past: list[gp.Trace], runs: list[gp.Trace], k: int) 
     return np.array(out).reshape(len(runs), 2, 2).mean(0)
 
 
+def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_far() -> None:
+    # The steeper a run began, the more it falls at step 200: no run moved or stretched says so.
+    t = np.arange(1.0, 301)
+
+    def run(rate: float, seed: int) -> gp.Trace:
+        noise = np.random.RandomState(seed).standard_normal(300)
+        fall = 1 - (rate - 0.2) * 1.5 * np.clip((t - 200) / 40, 0, 1)
+        return gp.Trace(t, 3 * t**-rate * fall * np.exp(0.004 * noise))
+
+    rates = np.random.RandomState(5).uniform(0.2, 0.6, 40)
+    past = [run(rate, seed) for seed, rate in enumerate(rates)]
+    text = gp._core.constants_named("learned")
+    without = "\n".join(line for line in text.splitlines() if not line.startswith("analogy"))
+    errors = np.zeros((2, 9))
+    for i, rate in enumerate(np.linspace(0.25, 0.55, 9)):
+        whole = run(rate, 100 + i)
+        for j, constants in enumerate((None, without)):
+            f = gp.forecast(whole.head(150), [300.0], past=past, constants=constants)
+            errors[j, i] = abs(np.log(f.mean[0] / whole.loss[-1]))
+            assert f.quantile(0.05)[0] <= whole.loss[-1] <= f.quantile(0.95)[0]
+    assert errors[0].mean() < 0.7 * errors[1].mean()
+
+
 def test_five_past_runs_of_the_same_kind_help() -> None:
     past = [kind(i, 60, 0.8 + 0.05 * i) for i in range(5)]
     runs = [kind(100 + i, 60, 0.83 + 0.04 * i) for i in range(6)]
