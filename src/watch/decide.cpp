@@ -19,8 +19,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kOpenBudget = 10;     // times the steps seen, where no budget is given
 constexpr std::size_t kFewPoints = 4;  // fewer say nothing about the future
-// What excludes anything: a tenth of the budget with so many points, or many points.
-constexpr std::size_t kSome = 6, kMany = 40;
+// What it takes to exclude anything: a part of the budget, or many points.
+constexpr double kSome = 0.1 - 1e-9;
+constexpr std::size_t kMany = 40;
 constexpr std::size_t kTail = 5;        // a level, not a spike
 constexpr std::int64_t kNonFinite = 2;  // one NaN may be the logger's
 
@@ -127,8 +128,7 @@ Decision Watch::decision() const {
   // the budget is, in proportion to the cube of its share: little while little is known.
   const double alpha = options_.alpha;
   const double share = (s.last_step - start) / (budget - start);
-  const std::size_t needed = share > 0.0999 ? kSome : kMany;
-  const bool settled = s.step.size() >= needed;
+  const bool settled = share >= kSome || s.step.size() >= kMany;
   const double spent = settled ? alpha * share * share * share : 0.0;
   d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
                               " with probability ", percent(d.probability));
