@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from glidepath import _core
+from glidepath._bench_packing import Queue
 from glidepath._compare import Comparison
 from glidepath._core import IoError
 from glidepath._simulate import Simulation, _run, simulate
@@ -153,6 +155,24 @@ def _asked(traces: Path) -> Iterator[dict[str, Any]]:
         yield _row("asked", f"{name}, 8:16:24", policy, metric, ours, most)
 
 
+def _packing(traces: Path) -> Iterator[dict[str, Any]]:
+    """Throughput of pairs over that of Gavel without them; the reference is Gavel's own gain."""
+    table = traces / "gavel_throughputs.csv.gz"
+    cluster = dict(zip(_TYPES, (8, 16, 24), strict=True))
+    for name in ("gavel_max_min_fairness", "gavel_minimize_makespan"):
+        path = traces / f"{name}.csv.gz"
+        if not path.exists() or not table.exists() or find_spec("scipy") is None:
+            continue
+        queue = Queue(Workload.from_gavel(path, table, cluster=cluster, sharing=True))
+        alone = queue.gavel(packed=False)
+        gain = queue.gavel(packed=True) / alone
+        case = f"{name}, all jobs at once, pairs"
+        ours = queue.planned(packed=True)
+        yield _row("Gavel", case, "best_value", "throughput / Gavel unpacked", ours / alone, gain)
+        own = ours / queue.planned(packed=False)
+        yield _row("Gavel", case, "best_value", "throughput / own unpacked", own, gain)
+
+
 def _speed(traces: Path) -> Iterator[dict[str, Any]]:
     path = traces / "philly.csv.gz"
     if not path.exists():
@@ -192,7 +212,13 @@ def run(traces: str | os.PathLike[str], *, speed: bool = True) -> list[dict[str,
         reference is 0).
     """
     folder = Path(traces)
-    rows = [*_tiresias(folder), *_sessions(folder), *_gavel(folder), *_asked(folder)]
+    rows = [
+        *_tiresias(folder),
+        *_sessions(folder),
+        *_gavel(folder),
+        *_asked(folder),
+        *_packing(folder),
+    ]
     if speed:
         rows += _speed(folder)
     return rows

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import glidepath as gp
 from glidepath import _bench_policies as bench
+from glidepath._bench_packing import Queue
 
 SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
 
@@ -47,3 +49,16 @@ def test_factors_are_reached_or_not() -> None:
     )
     rows[0]["total_wait_s_ratio"] = rows[1]["total_wait_s_ratio"] = math.nan
     assert "nobody waits under fifo" in bench.verdicts(rows)[0]["reached"]
+
+
+def test_two_jobs_on_one_gpu_get_what_their_pair_was_measured_at() -> None:
+    pytest.importorskip("scipy")
+    jobs = {
+        "job": [1, 2], "submit_s": [0, 0], "gpus": [1, 1], "budget_steps": [100, 100],
+        "steps_per_s": [[2.0], [2.0]], "job_class": ["a", "b"],
+    }  # fmt: skip
+    queue = Queue(gp.Workload([gp.Tier("one", 1)], jobs, pairs=[("a", "b", 0, 0.8, 0.8)]))
+    assert queue.gavel(packed=False) == pytest.approx(1)  # half of the time each
+    assert queue.planned(packed=False) == pytest.approx(1)
+    assert queue.gavel(packed=True) == pytest.approx(1.6)
+    assert queue.planned(packed=True) == pytest.approx(1.6)
