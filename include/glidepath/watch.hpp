@@ -14,13 +14,15 @@
 
 namespace glidepath {
 
-/// What is to be expected of a live run. At error rate alpha, `never` is wrong for at most that
-/// share of the runs stopped on it, as far as the forecast is calibrated.
+/// What is to be expected of a live run. `never` spends the error rate alpha as the run spends its
+/// budget, because a run is looked at many times and stopped at the first `never`: how often that
+/// is wrong is measured in docs/live.md.
 enum class Verdict : std::uint8_t {
   unknown,     ///< the target is neither all but certain nor all but excluded
   reached,     ///< an observation is at or below the target
   will_reach,  ///< P(reached within the budget) >= 1 - alpha
-  never,       ///< P(reached within the budget) <= alpha
+  never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
+               ///< before a tenth of it or forty points
   diverged     ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
 };
 [[nodiscard]] std::string_view name(Verdict verdict) noexcept;  ///< "WILL_REACH" and so on

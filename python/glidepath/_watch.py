@@ -83,7 +83,8 @@ class Watch:
     past : list of Trace, optional
         Finished runs of the same kind. They are not part of the state: pass them again.
     alpha : float, optional
-        Error rate of the verdicts WILL_REACH and NEVER, a probability.
+        Error rate of the verdicts WILL_REACH and NEVER, a probability. NEVER spends it as the run
+        spends its budget, with the cube of the share that has passed.
     schedule : (steps, lr), optional
         Planned learning rate at a few steps of the whole run, straight between them: what its
         decay will bring is then foreseen.
