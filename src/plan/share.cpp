@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Pairs of jobs on the same GPUs: who may join whom, and what that is worth.
 #include "plan/share.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "plan/planner.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -62,6 +65,49 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
     matched.push_back(pair);
   }
   return matched;
+}
+
+double Planner::watts_of_guest(const Option& host, const Option& guest) const {
+  const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(host.tier)];
+  const double both = std::min(1.0, host.utilisation + guest.utilisation);
+  return host.gpus * (watts(tier, both) - watts(tier, host.utilisation));
+}
+
+void Planner::seat(const Pair& pair) {
+  const Option& guest = *offers_[pair.guest_offer].option;
+  charge(pair.guest, guest.gpus,
+         watts_of_guest(*offers_[candidates_[pair.host].offer].option, guest));
+  candidates_[pair.guest].fate = Fate::guest;
+  candidates_[pair.guest].offer = pair.guest_offer;
+  partner_[pair.guest] = partner_[pair.host] = pair;
+  plan_.value += pair.gain;
+}
+
+void Planner::share() {
+  std::vector<Seat> hosts, guests;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const Candidate& candidate = candidates_[c];
+    if (candidate.fate == Fate::ended || partner_.contains(c)) continue;
+    const bool waits = candidate.fate == Fate::waits;
+    const std::size_t first = waits ? candidate.first : candidate.offer;
+    const std::size_t end = waits ? candidate.end : candidate.offer + 1;
+    for (std::size_t o = first; o < end; ++o) {
+      const Option& option = *offers_[o].option;
+      (waits ? guests : hosts)
+          .push_back({c,
+                      o,
+                      option.tier,
+                      option.gpus,
+                      offers_[o].value,
+                      {candidate.job->sm_activity, candidate.job->memory_gb}});
+    }
+  }
+  for (const Pair& pair : match(hosts, guests, snapshot_.tiers, options_.sharing, plan_.bound)) {
+    const Option& guest = *offers_[pair.guest_offer].option;
+    const Option& host = *offers_[candidates_[pair.host].offer].option;
+    if (allowed(pair.guest, guest.gpus, watts_of_guest(host, guest))) seat(pair);
+  }
+  plan_.bound = std::max(plan_.bound, plan_.value);
 }
 
 }  // namespace glidepath::detail

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the options of every job are worth now: their values by the goals, what a restart costs
+// taken into account.
+#include <algorithm>
+#include <cmath>
+
+#include "common/require.hpp"
+#include "plan/check.hpp"
+#include "plan/planner.hpp"
+
+namespace glidepath::detail {
+
+namespace {
+
+constexpr double kSure = 0.9;        // quantile of a job's end that backfill relies on
+constexpr double kMostWorth = 1e12;  // of an option in a round; beyond it values are scaled down
+constexpr double kTooMuch = 1e100;
+
+}  // namespace
+
+void Planner::evaluate() {
+  std::vector<const Option*> usable;
+  goal_.resize(options_.goals.size());
+  for (Candidate& candidate : candidates_) {
+    const Job& job = *candidate.job;
+    candidate.first = candidate.end = offers_.size();
+    const Outlook outlook = outlook_of(job, options_);
+    if (std::max(outlook.reached, outlook.never) >= options_.stop_probability &&
+        !job.remaining_steps.empty()) {
+      candidate.fate = Fate::ended;
+      plan_.stop.push_back(job.id);
+      continue;
+    }
+    usable.clear();
+    for (const Option& option : job.options) {
+      const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(option.tier)];
+      const bool fits = tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb;
+      if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);
+    }
+    if (usable.empty()) refuse_unfit(job, snapshot_);
+    if (const Allocation* held = candidate.held; held && !job.preemptible) {
+      const auto same = [held](const Option* option) {
+        return option->tier == held->tier && option->gpus == held->gpus;
+      };
+      if (std::none_of(usable.begin(), usable.end(), same)) {
+        refuse("plan: job ", job.id, " may not be preempted and holds ", held->gpus,
+               " GPUs of tier ", held->tier, ", not one of its options");
+      }
+    }
+    valuation_.set_job(job, outlook, usable);
+    const double age = waited_s(job, snapshot_.now_s) / options_.ageing_s;
+    const double likely_steps = outlook.quantile(kSure);
+    for (const Option* option : usable) {
+      const Allocation* held = candidate.held;
+      const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
+      const double restart_s = !keeps && job.attained_s > 0 ? job.restart_s : 0.0;
+      const double worth = (keeps ? 1 + options_.hysteresis : 1.0) * (1 + age * age);
+      for (std::size_t g = 0; g < goal_.size(); ++g) {
+        const double v = worth * valuation_.value(options_.goals[g].objective, *option, restart_s);
+        if (!(v <= kTooMuch)) refuse("plan: job ", job.id, " is worth ", v, " per second");
+        goal_[g].push_back(v);
+      }
+      const double ends_s =
+          option->steps_per_s > 0 ? restart_s + likely_steps / option->steps_per_s : kInfinity;
+      const double exempt_s =
+          keeps ? std::max(0.0, options_.min_run_s - (snapshot_.now_s - held->since_s))
+                : options_.min_run_s;
+      const double time_s = restart_s + 1 / (option->steps_per_s * outlook.index);
+      offers_.push_back({option, 0, valuation_.power(*option),
+                         job.preemptible ? std::min(exempt_s, ends_s) : ends_s, time_s, keeps});
+    }
+    candidate.end = offers_.size();
+  }
+  combine();
+  charge_restarts();
+  double top = 0;
+  for (const Offer& offer : offers_) top = std::max(top, offer.value);
+  if (top > kMostWorth) scale_ = std::ldexp(1.0, -std::ilogb(top / kMostWorth) - 1);
+}
+
+void Planner::combine() {
+  for (std::size_t g = 0; g < goal_.size(); ++g) {
+    std::vector<double>& goal = goal_[g];
+    const auto top = [](const std::vector<double>& of) {
+      return of.empty() ? 0.0 : *std::max_element(of.begin(), of.end());
+    };
+    double share = options_.in_order ? 1.0 : options_.goals[g].weight;
+    if (options_.in_order && g > 0) {
+      share = top(goal) > 0 ? std::ldexp(top(goal_[0]) / top(goal), -20) : 0;
+    } else if (goal_.size() > 1 && !options_.in_order) {
+      double sum = 0;
+      for (const double v : goal) sum += v;
+      share *= sum > 0 ? static_cast<double>(goal.size()) / sum : 0;
+    }
+    for (std::size_t o = 0; o < offers_.size(); ++o) {
+      const double joules = g == 0 && options_.in_order ? joules_of(o) : 0;
+      goal[o] = std::max(0.0, goal[o] - joules);
+      offers_[o].value += share * goal[o];
+    }
+  }
+  if (options_.in_order) return;
+  goal_.clear();
+  for (std::size_t o = 0; o < offers_.size(); ++o) {
+    offers_[o].value = std::max(0.0, offers_[o].value - joules_of(o));
+  }
+}
+
+double Planner::joules_of(std::size_t o) const {  // value of what its power costs
+  return options_.joule_value * offers_[o].watts;
+}
+
+void Planner::charge_restarts() {
+  const auto pays = [&](const Candidate& candidate) {
+    return candidate.held && candidate.fate != Fate::ended && candidate.job->restart_s > 0 &&
+           (candidate.job->attained_s > 0 || candidate.held->since_s < snapshot_.now_s);
+  };
+  if (std::none_of(candidates_.begin(), candidates_.end(), pays)) return;
+  struct Challenger {
+    double density = 0, gpus = 0, gpu_s = 0;
+  };
+  std::vector<std::vector<Challenger>> of_tier(snapshot_.tiers.size());
+  const auto density = [](const Offer& offer) { return offer.value / offer.option->gpus; };
+  std::vector<const Candidate*> last(of_tier.size(), nullptr);
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.held || candidate.fate == Fate::ended) continue;
+    for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+      const Offer& offer = offers_[o];
+      if (offer.value <= 0) continue;
+      // A job counts once on a tier, with the option worth most per GPU.
+      const auto t = static_cast<std::size_t>(offer.option->tier);
+      if (last[t] != &candidate) of_tier[t].emplace_back();
+      last[t] = &candidate;
+      if (density(offer) <= of_tier[t].back().density) continue;
+      const double gpus = offer.option->gpus;
+      of_tier[t].back() = {density(offer), gpus, gpus * offer.time_s};
+    }
+  }
+  for (auto& tier : of_tier) {
+    std::sort(tier.begin(), tier.end(),
+              [](const Challenger& a, const Challenger& b) { return a.density > b.density; });
+    for (std::size_t i = 1; i < tier.size(); ++i) {
+      tier[i].gpus += tier[i - 1].gpus;
+      tier[i].gpu_s += tier[i - 1].gpu_s;
+    }
+  }
+  for (const Candidate& candidate : candidates_) {
+    if (!pays(candidate)) continue;
+    for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+      Offer& offer = offers_[o];
+      if (!offer.keeps || offer.value <= 0) continue;
+      const auto t = static_cast<std::size_t>(offer.option->tier);
+      const double own = density(offer);
+      const auto better =
+          std::partition_point(of_tier[t].begin(), of_tier[t].end(),
+                               [own](const Challenger& other) { return other.density > own; });
+      if (better == of_tier[t].begin()) continue;
+      const Challenger& all = *(better - 1);
+      const double held_s = all.gpu_s / std::min(all.gpus, static_cast<double>(free_[t]));
+      const double factor = 1 + candidate.job->restart_s / held_s;
+      offer.value *= factor;
+      for (auto& goal : goal_) goal[o] *= factor;
+    }
+  }
+}
+
+}  // namespace glidepath::detail

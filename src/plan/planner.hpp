@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one call of `plan` knows and does, in the order in which it does it. The members of each
+// part are in the file that it names.
+#pragma once
+
+#include "glidepath/plan.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "plan/share.hpp"
+#include "plan/value.hpp"
+
+namespace glidepath::detail {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+enum class Fate : std::uint8_t { waits, runs, pinned, owed, guest, ended };
+
+/// A job with what the plan has found out about it.
+struct Candidate {
+  const Job* job = nullptr;
+  const Allocation* held = nullptr;
+  std::size_t first = 0, end = 0;  ///< its offers
+  Fate fate = Fate::waits;
+  std::size_t offer = 0;  ///< the one taken, when it runs
+};
+
+/// An option of a job with its value per second.
+struct Offer {
+  const Option* option = nullptr;
+  double value = 0, watts = 0;
+  double done_s = 0;   ///< when its GPUs can be had again, at the latest (quantile kSure)
+  double time_s = 0;   ///< 1 / its Gittins index: how long it is expected to hold them
+  bool keeps = false;  ///< the allocation that the job holds
+};
+
+/// GPUs kept for a job that is owed a place and does not fit yet.
+struct Reservation {
+  std::size_t candidate = 0;
+  int tier = -1;
+  double shadow_s = 0;     ///< when they are free, from now on
+  std::int64_t spare = 0;  ///< GPUs of the tier that will be free beyond them
+};
+
+class Planner {
+ public:
+  Planner(const Snapshot& snapshot, const PlanOptions& options)
+      : snapshot_(snapshot), options_(options), valuation_(snapshot, options) {}
+
+  Plan run();
+
+ private:
+  struct Quotas {
+    std::vector<std::int64_t> left{};    ///< GPUs; the last entry is of everyone without a quota
+    std::vector<std::int64_t> of_job{};  ///< index into it
+  };
+
+  // plan.cpp: who is there, what is left, what is decided
+  void candidates();
+  void quotas(const std::vector<Quota>& given, std::string Job::*key, Quotas& out) const;
+  /// Power and quotas leave room for GPUs of a job.
+  [[nodiscard]] bool allowed(std::size_t c, int gpus, double watts) const;
+  void charge(std::size_t c, int gpus, double watts);
+  [[nodiscard]] bool fits(std::size_t c, const Offer& offer) const;
+  /// Beside the gangs that are placed it also fits in the nodes.
+  [[nodiscard]] bool packs(const Offer& offer) const;
+  void take(std::size_t c, std::size_t o, Fate fate);
+  void write();
+
+  // offers.cpp
+  /// Options that fit the hardware, with their values; jobs at either end of their forecast end.
+  void evaluate();
+  /// One goal keeps its unit; several are brought to mean 1 and weighted. Goals in order stay
+  /// apart, a later one is worth a little only where nothing else decides.
+  void combine();
+  [[nodiscard]] double joules_of(std::size_t o) const;
+  /// Who gives way pays a restart later: kappa seconds in which the GPUs earn nothing. Spread over
+  /// the time H for which the others would hold them, that is r kappa / H per second on top of r.
+  /// H is the GPU-time of the waiting jobs that are worth more per GPU, over the GPUs they take.
+  /// For one job against another of equal weight it gives way where T_other + kappa < T.
+  void charge_restarts();
+
+  // stay.cpp
+  /// A job that may not be preempted and shares GPUs with one that just kept them.
+  bool rejoin(std::size_t c);
+  /// Jobs that may not be preempted keep their GPUs, the oldest first should there be too few.
+  void pin();
+  /// Jobs that have waited for too long come first, the longest wait first. The first one that
+  /// does not fit gets the GPUs that are free next.
+  void place_owed();
+  /// Shadow time of EASY backfill (Lifka 1995): when, by the ends of the jobs that stay, enough
+  /// GPUs for the smallest wait of the job's options are free.
+  void reserve(std::size_t c);
+
+  // choose.cpp
+  /// An offer that would sit on reserved GPUs when their time comes.
+  [[nodiscard]] bool in_the_way(const Offer& offer) const;
+  /// The knapsack of one class. Fillers of reserved GPUs that stay too long may together use no
+  /// more than what is spare; those of least value go until that holds.
+  void solve(const std::vector<std::size_t>& members);
+  RoundPlan best_choice(const RoundView& round, const std::vector<std::size_t>& offer_of);
+  RoundView columns(const std::vector<std::size_t>& members, const std::vector<bool>& barred,
+                    std::vector<std::size_t>& offer_of);
+  void adopt(const RoundPlan& round, const std::vector<std::size_t>& offer_of);
+
+  // share.cpp
+  /// Power that a guest adds: together the two keep a GPU busy at most all the time.
+  [[nodiscard]] double watts_of_guest(const Option& host, const Option& guest) const;
+  void seat(const Pair& pair);
+  /// Waiting jobs join running ones where the pair is worth more than the host alone.
+  void share();
+
+  // reasons.cpp
+  [[nodiscard]] double rent(const Offer& offer) const;
+  [[nodiscard]] std::string reason(std::size_t c) const;
+  [[nodiscard]] std::string reason_of_end(const Job& job) const;
+  [[nodiscard]] std::string reason_of_wait(std::size_t c) const;
+
+  const Snapshot& snapshot_;
+  const PlanOptions& options_;
+  Valuation valuation_;
+  std::vector<Candidate> candidates_;
+  std::unordered_map<std::int64_t, std::size_t> index_;  // candidate of a job's id
+  std::vector<Offer> offers_;
+  std::vector<std::vector<double>> goal_;  // values of the offers, apart for goals in order
+  double scale_ = 1;                       // of the values in a round
+  std::vector<std::int64_t> all_, free_;
+  std::vector<std::int64_t> nodes_, taken_tier_, taken_gpus_;
+  double power_left_ = kInfinity;
+  Quotas user_, group_;
+  Reservation reservation_;
+  std::unordered_map<std::size_t, Pair> partner_;
+  std::vector<std::int64_t> job_, tier_, gpus_, users_, groups_;  // columns of a round
+  std::vector<double> value_, watts_;
+  Plan plan_;
+};
+
+}  // namespace glidepath::detail

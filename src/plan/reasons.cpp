@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line for each job, for a person.
+#include <cstdio>
+
+#include "plan/planner.hpp"
+
+namespace glidepath::detail {
+
+namespace {
+
+template <class... Parts>
+std::string line(const char* format, Parts... parts) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, parts...);
+  return text;
+}
+
+}  // namespace
+
+double Planner::rent(const Offer& offer) const {  // what its GPUs cost at today's prices
+  return plan_.prices[static_cast<std::size_t>(offer.option->tier)] * offer.option->gpus;
+}
+
+std::string Planner::reason(std::size_t c) const {
+  const Candidate& candidate = candidates_[c];
+  if (candidate.fate == Fate::ended) return reason_of_end(*candidate.job);
+  if (candidate.fate == Fate::waits) return reason_of_wait(c);
+  const Offer& offer = offers_[candidate.offer];
+  const int k = offer.option->gpus;
+  const char* where = snapshot_.tiers[static_cast<std::size_t>(offer.option->tier)].name.c_str();
+  switch (candidate.fate) {
+    case Fate::pinned:
+      return line(candidate.job->preemptible ? "keeps %d x %s: its guaranteed run is not over"
+                                             : "keeps %d x %s: it cannot be preempted",
+                  k, where);
+    case Fate::owed:
+      return line("gets %d x %s: it has waited %.3g h, the limit is %.3g h", k, where,
+                  waited_s(*candidate.job, snapshot_.now_s) / 3600, options_.max_wait_s / 3600);
+    case Fate::guest: {
+      const Pair& pair = partner_.at(c);
+      return line(
+          "shares %d x %s with job %lld (%s): at %.0f %% of its speed, the other at %.0f %%", k,
+          where, static_cast<long long>(candidates_[pair.host].job->id),
+          std::string(name(options_.sharing)).c_str(), 100 * pair.guest_speed,
+          100 * pair.host_speed);
+    }
+    default:
+      const char* verb = offer.keeps ? "keeps" : (candidate.held ? "moves to" : "gets");
+      return rent(offer) > 0 ? line("%s %d x %s: worth %.3g times what these GPUs cost now", verb,
+                                    k, where, offer.value / rent(offer))
+                             : line("%s %d x %s: there are enough for all", verb, k, where);
+  }
+}
+
+std::string Planner::reason_of_end(const Job& job) const {
+  const Outlook outlook = outlook_of(job, options_);
+  return outlook.reached >= outlook.never
+             ? line("ends: target reached with probability %.3g", outlook.reached)
+             : line("ends: target out of reach with probability %.3g", outlook.never);
+}
+
+std::string Planner::reason_of_wait(std::size_t c) const {
+  const Candidate& candidate = candidates_[c];
+  const char* what = candidate.held ? "gives way" : "waits";
+  if (reservation_.tier >= 0 && reservation_.candidate == c) {
+    return line("waits: GPUs on %s are kept for it, free within %.3g h",
+                snapshot_.tiers[static_cast<std::size_t>(reservation_.tier)].name.c_str(),
+                reservation_.shadow_s / 3600);
+  }
+  const Offer* best = &offers_[candidate.first];
+  bool fits_somewhere = false;
+  for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+    if (offers_[o].value * rent(*best) > best->value * rent(offers_[o])) best = &offers_[o];
+    fits_somewhere = fits_somewhere || (!options_.in_nodes && fits(c, offers_[o]));
+  }
+  const int k = best->option->gpus;
+  const char* where = snapshot_.tiers[static_cast<std::size_t>(best->option->tier)].name.c_str();
+  if (best->value <= 0) return line("%s: running it now is worth nothing", what);
+  if (best->value <= rent(*best)) {
+    return line("%s: on %d x %s worth %.3g times what these GPUs cost now", what, k, where,
+                best->value / rent(*best));
+  }
+  if (fits_somewhere) return line("%s: the GPUs that are free are kept for another job", what);
+  return line("%s: no gang of %d is left on %s within the limits", what, k, where);
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who keeps its GPUs whatever else happens, and who has waited for too long.
+#include <algorithm>
+
+#include "plan/planner.hpp"
+
+namespace glidepath::detail {
+
+bool Planner::rejoin(std::size_t c) {
+  const Allocation& held = *candidates_[c].held;
+  const auto found = held.partner < 0 ? index_.end() : index_.find(held.partner);
+  if (found == index_.end()) return false;
+  const Candidate& host = candidates_[found->second];
+  if (host.fate != Fate::pinned || partner_.contains(found->second) || !host.held ||
+      host.held->partner != held.job || host.held->tier != held.tier ||
+      host.held->gpus != held.gpus) {
+    return false;
+  }
+  for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+    if (!offers_[o].keeps) continue;
+    const Sharing sharing =
+        options_.sharing == Sharing::exclusive ? Sharing::naive : options_.sharing;
+    const auto profile = [](const Job& job) { return Profile{job.sm_activity, job.memory_gb}; };
+    const SharedSpeeds speed =
+        shared_speeds(profile(*host.job), profile(*candidates_[c].job), sharing);
+    const double gain =
+        offers_[host.offer].value * (speed.first - 1) + offers_[o].value * speed.second;
+    seat({found->second, c, o, speed.first, speed.second, gain});
+    plan_.bound += gain;
+    return true;
+  }
+  return false;
+}
+
+void Planner::pin() {
+  std::vector<std::pair<double, std::size_t>> pinned;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const Candidate& candidate = candidates_[c];
+    if (!candidate.held || candidate.fate == Fate::ended) continue;
+    const bool exempt = snapshot_.now_s - candidate.held->since_s < options_.min_run_s;
+    if (exempt || !candidate.job->preemptible) pinned.emplace_back(candidate.held->since_s, c);
+  }
+  std::sort(pinned.begin(), pinned.end());
+  for (const auto& [since, c] : pinned) {
+    if (rejoin(c)) continue;
+    for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+      if (offers_[o].keeps && fits(c, offers_[o])) {
+        take(c, o, Fate::pinned);
+        break;
+      }
+    }
+  }
+}
+
+void Planner::place_owed() {
+  if (options_.max_wait_s == kInfinity) return;
+  std::vector<std::pair<double, std::size_t>> owed;
+  for (std::size_t c = 0; c < candidates_.size(); ++c) {
+    const Candidate& candidate = candidates_[c];
+    const double waited = waited_s(*candidate.job, snapshot_.now_s);
+    if (candidate.fate != Fate::waits || candidate.held || waited < options_.max_wait_s) continue;
+    owed.emplace_back(-waited, c);
+  }
+  std::sort(owed.begin(), owed.end());
+  for (const auto& [waited, c] : owed) {
+    const Candidate& candidate = candidates_[c];
+    std::size_t best = candidate.end;
+    for (std::size_t o = candidate.first; o < candidate.end; ++o) {
+      if (!fits(c, offers_[o]) || offers_[o].option->steps_per_s <= 0) continue;
+      if (best != candidate.end && offers_[o].value <= offers_[best].value) continue;
+      if (packs(offers_[o])) best = o;
+    }
+    if (best < candidate.end) {
+      take(c, best, Fate::owed);
+    } else if (reservation_.tier < 0) {
+      reserve(c);
+    }
+  }
+}
+
+void Planner::reserve(std::size_t c) {
+  double soonest = kInfinity;
+  for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
+    const Option& option = *offers_[o].option;
+    if (option.steps_per_s <= 0) continue;
+    std::vector<std::pair<double, std::int64_t>> ends;
+    for (const Candidate& other : candidates_) {
+      if (other.fate != Fate::pinned && other.fate != Fate::owed) continue;
+      const Offer& offer = offers_[other.offer];
+      if (offer.option->tier == option.tier) ends.emplace_back(offer.done_s, offer.option->gpus);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::int64_t room = free_[static_cast<std::size_t>(option.tier)];
+    double shadow = 0;
+    for (const auto& [end, gpus] : ends) {
+      if (room >= option.gpus) break;
+      room += gpus;
+      shadow = end;
+    }
+    if (room < option.gpus || shadow >= soonest) continue;
+    soonest = shadow;
+    reservation_ = {c, option.tier, shadow, room - option.gpus};
+  }
+}
+
+}  // namespace glidepath::detail
