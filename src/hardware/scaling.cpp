@@ -2,7 +2,8 @@
 // Step time of k GPUs on n nodes, b = batch per GPU, l = k / n GPUs per node:
 //
 //   T = other + compute b                                    what every GPU does
-//     + ring (1 - 1/l) + tree log2 l + crowd (k - 1) / 16    all-reduce inside a node, stragglers
+//     + ring (1 - 1/l) + tree log2 l + crowd (l - 1) / 8     all-reduce inside a node, one bus for
+//     all
 //     + hop [n > 1] + spread (1 - 1/n) + depth log2 n        all-reduce between nodes
 //     + [n > 1] (share (1 - 1/l) + queue log2 l)             several GPUs behind one network card
 //
@@ -27,7 +28,8 @@ namespace {
 constexpr int kTerms = Scaling::kTerms;
 constexpr std::array<std::string_view, kTerms> kNames{
     "other", "compute", "ring", "tree", "crowd", "hop", "spread", "depth", "share", "queue"};
-constexpr double kRidge = 0.01;     // of each term, in its share of the step time
+constexpr double kRidge = 0.01;     // of other and compute, in their share of the step time
+constexpr double kCommRidge = 0.1;  // of communication: what may be compute is taken for compute
 constexpr double kAmplitude = 0.2;  // of the correction's logarithm
 constexpr double kNoise = 0.05;     // of one measurement
 constexpr double kLengthGpus = 2;   // octaves over which the correction is forgotten
@@ -36,7 +38,7 @@ constexpr double kLengthNodes = 2;
 std::array<double, kTerms> terms(int gpus, int nodes, double batch_per_gpu) {
   const double k = gpus, n = nodes, l = k / n;
   const double across = nodes > 1 ? 1.0 : 0.0;
-  return {1.0,    batch_per_gpu, 1 - 1 / l,    std::log2(l),         (k - 1) / 16,
+  return {1.0,    batch_per_gpu, 1 - 1 / l,    std::log2(l),         (l - 1) / 8,
           across, 1 - 1 / n,     std::log2(n), across * (1 - 1 / l), across * std::log2(l)};
 }
 
@@ -72,7 +74,7 @@ void check(std::span<const StepTime> measured) {
   }
 }
 
-/// min sum_m (T(m) / seconds_m - 1)^2 + ridge^2 sum_i c_i^2, c_i >= 0 the share of term i.
+/// min sum_m (T(m) / seconds_m - 1)^2 + sum_i (ridge_i c_i)^2, c_i >= 0 the share of term i.
 void fit_terms(Scaling& scaling) {
   const auto& measured = scaling.measured;
   const int points = static_cast<int>(measured.size());
@@ -95,11 +97,12 @@ void fit_terms(Scaling& scaling) {
       .evaluate = [&](const double* c, int begin, int end, double* r, double* jacobian) {
         for (int m = begin; m < end; ++m) {
           const int term = m - points;  // of the ridge, past the measurements
-          double sum = term < 0 ? -1.0 : kRidge * c[term];
+          const double ridge = term < 2 ? kRidge : kCommRidge;
+          double sum = term < 0 ? -1.0 : ridge * c[term];
           for (int i = 0; i < kTerms; ++i) {
             const auto column = static_cast<std::size_t>(i);
             const double slope =
-                term < 0 ? rows[static_cast<std::size_t>(m)][column] : (term == i ? kRidge : 0.0);
+                term < 0 ? rows[static_cast<std::size_t>(m)][column] : (term == i ? ridge : 0.0);
             if (term < 0) sum += slope * c[i];
             if (jacobian) jacobian[(m - begin) * kTerms + i] = slope;
           }
