@@ -11,6 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include "common/rng.hpp"
+#include "temporary_files.hpp"
+
 namespace glidepath {
 namespace {
 
@@ -143,6 +146,138 @@ TEST(SharingTest, MoreActivityNeverMakesAPairFaster) {
     }
   }
   EXPECT_THROW((void)shared_speeds({1.5}, {0.5}, Sharing::mps), InputError);
+}
+
+using PairsFileTest = TemporaryFiles;
+
+TEST_F(PairsFileTest, PairsAreReadWithTheirWayOfSharing) {
+  const auto file = write("pairs.csv",
+                          "gpu,job_a,job_b,slowdown_a,slowdown_b,sharing\n"
+                          "A100,dlrm,resnet,1.14,1.06,\n"
+                          "A100,dlrm,resnet,1.04,1.05,mps\n"
+                          "A100,resnet,llm,inf,inf,mig\n");
+  const std::vector<KindPair> pairs = read_pairs(file);
+  ASSERT_EQ(pairs.size(), 3u);
+  EXPECT_EQ(pairs[0], (KindPair{"A100", Sharing::naive, "dlrm", "resnet", 1.14, 1.06}));
+  EXPECT_EQ(pairs[1].sharing, Sharing::mps);
+  EXPECT_TRUE(std::isinf(pairs[2].first_slowdown));
+  EXPECT_EQ(read_pairs(write_gzip("pairs.csv.gz", "gpu,job_a,job_b,slowdown_a,slowdown_b\n")),
+            std::vector<KindPair>{});
+}
+
+TEST_F(PairsFileTest, ABrokenPairNamesItsLine) {
+  const std::string header = "gpu,job_a,job_b,slowdown_a,slowdown_b,sharing\n";
+  for (const char* row : {"A100,a,b,0,1,mps\n", "A100,a,b,nan,1,mps\n", "A100,a,b,1,1,magic\n"}) {
+    const auto file = write("pairs.csv", header + "A100,a,c,1,1,mps\n" + row);
+    EXPECT_NE(message_of<IoError>([&] { return read_pairs(file); }).find("pairs.csv:3: "),
+              std::string::npos)
+        << row;
+  }
+  EXPECT_THROW((void)read_pairs(write("other.csv", "gpu,a,b\n")), IoError);
+}
+
+/// Speeds of twelve kinds beside one another: each suffers and makes suffer by its model and batch.
+struct Zoo {
+  std::vector<JobKind> alone{};
+  static double suffers(int i) { return 0.1 * (i / 4) + 0.02 * (i % 4); }
+  static double harms(int i) { return 0.15 * (2 - i / 4) + 0.03 * (i % 4); }
+  static double slowdown(int a, int b) { return 1 / (0.9 - suffers(a) - harms(b)); }
+  [[nodiscard]] std::vector<KindPair> pairs(int without) const {
+    std::vector<KindPair> out;
+    for (int a = 0; a < 12; ++a) {
+      for (int b = a; b < 12; ++b) {
+        if (a == without || b == without) continue;
+        out.push_back({"V100", Sharing::mps, alone[static_cast<std::size_t>(a)].kind,
+                       alone[static_cast<std::size_t>(b)].kind, slowdown(a, b), slowdown(b, a)});
+      }
+    }
+    return out;
+  }
+  Zoo() {
+    for (int i = 0; i < 12; ++i) {
+      alone.push_back({"kind" + std::to_string(i),
+                       "V100",
+                       "model" + std::to_string(i / 4),
+                       {static_cast<double>(i % 4), std::exp(0.1 * i)}});
+    }
+  }
+};
+
+TEST(PairsTest, AKindThatWasNeverPairedIsPredictedFromItsModelsOtherBatchSizes) {
+  const Zoo zoo;
+  const Tier tier{.gpu = "V100"};
+  double error = 0, spread = 0;
+  for (int held = 0; held < 12; ++held) {
+    const Pairs pairs = learn_pairs(zoo.pairs(held), zoo.alone);
+    EXPECT_EQ(pairs.rows.size(), 144u);
+    for (int b = 0; b < 12; ++b) {
+      const auto kind = [](int i) { return Profile{.kind = "kind" + std::to_string(i)}; };
+      const SharedSpeeds speeds = shared_speeds(kind(held), kind(b), Sharing::mps, tier, &pairs);
+      error += std::abs(speeds.first - 1 / Zoo::slowdown(held, b)) / 144;
+      spread += std::abs(0.6 - 1 / Zoo::slowdown(held, b)) / 144;
+      const SharedSpeeds back = shared_speeds(kind(b), kind(held), Sharing::mps, tier, &pairs);
+      EXPECT_DOUBLE_EQ(back.second, speeds.first);
+    }
+  }
+  EXPECT_LT(error, 0.03);
+  EXPECT_GT(spread, 3 * error);
+}
+
+TEST(PairsTest, WhatWasMeasuredIsTakenAsItIsOnItsGpuAndWayOfSharingOnly) {
+  const Zoo zoo;
+  std::vector<KindPair> measured = zoo.pairs(-1);
+  measured.push_back({"A100", Sharing::mps, "kind0", "kind1", 1.25, 2.0});
+  const Pairs pairs = learn_pairs(measured, zoo.alone);
+  const Profile a{.sm_activity = 0.5, .kind = "kind0"}, b{.sm_activity = 0.5, .kind = "kind1"};
+  const auto speeds = [&](const char* gpu, Sharing mode, double gb = 0) {
+    return shared_speeds(a, b, mode, Tier{.gpu = gpu, .memory_gb = gb}, &pairs);
+  };
+  EXPECT_DOUBLE_EQ(speeds("A100", Sharing::mps).first, 0.8);
+  EXPECT_DOUBLE_EQ(speeds("A100", Sharing::mps).second, 0.5);
+  EXPECT_DOUBLE_EQ(speeds("V100", Sharing::mps).first, 1 / Zoo::slowdown(0, 1));
+  EXPECT_DOUBLE_EQ(speeds("V100", Sharing::naive).first, shared_speeds(a, b, Sharing::naive).first);
+  EXPECT_DOUBLE_EQ(speeds("H100", Sharing::mps).first, shared_speeds(a, b, Sharing::mps).first);
+  EXPECT_DOUBLE_EQ(shared_speeds(a, b, Sharing::mps, Tier{.gpu = "A100"}, nullptr).first,
+                   shared_speeds(a, b, Sharing::mps).first);
+}
+
+TEST(PairsTest, NoMeasurementPutsAPairBeyondTheCard) {
+  const std::vector<KindPair> measured{{"A100", Sharing::mps, "a", "b", 1.1, 1.1},
+                                       {"A100", Sharing::mig, "a", "b", 1.1, 1.1}};
+  const Pairs pairs = learn_pairs(measured);
+  const Profile a{0.5, 25, "a"}, b{0.5, 10, "b"};
+  const Tier large{.gpu = "A100", .memory_gb = 40}, small{.gpu = "A100", .memory_gb = 32};
+  EXPECT_GT(shared_speeds(a, b, Sharing::mps, large, &pairs).first, 0.9);
+  EXPECT_EQ(shared_speeds(a, b, Sharing::mps, small, &pairs).first, 0);
+  EXPECT_EQ(shared_speeds(a, b, Sharing::mig, large, &pairs).first, 0);  // half a card has 20 GB
+}
+
+TEST(PairsTest, APairThatDidNotRunHasNoSpeed) {
+  const double never = std::numeric_limits<double>::infinity();
+  const std::vector<KindPair> measured{{"A100", Sharing::mps, "a", "b", never, never}};
+  const Pairs pairs = learn_pairs(measured);
+  const Profile a{.sm_activity = 0.1, .kind = "a"}, b{.sm_activity = 0.1, .kind = "b"};
+  EXPECT_EQ(shared_speeds(a, b, Sharing::mps, Tier{.gpu = "A100"}, &pairs).first, 0);
+}
+
+TEST(PairsTest, BrokenTablesAreRefusedByName) {
+  const auto message = [](std::vector<KindPair> measured, std::vector<JobKind> alone = {}) {
+    return message_of<InputError>([&] { return learn_pairs(measured, alone); });
+  };
+  const KindPair good{"A100", Sharing::mps, "a", "b", 1.1, 1.2};
+  KindPair bad = good;
+  bad.second_slowdown = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_NE(message({bad}).find("'a' beside 'b' on 'A100' has slowdown nan"), std::string::npos);
+  KindPair other{"A100", Sharing::mps, "b", "a", 1.3, 1.1};
+  EXPECT_NE(message({good, other}).find("has two results"), std::string::npos);
+  other.first_slowdown = 1.2;  // the same, the other way round
+  EXPECT_EQ(learn_pairs(std::vector{good, other}).rows.size(), 2u);
+  EXPECT_NE(message({good}, {{"a", "A100", "", {1, 2}}, {"b", "A100", "", {1}}}).find("1 features"),
+            std::string::npos);
+  EXPECT_NE(message({good}, {{"a", "A100"}, {"a", "A100"}}).find("described twice"),
+            std::string::npos);
+  EXPECT_NE(message({good}, {{"a", "A100", "", {bad.second_slowdown}}}).find("feature nan"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -897,6 +897,125 @@ TEST(PlanTest, AWaitingJobMayShareTheGpusOfALightOne) {
   EXPECT_EQ(glidepath::plan(cluster.snapshot(), {.sharing = Sharing::mps}).allocations.size(), 1u);
 }
 
+TEST(PlanTest, MeasuredPairsDecideWhoJoins) {
+  Cluster cluster = one_tier(1);
+  cluster.tiers[0].gpu = "A100";
+  const char* kinds[] = {"host", "loud", "quiet"};
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    Job& job = add_to(cluster, id, {1000.0 + 100 * static_cast<double>(id)});
+    job.kind = kinds[id - 1];
+    job.sm_activity = 0.5;
+  }
+  const std::vector<KindPair> measured{{"A100", Sharing::mps, "host", "loud", 4.0, 4.0},
+                                       {"A100", Sharing::mps, "host", "quiet", 1.1, 1.2}};
+  const Pairs pairs = learn_pairs(measured);
+  const PlanOptions options{.sharing = Sharing::mps, .pairs = &pairs};
+  const Plan plan = glidepath::plan(cluster.snapshot(), options);
+  EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1, 3}));
+  EXPECT_NE(plan.reasons[2].text.find("at 83 % of its speed, the other at 91 %"),
+            std::string::npos);
+  EXPECT_LE(plan.value, plan.bound);
+  // The measured speeds are those of another card: the activities are equal, the shortest joins.
+  cluster.tiers[0].gpu = "H100";
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), options)),
+            (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(PlanTest, AJobThatListsSharedOptionsIsPairedAsTheySay) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {1000}).sm_activity = 0.05;
+  add_to(cluster, 2, {1200}).sm_activity = 0.1;
+  const PlanOptions mps{.sharing = Sharing::mps};
+  const auto together = [&] {
+    const Plan plan = glidepath::plan(cluster.snapshot(), mps);
+    EXPECT_TRUE(violations(cluster.snapshot(), plan, mps).empty());
+    return plan.allocations.size() == 2;
+  };
+  const Plan pair = glidepath::plan(cluster.snapshot(), mps);
+  EXPECT_TRUE(together());
+  Option shared = cluster.jobs[1].options[0];
+  shared.steps_per_s *= 0.9;
+  shared.sharing = Sharing::mig;
+  cluster.jobs[1].options.push_back(shared);
+  EXPECT_FALSE(together());
+  EXPECT_EQ(violations(cluster.snapshot(), pair, mps).size(), 1u);
+  cluster.jobs[1].options.back().sharing = Sharing::mps;
+  EXPECT_TRUE(together());
+  cluster.jobs[1].options.back().gpus = 2;
+  EXPECT_FALSE(together());
+}
+
+// ---- options
+
+/// Step time 0.1 + 0.8 / k seconds, measured up to `largest` GPUs of nodes of 4.
+Scaling scaling_up_to(int largest, double scale = 1) {
+  std::vector<StepTime> measured;
+  for (int k = 1; k <= largest; k *= 2) {
+    measured.push_back({k, (k + 3) / 4, 64.0 / k, scale * (0.1 + 0.8 / k)});
+  }
+  return fit_scaling(measured);
+}
+
+TEST(OptionsTest, EveryTierAndGangComesWithTheRateOfItsStepTime) {
+  const std::vector<Tier> tiers{{.name = "small", .nodes = 1, .gpus_per_node = 4, .memory_gb = 11},
+                                {.name = "none", .nodes = 8, .gpus_per_node = 4, .memory_gb = 80},
+                                {.name = "large", .nodes = 8, .gpus_per_node = 4, .memory_gb = 40}};
+  const std::vector<Scaling> scaling{scaling_up_to(8), Scaling{}, scaling_up_to(4, 0.5)};
+  const std::vector<Option> options = options_of(tiers, scaling, {.batch = 64, .utilisation = 0.9});
+  ASSERT_EQ(options.size(), 3u + 4u);  // 1, 2, 4 of 4 GPUs; 1, 2, 4, 8 = twice what was measured
+  for (const Option& option : options) {
+    const double seconds = (option.tier == 0 ? 1.0 : 0.5) * (0.1 + 0.8 / option.gpus);
+    EXPECT_NE(option.tier, 1);
+    EXPECT_NEAR(option.steps_per_s * seconds, 1, option.gpus <= 4 ? 0.03 : 0.2);
+    EXPECT_EQ(option.utilisation, 0.9);
+    EXPECT_EQ(option.sharing, Sharing::exclusive);
+  }
+  const Ways large{.alone = {.memory_gb = 20}, .batch = 64, .most_gpus = 2};
+  EXPECT_EQ(options_of(tiers, scaling, large).size(), 2u);  // the small cards have 11 GB
+}
+
+TEST(OptionsTest, ALargerGangThatIsNoFasterIsNotListed) {
+  std::vector<StepTime> measured;
+  for (int k = 1; k <= 16; k *= 2) measured.push_back({k, 1, 1.0, 0.2 + 0.1 * k});
+  const std::vector<Tier> tiers{{.name = "one", .nodes = 1, .gpus_per_node = 16}};
+  const std::vector<Option> options = options_of(tiers, std::vector{fit_scaling(measured)});
+  ASSERT_EQ(options.size(), 1u);
+  EXPECT_EQ(options[0].gpus, 1);
+}
+
+TEST(OptionsTest, SharedOptionsFollowWhereThePairFitsTheCard) {
+  const std::vector<Tier> tiers{{.name = "a", .gpu = "A", .nodes = 1, .memory_gb = 16},
+                                {.name = "b", .gpu = "B", .nodes = 1, .memory_gb = 40}};
+  const std::vector<Scaling> scaling{scaling_up_to(1), scaling_up_to(1)};
+  const std::vector<KindPair> measured{{"B", Sharing::mps, "x", "y", 1.25, 1.5}};
+  const Pairs pairs = learn_pairs(measured);
+  const Ways ways{.alone = {0.5, 10, "x"},
+                  .sharing = Sharing::mps,
+                  .partner = Profile{0.5, 10, "y"},
+                  .pairs = &pairs};
+  const std::vector<Option> options = options_of(tiers, scaling, ways);
+  ASSERT_EQ(options.size(), 3u);  // 20 GB do not fit on 16
+  EXPECT_EQ(options[2].tier, 1);
+  EXPECT_EQ(options[2].sharing, Sharing::mps);
+  EXPECT_NEAR(options[2].steps_per_s, 0.8 * options[1].steps_per_s, 1e-12);
+  // They may go into a job as they are.
+  const Job job{.id = 1, .options = options, .remaining_steps = {100}};
+  EXPECT_EQ(choose_accelerator(job, tiers).size(), 3u);
+  const Snapshot snapshot{.tiers = tiers, .jobs = {&job, 1}};
+  EXPECT_EQ(glidepath::plan(snapshot).allocations.size(), 1u);
+}
+
+TEST(OptionsTest, BrokenWaysAreRefusedByValue) {
+  const std::vector<Tier> tiers{{.name = "a", .nodes = 1}};
+  const std::vector<Scaling> scaling{scaling_up_to(1)};
+  EXPECT_THROW((void)options_of(tiers, {}), InputError);
+  EXPECT_THROW((void)options_of(tiers, scaling, {.alone = {.memory_gb = -1}}), InputError);
+  EXPECT_THROW((void)options_of(tiers, scaling, {.batch = kInfinity}), InputError);
+  EXPECT_THROW((void)options_of(tiers, scaling, {.most_gpus = 0}), InputError);
+  EXPECT_THROW((void)options_of(tiers, scaling, {.utilisation = 2}), InputError);
+  EXPECT_TRUE(options_of({}, {}).empty());
+}
+
 TEST(PlanTest, APairStaysTogetherFromRoundToRound) {
   Cluster cluster = one_tier(1);
   add_to(cluster, 1, {1000}).sm_activity = 0.05;
@@ -1177,6 +1296,12 @@ TEST(ViolationsTest, TenThousandPlansOfRandomSnapshotsHaveNone) {
       job.deadline_s = 2e5 * draw.uniform();
       job.user = draw.below(2) == 0 ? "ada" : "bob";
       const int gang = job.options[0].gpus;
+      if (draw.below(4) == 0) {
+        job.options.push_back({.tier = static_cast<int>(draw.below(2)),
+                               .gpus = gang,
+                               .steps_per_s = 0.5,
+                               .sharing = static_cast<Sharing>(1 + draw.below(3))});
+      }
       if (draw.below(3) > 0 || gang > idle) continue;
       cluster.running.push_back(
           {.job = j, .tier = 0, .gpus = gang, .since_s = 1e5 * draw.uniform()});

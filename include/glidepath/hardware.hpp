@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,10 +95,11 @@ enum class Sharing : std::uint8_t {
 /// Throws InputError naming the text and the known modes.
 [[nodiscard]] Sharing sharing_named(std::string_view text);
 
-/// What is measured of a job that runs alone on a kind of GPU.
+/// What is known of a job that runs alone.
 struct Profile {
   double sm_activity = 1;  ///< share of the multiprocessors busy, averaged over time, in [0, 1]
   double memory_gb = 0;    ///< per GPU
+  std::string kind{};      ///< as `KindPair` names it; empty = of no measured kind
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
@@ -105,9 +107,49 @@ struct Profile {
 struct SharedSpeeds {
   double first = 0, second = 0;
 };
-/// 0 and 0 when the pair needs more than `gpu_memory_gb` (0 = not known). Throws InputError on an
-/// activity outside [0, 1].
+/// Predicted from the activities: for a pair of which nothing was measured. 0 and 0 when it needs
+/// more than `gpu_memory_gb` (0 = not known). Throws InputError on an activity outside [0, 1].
 [[nodiscard]] SharedSpeeds shared_speeds(const Profile& first, const Profile& second,
                                          Sharing sharing, double gpu_memory_gb = 0);
+
+/// Two kinds of job together on a kind of GPU. A slowdown is the time of a step together over that
+/// alone: 1 = as fast as alone, infinity = they did not run.
+struct KindPair {
+  std::string gpu{};  ///< as in Tier::gpu
+  Sharing sharing = Sharing::naive;
+  std::string first{}, second{};
+  double first_slowdown = 1, second_slowdown = 1;
+  bool predicted = false;  ///< not measured
+
+  friend bool operator==(const KindPair&, const KindPair&) = default;
+};
+
+/// What tells a kind of job from others on a kind of GPU, all of it measured alone.
+struct JobKind {
+  std::string kind{}, gpu{};
+  std::string model{};             ///< what kinds have in common that differ in batch size only
+  std::vector<double> features{};  ///< any numbers, the same for all kinds on this GPU: logarithms
+                                   ///< of the batch size, of the step time, ...
+};
+
+/// Reads measured pairs: `gpu,job_a,job_b,slowdown_a,slowdown_b`, perhaps `sharing` (naive where
+/// there is none). Throws IoError naming file and line.
+[[nodiscard]] std::vector<KindPair> read_pairs(const std::filesystem::path& file);
+
+/// The measured pairs and, for each GPU and way of sharing that has any, predictions for the other
+/// pairs of the kinds described: how a kind suffers and makes suffer is learned from kinds of the
+/// same model or with features alike (a Gaussian process, cubic in the pairs of a GPU). Throws
+/// InputError naming the pair or kind: a slowdown that is not above 0, one pair with two results,
+/// features that are not finite or not the same number for all kinds of a GPU.
+struct Pairs {
+  std::vector<KindPair> rows{};  ///< sorted, each pair both ways round
+};
+[[nodiscard]] Pairs learn_pairs(std::span<const KindPair> measured,
+                                std::span<const JobKind> alone = {});
+
+/// The speeds measured; else those learned; else, or without `pairs`, those predicted from the
+/// activities. 0 and 0 when the pair needs more than the card's memory, whatever was measured.
+[[nodiscard]] SharedSpeeds shared_speeds(const Profile& first, const Profile& second,
+                                         Sharing sharing, const Tier& tier, const Pairs* pairs);
 
 }  // namespace glidepath

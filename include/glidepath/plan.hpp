@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,9 +63,33 @@ struct Option {
   int gpus = 1;
   double steps_per_s = 0;
   double utilisation = 1.0;  ///< of each GPU, for power
+  /// Other than exclusive: the rate is that beside a partner. `plan` takes these as a permission to
+  /// pair the job on this tier and gang, and works out the rates of the pairs that it makes; a job
+  /// without any may be paired wherever it may run.
+  Sharing sharing = Sharing::exclusive;
 
   friend bool operator==(const Option&, const Option&) = default;
 };
+
+/// What, beside its scaling, says how a job may run.
+struct Ways {
+  Profile alone{};          ///< its memory keeps it off small cards
+  double batch = 0;         ///< of all GPUs together, in units of StepTime::batch_per_gpu; 0 = the
+                            ///< batch of each GPU stays what it was measured with
+  int most_gpus = 1 << 20;  ///< of a gang
+  double utilisation = 1;   ///< of each GPU when alone
+  Sharing sharing = Sharing::exclusive;  ///< how it may share GPUs with `partner`
+  std::optional<Profile> partner{};
+  const Pairs* pairs = nullptr;  ///< measured ones, borrowed
+};
+
+/// The options of a job from its scaling on each tier (one without measurements = it does not run
+/// there): every tier that has the memory, gangs of 1, 2, 4, ... GPUs on as few nodes as they need,
+/// up to twice the largest that was measured and while each is faster than the one before; then the
+/// same shared with the partner, where the pair fits the card. Throws InputError naming the value.
+[[nodiscard]] std::vector<Option> options_of(std::span<const Tier> tiers,
+                                             std::span<const Scaling> scaling,
+                                             const Ways& ways = {});
 
 /// A live job as a scheduler may see it: what was asked, what was observed, what is forecast.
 struct Job {
@@ -93,6 +118,7 @@ struct Job {
   /// Expected loss at steps from now on (`ahead_steps` increasing from 0), for total quality.
   std::vector<double> ahead_steps{}, ahead_loss{};
   double sm_activity = 1;  ///< alone, on average over time: for sharing
+  std::string kind{};      ///< as measured pairs name it; empty = of no measured kind
 };
 
 /// GPUs that a job holds.
@@ -172,6 +198,7 @@ struct PlanOptions {
   std::vector<Quota> user_quota{}, group_quota{};                ///< the others are not limited
   bool in_nodes = false;                 ///< gangs must fit in nodes, see RoundView::node_gpus
   Sharing sharing = Sharing::exclusive;  ///< how waiting jobs may join running ones
+  const Pairs* pairs = nullptr;          ///< measured ones, borrowed; the others are predicted
   double joule_value = 0;                ///< value of a joule saved, taken off every option
 
   // Dynamics.

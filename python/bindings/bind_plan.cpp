@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -17,13 +17,6 @@ namespace {
 std::vector<double> numbers(const py::object& object, const char* name) {
   const DoubleArray array = borrow_or_empty(object, name);
   return {array.data(), array.data() + array.size()};
-}
-
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
 }
 
 bool same_job(const OwnedJob& a, const OwnedJob& b) {
@@ -39,88 +32,8 @@ bool same_job(const OwnedJob& a, const OwnedJob& b) {
          x.forecast_at_steps == y.forecast_at_steps && x.group == y.group &&
          x.priority == y.priority && x.preemptible == y.preemptible && x.waiting_s == y.waiting_s &&
          x.deadline_s == y.deadline_s && x.ahead_steps == y.ahead_steps &&
-         x.ahead_loss == y.ahead_loss && x.sm_activity == y.sm_activity &&
+         x.ahead_loss == y.ahead_loss && x.sm_activity == y.sm_activity && x.kind == y.kind &&
          equal(x.observed.step, y.observed.step) && equal(x.observed.loss, y.observed.loss);
-}
-
-void bind_tier(py::module_& module) {
-  py::class_<Tier>(module, "Tier", R"(A pool of equal GPUs; memory and power are per GPU.
-
-Parameters
-----------
-name : str
-nodes : int
-gpus_per_node : int
-gpu : str
-    Model, for the reader.
-memory_gb, host_memory_gb : float
-    Of one GPU and of one node; 0 = not known, so that no job is refused for memory.
-idle_watts, busy_watts : float
-price_per_gpu_hour : float
-    In any currency; 0 = not priced.
-)")
-      .def(py::init([](std::string name, int nodes, int gpus_per_node, std::string gpu,
-                       double memory_gb, double host_memory_gb, double idle_watts,
-                       double busy_watts, double price_per_gpu_hour) {
-             Tier tier{std::move(name), std::move(gpu), nodes,      gpus_per_node,     memory_gb,
-                       host_memory_gb,  idle_watts,     busy_watts, price_per_gpu_hour};
-             validate(tier);
-             return tier;
-           }),
-           py::arg("name"), py::arg("nodes"), py::arg("gpus_per_node") = 1, py::kw_only(),
-           py::arg("gpu") = "", py::arg("memory_gb") = 0.0, py::arg("host_memory_gb") = 0.0,
-           py::arg("idle_watts") = 0.0, py::arg("busy_watts") = 0.0,
-           py::arg("price_per_gpu_hour") = 0.0)
-      .def_static("of", &make_tier, py::arg("name"), py::arg("gpu"), py::arg("nodes"),
-                  py::arg("gpus_per_node") = 1,
-                  "Tier of a GPU of the catalogue, with its memory and power.")
-      .def_readonly("name", &Tier::name)
-      .def_readonly("gpu", &Tier::gpu)
-      .def_readonly("nodes", &Tier::nodes)
-      .def_readonly("gpus_per_node", &Tier::gpus_per_node)
-      .def_readonly("memory_gb", &Tier::memory_gb)
-      .def_readonly("host_memory_gb", &Tier::host_memory_gb)
-      .def_readonly("idle_watts", &Tier::idle_watts)
-      .def_readonly("busy_watts", &Tier::busy_watts)
-      .def_readonly("price_per_gpu_hour", &Tier::price_per_gpu_hour)
-      .def_property_readonly("gpus", &Tier::gpus)
-      .def("watts", &watts, py::arg("utilisation"), "Power of one GPU at a utilisation in [0, 1].")
-      .def("__eq__",
-           [](const Tier& a, const py::object& b) {
-             return py::isinstance<Tier>(b) && a == b.cast<const Tier&>();
-           })
-      .def("__repr__",
-           [](const Tier& t) {
-             return text("<Tier ", t.name, ": ", t.nodes, " x ", t.gpus_per_node, " ",
-                         t.gpu.empty() ? "GPU" : t.gpu, ">");
-           })
-      .def(py::pickle(
-          [](const Tier& t) {
-            return py::make_tuple(t.name, t.gpu, t.nodes, t.gpus_per_node, t.memory_gb,
-                                  t.host_memory_gb, t.idle_watts, t.busy_watts,
-                                  t.price_per_gpu_hour);
-          },
-          [](const py::tuple& t) {
-            return Tier{t[0].cast<std::string>(), t[1].cast<std::string>(), t[2].cast<int>(),
-                        t[3].cast<int>(),         t[4].cast<double>(),      t[5].cast<double>(),
-                        t[6].cast<double>(),      t[7].cast<double>(),      t[8].cast<double>()};
-          }));
-  module.def(
-      "catalogue",
-      [] {
-        py::list rows;
-        for (const Gpu& g : catalogue()) {
-          rows.append(py::dict(
-              py::arg("name") = g.name, py::arg("vendor") = g.vendor,
-              py::arg("architecture") = g.architecture, py::arg("year") = g.year,
-              py::arg("memory_gb") = g.memory_gb, py::arg("bandwidth_gb_s") = g.bandwidth_gb_s,
-              py::arg("busy_watts") = g.busy_watts, py::arg("idle_watts") = g.idle_watts,
-              py::arg("fp32_tflops") = g.fp32_tflops, py::arg("fp16_tflops") = g.fp16_tflops,
-              py::arg("relative_speed") = g.relative_speed, py::arg("source") = g.source));
-        }
-        return rows;
-      },
-      "Every GPU of the catalogue as a dict.");
 }
 
 void bind_option(py::module_& module) {
@@ -136,31 +49,42 @@ steps_per_s : float
     Of the gang, in the job's own steps.
 utilisation : float
     Of each GPU in [0, 1], for power.
+sharing : str
+    Other than ``exclusive``: the rate is that beside a partner, and `plan` may pair the job on this
+    tier and gang. A job without any such option may be paired wherever it may run.
 )")
-      .def(py::init([](int tier, int gpus, double steps_per_s, double utilisation) {
-             return Option{tier, gpus, steps_per_s, utilisation};
+      .def(py::init([](int tier, int gpus, double steps_per_s, double utilisation,
+                       const std::string& sharing) {
+             return Option{tier, gpus, steps_per_s, utilisation, sharing_named(sharing)};
            }),
            py::arg("tier"), py::arg("gpus"), py::arg("steps_per_s"), py::kw_only(),
-           py::arg("utilisation") = 1.0)
+           py::arg("utilisation") = 1.0, py::arg("sharing") = "exclusive")
       .def_readonly("tier", &Option::tier)
       .def_readonly("gpus", &Option::gpus)
       .def_readonly("steps_per_s", &Option::steps_per_s)
       .def_readonly("utilisation", &Option::utilisation)
+      .def_property_readonly("sharing",
+                             [](const Option& o) { return std::string(name(o.sharing)); })
       .def("__eq__",
            [](const Option& a, const py::object& b) {
              return py::isinstance<Option>(b) && a == b.cast<const Option&>();
            })
       .def("__repr__",
            [](const Option& o) {
-             return text("<Option ", o.gpus, " x tier ", o.tier, ": ", o.steps_per_s, " steps/s>");
+             const std::string how = o.sharing == Sharing::exclusive
+                                         ? ""
+                                         : " shared (" + std::string(name(o.sharing)) + ")";
+             return text("<Option ", o.gpus, " x tier ", o.tier, how, ": ", o.steps_per_s,
+                         " steps/s>");
            })
       .def(py::pickle(
           [](const Option& o) {
-            return py::make_tuple(o.tier, o.gpus, o.steps_per_s, o.utilisation);
+            return py::make_tuple(o.tier, o.gpus, o.steps_per_s, o.utilisation,
+                                  std::string(name(o.sharing)));
           },
           [](const py::tuple& t) {
             return Option{t[0].cast<int>(), t[1].cast<int>(), t[2].cast<double>(),
-                          t[3].cast<double>()};
+                          t[3].cast<double>(), sharing_named(t[4].cast<std::string>())};
           }));
 }
 
@@ -203,7 +127,7 @@ OwnedJob make_job(std::int64_t id, std::vector<Option> options, std::string user
                   const py::object& observed_step, const py::object& observed_loss,
                   double forecast_at_steps, std::string group, int priority, bool preemptible,
                   double waiting_s, double deadline_s, const py::object& ahead_steps,
-                  const py::object& ahead_loss, double sm_activity) {
+                  const py::object& ahead_loss, double sm_activity, std::string kind) {
   OwnedJob owned;
   owned.job = {.id = id,
                .user = std::move(user),
@@ -226,7 +150,8 @@ OwnedJob make_job(std::int64_t id, std::vector<Option> options, std::string user
                .deadline_s = deadline_s,
                .ahead_steps = numbers(ahead_steps, "ahead_steps"),
                .ahead_loss = numbers(ahead_loss, "ahead_loss"),
-               .sm_activity = sm_activity};
+               .sm_activity = sm_activity,
+               .kind = std::move(kind)};
   owned.observe(numbers(observed_step, "observed_step"), numbers(observed_loss, "observed_loss"));
   if (!owned.job.observed.step.empty() || !owned.job.observed.loss.empty()) {
     validate(owned.job.observed);
@@ -247,7 +172,7 @@ py::tuple fields_of(const OwnedJob& o) {
                         column(j.remaining_steps), j.restart_s, column(j.observed.step),
                         column(j.observed.loss), j.forecast_at_steps, j.group, j.priority,
                         j.preemptible, j.waiting_s, j.deadline_s, column(j.ahead_steps),
-                        column(j.ahead_loss), j.sm_activity);
+                        column(j.ahead_loss), j.sm_activity, j.kind);
 }
 
 void bind_job(py::module_& module) {
@@ -287,6 +212,8 @@ ahead_steps, ahead_loss : array_like, shape (k,)
     Expected loss at steps from now on, for the objective ``quality``.
 sm_activity : float
     Share of the multiprocessors busy when alone, for sharing.
+kind : str
+    As measured pairs name it, for sharing.
 )");
   job.def(py::init(&make_job), py::arg("id"), py::arg("options"), py::kw_only(),
           py::arg("user") = "", py::arg("submit_s") = 0.0, py::arg("weight") = 1.0,
@@ -299,7 +226,7 @@ sm_activity : float
           py::arg("waiting_s") = -1.0,
           py::arg("deadline_s") = std::numeric_limits<double>::infinity(),
           py::arg("ahead_steps") = py::none(), py::arg("ahead_loss") = py::none(),
-          py::arg("sm_activity") = 1.0);
+          py::arg("sm_activity") = 1.0, py::arg("kind") = "");
 #define GLIDEPATH_JOB_FIELD(field) \
   job.def_property_readonly(#field, [](const OwnedJob& o) { return o.job.field; })
   GLIDEPATH_JOB_FIELD(id);
@@ -321,6 +248,7 @@ sm_activity : float
   GLIDEPATH_JOB_FIELD(waiting_s);
   GLIDEPATH_JOB_FIELD(deadline_s);
   GLIDEPATH_JOB_FIELD(sm_activity);
+  GLIDEPATH_JOB_FIELD(kind);
 #undef GLIDEPATH_JOB_FIELD
 #define GLIDEPATH_JOB_COLUMN(name, field) \
   job.def_property_readonly(name, [](const OwnedJob& o) { return column(o.job.field); })
@@ -355,7 +283,7 @@ sm_activity : float
             t[7].cast<double>(), t[8].cast<double>(), t[9].cast<double>(), t[10].cast<double>(),
             t[11], t[12].cast<double>(), t[13], t[14], t[15].cast<double>(),
             t[16].cast<std::string>(), t[17].cast<int>(), t[18].cast<bool>(), t[19].cast<double>(),
-            t[20].cast<double>(), t[21], t[22], t[23].cast<double>());
+            t[20].cast<double>(), t[21], t[22], t[23].cast<double>(), t[24].cast<std::string>());
       }));
 }
 
@@ -404,99 +332,25 @@ now_s : float
           }));
 }
 
-void bind_scaling(py::module_& module) {
-  py::class_<Scaling>(module, "Scaling", R"(Step time of a gang as a function of GPUs and nodes.
-
-Made by `fit_scaling`. A sum of non-negative terms (compute, communication inside a node and between
-nodes, other) times a correction that follows the measurements nearby.
-)")
-      .def(
-          "seconds",
-          [](const Scaling& s, int gpus, int nodes, double batch_per_gpu) {
-            return step_seconds(s, gpus, nodes, batch_per_gpu);
-          },
-          py::arg("gpus"), py::arg("nodes") = 1, py::arg("batch_per_gpu") = 1.0,
-          "Seconds per step.")
-      .def_readonly("typical_error", &Scaling::typical_error,
-                    "Median relative error on the measurements that were fitted.")
-      .def_property_readonly("terms",
-                             [](const Scaling& s) {
-                               py::dict terms;
-                               for (int i = 0; i < Scaling::kTerms; ++i) {
-                                 terms[py::str(std::string(scaling_term(i)))] =
-                                     s.seconds[static_cast<std::size_t>(i)];
-                               }
-                               return terms;
-                             })
-      .def("__repr__",
-           [](const Scaling& s) {
-             return text("<Scaling: ", s.measured.size(), " measurements, typical error ",
-                         100 * s.typical_error, " %>");
-           })
-      .def(py::pickle(
-          [](const Scaling& s) {
-            std::vector<std::tuple<int, int, double, double>> measured;
-            for (const StepTime& m : s.measured) {
-              measured.emplace_back(m.gpus, m.nodes, m.batch_per_gpu, m.seconds);
-            }
-            return py::make_tuple(measured);
-          },
-          [](const py::tuple& t) {
-            std::vector<StepTime> measured;
-            for (const auto& [k, n, b, s] :
-                 t[0].cast<std::vector<std::tuple<int, int, double, double>>>()) {
-              measured.push_back({k, n, b, s});
-            }
-            return fit_scaling(measured);
-          }));
+void bind_options(py::module_& module) {
   module.def(
-      "fit_scaling",
-      [](const py::object& gpus, const py::object& seconds, const py::object& nodes,
-         const py::object& batch_per_gpu) {
-        const Int64Array k = borrow_int64(gpus, "gpus");
-        const DoubleArray s = borrow(seconds, "seconds");
-        const Int64Array n = nodes.is_none() ? Int64Array(0) : borrow_int64(nodes, "nodes");
-        const DoubleArray b = borrow_or_empty(batch_per_gpu, "batch_per_gpu");
-        const auto fits = [&](py::ssize_t size) { return size == 0 || size == k.size(); };
-        if (s.size() != k.size() || !fits(n.size()) || !fits(b.size())) {
-          throw InputError("fit_scaling: columns of different length");
-        }
-        std::vector<StepTime> measured;
-        for (py::ssize_t i = 0; i < k.size(); ++i) {
-          const auto count = [](std::int64_t x) {
-            return static_cast<int>(std::clamp<std::int64_t>(x, -1, 1 << 30));
-          };
-          measured.push_back(
-              {count(k.at(i)), n.size() ? count(n.at(i)) : 1, b.size() ? b.at(i) : 1.0, s.at(i)});
-        }
-        const py::gil_scoped_release release;
-        return fit_scaling(measured);
+      "options_of",
+      [](const std::vector<Tier>& tiers, const std::vector<std::optional<Scaling>>& scaling,
+         const Profile& alone, double batch, int most_gpus, double utilisation,
+         const std::string& sharing, const std::optional<Profile>& partner,
+         const py::object& pairs) {
+        std::vector<Scaling> fits;
+        for (const auto& fit : scaling) fits.push_back(fit.value_or(Scaling{}));
+        return options_of(tiers, fits,
+                          {alone, batch, most_gpus, utilisation, sharing_named(sharing), partner,
+                           pairs_or_null(pairs)});
       },
-      py::arg("gpus"), py::arg("seconds"), py::kw_only(), py::arg("nodes") = py::none(),
-      py::arg("batch_per_gpu") = py::none(), R"(Fit how step time falls with GPUs and nodes.
+      py::arg("tiers"), py::arg("scaling"), py::arg("alone"), py::arg("batch"),
+      py::arg("most_gpus"), py::arg("utilisation"), py::arg("sharing"), py::arg("partner"),
+      py::arg("pairs"), "Options of a job.");
+}
 
-Least squares in relative error by Ceres, every term at least 0.
-
-Parameters
-----------
-gpus : array_like of int, shape (n,)
-    Of each measured gang.
-seconds : array_like of float, shape (n,)
-    Its time per step.
-nodes : array_like of int, optional
-    1 where it is not given.
-batch_per_gpu : array_like of float, optional
-    Global batch / gpus where that changes; 1 where it is not given.
-
-Returns
--------
-Scaling
-
-Raises
-------
-InputError
-    Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
-)");
+void bind_accelerator(py::module_& module) {
   module.def(
       "choose_accelerator",
       [](const OwnedJob& job, const std::vector<Tier>& tiers, double max_hours, double max_watts,
@@ -593,7 +447,7 @@ py::tuple plan_columns(const OwnedSnapshot& snapshot,
                        const std::vector<std::pair<std::string, double>>& goals, bool in_order,
                        const py::object& prices, const py::dict& user_quota,
                        const py::dict& group_quota, const std::string& sharing, bool in_nodes,
-                       bool reasons, const py::dict& numbers) {
+                       const py::object& pairs, bool reasons, const py::dict& numbers) {
   const DoubleArray warm = borrow_or_empty(prices, "prices");
   const auto number = [&](const char* name) { return numbers[name].cast<double>(); };
   PlanOptions options = limits(user_quota, group_quota, sharing, in_nodes, number("power_cap_w"),
@@ -604,6 +458,7 @@ py::tuple plan_columns(const OwnedSnapshot& snapshot,
   options.slack = number("slack");
   options.prices = view(warm);
   options.reasons = reasons;
+  options.pairs = pairs_or_null(pairs);
   options.round_s = number("round_s");
   options.gap = number("gap");
   options.stop_probability = number("stop_probability");
@@ -629,12 +484,12 @@ py::tuple plan_columns(const OwnedSnapshot& snapshot,
 void bind_plan(pybind11::module_& module) {
   using namespace glidepath::python;
   namespace py = pybind11;
-  bind_tier(module);
   bind_option(module);
   bind_allocation(module);
   bind_job(module);
   bind_snapshot(module);
-  bind_scaling(module);
+  bind_options(module);
+  bind_accelerator(module);
   module.def("solve_round", &solve, py::arg("job"), py::arg("tier"), py::arg("gpus"),
              py::arg("value"), py::arg("capacity"), py::arg("gap"), py::arg("prices"),
              py::arg("threads"), py::arg("watts"), py::arg("power_cap_w"), py::arg("user"),
@@ -642,19 +497,8 @@ void bind_plan(pybind11::module_& module) {
              "(chosen, value, bound, gap, prices)");
   module.def("plan", &plan_columns, py::arg("snapshot"), py::arg("goals"), py::arg("in_order"),
              py::arg("prices"), py::arg("user_quota"), py::arg("group_quota"), py::arg("sharing"),
-             py::arg("in_nodes"), py::arg("reasons"), py::arg("numbers"),
+             py::arg("in_nodes"), py::arg("pairs"), py::arg("reasons"), py::arg("numbers"),
              "(allocations, stop, value, bound, gap, prices, reasons)");
-  module.def(
-      "shared_speeds",
-      [](double first_activity, double second_activity, const std::string& mode, double first_gb,
-         double second_gb, double gpu_gb) {
-        const glidepath::SharedSpeeds speeds =
-            glidepath::shared_speeds({first_activity, first_gb}, {second_activity, second_gb},
-                                     glidepath::sharing_named(mode), gpu_gb);
-        return py::make_tuple(speeds.first, speeds.second);
-      },
-      py::arg("first_activity"), py::arg("second_activity"), py::arg("sharing"),
-      py::arg("first_gb"), py::arg("second_gb"), py::arg("gpu_gb"), "Speeds of a pair.");
   module.def(
       "violations",
       [](const OwnedSnapshot& snapshot, const py::object& plan, const py::dict& user_quota,

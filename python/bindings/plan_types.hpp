@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,18 @@
 namespace glidepath::python {
 
 namespace py = pybind11;
+
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// None = without.
+inline const Pairs* pairs_or_null(const py::object& pairs) {
+  return pairs.is_none() ? nullptr : pairs.cast<const Pairs*>();
+}
 
 /// A job that owns the curve it has observed.
 struct OwnedJob {

@@ -9,8 +9,9 @@ class InputError(ValueError): ...
 class IoError(OSError): ...
 import numpy
 import numpy.typing
+import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'OUTCOMES', 'Option', 'POLICIES', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'lower_bound_jct_s', 'make_workload', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -139,6 +140,162 @@ class Tier:
     @property
     def price_per_gpu_hour(self) -> float:
         ...
+class Scaling:
+    """
+    Step time of a gang as a function of GPUs and nodes.
+    
+    Made by `fit_scaling`. A sum of non-negative terms (compute, communication inside a node and between
+    nodes, other) times a correction that follows the measurements nearby.
+    """
+    def __getstate__(self) -> tuple[list[tuple[int, int, float, float]]]:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    def seconds(self, gpus: typing.SupportsInt | typing.SupportsIndex, nodes: typing.SupportsInt | typing.SupportsIndex = 1, batch_per_gpu: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> float:
+        """
+        Seconds per step.
+        """
+    @property
+    def terms(self) -> dict:
+        ...
+    @property
+    def typical_error(self) -> float:
+        """
+        Median relative error on the measurements that were fitted.
+        """
+class Profile:
+    """
+    What is known of a job that runs alone.
+    
+    Parameters
+    ----------
+    sm_activity : float
+        Share of the multiprocessors busy, averaged over time, in [0, 1].
+    memory_gb : float
+        Per GPU.
+    kind : str
+        As measured pairs name it; empty = of no measured kind.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[float, float, str]:
+        ...
+    def __init__(self, sm_activity: typing.SupportsFloat | typing.SupportsIndex = 1.0, memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, kind: str = '') -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def kind(self) -> str:
+        ...
+    @property
+    def memory_gb(self) -> float:
+        ...
+    @property
+    def sm_activity(self) -> float:
+        ...
+class KindPair:
+    """
+    Two kinds of job together on a kind of GPU.
+    
+    Parameters
+    ----------
+    gpu : str
+        As in `Tier.gpu`.
+    first, second : str
+        Kinds, as in `Job.kind`.
+    first_slowdown, second_slowdown : float
+        Time of a step together over that alone: 1 = as fast as alone, inf = they did not run.
+    sharing : str
+        ``naive`` (time slices), ``mps`` or ``mig``.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[str, str, str, str, float, float, bool]:
+        ...
+    def __init__(self, gpu: str, first: str, second: str, first_slowdown: typing.SupportsFloat | typing.SupportsIndex, second_slowdown: typing.SupportsFloat | typing.SupportsIndex, *, sharing: str = 'naive') -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def first(self) -> str:
+        ...
+    @property
+    def first_slowdown(self) -> float:
+        ...
+    @property
+    def gpu(self) -> str:
+        ...
+    @property
+    def predicted(self) -> bool:
+        """
+        Not measured.
+        """
+    @property
+    def second(self) -> str:
+        ...
+    @property
+    def second_slowdown(self) -> float:
+        ...
+    @property
+    def sharing(self) -> str:
+        ...
+class JobKind:
+    """
+    What tells a kind of job from others, measured alone.
+    
+    Parameters
+    ----------
+    kind, gpu : str
+    model : str
+        What kinds have in common that differ in batch size only.
+    features : array_like
+        Any finite numbers, the same for all kinds on this GPU: logarithms of the batch size, of the
+        time of a step, and so on.
+    """
+    def __init__(self, kind: str, gpu: str, model: str = '', features: typing.Any = None) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def features(self) -> list[float]:
+        ...
+    @property
+    def gpu(self) -> str:
+        ...
+    @property
+    def kind(self) -> str:
+        ...
+    @property
+    def model(self) -> str:
+        ...
+class Pairs:
+    """
+    Measured pairs and those learned from them. Made by `learn_pairs`.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> tuple[list[KindPair]]:
+        ...
+    def __len__(self) -> int:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
+    @property
+    def rows(self) -> list[KindPair]:
+        """
+        Each pair, both ways round.
+        """
 class Option:
     """
     One way to run a job.
@@ -153,13 +310,16 @@ class Option:
         Of the gang, in the job's own steps.
     utilisation : float
         Of each GPU in [0, 1], for power.
+    sharing : str
+        Other than ``exclusive``: the rate is that beside a partner, and `plan` may pair the job on this
+        tier and gang. A job without any such option may be paired wherever it may run.
     """
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
-    def __getstate__(self) -> tuple[int, int, float, float]:
+    def __getstate__(self) -> tuple[int, int, float, float, str]:
         ...
-    def __init__(self, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, steps_per_s: typing.SupportsFloat | typing.SupportsIndex, *, utilisation: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> None:
+    def __init__(self, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, steps_per_s: typing.SupportsFloat | typing.SupportsIndex, *, utilisation: typing.SupportsFloat | typing.SupportsIndex = 1.0, sharing: str = 'exclusive') -> None:
         ...
     def __repr__(self) -> str:
         ...
@@ -167,6 +327,9 @@ class Option:
         ...
     @property
     def gpus(self) -> int:
+        ...
+    @property
+    def sharing(self) -> str:
         ...
     @property
     def steps_per_s(self) -> float:
@@ -247,13 +410,15 @@ class Job:
         Expected loss at steps from now on, for the objective ``quality``.
     sm_activity : float
         Share of the multiprocessors busy when alone, for sharing.
+    kind : str
+        As measured pairs name it, for sharing.
     """
     __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
     def __getstate__(self) -> tuple:
         ...
-    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, options: collections.abc.Sequence[Option], *, user: str = '', submit_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, weight: typing.SupportsFloat | typing.SupportsIndex = 1.0, memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, steps_done: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_gpu_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, target_loss: typing.SupportsFloat | typing.SupportsIndex = 0.0, budget_steps: typing.SupportsFloat | typing.SupportsIndex = 0.0, remaining_steps: typing.Any = None, restart_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, observed_step: typing.Any = None, observed_loss: typing.Any = None, forecast_at_steps: typing.SupportsFloat | typing.SupportsIndex = -1.0, group: str = '', priority: typing.SupportsInt | typing.SupportsIndex = 0, preemptible: bool = True, waiting_s: typing.SupportsFloat | typing.SupportsIndex = -1.0, deadline_s: typing.SupportsFloat | typing.SupportsIndex = ..., ahead_steps: typing.Any = None, ahead_loss: typing.Any = None, sm_activity: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> None:
+    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, options: collections.abc.Sequence[Option], *, user: str = '', submit_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, weight: typing.SupportsFloat | typing.SupportsIndex = 1.0, memory_gb: typing.SupportsFloat | typing.SupportsIndex = 0.0, steps_done: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, attained_gpu_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, target_loss: typing.SupportsFloat | typing.SupportsIndex = 0.0, budget_steps: typing.SupportsFloat | typing.SupportsIndex = 0.0, remaining_steps: typing.Any = None, restart_s: typing.SupportsFloat | typing.SupportsIndex = 0.0, observed_step: typing.Any = None, observed_loss: typing.Any = None, forecast_at_steps: typing.SupportsFloat | typing.SupportsIndex = -1.0, group: str = '', priority: typing.SupportsInt | typing.SupportsIndex = 0, preemptible: bool = True, waiting_s: typing.SupportsFloat | typing.SupportsIndex = -1.0, deadline_s: typing.SupportsFloat | typing.SupportsIndex = ..., ahead_steps: typing.Any = None, ahead_loss: typing.Any = None, sm_activity: typing.SupportsFloat | typing.SupportsIndex = 1.0, kind: str = '') -> None:
         ...
     def __repr__(self) -> str:
         ...
@@ -289,6 +454,9 @@ class Job:
         ...
     @property
     def id(self) -> int:
+        ...
+    @property
+    def kind(self) -> str:
         ...
     @property
     def memory_gb(self) -> float:
@@ -370,31 +538,6 @@ class Snapshot:
     @property
     def tiers(self) -> list[Tier]:
         ...
-class Scaling:
-    """
-    Step time of a gang as a function of GPUs and nodes.
-    
-    Made by `fit_scaling`. A sum of non-negative terms (compute, communication inside a node and between
-    nodes, other) times a correction that follows the measurements nearby.
-    """
-    def __getstate__(self) -> tuple[list[tuple[int, int, float, float]]]:
-        ...
-    def __repr__(self) -> str:
-        ...
-    def __setstate__(self, arg0: tuple) -> None:
-        ...
-    def seconds(self, gpus: typing.SupportsInt | typing.SupportsIndex, nodes: typing.SupportsInt | typing.SupportsIndex = 1, batch_per_gpu: typing.SupportsFloat | typing.SupportsIndex = 1.0) -> float:
-        """
-        Seconds per step.
-        """
-    @property
-    def terms(self) -> dict:
-        ...
-    @property
-    def typical_error(self) -> float:
-        """
-        Median relative error on the measurements that were fitted.
-        """
 class ForecastMemo:
     def __init__(self) -> None:
         ...
@@ -515,11 +658,37 @@ def gittins_index(samples: typing.Any) -> float:
     """
     Gittins index of equally likely samples.
     """
+def learn_pairs(measured: collections.abc.Sequence[KindPair], alone: collections.abc.Sequence[JobKind] = []) -> Pairs:
+    """
+    Complete a table of measured pairs.
+    
+    For each GPU and way of sharing with measured pairs, the other pairs of the kinds in `alone` are
+    predicted from kinds of the same model or with features alike, by a Gaussian process.
+    
+    Parameters
+    ----------
+    measured : list of KindPair
+    alone : list of JobKind
+        Every kind that may be predicted, measured or not.
+    
+    Returns
+    -------
+    Pairs
+    
+    Raises
+    ------
+    InputError
+        A slowdown not above 0, one pair with two results, features that do not match.
+    """
 def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
 def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
     ...
-def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.SupportsFloat | typing.SupportsIndex]], in_order: bool, prices: typing.Any, user_quota: dict, group_quota: dict, sharing: str, in_nodes: bool, reasons: bool, numbers: dict) -> tuple:
+def options_of(tiers: collections.abc.Sequence[Tier], scaling: collections.abc.Sequence[Scaling | None], alone: Profile, batch: typing.SupportsFloat | typing.SupportsIndex, most_gpus: typing.SupportsInt | typing.SupportsIndex, utilisation: typing.SupportsFloat | typing.SupportsIndex, sharing: str, partner: Profile | None, pairs: typing.Any) -> list[Option]:
+    """
+    Options of a job.
+    """
+def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.SupportsFloat | typing.SupportsIndex]], in_order: bool, prices: typing.Any, user_quota: dict, group_quota: dict, sharing: str, in_nodes: bool, pairs: typing.Any, reasons: bool, numbers: dict) -> tuple:
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
@@ -533,9 +702,27 @@ def read_long_csv(path: bytes, metric: str) -> list:
     """
     Every curve of a long CSV as (step, loss, lr, wall_seconds, name, direction).
     """
+def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
+    """
+    Read measured pairs of jobs on the same GPUs.
+    
+    Parameters
+    ----------
+    file : path
+        CSV ``gpu,job_a,job_b,slowdown_a,slowdown_b``, plain or gzip, perhaps with ``sharing``.
+    
+    Returns
+    -------
+    list of KindPair
+    
+    Raises
+    ------
+    IoError
+        Naming file and line.
+    """
 def read_workload(path: bytes) -> WorkloadRecord:
     ...
-def shared_speeds(first_activity: typing.SupportsFloat | typing.SupportsIndex, second_activity: typing.SupportsFloat | typing.SupportsIndex, sharing: str, first_gb: typing.SupportsFloat | typing.SupportsIndex, second_gb: typing.SupportsFloat | typing.SupportsIndex, gpu_gb: typing.SupportsFloat | typing.SupportsIndex) -> tuple[float, float]:
+def shared_speeds(first: Profile, second: Profile, sharing: str, gpu: str, gpu_gb: typing.SupportsFloat | typing.SupportsIndex, pairs: typing.Any) -> tuple[float, float]:
     """
     Speeds of a pair.
     """

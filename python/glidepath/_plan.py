@@ -15,12 +15,18 @@ from glidepath import _core
 from glidepath._core import (
     Allocation,
     Job,
+    JobKind,
+    KindPair,
     Option,
+    Pairs,
+    Profile,
     Scaling,
     Snapshot,
     Tier,
     catalogue,
     fit_scaling,
+    learn_pairs,
+    read_pairs,
 )
 from glidepath._results import Result, require
 
@@ -28,8 +34,12 @@ __all__ = [
     "AcceleratorChoice",
     "Allocation",
     "Job",
+    "JobKind",
+    "KindPair",
     "Option",
+    "Pairs",
     "Plan",
+    "Profile",
     "RoundPlan",
     "Scaling",
     "Snapshot",
@@ -38,7 +48,10 @@ __all__ = [
     "choose_accelerator",
     "fit_scaling",
     "gittins_index",
+    "learn_pairs",
+    "options_of",
     "plan",
+    "read_pairs",
     "shared_speeds",
     "solve_round",
     "violations",
@@ -231,6 +244,7 @@ def plan(
     group_quota: Mapping[str, int] | None = None,
     in_nodes: bool = False,
     sharing: str = "exclusive",
+    pairs: Pairs | None = None,
     joule_value: float = 0.0,
     hysteresis: float = 0.05,
     min_run_s: float = 0.0,
@@ -274,6 +288,8 @@ def plan(
         Gangs must fit in nodes of `Tier.gpus_per_node`.
     sharing : str
         ``exclusive``, or how waiting jobs may join running ones: ``naive``, ``mps``, ``mig``.
+    pairs : Pairs, optional
+        Measured and learned speeds of pairs by `Job.kind`; the others come from the activities.
     joule_value : float
         Value of a joule saved, taken off every option.
     hysteresis : float
@@ -309,6 +325,7 @@ def plan(
             dict(group_quota or {}),
             sharing,
             in_nodes,
+            pairs,
             reasons,
             {
                 "slack": slack,
@@ -343,8 +360,11 @@ def shared_speeds(
     first_gb: float = 0.0,
     second_gb: float = 0.0,
     gpu_gb: float = 0.0,
+    gpu: str = "",
+    kinds: tuple[str, str] = ("", ""),
+    pairs: Pairs | None = None,
 ) -> tuple[float, float]:
-    """Predict the speeds of two jobs on the same GPUs, each as a share of its speed alone.
+    """Speeds of two jobs on the same GPUs, each as a share of its speed alone.
 
     Parameters
     ----------
@@ -354,6 +374,11 @@ def shared_speeds(
         ``naive`` (time slices), ``mps`` or ``mig``.
     first_gb, second_gb, gpu_gb : float
         Memory; (0, 0) comes back when the pair does not fit (`gpu_gb` 0 = not known).
+    gpu : str
+    kinds : tuple of str
+    pairs : Pairs, optional
+        Where these hold the kinds on the GPU, their speeds, measured or learned; else, and
+        without, those predicted from the activities.
 
     Returns
     -------
@@ -366,9 +391,84 @@ def shared_speeds(
         An activity outside 0 to 1, or an unknown way of sharing.
     """
     speeds: tuple[float, float] = _core.shared_speeds(
-        first_activity, second_activity, sharing, first_gb, second_gb, gpu_gb
+        Profile(first_activity, first_gb, kinds[0]),
+        Profile(second_activity, second_gb, kinds[1]),
+        sharing,
+        gpu,
+        gpu_gb,
+        pairs,
     )
     return speeds
+
+
+def options_of(
+    tiers: Sequence[Tier],
+    scaling: Mapping[str, Scaling] | Sequence[Scaling | None],
+    *,
+    alone: Profile | None = None,
+    batch: float = 0.0,
+    most_gpus: int = 1 << 20,
+    utilisation: float = 1.0,
+    sharing: str = "exclusive",
+    partner: Profile | None = None,
+    pairs: Pairs | None = None,
+) -> list[Option]:
+    """List the ways to run a job: tier x gang x sharing, each with its rate.
+
+    Gangs are of 1, 2, 4, ... GPUs on as few nodes as they need, up to twice the largest that was
+    measured on a tier, and while each is faster than the one before.
+
+    Parameters
+    ----------
+    tiers : sequence of Tier
+    scaling : dict of str to Scaling, or sequence of Scaling or None
+        Of the job on each tier, by name or in order; None or absent = it does not run there.
+    alone : Profile, optional
+        Its memory keeps the job off small cards; its activity and kind say how it shares.
+    batch : float
+        Of all GPUs together, in the unit of the fit's ``batch_per_gpu``; 0 = that of each GPU
+        stays what it was measured with.
+    most_gpus : int
+        Of a gang.
+    utilisation : float
+        Of each GPU when alone.
+    sharing : str
+        How it may share GPUs with `partner`: ``naive``, ``mps`` or ``mig``.
+    partner : Profile, optional
+        With one, each gang comes a second time at the speed beside it, where the pair fits the
+        card.
+    pairs : Pairs, optional
+        Measured and learned pairs, asked before the activities are.
+
+    Returns
+    -------
+    list of Option
+        By tier and gang, first those with GPUs of their own, then the shared ones.
+
+    Raises
+    ------
+    InputError
+        Naming the value: memory or batch negative, no GPU, a fit for an unknown tier.
+    """
+    if isinstance(scaling, Mapping):
+        names = {tier.name for tier in tiers}
+        unknown = [name for name in scaling if name not in names]
+        if unknown:
+            raise _core.InputError(
+                f"options_of: no tier '{unknown[0]}', known: {', '.join(sorted(names))}"
+            )
+        scaling = [scaling.get(tier.name) for tier in tiers]
+    return _core.options_of(
+        list(tiers),
+        list(scaling),
+        alone or Profile(),
+        batch,
+        most_gpus,
+        utilisation,
+        sharing,
+        partner,
+        pairs,
+    )
 
 
 def violations(

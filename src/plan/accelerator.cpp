@@ -59,10 +59,12 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Ou
     short_of = price > 0 && limit == need.max_cost / price ? "may cost too much"
                                                            : "may use too much energy";
   }
-  char text[160];
-  std::snprintf(text, sizeof text, "%d x %s: %s (probability %.2f)", option.gpus, tier.name.c_str(),
-                short_of, choice.probability);
-  choice.reason = text;
+  char verdict[96];
+  std::snprintf(verdict, sizeof verdict, "%s (probability %.2f)", short_of, choice.probability);
+  const bool alone = option.sharing == Sharing::exclusive;
+  choice.reason =
+      detail::sentence(option.gpus, " x ", tier.name, alone ? "" : ", shared (",
+                       alone ? "" : name(option.sharing), alone ? ": " : "): ", verdict);
   return choice;
 }
 

@@ -33,6 +33,7 @@ void Planner::evaluate() {
     }
     usable.clear();
     for (const Option& option : job.options) {
+      if (option.sharing != Sharing::exclusive) continue;  // a permission, see offers_to_share
       const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(option.tier)];
       const bool fits = tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb;
       if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);

@@ -20,6 +20,8 @@ namespace glidepath::detail {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+inline Profile profile_of(const Job& job) { return {job.sm_activity, job.memory_gb, job.kind}; }
+
 enum class Fate : std::uint8_t { waits, runs, pinned, owed, guest, ended };
 
 /// A job with what the plan has found out about it.
@@ -113,6 +115,8 @@ class Planner {
   /// Power that a guest adds: together the two keep a GPU busy at most all the time.
   [[nodiscard]] double watts_of_guest(const Option& host, const Option& guest) const;
   void seat(const Pair& pair);
+  /// The offers on which a job may be paired: those of its shared options, or all without any.
+  [[nodiscard]] std::vector<std::size_t> offers_to_share(const Candidate& candidate) const;
   /// Waiting jobs join running ones where the pair is worth more than the host alone.
   void share();
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMostGuests = 2000;  // the most valuable ones
 }  // namespace
 
 std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guests,
-                        std::span<const Tier> tiers, Sharing sharing, double& bound) {
+                        std::span<const Tier> tiers, const PlanOptions& options, double& bound) {
   std::map<std::pair<int, int>, std::vector<const Seat*>> hosts_of;  // by tier and gang
   for (const Seat& host : hosts) hosts_of[{host.tier, host.gpus}].push_back(&host);
   for (auto& [where, seats] : hosts_of) {
@@ -40,10 +40,11 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
     const Seat& guest = *seat;
     const auto found = hosts_of.find({guest.tier, guest.gpus});
     if (found == hosts_of.end()) continue;
-    const double memory = tiers[static_cast<std::size_t>(guest.tier)].memory_gb;
+    const Tier& tier = tiers[static_cast<std::size_t>(guest.tier)];
     double most = 0;
     for (const Seat* host : found->second) {
-      const SharedSpeeds speed = shared_speeds(host->profile, guest.profile, sharing, memory);
+      const SharedSpeeds speed =
+          shared_speeds(host->profile, guest.profile, options.sharing, tier, options.pairs);
       const double gain = host->value * (speed.first - 1) + guest.value * speed.second;
       if (gain <= 0) continue;
       pairs.push_back({host->job, guest.job, guest.offer, speed.first, speed.second, gain});
@@ -83,26 +84,38 @@ void Planner::seat(const Pair& pair) {
   plan_.value += pair.gain;
 }
 
+std::vector<std::size_t> Planner::offers_to_share(const Candidate& candidate) const {
+  std::set<std::pair<int, int>> permitted;  // tier and gang
+  bool silent = true;
+  for (const Option& option : candidate.job->options) {
+    if (option.sharing == Sharing::exclusive) continue;
+    silent = false;
+    if (option.sharing == options_.sharing) permitted.emplace(option.tier, option.gpus);
+  }
+  const bool waits = candidate.fate == Fate::waits;
+  const std::size_t first = waits ? candidate.first : candidate.offer;
+  const std::size_t end = waits ? candidate.end : candidate.offer + 1;
+  std::vector<std::size_t> offers;
+  for (std::size_t o = first; o < end; ++o) {
+    const Option& option = *offers_[o].option;
+    if (silent || permitted.contains({option.tier, option.gpus})) offers.push_back(o);
+  }
+  return offers;
+}
+
 void Planner::share() {
   std::vector<Seat> hosts, guests;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
     if (candidate.fate == Fate::ended || partner_.contains(c)) continue;
-    const bool waits = candidate.fate == Fate::waits;
-    const std::size_t first = waits ? candidate.first : candidate.offer;
-    const std::size_t end = waits ? candidate.end : candidate.offer + 1;
-    for (std::size_t o = first; o < end; ++o) {
+    for (const std::size_t o : offers_to_share(candidate)) {
       const Option& option = *offers_[o].option;
-      (waits ? guests : hosts)
-          .push_back({c,
-                      o,
-                      option.tier,
-                      option.gpus,
-                      offers_[o].value,
-                      {candidate.job->sm_activity, candidate.job->memory_gb}});
+      (candidate.fate == Fate::waits ? guests : hosts)
+          .push_back(
+              {c, o, option.tier, option.gpus, offers_[o].value, profile_of(*candidate.job)});
     }
   }
-  for (const Pair& pair : match(hosts, guests, snapshot_.tiers, options_.sharing, plan_.bound)) {
+  for (const Pair& pair : match(hosts, guests, snapshot_.tiers, options_, plan_.bound)) {
     const Option& guest = *offers_[pair.guest_offer].option;
     const Option& host = *offers_[candidates_[pair.host].offer].option;
     if (allowed(pair.guest, guest.gpus, watts_of_guest(host, guest))) seat(pair);

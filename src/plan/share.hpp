@@ -2,7 +2,7 @@
 // Pairs of jobs on the same GPUs.
 #pragma once
 
-#include "glidepath/hardware.hpp"
+#include "glidepath/plan.hpp"
 
 #include <cstddef>
 #include <span>
@@ -27,6 +27,7 @@ struct Pair {
 /// Pairs of a host and a guest with the same tier and gang and v_h s_h|g + v_g s_g|h > v_h, by
 /// falling gain, each job at most once. Adds to `bound` no less than any matching can gain.
 [[nodiscard]] std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guests,
-                                      std::span<const Tier> tiers, Sharing sharing, double& bound);
+                                      std::span<const Tier> tiers, const PlanOptions& options,
+                                      double& bound);
 
 }  // namespace glidepath::detail

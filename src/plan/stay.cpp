@@ -20,9 +20,11 @@ bool Planner::rejoin(std::size_t c) {
     if (!offers_[o].keeps) continue;
     const Sharing sharing =
         options_.sharing == Sharing::exclusive ? Sharing::naive : options_.sharing;
-    const auto profile = [](const Job& job) { return Profile{job.sm_activity, job.memory_gb}; };
-    const SharedSpeeds speed =
-        shared_speeds(profile(*host.job), profile(*candidates_[c].job), sharing);
+    // They are together, so what memory they need does not matter any more.
+    Tier tier = snapshot_.tiers[static_cast<std::size_t>(held.tier)];
+    tier.memory_gb = 0;
+    const SharedSpeeds speed = shared_speeds(profile_of(*host.job), profile_of(*candidates_[c].job),
+                                             sharing, tier, options_.pairs);
     const double gain =
         offers_[host.offer].value * (speed.first - 1) + offers_[o].value * speed.second;
     seat({found->second, c, o, speed.first, speed.second, gain});

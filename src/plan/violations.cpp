@@ -88,7 +88,7 @@ class Inspector {
     const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(a.tier)];
     const Option* option = nullptr;
     for (const Option& o : job.options) {
-      if (o.tier == a.tier && o.gpus == a.gpus) option = &o;
+      if (o.tier == a.tier && o.gpus == a.gpus && o.sharing == Sharing::exclusive) option = &o;
     }
     if (!option) {
       report("job ", a.job, " is placed on ", a.gpus, " x ", tier.name, ", not one of its options");
@@ -108,9 +108,12 @@ class Inspector {
       } else if (jobs_.contains(a.partner)) {
         const Job& other = *jobs_[a.partner];
         memory_of_pair(job, other, tier);
+        permission(job, a);
         if (a.partner < a.job) return;  // the GPUs of a pair count once, for its smaller id
         for (const Option& o : other.options) {
-          if (o.tier == a.tier && o.gpus == a.gpus) busy = std::min(1.0, busy + o.utilisation);
+          if (o.tier == a.tier && o.gpus == a.gpus && o.sharing == Sharing::exclusive) {
+            busy = std::min(1.0, busy + o.utilisation);
+          }
         }
       }
     }
@@ -133,6 +136,21 @@ class Inspector {
     if (tier.memory_gb <= 0 || both <= tier.memory_gb) return;
     report("jobs ", job.id, " and ", other.id, " need ", both, " GB together, the card has ",
            tier.memory_gb);
+  }
+
+  /// A job that lists shared options says with them where it may be paired; one that is in a pair
+  /// already is where it is.
+  void permission(const Job& job, const Allocation& a) {
+    bool asked = false;
+    for (const Option& o : job.options) {
+      if (o.sharing == Sharing::exclusive) continue;
+      asked = true;
+      if (o.sharing == options_.sharing && o.tier == a.tier && o.gpus == a.gpus) return;
+    }
+    for (const Allocation& held : snapshot_.running) {
+      if (held.job == a.job && held.partner == a.partner) return;
+    }
+    if (asked) report("job ", job.id, " shares GPUs, none of its shared options says so");
   }
 
   void capacities() {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath._bench_plan import held_out_scaling_errors
+from glidepath._bench_plan import held_out_scaling_errors, held_out_sharing_errors
 from glidepath.cli import main
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -96,6 +96,49 @@ def test_columns_that_are_no_columns_are_refused() -> None:
     with pytest.raises(gp.InputError, match="has value nan"):
         gp.solve_round([3], [0], [1], [np.nan], [1])
     assert len(gp.solve_round([], [], [], [], []).chosen) == 0
+
+
+def test_extreme_columns_give_a_clear_error_or_the_obvious_plan() -> None:
+    million = 1_000_000
+    best = gp.solve_round(
+        np.zeros(million, np.int64),
+        np.zeros(million, np.int64),
+        np.ones(million, np.int64),
+        np.arange(million, dtype=float),
+        [1],
+    )
+    assert best.chosen.tolist() == [million - 1]
+    assert best.value == best.bound == million - 1
+    large = gp.solve_round([0, 1, 2], [0, 0, 0], [1, 1, 1], [1e15, 1e15, 1.0], [3])
+    assert large.value == large.bound == 2e15 + 1
+    with pytest.raises(gp.InputError, match="option 0 of job 0 has value"):
+        gp.solve_round([0], [0], [1], [1.1e15], [3])
+    nothing = gp.solve_round([0], [0], [1], [1.0], [0])
+    assert (len(nothing.chosen), nothing.value, nothing.bound) == (0, 0.0, 0.0)
+    assert len(gp.solve_round([0], [0], [9], [1.0], [8]).chosen) == 0
+    with pytest.raises(gp.InputError, match="tier"):
+        gp.solve_round([0], [0], [1], [1.0], [])
+    with pytest.raises(gp.InputError, match="capacity"):
+        gp.solve_round([0], [0], [1], [1.0], [-1])
+    with pytest.raises(gp.InputError):
+        gp.solve_round([0], [0], [0], [1.0], [1])
+    # The same option twice, and a job whose options are apart, are no conflict.
+    twice = gp.solve_round([0, 1, 0], [0, 0, 0], [1, 1, 1], [1.0, 1.0, 1.0], [2])
+    assert twice.value == 2.0
+    assert gp.plan(gp.Snapshot([], [])).allocations == []
+    with pytest.raises(gp.InputError, match="job 1 names tier 0, there are 0"):
+        gp.plan(gp.Snapshot([], [gp.Job(1, [gp.Option(0, 1, 1.0)])]))
+    ways = [gp.Option(0, 1 + i % 9, 1.0 + i) for i in range(50_000)]
+    ways += [gp.Option(0, 1 + i % 9, 0.5, sharing="mps") for i in range(50_000)]
+    many = gp.Job(1, ways, remaining_steps=[1.0])
+    snapshot = gp.Snapshot([gp.Tier("a", 1)], [many])
+    assert len(gp.plan(snapshot, sharing="mps").allocations) == 1
+    worth = gp.Job(1, [gp.Option(0, 1, 1.0)], weight=1e15, remaining_steps=[1.0])
+    assert gp.plan(gp.Snapshot([gp.Tier("a", 1)], [worth])).value == pytest.approx(1e15)
+    with pytest.raises(gp.InputError, match="job 1 has weight -1"):
+        gp.plan(gp.Snapshot([gp.Tier("a", 1)], [gp.Job(1, [gp.Option(0, 1, 1.0)], weight=-1.0)]))
+    with pytest.raises(gp.InputError, match="job 1 runs at nan steps per second"):
+        gp.plan(gp.Snapshot([gp.Tier("a", 1)], [gp.Job(1, [gp.Option(0, 1, np.nan)])]))
 
 
 def cluster(jobs: list[gp.Job], **options: Any) -> gp.Snapshot:
@@ -194,6 +237,101 @@ def test_the_measured_pair_is_predicted_and_memory_is_checked() -> None:
     assert gp.shared_speeds(0.05, 0.82, "mps", first_gb=29.1, second_gb=8.5, gpu_gb=24) == (0, 0)
 
 
+def test_measured_pairs_are_read_and_asked_before_the_activities(tmp_path: Path) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("gpu,job_a,job_b,slowdown_a,slowdown_b,sharing\nA100,dlrm,resnet,1.25,2,mps\n")
+    (pair,) = gp.read_pairs(table)
+    assert (pair.first, pair.second, pair.sharing, pair.predicted) == (
+        "dlrm",
+        "resnet",
+        "mps",
+        False,
+    )
+    pairs = gp.learn_pairs([pair])
+    assert pickle.loads(pickle.dumps(pairs)) == pairs
+    kinds: dict[str, Any] = {"gpu": "A100", "kinds": ("resnet", "dlrm"), "pairs": pairs}
+    assert gp.shared_speeds(0.5, 0.5, "mps", **kinds) == (0.5, 0.8)
+    assert gp.shared_speeds(0.5, 0.5, "naive", **kinds) == gp.shared_speeds(0.5, 0.5, "naive")
+    assert gp.shared_speeds(0.5, 0.5, "mps", first_gb=30, second_gb=30, gpu_gb=40, **kinds) == (
+        0,
+        0,
+    )
+    table.write_text("gpu,job_a,job_b,slowdown_a,slowdown_b\nA100,dlrm,resnet,-1,2\n")
+    with pytest.raises(gp.IoError, match=r"pairs.csv:2: a slowdown is -1"):
+        gp.read_pairs(table)
+    table.write_text("gpu,a,b\n")
+    with pytest.raises(gp.IoError, match="job_a"):
+        gp.read_pairs(table)
+
+
+def test_a_plan_pairs_jobs_by_what_was_measured() -> None:
+    tiers = [gp.Tier("only", 1, 1, gpu="A100", memory_gb=40)]
+    jobs = [
+        gp.Job(
+            i,
+            [gp.Option(0, 1, 1.0)],
+            remaining_steps=[1000.0 + 100 * i],
+            sm_activity=0.5,
+            kind=kind,
+            memory_gb=8,
+        )
+        for i, kind in enumerate(("host", "loud", "quiet"))
+    ]
+    snapshot = gp.Snapshot(tiers, jobs)
+    pairs = gp.learn_pairs(
+        [
+            gp.KindPair("A100", "host", "loud", 4.0, 4.0, sharing="mps"),
+            gp.KindPair("A100", "host", "quiet", 1.1, 1.2, sharing="mps"),
+        ]
+    )
+    plan = gp.plan(snapshot, sharing="mps", pairs=pairs)
+    assert [a.job for a in plan.allocations] == [0, 2]
+    assert gp.violations(snapshot, plan, sharing="mps") == []
+    assert [a.job for a in gp.plan(snapshot, sharing="mps").allocations] == [0, 1]
+
+
+@pytest.mark.parametrize(("leave", "most"), [("kind", 0.055), ("pair", 0.035)])
+def test_speeds_of_pairs_that_were_not_measured(shared: Path, leave: str, most: float) -> None:
+    table = shared / "data" / "traces" / "gavel_throughputs.csv.gz"
+    errors = held_out_sharing_errors(table, leave)
+    assert errors.size > 1800
+    assert errors.mean() <= most
+
+
+def test_the_options_of_a_job_come_from_its_scaling() -> None:
+    tiers = [
+        gp.Tier("small", 2, 4, gpu="T4", memory_gb=16),
+        gp.Tier("large", 1, 4, gpu="A100", memory_gb=40),
+    ]
+    gpus = np.array([1, 2, 4, 8])
+    fit = gp.fit_scaling(gpus, 0.1 + 0.8 / gpus, nodes=(gpus + 3) // 4, batch_per_gpu=64 / gpus)
+    options = gp.options_of(tiers, {"small": fit, "large": fit}, batch=64.0)
+    assert [(o.tier, o.gpus) for o in options] == [
+        *[(0, k) for k in (1, 2, 4, 8)],
+        *[(1, k) for k in (1, 2, 4)],
+    ]
+    for option in options:
+        assert option.steps_per_s == pytest.approx(1 / (0.1 + 0.8 / option.gpus), rel=0.03)
+    heavy = gp.Profile(sm_activity=0.2, memory_gb=20)
+    shared = gp.options_of(
+        tiers, [fit, fit], alone=heavy, batch=64.0, sharing="mps", partner=gp.Profile(0.1, 10)
+    )
+    assert [(o.tier, o.gpus, o.sharing) for o in shared] == [
+        *[(1, k, "exclusive") for k in (1, 2, 4)],
+        *[(1, k, "mps") for k in (1, 2, 4)],
+    ]
+    assert shared[3].steps_per_s < shared[0].steps_per_s
+    assert pickle.loads(pickle.dumps(shared)) == shared
+    live = gp.Job(1, shared, memory_gb=20, remaining_steps=[1000.0])
+    assert len(gp.choose_accelerator(live, tiers)) == 6
+    assert [a.gpus for a in gp.plan(gp.Snapshot(tiers, [live])).allocations] == [4]
+    with pytest.raises(gp.InputError, match="no tier 'huge', known: large, small"):
+        gp.options_of(tiers, {"huge": fit})
+    with pytest.raises(gp.InputError, match="1 fits of scaling for 2 tiers"):
+        gp.options_of(tiers, [fit])
+    assert gp.options_of(tiers, [None, None]) == []
+
+
 def test_an_accelerator_is_chosen_under_limits() -> None:
     tiers = [
         gp.Tier("small", 4, memory_gb=11, busy_watts=250, price_per_gpu_hour=0.5),
@@ -251,9 +389,18 @@ def test_the_bench_proves_what_it_prints(capsys: pytest.CaptureFixture[str]) -> 
     assert [row for row in facts if row["met"] is False] == []
 
 
-@pytest.mark.parametrize("table", ["elasticflow_throughputs", "sia_throughput"])
-def test_scaling_predicts_held_out_gpu_counts(shared: Path, table: str) -> None:
-    errors = held_out_scaling_errors(shared / "data" / "traces" / f"{table}.csv.gz", most=60)
+@pytest.mark.parametrize(
+    ("table", "strict"),
+    [
+        ("elasticflow_throughputs", False),
+        ("elasticflow_throughputs", True),
+        ("sia_throughput", False),
+    ],
+)
+def test_scaling_predicts_held_out_gpu_counts(shared: Path, table: str, strict: bool) -> None:
+    errors = held_out_scaling_errors(
+        shared / "data" / "traces" / f"{table}.csv.gz", most=60, strict=strict
+    )
     assert np.median(errors) <= 0.05
     assert np.quantile(errors, 0.9) <= 0.15  # the smallest and largest counts included
 
