@@ -11,22 +11,32 @@ import csv
 import gzip
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
 
-__all__ = ["held_out_scaling_errors", "random_round", "run"]
+__all__ = [
+    "PARTS",
+    "Kind",
+    "held_out_scaling_errors",
+    "held_out_sharing_errors",
+    "random_round",
+    "read_sharing",
+    "run",
+]
 
 Columns = tuple[
     NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
@@ -213,7 +223,7 @@ def _certificates(instances: int, jobs: int, gap: float) -> list[Row]:
     value must not be above our bound, and a bound that must not be below our value.
     """
     rng = np.random.default_rng(5)
-    below = above = 0
+    below = above = proved = 0
     worst = 0.0
     for seed in range(instances):
         size = round(2 * (jobs / 2) ** rng.uniform())
@@ -224,13 +234,15 @@ def _certificates(instances: int, jobs: int, gap: float) -> list[Row]:
         # HiGHS proves optimum <= bound and has a plan worth value.
         below += own.bound < value * (1 - 1e-9)
         above += own.value > bound * (1 + 1e-9)
+        proved += bound <= value * (1 + 2 * gap)
         if value > 0:
             worst = max(worst, 1 - own.value / value)
     label = f"{instances} instances of 2 to {jobs} jobs"
     return [
-        _row(f"bound below the optimum of HiGHS, {label}", float(below), "times", 0.0),
+        _row(f"bound below what HiGHS found, {label}", float(below), "times", 0.0),
         _row(f"value above the bound of HiGHS, {label}", float(above), "times", 0.0),
-        _row(f"worst value below the optimum of HiGHS, {label}", 100 * worst, "%", None),
+        _row(f"worst value below what HiGHS found, {label}", 100 * worst, "%", None),
+        _row(f"of these HiGHS proved its optimum, {label}", float(proved), "times", None),
     ]
 
 
@@ -403,8 +415,121 @@ def _scaling(traces: Path, most: int | None) -> list[Row]:
     return rows
 
 
+class Kind(NamedTuple):
+    """A kind of job of a table of pairs, as it is known alone."""
+
+    name: str
+    model: str
+    features: tuple[float, ...]
+
+
+Sharings = dict[str, tuple[list[Kind], dict[tuple[str, str], float]]]
+
+
+def read_sharing(table: str | Path) -> Sharings:
+    """Kinds of each GPU type of Gavel's table, and the speed of the first beside the second.
+
+    Of one GPU, on one server; pairs that did not fit are left out. A speed is a share of that
+    alone. Features are logarithms of the batch size and of the time of a step alone.
+    """
+    alone: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    together: dict[str, list[tuple[tuple[str, str], tuple[str, str], float]]] = defaultdict(list)
+    with gzip.open(table, "rt", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["gpus"] != "1" or row["consolidated"] != "1":
+                continue
+            kind, rate = (row["model"], row["batch"]), float(row["steps_per_s"])
+            if not row["other_model"]:
+                alone[row["gpu_type"]][kind] = rate
+            elif rate > 0:
+                other = (row["other_model"], row["other_batch"])
+                together[row["gpu_type"]].append((kind, other, rate))
+    out: Sharings = {}
+    for gpu, rates in alone.items():
+        kinds = [
+            Kind(f"{model} {batch}", model, (math.log2(float(batch or 1)), -math.log2(rate)))
+            for (model, batch), rate in rates.items()
+        ]
+        speeds = {
+            (" ".join(kind), " ".join(other)): rate / rates[kind]
+            for kind, other, rate in together[gpu]
+        }
+        out[gpu] = kinds, speeds
+    return out
+
+
+def _held_out_pairs(
+    leave: str, kinds: Sequence[Kind], pairs: Sequence[tuple[str, str]]
+) -> list[set[tuple[str, str]]]:
+    """What is left out together, see `held_out_sharing_errors`."""
+    model = {kind.name: kind.model for kind in kinds}
+    if leave == "pair":
+        part = {pair: zlib.crc32("|".join(sorted(pair)).encode()) % 10 for pair in pairs}
+        return [{pair for pair in pairs if part[pair] == p} for p in range(10)]
+    if leave == "kind":
+        return [{pair for pair in pairs if kind.name in pair} for kind in kinds]
+    of_model = {
+        name: sorted((kind.features[0], kind.name) for kind in kinds if kind.model == name)
+        for name in sorted(set(model.values()))
+    }
+    middle = {sizes[len(sizes) // 2][1] for sizes in of_model.values()}
+    held = []
+    for name in of_model:
+        of_it = {pair for pair in pairs if name in (model[pair[0]], model[pair[1]])}
+        if leave == "profiled":
+            of_it -= {
+                (a, b)
+                for a, b in of_it
+                if (a in middle and model[a] != name) or (b in middle and model[b] != name)
+            }
+        held.append(of_it)
+    return held
+
+
+def held_out_sharing_errors(table: str | Path, leave: str) -> NDArray[np.float64]:
+    """Errors of the speeds of pairs that were not learned from, as shares of the speed alone.
+
+    `leave` says what is left out in turn: ``kind`` = every pair of a model at one batch size,
+    ``model`` = every pair of a model at all its batch sizes, ``profiled`` = the same except those
+    beside the middle batch size of each other model, ``pair`` = single pairs, a tenth at a time.
+    """
+    errors = []
+    for gpu, (kinds, speeds) in read_sharing(table).items():
+        alone = [gp.JobKind(k.name, gpu, k.model, k.features) for k in kinds]
+        for held in _held_out_pairs(leave, kinds, list(speeds)):
+            seen = [
+                gp.KindPair(gpu, a, b, 1 / speed, 1 / speeds[b, a])
+                for (a, b), speed in speeds.items()
+                if a <= b and (a, b) not in held
+            ]
+            for row in gp.learn_pairs(seen, alone).rows:
+                if (row.first, row.second) in held:
+                    errors.append(abs(1 / row.first_slowdown - speeds[row.first, row.second]))
+    return np.array(errors)
+
+
+def _sharing(traces: Path) -> list[Row]:
+    table = traces / "gavel_throughputs.csv.gz"
+    if not table.exists():
+        return []
+    rows = []
+    for leave, label, target in (
+        ("kind", "every pair of a model at one batch size", 0.055),
+        ("model", "every pair of a model", 0.055),
+        ("profiled", "the same but beside one job of each other model", None),
+        ("pair", "single pairs", None),
+    ):
+        errors = held_out_sharing_errors(table, leave)
+        rows.append(_row(f"sharing, held out: {label} ({errors.size})", errors.mean(), "", target))
+    return rows
+
+
+PARTS = ("rounds", "plans", "exact", "ortools", "highs", "certificates", "scaling", "sharing")
+
+
 def run(
     *,
+    parts: Sequence[str] = PARTS,
     sizes: Sequence[int] = (100, 1_000, 10_000, 100_000),
     repeats: int = 5,
     highs_jobs: int = 10_000,
@@ -418,16 +543,18 @@ def run(
 
     Parameters
     ----------
+    parts : sequence of str
+        Of `PARTS`: what is measured.
     sizes : sequence of int
         Jobs of the timed rounds.
     repeats : int
         Runs of which the least CPU time counts.
     highs_jobs : int
-        Jobs of the LP that HiGHS solves beside it; 0 leaves it out.
+        Jobs of the LP that HiGHS solves beside it.
     milp_instances, milp_jobs : int
         Random instances whose certificate is checked against the MILP of HiGHS, and their size.
     traces : path, optional
-        Folder with the throughput tables of Elasticflow and Sia, for scaling and sharing.
+        Folder with the throughput tables of Elasticflow, Sia and Gavel, for scaling and sharing.
     scaling_jobs : int, optional
         Jobs taken of each of those tables; None = all.
     progress : callable, optional
@@ -437,26 +564,32 @@ def run(
     -------
     list of dict
         ``what``, ``measured``, ``unit``, ``target`` (None = for information), ``met``.
+
+    Raises
+    ------
+    InputError
+        An unknown part.
     """
-    parts: list[Callable[[], list[Row]]] = [
-        lambda: _rounds(sizes, repeats),
-        lambda: _plans((100, 10_000), repeats),
-        _gittins,
-        lambda: _small(200),
-    ]
-    if milp_instances and milp_jobs >= 300:
-        parts.append(lambda: _against_ortools(300))
-    if highs_jobs:
-        parts.append(lambda: _against_highs(highs_jobs))
-    if milp_instances:
-        parts.append(lambda: _certificates(milp_instances, milp_jobs, 1e-6))
+    measure: dict[str, Callable[[], list[Row]]] = {
+        "rounds": lambda: _rounds(sizes, repeats),
+        "plans": lambda: _plans((100, 10_000), repeats) + _gittins(),
+        "exact": lambda: _small(200),
+        "ortools": lambda: _against_ortools(300),
+        "highs": lambda: _against_highs(highs_jobs),
+        "certificates": lambda: _certificates(milp_instances, milp_jobs, 1e-6),
+    }
     if traces is not None:
-        parts.append(lambda: _scaling(Path(traces), scaling_jobs))
+        measure["scaling"] = lambda: _scaling(Path(traces), scaling_jobs)
+        measure["sharing"] = lambda: _sharing(Path(traces))
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        raise gp.InputError(f"bench plan: no part '{unknown[0]}', known: {', '.join(PARTS)}")
+    asked = [part for part in parts if part in measure]
     rows: list[Row] = []
-    for done, part in enumerate(parts):
+    for done, part in enumerate(asked):
         if progress is not None:
-            progress(done, len(parts))
-        rows += part()
+            progress(done, len(asked))
+        rows += measure[part]()
     return rows
 
 

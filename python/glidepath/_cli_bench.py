@@ -133,28 +133,39 @@ def bench_fit(
 @app.command("plan", epilog="Example: glidepath bench plan --quick")
 def bench_plan(
     traces: Annotated[
-        Path | None, typer.Option(help="Folder with the throughput tables, for scaling.")
+        Path | None, typer.Option(help="Folder with the tables of throughput and pairs.")
     ] = None,
     quick: Annotated[bool, typer.Option(help="Small sizes and few instances.")] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="rounds, plans, exact, ortools, highs, certificates, scaling or sharing; may be"
+            " repeated. All of them by default, the last two with --traces."
+        ),
+    ] = None,
+    instances: Annotated[
+        int, typer.Option(min=1, help="Whose certificate is checked against the MILP of HiGHS.")
+    ] = 500,
     as_json: Json = False,
 ) -> int:
     """Time and certify the planner beside HiGHS; exit code 1 where it falls short of a target."""
     from glidepath import _bench_plan
 
+    parts = part or [name for name in _bench_plan.PARTS if name != "ortools" or not quick]
     sizes: dict[str, Any] = (
         {
             "sizes": (100, 1_000),
             "repeats": 3,
             "highs_jobs": 200,
-            "milp_instances": 10,
+            "milp_instances": min(instances, 10),
             "milp_jobs": 30,
             "scaling_jobs": 10,
         }
         if quick
-        else {}
+        else {"milp_instances": instances}
     )
     with progress("plans", still=True) as update:
-        rows = _bench_plan.run(**sizes, traces=traces, progress=update)
+        rows = _bench_plan.run(**sizes, parts=parts, traces=traces, progress=update)
     if as_json:
         emit(rows)
     else:
