@@ -256,9 +256,9 @@ class JobKind:
     kind, gpu : str
     model : str
         What kinds have in common that differ in batch size only.
-    features : array_like
-        Any finite numbers, the same for all kinds on this GPU: logarithms of the batch size, of the
-        time of a step, and so on.
+    features : array_like, shape (features,)
+        Finite and dimensionless, the same for all kinds on this GPU: logarithms of the batch size,
+        of the time of a step, and so on.
     """
     def __init__(self, kind: str, gpu: str, model: str = '', features: typing.Any = None) -> None:
         ...

@@ -338,16 +338,23 @@ def plan(
     objective: Annotated[
         str, typer.Option(help="What a second of a job is worth; several, in order: deadline,jct.")
     ] = "jct",
+    sharing: Annotated[
+        str, typer.Option(help="How jobs may share GPUs: exclusive, naive, mps or mig.")
+    ] = "exclusive",
+    pairs: Annotated[
+        Path | None, typer.Option(help="Measured pairs of classes of jobs, a CSV.")
+    ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the tiers and their prices.")] = None,
     as_json: Json = False,
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
     if math.isnan(at):
         raise gp.InputError(f"--at {at:g} is no hour")
+    measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
     drawn = open_workload(workload, users, seed, gpus)
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at * 3600.0)
-        planned = gp.plan(snapshot, objective=objective.split(","))
+        planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
     if picture is not None:
         save(lambda ax: planned.picture(drawn.tiers, ax=ax), picture)
     tiers = [tier.name for tier in drawn.tiers]
@@ -360,7 +367,13 @@ def plan(
                 "gap": planned.gap,
                 "prices": dict(zip(tiers, planned.prices, strict=True)),
                 "allocations": [
-                    {"job": a.job, "tier": tiers[a.tier], "gpus": a.gpus, "since_s": a.since_s}
+                    {
+                        "job": a.job,
+                        "tier": tiers[a.tier],
+                        "gpus": a.gpus,
+                        "since_s": a.since_s,
+                        "partner": a.partner if a.partner >= 0 else None,
+                    }
                     for a in planned.allocations
                 ],
                 "stop": list(planned.stop),

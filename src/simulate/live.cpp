@@ -125,6 +125,7 @@ class Live {
     out.priority = asked.priority;
     out.deadline_s = asked.deadline_s;
     out.sm_activity = asked.sm_activity;
+    out.kind = asked.job_class;
     for (int tier = 0; tier < static_cast<int>(engine_.workload.tiers.size()); ++tier) {
       const double rate = engine_.rate(job, tier);
       if (rate <= 0 || !engine_.fits_memory(job, tier)) continue;

@@ -79,7 +79,7 @@ def test_import_needs_no_optional_library() -> None:
 
 
 # Functions of the extension: pybind11 gives no signature to inspect, they are few, and read.
-COMPILED = {"catalogue", "fit_scaling"}
+COMPILED = {"catalogue", "fit_scaling", "learn_pairs", "read_pairs"}
 
 
 # A parameter, field or result that is a number or an array: its names, type, what is said of it.

@@ -290,6 +290,28 @@ def test_a_plan_pairs_jobs_by_what_was_measured() -> None:
     assert [a.job for a in gp.plan(snapshot, sharing="mps").allocations] == [0, 1]
 
 
+def test_the_verb_pairs_jobs_by_a_table_of_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workload = str(Path(__file__).resolve().parents[2] / "data" / "workloads" / "supercom")
+
+    def partners(slowdown: float) -> int:
+        table = tmp_path / "pairs.csv"
+        rows = [f"RTX 3090,bart-small,bart-small,{slowdown},{slowdown},mps"]
+        rows += [f"RTX 3090,bart-small,flan-t5-small,{slowdown},{slowdown},mps"]
+        rows += [f"RTX 3090,flan-t5-small,flan-t5-small,{slowdown},{slowdown},mps"]
+        table.write_text("gpu,job_a,job_b,slowdown_a,slowdown_b,sharing\n" + "\n".join(rows))
+        options = ["--users", "60", "--at", "20", "--sharing", "mps", "--pairs", str(table)]
+        assert main(["plan", workload, *options, "--json"]) == 0
+        placed = json.loads(capsys.readouterr().out)["allocations"]
+        return sum(a["partner"] is not None for a in placed)
+
+    assert partners(1.0) >= 2
+    assert partners(10.0) == 0
+    assert main(["plan", workload, "--sharing", "magic"]) == 2
+    assert "unknown way of sharing 'magic'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("leave", "most"), [("kind", 0.055), ("pair", 0.035)])
 def test_speeds_of_pairs_that_were_not_measured(shared: Path, leave: str, most: float) -> None:
     table = shared / "data" / "traces" / "gavel_throughputs.csv.gz"
