@@ -146,6 +146,7 @@ def bench_plan(
     instances: Annotated[
         int, typer.Option(min=1, help="Whose certificate is checked against the MILP of HiGHS.")
     ] = 500,
+    largest: Annotated[int, typer.Option(min=2, help="Jobs of the largest of these.")] = 1000,
     as_json: Json = False,
 ) -> int:
     """Time and certify the planner beside HiGHS; exit code 1 where it falls short of a target."""
@@ -158,11 +159,11 @@ def bench_plan(
             "repeats": 3,
             "highs_jobs": 200,
             "milp_instances": min(instances, 10),
-            "milp_jobs": 30,
+            "milp_jobs": min(largest, 30),
             "scaling_jobs": 10,
         }
         if quick
-        else {"milp_instances": instances}
+        else {"milp_instances": instances, "milp_jobs": largest}
     )
     with progress("plans", still=True) as update:
         rows = _bench_plan.run(**sizes, parts=parts, traces=traces, progress=update)
