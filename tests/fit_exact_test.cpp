@@ -247,15 +247,18 @@ TEST_P(ExactFit, IsNotAboveASearchInLongDouble) {
       if constexpr (Unit::kShapes > 0) return search<Unit>(seen);
       return 0;
     });
-    // losses are doubles, and so are the shapes: a fit through all points keeps 13 digits of them
+    // Shapes are doubles: of a fit through all points (powexp without noise comes closest to this)
+    // they keep 13 digits of the losses.
     Real squares = 0;
     for (const double y : seen.loss) squares += Real(y) * y;
     const Real rounding = 1e-26L * squares;
     EXPECT_LE(ours, best * (1 + 1e-9L) + rounding)
         << hard.what << ": " << static_cast<double>(ours) << " is above by "
         << static_cast<double>(ours / best - 1);
-    // and the residual sum that is reported is that of the shapes that are
-    EXPECT_LE(std::abs(found.rss - ours), 1e-6L * ours + 1e-20L * squares) << hard.what;
+    // and the residual sum that is reported is that of the shapes that are: to seven digits where
+    // steps lie far out and floor and scale cancel, and of a fit through all points as far as its
+    // losses less floor + scale φ, squared, are more than rounding
+    EXPECT_LE(std::abs(found.rss - ours), 1e-7L * ours + 1e-20L * squares) << hard.what;
   }
 }
 

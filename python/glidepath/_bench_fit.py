@@ -183,6 +183,7 @@ _TARGETS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, .
     (_OWN, _CERES, ("pow3", "exp3"), _ALL, (60, 60, 60)),
     (_PYTHON, _SCIPY, ("pow3", "exp3"), (200,), (60,)),
     ("shared steps, 2 threads", "shared steps, 1 of 2 threads", ("pow3",), (200,), (1.8,)),
+    ("arithmetic alone, 2 threads", "arithmetic alone, 1 of 2 threads", ("pow3",), (200,), (1.8,)),
     ("evaluate, arbitrary", "libmvec AVX2 exp loop", ("pow3",), (1024,), (1,)),
     ("evaluate, arbitrary", "std::pow loop", ("pow3",), (1024,), (10,)),
     ("evaluate, log-spaced", "limit: fill the memory", ("pow3",), (1024,), (0.75,)),
