@@ -296,7 +296,7 @@ void print_threads(const Curves& c) {
     turns.push_back({"shared steps, " + suffix, [&c, threads] { shared_steps(c, threads); }});
     turns.push_back({"arithmetic alone, " + suffix, [threads] { sink += arithmetic(threads); }});
   }
-  for (int turn = 0; turn < 60; ++turn) {
+  for (int turn = 0; turn < 300; ++turn) {
     for (Turn& each : turns) {
       const double begin = now(CLOCK_MONOTONIC);
       each.run();
@@ -425,6 +425,6 @@ int main(int argc, char** argv) {
     std::ranges::sort(rival.seconds);
     print(rival.what, c, rival.seconds[rival.seconds.size() / 2], rival.error);
   }
-  if (!four) print_threads(c);
+  if (!four && c.n == 200) print_threads(c);
   return 0;
 }
