@@ -237,7 +237,9 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       const double y_mean = best.c + best.a * best.mean;
       const double change = step[0] * (2 * gradient[0] + h00 * step[0] + 2 * h01 * step[1]) +
                             step[1] * (2 * gradient[1] + h11 * step[1]);
-      if (moved < std::max(enough, 1e-4) && change <= 0) {
+      // A Newton step gains what the gradient promises; more is told by curvatures that rounding
+      // made up where a curve is all but exact.
+      if (moved < std::max(enough, 1e-4) && change <= 0 && change >= -2.0 * promised) {
         best.z = z;
         best.a += slope_a[0] * step[0] + slope_a[1] * step[1];
         best.mean += slope_mean[0] * step[0] + slope_mean[1] * step[1];
