@@ -14,6 +14,9 @@ from pathlib import Path
 
 import glidepath as gp
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
+from wire import varint
+
 
 def trainer_state(file: Path, rows: int) -> None:
     """Write what Hugging Face's Trainer does: 35 MB for 200 000 rows."""
@@ -36,12 +39,6 @@ def events(file: Path, scalars: int) -> None:
 
     def record(data: bytes) -> bytes:
         return struct.pack("<Q", len(data)) + b"0000" + data + b"0000"
-
-    def varint(value: int) -> bytes:
-        out = b""
-        while value > 127:
-            out, value = out + bytes([value & 127 | 128]), value >> 7
-        return out + bytes([value])
 
     def scalar(tag: bytes, value: float) -> bytes:
         said = b"\x0a" + bytes([len(tag)]) + tag + b"\x15" + struct.pack("<f", value)
