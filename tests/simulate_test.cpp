@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "simulate/fair_share.hpp"
 #include "temporary_files.hpp"
 
 namespace glidepath {
@@ -590,6 +591,37 @@ TEST(InvariantTest, WaitsAreBoundedAsPromised) {
           << seed << " job " << run.jobs.job[i];
     }
   }
+}
+
+TEST(EvenSharesTest, AreTheCheapestAssignmentOfAll) {
+  // As many jobs as GPUs, one each: all permutations are tried.
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const detail::Rng rng{seed};
+    Eigen::MatrixXd cost(6, 3);
+    for (std::uint64_t k = 0; k < 18; ++k) cost.data()[k] = rng.uniform(k, 0);
+    const std::vector<double> capacity{1, 2, 3};
+    const Eigen::MatrixXd share = detail::even_shares(
+        cost, Eigen::VectorXd::Ones(6), Eigen::Map<const Eigen::VectorXd>(capacity.data(), 3));
+    std::vector<int> tier{0, 1, 1, 2, 2, 2};
+    double least = 1e9;
+    do {
+      double sum = 0;
+      for (int i = 0; i < 6; ++i) sum += cost(i, tier[static_cast<std::size_t>(i)]);
+      least = std::min(least, sum);
+    } while (std::next_permutation(tier.begin(), tier.end()));
+    EXPECT_NEAR(share.cwiseProduct(cost).sum(), least, 1e-9) << seed;
+    EXPECT_TRUE(share.rowwise().sum().isOnes(1e-9)) << seed;
+  }
+}
+
+TEST(EvenSharesTest, GiveEqualGpuTimeWithinTheTiers) {
+  const Eigen::VectorXd gang = Eigen::Vector4d(1, 2, 4, 1);
+  const Eigen::VectorXd capacity = Eigen::Vector2d(1, 2);
+  const Eigen::MatrixXd share =
+      detail::even_shares(Eigen::MatrixXd::Random(4, 2).array() + 2, gang, capacity);
+  const Eigen::MatrixXd gpus = share.array().colwise() * gang.array();
+  EXPECT_TRUE(gpus.rowwise().sum().isApprox(Eigen::Vector4d::Constant(0.75)));
+  EXPECT_TRUE(gpus.colwise().sum().transpose().isApprox(capacity));
 }
 
 TEST(DeterminismTest, TheSameSeedGivesTheSameRun) {

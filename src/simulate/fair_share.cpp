@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulate/fair_share.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace glidepath::detail {
 
@@ -79,6 +81,59 @@ Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& 
     }
   }
   return x;
+}
+
+Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& gang,
+                            const Eigen::VectorXd& capacity) {
+  using Eigen::Index;
+  const Index n = cost.rows();
+  const Index tiers = cost.cols();
+  constexpr double kNothing = 1e-9;  // of GPU-time
+  const double even = std::min(gang.minCoeff(), capacity.sum() / static_cast<double>(n));
+  Eigen::VectorXd room = capacity;
+  Eigen::MatrixXd time = Eigen::MatrixXd::Zero(n, tiers);  // in GPUs
+  const auto per_gpu = [&](Index i, Index j) { return cost(i, j) / gang(i); };
+  struct Step {
+    double length;  // from job i to this tier
+    Index from;     // the tier before, -1 at the first
+    Index job;      // that moves from there to here
+  };
+  std::vector<Step> path(static_cast<std::size_t>(tiers));
+  const auto step = [&](Index j) -> Step& { return path[static_cast<std::size_t>(j)]; };
+  for (Index i = 0; i < n; ++i) {
+    for (double left = even; left > kNothing;) {
+      // Bellman and Ford: to a tier at once, or by moving an earlier job on from it.
+      for (Index j = 0; j < tiers; ++j) step(j) = {per_gpu(i, j), -1, i};
+      for (Index round = 1; round < tiers; ++round) {
+        for (Index k = 0; k < i; ++k) {
+          for (Index from = 0; from < tiers; ++from) {
+            if (time(k, from) <= kNothing) continue;
+            for (Index to = 0; to < tiers; ++to) {
+              const double length = step(from).length + per_gpu(k, to) - per_gpu(k, from);
+              if (length < step(to).length - 1e-12) step(to) = {length, from, k};
+            }
+          }
+        }
+      }
+      Index last = -1;
+      for (Index j = 0; j < tiers; ++j) {
+        if (room(j) <= kNothing) continue;
+        if (last < 0 || step(j).length < step(last).length) last = j;
+      }
+      if (last < 0) break;
+      double amount = std::min(left, room(last));
+      for (Index j = last; step(j).from >= 0; j = step(j).from) {
+        amount = std::min(amount, time(step(j).job, step(j).from));
+      }
+      left -= amount;
+      room(last) -= amount;
+      for (Index j = last; j >= 0; j = step(j).from) {
+        time(step(j).job, j) += amount;
+        if (step(j).from >= 0) time(step(j).job, step(j).from) -= amount;
+      }
+    }
+  }
+  return time.array().colwise() / gang.array();
 }
 
 }  // namespace glidepath::detail

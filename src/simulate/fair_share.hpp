@@ -13,4 +13,10 @@ namespace glidepath::detail {
 [[nodiscard]] Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& gang,
                                              const Eigen::VectorXd& capacity);
 
+/// The same where all rates are equal: each job has the GPU-time min(gang, total capacity / jobs),
+/// and any split of it among the tiers is an optimum. Returns the one that minimises
+/// sum_ij cost(i,j) x(i,j), by successive shortest paths.
+[[nodiscard]] Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& gang,
+                                          const Eigen::VectorXd& capacity);
+
 }  // namespace glidepath::detail

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/rng.hpp"
 #include "simulate/fair_share.hpp"
 
 namespace glidepath::detail {
@@ -229,23 +230,19 @@ class Rounds {
         x.row(i) /= std::max(1.0, sum);
       }
     } else if (policy_ == "max_min_unaware") {
-      // With all rates equal every job gets the same GPU-time, and any split among the tiers is an
-      // optimum. A solver returns a vertex, where all but a few jobs have one tier: here the next
-      // in turn that has room.
-      const double even = std::min(gang.minCoeff(), capacity.sum() / static_cast<double>(n));
-      x.setZero();
-      Eigen::VectorXd room = capacity;
+      // Which of the many optima a solver returns decides mean completion times by a fifth. Simplex
+      // codes perturb the costs of all variables at random against degenerate steps, and so return
+      // the optimum that is the cheapest by those; a unit of time costs a wide gang no more than a
+      // narrow one, which leaves the scarce types to the narrow ones.
+      const Rng random{engine_.options.seed};
+      Eigen::MatrixXd cost(n, tiers());
       for (Eigen::Index i = 0; i < n; ++i) {
-        double left = even;
-        for (int tries = 0; left > 1e-12 && tries < 2 * tiers(); ++tries) {
-          const int t = turn_++ % tiers();
-          const double taken = std::min(left, room(t));
-          if (taken <= 1e-12) continue;
-          x(i, t) += taken / gang(i);
-          room(t) -= taken;
-          left -= taken;
+        for (int t = 0; t < tiers(); ++t) {
+          cost(i, t) =
+              1 + random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(t));
         }
       }
+      x = even_shares(cost, gang, capacity);
     } else {
       Eigen::MatrixXd a(n, tiers());
       for (Eigen::Index i = 0; i < n; ++i) {
@@ -329,7 +326,6 @@ class Rounds {
   std::vector<Member> members_;  ///< in order of arrival
   std::vector<double> tier_time_;
   std::vector<Ran> ran_;
-  int turn_ = 0;  ///< of the tiers, where any would do
   double last_reset_ = 0;
   bool stale_ = true;
 };

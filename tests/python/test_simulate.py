@@ -341,6 +341,23 @@ def test_gavel_policies_are_reproduced(
     assert run.makespan_s == pytest.approx(makespan, rel=within)
 
 
+@pytest.mark.parametrize(
+    ("trace", "mean", "makespan"),
+    [
+        ("gavel_max_min_fairness", 19437.764, 78223.084),
+        ("gavel_minimize_makespan", 40669.169, 86710.948),
+    ],
+)
+def test_shares_among_types_that_are_all_alike_are_those_of_a_solver_on_average(
+    trace: str, mean: float, makespan: float
+) -> None:
+    workload = gavel(trace)
+    runs = [gp.simulate(workload, "max_min_unaware", seed=seed) for seed in range(10)]
+    assert runs[0].mean_jct_s == pytest.approx(mean, rel=0.03)
+    assert np.mean([run.mean_jct_s for run in runs]) == pytest.approx(mean, rel=0.03)
+    assert np.mean([run.makespan_s for run in runs]) == pytest.approx(makespan, rel=0.03)
+
+
 def test_the_planner_beats_gavel_on_its_own_trace() -> None:
     run = gp.simulate(gavel("gavel_max_min_fairness"), "best_value")
     assert run.mean_jct_s < 15018
