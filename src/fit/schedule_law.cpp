@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "common/least_squares.hpp"
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 
 namespace glidepath {
 namespace {
 
+using detail::kInfinity;
 using detail::refuse;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSmallestRate = 1e-6;  ///< of the largest η: a schedule may end at 0
 
 /// One run: S since its first step, by the trapezoid rule, and where η changed. A change lies in

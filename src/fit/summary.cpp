@@ -3,12 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include "common/numbers.hpp"
 #include "fit/problem.hpp"
 
 namespace glidepath::detail {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Inverse of the n x n symmetric `a` by its factors L D Lᵀ. False where a pivot has lost all its
 /// digits: the columns cannot be told apart.

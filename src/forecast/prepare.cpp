@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
+#include "common/numbers.hpp"
 #include "forecast/interpolate.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
 
 double median(std::vector<double>& values) {

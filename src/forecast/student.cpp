@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "common/numbers.hpp"
 #include "forecast/math.hpp"
 
 namespace glidepath::detail {
@@ -127,7 +128,6 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
   memory.assign(7 * lanes, 0.0);
   double *x = memory.data(), *low = x + lanes, *high = low + lanes, *cdf = high + lanes,
          *density = cdf + lanes, *slope = density + lanes, *units = slope + lanes;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::copy(unit.begin(), unit.end(), units);
   std::fill(low, high, kInfinity);
   std::fill(high, cdf, -kInfinity);

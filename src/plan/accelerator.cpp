@@ -15,8 +15,6 @@
 namespace glidepath {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 void check(const Need& need) {
   for (const auto& [what, x] :
        {std::pair{"max_hours", need.max_hours}, std::pair{"max_watts", need.max_watts},

@@ -7,18 +7,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "plan/share.hpp"
 #include "plan/value.hpp"
 
 namespace glidepath::detail {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 inline Profile profile_of(const Job& job) { return {job.sm_activity, job.memory_gb, job.kind}; }
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "common/numbers.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kBesides = 1e-3;  // weight of completion time where deadlines leave a choice
 constexpr double kFairness = 1.0;  // gamma in exp(gamma rho)
 constexpr double kMostUnfair = 30;

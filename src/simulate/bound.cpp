@@ -7,11 +7,14 @@
 #include <limits>
 #include <vector>
 
+#include "common/numbers.hpp"
+
 namespace glidepath {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+using detail::at;
+using detail::kInfinity;
 
 // The linear program over (job j, tier t, interval i) of Hall, Schulz, Shmoys and Wein (1997):
 //   M_j = sum_i f_ji max(tau_i, r_j),   sum_i f_ji = 1,   f_ji <= L_i / p_j,
@@ -34,10 +37,10 @@ double by_intervals(const Workload& workload) {
   if (n > kMostJobs) return 0;
   const std::size_t tiers = workload.tiers.size();
   std::vector<Task> tasks;
-  double first = kInf, last = 0, gpu_s = 0, gpus = 0;
+  double first = kInfinity, last = 0, gpu_s = 0, gpus = 0;
   for (const Tier& tier : workload.tiers) gpus += tier.gpus();
   for (const WorkloadJob& job : workload.jobs) {
-    Task task{job.submit_s, kInf, std::vector<double>(tiers, kInf)};
+    Task task{job.submit_s, kInfinity, std::vector<double>(tiers, kInfinity)};
     const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
     for (std::size_t t = 0; t < tiers; ++t) {
       const Tier& tier = workload.tiers[t];
@@ -50,7 +53,7 @@ double by_intervals(const Workload& workload) {
     first = std::min(first, job.submit_s);
     last = std::max(last, job.submit_s + task.fastest);
     gpu_s += *std::max_element(task.gpu_s.begin(), task.gpu_s.end(), [](double a, double b) {
-      return (a < kInf ? a : 0) < (b < kInf ? b : 0);
+      return (a < kInfinity ? a : 0) < (b < kInfinity ? b : 0);
     });
     tasks.push_back(std::move(task));
   }
@@ -77,9 +80,9 @@ double by_intervals(const Workload& workload) {
       for (int i = 0; i < kIntervals; ++i) {
         const double start = first + i * length;
         if (start + length <= task.submit) continue;
-        Place place{kInf, i, 0};
+        Place place{kInfinity, i, 0};
         for (std::size_t t = 0; t < tiers; ++t) {
-          if (task.gpu_s[t] == kInf) continue;
+          if (task.gpu_s[t] == kInfinity) continue;
           const double cost = price[at(t, i)] * task.gpu_s[t];
           if (cost < place.cost) place = {cost, i, t};
         }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/rng.hpp"
 
@@ -18,14 +19,12 @@ bool whole(double seconds, double per_second) {
   return std::abs(ticks - std::nearbyint(ticks)) <= 1e-9 * std::max(1.0, std::abs(ticks));
 }
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 /// First logged step with a loss at or below the target; infinite where there is none.
 double first_step_at(const Trace& curve, double target) {
   for (std::size_t i = 0; i < curve.step.size(); ++i) {
     if (curve.loss[i] <= target) return curve.step[i];
   }
-  return kInf;
+  return kInfinity;
 }
 
 }  // namespace
@@ -90,7 +89,7 @@ Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at
     pairs_[{pair.second, pair.first, pair.tier}] = {pair.speeds.second, pair.speeds.first};
   }
   if (how.events) spans.reserve(runs.size());
-  if (how.in_nodes || how.failures.node_every_s < kInf || how.sleep.after_s < kInf) {
+  if (how.in_nodes || how.failures.node_every_s < kInfinity || how.sleep.after_s < kInfinity) {
     nodes.emplace(given, how, clock, runs.front().submit);
   }
 }
@@ -175,7 +174,7 @@ void Engine::run_on(int job) {
   ends.emplace(run.finishes, job);
   run.slot = static_cast<int>(running.size());
   running.push_back({run.finishes, job, run.gpus});
-  if (options.failures.job_every_s == kInf) return;
+  if (options.failures.job_every_s == kInfinity) return;
   if (run.crashes == kNever) draw_crash(job);
   crashes_.emplace(now + (run.crashes - run.held), job);
 }
@@ -183,7 +182,7 @@ void Engine::run_on(int job) {
 /// Crash k of a job comes after a time of running that the seed alone decides.
 void Engine::draw_crash(int job) {
   Run& run = runs[index(job)];
-  if (options.failures.job_every_s == kInf) return;
+  if (options.failures.job_every_s == kInfinity) return;
   const Rng rng{options.seed ^ 0x6a6f62ULL};
   const double u = rng.uniform(static_cast<std::uint64_t>(asked(job).id), run.drawn++);
   const double gap_s = std::min(1e12, -options.failures.job_every_s * std::log(1 - u));
@@ -194,7 +193,7 @@ void Engine::draw_crash(int job) {
 void Engine::settle(int job) {
   Run& run = runs[index(job)];
   ends.erase({run.finishes, job});
-  if (options.failures.job_every_s < kInf)
+  if (options.failures.job_every_s < kInfinity)
     crashes_.erase({run.began + run.crashes - run.held, job});
   const Running last = running.back();
   running[index(run.slot)] = last;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/forecasts.hpp"
@@ -17,9 +18,9 @@ namespace glidepath {
 
 namespace {
 
-constexpr std::size_t kObjectives = 1 + static_cast<std::size_t>(Objective::cost);
+using detail::at;
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+constexpr std::size_t kObjectives = 1 + static_cast<std::size_t>(Objective::cost);
 
 /// A time as a feature.
 float feature(double seconds) {

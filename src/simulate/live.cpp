@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "simulate/forecasts.hpp"
 #include "simulate/leader.hpp"
@@ -19,7 +20,6 @@ namespace glidepath::detail {
 namespace {
 
 using Index = std::size_t;
-Index at(int i) { return static_cast<Index>(i); }
 
 /// What a policy looks at, and so what has to be forecast for it.
 enum class Forecasts : std::uint8_t { none, durations, all };

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
+
 namespace glidepath::detail {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kJoulesPerKwh = 3.6e6;
 
 /// Linear interpolation between order statistics, as numpy does.
@@ -201,7 +202,7 @@ Simulation results(Engine& engine, std::string policy) {
     jobs.outcome.push_back(run.outcome);
     out.preemptions += run.suspensions;
     out.failures += run.failures;
-    if (asked.deadline_s < kInf) {
+    if (asked.deadline_s < kInfinity) {
       ++with_deadline;
       in_time += ended && engine.seconds(run.end) <= asked.deadline_s;
     }

@@ -4,13 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/numbers.hpp"
+
 namespace glidepath::detail {
-
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const Clock& clock,
              Tick start)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -15,12 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
+
 namespace glidepath::detail {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Room on the tiers while a plan is made.
 class Filling {
@@ -194,7 +192,7 @@ Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
                    [](const Job* a, const Job* b) { return a->priority > b->priority; });
   const Job* first = nullptr;  // the one that waits for room
   int tier = 0, spare = 0;
-  double shadow_s = kInf;
+  double shadow_s = kInfinity;
   for (const Job* next : order) {
     const Job& job = *next;
     if (filling.holds(job) != nullptr) continue;
@@ -415,7 +413,7 @@ struct DarePolicy {
         order.push_back({1, job.attained_s, i});
       } else {
         const double index = gittins_index(job.remaining_steps);
-        order.push_back({2, index > 0 ? gang(job) / (index * fastest(job)) : kInf, i});
+        order.push_back({2, index > 0 ? gang(job) / (index * fastest(job)) : kInfinity, i});
       }
     }
     std::sort(order.begin(), order.end());
@@ -428,7 +426,8 @@ struct DarePolicy {
 
   [[nodiscard]] bool out_of_reach(const Job& job) const {
     if (job.budget_steps <= 0 || job.remaining_steps.empty()) return false;
-    const auto never = std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInf);
+    const auto never =
+        std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInfinity);
     return static_cast<double>(never) >=
            never_probability * static_cast<double>(job.remaining_steps.size());
   }
@@ -466,8 +465,8 @@ Policy make_policy(std::string_view name, const SimulationOptions& options,
     return [](const Snapshot& s) {
       return in_order_of(s, [](const Job& job) {
         const double index =
-            job.remaining_steps.empty() ? kInf : gittins_index(job.remaining_steps);
-        return index > 0 ? gang(job) / (index * fastest(job)) : kInf;
+            job.remaining_steps.empty() ? kInfinity : gittins_index(job.remaining_steps);
+        return index > 0 ? gang(job) / (index * fastest(job)) : kInfinity;
       });
     };
   }

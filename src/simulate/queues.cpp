@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "simulate/by_gang.hpp"
 #include "simulate/preemptive.hpp"
 #include "simulate/ranks.hpp"
@@ -17,7 +18,6 @@ namespace glidepath::detail {
 namespace {
 
 using Index = std::size_t;
-Index at(int i) { return static_cast<Index>(i); }
 
 // ---- no preemption
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "common/rng.hpp"
 #include "simulate/fair_share.hpp"
 
@@ -18,7 +19,6 @@ namespace glidepath::detail {
 namespace {
 
 using Index = std::size_t;
-Index at(int i) { return static_cast<Index>(i); }
 
 constexpr double kResetS = 1920;  ///< least time between two computations of the shares
 constexpr double kStartPriority = 1e9;

@@ -10,13 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/interpolate.hpp"
 
 namespace glidepath {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using detail::kInfinity;
+
 constexpr double kOpenBudget = 10;     // times the steps seen, where no budget is given
 constexpr std::size_t kFewPoints = 4;  // fewer say nothing about the future
 // What it takes to exclude anything: a part of the budget, or many points.
