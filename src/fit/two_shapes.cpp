@@ -60,12 +60,12 @@ struct Box {
 constexpr double kLongest = 2.0;  ///< step of a coordinate
 /// Steps that end a descent: always; where the shapes are well known; and on merged points, whose
 /// valley is not quite that of all.
-constexpr double kFine = 1e-5, kKnownFine = 5e-5, kRough = 0.03;
+constexpr double kPlaneFine = 1e-5, kKnownFine = 5e-5, kPlaneRough = 0.03;
 
 /// Newton with Levenberg's damping, inside the box, until a step is smaller than `enough`.
 template <class Unit>
 PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, const Node& start,
-                 const Box<Unit>& where, double enough = kFine) {
+                 const Box<Unit>& where, double enough = kPlaneFine) {
   constexpr Plane family = plane_of<Unit>();
   const StepRange& range = where.range;
   const auto& box = where.axis;
@@ -414,7 +414,8 @@ PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const 
   }
   z[0] = std::clamp(z[0], rate.lower, rate.upper);
   const bool merged = coarse.points.n < data.points.n;
-  const PlaneEnd rough = descend<Pow4>(run, coarse, z, start, where, merged ? kRough : kFine);
+  const PlaneEnd rough =
+      descend<Pow4>(run, coarse, z, start, where, merged ? kPlaneRough : kPlaneFine);
   if (!merged) return rough;
   return descend<Pow4>(run, data, rough.z, {0, rough.a, rough.mean}, where, kKnownFine);
 }

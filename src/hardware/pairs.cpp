@@ -25,10 +25,10 @@ namespace {
 constexpr double kAlpha = 0.0096;
 constexpr double kBeta = 0.0072;
 constexpr double kGamma = 0.011;
-constexpr double kNoise = 0.00052;    // variance of one measurement
-constexpr double kOtherModel = 0.28;  // of K between kinds of different models
-constexpr double kLength = 2.5;       // of the features, in their spread
-constexpr double kLeastSpeed = 0.05;  // of a prediction
+constexpr double kPairNoise = 0.00052;  // variance of one measurement
+constexpr double kOtherModel = 0.28;    // of K between kinds of different models
+constexpr double kLength = 2.5;         // of the features, in their spread
+constexpr double kLeastSpeed = 0.05;    // of a prediction
 
 auto key(const KindPair& pair) { return std::tie(pair.gpu, pair.sharing, pair.first, pair.second); }
 
@@ -145,7 +145,7 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
       const double suffers = K(p.a, q.a), harms = K(p.b, q.b);
       covariance(i, j) = kAlpha * suffers + kBeta * harms + kGamma * suffers * harms;
     }
-    covariance(i, i) += kNoise;
+    covariance(i, i) += kPairNoise;
   }
   const Eigen::VectorXd weight = covariance.llt().solve(rest);  // reads the lower half
   Eigen::MatrixXd W = Eigen::MatrixXd::Zero(K.rows(), K.rows());
