@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@ namespace glidepath::python {
 namespace {
 
 using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
+
+constexpr std::size_t kShort = 2048;  // points; a fit of so many takes some ten microseconds
 
 Execution threads_of(int threads) {
   if (threads < 0) glidepath::detail::refuse("threads is ", threads, ", must not be negative");
@@ -111,10 +114,16 @@ Fit fit_trace(const py::object& step, const py::object& loss, const py::object& 
               const std::string& family, const std::string& robust, double floor,
               const std::string& engine, int starts) {
   const DoubleArray t = borrow(step, "step"), y = borrow(loss, "loss");
-  const DoubleArray w = borrow_or_empty(weight, "weight");
+  const DoubleArray w = weight.is_none() ? t : borrow(weight, "weight");
   const FitOptions options = options_of(family, robust, floor, engine, starts);
-  const TraceView trace{view(t), view(y), view(w)};
-  const py::gil_scoped_release release;
+  TraceView trace{view(t), view(y), {}};
+  if (!weight.is_none()) trace.weight = view(w);
+  // A short fit is over before another thread could have used the lock.
+  std::optional<py::gil_scoped_release> release;
+  if (trace.step.size() > kShort || options.loss != Loss::squares ||
+      options.engine == Engine::ceres) {
+    release.emplace();
+  }
   return fit(trace, options);
 }
 
