@@ -53,38 +53,76 @@ Data merge(const Data& all, std::span<const double> key, double fraction) {
   return merged;
 }
 
-void explain(const double* f, const double* fy, int nodes, double inverse, double* explained) {
-  for (int k = 0; k < nodes; ++k) {
-    const double ff = f[k + 1] - f[k] * f[k] * inverse, square = fy[k] * fy[k] / ff;
-    explained[k] = ff > 1e-14 * f[k + 1] && std::isfinite(square) ? square : 0.0;
-  }
-}
-
 namespace {
 
-/// Where the parabola through three values is highest, in steps from the middle one.
-double top_of_three(const double* e) {
-  const double slope = 0.5 * (e[1] - e[-1]), bend = e[-1] - 2.0 * e[0] + e[1];
-  return bend < 0 ? std::clamp(-slope / bend, -0.5, 0.5) : 0.0;
-}
+constexpr int kSextic = 7;  ///< nodes of it
 
-/// The same for the quartic through five, by a step of Newton's from the top of that parabola.
-Top top_of_five(const double* e) {
-  const double d1 = (e[-2] - 8.0 * e[-1] + 8.0 * e[1] - e[2]) * (1.0 / 12.0);
-  const double d2 = (-e[-2] + 16.0 * e[-1] - 30.0 * e[0] + 16.0 * e[1] - e[2]) * (1.0 / 12.0);
-  const double d3 = 0.5 * (-e[-2] + 2.0 * e[-1] - 2.0 * e[1] + e[2]);
-  const double d4 = e[-2] - 4.0 * e[-1] + 6.0 * e[0] - 4.0 * e[1] + e[2];
-  double u = top_of_three(e);
-  const double slope = d1 + u * (d2 + u * (0.5 * d3 + u * d4 * (1.0 / 6.0)));
-  const double bend = d2 + u * (d3 + u * 0.5 * d4);
-  if (bend < 0) u = std::clamp(u - slope / bend, -0.7, 0.7);
-  return {u, d3 + u * d4};
+/// Of the sextics through seven nodes of a scan: the coefficients of the slope, by powers of s - 1,
+/// that a value at node i gives, s being the fourth root of the rate over that of node k.
+constexpr auto kSlopes = [] {
+  constexpr double kRoot = 1.1892071150027210667;  // of 2, the fourth
+  std::array<std::array<std::array<double, kSextic - 1>, kSextic>, kSextic> slopes{};
+  for (int k = 0; k < kSextic; ++k) {
+    std::array<double, kSextic> at{};
+    for (int i = 0; i < kSextic; ++i) {
+      double s = 1.0;
+      for (int j = k; j < i; ++j) s *= kRoot;
+      for (int j = i; j < k; ++j) s /= kRoot;
+      at[i] = s - 1.0;
+    }
+    for (int i = 0; i < kSextic; ++i) {
+      std::array<double, kSextic> product{1.0};  // of (s - s_j) / (s_i - s_j)
+      for (int j = 0; j < kSextic; ++j) {
+        if (j == i) continue;
+        for (int power = kSextic - 1; power >= 0; --power) {
+          const double lower = power > 0 ? product[power - 1] : 0.0;
+          product[power] = (lower - at[j] * product[power]) / (at[i] - at[j]);
+        }
+      }
+      for (int power = 1; power < kSextic; ++power)
+        slopes[k][i][power - 1] = power * product[power];
+    }
+  }
+  return slopes;
+}();
+
+/// Of a sextic at a point: first to third derivative.
+struct Slope {
+  double first, second, third;
+};
+Slope slope_at(const std::array<double, kSextic - 1>& g, double at) {
+  return {g[0] + at * (g[1] + at * (g[2] + at * (g[3] + at * (g[4] + at * g[5])))),
+          g[1] + at * (2 * g[2] + at * (3 * g[3] + at * (4 * g[4] + at * 5 * g[5]))),
+          2 * g[2] + at * (6 * g[3] + at * (12 * g[4] + at * 20 * g[5]))};
 }
 }  // namespace
 
 Top top_of(const double* explained, int nodes, int k) {
-  if (k > 1 && k + 2 < nodes) return top_of_five(explained + k);
-  return {k > 0 && k + 1 < nodes ? top_of_three(explained + k) : 0.0, 0.0};
+  if (k == 0 || k + 1 >= nodes) return {};
+  const double* e = explained + k;
+  const double slope = 0.5 * (e[1] - e[-1]), bend = e[-1] - 2.0 * e[0] + e[1];
+  if (!(bend < 0)) return {};
+  // near the top of the parabola through three nodes, then a step of Halley's
+  const double octaves = std::clamp(-slope / bend, -0.5, 0.5);
+  const double start = octaves * (0.173 + 0.015 * octaves);
+  double s = 1.0 + start, third = 0.0;
+  if (nodes >= kSextic) {
+    const int from = std::clamp(k - kSextic / 2, 0, nodes - kSextic);
+    std::array<double, kSextic - 1> g{};
+    for (int i = 0; i < kSextic; ++i) {
+      const double value = -1.0 / explained[from + i];
+      for (int power = 0; power < kSextic - 1; ++power) {
+        g[power] += kSlopes[k - from][i][power] * value;
+      }
+    }
+    const auto [d1, d2, d3] = slope_at(g, start);
+    const double step = -d1 * d2 / (d2 * d2 - 0.5 * d1 * d3);
+    if (d2 < 0 && std::abs(step) < 0.1) {
+      s += step;
+      third = (3.0 * d2 + (s + 3.0 * step) * d3) * s * s * (1.0 / 64.0) * e[0] * e[0];
+    }
+  }
+  return {s * s * s * s, third};
 }
 
 namespace {

@@ -73,12 +73,11 @@ inline Node node_of(const ScanSums& s, double inverse) {
   return {s.fy * s.fy / ff, s.fy / ff, s.f * inverse};
 }
 
-/// What each node of a scan explains; the last of f is only for the node before.
-void explain(const double* f, const double* fy, int nodes, double inverse, double* explained);
-/// Where what is explained is highest about node k, in nodes from it, and its third derivative
-/// there.
+/// Where what is explained is highest about node k: the rate there over that of node k, and the
+/// third derivative in the logarithm of the rate. Values between nodes are interpolated as
+/// -1 / explained over the fourth root of the rate, in which they are nearest to a polynomial.
 struct Top {
-  double at = 0, third = 0;
+  double factor = 1, third = 0;
 };
 [[nodiscard]] Top top_of(const double* explained, int nodes, int k);
 inline constexpr double kOctave = std::numbers::ln2;  ///< between the nodes of a scan

@@ -49,6 +49,26 @@ HWY_INLINE void for_points(int n, Body body) {
 
 HWY_INLINE double sum(Vec v) { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
 
+/// Four of them at once, by half the shuffles where there are two or four lanes.
+HWY_INLINE void sums(Vec a, Vec b, Vec c, Vec d, double* out) {
+#if HWY_TARGET != HWY_SCALAR
+  const Tag tag;
+  if (hn::Lanes(tag) <= 4) {
+    const Vec ab = hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b));
+    const Vec cd = hn::Add(hn::InterleaveLower(tag, c, d), hn::InterleaveUpper(tag, c, d));
+    if (hn::Lanes(tag) == 2) {
+      hn::StoreU(ab, tag, out);
+      hn::StoreU(cd, tag, out + 2);
+    } else {
+      hn::StoreU(hn::Add(hn::ConcatLowerLower(tag, cd, ab), hn::ConcatUpperUpper(tag, cd, ab)), tag,
+                 out);
+    }
+    return;
+  }
+#endif
+  out[0] = sum(a), out[1] = sum(b), out[2] = sum(c), out[3] = sum(d);
+}
+
 bool increasing(const double* step, int n) {
   const int lanes = static_cast<int>(hn::Lanes(Tag()));
   Vec smallest = set(1);
@@ -98,29 +118,52 @@ void logs(const double* in, int n, double factor, double scale, double* out) {
 }
 
 double rescale(const double* in, int n, double shift, double scale, double offset, double* out) {
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
   Vec squares = set(0);
-  for_points(n, [&](int i, auto at) HWY_ATTR {
+  int i = 0;
+  for (; i + lanes <= n; i += lanes) {
     const Vec v =
-        at.keep(hn::MulSub(hn::Sub(at.load_foreign(in + i), set(shift)), set(scale), set(offset)));
+        hn::MulSub(hn::Sub(hn::LoadU(Tag(), in + i), set(shift)), set(scale), set(offset));
     squares = hn::MulAdd(v, v, squares);
-    at.store(v, out + i);
-  });
-  return sum(squares);
+    hn::StoreU(v, Tag(), out + i);
+  }
+  double total = sum(squares);
+  for (; i < n; ++i) {
+    const hn::CappedTag<double, 1> one;
+    const auto v = hn::MulSub(hn::Sub(hn::LoadU(one, in + i), hn::Set(one, shift)),
+                              hn::Set(one, scale), hn::Set(one, offset));
+    hn::StoreU(v, one, out + i);
+    total += out[i] * out[i];
+  }
+  return total;
+}
+
+/// e^exponent - 1 = scale tail + (scale - 1), which keeps its digits where e^exponent is nearly 1.
+HWY_INLINE Vec less_one(Vec exponent) {
+  const Exp e = exp_parts(exponent);
+  return hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
+}
+
+/// φ - 1, a column of its own: an exponential is a long chain of operations, and the processor
+/// sees several of them at once only where nothing else stands between.
+HWY_INLINE void decays(const double* x, int n, double beta, double* less) {
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  const Vec rate = set(-beta);
+  for (int i = 0; i < n; i += lanes) {
+    hn::StoreU(less_one(hn::Mul(hn::LoadU(Tag(), x + i), rate)), Tag(), less + i);
+  }
 }
 
 template <bool kWeighted>
-HWY_INLINE DecaySums decay_sums(const Columns& at_points, double beta, double centre, double c,
-                                double a) {
-  // g = φ - centre = (φ - 1) - (centre - 1), and φ - 1 = scale tail + (scale - 1) keeps its digits
-  // where φ is nearly 1 everywhere
-  const Vec rate = set(-beta), shift = set(centre - 1.0), constant = set(c), amplitude = set(a);
+HWY_INLINE DecaySums decay_sums(const Columns& at_points, const double* less, double centre,
+                                double c, double a) {
+  // g = φ - centre = (φ - 1) - (centre - 1)
+  const Vec shift = set(centre - 1.0), constant = set(c), amplitude = set(a);
   Vec g = set(0), h = g, k = g, gg = g, gh = g, hh = g, r = g, gr = g, hr = g, kr = g, rr = g;
   for_points(at_points.n, [&](int i, auto at) HWY_ATTR {
     const Vec x = at.load(at_points.x + i), y = at.load(at_points.y + i);
-    const Exp e = exp_parts(hn::Mul(x, rate));
-    const Vec less_one = hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
-    const Vec f = hn::Add(less_one, set(1.0));
-    const Vec gi = at.keep(hn::Sub(less_one, shift));
+    const Vec p = at.load(less + i), f = hn::Add(p, set(1.0));
+    const Vec gi = at.keep(hn::Sub(p, shift));
     const Vec hi = at.keep(hn::Mul(x, f)), ki = hn::Mul(x, hi);
     const Vec ri = at.keep(hn::NegMulAdd(amplitude, f, hn::Sub(y, constant)));
     Vec wg = gi, wh = hi, wk = ki, wr = ri;
@@ -140,24 +183,24 @@ HWY_INLINE DecaySums decay_sums(const Columns& at_points, double beta, double ce
     kr = hn::MulAdd(wk, ri, kr);
     rr = hn::MulAdd(wr, ri, rr);
   });
-  return {sum(g), sum(h),  sum(k),  sum(gg), sum(gh), sum(hh),
-          sum(r), sum(gr), sum(hr), sum(kr), sum(rr)};
+  double s[12];
+  sums(g, h, k, gg, s);
+  sums(gh, hh, r, gr, s + 4);
+  sums(hr, kr, rr, rr, s + 8);
+  return {s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10]};
 }
 
-DecaySums decay(const Columns& points, double beta, double centre, double c, double a) {
-  return points.w != nullptr ? decay_sums<true>(points, beta, centre, c, a)
-                             : decay_sums<false>(points, beta, centre, c, a);
+DecaySums decay(const Columns& points, double beta, double centre, double c, double a,
+                double* memory) {
+  decays(points.x, points.n, beta, memory);
+  return points.w != nullptr ? decay_sums<true>(points, memory, centre, c, a)
+                             : decay_sums<false>(points, memory, centre, c, a);
 }
 
 /// φ - 1, with its digits where φ is nearly 1, and the derivatives e_i, e_ij of log φ in z.
 struct Bend {
   Vec less_one, e0, e1, e00, e01, e11;
 };
-
-HWY_INLINE Vec less_one(Vec exponent) {
-  const Exp e = exp_parts(exponent);
-  return hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
-}
 
 /// q = (rate, κ); z = (log rate, -log κ). L = log(1 + κ x), ρ = κ x / (1 + κ x), φ = exp(-rate L).
 struct BendPow4 {
@@ -262,8 +305,13 @@ HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double c
     r01 = hn::MulAdd(fr, hn::MulAdd(b.e0, b.e1, b.e01), r01);
     r11 = hn::MulAdd(fr, hn::MulAdd(b.e1, b.e1, b.e11), r11);
   });
-  return {sum(g), sum(d0), sum(d1), sum(gg), sum(g0), sum(g1),  sum(d00), sum(d01), sum(d11),
-          sum(r), sum(gr), sum(r0), sum(r1), sum(rr), sum(r00), sum(r01), sum(r11)};
+  double s[20];
+  sums(g, d0, d1, gg, s);
+  sums(g0, g1, d00, d01, s + 4);
+  sums(d11, r, gr, r0, s + 8);
+  sums(r1, rr, r00, r01, s + 12);
+  return {s[0], s[1],  s[2],  s[3],  s[4],  s[5],  s[6],  s[7],    s[8],
+          s[9], s[10], s[11], s[12], s[13], s[14], s[15], sum(r11)};
 }
 
 template <class Family>
@@ -320,38 +368,36 @@ HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
   return at.keep(points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0));
 }
 
-/// Four octaves a pass over the points, their sums in registers.
+/// Six octaves a pass over the points, their sums in registers.
 template <bool kWeighted, class Link>
-HWY_INLINE void four_octaves(const Columns& points, double* link, double* f, double* fy,
-                             Link first_link) {
-  Vec f0 = set(0), f1 = f0, f2 = f0, f3 = f0, y0 = f0, y1 = f0, y2 = f0, y3 = f0;
+HWY_INLINE void six_octaves(const Columns& points, double* link, double* f, double* fy,
+                            Link first_link) {
+  Vec f0 = set(0), f1 = f0, f2 = f0, f3 = f0, f4 = f0, f5 = f0;
+  Vec y0 = f0, y1 = f0, y2 = f0, y3 = f0, y4 = f0, y5 = f0;
   for_points(points.n, [&](int i, auto at) HWY_ATTR {
-    const Vec l = first_link(i, at), y = at.load(points.y + i);
-    const Vec l1 = hn::Mul(l, l), l2 = hn::Mul(l1, l1), l3 = hn::Mul(l2, l2);
+    Vec l = first_link(i, at), y = at.load(points.y + i), w = set(1);
     if (kWeighted) {
-      const Vec w = weight(points, i, at), wy = hn::Mul(w, y);
-      f0 = hn::MulAdd(w, l, f0);
-      y0 = hn::MulAdd(wy, l, y0);
-      f1 = hn::MulAdd(w, l1, f1);
-      y1 = hn::MulAdd(wy, l1, y1);
-      f2 = hn::MulAdd(w, l2, f2);
-      y2 = hn::MulAdd(wy, l2, y2);
-      f3 = hn::MulAdd(w, l3, f3);
-      y3 = hn::MulAdd(wy, l3, y3);
-    } else {
-      f0 = hn::Add(l, f0);
-      y0 = hn::MulAdd(y, l, y0);
-      f1 = hn::Add(l1, f1);
-      y1 = hn::MulAdd(y, l1, y1);
-      f2 = hn::Add(l2, f2);
-      y2 = hn::MulAdd(y, l2, y2);
-      f3 = hn::Add(l3, f3);
-      y3 = hn::MulAdd(y, l3, y3);
+      w = weight(points, i, at);
+      y = hn::Mul(w, y);
     }
-    at.store(hn::Mul(l3, l3), link + i);
+    const auto add = [&](Vec& sum_f, Vec& sum_y) HWY_ATTR {
+      sum_f = kWeighted ? hn::MulAdd(w, l, sum_f) : hn::Add(l, sum_f);
+      sum_y = hn::MulAdd(y, l, sum_y);
+      l = hn::Mul(l, l);
+    };
+    add(f0, y0);
+    add(f1, y1);
+    add(f2, y2);
+    add(f3, y3);
+    add(f4, y4);
+    add(f5, y5);
+    at.store(l, link + i);
   });
-  f[0] = sum(f0), f[1] = sum(f1), f[2] = sum(f2), f[3] = sum(f3);
-  fy[0] = sum(y0), fy[1] = sum(y1), fy[2] = sum(y2), fy[3] = sum(y3);
+  double ends[4];
+  sums(f0, f1, f2, f3, f);
+  sums(y0, y1, y2, y3, fy);
+  sums(f4, f5, y4, y5, ends);
+  f[4] = ends[0], f[5] = ends[1], fy[4] = ends[2], fy[5] = ends[3];
 }
 
 template <bool kWeighted>
@@ -359,20 +405,20 @@ void scan_decay_of(const Columns& points, double first, int octaves, double* lin
                    double* fy) {
   int k = 0;
   if (first > 0) {
-    const Vec rate = set(-first);
-    four_octaves<kWeighted>(points, link, f, fy, [&](int i, auto at) HWY_ATTR {
-      return at.keep(exp(hn::Mul(rate, at.load(points.x + i))));
+    decays(points.x, points.n, first, link);
+    six_octaves<kWeighted>(points, link, f, fy, [&](int i, auto at) HWY_ATTR {
+      return at.keep(hn::Add(at.load(link + i), set(1.0)));
     });
-    k = 4;
+    k = 6;
   }
   Columns seen = points;  // those at which a decay has not vanished: the first, as x increases
-  for (; k < octaves; k += 4) {
+  for (; k < octaves; k += 6) {
     if (first > 0) {
       const double last = 60.0 / (first * static_cast<double>(int64_t{1} << k));
       while (seen.n > 8 && points.x[seen.n / 2] > last) seen.n /= 2;
     }
-    four_octaves<kWeighted>(seen, link, f + k, fy + k,
-                            [&](int i, auto at) HWY_ATTR { return at.load(link + i); });
+    six_octaves<kWeighted>(seen, link, f + k, fy + k,
+                           [&](int i, auto at) HWY_ATTR { return at.load(link + i); });
   }
 }
 
@@ -380,6 +426,18 @@ void scan_decay(const Columns& points, double first, int octaves, double* link, 
                 double* fy) {
   points.w != nullptr ? scan_decay_of<true>(points, first, octaves, link, f, fy)
                       : scan_decay_of<false>(points, first, octaves, link, f, fy);
+}
+
+void explain(const double* f, const double* fy, int nodes, double inverse, double* explained) {
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  for (int k = 0; k < nodes; k += lanes) {
+    const Vec first = hn::LoadU(Tag(), f + k), squares = hn::LoadU(Tag(), f + k + 1);
+    const Vec y = hn::LoadU(Tag(), fy + k);
+    const Vec ff = hn::NegMulAdd(hn::Mul(first, first), set(inverse), squares);
+    const Vec square = hn::Div(hn::Mul(y, y), ff);
+    const auto told = hn::And(hn::Gt(ff, hn::Mul(squares, set(1e-14))), hn::Lt(square, set(1e300)));
+    hn::StoreU(hn::IfThenElseZero(told, square), Tag(), explained + k);
+  }
 }
 
 void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {
@@ -414,7 +472,8 @@ void scan_mmf(const Columns& points, const double* link, int octaves, ScanSums* 
 }
 
 Kernels table() {
-  return {increasing, extent, logs, rescale, decay, plane, chain, scan_decay, scan, scan_mmf};
+  return {increasing, extent,     logs,    rescale, decay,   plane,
+          chain,      scan_decay, explain, scan,    scan_mmf};
 }
 
 }  // namespace glidepath::detail::HWY_NAMESPACE

@@ -3,6 +3,7 @@
 
 #include "glidepath/execution.hpp"
 
+#include <array>
 /// The passes over the points of one trace, vectorised: everything that costs time. What to do with
 /// the sums is decided in closed_form.cpp. Each is compiled for every instruction set; none knows
 /// of threads or batches, so an answer depends on the trace alone.
@@ -43,6 +44,8 @@ struct Extent {
 };
 
 inline constexpr int kMostOctaves = 64;
+/// Of the octaves of a scan; kernels write past the last one.
+using Octaves = std::array<double, kMostOctaves + 8>;
 
 struct Kernels {
   /// Finite, and each above the one before.
@@ -53,7 +56,9 @@ struct Kernels {
   /// out = (in - shift) * scale - offset; returns the sum of squares of out
   double (*rescale)(const double* in, int n, double shift, double scale, double offset,
                     double* out);
-  DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a);
+  /// `memory` has room for the points.
+  DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a,
+                     double* memory);
   /// φ is lifted to 1 at t_1. q: see kernels.cpp, where q[2] is x(t_1).
   PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a);
   /// The values that a scan doubles, for one value of the other shape: φ = base * link^(2^k), or
@@ -62,9 +67,12 @@ struct Kernels {
   void (*chain)(Plane, const Columns&, double other, double first, double origin, double* base,
                 double* link);
   /// f[k] = Σ φ and fy[k] = Σ φ y for φ = exp(-first 2^k x), or where `first` is 0 for
-  /// φ = link^(2^k); k < octaves rounded up to a multiple of 4. Σ φ² is the next f.
+  /// φ = link^(2^k); k < octaves rounded up to a multiple of 6. Σ φ² is the next f.
   void (*scan_decay)(const Columns&, double first, int octaves, double* link, double* f,
                      double* fy);
+  /// What each node of such a scan explains of y; a multiple of 8 of them is written, and as many
+  /// and one more are read.
+  void (*explain)(const double* f, const double* fy, int nodes, double inverse, double* explained);
   /// Sums of base * link^(2^k) for k < octaves; destroys link.
   void (*scan)(const Columns&, const double* base, double* link, int octaves, ScanSums* out);
   /// Sums of 1 / (1 + link 2^k)

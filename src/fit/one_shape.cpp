@@ -19,13 +19,14 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
   DecayEnd end;
   Line line(start);
   const double inverse = data.inverse;
+  double* memory = scratch().column(kLink, static_cast<std::size_t>(data.points.n));
   int falls = 0, repeats = 0;
   struct {
     double step = 0, slope = 0, curve = 0, hh = 0;
   } before;  // of the pass before; no step: nothing
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const double centre = line.centre;
-    const DecaySums s = run.decay(data.points, beta, centre, line.c, line.a);
+    const DecaySums s = run.decay(data.points, beta, centre, line.c, line.a, memory);
     const Refined best = refine(s, line, inverse);
     const double ff = best.ff, da = best.da, rss = best.rss;
     if (!(ff > 0)) return end;
@@ -135,12 +136,11 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
   if (merged) coarse = merge(data, key, 1.0 / 12.0);
   first = std::clamp(first, box_low, box_high);
   const int octaves = std::min(kMostOctaves - 4, 1 + std::ilogb(box_high / first));
-  std::array<double, kMostOctaves> f, fy;
+  Octaves f, fy, explained;
   run.scan_decay(coarse.points, first, octaves + 1,
                  scratch().column(kLink, static_cast<std::size_t>(coarse.points.n)), f.data(),
                  fy.data());
-  std::array<double, kMostOctaves> explained;
-  explain(f.data(), fy.data(), octaves, coarse.inverse, explained.data());
+  run.explain(f.data(), fy.data(), octaves, coarse.inverse, explained.data());
 
   // Most curves have one valley: the nodes rise to it and fall from it.
   std::array<Valley, kMostOctaves / 2 + 1> valleys;
@@ -180,8 +180,8 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
     double third = 0;
     if (j == k) {
       const Top top = top_of(explained.data(), octaves, k);
-      beta *= std::exp2(top.at);
-      third = -0.5 * top.third / (kOctave * kOctave * kOctave);
+      beta *= top.factor;
+      third = -0.5 * top.third;
     }
     const double low = k > 0 ? 0.5 * at : box_low;
     const double high = j + 1 < octaves ? std::ldexp(first, j + 1) : box_high;

@@ -289,7 +289,7 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
   static thread_local std::array<std::array<Node, kMostOctaves>, kMostOuter> nodes;
   std::array<int, kMostOuter> octaves{};
   std::array<ScanSums, kMostOctaves> sums;
-  std::array<double, kMostOctaves> f, fy;
+  Octaves f, fy;
   const auto outer_at = [&](int j) {
     return outer.from + (outer.to - outer.from) * j / std::max(1, columns - 1);
   };
@@ -393,8 +393,7 @@ PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const 
   constexpr int kColumns = 2, kNodes = 7;
   const auto& [rate, shifted] = where.axis;
   double* link = scratch().column(kLink, static_cast<std::size_t>(coarse.points.n));
-  std::array<double, kNodes + 1> f, fy;
-  std::array<double, kNodes> explained;
+  Octaves f, fy, explained;
   double most = 0;
   std::array<double, 2> z{};
   Node start;
@@ -404,12 +403,12 @@ PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const 
     const double first = 0.2 / std::log1p(kappa * (where.range.last - where.range.first));
     run.chain(Plane::pow4, coarse.points, kappa, first, 0.0, nullptr, link);
     run.scan_decay(coarse.points, 0.0, kNodes + 1, link, f.data(), fy.data());
-    explain(f.data(), fy.data(), kNodes, coarse.inverse, explained.data());
-    const auto k =
-        static_cast<int>(std::max_element(explained.begin(), explained.end()) - explained.begin());
+    run.explain(f.data(), fy.data(), kNodes, coarse.inverse, explained.data());
+    const auto k = static_cast<int>(
+        std::max_element(explained.begin(), explained.begin() + kNodes) - explained.begin());
     if (!(explained[k] > most)) continue;
     most = explained[k];
-    z = {std::log(first) + kOctave * (k + top_of(explained.data(), kNodes, k).at), z1};
+    z = {std::log(first * top_of(explained.data(), kNodes, k).factor) + kOctave * k, z1};
     start = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
   }
   z[0] = std::clamp(z[0], rate.lower, rate.upper);
