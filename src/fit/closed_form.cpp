@@ -237,7 +237,8 @@ Solution solve_with(const Kernels& run, const Problem& problem, bool free_floor)
                                                       : problem.range.log_span();
     const auto [lower, upper] = Unit::box(problem.range);
     solution = solve_decay(run, data, key, unit * lower, unit * upper);
-    solution.z[0] = std::log(std::clamp(solution.z[0] / unit, lower, upper));
+    const double rate = std::clamp(solution.shapes.q[0] / unit, lower, upper);
+    solution.shapes = {{rate, 0}, {{{rate, 0}, {0, 0}}}};
   } else {
     solution = solve_plane(Unit::kFamily, run, data, key, problem.range);
   }

@@ -225,7 +225,7 @@ Solution solve_decay(const Kernels& run, const Data& data, std::span<const doubl
   solution.floor = best.c;
   solution.amplitude = best.a;
   solution.rss = best.rss;
-  solution.z[0] = best.beta;
+  solution.shapes.q[0] = best.beta;
   solution.status = best.converged ? FitStatus::converged : FitStatus::iteration_limit;
   solution.shape_at_bound[0] =
       best.beta <= box_low * (1 + 1e-6) || best.beta >= box_high * (1 - 1e-6);

@@ -27,7 +27,7 @@ struct Problem {
 /// Where an engine ended, in the units of the problem: parameters (floor', A, z).
 struct Solution {
   double floor = 0.0, amplitude = 0.0;
-  std::array<double, 2> z{};
+  Shapes shapes{};  ///< at z
   std::array<bool, 2> shape_at_bound{};
   bool floor_at_bound = false;
   double rss = 0.0;

@@ -236,10 +236,10 @@ Solution solve(const Problem& problem, const FitOptions& options) {
   solution.floor = floor_of(p.data());
   solution.amplitude = p[kFirst - 1];
   solution.floor_at_bound = Unit::kHasFloor && solution.floor <= squares.lower[0];
+  const double* z = p.data() + kFirst;
+  solution.shapes = Unit::shapes(z, problem.range);
   for (int j = 0; j < Unit::kShapes; ++j) {
-    solution.z[j] = p[kFirst + j];
-    solution.shape_at_bound[j] =
-        std::min(solution.z[j] - axes[j].lower, axes[j].upper - solution.z[j]) < 1e-6;
+    solution.shape_at_bound[j] = std::min(z[j] - axes[j].lower, axes[j].upper - z[j]) < 1e-6;
   }
   solution.rss = 2.0 * best.cost;
   solution.status = best.status == LeastSquaresStatus::converged ? FitStatus::converged

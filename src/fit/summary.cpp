@@ -49,38 +49,41 @@ template <class Unit>
 Fit summarise_as(const Problem& problem, const Solution& solution) {
   constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
   const int n = static_cast<int>(problem.step.size());
-  const Shapes shapes = Unit::shapes(solution.z.data(), problem.range);
+  const Shapes& shapes = solution.shapes;
 
-  // (floor', A, z) -> (floor, scale, q), and its derivatives
+  // (floor', A, z) -> (floor, scale, q)
   Fit fit;
   fit.curve.family = Unit::kFamily;
   std::array<double, 4>& p = fit.curve.parameters;
-  double d[kCount][kCount] = {};
   const double amplitude = problem.spread * solution.amplitude;
+  double lift = 1.0, log_first = 0.0;
+  std::array<double, 2> at_first{};
   if constexpr (Unit::kShapes == 0) {  // A (-log t + log t_1)
-    const double log_first = std::log(problem.range.first);
-    p[1] = amplitude;
-    p[0] = problem.centre + problem.spread * solution.floor + amplitude * log_first;
-    d[1][1] = d[0][0] = problem.spread;
-    d[0][1] = problem.spread * log_first;
+    log_first = std::log(problem.range.first);
   } else {
-    const double lift = std::exp(-Unit::exponent(shapes.q.data(), problem.range.first));
-    std::array<double, 2> at_first{};
+    lift = std::exp(-Unit::exponent(shapes.q.data(), problem.range.first));
     Unit::gradient(shapes.q.data(), problem.range.first, at_first.data());
-    if (Unit::kHasFloor) {
-      p[0] = problem.centre + problem.spread * solution.floor;
-      d[0][0] = problem.spread;
-    }
-    p[kFirst - 1] = amplitude * lift;
-    d[kFirst - 1][kFirst - 1] = problem.spread * lift;
-    for (int i = 0; i < Unit::kShapes; ++i) {
-      p[kFirst + i] = shapes.q[i];
-      for (int j = 0; j < Unit::kShapes; ++j) {
-        d[kFirst + i][kFirst + j] = shapes.dq[i][j];
-        d[kFirst - 1][kFirst + j] -= p[kFirst - 1] * at_first[i] * shapes.dq[i][j];
-      }
-    }
   }
+  p[kFirst - 1] = amplitude * lift;
+  if (Unit::kHasFloor) {
+    p[0] = problem.centre + problem.spread * solution.floor + amplitude * log_first;
+  }
+  for (int i = 0; i < Unit::kShapes; ++i) p[kFirst + i] = shapes.q[i];
+
+  using Row = std::array<double, kCount>;
+  /// Its derivative: what small changes of (floor', A, z) make of (floor, scale, q).
+  const auto carried = [&](const Row& change) {
+    Row to{};
+    to[kFirst - 1] = problem.spread * lift * change[kFirst - 1];
+    for (int i = 0; i < Unit::kShapes; ++i) {
+      for (int j = 0; j < Unit::kShapes; ++j) {
+        to[kFirst + i] += shapes.dq[i][j] * change[kFirst + j];
+      }
+      to[kFirst - 1] -= p[kFirst - 1] * at_first[i] * to[kFirst + i];
+    }
+    if (Unit::kHasFloor) to[0] = problem.spread * (change[0] + log_first * change[kFirst - 1]);
+    return to;
+  };
 
   if (Unit::kHasFloor) fit.at_bound[0] = solution.floor_at_bound;
   for (int j = 0; j < Unit::kShapes; ++j) fit.at_bound[kFirst + j] = solution.shape_at_bound[j];
@@ -105,20 +108,20 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
     for (int j = 0; j < kCount; ++j) {
       if (fit.at_bound[j]) inverse[j * kCount + j] = 0.0;
     }
-    double half[kCount][kCount];
-    for (int i = 0; i < kCount; ++i) {
-      for (int k = 0; k < kCount; ++k) {
-        half[i][k] = 0;
-        for (int j = 0; j < kCount; ++j) half[i][k] += d[i][j] * inverse[j * kCount + k];
-      }
+    std::array<Row, kCount> half;  // of the covariance in terms of (floor', A, z), by columns
+    for (int k = 0; k < kCount; ++k) {
+      Row column;
+      for (int j = 0; j < kCount; ++j) column[j] = inverse[k * kCount + j];
+      half[k] = carried(column);
     }
     for (int i = 0; i < kCount; ++i) {
+      Row row;
+      for (int k = 0; k < kCount; ++k) row[k] = half[k][i];
+      row = carried(row);
       for (int k = 0; k <= i; ++k) {
-        double sum = 0;
-        for (int j = 0; j < kCount; ++j) sum += half[i][j] * d[k][j];
-        sum *= sigma * sigma;
-        if (!std::isfinite(sum)) sum = kInfinity;
-        fit.covariance[i * kMaxParameters + k] = fit.covariance[k * kMaxParameters + i] = sum;
+        double value = sigma * sigma * row[k];
+        if (!std::isfinite(value)) value = kInfinity;
+        fit.covariance[i * kMaxParameters + k] = fit.covariance[k * kMaxParameters + i] = value;
       }
       fit.standard_error[i] = std::sqrt(std::max(0.0, fit.covariance[i * kMaxParameters + i]));
     }
@@ -132,8 +135,8 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
   // A perfect fit leaves rounding, not 0, to take the logarithm of.
   const double largest = std::max(std::abs(problem.centre) / problem.spread, 1.0);
   const double rounding = largest * std::numeric_limits<double>::epsilon();
-  const double log_likelihood =
-      std::log(std::max(solution.rss / n, rounding * rounding)) + 2.0 * std::log(problem.spread);
+  const double deviation = problem.spread * std::max(std::sqrt(solution.rss / n), rounding);
+  const double log_likelihood = 2.0 * std::log(deviation);
   const int k = kCount + 1;  // the noise level is one too
   fit.bic = n * log_likelihood + k * std::log(n);
   if (n > k + 1) {

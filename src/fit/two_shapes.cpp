@@ -529,7 +529,7 @@ Solution solve(const Kernels& run, const Data& data, std::span<const double> key
   solution.floor = best.c;
   solution.amplitude = best.a;
   solution.rss = best.rss;
-  solution.z = best.z;
+  solution.shapes = Unit::shapes(best.z.data(), range);
   solution.status = best.converged ? FitStatus::converged : FitStatus::iteration_limit;
   for (int i = 0; i < 2; ++i) {
     solution.shape_at_bound[i] = best.z[i] - box[i].lower < 1e-9 || box[i].upper - best.z[i] < 1e-9;
