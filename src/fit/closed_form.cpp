@@ -97,12 +97,12 @@ Slope slope_at(const std::array<double, kSextic - 1>& g, double at) {
 }
 }  // namespace
 
-Top top_of(const double* explained, int nodes, int k) {
+Top top_of(const double* misfit, int nodes, int k) {
   if (k == 0 || k + 1 >= nodes) return {};
-  const double* e = explained + k;
-  const double slope = 0.5 * (e[1] - e[-1]), bend = e[-1] - 2.0 * e[0] + e[1];
-  if (!(bend < 0)) return {};
-  // near the top of the parabola through three nodes, then a step of Halley's
+  const double* m = misfit + k;
+  const double slope = 0.5 * (m[1] - m[-1]), bend = m[-1] - 2.0 * m[0] + m[1];
+  if (!(bend > 0)) return {};
+  // near the end of the parabola through three nodes, then a step of Halley's
   const double octaves = std::clamp(-slope / bend, -0.5, 0.5);
   const double start = octaves * (0.173 + 0.015 * octaves);
   double s = 1.0 + start, third = 0.0;
@@ -110,19 +110,19 @@ Top top_of(const double* explained, int nodes, int k) {
     const int from = std::clamp(k - kSextic / 2, 0, nodes - kSextic);
     std::array<double, kSextic - 1> g{};
     for (int i = 0; i < kSextic; ++i) {
-      const double value = -1.0 / explained[from + i];
       for (int power = 0; power < kSextic - 1; ++power) {
-        g[power] += kSlopes[k - from][i][power] * value;
+        g[power] += kSlopes[k - from][i][power] * misfit[from + i];
       }
     }
     const auto [d1, d2, d3] = slope_at(g, start);
     const double step = -d1 * d2 / (d2 * d2 - 0.5 * d1 * d3);
-    if (d2 < 0 && std::abs(step) < 0.1) {
+    if (d2 > 0 && std::abs(step) < 0.1) {
       s += step;
-      third = (3.0 * d2 + (s + 3.0 * step) * d3) * s * s * (1.0 / 64.0) * e[0] * e[0];
+      third = -(3.0 * d2 + (s + 3.0 * step) * d3) * s * s / (64.0 * m[0] * m[0]);
     }
   }
-  return {s * s * s * s, third};
+  s *= s;
+  return {s * s, third};
 }
 
 namespace {

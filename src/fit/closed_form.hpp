@@ -73,13 +73,13 @@ inline Node node_of(const ScanSums& s, double inverse) {
   return {s.fy * s.fy / ff, s.fy / ff, s.f * inverse};
 }
 
-/// Where what is explained is highest about node k: the rate there over that of node k, and the
-/// third derivative in the logarithm of the rate. Values between nodes are interpolated as
-/// -1 / explained over the fourth root of the rate, in which they are nearest to a polynomial.
+/// Where the misfit is least about node k of a scan: the rate there over that of node k, and the
+/// third derivative of what is explained in the logarithm of the rate. Between nodes the misfit is
+/// taken as a polynomial in the fourth root of the rate, which it is nearest to.
 struct Top {
   double factor = 1, third = 0;
 };
-[[nodiscard]] Top top_of(const double* explained, int nodes, int k);
+[[nodiscard]] Top top_of(const double* misfit, int nodes, int k);
 inline constexpr double kOctave = std::numbers::ln2;  ///< between the nodes of a scan
 
 /// Of a scan: node k, or nodes k to j that explain the same; in two dimensions node (j, k).

@@ -157,15 +157,15 @@ HWY_INLINE void decays(const double* x, int n, double beta, double* less) {
 template <bool kWeighted>
 HWY_INLINE DecaySums decay_sums(const Columns& at_points, const double* less, double centre,
                                 double c, double a) {
-  // g = φ - centre = (φ - 1) - (centre - 1)
-  const Vec shift = set(centre - 1.0), constant = set(c), amplitude = set(a);
+  // g = φ - centre = (φ - 1) - (centre - 1), and r = (y - (c + a)) - a (φ - 1)
+  const Vec shift = set(centre - 1.0), constant = set(c + a), amplitude = set(a);
   Vec g = set(0), h = g, k = g, gg = g, gh = g, hh = g, r = g, gr = g, hr = g, kr = g, rr = g;
   for_points(at_points.n, [&](int i, auto at) HWY_ATTR {
     const Vec x = at.load(at_points.x + i), y = at.load(at_points.y + i);
     const Vec p = at.load(less + i), f = hn::Add(p, set(1.0));
     const Vec gi = at.keep(hn::Sub(p, shift));
     const Vec hi = at.keep(hn::Mul(x, f)), ki = hn::Mul(x, hi);
-    const Vec ri = at.keep(hn::NegMulAdd(amplitude, f, hn::Sub(y, constant)));
+    const Vec ri = at.keep(hn::NegMulAdd(amplitude, p, hn::Sub(y, constant)));
     Vec wg = gi, wh = hi, wk = ki, wr = ri;
     if (kWeighted) {
       const Vec w = at.load_foreign(at_points.w + i);
@@ -270,17 +270,16 @@ template <class Family, bool kWeighted>
 HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double centre, double c,
                                 double a) {
   const Family family(q);
-  const Vec shift = set(centre - 1.0), constant = set(c), amplitude = set(a);
+  const Vec shift = set(centre - 1.0), constant = set(c + a), amplitude = set(a);
   Vec g = set(0), d0 = g, d1 = g, gg = g, g0 = g, g1 = g, d00 = g, d01 = g, d11 = g, r = g, gr = g,
       r0 = g, r1 = g, rr = g, r00 = g, r01 = g, r11 = g;
   for_points(points.n, [&](int i, auto at) HWY_ATTR {
     const Vec x = at.load(points.x + i), y = at.load(points.y + i);
     const Vec x2 = points.x2 != nullptr ? at.load(points.x2 + i) : x;
     const Bend b = family(x, x2);
-    const Vec whole = hn::Add(b.less_one, set(1.0));
-    const Vec f = at.keep(whole), gi = at.keep(hn::Sub(b.less_one, shift));
+    const Vec f = at.keep(hn::Add(b.less_one, set(1.0))), gi = at.keep(hn::Sub(b.less_one, shift));
     const Vec f0 = hn::Mul(f, b.e0), f1 = hn::Mul(f, b.e1);
-    const Vec ri = at.keep(hn::NegMulAdd(amplitude, whole, hn::Sub(y, constant)));
+    const Vec ri = at.keep(hn::NegMulAdd(amplitude, b.less_one, hn::Sub(y, constant)));
     Vec wg = gi, w0 = f0, w1 = f1, wr = ri;
     if (kWeighted) {
       const Vec w = at.load_foreign(points.w + i);
@@ -428,16 +427,32 @@ void scan_decay(const Columns& points, double first, int octaves, double* link, 
                       : scan_decay_of<false>(points, first, octaves, link, f, fy);
 }
 
-void explain(const double* f, const double* fy, int nodes, double inverse, double* explained) {
-  const int lanes = static_cast<int>(hn::Lanes(Tag()));
-  for (int k = 0; k < nodes; k += lanes) {
-    const Vec first = hn::LoadU(Tag(), f + k), squares = hn::LoadU(Tag(), f + k + 1);
-    const Vec y = hn::LoadU(Tag(), fy + k);
+Turns misfits(const double* f, const double* fy, int nodes, double inverse, double* out) {
+  const Tag tag;
+  const int lanes = static_cast<int>(hn::Lanes(tag));
+  const Vec most = set(kMostMisfit);
+  const auto misfit_at = [&](int k) HWY_ATTR {
+    const Vec first = hn::LoadU(tag, f + k), squares = hn::LoadU(tag, f + k + 1);
+    const Vec y = hn::LoadU(tag, fy + k);
     const Vec ff = hn::NegMulAdd(hn::Mul(first, first), set(inverse), squares);
-    const Vec square = hn::Div(hn::Mul(y, y), ff);
-    const auto told = hn::And(hn::Gt(ff, hn::Mul(squares, set(1e-14))), hn::Lt(square, set(1e300)));
-    hn::StoreU(hn::IfThenElseZero(told, square), Tag(), explained + k);
+    const Vec misfit = hn::Div(ff, hn::Mul(y, y));
+    const auto told = hn::And(hn::Gt(ff, hn::Mul(squares, set(1e-14))), hn::Lt(misfit, most));
+    return hn::IfThenElse(told, misfit, most);
+  };
+  const auto bits = [&](auto mask, int k) HWY_ATTR {
+    uint8_t all[8] = {};
+    hn::StoreMaskBits(tag, mask, all);
+    return uint64_t{all[0]} << k;
+  };
+  Turns turns;
+  for (int k = 0; k < nodes; k += lanes) {
+    const Vec here = misfit_at(k), next = misfit_at(k + 1);
+    const auto tied = hn::Le(hn::Abs(hn::Sub(next, here)), hn::Mul(here, set(1e-11)));
+    turns.ties |= bits(tied, k);
+    turns.rises |= bits(hn::AndNot(tied, hn::Gt(next, here)), k);
+    hn::StoreU(here, tag, out + k);
   }
+  return turns;
 }
 
 void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {
@@ -473,7 +488,7 @@ void scan_mmf(const Columns& points, const double* link, int octaves, ScanSums* 
 
 Kernels table() {
   return {increasing, extent,     logs,    rescale, decay,   plane,
-          chain,      scan_decay, explain, scan,    scan_mmf};
+          chain,      scan_decay, misfits, scan,    scan_mmf};
 }
 
 }  // namespace glidepath::detail::HWY_NAMESPACE

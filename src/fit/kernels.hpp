@@ -4,6 +4,8 @@
 #include "glidepath/execution.hpp"
 
 #include <array>
+#include <cstdint>
+
 /// The passes over the points of one trace, vectorised: everything that costs time. What to do with
 /// the sums is decided in closed_form.cpp. Each is compiled for every instruction set; none knows
 /// of threads or batches, so an answer depends on the trace alone.
@@ -44,6 +46,12 @@ struct Extent {
 };
 
 inline constexpr int kMostOctaves = 64;
+inline constexpr double kMostMisfit = 1e300;
+/// Of neighbouring nodes of a scan. Bit k: node k + 1 has the larger misfit, or one that is the
+/// same to eleven digits. Bits past the last pair mean nothing.
+struct Turns {
+  std::uint64_t rises = 0, ties = 0;
+};
 /// Of the octaves of a scan; kernels write past the last one.
 using Octaves = std::array<double, kMostOctaves + 8>;
 
@@ -70,9 +78,9 @@ struct Kernels {
   /// φ = link^(2^k); k < octaves rounded up to a multiple of 6. Σ φ² is the next f.
   void (*scan_decay)(const Columns&, double first, int octaves, double* link, double* f,
                      double* fy);
-  /// What each node of such a scan explains of y; a multiple of 8 of them is written, and as many
-  /// and one more are read.
-  void (*explain)(const double* f, const double* fy, int nodes, double inverse, double* explained);
+  /// (Σ φ² - (Σ φ)² inverse) / (Σ φ y)² of each node of such a scan: over 1, what it explains of y;
+  /// kMostMisfit where nothing can be told. Written to `nodes` rounded up to a multiple of 8.
+  Turns (*misfits)(const double* f, const double* fy, int nodes, double inverse, double* out);
   /// Sums of base * link^(2^k) for k < octaves; destroys link.
   void (*scan)(const Columns&, const double* base, double* link, int octaves, ScanSums* out);
   /// Sums of 1 / (1 + link 2^k)

@@ -22,7 +22,7 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
   double* memory = scratch().column(kLink, static_cast<std::size_t>(data.points.n));
   int falls = 0, repeats = 0;
   struct {
-    double step = 0, slope = 0, curve = 0, hh = 0;
+    double step = 0, over_square = 0, slope = 0, curve = 0, hh = 0;
   } before;  // of the pass before; no step: nothing
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const double centre = line.centre;
@@ -67,17 +67,18 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
     // d/du = β d/dβ
     const double slope = beta * gradient, curve = beta * (beta * newton + gradient);
     const bool newtonian = curve > 0.01 * beta * beta * gauss && curve > 0;
-    double step = newtonian ? -slope / curve : -4.0 * gradient / (beta * gauss);
+    double step = -4.0 * gradient / (beta * gauss), change = 0;
     bool sharp = false;
-    double change = 0;
-    if (newtonian && (pass == 0 || before.step != 0)) {
+    if (newtonian) {
       const double h = before.step;
       if (h != 0) {
-        third = ((2.0 * before.curve + 4.0 * curve) * h - 6.0 * (slope - before.slope)) / (h * h);
+        third = ((2.0 * before.curve + 4.0 * curve) * h - 6.0 * (slope - before.slope)) *
+                before.over_square;
       }
-      const double bent = curve + 0.5 * third * step;
-      if (bent > 0.5 * curve) {
-        step = -slope / bent;
+      const double square = curve * curve, bent = square - 0.5 * third * slope;
+      const bool known = (pass == 0 || h != 0) && bent > 0.5 * square && bent < 2.0 * square;
+      step = -slope * curve / (known ? bent : square);
+      if (known) {
         // what two passes do not tell is of the order of (step h)², and must not show in RSS
         const double rest = step * h * step * h;
         change = step * (2.0 * slope + step * (curve + step * third * (1.0 / 3.0)));
@@ -87,7 +88,8 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
     }
     if (!std::isfinite(step)) step = gradient > 0 ? -1.0 : 1.0;
     step = std::clamp(step, -2.0, 2.0);
-    const double wanted = beta * std::exp(step);
+    // beta e^step, to 1e-8 for steps below 0.1; of longer ones the direction is enough
+    const double wanted = beta * (12.0 + step * (6.0 + step)) / (12.0 - step * (6.0 - step));
     double next = wanted;
     falls = step < -0.5 ? falls + 1 : 0;
     if (falls >= 3 && low <= box_low) next = box_low;  // towards a straight line: try the end
@@ -122,11 +124,14 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
         line.a += slope_a * moved;
       }
     }
-    before = {newtonian && next == wanted && std::abs(step) < 0.1 ? step : 0.0, slope, curve, s.hh};
+    const bool tells = newtonian && next == wanted && std::abs(step) < 0.1;
+    before = {tells ? step : 0.0, 1.0 / (step * step), slope, curve, s.hh};
     beta = next;
   }
   return end;
 }
+
+double octave(int k) { return static_cast<double>(std::int64_t{1} << k); }
 
 /// Every valley of a scan from `first` up, to its bottom.
 DecayEnd search(const Kernels& run, const Data& data, std::span<const double> key, double first,
@@ -136,36 +141,23 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
   if (merged) coarse = merge(data, key, 1.0 / 12.0);
   first = std::clamp(first, box_low, box_high);
   const int octaves = std::min(kMostOctaves - 4, 1 + std::ilogb(box_high / first));
-  Octaves f, fy, explained;
+  Octaves f, fy, misfit;
   run.scan_decay(coarse.points, first, octaves + 1,
                  scratch().column(kLink, static_cast<std::size_t>(coarse.points.n)), f.data(),
                  fy.data());
-  run.explain(f.data(), fy.data(), octaves, coarse.inverse, explained.data());
+  const Turns turns = run.misfits(f.data(), fy.data(), octaves, coarse.inverse, misfit.data());
 
-  // Most curves have one valley: the nodes rise to it and fall from it.
+  // A valley is fallen into at node k and left at node j: nodes that explain the same to all
+  // digits, as all do that leave nothing past the first point of a spike, are one. Ends count as
+  // slopes.
+  const std::uint64_t last = std::uint64_t{1} << (octaves - 1), inside = last - 1;
+  const std::uint64_t ties = turns.ties & inside, rises = (turns.rises & inside) | last;
+  const std::uint64_t falls = inside & ~turns.rises & ~ties;
   std::array<Valley, kMostOctaves / 2 + 1> valleys;
   int count = 0;
-  std::uint64_t rises = 0;  // bit k: node k + 1 explains more than node k
-  bool tied = false;
-  for (int k = 0; k + 1 < octaves; ++k) {
-    rises |= std::uint64_t{explained[k + 1] > explained[k]} << k;
-    tied |= std::abs(explained[k + 1] - explained[k]) <= 1e-11 * explained[k];
-  }
-  if (!tied && (rises & (rises + 1)) == 0) {
-    const int k = std::popcount(rises);
-    valleys[count++] = {k, k, explained[k]};
-  } else {
-    // Nodes that explain the same to all digits, as all do that leave nothing past the first point
-    // of a spike, are one valley from k to j.
-    for (int k = 0; k < octaves;) {
-      const double here = explained[k], tie = 1e-11 * here;
-      int j = k;
-      while (j + 1 < octaves && std::abs(explained[j + 1] - here) <= tie) ++j;
-      const bool above_left = k == 0 || here > explained[k - 1];
-      const bool above_right = j + 1 == octaves || here > explained[j + 1];
-      if (above_left && above_right) valleys[count++] = {k, j, here};
-      k = j + 1;
-    }
+  for (std::uint64_t into = ((falls << 1) | 1) & (rises | ties); into != 0; into &= into - 1) {
+    const int k = std::countr_zero(into), j = k + std::countr_one(ties >> k);
+    if ((rises >> j & 1) != 0) valleys[count++] = {k, j, 1.0 / misfit[k]};
   }
   if (count > 1) {
     std::stable_sort(valleys.begin(), valleys.begin() + count,
@@ -175,16 +167,16 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
   DecayEnd best;
   for (int v = 0; v < std::min(count, 8); ++v) {
     const int k = valleys[v].k, j = valleys[v].j;
-    const double at = std::ldexp(first, k);
+    const double at = first * octave(k);
     double beta = at;
     double third = 0;
     if (j == k) {
-      const Top top = top_of(explained.data(), octaves, k);
+      const Top top = top_of(misfit.data(), octaves, k);
       beta *= top.factor;
       third = -0.5 * top.third;
     }
     const double low = k > 0 ? 0.5 * at : box_low;
-    const double high = j + 1 < octaves ? std::ldexp(first, j + 1) : box_high;
+    const double high = j + 1 < octaves ? first * octave(j + 1) : box_high;
     Node start = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
     if (merged && data.points.n > 3 * coarse.points.n) {
       const DecayEnd rough =

@@ -393,8 +393,8 @@ PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const 
   constexpr int kColumns = 2, kNodes = 7;
   const auto& [rate, shifted] = where.axis;
   double* link = scratch().column(kLink, static_cast<std::size_t>(coarse.points.n));
-  Octaves f, fy, explained;
-  double most = 0;
+  Octaves f, fy, misfit;
+  double least = kMostMisfit;
   std::array<double, 2> z{};
   Node start;
   for (int j = 0; j < kColumns; ++j) {
@@ -403,12 +403,12 @@ PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const 
     const double first = 0.2 / std::log1p(kappa * (where.range.last - where.range.first));
     run.chain(Plane::pow4, coarse.points, kappa, first, 0.0, nullptr, link);
     run.scan_decay(coarse.points, 0.0, kNodes + 1, link, f.data(), fy.data());
-    run.explain(f.data(), fy.data(), kNodes, coarse.inverse, explained.data());
-    const auto k = static_cast<int>(
-        std::max_element(explained.begin(), explained.begin() + kNodes) - explained.begin());
-    if (!(explained[k] > most)) continue;
-    most = explained[k];
-    z = {std::log(first * top_of(explained.data(), kNodes, k).factor) + kOctave * k, z1};
+    run.misfits(f.data(), fy.data(), kNodes, coarse.inverse, misfit.data());
+    const auto k = static_cast<int>(std::min_element(misfit.begin(), misfit.begin() + kNodes) -
+                                    misfit.begin());
+    if (!(misfit[k] < least)) continue;
+    least = misfit[k];
+    z = {std::log(first * top_of(misfit.data(), kNodes, k).factor) + kOctave * k, z1};
     start = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
   }
   z[0] = std::clamp(z[0], rate.lower, rate.upper);
