@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -269,6 +271,30 @@ TEST(FitTest, ABatchIsItsFitsWhateverTheThreads) {
   }
   EXPECT_EQ(one[3].status, FitStatus::not_finite);
   EXPECT_EQ(one[4].status, FitStatus::too_few_points);
+}
+
+TEST(FitTest, WhatAThreadFittedBeforeDoesNotShow) {
+  const auto t = counting(50), longer = counting(80);
+  auto other = t;
+  other[7] += 0.5;
+  const std::vector<std::pair<Family, std::vector<double>>> turns{
+      {Family::pow3, t},     {Family::pow3, t},      {Family::exp3, t}, {Family::pow3, other},
+      {Family::exp3, other}, {Family::exp3, longer}, {Family::pow2, t}, {Family::exp3, t}};
+  for (const Isa isa : {Isa::best, Isa::baseline}) {
+    for (const auto& [family, steps] : turns) {
+      const Trace trace = sample({Family::pow3, {1.0, 3.0, 0.5}}, steps, 0.01);
+      const TraceView view = trace.view();
+      const FitOptions options{.family = family};
+      const auto run = [&] {
+        return fit_batch(std::span(&view, 1), options, {.threads = 1, .isa = isa})[0];
+      };
+      const Fit here = run();
+      Fit fresh;
+      std::thread([&] { fresh = run(); }).join();
+      EXPECT_EQ(here.curve.parameters, fresh.curve.parameters) << name(family);
+      EXPECT_EQ(here.rss, fresh.rss) << name(family);
+    }
+  }
 }
 
 TEST(FitTest, SharedStepsGiveColumnsAndABadRowItsStatus) {

@@ -21,6 +21,7 @@ Data merge(const Data& all, std::span<const double> key, double fraction) {
   double *x = scratch().column(kBinX, n), *x2 = scratch().column(kBinX2, n),
          *y = scratch().column(kBinY, n), *w = scratch().column(kBinW, n);
   Data merged = all;
+  merged.start = nullptr;
   merged.points = {x, from.x2 != nullptr ? x2 : nullptr, y, w, 0};
   for (std::size_t first = 0, i = 0; first < n; first = i) {
     const double end = key[first] + fraction * (key[first] - key[0]);
@@ -203,11 +204,14 @@ std::span<const double> fill_steps(const Kernels& run, const Problem& problem, D
   switch (Unit::kFamily) {
     case Family::pow2:
     case Family::pow3:
-      data.points.x = scratch().logs(run, t, first, 1.0 / problem.range.log_span());
-      return {data.points.x, t.size()};
-    case Family::exp3:
-      run.rescale(t.data(), n, first, 1.0 / (problem.range.last - first), 0.0, x);
-      return {x, t.size()};
+    case Family::exp3: {
+      const bool power = Unit::kFamily != Family::exp3;
+      const double span = power ? problem.range.log_span() : problem.range.last - first;
+      const auto known = scratch().coordinate(run, t, power, first, 1.0 / span);
+      data.points.x = known.x;
+      data.start = known.start;
+      return {known.x, t.size()};
+    }
     case Family::pow4:
       run.rescale(t.data(), n, first, 1.0, 0.0, x);
       return t;

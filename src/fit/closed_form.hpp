@@ -16,7 +16,24 @@
 /// two_shapes.cpp search.
 namespace glidepath::detail {
 
-enum Column : int { kX, kX2, kY, kBinX, kBinX2, kBinY, kBinW, kBase, kLink, kNested, kLogs };
+enum Column : int {
+  kX,
+  kX2,
+  kY,
+  kBinX,
+  kBinX2,
+  kBinY,
+  kBinW,
+  kBase,
+  kLink,
+  kNested,
+  kSteps,
+  kStart
+};
+
+/// Of the scan over one shape: where it begins, and the points it takes one by one.
+inline constexpr double kFirstRate = 0.125;
+inline constexpr int kUnmerged = 64;
 
 /// Memory that a thread keeps from one fit to the next.
 class Scratch {
@@ -27,24 +44,39 @@ class Scratch {
     return column.data();
   }
 
-  /// log(t / first) * scale. A scheduler's runs are often logged at the same steps: theirs are kept
-  /// from the fit before.
-  const double* logs(const Kernels& run, std::span<const double> t, double first, double scale) {
+  /// x in [0, 1] for the steps of a family of one shape, by logarithms or evenly, and for a short
+  /// trace e^(-kFirstRate x). A scheduler's runs are often logged at the same steps: what was found
+  /// for those of the fit before is kept.
+  struct Known {
+    const double *x, *start;
+  };
+  Known coordinate(const Kernels& run, std::span<const double> t, bool logarithmic, double first,
+                   double over_span) {
     const std::size_t n = t.size();
-    if (&run != run_ || n != steps_.size() ||
+    double *x = column(kSteps, n), *start = column(kStart, n);
+    const bool brief = n <= kUnmerged;
+    if (&run != run_ || logarithmic != logarithmic_ || n != steps_.size() ||
         std::memcmp(t.data(), steps_.data(), n * sizeof(double)) != 0) {
       steps_.assign(t.begin(), t.end());
       run_ = &run;
-      run.logs(t.data(), static_cast<int>(n), 1.0 / first, scale, column(kLogs, n));
+      logarithmic_ = logarithmic;
+      const int count = static_cast<int>(n);
+      if (logarithmic) {
+        run.logs(t.data(), count, 1.0 / first, over_span, x);
+      } else {
+        run.rescale(t.data(), count, first, over_span, 0.0, x);
+      }
+      if (brief) run.exponentials(x, count, -kFirstRate, start);
     }
-    return column(kLogs, n);
+    return {x, brief ? start : nullptr};
   }
 
  private:
   const Kernels* run_ = nullptr;
-  std::vector<double> steps_;               ///< those that the column of logarithms belongs to
+  bool logarithmic_ = false;
+  std::vector<double> steps_;               ///< those that the columns kSteps and kStart belong to
   static constexpr std::size_t kRoom = 16;  ///< the kernels load whole vectors
-  std::array<std::vector<double>, kLogs + 1> columns_;
+  std::array<std::vector<double>, kStart + 1> columns_;
 };
 
 inline Scratch& scratch() {
@@ -57,6 +89,7 @@ struct Data {
   double weight = 0;   ///< Σ w
   double inverse = 0;  ///< 1 / Σ w; 0 when the floor is held, which turns all centring off
   double total = 0;    ///< Σ w y²: what there is to explain
+  const double* start = nullptr;  ///< e^(-kFirstRate x), where it is known
 };
 
 /// Neighbouring points merged while their steps are within a fraction of each other: what a scan

@@ -154,6 +154,13 @@ HWY_INLINE void decays(const double* x, int n, double beta, double* less) {
   }
 }
 
+void exponentials(const double* x, int n, double rate, double* out) {
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  for (int i = 0; i < n; i += lanes) {
+    hn::StoreU(exp(hn::Mul(hn::LoadU(Tag(), x + i), set(rate))), Tag(), out + i);
+  }
+}
+
 template <bool kWeighted>
 HWY_INLINE DecaySums decay_sums(const Columns& at_points, const double* less, double centre,
                                 double c, double a) {
@@ -368,13 +375,13 @@ HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
 }
 
 /// Six octaves a pass over the points, their sums in registers.
-template <bool kWeighted, class Link>
-HWY_INLINE void six_octaves(const Columns& points, double* link, double* f, double* fy,
-                            Link first_link) {
+template <bool kWeighted>
+HWY_INLINE void six_octaves(const Columns& points, const double* start, double* link, double* f,
+                            double* fy) {
   Vec f0 = set(0), f1 = f0, f2 = f0, f3 = f0, f4 = f0, f5 = f0;
   Vec y0 = f0, y1 = f0, y2 = f0, y3 = f0, y4 = f0, y5 = f0;
   for_points(points.n, [&](int i, auto at) HWY_ATTR {
-    Vec l = first_link(i, at), y = at.load(points.y + i), w = set(1);
+    Vec l = at.load(start + i), y = at.load(points.y + i), w = set(1);
     if (kWeighted) {
       w = weight(points, i, at);
       y = hn::Mul(w, y);
@@ -400,31 +407,22 @@ HWY_INLINE void six_octaves(const Columns& points, double* link, double* f, doub
 }
 
 template <bool kWeighted>
-void scan_decay_of(const Columns& points, double first, int octaves, double* link, double* f,
-                   double* fy) {
-  int k = 0;
-  if (first > 0) {
-    decays(points.x, points.n, first, link);
-    six_octaves<kWeighted>(points, link, f, fy, [&](int i, auto at) HWY_ATTR {
-      return at.keep(hn::Add(at.load(link + i), set(1.0)));
-    });
-    k = 6;
-  }
+void scan_decay_of(const Columns& points, double first, int octaves, const double* start,
+                   double* link, double* f, double* fy) {
   Columns seen = points;  // those at which a decay has not vanished: the first, as x increases
-  for (; k < octaves; k += 6) {
+  for (int k = 0; k < octaves; k += 6) {
     if (first > 0) {
       const double last = 60.0 / (first * static_cast<double>(int64_t{1} << k));
       while (seen.n > 8 && points.x[seen.n / 2] > last) seen.n /= 2;
     }
-    six_octaves<kWeighted>(seen, link, f + k, fy + k,
-                           [&](int i, auto at) HWY_ATTR { return at.load(link + i); });
+    six_octaves<kWeighted>(seen, k == 0 ? start : link, link, f + k, fy + k);
   }
 }
 
-void scan_decay(const Columns& points, double first, int octaves, double* link, double* f,
-                double* fy) {
-  points.w != nullptr ? scan_decay_of<true>(points, first, octaves, link, f, fy)
-                      : scan_decay_of<false>(points, first, octaves, link, f, fy);
+void scan_decay(const Columns& points, double first, int octaves, const double* start, double* link,
+                double* f, double* fy) {
+  points.w != nullptr ? scan_decay_of<true>(points, first, octaves, start, link, f, fy)
+                      : scan_decay_of<false>(points, first, octaves, start, link, f, fy);
 }
 
 Turns misfits(const double* f, const double* fy, int nodes, double inverse, double* out) {
@@ -487,8 +485,8 @@ void scan_mmf(const Columns& points, const double* link, int octaves, ScanSums* 
 }
 
 Kernels table() {
-  return {increasing, extent,     logs,    rescale, decay,   plane,
-          chain,      scan_decay, misfits, scan,    scan_mmf};
+  return {increasing, extent, logs,       rescale, exponentials, decay,
+          plane,      chain,  scan_decay, misfits, scan,         scan_mmf};
 }
 
 }  // namespace glidepath::detail::HWY_NAMESPACE

@@ -64,6 +64,8 @@ struct Kernels {
   /// out = (in - shift) * scale - offset; returns the sum of squares of out
   double (*rescale)(const double* in, int n, double shift, double scale, double offset,
                     double* out);
+  /// out = exp(rate x)
+  void (*exponentials)(const double* x, int n, double rate, double* out);
   /// `memory` has room for the points.
   DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a,
                      double* memory);
@@ -74,10 +76,11 @@ struct Kernels {
   /// `origin` is v(t_1) over v(t_last). Only powexp needs a base.
   void (*chain)(Plane, const Columns&, double other, double first, double origin, double* base,
                 double* link);
-  /// f[k] = Σ φ and fy[k] = Σ φ y for φ = exp(-first 2^k x), or where `first` is 0 for
-  /// φ = link^(2^k); k < octaves rounded up to a multiple of 6. Σ φ² is the next f.
-  void (*scan_decay)(const Columns&, double first, int octaves, double* link, double* f,
-                     double* fy);
+  /// f[k] = Σ φ and fy[k] = Σ φ y for φ = start^(2^k), k < octaves rounded up to a multiple of 6.
+  /// Σ φ² is the next f. Where `first` is not 0, start = exp(-first x). `link` is memory, and may
+  /// be `start`.
+  void (*scan_decay)(const Columns&, double first, int octaves, const double* start, double* link,
+                     double* f, double* fy);
   /// (Σ φ² - (Σ φ)² inverse) / (Σ φ y)² of each node of such a scan: over 1, what it explains of y;
   /// kMostMisfit where nothing can be told. Written to `nodes` rounded up to a multiple of 8.
   Turns (*misfits)(const double* f, const double* fy, int nodes, double inverse, double* out);

@@ -142,9 +142,13 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
   first = std::clamp(first, box_low, box_high);
   const int octaves = std::min(kMostOctaves - 4, 1 + std::ilogb(box_high / first));
   Octaves f, fy, misfit;
-  run.scan_decay(coarse.points, first, octaves + 1,
-                 scratch().column(kLink, static_cast<std::size_t>(coarse.points.n)), f.data(),
-                 fy.data());
+  double* link = scratch().column(kLink, static_cast<std::size_t>(coarse.points.n));
+  const double* start = first == kFirstRate ? coarse.start : nullptr;
+  if (start == nullptr) {
+    run.exponentials(coarse.points.x, coarse.points.n, -first, link);
+    start = link;
+  }
+  run.scan_decay(coarse.points, first, octaves + 1, start, link, f.data(), fy.data());
   const Turns turns = run.misfits(f.data(), fy.data(), octaves, coarse.inverse, misfit.data());
 
   // A valley is fallen into at node k and left at node j: nodes that explain the same to all
@@ -177,17 +181,17 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
     }
     const double low = k > 0 ? 0.5 * at : box_low;
     const double high = j + 1 < octaves ? first * octave(j + 1) : box_high;
-    Node start = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
+    Node from = node_of({f[k], f[k + 1], fy[k]}, coarse.inverse);
     if (merged && data.points.n > 3 * coarse.points.n) {
       const DecayEnd rough =
-          descend(run, coarse, beta, start, third, low, high, box_low, box_high, kRough);
+          descend(run, coarse, beta, from, third, low, high, box_low, box_high, kRough);
       if (rough.converged) {
         beta = rough.beta;
-        start.a = rough.a;
-        start.mean = rough.mean;
+        from.a = rough.a;
+        from.mean = rough.mean;
       }
     }
-    const DecayEnd end = descend(run, data, beta, start, third, low, high, box_low, box_high);
+    const DecayEnd end = descend(run, data, beta, from, third, low, high, box_low, box_high);
     if (end.rss < best.rss) best = end;
   }
   best.valleys = count;
@@ -197,14 +201,14 @@ DecayEnd search(const Kernels& run, const Data& data, std::span<const double> ke
 
 DecayEnd search_decay(const Kernels& run, const Data& data, std::span<const double> key,
                       double box_low, double box_high) {
-  DecayEnd best = search(run, data, key, 0.125, box_low, box_high, 64);
+  DecayEnd best = search(run, data, key, kFirstRate, box_low, box_high, kUnmerged);
   // One valley well inside the range is the only one, however noisy the points.
   const bool plain = best.valleys == 1 && best.beta > 0.5 && best.converged;
   if (!plain && !(best.rss < kPoor * data.total)) {
     const DecayEnd fine = search(run, data, key, 0x1p-16, box_low, box_high, 512);
     if (fine.rss < best.rss) best = fine;
     const DecayEnd end = descend(run, data, box_low, {0, 0, data.inverse > 0 ? 1.0 : 0.0}, 0.0,
-                                 box_low, std::max(box_low, 0.125), box_low, box_high);
+                                 box_low, std::max(box_low, kFirstRate), box_low, box_high);
     if (end.rss < best.rss) best = end;
   }
   return best;

@@ -306,7 +306,7 @@ PlaneEnd search(const Kernels& run, const Data& data, const Data& coarse, const 
     } else if (kPlane == Plane::powexp) {
       run.scan(coarse.points, base, link, octaves[j], sums.data());
     } else {
-      run.scan_decay(coarse.points, 0.0, octaves[j] + 1, link, f.data(), fy.data());
+      run.scan_decay(coarse.points, 0.0, octaves[j] + 1, link, link, f.data(), fy.data());
       for (int k = 0; k < octaves[j]; ++k) sums[k] = {f[k], f[k + 1], fy[k]};
     }
     for (int k = 0; k < octaves[j]; ++k) nodes[j][k] = node_of(sums[k], coarse.inverse);
@@ -402,7 +402,7 @@ PlaneEnd glance(const Kernels& run, const Data& data, const Data& coarse, const 
     const double kappa = std::exp(-z1);
     const double first = 0.2 / std::log1p(kappa * (where.range.last - where.range.first));
     run.chain(Plane::pow4, coarse.points, kappa, first, 0.0, nullptr, link);
-    run.scan_decay(coarse.points, 0.0, kNodes + 1, link, f.data(), fy.data());
+    run.scan_decay(coarse.points, 0.0, kNodes + 1, link, link, f.data(), fy.data());
     run.misfits(f.data(), fy.data(), kNodes, coarse.inverse, misfit.data());
     const auto k = static_cast<int>(std::min_element(misfit.begin(), misfit.begin() + kNodes) -
                                     misfit.begin());
@@ -429,6 +429,7 @@ void descend_from_nested(const Kernels& run, const Data& data, std::span<const d
   const double origin = std::max(t[0], power ? 1e-300 : t[0]);
   const double unit = power ? where.span : range.last - origin;
   Data inner = data;
+  inner.start = nullptr;
   double* x = scratch().column(kNested, t.size());
   if (power) {
     run.logs(t.data(), data.points.n, 1.0 / range.first, 1.0 / unit, x);
