@@ -27,6 +27,7 @@ enum Column : int {
   kBase,
   kLink,
   kNested,
+  kBends,
   kSteps,
   kStart
 };

@@ -275,15 +275,26 @@ struct BendPowExp {
 
 template <class Family, bool kWeighted>
 HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double centre, double c,
-                                double a) {
+                                double a, double* memory) {
   const Family family(q);
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  // before all sums, as for one shape
+  for (int i = 0; i < points.n; i += lanes) {
+    const Vec x = hn::LoadU(Tag(), points.x + i);
+    const Bend b = family(x, points.x2 != nullptr ? hn::LoadU(Tag(), points.x2 + i) : x);
+    const Vec parts[kBendParts] = {b.less_one, b.e0, b.e1, b.e00, b.e01, b.e11};
+    for (int k = 0; k < kBendParts; ++k) {
+      hn::StoreU(parts[k], Tag(), memory + kBendParts * i + k * lanes);
+    }
+  }
   const Vec shift = set(centre - 1.0), constant = set(c + a), amplitude = set(a);
   Vec g = set(0), d0 = g, d1 = g, gg = g, g0 = g, g1 = g, d00 = g, d01 = g, d11 = g, r = g, gr = g,
       r0 = g, r1 = g, rr = g, r00 = g, r01 = g, r11 = g;
   for_points(points.n, [&](int i, auto at) HWY_ATTR {
-    const Vec x = at.load(points.x + i), y = at.load(points.y + i);
-    const Vec x2 = points.x2 != nullptr ? at.load(points.x2 + i) : x;
-    const Bend b = family(x, x2);
+    const Vec y = at.load(points.y + i);
+    const double* parts = memory + kBendParts * i;
+    const auto part = [&](int k) HWY_ATTR { return at.load(parts + k * lanes); };
+    const Bend b{part(0), part(1), part(2), part(3), part(4), part(5)};
     const Vec f = at.keep(hn::Add(b.less_one, set(1.0))), gi = at.keep(hn::Sub(b.less_one, shift));
     const Vec f0 = hn::Mul(f, b.e0), f1 = hn::Mul(f, b.e1);
     const Vec ri = at.keep(hn::NegMulAdd(amplitude, b.less_one, hn::Sub(y, constant)));
@@ -321,24 +332,25 @@ HWY_INLINE PlaneSums plane_sums(const Columns& points, const double* q, double c
 }
 
 template <class Family>
-PlaneSums plane_of(const Columns& points, const double* q, double centre, double c, double a) {
-  return points.w != nullptr ? plane_sums<Family, true>(points, q, centre, c, a)
-                             : plane_sums<Family, false>(points, q, centre, c, a);
+PlaneSums plane_of(const Columns& points, const double* q, double centre, double c, double a,
+                   double* memory) {
+  return points.w != nullptr ? plane_sums<Family, true>(points, q, centre, c, a, memory)
+                             : plane_sums<Family, false>(points, q, centre, c, a, memory);
 }
 
 PlaneSums plane(Plane family, const Columns& points, const double* q, double centre, double c,
-                double a) {
+                double a, double* memory) {
   switch (family) {
     case Plane::pow4:
-      return plane_of<BendPow4>(points, q, centre, c, a);
+      return plane_of<BendPow4>(points, q, centre, c, a, memory);
     case Plane::weibull4:
-      return plane_of<BendWeibull4>(points, q, centre, c, a);
+      return plane_of<BendWeibull4>(points, q, centre, c, a, memory);
     case Plane::mmf4:
-      return plane_of<BendMmf4>(points, q, centre, c, a);
+      return plane_of<BendMmf4>(points, q, centre, c, a, memory);
     case Plane::powexp:
       break;
   }
-  return plane_of<BendPowExp>(points, q, centre, c, a);
+  return plane_of<BendPowExp>(points, q, centre, c, a, memory);
 }
 
 void chain(Plane family, const Columns& points, double other, double first, double origin,

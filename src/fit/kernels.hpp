@@ -37,6 +37,9 @@ struct ScanSums {
   double f, ff, fy;
 };
 
+/// What a pass of two shapes keeps for each point between its exponentials and its sums.
+inline constexpr int kBendParts = 6;
+
 enum class Plane : unsigned char { pow4, weibull4, mmf4, powexp };
 
 struct Extent {
@@ -70,7 +73,9 @@ struct Kernels {
   DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a,
                      double* memory);
   /// φ is lifted to 1 at t_1. q: see kernels.cpp, where q[2] is x(t_1).
-  PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a);
+  /// `memory` has room for kBendParts doubles a point, and a vector of points more.
+  PlaneSums (*plane)(Plane, const Columns&, const double* q, double centre, double c, double a,
+                     double* memory);
   /// The values that a scan doubles, for one value of the other shape: φ = base * link^(2^k), or
   /// for mmf4 φ = 1 / (1 + 2^k link).
   /// `origin` is v(t_1) over v(t_last). Only powexp needs a base.

@@ -73,6 +73,8 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
   PlaneEnd best;
   Line line(start);
   const double inverse = data.inverse;
+  double* memory =
+      scratch().column(kBends, static_cast<std::size_t>(data.points.n + 8) * kBendParts);
   double lambda = 0, lean = 2.0;
   bool leapt = false;
   int falls = 0, repeats = 0;
@@ -84,7 +86,7 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const auto q = shapes_of(family, z, span);
     const double centre = line.centre;
-    const PlaneSums s = run.plane(family, data.points, q.data(), centre, line.c, line.a);
+    const PlaneSums s = run.plane(family, data.points, q.data(), centre, line.c, line.a, memory);
     const Refined found = refine(s, line, inverse);
     const double ff = found.ff, da = found.da, correction = found.correction, rss = found.rss;
     if (found.lost && ff > 0 && repeats < kMostRepeats) {
