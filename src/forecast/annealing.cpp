@@ -4,9 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
+
+#include "forecast/interpolate.hpp"
 
 namespace glidepath::detail {
 namespace {
+
+constexpr double kLate = 5;  // logging intervals
 
 /// Gaps take the nearest earlier value, the first ones the first known; false where more than half
 /// is unknown.
@@ -23,10 +28,29 @@ bool fill_gaps(std::vector<double>& lr) {
   return true;
 }
 
+/// Many points are missing before the first: a log that begins at the peak begins where the warm-up
+/// ended. Merged points count as what they were merged from.
+bool starts_late(std::span<const double> observed, std::span<const double> count) {
+  const double points = std::accumulate(count.begin(), count.end(), 0.0);
+  return observed.front() * (points - 1) > kLate * (observed.back() - observed.front());
+}
+
 }  // namespace
 
-Annealing annealing(std::span<const double> observed, std::span<const double> past,
-                    std::span<const double> ahead_step, std::span<const double> ahead, double lag) {
+bool Annealing::moves(std::span<const double> points) const {
+  std::size_t moving = 0;
+  double last = 0;
+  for (const double at : points) {
+    const double now = interpolate(at, step, time);
+    moving += now > last;
+    last = now;
+  }
+  return moving >= 3;
+}
+
+Annealing annealing(std::span<const double> observed, std::span<const double> count,
+                    std::span<const double> past, std::span<const double> ahead_step,
+                    std::span<const double> ahead, const ForecastConstants& constants) {
   std::vector<double> step(observed.begin(), observed.end());
   std::vector<double> lr(past.begin(), past.end()), later(ahead.begin(), ahead.end());
   if (lr.empty() || later.empty() || !fill_gaps(lr) || !fill_gaps(later)) return {};
@@ -55,20 +79,23 @@ Annealing annealing(std::span<const double> observed, std::span<const double> pa
 
   const auto [least, peak_at] = std::minmax_element(lr.begin(), lr.end());
   const double peak = *peak_at;
-  if (!(peak > 0) || peak - *least <= 0.01 * peak) return {};
+  const bool falls = peak - *least > 0.01 * peak;
   const auto warm = static_cast<std::size_t>(
       std::find_if(lr.begin(), lr.end(), [&](double v) { return v >= 0.999 * peak; }) - lr.begin());
+  const bool late = warm == 0 && starts_late(observed, count) && constants.warmup < 1;
+  if (!(peak > 0) || !(falls || late)) return {};
 
   // S1(t) = sum of lr / peak;  h' = ((1 - lr / peak) - h) / (lag of the plan), 0 in the warm-up.
   Annealing plan;
+  plan.falls = falls;
   plan.time.resize(step.size());
   plan.fraction.resize(step.size());
   double time = 0, fraction = 0, before = 0;
   for (std::size_t i = 0; i < step.size(); ++i) {
     const double width = step[i] - before;
     before = step[i];
-    time += lr[i] / peak * width;
-    const double keep = std::exp(-width / (lag * step.back()));
+    time += lr[i] / peak * width * (i == 0 && late ? constants.warmup : 1);
+    const double keep = std::exp(-width / (constants.lag * step.back()));
     fraction = fraction * keep + (1 - keep) * (i < warm ? 0.0 : 1 - lr[i] / peak);
     plan.time[i] = time;
     plan.fraction[i] = fraction;

@@ -72,7 +72,10 @@ struct ForecastConstants {
   int components = 96;
   double tail_mass = 0;  ///< lightest components with at most this mass together are left out
   // Annealing.
-  double lag = 0.01;  ///< time constant of the loss behind the learning rate, of the whole plan
+  double lag = 0.01;    ///< time constant of the loss behind the learning rate, of the whole plan
+  double backtest = 0;  ///< log of the width per log of the backtest's error; 0 = none
+  double backtest_level = 0;  ///< log error from which on nothing is narrowed
+  double warmup = 1;          ///< share of the steps before a late first point that counts as time
   // Past runs.
   double template_odds = 0;           ///< of one past run against all shapes; 0 = template_mass
   double template_mass = 0.9;         ///< of all past runs, however many

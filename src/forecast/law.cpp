@@ -7,6 +7,7 @@
 
 #include "common/require.hpp"
 #include "forecast/analogy.hpp"
+#include "forecast/backtest.hpp"
 #include "forecast/interpolate.hpp"
 #include "forecast/student.hpp"
 
@@ -72,17 +73,10 @@ Annealing annealing_of(const Prepared& p, TraceView trace, std::span<const doubl
     }
     before = step;
   }
-  Annealing plan = annealing(p.step, past, ahead, lr.ahead, constants.lag);
+  Annealing plan = annealing(p.step, p.count, past, ahead, lr.ahead, constants);
   if (!plan.known()) return plan;
   // Time must pass while the run is observed, or there is nothing to fit in this clock.
-  std::size_t moving = 0;
-  double last = 0;
-  for (const double step : p.step) {
-    const double time = interpolate(step, plan.step, plan.time);
-    moving += time > last;
-    last = time;
-  }
-  return moving >= 3 ? plan : Annealing{};
+  return plan.moves(p.step) ? plan : Annealing{};
 }
 
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
@@ -167,7 +161,8 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     stay(p, knots, law);
   } else {
     const std::vector<Template> past = templates_of(p, knots.back(), options, constants);
-    Mixture mixture = predict(p, knots, plan, past, constants);
+    const double narrowing = past.empty() ? backtest_width(p, plan, constants) : 1.0;
+    Mixture mixture = predict(p, knots, plan, past, constants, narrowing);
     mix_in_analogy(p.step, p.z, knots, past, constants, mixture);
     law.weight = std::move(mixture.weight);
     law.location = std::move(mixture.location);

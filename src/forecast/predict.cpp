@@ -33,6 +33,7 @@ struct Context {
   double freedom = 1;  // n - 1
   // The constants as the features of this trace bend them.
   double temper = 1, rising = 0, inflation = 1, drop = 0, distance = 0, width = 1;
+  double narrowing = 1;  // of the scales, by the backtest
   std::array<double, 5> family_prior{};
   std::vector<double> structure_prior{};
   std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
@@ -169,6 +170,17 @@ double kriging_at(const Context& context, const Line& line, const StructureFit& 
   return q;
 }
 
+/// Variance of the gains that the grid's gain number i stands for, half of the way to its
+/// neighbours.
+double cell_variance(std::span<const ForecastConstants::Gain> gains, std::size_t i) {
+  const auto middle = [&](std::size_t a, std::size_t b) {
+    return 0.5 * (gains[a].gain + gains[b].gain);
+  };
+  const double low = i > 0 ? middle(i - 1, i) : gains[i].gain;
+  const double high = i + 1 < gains.size() ? middle(i, i + 1) : 2 * gains[i].gain - low;
+  return (high - low) * (high - low) / 12;
+}
+
 /// Location m and scale s of a node at every query.
 void predict_node(const Context& context, const Node& node, const StructureFit& fit,
                   std::span<const double> ahead, std::span<const double> log_distance,
@@ -176,6 +188,12 @@ void predict_node(const Context& context, const Node& node, const StructureFit& 
   const Line line = line_of(context, node, fit);
   const double discrepancy =
       node.shape < context.parametric ? 1.0 : context.constants.template_discrepancy;
+  // Narrow nodes must not leave gaps between the gains of the grid.
+  const double narrowing2 = context.narrowing * context.narrowing;
+  const double gain_variance =
+      narrowing2 < 1 && !context.annealed_queries.empty()
+          ? (1 - narrowing2) * cell_variance(context.constants.gains, node.gain)
+          : 0.0;
   for (std::size_t j = 0; j < context.queries; ++j) {
     const double m = location_at(context, line, node.shape, j);
     const double q = kriging_at(context, line, fit, node.shape, j, ahead[j]);
@@ -183,8 +201,11 @@ void predict_node(const Context& context, const Node& node, const StructureFit& 
     const double distance = context.distance * context.late * log_distance[j];
     const double variance = context.inflation * line.variance * q +
                             discrepancy * discrepancy * (drop * drop + distance * distance);
+    const double annealing =
+        gain_variance > 0 ? context.annealed_queries[j] - context.annealed_last : 0.0;
+    const double spread = narrowing2 * variance + gain_variance * annealing * annealing;
     out.location[j * out.components + component] = m;
-    out.scale[j * out.components + component] = context.width * std::sqrt(variance + 1e-14);
+    out.scale[j * out.components + component] = context.width * std::sqrt(spread + 1e-14);
   }
 }
 
@@ -390,21 +411,22 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
 }  // namespace
 
 Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& plan,
-                std::span<const Template> past, const ForecastConstants& c) {
+                std::span<const Template> past, const ForecastConstants& c, double narrowing) {
   thread_local Model model;
   thread_local std::vector<Node> nodes;
-  const Context context = build(p, queries, plan, past, c, model);
+  Context context = build(p, queries, plan, past, c, model);
+  context.narrowing = narrowing;
   const std::vector<StructureFit>& fits = model.fits;
   const std::size_t queried = queries.size();
 
   // Weight of every node: tempered evidence times prior.
-  const std::size_t gains = plan.known() ? c.gains.size() : 1;
+  const std::size_t gains = plan.falls ? c.gains.size() : 1;
   nodes.clear();
   for (std::size_t i = 0; i < c.structures.size(); ++i) {
     const StructureFit& fit = fits[i];
     for (std::size_t g = 0; g < gains; ++g) {
-      const double gain = plan.known() ? c.gains[g].gain : 0.0;
-      const double prior = context.structure_prior[i] + (plan.known() ? c.gains[g].log_prior : 0.0);
+      const double gain = plan.falls ? c.gains[g].gain : 0.0;
+      const double prior = context.structure_prior[i] + (plan.falls ? c.gains[g].log_prior : 0.0);
       for (std::size_t k = 0; k < model.basis.shapes; ++k) {
         const Solution s = solve(context, fit, gain, k);
         const double evidence =

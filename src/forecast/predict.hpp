@@ -26,10 +26,11 @@ struct Mixture {
 };
 
 /// The mixture over all nodes (shape, structure, annealing gain) at the shifted steps `queries`.
-/// `prepared` has status good; bins it on the way.
+/// `prepared` has status good; bins it on the way. `narrowing` is a factor of the scales of shapes,
+/// which leaves what is not known of the gain.
 [[nodiscard]] Mixture predict(Prepared& prepared, std::span<const double> queries,
                               const Annealing& plan, std::span<const Template> past,
-                              const ForecastConstants& constants);
+                              const ForecastConstants& constants, double narrowing = 1);
 
 /// Every node before priors and tempering, for `bench/accuracy/learn_prior.py`. Rows are structures
 /// times shapes, structure-major; columns of `location` and `kriging` are queries.

@@ -182,6 +182,26 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   return p;
 }
 
+Prepared first_points(const Prepared& all, std::size_t points) {
+  const auto first = [&](const std::vector<double>& column) {
+    return std::vector<double>(column.begin(),
+                               column.begin() + static_cast<std::ptrdiff_t>(points));
+  };
+  Prepared p;
+  p.modelled = true;
+  p.coordinate = all.coordinate;
+  p.step_shift = all.step_shift;
+  p.step = first(all.step);
+  p.z = first(all.z);
+  p.count = first(all.count);
+  p.points = points;
+  p.last_z = p.z.back();
+  const auto [low, high] = std::minmax_element(p.z.begin(), p.z.end());
+  p.range = *high - *low;
+  p.noise = successive_noise(p.z, p.count);
+  return p;
+}
+
 void bin_points(Prepared& p, std::span<const double> relative, int bins) {
   const std::size_t n = relative.size();
   const auto limit = static_cast<std::size_t>(bins);

@@ -41,6 +41,9 @@ struct Prepared {
 [[nodiscard]] Prepared prepare(TraceView trace, Direction direction,
                                const ForecastConstants& constants);
 
+/// The same run as it was at its point number `points`.
+[[nodiscard]] Prepared first_points(const Prepared& prepared, std::size_t points);
+
 /// Fills x, bin_step, bin_z and count of at most `bins` bins from relative times of all points.
 void bin_points(Prepared& prepared, std::span<const double> relative, int bins);
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import pickle
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import glidepath as gp
+from glidepath import _core
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "tests" / "golden" / "forecast_prototype.json"
@@ -51,6 +53,15 @@ def schedule(total: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lr = 0.5 * (1 + np.cos(np.pi * t / t[-1]))
     noise = np.random.RandomState(1).standard_normal(total)
     return t, (2 + 3 * (t / 10) ** -0.4 - 0.05 * (1 - lr)) * np.exp(0.005 * noise), lr
+
+
+def constants_with(**numbers: float) -> str:
+    """The learned constants with some of them changed."""
+    table = _core.constants_named("learned")
+    for key, value in numbers.items():
+        table, found = re.subn(rf"(?m)^{key} .*$", f"{key} {value:g}", table)
+        assert found == 1
+    return table
 
 
 def past_runs() -> list[tuple[np.ndarray, np.ndarray]]:
@@ -275,11 +286,77 @@ def test_watch_spends_its_error_rate_as_it_spends_its_budget() -> None:
         pytest.fail("a target that far below was never excluded")
 
 
+def lagged(annealed: np.ndarray, points: float) -> np.ndarray:
+    follows = [0.0]
+    for value in annealed:
+        follows.append(follows[-1] + (value - follows[-1]) / points)
+    return np.array(follows[1:])
+
+
+def schedule_law(total: int, warmup: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Step, loss and rate: a law in the sum of the rate, which rises straight, then a cosine."""
+    t = np.arange(1.0, total + 1)
+    cosine = 0.55 + 0.45 * np.cos(np.pi * (t - warmup) / (total - warmup))
+    lr = np.where(t < warmup, t / warmup, cosine)
+    annealed = np.where(t < warmup, 0.0, 1 - lr)
+    noise = np.random.RandomState(seed).standard_normal(total)
+    law = 2 + 12 * np.cumsum(lr) ** -0.5
+    return t, law * np.exp(-0.05 * lagged(annealed, 0.02 * total) + 0.001 * noise), lr
+
+
+def test_a_log_without_its_warmup_is_forecast_as_if_the_rate_had_risen() -> None:
+    whole = constants_with(warmup=1)
+    ours, counted = [], []
+    for warmup in (100, 200, 400, 800):
+        for seed, power in enumerate((0.3, 0.5, 0.7)):
+            t = np.arange(1.0, 3001)
+            lr = np.minimum(t / warmup, 1)
+            noise = np.random.RandomState(seed).standard_normal(3000)
+            y = (2 + 3 * (np.cumsum(lr) / 50) ** -power) * np.exp(0.001 * noise)
+            first, seen = warmup, warmup + 300
+            trace = gp.Trace(t[first:seen], y[first:seen], lr=lr[first:seen])
+            for constants, errors in ((None, ours), (whole, counted)):
+                f = gp.forecast(trace, t[seen:], lr_ahead=lr[seen:], constants=constants)
+                errors.append(abs(f.mean[-1] - y[-30:].mean()) / np.ptp(y[first:]))
+    assert np.mean(ours) < 0.5 * np.mean(counted)
+
+
+def test_runs_that_were_foreseen_get_narrower_intervals_under_a_schedule_that_hold() -> None:
+    without = constants_with(backtest=0)
+    width, wider, holds = [], [], []
+    for seed in range(6):
+        t, y, lr = schedule_law(1500, 100, seed)
+        for seen in (600, 900):
+            trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
+            narrow = gp.forecast(trace, t[seen:], lr_ahead=lr[seen:]).quantiles
+            wide = gp.forecast(trace, t[seen:], lr_ahead=lr[seen:], constants=without).quantiles
+            width.append((narrow[17] - narrow[1]).mean())
+            wider.append((wide[17] - wide[1]).mean())
+            holds.append(((y[seen:] >= narrow[1]) & (y[seen:] <= narrow[17])).mean())
+            blind = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:])
+            again = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:], constants=without)
+            np.testing.assert_array_equal(blind.quantiles, again.quantiles)
+    assert np.mean(width) < 0.7 * np.mean(wider)
+    assert np.mean(holds) > 0.75
+
+
+def test_an_erratic_run_keeps_its_width_under_a_schedule() -> None:
+    t, _, lr = schedule_law(400, 20, 0)
+    walk = np.cumsum(np.random.RandomState(1).standard_normal(400)) * 0.05
+    y = np.exp(walk - walk.min())
+    trace = gp.Trace(t[:200], y[:200], lr=lr[:200])
+    ours = gp.forecast(trace, t[200:], lr_ahead=lr[200:]).quantiles
+    wide = gp.forecast(
+        trace, t[200:], lr_ahead=lr[200:], constants=constants_with(backtest=0)
+    ).quantiles
+    assert (ours[17] - ours[1]).mean() > 0.7 * (wide[17] - wide[1]).mean()
+
+
 def test_watch_foresees_what_a_planned_decay_brings() -> None:
     t = np.arange(1.0, 301)
     lr = np.where(t > 200, (300 - t) / 100, 1.0)
     noise = np.random.RandomState(0).standard_normal(300)
-    y = (2 + 3 * t**-0.4) * np.exp(-0.05 * (1 - lr) + 0.002 * noise)
+    y = (2 + 3 * t**-0.4) * np.exp(-0.05 * lagged(1 - lr, 9) + 0.002 * noise)
     target = float(y[-20:].mean())
     blind = gp.Watch(target=target, budget=300)
     told = gp.Watch(target=target, budget=300, schedule=([1, 200, 300], [1.0, 1.0, 0.0]))
