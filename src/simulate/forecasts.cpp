@@ -4,6 +4,7 @@
 #include "glidepath/forecast.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -15,7 +16,8 @@ namespace glidepath {
 namespace detail {
 namespace {
 
-constexpr int kSamples = 40;        ///< equally likely values of a law
+constexpr int kSamples = 40;        ///< equally likely values of a law of steps or service
+constexpr int kLawPoints = 64;      ///< atoms of a law of durations
 constexpr std::size_t kFewest = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
@@ -62,6 +64,11 @@ Predictor::Predictor(const Engine& engine)
   total_.reserve(engine.runs.size());
   for (std::size_t i = 0; i < engine.runs.size(); ++i) {
     total_.push_back(engine.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
+  }
+  if (sigma_ > 0) {
+    std::vector<double> logs;
+    for (const double total : total_) logs.push_back(std::log(total));
+    durations_ = std::make_unique<Durations>(engine, sigma_, std::move(logs));
   }
   if (engine.workload.curves.empty()) return;
   known_.resize(engine.runs.size());
@@ -120,112 +127,37 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
 }
 
 // ---- durations without a curve
-//
-// The scheduler knows for each job a forecast y = log(work) + sigma z, for the ended ones the work
-// itself and for the others that it is more than what they have had. Empirical Bayes: the law of
-// log work on a grid that makes this most likely, by EM (Laird 1978), separately for each size of
-// gang and drawn to the law of all jobs where a gang has been seen a few times only.
 
-namespace {
-
-constexpr int kGrid = 56;           ///< points of log work over kGridLow + log(ticks per second)
-constexpr double kGridLow = 0;      ///< one second
-constexpr double kGridStep = 0.32;  ///< up to 4e7 seconds
-constexpr int kLawPoints = 64;
-constexpr int kRounds = 12;      ///< of EM from a flat start: few, so that the law stays smooth
-constexpr double kFlatJobs = 4;  ///< jobs that the flat start is worth
-constexpr double kAnyJobs = 10;  ///< jobs that the law of all gangs is worth to one gang
-
-}  // namespace
-
-bool Predictor::refresh() {
-  if (sigma_ == 0 || engine_.arrived < learn_at_) return false;
-  learn_at_ = engine_.arrived + engine_.arrived / 4 + 1;
-  const double origin = kGridLow + std::log(static_cast<double>(engine_.per_second));
-  const auto n = static_cast<std::size_t>(engine_.arrived);
-  std::vector<double> likelihood(n * kGrid);
-  int largest = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    const Run& run = engine_.runs[j];
-    largest = std::max(largest, run.gpus);
-    const bool ended = run.end >= 0;
-    const double done = ended ? run.work : engine_.done(static_cast<int>(j));
-    const double y = ended ? std::log(run.work) : std::log(total_[j]);
-    const double s = std::hypot(ended ? 0.0 : sigma_, 0.5 * kGridStep);
-    double sum = 0;
-    for (int k = 0; k < kGrid; ++k) {
-      const double at = origin + kGridStep * k;
-      const double u = (y - at) / s;
-      double value = std::exp(-0.5 * std::min(u * u, 1e3));
-      if (!ended && done > 0 && at + 0.5 * kGridStep < std::log(done)) value = 0;
-      likelihood[j * kGrid + Engine::index(k)] = value;
-      sum += value;
-    }
-    if (sum > 0) continue;
-    const double place =
-        std::clamp((std::log(std::max(done, 1.0)) - origin) / kGridStep, 0.0, kGrid - 1.0);
-    likelihood[j * kGrid + static_cast<std::size_t>(place)] = 1;
-  }
-  // One fit: the jobs that `take` names, from and towards `base`, which counts as `strength` jobs.
-  const auto fit = [&](auto&& take, const std::vector<double>& base, double strength) {
-    std::vector<double> weight = base;
-    std::vector<double> next(kGrid);
-    for (int round = 0; round < kRounds; ++round) {
-      double jobs = strength;
-      for (int k = 0; k < kGrid; ++k) next[Engine::index(k)] = strength * base[Engine::index(k)];
-      for (std::size_t j = 0; j < n; ++j) {
-        if (!take(j)) continue;
-        const double* row = &likelihood[j * kGrid];
-        double sum = 0;
-        for (std::size_t k = 0; k < kGrid; ++k) sum += weight[k] * row[k];
-        if (sum <= 0) continue;
-        for (std::size_t k = 0; k < kGrid; ++k) next[k] += weight[k] * row[k] / sum;
-        jobs += 1;
-      }
-      for (std::size_t k = 0; k < kGrid; ++k) weight[k] = next[k] / jobs;
-    }
-    return weight;
-  };
-  any_ = fit([](std::size_t) { return true; }, std::vector<double>(kGrid, 1.0 / kGrid), kFlatJobs);
-  of_gang_.assign(Engine::index(largest) + 1, {});
-  for (std::size_t j = 0; j < n; ++j) {
-    std::vector<double>& weights = of_gang_[Engine::index(engine_.runs[j].gpus)];
-    if (!weights.empty()) continue;
-    weights = fit([&](std::size_t i) { return engine_.runs[i].gpus == engine_.runs[j].gpus; }, any_,
-                  kAnyJobs);
-  }
-  return true;
-}
-
-double Predictor::log_prior(int gpus, double log_work) const {
-  const std::size_t g = Engine::index(gpus);
-  const std::vector<double>& weight =
-      g < of_gang_.size() && !of_gang_[g].empty() ? of_gang_[g] : any_;
-  if (weight.empty()) return 0;
-  const double origin = kGridLow + std::log(static_cast<double>(engine_.per_second));
-  const double place = std::clamp((log_work - origin) / kGridStep, 0.0, kGrid - 1.001);
-  const std::size_t k = static_cast<std::size_t>(place);
-  const double f = place - static_cast<double>(k);
-  return std::log(weight[k] * (1 - f) + weight[k + 1] * f + 1e-12);
-}
+bool Predictor::refresh() { return sigma_ > 0 && durations_->refresh(); }
 
 const Predictor::Law& Predictor::law(int job) const {
   const double done = engine_.done(job);
   const double y = std::log(total_[Engine::index(job)]);
-  const double origin = kGridLow + std::log(static_cast<double>(engine_.per_second));
-  const double top = origin + kGridStep * (kGrid - 1);
-  double low = std::max(origin, std::min(y - 4 * sigma_, top - 1));
-  const double high = std::min(top, std::max(y + 4 * sigma_, origin + 1));
-  if (done > 0) low = std::max(low, std::log(done));
+  const auto log_weight = [&](double at) {
+    const double u = (at - y) / sigma_;
+    return -0.5 * u * u + durations_->log_prior(job, at);
+  };
+  durations_->meet(job);
+  const double least = std::max(durations_->lowest(), done > 0 ? std::log(done) : 0.0);
   law_.work.clear();
   law_.weight.clear();
-  if (low >= high) return law_;
+  if (least >= durations_->highest()) return law_;
+  // A coarse look for the range that matters.
+  constexpr int kLook = Durations::kGrid;
+  const double stride = (durations_->highest() - least) / kLook;
+  std::array<double, kLook> look;
+  for (int i = 0; i < kLook; ++i) look[Engine::index(i)] = log_weight(least + stride * (i + 0.5));
+  const double top = *std::max_element(look.begin(), look.end());
+  const auto matters = [&](double value) { return value > top - 12; };
+  const auto first = std::find_if(look.begin(), look.end(), matters) - look.begin();
+  const auto last = look.rend() - std::find_if(look.rbegin(), look.rend(), matters);
+  const double low = least + stride * static_cast<double>(first);
+  const double high = least + stride * static_cast<double>(last);
   double largest = -1e300;
   for (int i = 0; i < kLawPoints; ++i) {
     const double at = low + (high - low) * (i + 0.5) / kLawPoints;
-    const double u = (at - y) / sigma_;
     law_.work.push_back(std::exp(at));
-    law_.weight.push_back(-0.5 * u * u + log_prior(engine_.runs[Engine::index(job)].gpus, at));
+    law_.weight.push_back(log_weight(at));
     largest = std::max(largest, law_.weight.back());
   }
   double sum = 0;
@@ -249,6 +181,17 @@ double Predictor::gittins_rank(int job) const {
     if (p > 1e-9) best = std::min(best, (served + (1 - p) * left) / p);
   }
   return best;
+}
+
+double Predictor::likely(int job) const {
+  if (sigma_ == 0) return total(job);
+  const Law& known = law(job);
+  if (known.work.empty()) return 2 * std::max(1.0, engine_.done(job));
+  double sum = 0;
+  for (std::size_t i = 0; i < known.work.size(); ++i) {
+    sum += known.weight[i] * std::log(known.work[i]);
+  }
+  return std::exp(sum);
 }
 
 void Predictor::service(int job, Job& seen) {

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "simulate/durations.hpp"
 #include "simulate/engine.hpp"
 
 namespace glidepath {
@@ -58,28 +59,28 @@ class Predictor {
   /// inf over d of E[min(S, d)] / P(S <= d) of the remaining work S in ticks.
   [[nodiscard]] double gittins_rank(int job) const;
 
-  /// Learns the law of durations anew when a quarter more jobs have arrived; whether it did.
+  /// Looks again at what jobs tell of each other's durations; whether any law changed.
   bool refresh();
+
+  /// The work in ticks as all that is known makes it most likely: geometric mean of its law.
+  [[nodiscard]] double likely(int job) const;
 
   /// The forecast itself in ticks of work: fixed for each job, by seed.
   [[nodiscard]] double total(int job) const { return total_[Engine::index(job)]; }
 
  private:
-  /// Law of the true work given the forecast, the work already done and what jobs of this size of
-  /// gang were like: atoms `work`, weights summing to 1; the remaining work of the i-th is
-  /// work[i] - done. Empty when the job has outrun everything that was thought possible.
+  /// Law of the true work given the forecast, the work already done and what other jobs were like:
+  /// atoms `work`, weights summing to 1; the remaining work of the i-th is work[i] - done. Empty
+  /// when the job has outrun everything that was thought possible.
   struct Law {
     std::vector<double> work, weight;
   };
   const Law& law(int job) const;
-  [[nodiscard]] double log_prior(int gpus, double log_work) const;
 
   const Engine& engine_;
   double sigma_;
   std::vector<double> total_;
-  int learn_at_ = 1;         ///< arrivals at which to learn next
-  std::vector<double> any_;  ///< weights of log work on a grid, jobs of any gang
-  std::vector<std::vector<double>> of_gang_;
+  std::unique_ptr<Durations> durations_;  ///< where forecasts have an error
   mutable Law law_;
   struct Known {
     std::size_t points = 0;  ///< that the law was made of

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "simulate/queues.hpp"
 
@@ -25,8 +26,16 @@ double mean_jct(const Workload& workload, std::string_view policy) {
 
 }  // namespace
 
+bool Leader::due() {
+  if (led_) return engine_.arrived >= look_at_;
+  // Nobody has led yet: as soon as somebody has to wait.
+  const int waiting = engine_.live - static_cast<int>(engine_.running.size());
+  const int arrivals = engine_.arrived - std::exchange(arrived_, engine_.arrived);
+  return waiting > arrivals || (waiting > 0 && engine_.free[0] == 0);
+}
+
 bool Leader::refresh(const std::function<double(int)>& work) {
-  if (engine_.arrived < look_at_) return false;
+  if (!due()) return false;
   look_at_ = 2 * engine_.arrived;
   Workload past;
   past.tiers.push_back({.name = "past", .nodes = engine_.capacity[0]});
@@ -42,7 +51,10 @@ bool Leader::refresh(const std::function<double(int)>& work) {
   const double time = mean_jct(past, "srtf");
   const double gpu_time = mean_jct(past, "srsf");
   const bool before = by_gpu_time_;
-  if (time != gpu_time) by_gpu_time_ = gpu_time < time;
+  if (time != gpu_time) {
+    by_gpu_time_ = gpu_time < time;
+    led_ = true;
+  }
   return by_gpu_time_ != before;
 }
 

@@ -9,8 +9,9 @@ namespace glidepath::detail {
 
 /// Follows the leader of two orders: remaining time (SRTF) and remaining GPU-time (SRSF). Neither
 /// is the better one on every cluster: GPU-time counts where much waits, time where large gangs
-/// find no room later. Whenever the number of jobs has doubled, the last thousand are played again
-/// under both, and the one with the smaller mean JCT decides from then on.
+/// find no room later. When jobs first have to wait, and whenever the number of jobs has doubled
+/// since, the last thousand are played again under both, and the one with the smaller mean JCT
+/// decides from then on.
 class Leader {
  public:
   explicit Leader(const Engine& engine) : engine_(engine) {}
@@ -20,9 +21,13 @@ class Leader {
   [[nodiscard]] double factor(int gpus) const { return by_gpu_time_ ? gpus : 1.0; }
 
  private:
+  bool due();
+
   const Engine& engine_;
-  bool by_gpu_time_ = true;
-  int look_at_ = 64;  ///< jobs that have arrived; fewer say little
+  bool by_gpu_time_ = false;
+  bool led_ = false;  ///< one was ahead of the other
+  int look_at_ = 0;   ///< jobs that have arrived
+  int arrived_ = 0;   ///< by the last question
 };
 
 }  // namespace glidepath::detail

@@ -77,7 +77,7 @@ class Live {
   void schedule() {
     if (live_.empty()) return;
     running_.clear();
-    if (leader_) leader_->refresh([&](int job) { return predict_.total(job); });
+    if (leader_) leader_->refresh([&](int job) { return predict_.likely(job); });
     for (Index i = 0; i < live_.size(); ++i) observe(live_[i], jobs_[i]);
     const Snapshot snapshot{.now_s = engine_.seconds(engine_.now),
                             .tiers = tiers_,

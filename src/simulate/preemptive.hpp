@@ -319,9 +319,10 @@ class Preemptive {
 
 /// The same where a start costs something. A job for which the free GPUs are not enough would get
 /// some of those that running jobs give back; it takes those of later jobs only where that saves it
-/// more than each preemption costs: the start, and 0.4 of a mean completion time, which on
-/// other clusters of Philly than those that are reported saves about half of the preemptions for
-/// one or two per cent of the mean.
+/// more than each preemption costs: the start, and half of a mean completion time. On other
+/// clusters of Philly than those that are reported this saves about half of the preemptions for one
+/// or two per cent of the mean. A short job must not pay for it with many times its own length:
+/// once it is late by fair shares, only the start counts.
 template <class Rank>
 class Patient {
  public:
@@ -332,13 +333,14 @@ class Patient {
     jct_ += static_cast<double>(run.end - run.submit);
     ++ended_;
   }
-  [[nodiscard]] Tick wake() const { return kNever; }
+  [[nodiscard]] Tick wake() const { return wake_; }
 
   void schedule() {
     if constexpr (requires { rank_.refresh(); }) {
       if (rank_.refresh()) rebuild();
     }
     look();
+    wake_ = kNever;
     int room = engine_.free[0];
     int ahead = 0;  // GPUs that earlier jobs wait for
     for (Heap* queue = next(room); queue != nullptr; queue = next(room)) {
@@ -366,6 +368,8 @@ class Patient {
   }
 
  private:
+  static constexpr double kPatience = 0.5;  ///< mean completion times that a preemption costs
+  static constexpr double kLate = 12;       ///< times that a fair share would have taken
   using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   struct Seat {  ///< GPUs in use, and for how long
     double left;
@@ -428,7 +432,10 @@ class Patient {
       return true;
     });
     const double mean = ended_ > 0 ? jct_ / static_cast<double>(ended_) : 0;
-    const double cost = static_cast<double>(engine_.restart) + 0.4 * mean;
+    const Tick late = late_at(place.job);
+    if (late > engine_.now) wake_ = std::min(wake_, late);
+    const double cost =
+        static_cast<double>(engine_.restart) + (late > engine_.now ? kPatience * mean : 0);
     if (wait_for(gpus + ahead, room) <= cost * static_cast<double>(taken_.size())) return false;
     for (const Taken& running : taken_) {
       suspended_.push_back(running.place.job);
@@ -441,6 +448,16 @@ class Patient {
   }
   static int job_of(const Seat& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }
+
+  /// From when on the job would take more than kLate times as long as with a fair share, see
+  /// Simulation::worst_ftf, if it started only then.
+  [[nodiscard]] Tick late_at(int job) const {
+    const Run& run = engine_.runs[Engine::index(job)];
+    const double left = rank_.left(job);
+    const double crowd = static_cast<double>(engine_.live) * run.gpus / engine_.capacity[0];
+    const double fair = (engine_.done(job) + left) * std::max(1.0, crowd);
+    return run.submit + static_cast<Tick>(std::min(kLate * fair - left, 1e18));
+  }
 
   /// Until so many GPUs have come free by themselves.
   [[nodiscard]] double wait_for(int gpus, int room) const {
@@ -460,6 +477,7 @@ class Patient {
   std::vector<Place> passed_;
   std::vector<int> suspended_, started_;
   double jct_ = 0;
+  Tick wake_ = kNever;  ///< when the next job that waits will be late
   std::int64_t ended_ = 0;
 };
 

@@ -95,7 +95,7 @@ struct GittinsRank {
   bool refresh() {
     const bool learned = predict.refresh();
     const bool led =
-        engine.restart == 0 && leader.refresh([&](int job) { return predict.total(job); });
+        engine.restart == 0 && leader.refresh([&](int job) { return predict.likely(job); });
     return learned || led;
   }
   [[nodiscard]] double left(int job) const { return predict.gittins_rank(job); }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simulate/engine.hpp"
+
+namespace glidepath::detail {
+
+/// What forecasts with a known error, the durations of ended jobs and the service of the others
+/// tell of the duration of each job.
+///
+/// For each job there is a forecast y = log(work) + sigma z; of ended ones the work itself is
+/// known, of the others that it is more than what they have had. People submit alike jobs one after
+/// the other: the log durations x of the jobs of one user and gang size, in order of submission,
+/// are a chain that stays near where it was with a probability that depends on the time between the
+/// two submissions, or else draws from the law of durations:
+///
+///   p(x_i | x_i-1) = s(gap) near(x_i - x_i-1) + (1 - s(gap)) law(x_i)
+///
+/// All three are learned by expectation-maximisation on a grid (Baum, Petrie, Soules and Weiss
+/// 1970; of the law alone, Laird 1978), the law for each size of gang and drawn to that of all
+/// jobs.
+class Durations {
+ public:
+  static constexpr int kGrid = 56;           ///< points of log work, from one second
+  static constexpr double kGridStep = 0.32;  ///< up to 4e7 seconds
+
+  /// `log_forecast` of each job in order of submission, in log ticks.
+  Durations(const Engine& engine, double sigma, std::vector<double> log_forecast);
+
+  /// A job has arrived: what those before it tell of it. Jobs come in order.
+  void meet(int job);
+
+  /// Looks again at what is known by now, when a hundredth more has happened; whether it did.
+  bool refresh();
+
+  /// Log density, but for a constant, of the log work of a job, given all but its own forecast.
+  [[nodiscard]] double log_prior(int job, double log_work) const;
+
+  /// The range of log work in ticks that is thought possible.
+  [[nodiscard]] double lowest() const { return origin_; }
+  [[nodiscard]] double highest() const { return origin_ + kGridStep * (kGrid - 1); }
+
+ private:
+  using Grid = std::array<double, kGrid>;
+  static constexpr int kReach = 4;  ///< grid points that alike jobs are apart, at most
+  static constexpr int kGaps = 7;   ///< decades of seconds between submissions
+  struct Chain {
+    int gpus = 1;
+    std::vector<int> jobs;
+  };
+  /// Expected counts of an E-step.
+  struct Counts {
+    std::array<double, kGaps> stays{}, moves{};
+    std::array<double, 2 * kReach + 1> near{};
+  };
+
+  void observe(int job);
+  void forward(const Chain& chain, std::size_t i, const Grid& law);
+  void remember(int job);
+  void start();
+  void learn();
+  /// One pass over a chain with the law of its gang; adds to `counts` and `drawn` where given.
+  void pass(const Chain& chain, const Grid& law, Counts* counts, Grid* drawn);
+  [[nodiscard]] Grid stay(const Grid& from) const;
+  [[nodiscard]] int gap(int before, int job) const;
+  [[nodiscard]] const Grid& law_of(int gpus) const;
+
+  const Engine& engine_;
+  double sigma_, origin_;
+  std::vector<double> log_forecast_;
+  std::map<std::pair<std::string_view, int>, Chain> chains_;               ///< by user and gang
+  std::vector<Grid> likelihood_, forward_, backward_, prior_, log_prior_;  ///< of each job
+  std::vector<double> scale_;
+  std::vector<bool> final_;  ///< the likelihood of a job that has ended
+  Grid any_{};
+  std::map<int, Grid> of_gang_;
+  std::array<double, 2 * kReach + 1> near_{};
+  std::array<double, kGaps> stays_{};
+  int learn_at_ = 1, look_at_ = 1;  ///< arrivals, arrivals and ends
+};
+
+}  // namespace glidepath::detail
