@@ -154,6 +154,23 @@ HWY_INLINE void decays(const double* x, int n, double beta, double* less) {
   }
 }
 
+/// The same from that of a β nearby: φ - 1 + φ (e^x - 1), where x, within 1/8 of 0, needs few terms
+/// of the series of e^x.
+HWY_INLINE void decays_nearby(const double* x, int n, double step, double* less) {
+  const int lanes = static_cast<int>(hn::Lanes(Tag()));
+  for (int i = 0; i < n; i += lanes) {
+    const Vec v = hn::Mul(hn::LoadU(Tag(), x + i), set(-step)), v2 = hn::Mul(v, v);
+    const Vec p = hn::LoadU(Tag(), less + i);
+    const auto pair = [&](double constant, double slope)
+                          HWY_ATTR { return hn::MulAdd(v, set(slope), set(constant)); };
+    const Vec last = hn::MulAdd(v2, set(1.0 / 362880), pair(1.0 / 5040, 1.0 / 40320));
+    const Vec high = hn::MulAdd(v2, last, pair(1.0 / 120, 1.0 / 720));
+    const Vec low = hn::MulAdd(v2, pair(1.0 / 6, 1.0 / 24), pair(1.0, 1.0 / 2));
+    const Vec series = hn::MulAdd(hn::Mul(v2, v2), high, low);  // (e^v - 1) / v
+    hn::StoreU(hn::MulAdd(hn::Add(p, set(1.0)), hn::Mul(series, v), p), Tag(), less + i);
+  }
+}
+
 void exponentials(const double* x, int n, double rate, double* out) {
   const int lanes = static_cast<int>(hn::Lanes(Tag()));
   for (int i = 0; i < n; i += lanes) {
@@ -197,9 +214,14 @@ HWY_INLINE DecaySums decay_sums(const Columns& at_points, const double* less, do
   return {s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10]};
 }
 
-DecaySums decay(const Columns& points, double beta, double centre, double c, double a,
+DecaySums decay(const Columns& points, double held, double beta, double centre, double c, double a,
                 double* memory) {
-  decays(points.x, points.n, beta, memory);
+  const double step = beta - held, last = step * points.x[points.n - 1];
+  if (held > 0 && points.x[0] >= 0 && -0.125 <= last && last <= 0.125) {
+    decays_nearby(points.x, points.n, step, memory);
+  } else {
+    decays(points.x, points.n, beta, memory);
+  }
   return points.w != nullptr ? decay_sums<true>(points, memory, centre, c, a)
                              : decay_sums<false>(points, memory, centre, c, a);
 }

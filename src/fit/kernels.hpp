@@ -69,8 +69,9 @@ struct Kernels {
                     double* out);
   /// out = exp(rate x)
   void (*exponentials)(const double* x, int n, double rate, double* out);
-  /// `memory` has room for the points.
-  DecaySums (*decay)(const Columns&, double beta, double centre, double c, double a,
+  /// `memory` has room for the points; it still has what a pass at `held` left there, if that is
+  /// not 0.
+  DecaySums (*decay)(const Columns&, double held, double beta, double centre, double c, double a,
                      double* memory);
   /// φ is lifted to 1 at t_1. q: see kernels.cpp, where q[2] is x(t_1).
   /// `memory` has room for kBendParts doubles a point, and a vector of points more.

@@ -20,13 +20,17 @@ DecayEnd descend(const Kernels& run, const Data& data, double beta, const Node& 
   Line line(start);
   const double inverse = data.inverse;
   double* memory = scratch().column(kLink, static_cast<std::size_t>(data.points.n));
+  double held = 0;
   int falls = 0, repeats = 0;
   struct {
     double step = 0, over_square = 0, slope = 0, curve = 0, hh = 0;
   } before;  // of the pass before; no step: nothing
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const double centre = line.centre;
-    const DecaySums s = run.decay(data.points, beta, centre, line.c, line.a, memory);
+    // the second pass is near the first; later ones would heap up rounding
+    const DecaySums s =
+        run.decay(data.points, pass == 1 ? held : 0.0, beta, centre, line.c, line.a, memory);
+    held = beta;
     const Refined best = refine(s, line, inverse);
     const double ff = best.ff, da = best.da, rss = best.rss;
     if (!(ff > 0)) return end;
