@@ -57,7 +57,8 @@ Scores scores_of(const Trace& run, const ForecastOptions& options) {
       horizon.push_back(h);
     }
     if (steps.empty()) continue;
-    const detail::Predicted predicted = detail::predict_law(seen, steps, steps.size(), options);
+    const detail::Predicted predicted =
+        detail::predict_law(seen, steps, steps.size(), options, detail::Use::intervals);
     if (predicted.prepared.status != ForecastStatus::good) continue;
     const detail::Levels levels =
         detail::prepare_levels(asked, predicted.law.degrees, options.direction == Direction::max);

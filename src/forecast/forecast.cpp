@@ -49,7 +49,7 @@ const Levels& cached_levels(const std::vector<double>& asked, const ForecastOpti
 Predicted forecast_into(TraceView trace, std::span<const double> steps, const Levels& levels,
                         const ForecastOptions& options, std::span<double> mean, double* raw,
                         double* curve, std::size_t row_stride) {
-  Predicted predicted = detail::predict_law(trace, steps, kKnots, options);
+  Predicted predicted = detail::predict_law(trace, steps, kKnots, options, detail::Use::intervals);
   const ForecastLaw& law = predicted.law;
   thread_local std::vector<double> z_curve, z_raw;
   detail::law_quantiles(law, levels, z_curve, z_raw);

@@ -109,7 +109,7 @@ Coordinate coordinate_of(const ForecastLaw& law) {
 }
 
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
-                      const ForecastOptions& options) {
+                      const ForecastOptions& options, Use use) {
   const ForecastConstants& constants = constants_of(options);
   Predicted result{prepare(trace, options.direction, constants), {}};
   Prepared& p = result.prepared;
@@ -161,7 +161,8 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     stay(p, knots, law);
   } else {
     const std::vector<Template> past = templates_of(p, knots.back(), options, constants);
-    const double narrowing = past.empty() ? backtest_width(p, plan, constants) : 1.0;
+    const bool narrow = use == Use::intervals && past.empty();
+    const double narrowing = narrow ? backtest_width(p, plan, constants) : 1.0;
     Mixture mixture = predict(p, knots, plan, past, constants, narrowing);
     mix_in_analogy(p.step, p.z, knots, past, constants, mixture);
     law.weight = std::move(mixture.weight);

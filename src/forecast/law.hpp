@@ -3,6 +3,7 @@
 
 #include "glidepath/forecast.hpp"
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -17,9 +18,13 @@ struct Predicted {
   ForecastLaw law;
 };
 
+/// What the law is for: intervals, which the backtest may narrow, or a decision that hangs on its
+/// tails, for which a few points that were foreseen do not vouch.
+enum class Use : std::uint8_t { intervals, decision };
+
 /// `knots` are steps in the trace's own unit, increasing, past the last observed one.
 [[nodiscard]] Predicted predict_law(TraceView trace, std::span<const double> steps,
-                                    std::size_t max_knots, const ForecastOptions& options);
+                                    std::size_t max_knots, const ForecastOptions& options, Use use);
 
 /// Quantile levels with what the quantile search needs of them.
 struct Levels {

@@ -114,7 +114,8 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
     if (step > (steps.empty() ? last : steps.back()) && step < budget) steps.push_back(step);
   }
   steps.push_back(budget);
-  const detail::Predicted predicted = detail::predict_law(trace, steps, kGrid, options);
+  const detail::Predicted predicted =
+      detail::predict_law(trace, steps, kGrid, options, detail::Use::decision);
   const ForecastLaw& law = predicted.law;
   r.status = predicted.prepared.status;
 
