@@ -399,7 +399,7 @@ def main() -> int:
     )
     parser.add_argument("--curves", type=int, default=40, help="curves of each collection")
     parser.add_argument("--epochs", type=int, default=60)
-    parser.add_argument("--shrink", type=float, default=1e-4)
+    parser.add_argument("--shrink", type=float, default=3e-3)
     parser.add_argument("--gates", type=int, default=1, help="0: numbers do not depend on features")
     parser.add_argument("--rate", type=float, default=0.03)
     parser.add_argument(
