@@ -206,7 +206,7 @@ def _rounds(sizes: Sequence[int], repeats: int) -> list[Row]:
 
 def _against_highs(jobs: int) -> list[Row]:
     columns = random_round(jobs, seed=jobs)
-    own_s, own = _cpu(partial(gp.solve_round, *columns), 3)
+    own_s, own = _cpu(partial(gp.solve_round, *columns), 15)
     lp_s, lp, _ = _highs(columns, integer=False)
     label = f"HiGHS LP / own cold round, {jobs:,} jobs"
     return [
