@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -61,11 +62,16 @@ def _robust(robust: bool | str) -> str:
     return robust or "squares"
 
 
+_NO_FLOOR = -math.inf
+
+
 def _floor(floor: float | None) -> float:
-    return -np.inf if floor is None else floor
+    return _NO_FLOOR if floor is None else floor
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+# Not frozen, which would triple what it takes to make one: there is nothing to assign to but the
+# record.
+@dataclass(slots=True, eq=False, repr=False)
 class Fit(Result):
     """A curve through the points of one trace; `fit` makes them.
 
@@ -337,10 +343,9 @@ def fit(
     InputError
         When the family is unknown or an option is out of range.
     """
-    record = _core.fit(
-        trace.step, trace.loss, weight, family, _robust(robust), _floor(floor), engine, starts
-    )
-    return Fit(record)
+    how = "squares" if robust is False else _robust(robust)
+    least = _NO_FLOOR if floor is None else floor
+    return Fit(_core.fit(trace.step, trace.loss, weight, family, how, least, engine, starts))
 
 
 def fit_many(
