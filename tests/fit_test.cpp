@@ -293,6 +293,14 @@ TEST(FitTest, WhatAThreadFittedBeforeDoesNotShow) {
       std::thread([&] { fresh = run(); }).join();
       EXPECT_EQ(here.curve.parameters, fresh.curve.parameters) << name(family);
       EXPECT_EQ(here.rss, fresh.rss) << name(family);
+
+      const auto together = [&] {
+        const Eigen::Map<const Rows> row(trace.loss.data(), 1, std::ssize(trace.loss));
+        return fit_batch(steps, row, options, {.threads = 1, .isa = isa}).parameters;
+      };
+      decltype(together()) alone;
+      std::thread([&] { alone = together(); }).join();
+      EXPECT_EQ(together(), alone) << name(family);
     }
   }
 }

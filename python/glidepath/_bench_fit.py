@@ -85,7 +85,7 @@ def _lines(*command: str) -> list[Row]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def _scipy_rows(family: str, step: Floats, losses: Floats, rounds: int) -> list[Row]:
+def _python_rows(family: str, step: Floats, losses: Floats) -> list[Row]:
     optimize = require("scipy.optimize")
     formula, n = _formula(family), step.size
     few = losses[: max(8, 4000 // n)]
@@ -115,25 +115,33 @@ def _scipy_rows(family: str, step: Floats, losses: Floats, rounds: int) -> list[
         "scipy curve_fit lm": lambda: by_scipy(maxfev=10000),
         "scipy curve_fit trf, bounds": lambda: by_scipy(bounds=(lower, np.inf), max_nfev=10000),
     }
-    seconds: dict[str, list[float]] = {what: [] for what in runs}
-    errors: dict[str, float] = {}
-    for _ in range(rounds):
-        for what, work in runs.items():
-            begin = time.thread_time()
-            params = work()
-            fitted = len(few) * (passes if what == _PYTHON else 1)
-            seconds[what].append((time.thread_time() - begin) / fitted)
-            errors[what] = _error(params, truth)
+    rows: list[Row] = []
+    for what, work in runs.items():
+        begin = time.thread_time()
+        params = work()
+        fitted = len(few) * (passes if what == _PYTHON else 1)
+        rows.append(
+            {
+                "what": what,
+                "family": family,
+                "n": n,
+                "per_second": fitted / (time.thread_time() - begin),
+                # against glidepath's optimum, which fit_rivals checks against long double
+                "error": _error(params, truth),
+            }
+        )
+    return rows
+
+
+def _medians(turns: Sequence[Sequence[Row]]) -> list[Row]:
+    """Of turns that have the same rows in the same order: the median speed, the largest error."""
     return [
         {
-            "what": what,
-            "family": family,
-            "n": n,
-            "per_second": 1.0 / statistics.median(times),
-            # against glidepath's optimum, which fit_rivals checks against long double
-            "error": errors[what],
+            **same[0],
+            "per_second": statistics.median(row["per_second"] for row in same),
+            "error": max(row["error"] for row in same),
         }
-        for what, times in seconds.items()
+        for same in zip(*turns, strict=True)
     ]
 
 
@@ -151,7 +159,7 @@ def _call_row(family: str, step: Floats, losses: Floats) -> Row:
 
     # The least of many turns: a difference of microseconds drowns in what else a machine does.
     least = [float("inf")] * 2
-    for _ in range(40):
+    for _ in range(300):
         for i, work in enumerate((one_by_one, together)):
             begin = time.thread_time()
             work()
@@ -271,7 +279,7 @@ def run(
     *,
     families: Sequence[str] = ("pow3", "exp3", "pow4"),
     points: Sequence[int] = (50, 200, 1000),
-    rounds: int = 3,
+    rounds: int = 5,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
     """Measure every solver on the same curves.
@@ -301,13 +309,17 @@ def run(
         if progress is not None:
             progress(done, len(sets))
         step, losses = curves(family, n, 512 if n < 500 else 128)
-        part = _scipy_rows(family, step, losses, rounds)
-        if program is not None:
-            with tempfile.NamedTemporaryFile(suffix=".bin") as file:
-                head = np.array([_CODE[family], n, len(losses)], dtype=np.float64)
-                file.write(head.tobytes() + step.tobytes() + losses.tobytes())
-                file.flush()
-                part += _lines(program, file.name, str(rounds))
+        turns = []
+        with tempfile.NamedTemporaryFile(suffix=".bin") as file:
+            head = np.array([_CODE[family], n, len(losses)], dtype=np.float64)
+            file.write(head.tobytes() + step.tobytes() + losses.tobytes())
+            file.flush()
+            for _ in range(rounds):
+                turn = _python_rows(family, step, losses)
+                if program is not None:
+                    turn += _lines(program, file.name, "1")
+                turns.append(turn)
+        part = _medians(turns)
         base = next(r["per_second"] for r in part if r["what"] == _SCIPY)
         for row in part:
             row["ratio"] = row["per_second"] / base

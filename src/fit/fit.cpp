@@ -212,11 +212,10 @@ FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losse
   // Whether a row takes the short way is decided by the grid and that row.
   const bool plain = options.engine == Engine::closed_form && options.loss == Loss::squares;
   const TraceView seen = visible(out.family, row(0));
-  const std::optional<detail::LowRankGrid> grid =
-      plain ? detail::low_rank_grid(out.family, seen.step, execution.isa) : std::nullopt;
+  const auto grid = plain ? detail::low_rank_grid(out.family, seen.step, execution.isa) : nullptr;
   const auto fit_block = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     std::array<std::uint8_t, kRowsTogether> stands{};
-    if (grid) {
+    if (grid != nullptr) {
       detail::low_rank_kernels(execution.isa)
           .fit(*grid, losses.data() + begin * losses.outerStride() + (n - seen.step.size()),
                losses.outerStride(), static_cast<int>(end - begin), options.lowest_floor,

@@ -142,10 +142,12 @@ struct ToPowers {
 
 }  // namespace
 
-std::optional<LowRankGrid> low_rank_grid(Family family, std::span<const double> step, Isa isa) {
+namespace {
+std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const double> step, Isa isa) {
   const auto n = static_cast<int>(step.size());
   if ((family != Family::pow3 && family != Family::exp3) || n < kFewestPoints) return {};
-  LowRankGrid grid;
+  const auto made = std::make_shared<LowRankGrid>();
+  LowRankGrid& grid = *made;
   grid.n = n;
   const double first = step.front();
   std::vector<double> x(step.size() + 16);  // the kernels store whole vectors
@@ -212,6 +214,27 @@ std::optional<LowRankGrid> low_rank_grid(Family family, std::span<const double> 
       to_powers(&weights[0][k], kRank, powers);
       grid.nodes[k * kCells + cell] = powers[0];
     }
+  }
+  return made;
+}
+}  // namespace
+
+std::shared_ptr<const LowRankGrid> low_rank_grid(Family family, std::span<const double> step,
+                                                 Isa isa) {
+  struct Kept {
+    Family family{};
+    Isa isa{};
+    std::vector<double> step;
+    std::shared_ptr<const LowRankGrid> grid;
+  };
+  static thread_local Kept kept;
+  if (kept.grid != nullptr && kept.family == family && kept.isa == isa &&
+      std::ranges::equal(kept.step, step)) {
+    return kept.grid;
+  }
+  std::shared_ptr<const LowRankGrid> grid = make_grid(family, step, isa);
+  if (grid != nullptr && step.size() <= kMostKept) {
+    kept = {family, isa, {step.begin(), step.end()}, grid};
   }
   return grid;
 }
