@@ -598,7 +598,7 @@ def plan(
         beside.annotate(
             f"{price:.3g}", (price, row), (4, 0), textcoords="offset points", va="center"
         )
-    beside.tick_params(labelleft=False)
+    beside.tick_params(labelleft=False, labelbottom=False, bottom=False)  # the bars have numbers
     beside.set_xlim(0, 1.5 * max(hourly, default=0.0) or 1)
     beside.set_xlabel("value of a GPU-hour")
     return ax
