@@ -320,8 +320,9 @@ class Preemptive {
 /// The same where a start costs something. A job for which the free GPUs are not enough would get
 /// some of those that running jobs give back; it takes those of later jobs only where that saves it
 /// more than each preemption costs: the start, and half of a mean completion time. On most clusters
-/// of Philly this saves about half of the preemptions for one or two per cent of the mean. A short job must not pay for it with many times its own length:
-/// once it is late by fair shares, only the start counts.
+/// of Philly this saves about half of the preemptions for one or two per cent of the mean. A short
+/// job must not pay for it with many times its own length: once it is late by fair shares, only the
+/// start counts.
 template <class Rank>
 class Patient {
  public:
