@@ -12,9 +12,9 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kSeen = 0.7;       // share of the steps that the backtest sees
-constexpr std::size_t kFewest = 4;  // points seen
-constexpr std::size_t kPoints = 8;  // points forecast
+constexpr double kSeen = 0.7;           // share of the steps that the backtest sees
+constexpr std::size_t kFewestSeen = 4;  // points seen
+constexpr std::size_t kPoints = 8;      // points forecast
 constexpr int kBins = 16;
 constexpr double kHalfOfT3 = 1.6377;  // quantiles 0.9 of Student's t_3 and t_8
 constexpr double kHalfOfT8 = 1.3968;
@@ -27,7 +27,7 @@ double backtest_width(const Prepared& p, const Annealing& plan, const ForecastCo
   const std::size_t points = p.step.size();
   const auto seen = static_cast<std::size_t>(
       std::upper_bound(p.step.begin(), p.step.end(), kSeen * p.step.back()) - p.step.begin());
-  if (!plan.known() || !(c.backtest > 0) || seen < kFewest || points - seen < 2) return 1;
+  if (!plan.known() || !(c.backtest > 0) || seen < kFewestSeen || points - seen < 2) return 1;
   Prepared before = first_points(p, seen);
   if (!(before.range > 0) || !plan.moves(before.step)) return 1;
 
