@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +23,7 @@ import numpy as np
 from glidepath import _core
 from glidepath._bench_packing import Queue
 from glidepath._compare import Comparison
-from glidepath._core import IoError
+from glidepath._core import IoError, Tier
 from glidepath._simulate import Simulation, _run, simulate
 from glidepath._workload import Workload, generate_workload
 
@@ -183,6 +185,64 @@ def _speed(traces: Path) -> Iterator[dict[str, Any]]:
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "cpu_s", best, 0.25)
         rate = result.decisions / best
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "events_per_s", rate, 6e5)
+    cpu_s, peak_mib = _million(path)
+    yield _row("target", "philly tiled, 1 000 000 jobs", "srtf", "cpu_s", cpu_s, 6.0)
+    yield _row("target", "philly tiled, 1 000 000 jobs", "srtf", "peak_mib", peak_mib, 1024.0)
+    if (one := traces / "philly_b436b2.csv.gz").exists():
+        alone = Workload.from_trace(one, gpus=64)
+        best, _ = _timed(partial(simulate, alone, "srtf", events=False))
+        yield _row("Tiresias", "philly_b436b2", "srtf", "times as fast", _TIRESIAS_S / best, 500.0)
+    if find_spec("gymnasium"):
+        yield _row("target", "64 environments", "random", "steps_per_s", _steps_per_s(), 50_000.0)
+
+
+_TIRESIAS_S = 25.0  # its simulator on philly_b436b2 under SRTF
+_MILLION = """
+import resource, sys, time
+import numpy as np
+import glidepath as gp
+once = gp.Workload.from_trace(sys.argv[1], gpus=400).jobs
+n, count = len(once["submit_s"]), 1_000_000
+turn, random = np.arange(count) // n, np.random.default_rng(0)
+submit_s = once["submit_s"][np.arange(count) % n] + turn * (once["submit_s"].max() + 1)
+submit_s += random.integers(0, 600, count)
+order = np.argsort(submit_s, kind="stable")
+jobs = {name: once[name][order % n] for name in ("gpus", "duration_s")}
+workload = gp.Workload(
+    [gp.Tier("a", 400)], {"job": np.arange(count), "submit_s": submit_s[order], **jobs}
+)
+start = time.process_time()
+gp.simulate(workload, "srtf", events=False)
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def _million(trace: Path) -> tuple[float, float]:
+    """CPU seconds of a million jobs, the trace tiled with jitter, and the peak of their process."""
+    command = [sys.executable, "-c", _MILLION, str(trace)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    cpu_s, peak_mib = map(float, done.stdout.split())
+    return cpu_s, peak_mib
+
+
+def _steps_per_s() -> float:
+    """Steps of 64 environments of 60 jobs in a second of CPU time, actions at random."""
+    from glidepath.gym import SchedulingVectorEnv
+
+    workloads = []
+    for seed in range(64):
+        random = np.random.default_rng(seed)
+        submit_s = np.sort(random.integers(0, 20_000, 60)).astype(float)
+        gpus, duration_s = random.choice([1, 1, 2, 4], 60), np.exp(random.normal(6.5, 1.5, 60))
+        columns = {"job": np.arange(60), "submit_s": submit_s, "gpus": gpus}
+        workloads.append(Workload([Tier("a", 8)], {**columns, "duration_s": 1 + duration_s}))
+    env: Any = SchedulingVectorEnv(workloads, num_envs=64)
+    env.reset(seed=0)
+    actions = np.random.default_rng(0).integers(0, env.single_action_space.n, (1000, 64))
+    start = time.process_time()
+    for each in actions:
+        env.step(each)
+    return float(actions.size / (time.process_time() - start))
 
 
 def _timed(run_once: Callable[[], Simulation]) -> tuple[float, Simulation]:
@@ -203,7 +263,7 @@ def run(traces: str | os.PathLike[str], *, speed: bool = True) -> list[dict[str,
     traces : path
         Folder with the traces and the ``*_reference.json`` beside them.
     speed : bool
-        Also time the whole Philly trace.
+        Also time the whole Philly trace, a million jobs and the environment for learning.
 
     Returns
     -------

@@ -207,7 +207,7 @@ def bench_policies(
             help="Page of the study (.html) or its picture (.png, .svg); repeat for both."
         ),
     ] = None,
-    speed: Annotated[bool, typer.Option(help="Also time the whole Philly trace.")] = True,
+    speed: Annotated[bool, typer.Option(help="Also time Philly, 10^6 jobs and the gym.")] = True,
     as_json: Json = False,
 ) -> int:
     """Put results of other simulators beside ours, with the deviation."""
