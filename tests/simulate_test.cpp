@@ -381,19 +381,25 @@ TEST(LeaderTest, FollowsTheOrderThatServesTheJobsBetter) {
   EXPECT_LT(led, 0.5 * (time + gpu_time));  // nearer to the better one, learning included
 }
 
+/// Jobs of one GPU, each submitted and lasting so many seconds.
+Workload on_gpus(int gpus, const std::vector<std::pair<double, double>>& jobs) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = gpus}};
+  for (const auto& [submit_s, duration_s] : jobs) {
+    WorkloadJob& job = workload.jobs.emplace_back();
+    job.id = static_cast<std::int64_t>(workload.jobs.size());
+    job.submit_s = submit_s;
+    job.duration_s = duration_s;
+  }
+  return workload;
+}
+
 TEST(RestartCostTest, APreemptionComesOnlyWhereItSavesMoreThanItCosts) {
   // Two GPUs. The first two jobs set the mean completion time, 100 s; then one GPU is busy for
   // 1000 s and the other for `other` s when a job of 10 s comes.
   const auto suspended = [](double other) {
-    Workload workload;
-    workload.tiers = {{.name = "a", .nodes = 2}};
-    const double jobs[][2] = {{0, 100}, {0, 100}, {200, 1000}, {200, other}, {210, 10}};
-    for (const auto& [submit_s, duration_s] : jobs) {
-      WorkloadJob& job = workload.jobs.emplace_back();
-      job.id = static_cast<std::int64_t>(workload.jobs.size());
-      job.submit_s = submit_s;
-      job.duration_s = duration_s;
-    }
+    const Workload workload =
+        on_gpus(2, {{0, 100}, {0, 100}, {200, 1000}, {200, other}, {210, 10}});
     SimulationOptions options;
     options.restart_s = 20;
     return simulate(workload, "gittins", options).preemptions;
@@ -406,18 +412,10 @@ TEST(RestartCostTest, APreemptionComesOnlyWhereItSavesMoreThanItCosts) {
 TEST(RestartCostTest, AShortJobWaitsForADozenFairSharesAtMost) {
   // One GPU. The mean completion time is 1000 s when, 400 s before a long job ends, one of 10 s
   // comes: not worth a preemption. With two jobs live a fair share would have taken 20 s.
-  Workload workload;
-  workload.tiers = {{.name = "a", .nodes = 1}};
-  const double jobs[][2] = {{0, 1000}, {1000, 10000}, {10600, 10}};
-  for (const auto& [submit_s, duration_s] : jobs) {
-    WorkloadJob& job = workload.jobs.emplace_back();
-    job.id = static_cast<std::int64_t>(workload.jobs.size());
-    job.submit_s = submit_s;
-    job.duration_s = duration_s;
-  }
   SimulationOptions options;
   options.restart_s = 5;
-  const Simulation run = simulate(workload, "gittins", options);
+  const Simulation run =
+      simulate(on_gpus(1, {{0, 1000}, {1000, 10000}, {10600, 10}}), "gittins", options);
   EXPECT_EQ(run.jobs.start_s[2], 10600 + 12 * 20 - 10);
   EXPECT_EQ(run.preemptions, 1);
 }
