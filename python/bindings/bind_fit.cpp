@@ -18,7 +18,7 @@ namespace {
 
 using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
-constexpr std::size_t kShort = 2048;  // points; a fit of so many takes some ten microseconds
+constexpr std::size_t kShort = 512;  // points: microseconds, at worst some hundred
 
 Execution threads_of(int threads) {
   if (threads < 0) glidepath::detail::refuse("threads is ", threads, ", must not be negative");

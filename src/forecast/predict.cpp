@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "forecast/evidence.hpp"
 #include "forecast/interpolate.hpp"

@@ -13,7 +13,6 @@ namespace glidepath {
 
 namespace {
 
-using detail::at;
 using detail::kInfinity;
 
 // The linear program over (job j, tier t, interval i) of Hall, Schulz, Shmoys and Wein (1997):
