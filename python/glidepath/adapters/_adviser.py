@@ -13,7 +13,7 @@ from typing import Any
 from glidepath._core import InputError
 from glidepath._watch import SETTINGS, Decision, Watch
 
-__all__ = ["PATIENCE", "Adviser", "judge", "lambda_rate", "planned", "told"]
+__all__ = ["PATIENCE", "Adviser", "judge", "lambda_rate", "planned", "steady_rate", "told"]
 
 # For how many looks a run must count as lost before it is one: a forecast asked at every point is
 # wrong at some of them.
@@ -72,6 +72,12 @@ def lambda_rate(scheduler: Any) -> Callable[[float], float] | None:
     if not shapes or not bases:
         return None
     return lambda step: bases[0] * shapes[0](int(step))
+
+
+def steady_rate(configs: Iterable[Any]) -> Callable[[float], float] | None:
+    """`lambda_rate` of the first of Lightning's schedulers that is stepped with the optimizer."""
+    steady = (c.scheduler for c in configs if (c.interval, c.frequency) == ("step", 1))
+    return lambda_rate(next(steady, None))
 
 
 class Adviser:
@@ -136,6 +142,10 @@ class Adviser:
         for step, loss in seen:
             self.watch.add(step, loss)
 
+    def state(self) -> dict[str, Any]:
+        """Give what a checkpoint keeps."""
+        return self.watch.state_dict()
+
     def keep(self, state: dict[str, Any]) -> None:
         """Keep the state of a checkpoint until the training begins."""
         self._state = state
@@ -149,6 +159,10 @@ class Adviser:
             | ({} if state.get("target") == ours["target"] else {"reached_step": None})
         )
         self.watch.load_state_dict(state)
+
+    def look(self, step: float, loss: float | None) -> dict[str, float]:
+        """Add what a framework holds; nothing before the first step, or for what was seen."""
+        return {} if loss is None or step in (0, self.step) else self.add(step, loss)
 
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add what was observed; give what a tracker should log."""

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from glidepath._results import require
-from glidepath.adapters._adviser import Adviser, lambda_rate
+from glidepath.adapters._adviser import Adviser, steady_rate
 
 __all__ = ["ForecastCallback"]
 
@@ -44,13 +44,12 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     ) -> None:
         self.monitor, self.every_n_steps = monitor, every_n_steps
         self.adviser = Adviser(mode, target=target, **watch)
+        # What Lightning asks for when it writes and reads a checkpoint.
+        self.state_dict, self.load_state_dict = self.adviser.state, self.adviser.keep
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin, or take up the state of a checkpoint."""
-        plans = [
-            c for c in trainer.lr_scheduler_configs if (c.interval, c.frequency) == ("step", 1)
-        ]
-        rate = lambda_rate(plans[0].scheduler) if plans else None
+        rate = steady_rate(trainer.lr_scheduler_configs)
         self.adviser.begin(trainer.estimated_stepping_batches, rate=rate)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
@@ -68,19 +67,8 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
         self.adviser.end(self.monitor)
 
     def _look(self, trainer: Any) -> None:
-        value, step = trainer.callback_metrics.get(self.monitor), trainer.global_step
-        if value is None or step in (0, self.adviser.step):
-            return
-        told = self.adviser.add(step, value)
-        for logger in trainer.loggers:
-            logger.log_metrics(told, step=step)
+        told = self.adviser.look(trainer.global_step, trainer.callback_metrics.get(self.monitor))
+        for logger in trainer.loggers if told else ():
+            logger.log_metrics(told, step=trainer.global_step)
         stop = trainer.should_stop or self.adviser.stop
         trainer.should_stop = trainer.strategy.reduce_boolean_decision(stop, all=False)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Give what a checkpoint keeps."""
-        return self.adviser.watch.state_dict()
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Keep what a checkpoint had until the training begins."""
-        self.adviser.keep(state_dict)
