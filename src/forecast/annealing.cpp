@@ -85,7 +85,8 @@ Annealing annealing(std::span<const double> observed, std::span<const double> co
   const bool late = warm == 0 && starts_late(observed, count) && constants.warmup < 1;
   if (!(peak > 0) || !(falls || late)) return {};
 
-  // S1(t) = sum of lr / peak;  h' = ((1 - lr / peak) - h) / (lag of the plan), 0 in the warm-up.
+  // S1(t) = sum of (lr / peak)^clock;  h' = ((1 - lr / peak) - h) / (lag of the plan), 0 in the
+  // warm-up.
   Annealing plan;
   plan.falls = falls;
   plan.time.resize(step.size());
@@ -94,7 +95,8 @@ Annealing annealing(std::span<const double> observed, std::span<const double> co
   for (std::size_t i = 0; i < step.size(); ++i) {
     const double width = step[i] - before;
     before = step[i];
-    time += lr[i] / peak * width * (i == 0 && late ? constants.warmup : 1);
+    const double pace = std::pow(lr[i] / peak, i < warm ? constants.warm_clock : constants.clock);
+    time += pace * width * (i == 0 && late ? constants.warmup : 1);
     const double keep = std::exp(-width / (constants.lag * step.back()));
     fraction = fraction * keep + (1 - keep) * (i < warm ? 0.0 : 1 - lr[i] / peak);
     plan.time[i] = time;

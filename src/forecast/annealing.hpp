@@ -11,8 +11,8 @@
 namespace glidepath::detail {
 
 /// What a known learning-rate schedule says (Tissue et al. 2024, arXiv 2408.11029): time runs as
-/// the sum of the learning rate, and the loss falls by C h(t), h the lagged annealed fraction
-/// 1 - lr / peak. Empty when the schedule is unknown, zero or constant from the start.
+/// the sum of a power of the learning rate, and the loss falls by C h(t), h the lagged annealed
+/// fraction 1 - lr / peak. Empty when the schedule is unknown, zero or constant from the start.
 struct Annealing {
   std::vector<double> step, time, fraction;  ///< knots of S1 and of h
   bool falls = false;                        ///< the learning rate ever falls

@@ -75,7 +75,10 @@ struct ForecastConstants {
   double lag = 0.01;    ///< time constant of the loss behind the learning rate, of the whole plan
   double backtest = 0;  ///< log of the width per log of the backtest's error; 0 = none
   double backtest_level = 0;  ///< log error from which on nothing is narrowed
+  double clock = 1;           ///< time passes as the learning rate to this power
+  double warm_clock = 1;      ///< the same during a warm-up
   double warmup = 1;          ///< share of the steps before a late first point that counts as time
+  double gain_range = 0;      ///< range seen in z below which the gains shrink with it; 0 = never
   // Past runs.
   double template_odds = 0;           ///< of one past run against all shapes; 0 = template_mass
   double template_mass = 0.9;         ///< of all past runs, however many

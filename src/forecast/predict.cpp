@@ -27,9 +27,10 @@ struct Context {
   const Basis& basis;
   std::span<const double> annealed_bins, annealed_queries;
   double annealed_last = 0;
-  double spread2 = 0;  // variance of z, for the floor of the residuals
-  double late = 0;     // sd of z over the later half
-  double freedom = 1;  // n - 1
+  double gain_unit = 1;  // of the grid of gains
+  double spread2 = 0;    // variance of z, for the floor of the residuals
+  double late = 0;       // sd of z over the later half
+  double freedom = 1;    // n - 1
   // The constants as the features of this trace bend them.
   double temper = 1, rising = 0, inflation = 1, drop = 0, distance = 0, width = 1;
   double narrowing = 1;  // of the scales, by the backtest
@@ -38,6 +39,17 @@ struct Context {
   std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
   double template_mass = 0;                  // prior of all past runs together
   std::span<const double> template_range{};  // of each past run, over bins and queries
+
+  /// Number i of the annealing gains.
+  [[nodiscard]] double gain(std::size_t i) const { return gain_unit * constants.gains[i].gain; }
+
+  /// Variance of the gains that number i stands for, half of the way to its neighbours.
+  [[nodiscard]] double cell_variance(std::size_t i) const {
+    const double low = i > 0 ? 0.5 * (gain(i - 1) + gain(i)) : gain(i);
+    const double high =
+        i + 1 < constants.gains.size() ? 0.5 * (gain(i) + gain(i + 1)) : 2 * gain(i) - low;
+    return (high - low) * (high - low) / 12;
+  }
 
   /// A template with its amplitude fixed at 1: the first of the two that each past run gives.
   [[nodiscard]] bool fixed(std::size_t shape) const {
@@ -133,7 +145,7 @@ struct Line {
 };
 
 Line line_of(const Context& context, const Node& node, const StructureFit& fit) {
-  const double gain = context.constants.gains[node.gain].gain;
+  const double gain = context.gain(node.gain);
   const std::size_t k = node.shape;
   const Solution s = solve(context, fit, gain, k);
   Line line;
@@ -169,17 +181,6 @@ double kriging_at(const Context& context, const Line& line, const StructureFit& 
   return q;
 }
 
-/// Variance of the gains that the grid's gain number i stands for, half of the way to its
-/// neighbours.
-double cell_variance(std::span<const ForecastConstants::Gain> gains, std::size_t i) {
-  const auto middle = [&](std::size_t a, std::size_t b) {
-    return 0.5 * (gains[a].gain + gains[b].gain);
-  };
-  const double low = i > 0 ? middle(i - 1, i) : gains[i].gain;
-  const double high = i + 1 < gains.size() ? middle(i, i + 1) : 2 * gains[i].gain - low;
-  return (high - low) * (high - low) / 12;
-}
-
 /// Location m and scale s of a node at every query.
 void predict_node(const Context& context, const Node& node, const StructureFit& fit,
                   std::span<const double> ahead, std::span<const double> log_distance,
@@ -189,10 +190,9 @@ void predict_node(const Context& context, const Node& node, const StructureFit& 
       node.shape < context.parametric ? 1.0 : context.constants.template_discrepancy;
   // Narrow nodes must not leave gaps between the gains of the grid.
   const double narrowing2 = context.narrowing * context.narrowing;
-  const double gain_variance =
-      narrowing2 < 1 && !context.annealed_queries.empty()
-          ? (1 - narrowing2) * cell_variance(context.constants.gains, node.gain)
-          : 0.0;
+  const double gain_variance = narrowing2 < 1 && !context.annealed_queries.empty()
+                                   ? (1 - narrowing2) * context.cell_variance(node.gain)
+                                   : 0.0;
   for (std::size_t j = 0; j < context.queries; ++j) {
     const double m = location_at(context, line, node.shape, j);
     const double q = kriging_at(context, line, fit, node.shape, j, ahead[j]);
@@ -353,6 +353,8 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
       annealed_queries.push_back(interpolate(t, plan.step, plan.fraction));
     }
     context.annealed_last = interpolate(last, plan.step, plan.fraction);
+    // What has hardly been learnt cannot gain much by learning more slowly.
+    if (c.gain_range > 0) context.gain_unit = std::min(1.0, p.range / c.gain_range);
   }
   context.annealed_bins = annealed_bins;
   context.annealed_queries = annealed_queries;
@@ -424,7 +426,7 @@ Mixture predict(Prepared& p, std::span<const double> queries, const Annealing& p
   for (std::size_t i = 0; i < c.structures.size(); ++i) {
     const StructureFit& fit = fits[i];
     for (std::size_t g = 0; g < gains; ++g) {
-      const double gain = plan.falls ? c.gains[g].gain : 0.0;
+      const double gain = plan.falls ? context.gain(g) : 0.0;
       const double prior = context.structure_prior[i] + (plan.falls ? c.gains[g].log_prior : 0.0);
       for (std::size_t k = 0; k < model.basis.shapes; ++k) {
         const Solution s = solve(context, fit, gain, k);

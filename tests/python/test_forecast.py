@@ -321,6 +321,29 @@ def test_a_log_without_its_warmup_is_forecast_as_if_the_rate_had_risen() -> None
     assert np.mean(ours) < 0.5 * np.mean(counted)
 
 
+def test_time_passes_more_slowly_while_the_rate_is_low_but_not_in_proportion() -> None:
+    t, _, lr = schedule_law(1500, 300, 0)
+    pace = np.where(t < 300, lr**0.5, lr**0.9)
+    y = 2 + 12 * np.cumsum(pace) ** -0.5
+    proportional = constants_with(clock=1, warm_clock=1)
+    for seen in (150, 600, 1000):
+        trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
+        errors = [
+            abs(gp.forecast(trace, t[seen:], lr_ahead=lr[seen:], constants=c).mean[-1] - y[-1])
+            for c in (None, proportional)
+        ]
+        assert errors[0] < errors[1]
+
+
+def test_a_run_that_learns_nothing_is_not_promised_a_drop_by_its_schedule() -> None:
+    t = np.arange(1.0, 251)
+    lr = np.where(t > 190, 0.2, 1.0)
+    for seed in range(4):
+        y = 2.3 + 0.002 * np.random.RandomState(seed).standard_normal(250)
+        f = gp.forecast(gp.Trace(t[:50], y[:50], lr=lr[:50]), t[50:], lr_ahead=lr[50:])
+        assert abs(f.mean[-1] - 2.3) < np.ptp(y[:50])
+
+
 def test_runs_that_were_foreseen_get_narrower_intervals_under_a_schedule_that_hold() -> None:
     without = constants_with(backtest=0)
     width, wider, holds = [], [], []
