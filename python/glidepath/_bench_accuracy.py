@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from glidepath._core import InputError
 from glidepath._fit import fit
-from glidepath._forecast import Forecast, forecast, reach
+from glidepath._forecast import Calibration, Forecast, calibrate, forecast, reach
 from glidepath._results import Result
 from glidepath._trace import Trace, read_traces
 
@@ -35,6 +35,7 @@ CUTOFFS = (0.1, 0.2, 0.4, 0.6, 0.8)
 LEVELS = np.arange(1, 20) / 20.0
 LAST_SHARE = 0.03  # the final value is the mean of this share of the points
 PAST_RUNS = 150
+FINISHED_RUNS = (5, 12)  # fewest and most that widths are learned from
 NOISE = 0.6744897501960817  # quantile 0.75 of the normal law
 FAMILIES = ("pow3", "exp3", "log2", "weibull4", "mmf4")
 COLUMNS = ("n", "mae", "median", "crps", "bad", "skill", "cov80", "cov80_final", "rank", "cpu_ms")
@@ -51,6 +52,7 @@ class Collection:
     curves: tuple[Trace, ...]
     usable: tuple[Trace, ...]
     dropped: int
+    _widths: dict[str, Calibration | None] = field(default_factory=dict, compare=False, repr=False)
 
     def others(self, curve: Trace) -> list[Trace]:
         """Runs that may help to forecast `curve`: of the collection, but not of its group.
@@ -66,6 +68,20 @@ class Collection:
         order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
         return [runs[i] for i in sorted(order)]
 
+    def widths(self, curve: Trace, constants: str | None) -> Calibration | None:
+        """Widths by a dozen runs that may help to forecast `curve`; None where there are few."""
+        group = curve.name.rpartition("/")[0] or curve.name
+        if group not in self._widths:
+            runs = self.others(curve)
+            fewest, most = FINISHED_RUNS
+            order = np.random.default_rng(2).permutation(len(runs))[:most]
+            self._widths[group] = (
+                calibrate([runs[i] for i in order], constants=constants)
+                if len(runs) >= fewest
+                else None
+            )
+        return self._widths[group]
+
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
@@ -75,6 +91,7 @@ class Prefix:
     steps: Floats
     lr_ahead: Floats | None
     past: list[Trace]
+    widths: Calibration | None
 
 
 # Point forecast (h,), quantiles at LEVELS (19, h) or None, and the probability that the final
@@ -97,6 +114,10 @@ def _schedule(prefix: Prefix, constants: str | None) -> Answer:
 
 def _past(prefix: Prefix, constants: str | None) -> Answer:
     return _ours(prefix, constants=constants, past=prefix.past)
+
+
+def _calibrated(prefix: Prefix, constants: str | None) -> Answer:
+    return _ours(prefix, constants=constants, calibration=prefix.widths)
 
 
 def _last(prefix: Prefix, _: str | None) -> Answer:
@@ -153,6 +174,7 @@ METHODS: dict[str, Callable[[Prefix, str | None], Answer]] = {
     "glidepath": _alone,
     "glidepath+lr": _schedule,
     "glidepath+past": _past,
+    "glidepath+calibrated": _calibrated,
     "last": _last,
     "pow3": _fitted("pow3"),
     "aic": _fitted("auto"),
@@ -215,8 +237,9 @@ def _score(
     truth, ahead = float(loss[-tail:].mean()), loss[k:]
     seen = Trace(trace.step[:k], loss[:k], lr=None if trace.lr is None else trace.lr[:k])
     lr_ahead = None if trace.lr is None else np.array(trace.lr[k:])
-    uses_past = method is _past
-    prefix = Prefix(seen, trace.step[k:], lr_ahead, collection.others(trace) if uses_past else [])
+    past = collection.others(trace) if method is _past else []
+    widths = collection.widths(trace, constants) if method is _calibrated else None
+    prefix = Prefix(seen, trace.step[k:], lr_ahead, past, widths)
     began = time.process_time()
     try:
         mean, quantiles, below = method(prefix, constants)

@@ -18,8 +18,10 @@ constexpr std::size_t kFewest = 3;  // past runs
 constexpr std::size_t kMost = 24;   // components, and runs by which the analogy is tried
 constexpr double kWindow = 1.15;    // a level is the mean over steps t / 1.15 to t
 constexpr double kKernel = 0.5;     // width, in spreads of each trait over the past runs
-constexpr double kDoubt = 10;       // runs, as in calibrate()
-constexpr double kAlike = 4;        // square distance in kernels that is still alike
+constexpr double kDoubt = 20;       // runs
+constexpr double kAlike = 2;        // square distance in kernels that is still alike
+constexpr double kHalf = 0.55;      // share of the error of the last level where it weighs a half
+constexpr double kSteep = 4;        // power of that share
 
 /// Level, and the falls over the last three octaves.
 using Traits = std::array<double, 4>;
@@ -70,23 +72,31 @@ double spread(std::vector<double> values) {
   return std::max({1.4826 * weighted_median(values, even), 0.3 * std::sqrt(square), 1e-6});
 }
 
-/// Gaussian kernel around `mine`, the nearest run first with weight 1; `skip` gets none.
-/// Returns the square distance of the nearest.
-double kernel(std::span<const Traits> traits, const Traits& mine, const Traits& scale,
-              std::size_t skip, std::span<double> weight) {
-  double nearest = std::numeric_limits<double>::infinity();
+/// Square distance in kernels of each run from `mine`; infinite for the run `skip`, and for those
+/// nearer than `nearest` where enough are farther.
+void distances(std::span<const Traits> traits, const Traits& mine, const Traits& scale,
+               std::size_t skip, double nearest, std::span<double> square) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  std::size_t farther = 0;
   for (std::size_t r = 0; r < traits.size(); ++r) {
-    weight[r] = 0;
+    square[r] = 0;
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const double d = (traits[r][i] - mine[i]) / (kKernel * scale[i]);
-      weight[r] += d * d;
+      square[r] += d * d;
     }
-    if (r != skip) nearest = std::min(nearest, weight[r]);
+    if (r == skip) square[r] = kNone;
+    farther += square[r] >= nearest && square[r] < kNone;
   }
-  for (std::size_t r = 0; r < traits.size(); ++r) {
-    weight[r] = r == skip ? 0.0 : std::exp(-0.5 * (weight[r] - nearest));
+  if (farther < 2) return;
+  for (double& d : square) {
+    if (d < nearest) d = kNone;
   }
-  return nearest;
+}
+
+/// Turns square distances into a Gaussian kernel, the nearest run with weight 1.
+void kernel(std::span<double> square) {
+  const double nearest = *std::min_element(square.begin(), square.end());
+  for (double& d : square) d = std::exp(-0.5 * (d - nearest));
 }
 
 }  // namespace
@@ -113,21 +123,30 @@ void mix_in_analogy(std::span<const double> step, std::span<const double> z,
     scale[i] = spread(std::move(column));
   }
 
-  // How much better than by the last level the past runs would have foretold each other.
   std::vector<double> weight(runs);
-  double error = 0, last_error = 0;
+  distances(traits, mine, scale, runs, 0, weight);
+  const double nearest = *std::min_element(weight.begin(), weight.end());
+
+  // What the past runs would have missed of each other, were they as unlike as this one is from
+  // the nearest of them, as a share of what the last level misses.
+  double missed = 0, missed_last = 0;
+  std::vector<double> others(runs);
   for (std::size_t k = 0; k < std::min(runs, kMost); ++k) {
     const std::size_t r = k * runs / std::min(runs, kMost);
-    kernel(traits, traits[r], scale, r, weight);
+    distances(traits, traits[r], scale, r, nearest, others);
+    kernel(others);
+    const auto [least, most] = std::minmax_element(past[r].z.begin(), past[r].z.end());
+    const double range = std::max(*most - *least, 1e-300);
     for (const std::size_t j : {queried / 2, queried - 1}) {
-      error += std::abs(weighted_median(change[j], weight) - change[j][r]);
-      last_error += std::abs(change[j][r]);
+      const double change_r = change[j][r];
+      missed += std::min(std::abs(weighted_median(change[j], others) - change_r) / range, 1.0);
+      missed_last += std::min(std::abs(change_r) / range, 1.0);
     }
   }
-  const double skill = std::max(1 - error / std::max(last_error, 1e-300), 0.0);
-  const double nearest = kernel(traits, mine, scale, runs, weight);
+  kernel(weight);
+  const double share = missed / std::max(missed_last, 1e-300) / kHalf;
   const auto count = static_cast<double>(runs);
-  const double mass = constants.analogy * skill * skill * count / (count + kDoubt) /
+  const double mass = constants.analogy / (1 + std::pow(share, kSteep)) * count / (count + kDoubt) /
                       (1 + std::max(nearest - kAlike, 0.0));
   if (!(mass > 1e-3)) return;
 

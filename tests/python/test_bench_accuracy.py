@@ -51,6 +51,27 @@ def test_forecasts_beat_the_last_value_on_power_laws(folder: Path) -> None:
     assert set(backtest.COLUMNS) < set(document["overall"][0])
 
 
+def test_widths_learned_from_runs_of_other_groups_bring_the_coverage_to_what_is_said(
+    tmp_path: Path,
+) -> None:
+    # Walks in log time, which the forecast alone finds far too smooth.
+    t = np.arange(1, 61)
+    lines = ["curve,step,value"]
+    for i in range(24):
+        walk = np.cumsum(np.random.RandomState(i).standard_normal(60)) / t**0.5
+        loss = np.exp(0.3 * walk) * (1 + 3 * t**-0.5)
+        lines += [f"task{i}/a,{s},{v!r}" for s, v in zip(t.tolist(), loss.tolist(), strict=True)]
+    (tmp_path / "walks.csv").write_text("\n".join(lines) + "\n")
+    result = backtest.run(tmp_path, methods=["glidepath", "glidepath+calibrated"], max_curves=24)
+    table = {row["method"]: row for row in result.table()}
+    alone, learned = (
+        abs(table[name]["cov80"] - 0.8) for name in ("glidepath", "glidepath+calibrated")
+    )
+    assert alone > 0.05
+    assert learned < 0.5 * alone
+    assert table["glidepath"]["mae"] == table["glidepath+calibrated"]["mae"]
+
+
 def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) -> None:
     pytest.importorskip("matplotlib")
     result = backtest.run(folder, methods=["glidepath"])
