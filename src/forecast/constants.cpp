@@ -90,6 +90,7 @@ std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
       {"clock", &c.clock},
       {"warm_clock", &c.warm_clock},
       {"gain_range", &c.gain_range},
+      {"gain_fall", &c.gain_fall},
       {"template_mass", &c.template_mass},
       {"template_odds", &c.template_odds},
       {"template_discrepancy", &c.template_discrepancy},

@@ -79,6 +79,7 @@ struct ForecastConstants {
   double warm_clock = 1;      ///< the same during a warm-up
   double warmup = 1;          ///< share of the steps before a late first point that counts as time
   double gain_range = 0;      ///< range seen in z below which the gains shrink with it; 0 = never
+  double gain_fall = 0;       ///< fall in the last octave above which they grow with it; 0 = never
   // Past runs.
   double template_odds = 0;           ///< of one past run against all shapes; 0 = template_mass
   double template_mass = 0.9;         ///< of all past runs, however many

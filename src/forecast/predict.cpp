@@ -14,6 +14,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kFlatShape = 1e-12;  // <v,v> below it: the whitened shape is the constant
+constexpr double kMostGain = 3;       // times the gains of the grid
 
 /// A node: which shape under which structure with which annealing gain.
 struct Node {
@@ -231,6 +232,20 @@ Features features_of(const Prepared& p, double late) {
           bounded(6 * above - 0.5)};
 }
 
+/// What the gains of the grid are multiplied by: a run that has hardly learnt gains little by
+/// learning more slowly, one that still falls fast gains more.
+double gain_unit(const Prepared& p, const ForecastConstants& c) {
+  const auto half = static_cast<std::size_t>(
+      std::upper_bound(p.bin_step.begin(), p.bin_step.end(), 0.5 * p.bin_step.back()) -
+      p.bin_step.begin());
+  double unit = 1;
+  if (c.gain_range > 0) unit = std::min(1.0, p.range / c.gain_range);
+  if (c.gain_fall > 0) {
+    unit *= std::clamp((p.bin_z[half] - p.bin_z.back()) / c.gain_fall, 1.0, kMostGain);
+  }
+  return unit;
+}
+
 /// All that the shapes become at given bins and queries, whatever the losses: rows of a batch share
 /// it, so it is kept from one forecast to the next.
 struct Grid {
@@ -353,8 +368,7 @@ Context build(Prepared& p, std::span<const double> queries, const Annealing& pla
       annealed_queries.push_back(interpolate(t, plan.step, plan.fraction));
     }
     context.annealed_last = interpolate(last, plan.step, plan.fraction);
-    // What has hardly been learnt cannot gain much by learning more slowly.
-    if (c.gain_range > 0) context.gain_unit = std::min(1.0, p.range / c.gain_range);
+    context.gain_unit = gain_unit(p, c);
   }
   context.annealed_bins = annealed_bins;
   context.annealed_queries = annealed_queries;
