@@ -38,7 +38,7 @@ tsan: ## the C++ tests under the thread sanitizer
 	@scripts/setup.sh develop
 	@scripts/sanitize.sh tsan
 
-tidy: ## clang-tidy over src/ (needs clang-tidy; minutes)
+tidy: ## clang-tidy over src/ (needs clang-tidy and libomp-dev; minutes)
 	@scripts/setup.sh develop
 	@scripts/clang-tidy.sh
 

@@ -138,7 +138,6 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
     if (fit.status == FitStatus::not_finite || fit.status == FitStatus::flat) {
       best = fit_family(Family::pow3, common, options, isa);
       if (best.status == FitStatus::too_few_points) best = std::move(fit);
-      found = true;
       break;
     }
     if (!found || fit.aicc < best.aicc || (!scored && fit.rss < best.rss)) best = std::move(fit);

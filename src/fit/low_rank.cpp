@@ -44,7 +44,7 @@ struct Decays {
   std::array<std::array<double, kCoefficients>, kCells> scale{};  ///< φ - 1 = scale fall
 
   Decays();
-  [[nodiscard]] Rank weights_of(double beta_) const;
+  [[nodiscard]] Rank weights_of(double b) const;
 };
 
 double chebyshev_point(int s) { return std::cos((s + 0.5) * std::numbers::pi / kCoefficients); }

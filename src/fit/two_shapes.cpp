@@ -66,7 +66,7 @@ constexpr double kPlaneFine = 1e-5, kKnownFine = 5e-5, kPlaneRough = 0.03;
 template <class Unit>
 PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, const Node& start,
                  const Box<Unit>& where, double enough = kPlaneFine) {
-  constexpr Plane family = plane_of<Unit>();
+  constexpr Plane kFamily = plane_of<Unit>();
   const StepRange& range = where.range;
   const auto& box = where.axis;
   const double span = where.span;
@@ -84,9 +84,9 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
   bool trusted = false;  // h: its residuals are those of the best a and c, or nearly
   double blur = 0;       // what they may be wrong by in h
   for (int pass = 0; pass < kMostPasses; ++pass) {
-    const auto q = shapes_of(family, z, span);
+    const auto q = shapes_of(kFamily, z, span);
     const double centre = line.centre;
-    const PlaneSums s = run.plane(family, data.points, q.data(), centre, line.c, line.a, memory);
+    const PlaneSums s = run.plane(kFamily, data.points, q.data(), centre, line.c, line.a, memory);
     const Refined found = refine(s, line, inverse);
     const double ff = found.ff, da = found.da, correction = found.correction, rss = found.rss;
     if (found.lost && ff > 0 && repeats < kMostRepeats) {
@@ -251,7 +251,7 @@ PlaneEnd descend(const Kernels& run, const Data& data, std::array<double, 2> z, 
       best.converged = true;
       return best;
     }
-    if (falls >= 3 && !leapt && family == Plane::powexp) {  // the second decay wants to vanish
+    if (falls >= 3 && !leapt && kFamily == Plane::powexp) {  // the second decay wants to vanish
       z[1] = box[1].lower;
       leapt = true;
     }

@@ -121,11 +121,11 @@ void check_job(const Job& job, const Snapshot& snapshot) {
 [[noreturn]] void refuse_unfit(const Job& job, const Snapshot& snapshot) {
   if (job.options.empty()) refuse("plan: job ", job.id, " has no options");
   int least = job.options.front().gpus;
-  const Tier* largest = nullptr;
+  const Tier* largest = &snapshot.tiers[static_cast<std::size_t>(job.options.front().tier)];
   for (const Option& option : job.options) {
     least = std::min(least, option.gpus);
     const Tier& tier = snapshot.tiers[static_cast<std::size_t>(option.tier)];
-    if (!largest || tier.gpus() > largest->gpus()) largest = &tier;
+    if (tier.gpus() > largest->gpus()) largest = &tier;
   }
   if (least > largest->gpus()) {
     refuse("plan: job ", job.id, " asks ", least, " GPUs, largest tier '", largest->name, "' has ",

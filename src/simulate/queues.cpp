@@ -166,7 +166,7 @@ class Las {
     demoted_.clear();
     for (Index q = 0; q < limits_.size(); ++q) {
       for (const int job : levels_[q].running) {
-        if (executed(job) * gpus(job) >= limits_[q]) demoted_.push_back({job, q});
+        if (executed(job) * gpus(job) >= limits_[q]) demoted_.emplace_back(job, q);
       }
     }
     std::sort(demoted_.begin(), demoted_.end());
