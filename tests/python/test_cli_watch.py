@@ -144,6 +144,7 @@ def test_the_view_of_a_terminal_is_kept_up_to_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between: Callable[..., None]
 ) -> None:
     screen = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")  # whatever the tests run in
     terminal = Console(file=screen, force_terminal=True, width=78, color_system="standard")
     monkeypatch.setattr(_cli_watch, "stdout", terminal)
     file = tmp_path / "log.csv"

@@ -200,6 +200,9 @@ def test_one_climbs_one_reaches_one_is_hopeless_and_the_log_tells_why(
     submit(box, folder, works)
     engine = Slurm(tiers=SPEEDS)
 
+    def all_run() -> bool:
+        return all(job.state == "RUNNING" for job in engine.reread([w.id for w in works]).values())
+
     def climbed() -> bool:
         job = engine.reread([climber.id])[climber.id]
         return job.state == "RUNNING" and job.nodes[0] == "silver0"
@@ -208,6 +211,8 @@ def test_one_climbs_one_reaches_one_is_hopeless_and_the_log_tells_why(
         return len(logged(folder, climber)) > after
 
     try:
+        # Else the first round may place the climber on silver before it starts.
+        onebox.wait_until(all_run, 60, "the start of all three")
         with pilot_process(folder, log) as pilot:
             onebox.wait_until(lambda: told(log, "checkpoint"), 60, "the first move")
             pilot.kill()
