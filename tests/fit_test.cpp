@@ -281,7 +281,9 @@ TEST(FitTest, WhatAThreadFittedBeforeDoesNotShow) {
       {Family::pow3, t},     {Family::pow3, t},      {Family::exp3, t}, {Family::pow3, other},
       {Family::exp3, other}, {Family::exp3, longer}, {Family::pow2, t}, {Family::exp3, t}};
   for (const Isa isa : {Isa::best, Isa::baseline}) {
-    for (const auto& [family, steps] : turns) {
+    for (const auto& turn : turns) {
+      const Family family = turn.first;
+      const std::vector<double>& steps = turn.second;
       const Trace trace = sample({Family::pow3, {1.0, 3.0, 0.5}}, steps, 0.01);
       const TraceView view = trace.view();
       const FitOptions options{.family = family};
