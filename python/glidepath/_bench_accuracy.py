@@ -446,6 +446,8 @@ def run(
         Files of finished curves (long CSV, plain or gzip), or one such file.
     methods : sequence of str
         Names from `METHODS`; ``"last"`` is always there, for the skill.
+        ``"glidepath+lr"`` is told the schedule where one was logged, ``"+past"`` runs of other
+        groups, ``"+calibrated"`` widths by a dozen of them; where there are fewer than five, none.
     max_curves : int
         Curves of each collection, drawn with a fixed seed.
     constants : str, optional

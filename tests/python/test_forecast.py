@@ -347,6 +347,21 @@ def test_a_run_that_learns_nothing_is_not_promised_a_drop_by_its_schedule() -> N
         assert abs(f.mean[-1] - 2.3) < np.ptp(y[:50])
 
 
+def test_a_run_that_still_falls_fast_gains_more_by_annealing_than_one_that_does_not() -> None:
+    grid = constants_with(gain_fall=0)
+    t = np.arange(1.0, 301)
+    lr = np.where(t > 150, 1 - (t - 150) / 150, 1.0)
+    for power, grows in ((0.4, True), (0.1, False)):  # falls of 0.28 and 0.07 an octave
+        trace = gp.Trace(t[:120], 3 * t[:120] ** -power, lr=lr[:120])
+        ours, plain = (
+            gp.forecast(trace, t[120:], lr_ahead=lr[120:], constants=c).mean for c in (None, grid)
+        )
+        if grows:
+            assert ours[-1] < 0.97 * plain[-1]
+        else:
+            np.testing.assert_array_equal(ours, plain)
+
+
 def test_runs_that_were_foreseen_get_narrower_intervals_under_a_schedule_that_hold() -> None:
     without = constants_with(backtest=0)
     width, wider, holds = [], [], []
@@ -705,6 +720,36 @@ def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_f
             errors[j, i] = abs(np.log(f.mean[0] / whole.loss[-1]))
             assert f.quantile(0.05)[0] <= whole.loss[-1] <= f.quantile(0.95)[0]
     assert errors[0].mean() < 0.7 * errors[1].mean()
+
+
+def test_twins_among_the_past_runs_do_not_vouch_for_a_run_that_has_none() -> None:
+    # How a run of the folder began tells nothing of what follows, but each has a twin that does.
+    t = np.arange(1.0, 201)
+
+    def run(kind: int, twin: int = 0) -> gp.Trace:
+        rng = np.random.RandomState(kind)
+        fell = np.cumsum([rng.uniform(0, 0.3), *rng.uniform(0.05, 0.45, 4)])
+        z = np.interp(np.log(t), np.log([1, 12.5, 25, 50, 100]), 1 - fell)
+        jump = rng.uniform(-0.5, 0.5) * np.clip((t - 100) / 50, 0, 1)
+        noise = np.random.RandomState(1000 + 2 * kind + twin).standard_normal(200)
+        return gp.Trace(t, np.exp(z + jump + 0.001 * noise))
+
+    folder = [run(kind, twin) for kind in range(20) for twin in (0, 1)]
+    # Without past runs as shapes, which are believed by their fit alone.
+    told = [constants_with(template_odds=1e-9, analogy=mass) for mass in (1, 0)]
+
+    def moved(kind: int, past: list[gp.Trace]) -> float:
+        """By how much of the 80 % interval the analogy moves its quantiles."""
+        seen = run(kind).head(100)
+        ours, plain = (
+            gp.forecast(seen, [200.0], past=past, constants=c).quantiles[:, 0] for c in told
+        )
+        return float(abs(ours - plain)[[3, 9, 15]].max() / (plain[17] - plain[1]))
+
+    alone = [moved(kind, folder) for kind in range(20, 32)]
+    with_twin = [moved(kind, [*folder, run(kind, 1)]) for kind in range(20, 32)]
+    assert np.mean(alone) < 0.05
+    assert np.mean(with_twin) > 2 * np.mean(alone)
 
 
 def test_five_past_runs_of_the_same_kind_help() -> None:

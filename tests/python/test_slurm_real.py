@@ -201,7 +201,8 @@ def test_one_climbs_one_reaches_one_is_hopeless_and_the_log_tells_why(
     engine = Slurm(tiers=SPEEDS)
 
     def all_run() -> bool:
-        return all(job.state == "RUNNING" for job in engine.reread([w.id for w in works]).values())
+        jobs = engine.reread([work.id for work in works]).values()
+        return [job.state for job in jobs] == ["RUNNING"] * len(works)
 
     def climbed() -> bool:
         job = engine.reread([climber.id])[climber.id]
