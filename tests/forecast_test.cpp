@@ -348,5 +348,37 @@ TEST(ReachTest, TellsAReachableTargetFromAHopelessOne) {
   }
 }
 
+TEST(CalibrateTest, LearnsTheSameFromAnyNumberOfThreadsAndRefusesALearningRateOfOtherLength) {
+  std::vector<Trace> finished;
+  for (int i = 0; i < 6; ++i) {
+    Trace run = power_law(60, 1, 2, 0.3 + 0.05 * i, 0.02);
+    for (int j = 0; j < 60; ++j) run.lr.push_back(1 - j / 61.0);
+    finished.push_back(run);
+  }
+  const Calibration one = calibrate(finished, {}, {.threads = 1});
+  const Calibration two = calibrate(finished, {}, {.threads = 2});
+  EXPECT_EQ(one.factor, two.factor);
+  EXPECT_EQ(one.scheduled_factor, two.scheduled_factor);
+  EXPECT_EQ(one.scheduled_factor.size(), one.horizon.size());
+  EXPECT_EQ(one.scheduled_runs, 6);
+  finished[2].name = "third";
+  finished[2].lr.pop_back();
+  try {
+    (void)calibrate(finished);
+    FAIL() << "59 learning rates for 60 points";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "calibrate: third: 59 learning rates for 60 points");
+  }
+}
+
+TEST(CalibrateTest, FactorsThatDoNotMatchTheirHorizonsAreRefused) {
+  const Trace run = power_law(40, 1, 2, 0.4, 0.02);
+  const std::vector<double> steps{50, 60};
+  Calibration broken;
+  broken.horizon = {0.1, 0.4};
+  broken.factor = {1.0};
+  EXPECT_THROW((void)forecast(run.view(), steps, {.calibration = broken}), InputError);
+}
+
 }  // namespace
 }  // namespace glidepath

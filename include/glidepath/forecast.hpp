@@ -38,6 +38,13 @@ struct Calibration {
   std::vector<double> horizon;  ///< log(step / last observed step), increasing; empty = none
   std::vector<double> factor;   ///< of the half-widths, one per horizon
   int runs = 0;                 ///< finished runs it was learned from
+  /// The same for forecasts that know the learning rate ahead, from the runs that logged one; empty
+  /// = no such run.
+  std::vector<double> scheduled_factor{};
+  int scheduled_runs = 0;
+  /// False where those runs were forecast worse for knowing it: forecasts then leave it out of
+  /// account.
+  bool schedule_helps = true;
 };
 
 struct ForecastOptions {
@@ -126,7 +133,9 @@ struct Reach {
 
 /// Learns the widths that would have held on these finished runs (split conformal: the quantile of
 /// |truth - median| / half-width over prefixes of each run, one score per run and horizon), shrunk
-/// towards no change while runs are few.
+/// towards no change while runs are few. A run with a learning rate is forecast twice, without it
+/// and with it: the widths of the two are wrong in their own ways, and for some kinds of run the
+/// schedule misleads.
 [[nodiscard]] Calibration calibrate(std::span<const Trace> finished,
                                     const ForecastOptions& options = {},
                                     const Execution& execution = {});

@@ -51,6 +51,20 @@ std::vector<Trace> runs(const py::list& list) {
   return traces;
 }
 
+/// A Calibration as the fields of the Python class, in their order.
+py::tuple fields(const Calibration& c) {
+  return py::make_tuple(c.horizon, c.factor, c.runs, c.scheduled_factor, c.scheduled_runs,
+                        c.schedule_helps);
+}
+Calibration calibration_of(const py::tuple& fields) {
+  return {copied(fields[0], "calibration: horizon"),
+          copied(fields[1], "calibration: factor"),
+          py::cast<int>(fields[2]),
+          copied(fields[3], "calibration: scheduled factor"),
+          py::cast<int>(fields[4]),
+          py::cast<bool>(fields[5])};
+}
+
 std::unique_ptr<Options> options(const py::dict& given) {
   auto o = std::make_unique<Options>();
   const auto get = [&](const char* key) -> py::object {
@@ -68,10 +82,7 @@ std::unique_ptr<Options> options(const py::dict& given) {
     o->value.direction = direction_named(py::cast<std::string>(direction));
   }
   if (const py::object c = get("calibration"); !c.is_none()) {
-    const auto parts = py::cast<py::tuple>(c);
-    o->value.calibration.horizon = copied(parts[0], "calibration: horizon");
-    o->value.calibration.factor = copied(parts[1], "calibration: factor");
-    o->value.calibration.runs = py::cast<int>(parts[2]);
+    o->value.calibration = calibration_of(py::cast<py::tuple>(c));
   }
   if (const py::object c = get("constants"); !c.is_none()) {
     o->value.constants = py::cast<Constants>(c);
@@ -273,20 +284,19 @@ void bind_forecast(py::module_& module) {
       const py::gil_scoped_release release;
       c = calibrate(traces, o->value, {.threads = threads});
     }
-    return py::make_tuple(c.horizon, c.factor, c.runs);
+    return fields(c);
   });
   module.def("calibrate_online", [](const py::tuple& before, const py::list& finished,
                                     const std::string& direction, const py::dict& given) {
     Trace run = runs(finished).front();
     run.direction = direction_named(direction);
     const auto o = options(given);
-    Calibration c{before[0].cast<std::vector<double>>(), before[1].cast<std::vector<double>>(),
-                  before[2].cast<int>()};
+    Calibration c = calibration_of(before);
     {
       const py::gil_scoped_release release;
       c = calibrate_online(std::move(c), run, o->value);
     }
-    return py::make_tuple(c.horizon, c.factor, c.runs);
+    return fields(c);
   });
   py::class_<Watch>(module, "Watch")
       .def(py::init([](std::optional<double> target, std::optional<double> budget,

@@ -120,6 +120,10 @@ def _calibrated(prefix: Prefix, constants: str | None) -> Answer:
     return _ours(prefix, constants=constants, calibration=prefix.widths)
 
 
+def _calibrated_schedule(prefix: Prefix, constants: str | None) -> Answer:
+    return _ours(prefix, constants=constants, lr_ahead=prefix.lr_ahead, calibration=prefix.widths)
+
+
 def _last(prefix: Prefix, _: str | None) -> Answer:
     return np.full(prefix.steps.shape, prefix.seen.loss[-1]), None, None
 
@@ -175,6 +179,7 @@ METHODS: dict[str, Callable[[Prefix, str | None], Answer]] = {
     "glidepath+lr": _schedule,
     "glidepath+past": _past,
     "glidepath+calibrated": _calibrated,
+    "glidepath+lr+calibrated": _calibrated_schedule,
     "last": _last,
     "pow3": _fitted("pow3"),
     "aic": _fitted("auto"),
@@ -238,7 +243,8 @@ def _score(
     seen = Trace(trace.step[:k], loss[:k], lr=None if trace.lr is None else trace.lr[:k])
     lr_ahead = None if trace.lr is None else np.array(trace.lr[k:])
     past = collection.others(trace) if method is _past else []
-    widths = collection.widths(trace, constants) if method is _calibrated else None
+    calibrated = method in (_calibrated, _calibrated_schedule)
+    widths = collection.widths(trace, constants) if calibrated else None
     prefix = Prefix(seen, trace.step[k:], lr_ahead, past, widths)
     began = time.process_time()
     try:
@@ -448,6 +454,7 @@ def run(
         Names from `METHODS`; ``"last"`` is always there, for the skill.
         ``"glidepath+lr"`` is told the schedule where one was logged, ``"+past"`` runs of other
         groups, ``"+calibrated"`` widths by a dozen of them; where there are fewer than five, none.
+        ``"glidepath+lr+calibrated"`` is told both.
     max_curves : int
         Curves of each collection, drawn with a fixed seed.
     constants : str, optional

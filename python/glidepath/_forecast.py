@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -213,11 +213,22 @@ class Calibration(Result):
         Factor of the half-widths at each horizon.
     runs : int
         Finished runs behind it.
+    scheduled_factor : ndarray, shape (n,) or (0,)
+        The same for forecasts that know the learning rate ahead (`lr_ahead`), from the runs that
+        logged one; empty = there was none, and such forecasts keep their widths.
+    scheduled_runs : int
+        Finished runs behind that.
+    schedule_helps : bool
+        False where those runs were forecast worse for knowing their learning rate: forecasts then
+        leave `lr_ahead` out of account.
     """
 
     horizon: Floats = field(default_factory=lambda: np.empty(0))
     factor: Floats = field(default_factory=lambda: np.empty(0))
     runs: int = 0
+    scheduled_factor: Floats = field(default_factory=lambda: np.empty(0))
+    scheduled_runs: int = 0
+    schedule_helps: bool = True
 
     _FORMAT: ClassVar[str] = "glidepath.calibration"
 
@@ -225,29 +236,60 @@ class Calibration(Result):
         """Give plain lists and numbers, fit for JSON."""
         return {
             "format": self._FORMAT,
-            "version": 1,
+            "version": 2,
             "horizon": self.horizon.tolist(),
             "factor": self.factor.tolist(),
             "runs": self.runs,
+            "scheduled_factor": self.scheduled_factor.tolist(),
+            "scheduled_runs": self.scheduled_runs,
+            "schedule_helps": self.schedule_helps,
         }
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Calibration:
-        """Read what `to_dict` wrote; InputError on anything else."""
-        if state.get("format") != cls._FORMAT or state.get("version") != 1:
+        """Read what `to_dict` wrote, of version 1, too; InputError on anything else."""
+        if state.get("format") != cls._FORMAT or state.get("version") not in (1, 2):
             raise InputError(
-                f"calibration: expected format '{cls._FORMAT}' version 1, got "
+                f"calibration: expected format '{cls._FORMAT}' version 1 or 2, got "
                 f"{state.get('format')!r} version {state.get('version')!r}"
             )
-        horizon = np.asarray(state["horizon"], dtype=np.float64)
-        factor = np.asarray(state["factor"], dtype=np.float64)
+        missing = {"horizon", "factor", "runs"} - set(state)
+        if missing:
+            raise InputError(f"calibration: no {min(missing)!r}")
+        horizon, factor, scheduled = (
+            np.asarray(state.get(key, ()), dtype=np.float64)
+            for key in ("horizon", "factor", "scheduled_factor")
+        )
         if horizon.shape != factor.shape or horizon.ndim != 1:
             raise InputError(f"calibration: {horizon.size} horizons, {factor.size} factors")
+        if scheduled.shape not in (horizon.shape, (0,)):
+            raise InputError(
+                f"calibration: {horizon.size} horizons, {scheduled.size} scheduled factors"
+            )
+        factors = np.concatenate((factor, scheduled))
         if not (
-            np.all(np.isfinite(factor)) and np.all(factor > 0) and np.all(np.diff(horizon) > 0)
+            np.all(np.isfinite(factors)) and np.all(factors > 0) and np.all(np.diff(horizon) > 0)
         ):
             raise InputError("calibration: factors must be positive and horizons increase")
-        return cls(horizon, factor, int(state["runs"]))
+        return cls(
+            horizon,
+            factor,
+            int(state["runs"]),
+            scheduled,
+            int(state.get("scheduled_runs", 0)),
+            bool(state.get("schedule_helps", True)),
+        )
+
+    def _given(self) -> tuple[Any, ...]:
+        """All fields in their order, which is what the compiled module takes and gives."""
+        return tuple(getattr(self, f.name) for f in fields(self))
+
+    @classmethod
+    def _of(cls, given: tuple[Any, ...]) -> Calibration:
+        horizon, factor, runs, scheduled, scheduled_runs, helps = given
+        return cls(
+            np.array(horizon), np.array(factor), runs, np.array(scheduled), scheduled_runs, helps
+        )
 
     def update(
         self,
@@ -280,17 +322,22 @@ class Calibration(Result):
             This calibration has horizons that `calibrate` does not give.
         """
         given = _options(None, past=past, constants=constants)
-        horizon, factor, runs = _core.calibrate_online(
-            (self.horizon.tolist(), self.factor.tolist(), self.runs),
-            _runs([finished]) or [],
-            finished.direction,
-            given,
+        return Calibration._of(
+            _core.calibrate_online(
+                self._given(), _runs([finished]) or [], finished.direction, given
+            )
         )
-        return Calibration(np.array(horizon), np.array(factor), runs)
 
     def _summary(self) -> str:
-        factors = ", ".join(f"{f:.3g}" for f in self.factor)
-        return f"half-widths times {factors}, from {self.runs} runs"
+        plain, scheduled = (
+            ", ".join(f"{f:.3g}" for f in factor) for factor in (self.factor, self.scheduled_factor)
+        )
+        said = f"half-widths times {plain}, from {self.runs} runs"
+        if not self.schedule_helps:
+            return f"{said}; schedules mislead on them and are left out of account"
+        if self.scheduled_runs:
+            said += f"; with a schedule times {scheduled}, from {self.scheduled_runs}"
+        return said
 
 
 @functools.lru_cache(maxsize=16)
@@ -329,7 +376,7 @@ def _options(
         if given["levels"].size == 0:
             raise InputError("forecast: no levels")
     if calibration is not None:
-        given["calibration"] = (calibration.horizon, calibration.factor, calibration.runs)
+        given["calibration"] = calibration._given()
     if constants is not None:
         given["constants"] = _constants(constants)
     return given
@@ -363,7 +410,7 @@ def forecast(
     levels : array_like, shape (k,), optional
         Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.
     calibration : Calibration, optional
-        Widths learned from finished runs by `calibrate`.
+        Widths learned from finished runs by `calibrate`, and whether to heed `lr_ahead`.
     constants : str, optional
         ``"learned"`` (default), ``"prototype"``, or the text of a table of constants.
 
@@ -487,12 +534,16 @@ def calibrate(
     constants: str | None = None,
     threads: int = 0,
 ) -> Calibration:
-    """Learn widths from finished runs (split conformal prediction).
+    """Learn widths from finished runs (split conformal prediction), and whether schedules help.
 
     Each run is forecast from its first 10 to 80 %; its score at a horizon is the distance of what
     came from the median, in half-widths of the 80 % interval. The factor at a horizon is the
     quantile of the scores that would have covered 80 % of the runs, shrunk towards 1 while they
     are few (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
+
+    Runs with a learning rate are forecast once more with it known, as `forecast` does it with
+    `lr_ahead`: such forecasts get factors of their own, and where five runs or more were forecast
+    clearly worse for knowing it, `schedule_helps` is False and later forecasts ignore it.
 
     Parameters
     ----------
@@ -518,7 +569,6 @@ def calibrate(
     if len(directions) > 1:
         raise InputError("calibrate: the runs mix directions 'min' and 'max'")
     given = _options(None, past=past, constants=constants)
-    horizon, factor, runs = _core.calibrate(
-        _runs(list(finished)) or [], directions.pop(), given, int(threads)
+    return Calibration._of(
+        _core.calibrate(_runs(list(finished)) or [], directions.pop(), given, int(threads))
     )
-    return Calibration(np.array(horizon), np.array(factor), runs)

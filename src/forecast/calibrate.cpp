@@ -21,25 +21,40 @@ constexpr double kDoubt = 10;                            // runs that no change 
 constexpr double kPace = 0.1;                            // of the online updates, in log(factor)
 constexpr double kLeast = 0.1, kMost = 10;               // factor
 constexpr std::size_t kShortest = 8;                     // points of a run that teaches
+constexpr double kFewestJudges = 5;                      // runs that judge a schedule
 
 double median(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-/// Scores of one run at each horizon: |truth - median| / half-width on that side, in z; the median
-/// over prefixes. Negative where the run says nothing.
+/// At each horizon |truth - median| / half-width on that side, in z; the median over prefixes.
+/// Negative where the run says nothing.
 using Scores = std::array<double, kHorizons.size()>;
-Scores scores_of(const Trace& run, const ForecastOptions& options) {
-  Scores scores{};
-  scores.fill(-1);
+
+/// What forecasts from prefixes of a finished run were worth.
+struct Trial {
+  Scores score{};
+  /// |truth - median| in z by prefix and horizon; negative where there is none.
+  std::array<std::array<double, kHorizons.size()>, kCutoffs.size()> error{};
+
+  Trial() {
+    score.fill(-1);
+    for (auto& row : error) row.fill(-1);
+  }
+};
+
+/// Of forecasts that are told the learning rate of the run (`scheduled`), or are not.
+Trial try_on(const Trace& run, const ForecastOptions& options, bool scheduled) {
+  Trial trial;
   const std::size_t n = run.step.size();
-  if (n < kShortest) return scores;
+  if (n < kShortest) return trial;
   const std::vector<double> asked{0.5 - 0.5 * kCovered, 0.5 + 0.5 * kCovered};
   std::array<std::vector<double>, kHorizons.size()> found;
-  for (const double cutoff : kCutoffs) {
+  ForecastOptions known = options;
+  for (std::size_t c = 0; c < kCutoffs.size(); ++c) {
     const auto k = std::max<std::size_t>(
-        4, static_cast<std::size_t>(std::ceil(cutoff * static_cast<double>(n))));
+        4, static_cast<std::size_t>(std::ceil(kCutoffs[c] * static_cast<double>(n))));
     if (k + 1 >= n) continue;
     const TraceView seen{{run.step.data(), k}, {run.loss.data(), k}, {}};
     std::vector<double> steps, truth;
@@ -57,9 +72,15 @@ Scores scores_of(const Trace& run, const ForecastOptions& options) {
       horizon.push_back(h);
     }
     if (steps.empty()) continue;
+    if (scheduled) {
+      const std::span<const double> lr(run.lr), step(run.step);
+      known.learning_rate = {lr.first(k), lr.subspan(k), step.subspan(k)};
+    }
     const detail::Predicted predicted =
-        detail::predict_law(seen, steps, steps.size(), options, detail::Use::intervals);
-    if (predicted.prepared.status != ForecastStatus::good) continue;
+        detail::predict_law(seen, steps, steps.size(), known, detail::Use::intervals);
+    if (predicted.prepared.status != ForecastStatus::good || predicted.scheduled != scheduled) {
+      continue;
+    }
     const detail::Levels levels =
         detail::prepare_levels(asked, predicted.law.degrees, options.direction == Direction::max);
     std::vector<double> curve, raw;
@@ -73,17 +94,22 @@ Scores scores_of(const Trace& run, const ForecastOptions& options) {
       const std::size_t high = std::max(levels.row[0], levels.row[1]);
       const double half =
           z < middle ? middle - raw[low * knots + j] : raw[high * knots + j] - middle;
+      trial.error[c][horizon[j]] = std::abs(z - middle);
       if (half > 0) found[horizon[j]].push_back(std::min(std::abs(z - middle) / half, 1e6));
     }
   }
   for (std::size_t h = 0; h < found.size(); ++h) {
-    if (!found[h].empty()) scores[h] = median(found[h]);
+    if (!found[h].empty()) trial.score[h] = median(found[h]);
   }
-  return scores;
+  return trial;
 }
 
-/// The same under the options of a user: no calibration yet, and no run helps to forecast itself.
-Scores uncalibrated_scores(const Trace& run, const ForecastOptions& options) {
+struct Trials {
+  Trial blind{}, scheduled{};
+};
+
+/// Both under the options of a user: no calibration yet, and no run helps to forecast itself.
+Trials uncalibrated_trials(const Trace& run, const ForecastOptions& options) {
   ForecastOptions mine = options;
   mine.calibration = {};
   mine.direction = run.direction;
@@ -93,38 +119,94 @@ Scores uncalibrated_scores(const Trace& run, const ForecastOptions& options) {
     if (past.step != run.step || past.loss != run.loss) others.push_back(past);
   }
   mine.past = others;
-  return scores_of(run, mine);
+  Trials trials;
+  trials.blind = try_on(run, mine, false);
+  if (!run.lr.empty()) {
+    if (run.lr.size() != run.step.size()) {
+      detail::refuse("calibrate: ", run.name, ": ", run.lr.size(), " learning rates for ",
+                     run.step.size(), " points");
+    }
+    trials.scheduled = try_on(run, mine, true);
+  }
+  return trials;
+}
+
+/// Whether forecasts that knew the schedule were not clearly worse: the difference of the errors of
+/// a run is taken as a share of their sum, and its mean over runs must not exceed a standard error.
+bool schedule_helps(std::span<const Trials> runs) {
+  double sum = 0, square = 0, n = 0;
+  for (const Trials& run : runs) {
+    double blind = 0, scheduled = 0;
+    for (std::size_t c = 0; c < kCutoffs.size(); ++c) {
+      for (std::size_t h = 0; h < kHorizons.size(); ++h) {
+        const double without = run.blind.error[c][h], with = run.scheduled.error[c][h];
+        if (without < 0 || with < 0) continue;
+        blind += without;
+        scheduled += with;
+      }
+    }
+    if (!(blind + scheduled > 0)) continue;
+    const double worse = (scheduled - blind) / (scheduled + blind);
+    sum += worse;
+    square += worse * worse;
+    n += 1;
+  }
+  if (n < kFewestJudges) return true;
+  const double mean = sum / n;
+  return mean <= std::sqrt(std::max(square / n - mean * mean, 0.0) / (n - 1));
+}
+
+/// The conformal factor of each horizon; returns how many runs there are at most behind one.
+int learn(std::span<const Trials> runs, Trial Trials::*kind, std::vector<double>& factor) {
+  std::size_t most = 0;
+  for (std::size_t h = 0; h < kHorizons.size(); ++h) {
+    std::vector<double> scores;
+    for (const Trials& run : runs) {
+      const double score = (run.*kind).score[h];
+      if (score >= 0) scores.push_back(score);
+    }
+    const auto n = static_cast<double>(scores.size());
+    most = std::max(most, scores.size());
+    factor.push_back(1);
+    if (scores.empty()) continue;
+    // The ceil((n + 1) 0.8)-th smallest score, as a factor of the width.
+    std::sort(scores.begin(), scores.end());
+    const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * kCovered));
+    const double quantile = scores[std::min(rank, scores.size()) - 1];
+    factor.back() = std::exp(n / (n + kDoubt) * std::log(std::clamp(quantile, kLeast, kMost)));
+  }
+  return static_cast<int>(most);
+}
+
+/// Online: factors after one more run; returns whether it says anything.
+bool learn_online(const Scores& scores, std::vector<double>& factor) {
+  const bool says = std::ranges::any_of(scores, [](double score) { return score >= 0; });
+  if (!says) return false;
+  if (factor.empty()) factor.assign(kHorizons.size(), 1.0);
+  for (std::size_t h = 0; h < kHorizons.size(); ++h) {
+    if (scores[h] < 0) continue;
+    const double missed = scores[h] > factor[h] ? 1.0 : 0.0;
+    factor[h] = std::clamp(factor[h] * std::exp(kPace * (missed - (1 - kCovered))), kLeast, kMost);
+  }
+  return true;
 }
 
 }  // namespace
 
 Calibration calibrate(std::span<const Trace> finished, const ForecastOptions& options,
                       const Execution& execution) {
-  std::vector<Scores> scores(finished.size());
+  std::vector<Trials> trials(finished.size());
   detail::for_each_block(static_cast<std::ptrdiff_t>(finished.size()), 1, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t) {
                            const auto i = static_cast<std::size_t>(begin);
-                           scores[i] = uncalibrated_scores(finished[i], options);
+                           trials[i] = uncalibrated_trials(finished[i], options);
                          });
   Calibration calibration;
-  for (std::size_t h = 0; h < kHorizons.size(); ++h) {
-    std::vector<double> at_horizon;
-    for (const auto& run : scores) {
-      if (run[h] >= 0) at_horizon.push_back(run[h]);
-    }
-    const auto n = static_cast<double>(at_horizon.size());
-    calibration.runs = std::max(calibration.runs, static_cast<int>(at_horizon.size()));
-    double factor = 1;
-    if (!at_horizon.empty()) {
-      // The conformal quantile: the ceil((n + 1) 0.8)-th smallest score, as a factor of the width.
-      std::sort(at_horizon.begin(), at_horizon.end());
-      const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * kCovered));
-      const double quantile = at_horizon[std::min(rank, at_horizon.size()) - 1];
-      factor = std::exp(n / (n + kDoubt) * std::log(std::clamp(quantile, kLeast, kMost)));
-    }
-    calibration.horizon.push_back(kHorizons[h]);
-    calibration.factor.push_back(factor);
-  }
+  calibration.horizon.assign(kHorizons.begin(), kHorizons.end());
+  calibration.runs = learn(trials, &Trials::blind, calibration.factor);
+  calibration.scheduled_runs = learn(trials, &Trials::scheduled, calibration.scheduled_factor);
+  if (calibration.scheduled_runs == 0) calibration.scheduled_factor.clear();
+  calibration.schedule_helps = schedule_helps(trials);
   return calibration;
 }
 
@@ -134,19 +216,16 @@ Calibration calibrate_online(Calibration before, const Trace& finished,
     before.horizon.assign(kHorizons.begin(), kHorizons.end());
     before.factor.assign(kHorizons.size(), 1.0);
   }
-  if (!std::ranges::equal(before.horizon, kHorizons) || before.factor.size() != kHorizons.size()) {
+  const auto other = [](const std::vector<double>& factor) {
+    return factor.size() != kHorizons.size();
+  };
+  if (!std::ranges::equal(before.horizon, kHorizons) || other(before.factor) ||
+      (!before.scheduled_factor.empty() && other(before.scheduled_factor))) {
     detail::refuse("calibrate_online: the calibration has other horizons than calibrate() gives");
   }
-  const Scores scores = uncalibrated_scores(finished, options);
-  bool says = false;
-  for (std::size_t h = 0; h < kHorizons.size(); ++h) {
-    if (scores[h] < 0) continue;
-    says = true;
-    const double missed = scores[h] > before.factor[h] ? 1.0 : 0.0;
-    before.factor[h] =
-        std::clamp(before.factor[h] * std::exp(kPace * (missed - (1 - kCovered))), kLeast, kMost);
-  }
-  before.runs += says ? 1 : 0;
+  const Trials trials = uncalibrated_trials(finished, options);
+  before.runs += learn_online(trials.blind.score, before.factor) ? 1 : 0;
+  before.scheduled_runs += learn_online(trials.scheduled.score, before.scheduled_factor) ? 1 : 0;
   return before;
 }
 

@@ -110,7 +110,7 @@ Coordinate coordinate_of(const ForecastLaw& law) {
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
                       const ForecastOptions& options, Use use) {
   const ForecastConstants& constants = constants_of(options);
-  Predicted result{prepare(trace, options.direction, constants), {}};
+  Predicted result{prepare(trace, options.direction, constants), {}, false};
   Prepared& p = result.prepared;
   ForecastLaw& law = result.law;
   if (steps.empty()) refuse("forecast: no steps to forecast");
@@ -131,8 +131,10 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   law.floor = p.coordinate.floor;
   law.ceiling = p.coordinate.ceiling;
 
-  const Annealing plan =
+  Annealing plan =
       p.modelled ? annealing_of(p, trace, steps, options.learning_rate, constants) : Annealing{};
+  if (!options.calibration.schedule_helps) plan = {};
+  result.scheduled = plan.known();
   // Knots: the steps themselves where they are few; else even in log step, or, as a schedule is
   // followed, even in the steps.
   std::vector<double>& knots = law.knots;
@@ -171,10 +173,14 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     law.lowest = p.lowest;
     law.highest = p.highest;
   }
-  if (!options.calibration.horizon.empty() && !p.step.empty()) {
+  const Calibration& learned = options.calibration;
+  const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
+  if (!factor.empty() && factor.size() != learned.horizon.size()) {
+    refuse("calibration: ", learned.horizon.size(), " horizons, ", factor.size(), " factors");
+  }
+  if (!factor.empty() && !p.step.empty()) {
     for (std::size_t j = 0; j < knots.size(); ++j) {
-      law.stretch[j] = interpolate(std::log(knots[j] / p.step.back()), options.calibration.horizon,
-                                   options.calibration.factor);
+      law.stretch[j] = interpolate(std::log(knots[j] / p.step.back()), learned.horizon, factor);
     }
   }
   return result;

@@ -16,6 +16,7 @@ namespace glidepath::detail {
 struct Predicted {
   Prepared prepared;
   ForecastLaw law;
+  bool scheduled = false;  ///< a learning rate ahead was known, and moves
 };
 
 /// What the law is for: intervals, which the backtest may narrow, or a decision that hangs on its

@@ -72,6 +72,16 @@ def test_widths_learned_from_runs_of_other_groups_bring_the_coverage_to_what_is_
     assert table["glidepath"]["mae"] == table["glidepath+calibrated"]["mae"]
 
 
+def test_widths_for_known_schedules_bring_our_own_transformers_to_what_is_said() -> None:
+    file = Path(__file__).parents[2] / "data/curves/docs-transformer.csv.gz"
+    result = backtest.run(file, methods=["glidepath+lr", "glidepath+lr+calibrated"])
+    table = {row["method"]: row for row in result.table()}
+    alone, learned = table["glidepath+lr"], table["glidepath+lr+calibrated"]
+    assert alone["cov80"] < 0.75 < learned["cov80"] < 0.87
+    assert learned["mae"] < 0.95 * alone["mae"]  # the schedule misleads on them
+    assert learned["crps"] < 0.95 * alone["crps"]
+
+
 def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) -> None:
     pytest.importorskip("matplotlib")
     result = backtest.run(folder, methods=["glidepath"])

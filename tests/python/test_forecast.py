@@ -228,6 +228,103 @@ def test_calibration_changes_widths_by_its_factor_and_survives_json() -> None:
         gp.calibrate([])
 
 
+def annealed_runs(count: int, gain: float, noise: float = 0.02) -> list[gp.Trace]:
+    """Power laws under cosine schedules, which fall by `gain` as the learning rate does."""
+    t = np.arange(1.0, 121)
+    lr = 0.5 * (1 + np.cos(np.pi * t / 120))
+    spent = np.cumsum(lr)
+    return [
+        gp.Trace(
+            t,
+            (1 + 3 * spent ** -(0.3 + 0.02 * i))
+            * np.exp(-gain * (1 - lr) + noise * np.random.RandomState(i).standard_normal(120)),
+            lr=lr,
+            name=f"run{i}",
+        )
+        for i in range(count)
+    ]
+
+
+def test_runs_with_a_learning_rate_teach_widths_of_their_own_for_forecasts_that_know_it() -> None:
+    runs = annealed_runs(12, gain=0.05)
+    calibration = gp.calibrate(runs)
+    assert calibration.scheduled_runs == calibration.runs == 12
+    assert calibration.schedule_helps
+    assert not np.allclose(calibration.scheduled_factor, calibration.factor)
+    again = gp.Calibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
+    assert again == calibration
+    run, k = annealed_runs(13, gain=0.05)[12], 60
+    seen, steps = gp.Trace(run.step[:k], run.loss[:k], lr=run.lr[:k]), run.step[[69, 89, 119]]
+    known = {"lr_ahead": (run.step[k:], run.lr[k:])}
+    for options, factor in (({}, calibration.factor), (known, calibration.scheduled_factor)):
+        plain = gp.forecast(seen, steps, **options)
+        wide = gp.forecast(seen, steps, calibration=calibration, **options)
+        np.testing.assert_array_equal(plain.mean, wide.mean)
+        ratio = np.log(wide.quantiles[18] / wide.mean) / np.log(plain.quantiles[18] / plain.mean)
+        np.testing.assert_allclose(
+            ratio, np.interp(np.log(steps / k), calibration.horizon, factor), rtol=1e-9
+        )
+    # Runs without one say nothing of such forecasts, which keep their widths.
+    blind = gp.calibrate([gp.Trace(r.step, r.loss) for r in runs])
+    assert blind.scheduled_factor.size == blind.scheduled_runs == 0
+    np.testing.assert_array_equal(blind.factor, calibration.factor)
+    np.testing.assert_array_equal(
+        gp.forecast(seen, steps, calibration=blind, **known).quantiles,
+        gp.forecast(seen, steps, **known).quantiles,
+    )
+    online = gp.Calibration().update(runs[0])
+    assert online.runs == online.scheduled_runs == 1
+
+
+def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> None:
+    # Runs on which the logged learning rate has no effect: no drop where it falls, no slower clock.
+    t = np.arange(1.0, 121)
+    lr = np.where(t < 40, 1.0, 0.02)
+    runs = [
+        gp.Trace(
+            t,
+            (1 + t ** -(0.3 + 0.02 * i))
+            * np.exp(0.01 * np.random.RandomState(i).standard_normal(120)),
+            lr=lr,
+        )
+        for i in range(12)
+    ]
+    misled = gp.calibrate(runs)
+    assert not misled.schedule_helps
+    assert "mislead" in repr(misled)
+    seen = gp.Trace(t[:30], runs[0].loss[:30], lr=lr[:30])
+    known = {"lr_ahead": (t[30:], lr[30:])}
+    heeded = gp.forecast(seen, [110.0], **known)
+    told = gp.forecast(seen, [110.0], calibration=misled, **known)
+    blind = gp.forecast(seen, [110.0], calibration=misled)
+    np.testing.assert_array_equal(told.quantiles, blind.quantiles)
+    truth = 1 + 110.0**-0.3
+    assert abs(told.mean[0] - truth) < abs(heeded.mean[0] - truth)
+    # Four runs are too few to judge by.
+    assert gp.calibrate(runs[:4]).schedule_helps
+
+
+def test_a_calibration_of_version_1_is_read_and_a_broken_one_refused() -> None:
+    state = {
+        "format": "glidepath.calibration",
+        "version": 1,
+        "horizon": [0.1, 0.4],
+        "factor": [2.0, 3.0],
+        "runs": 9,
+    }
+    before = gp.Calibration.from_dict(state)
+    assert before == gp.Calibration(np.array([0.1, 0.4]), np.array([2.0, 3.0]), 9)
+    with pytest.raises(gp.InputError, match="no 'factor'"):
+        gp.Calibration.from_dict({k: v for k, v in state.items() if k != "factor"})
+    with pytest.raises(gp.InputError, match="2 horizons, 1 scheduled factors"):
+        gp.Calibration.from_dict(state | {"version": 2, "scheduled_factor": [1.0]})
+    with pytest.raises(gp.InputError, match="version 3"):
+        gp.Calibration.from_dict(state | {"version": 3})
+    run = finished_runs(1)[0]
+    with pytest.raises(gp.InputError, match="2 horizons, 1 factors"):
+        gp.forecast(run, [100.0], calibration=gp.Calibration(np.zeros(2), np.ones(1), 1))
+
+
 def test_calibration_narrows_what_was_too_wide_for_easy_runs() -> None:
     # Exact power laws are easier than the runs that the widths were learned from.
     assert np.all(gp.calibrate(finished_runs(30, noise=0.0)).factor < 1.0)

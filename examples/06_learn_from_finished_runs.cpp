@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What do finished runs teach about a live one? Usage: 06_learn_from_finished_runs [FILE]
+#include "glidepath/glidepath.hpp"
+
+#include <cstdio>
+#include <span>
+#include <vector>
+
+namespace gp = glidepath;
+
+int main(int argc, char** argv) {
+  const char* file = argc > 1 ? argv[1] : "data/curves/digits-cnn.csv.gz";
+  std::vector<gp::Trace> finished = gp::read_long_csv(file);
+  const gp::Trace run = finished.back();
+  finished.pop_back();
+
+  // A third of the last run is known, and the learning rate that is planned for the rest of it.
+  const gp::TraceView seen = head(run.view(), run.step.back() / 3);
+  const std::size_t k = seen.step.size();
+  const std::span<const double> ahead = std::span(run.step).subspan(k);
+  gp::ForecastOptions options;
+  if (!run.lr.empty()) {
+    options.learning_rate = {std::span(run.lr).first(k), std::span(run.lr).subspan(k), ahead};
+  }
+
+  const auto print = [&](const char* name, const gp::Forecast& f) {
+    std::printf("%-6s: %.4f, 80%% inside [%.4f, %.4f]\n", name, f.mean.back(),
+                gp::quantile(f, 0.1).back(), gp::quantile(f, 0.9).back());
+  };
+  print("alone", gp::forecast(seen, ahead, options));
+  options.past = finished;
+  options.calibration = gp::calibrate(finished, options);
+  print("taught", gp::forecast(seen, ahead, options));
+  std::printf("logged: %.4f\n", run.loss.back());
+}
