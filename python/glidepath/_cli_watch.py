@@ -24,7 +24,10 @@ from glidepath._console import (
     Json,
     Log,
     Metric,
+    Past,
     emit,
+    learned,
+    others,
     plain,
     stderr,
     stdout,
@@ -49,6 +52,7 @@ def watch(
         float | None, typer.Option(help="Last step allowed; default: ten times those seen.")
     ] = None,
     curve: Curve = None,
+    past: Past = None,
     metric: Metric = None,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
     alpha: Annotated[
@@ -65,7 +69,8 @@ def watch(
     A log that is not there yet is waited for. In a terminal the view is kept up to date until
     Ctrl-C; elsewhere each change is a line, with --json one JSON document a line.
     """
-    view = _View(file, target, budget, curve, alpha)
+    known = learned(past, metric, [])
+    view = _View(file, target, budget, curve, alpha, known)
     follow = gp.follow(file, metric=metric, every_s=every)
     if once:
         changed = view.look(follow)
@@ -109,8 +114,9 @@ class _View:
         budget: float | None,
         curve: str | None,
         alpha: float,
+        known: dict[str, Any],
     ) -> None:
-        self._log, self._curve = log, curve
+        self._log, self._curve, self._known = log, curve, known
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
         gp.Watch(**self._watch)  # refuses bad options before anything is waited for
         self._rows: dict[str, dict[str, Any]] = {}
@@ -127,11 +133,15 @@ class _View:
 
     def _judge(self, trace: gp.Trace) -> dict[str, Any]:
         points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
-        decision, stop = judge(gp.Watch(direction=trace.direction, **self._watch), points)
+        known = dict(self._known)
+        if known:
+            known["past"] = others(known["past"], [trace])
+        live = gp.Watch(direction=trace.direction, past=known.get("past"), **self._watch)
+        decision, stop = judge(live, points)
         last = float(trace.step[-1])
         end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
         steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
-        ahead = gp.forecast(trace, steps)
+        ahead = gp.forecast(trace, steps, **known)
         low, middle, high = decision.steps_to_target
         pace = self._seconds_per_step(trace)
         return {

@@ -50,6 +50,11 @@ def curves_of(context: typer.Context, incomplete: str) -> list[str]:
 
 Curve = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=curves_of)]
 Metric = Annotated[str | None, typer.Option(help="Name of the loss in the log.")]
+CALIBRATED = 50  # finished runs that teach widths; more would teach little and take their time
+Past = Annotated[
+    str | None,
+    typer.Option(help="A log or folder of runs of the same kind that have ended: learn from them."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 
@@ -85,6 +90,28 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
         more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
         raise gp.InputError(f"{file}: no curve {curve!r}; it holds {some}{more}")
     return found
+
+
+def others(runs: Sequence[gp.Trace], live: Sequence[gp.Trace]) -> list[gp.Trace]:
+    """Those runs that are not the beginning or the end of a live one: nobody foretells himself."""
+
+    def same(a: gp.Trace, b: gp.Trace) -> bool:
+        n = min(len(a), len(b))
+        return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(a.loss[:n], b.loss[:n])
+
+    return [run for run in runs if not any(same(run, trace) for trace in live)]
+
+
+def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> dict[str, Any]:
+    """What a forecast is told of the runs of ``--past``, those that are live left out."""
+    if past is None:
+        return {}
+    finished = others(gp.read_traces(past, metric=metric), live)
+    if not finished:
+        raise gp.InputError(f"--past {past}: no run but those that are asked about")
+    with progress("calibrating"):
+        calibration = gp.calibrate(finished[-CALIBRATED:], past=finished)
+    return {"past": finished, "calibration": calibration}
 
 
 def save(plot: Callable[..., Any], path: Path) -> None:

@@ -30,9 +30,11 @@ from glidepath._console import (
     Json,
     Log,
     Metric,
+    Past,
     chosen,
     each,
     emit,
+    learned,
     open_workload,
     print_table,
     progress,
@@ -197,6 +199,7 @@ def forecast(
         bool,
         typer.Option("--schedule", help="The file's learning rate was planned: use what is ahead."),
     ] = False,
+    past: Past = None,
     metric: Metric = None,
     plot: Annotated[Path | None, typer.Option(help="Fan chart of the first run.")] = None,
     as_json: Json = False,
@@ -206,8 +209,10 @@ def forecast(
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     if until is not None and not math.isfinite(until):
         raise gp.InputError(f"--until {until:g} is no step")
+    traces = chosen(file, curve, metric)
+    known = learned(past, metric, traces)
     rows: list[dict[str, Any]] = []
-    for index, trace in enumerate(each("forecasts", chosen(file, curve, metric))):
+    for index, trace in enumerate(each("forecasts", traces)):
         points = max(1, math.ceil(observed * len(trace)))
         seen = trace.head(float(trace.step[points - 1]))
         last = float(seen.step[-1])
@@ -217,9 +222,9 @@ def forecast(
                 raise gp.InputError(f"--until {until:g} is not after step {last:g} of {trace.name}")
             end = last + max(abs(last), 1.0)
         steps = np.unique(last + np.geomspace((end - last) / 50.0, end - last, 50))
-        lr_ahead = (steps, _planned(trace, steps)) if schedule else None
-        ahead = gp.forecast(seen, steps, lr_ahead=lr_ahead)
-        reach = None if target is None else gp.reach(seen, target, budget=end, lr_ahead=lr_ahead)
+        known["lr_ahead"] = (steps, _planned(trace, steps)) if schedule else None
+        ahead = gp.forecast(seen, steps, **known)
+        reach = None if target is None else gp.reach(seen, target, budget=end, **known)
         if plot is not None and index == 0:
             save(
                 lambda ax, ahead=ahead, seen=seen, trace=trace, reach=reach: _fan(

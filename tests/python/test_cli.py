@@ -100,6 +100,34 @@ def test_forecast_says_of_one_run_when_it_is_there(
     assert re.search(r"reaches 1 by step 120: (0|< 1|< 0\.1) %", out)
 
 
+def ended_runs(folder: Path, count: int) -> Path:
+    """Runs that level off at once after step 60, which no curve alone would foretell."""
+    lines = ["curve,step,value"]
+    for i in range(count):
+        step = np.arange(1, 121)
+        noise = 0.002 * np.random.RandomState(i).standard_normal(120)
+        loss = 2.0 + 3.0 * np.minimum(step, 60.0) ** -0.5 + 0.02 * i + noise
+        lines += [f"ended{i},{s},{v!r}" for s, v in zip(step.tolist(), loss.tolist(), strict=True)]
+    file = folder / "ended.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_forecast_learns_from_runs_that_have_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = ended_runs(tmp_path, 9)
+    asked = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
+    _, (alone,) = run_json(capsys, *asked)
+    _, (told,) = run_json(capsys, *asked, "--past", file)  # all but the run itself
+    truth = float(gp.read_traces(file)[4].loss[-1])
+    assert abs(told["mean"] - truth) < 0.3 * abs(alone["mean"] - truth)
+    assert told["q90"] - told["q10"] < 0.5 * (alone["q90"] - alone["q10"])
+    code, out, error = run(capsys, "forecast", file, "--past", file)
+    assert (code, out) == (2, "")
+    assert error == f"glidepath: --past {file}: no run but those that are asked about\n"
+
+
 def test_forecast_draws_a_fan_chart(
     curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

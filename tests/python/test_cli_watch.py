@@ -188,6 +188,29 @@ def test_bad_input_is_exit_code_two(
     assert message in err
 
 
+def test_a_watch_learns_from_runs_that_have_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # They plunge at step 400, which nothing in the log foretells.
+    ended = tmp_path / "ended"
+    ended.mkdir()
+    steps = np.arange(10.0, 1010, 10)
+    for i in range(9):
+        loss = curve(steps) + 0.01 * i - 0.8 * (steps > 400)
+        lines = [f"{s:.0f},{v!r}\n" for s, v in zip(steps, loss.tolist(), strict=True)]
+        (ended / f"{i}.csv").write_text("step,loss\n" + "".join(lines))
+    live = tmp_path / "live.csv"
+    log(live, 300, floor=1.035)
+    asked = (live, "--target", 0.5, "--budget", 1000, "--once", "--json")
+    _, out, _ = run(capsys, *asked)
+    (alone,) = json.loads(out)
+    _, out, _ = run(capsys, *asked, "--past", ended)
+    (told,) = json.loads(out)
+    assert alone["probability"] < 0.05
+    assert told["probability"] > 0.5
+    assert told["forecast"]["mean"] == pytest.approx(curve(np.array([1000.0]))[0] - 0.765, abs=0.1)
+
+
 def test_every_format_of_the_shared_logs_can_be_watched(
     shared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
