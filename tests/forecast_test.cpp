@@ -340,6 +340,13 @@ TEST(ReachTest, TellsAReachableTargetFromAHopelessOne) {
   EXPECT_LT(soon.quantile(0.1), 300);
   EXPECT_GT(soon.quantile(0.9), 300);
   EXPECT_GT(reach(trace.view(), 0.5, 2000).prob_never, 0.95);
+  // When, if at all: the law without the atom at never.
+  const Reach unlikely = reach(trace.view(), 1 + 2 / std::sqrt(4000.0), 1000);
+  EXPECT_GT(unlikely.prob_never, 0.5);
+  EXPECT_EQ(unlikely.quantile(0.5), kInfinity);
+  const double when = unlikely.quantile(0.5, true);
+  EXPECT_NEAR(unlikely.prob_by(when), 0.5 * (1 - unlikely.prob_never), 1e-12);
+  EXPECT_EQ(reach(trace.view(), -1, 2000).quantile(0.5, true), kInfinity);
   EXPECT_EQ(reach(trace.view(), -1, 2000).prob_never, 1);
   EXPECT_EQ(reach(trace.view(), 0.5, 50).prob_never, 1);
   for (std::size_t i = 1; i < soon.cdf.size(); ++i) {

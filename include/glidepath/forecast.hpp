@@ -123,8 +123,10 @@ struct Reach {
   ForecastStatus status = ForecastStatus::good;
 
   [[nodiscard]] double prob_by(double at_step) const;
-  /// Smallest step reached with probability p; infinity where the atom at never comes first.
-  [[nodiscard]] double quantile(double p) const;
+  /// Smallest step reached with probability p; infinity where the atom at never comes first. With
+  /// `if_reached` of the law given that the target is reached by the budget: when, if at all;
+  /// infinity only where that is impossible.
+  [[nodiscard]] double quantile(double p, bool if_reached = false) const;
 };
 
 /// `budget` is an absolute step. A target already met is reached at the step where it was met.

@@ -285,7 +285,10 @@ def _score(
 
 
 def _time_to_target(prefix: Prefix, trace: Trace, k: int, constants: str | None) -> dict[str, Any]:
-    """When is the level reached that the run has at 70 %? Asked with a budget of three runs."""
+    """When is the level reached that the run has at 70 %? Asked with a budget of three runs.
+
+    The run did reach it, so that the law given that it does is what can be held against it.
+    """
     at = round(0.7 * len(trace))
     half = max(1, round(LAST_SHARE * len(trace)))
     target = float(trace.loss[max(0, at - half) : at + half].mean())
@@ -295,10 +298,10 @@ def _time_to_target(prefix: Prefix, trace: Trace, k: int, constants: str | None)
     truth = float(trace.step[met[0]])
     budget = 3.0 * float(trace.step[-1])
     law = reach(prefix.seen, target, budget=budget, constants=constants)
-    middle = min(law.quantile(0.5), budget)
+    low, middle, high = (law.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
     return {
-        "reach_error": abs(math.log(middle / truth)),
-        "reach_inside": float(law.quantile(0.1) <= truth <= law.quantile(0.9)),
+        "reach_error": abs(math.log(min(middle, budget) / truth)),
+        "reach_inside": float(low <= truth <= high),
     }
 
 

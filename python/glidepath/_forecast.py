@@ -166,10 +166,16 @@ class Reach(Result):
             return 0.0
         return float(np.interp(step, self.step, self.cdf))
 
-    def quantile(self, p: float) -> float:
-        """Smallest step by which it is reached with probability `p`; inf where never."""
+    def quantile(self, p: float, *, if_reached: bool = False) -> float:
+        """Smallest step by which it is reached with probability `p`; inf where never.
+
+        With `if_reached` of the law given that it is reached within the budget: when, if at all;
+        inf only where that is impossible.
+        """
         if not 0.0 <= p <= 1.0:
             raise InputError(f"reach: probability {p:g} is not in 0 to 1")
+        if if_reached:
+            p = p * float(self.cdf[-1]) if self.cdf[-1] > 0.0 else math.inf
         if p > self.cdf[-1]:
             return math.inf
         i = int(np.searchsorted(self.cdf, p))

@@ -71,9 +71,12 @@ double Reach::prob_by(double at_step) const {
   return detail::interpolate(at_step, step, cdf);
 }
 
-double Reach::quantile(double p) const {
+double Reach::quantile(double p, bool if_reached) const {
   if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability ", p, " is not in 0 to 1");
-  if (cdf.empty() || p > cdf.back()) return std::numeric_limits<double>::infinity();
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (cdf.empty() || (if_reached && cdf.back() == 0)) return kNever;
+  if (if_reached) p *= cdf.back();
+  if (p > cdf.back()) return kNever;
   const auto above = std::lower_bound(cdf.begin(), cdf.end(), p);
   const auto i = static_cast<std::size_t>(above - cdf.begin());
   if (i == 0) return step[0];

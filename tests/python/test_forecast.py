@@ -304,6 +304,22 @@ def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> Non
     assert gp.calibrate(runs[:4]).schedule_helps
 
 
+def test_when_a_target_is_reached_if_at_all_leaves_never_out_of_account() -> None:
+    t = np.arange(1.0, 101)
+    loss = (1 + 2 * t**-0.5) * np.exp(0.01 * np.random.RandomState(0).standard_normal(100))
+    law = gp.reach(gp.Trace(t, loss), 1.03, budget=700)
+    assert 0.5 < law.prob_never < 1
+    assert law.quantile(0.5) == np.inf
+    when = law.quantile(0.5, if_reached=True)
+    assert 100 < when < 700
+    assert law.prob_by(when) == pytest.approx(0.5 * (1 - law.prob_never))
+    assert law.quantile(1.0, if_reached=True) <= 700
+    sure = gp.Reach(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 0.0, 1.0, 2.0, "good")
+    assert sure.quantile(0.3, if_reached=True) == sure.quantile(0.3) == 1.3
+    never = gp.Reach(np.array([1.0, 2.0]), np.zeros(2), 1.0, 1.0, 2.0, "good")
+    assert never.quantile(0.0, if_reached=True) == np.inf
+
+
 def test_a_calibration_of_version_1_is_read_and_a_broken_one_refused() -> None:
     state = {
         "format": "glidepath.calibration",
