@@ -12,7 +12,7 @@ the curve. Learned are the log priors of shapes and structures, the exponent of 
 widths, and how these depend on six features of the prefix. It prints the loss on the sources it
 learned from and on the one left out, and writes the table that `src/forecast` compiles in. With
 `--report N` it also prints the protocol's figures on N curves of each collection left out, by the
-table learned without it, beside those by the table compiled in, which has seen it.
+tables learned without them, beside those by the table compiled in, which has seen them.
 
 Needs torch; everything about the model itself comes from glidepath._core.forecast_nodes.
 """
@@ -24,6 +24,7 @@ import math
 import re
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -360,24 +361,45 @@ def published(text: str) -> str:
     return "\n".join(lines + table.gains) + "\n"
 
 
-def report(folders: list[str], source: str, text: str, curves: int) -> None:
-    """Error, score and coverage on the collections of `source`: compiled in, and by `text`."""
-    for file in sorted(f for folder in folders for f in Path(folder).glob(f"{source}*.csv*")):
-        name = file.name.split(".")[0]
-        if "nonfinite" in name or name.split("-")[0] != source:
-            continue
-        line = f"{name:24s}"
-        for constants in (None, text):
-            try:
-                rows = _bench_accuracy.run(
-                    file, methods=("glidepath",), max_curves=curves, constants=constants
-                )
-            except gp.InputError:  # no curve is long enough
-                break
-            best = rows.table()[0]
-            line += "  {mae:.4f} / {crps:.4f} / {cov80:.2f} / {skill:.2f}".format(**best)
-        else:
-            print(line, flush=True)
+def protocol_rows(
+    folders: list[str], curves: int, text: str | None, wanted: Callable[[dict[str, Any]], bool]
+) -> list[dict[str, Any]]:
+    """Rows of the benchmark, by the table `text` or the one compiled in, where `wanted`."""
+    found = []
+    for folder in folders:
+        result = _bench_accuracy.run(
+            folder, methods=("glidepath",), max_curves=curves, constants=text
+        )
+        found += [row for row in result.rows if wanted(row)]
+    return found
+
+
+def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
+    """Print the protocol's figures by the table compiled in, beside those by tables without it."""
+    both = [_bench_accuracy.Accuracy(rows) for rows in (ours, left_out)]
+    keys = ("mae", "crps", "bad", "cov80", "skill")
+    print(f"{'in sample, then left out':24s}" + 2 * ("  n      " + "  ".join(keys)))
+
+    def line(name: str, tables: list[list[dict[str, Any]]]) -> None:
+        for_each = []
+        for table in tables:
+            mean = {k: float(np.mean([row[k] for row in table])) for k in keys}
+            count = sum(row["n"] for row in table)
+            for_each.append(f"  {count:5d}  " + "  ".join(f"{mean[k]:5.3f}" for k in keys))
+        print(f"{name:24s}" + "".join(for_each))
+
+    tables = [
+        [row for row in result.table(by="collection") if row["method"] == "glidepath"]
+        for result in both
+    ]
+    for name in sorted({row["collection"] for row in tables[1]}):
+        line(name, [[row for row in table if row["collection"] == name] for table in tables])
+    line("mean of collections", tables)
+    pooled = [[r for r in result.table() if r["method"] == "glidepath"] for result in both]
+    line("all prefixes", pooled)
+    for name, result in zip(("in sample", "left out"), both, strict=True):
+        decisions = result.decisions()
+        print(f"{name}: " + ", ".join(f"{key} {value:.4g}" for key, value in decisions.items()))
 
 
 def main() -> int:
@@ -403,7 +425,10 @@ def main() -> int:
     parser.add_argument("--gates", type=int, default=1, help="0: numbers do not depend on features")
     parser.add_argument("--rate", type=float, default=0.03)
     parser.add_argument(
-        "--report", type=int, default=0, help="curves of each collection left out to forecast"
+        "--report", type=int, default=0, help="curves of each collection to forecast when left out"
+    )
+    parser.add_argument(
+        "--reported", nargs="*", default=[], help="collections to report on; default: all"
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
@@ -415,6 +440,7 @@ def main() -> int:
     left = ["", *sources] if a.leave_out == ["each"] else (a.leave_out or [""])
     if a.folds:
         left = [f"fold{i}" for i in range(a.folds)]
+    rows: list[dict[str, Any]] = []
     for source in left:
         out = [source in (c["source"], f"fold{c['fold']}") for c in cases]
         inside = [c for c, o in zip(cases, out, strict=True) if not o]
@@ -432,9 +458,20 @@ def main() -> int:
         learned = write(model, Table(text), header)
         if a.out:
             Path(a.out.replace("{source}", source or "all")).write_text(learned)
-        if a.report and source in sources:
-            print("MAE / CRPS / 80 % holds / skill: in sample, and with the source left out")
-            report(a.folders, source, learned, a.report)
+
+        def wanted(row: dict[str, Any], source: str = source) -> bool:
+            """Whether a row of the benchmark is of what was left out."""
+            name = row["collection"]
+            fold = fold_of(name, row["curve"], max(a.folds, 1))
+            left_out = f"fold{fold}" == source if a.folds else name.split("-")[0] == source
+            return left_out and (not a.reported or name in a.reported)
+
+        if a.report:
+            rows += protocol_rows(a.folders, a.report, learned, wanted)
+    if rows:
+        names = {row["collection"] for row in rows}
+        ours = protocol_rows(a.folders, a.report, None, lambda row: row["collection"] in names)
+        report(ours, rows)
     return 0
 
 
