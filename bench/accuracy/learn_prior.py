@@ -24,7 +24,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -362,16 +362,16 @@ def published(text: str) -> str:
 
 
 def protocol_rows(
-    folders: list[str], curves: int, text: str | None, wanted: Callable[[dict[str, Any]], bool]
+    folders: list[str], collections: Container[str], curves: int, text: str | None
 ) -> list[dict[str, Any]]:
-    """Rows of the benchmark, by the table `text` or the one compiled in, where `wanted`."""
-    found = []
-    for folder in folders:
-        result = _bench_accuracy.run(
-            folder, methods=("glidepath",), max_curves=curves, constants=text
-        )
-        found += [row for row in result.rows if wanted(row)]
-    return found
+    """Rows of the benchmark for these collections, by the table `text` or the one compiled in."""
+    rows = []
+    for file in sorted(f for folder in folders for f in Path(folder).glob("*.csv*")):
+        if file.name.split(".")[0] in collections:
+            rows += _bench_accuracy.run(
+                file, methods=("glidepath",), max_curves=curves, constants=text
+            ).rows
+    return rows
 
 
 def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
@@ -440,6 +440,7 @@ def main() -> int:
     left = ["", *sources] if a.leave_out == ["each"] else (a.leave_out or [""])
     if a.folds:
         left = [f"fold{i}" for i in range(a.folds)]
+    reported = {c["collection"] for c in cases if not a.reported or c["collection"] in a.reported}
     rows: list[dict[str, Any]] = []
     for source in left:
         out = [source in (c["source"], f"fold{c['fold']}") for c in cases]
@@ -458,20 +459,16 @@ def main() -> int:
         learned = write(model, Table(text), header)
         if a.out:
             Path(a.out.replace("{source}", source or "all")).write_text(learned)
-
-        def wanted(row: dict[str, Any], source: str = source) -> bool:
-            """Whether a row of the benchmark is of what was left out."""
-            name = row["collection"]
-            fold = fold_of(name, row["curve"], max(a.folds, 1))
-            left_out = f"fold{fold}" == source if a.folds else name.split("-")[0] == source
-            return left_out and (not a.reported or name in a.reported)
-
         if a.report:
-            rows += protocol_rows(a.folders, a.report, learned, wanted)
+            mine = [n for n in reported if a.folds or n.split("-")[0] == source]
+            rows += [
+                row
+                for row in protocol_rows(a.folders, mine, a.report, learned)
+                if not a.folds
+                or f"fold{fold_of(row['collection'], row['curve'], a.folds)}" == source
+            ]
     if rows:
-        names = {row["collection"] for row in rows}
-        ours = protocol_rows(a.folders, a.report, None, lambda row: row["collection"] in names)
-        report(ours, rows)
+        report(protocol_rows(a.folders, {r["collection"] for r in rows}, a.report, None), rows)
     return 0
 
 

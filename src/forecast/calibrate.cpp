@@ -94,8 +94,9 @@ Trial try_on(const Trace& run, const ForecastOptions& options, bool scheduled) {
       const std::size_t high = std::max(levels.row[0], levels.row[1]);
       const double half =
           z < middle ? middle - raw[low * knots + j] : raw[high * knots + j] - middle;
-      trial.error[c][horizon[j]] = std::abs(z - middle);
-      if (half > 0) found[horizon[j]].push_back(std::min(std::abs(z - middle) / half, 1e6));
+      const double error = std::abs(z - middle);  // infinite where a loss falls to 0
+      if (std::isfinite(error)) trial.error[c][horizon[j]] = error;
+      if (half > 0) found[horizon[j]].push_back(std::min(error / half, 1e6));
     }
   }
   for (std::size_t h = 0; h < found.size(); ++h) {
