@@ -588,9 +588,9 @@ def best_isa() -> str:
     """
     Instruction set that the batch kernels use here.
     """
-def calibrate(arg0: list, arg1: str, arg2: dict, arg3: typing.SupportsInt | typing.SupportsIndex) -> tuple[list[float], list[float], int]:
+def calibrate(arg0: list, arg1: str, arg2: dict, arg3: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
-def calibrate_online(arg0: tuple, arg1: list, arg2: str, arg3: dict) -> tuple[list[float], list[float], int]:
+def calibrate_online(arg0: tuple, arg1: list, arg2: str, arg3: dict) -> tuple:
     ...
 def catalogue() -> list:
     """
