@@ -52,7 +52,7 @@ class Collection:
     curves: tuple[Trace, ...]
     usable: tuple[Trace, ...]
     dropped: int
-    _widths: dict[str, Calibration | None] = field(default_factory=dict, compare=False, repr=False)
+    _widths: dict[Any, Calibration | None] = field(default_factory=dict, compare=False, repr=False)
 
     def others(self, curve: Trace) -> list[Trace]:
         """Runs that may help to forecast `curve`: of the collection, but not of its group.
@@ -68,19 +68,33 @@ class Collection:
         order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
         return [runs[i] for i in sorted(order)]
 
-    def widths(self, curve: Trace, constants: str | None) -> Calibration | None:
+    def widths(self, curve: Trace, constants: str | None, *, past: bool) -> Calibration | None:
         """Widths by a dozen runs that may help to forecast `curve`; None where there are few."""
-        group = curve.name.rpartition("/")[0] or curve.name
+        group = curve.name.rpartition("/")[0] or curve.name, past
         if group not in self._widths:
             runs = self.others(curve)
             fewest, most = FINISHED_RUNS
             order = np.random.default_rng(2).permutation(len(runs))[:most]
             self._widths[group] = (
-                calibrate([runs[i] for i in order], constants=constants)
+                calibrate(
+                    [runs[i] for i in order], past=runs if past else None, constants=constants
+                )
                 if len(runs) >= fewest
                 else None
             )
         return self._widths[group]
+
+    def known(self, method: str, curve: Trace, k: int, constants: str | None) -> dict[str, Any]:
+        """What our own `method`, named ``glidepath+...``, is told besides the first `k` points."""
+        told = method.split("+")[1:]
+        known: dict[str, Any] = {}
+        if "lr" in told and curve.lr is not None:
+            known["lr_ahead"] = np.array(curve.lr[k:])
+        if "past" in told:
+            known["past"] = self.others(curve)
+        if "calibrated" in told:
+            known["calibration"] = self.widths(curve, constants, past="past" in told)
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +103,7 @@ class Prefix:
 
     seen: Trace
     steps: Floats
-    lr_ahead: Floats | None
-    past: list[Trace]
-    widths: Calibration | None
+    known: dict[str, Any]
 
 
 # Point forecast (h,), quantiles at LEVELS (19, h) or None, and the probability that the final
@@ -99,29 +111,9 @@ class Prefix:
 Answer = tuple[Floats, Floats | None, Callable[[float], float] | None]
 
 
-def _ours(prefix: Prefix, **known: Any) -> Answer:
-    f: Forecast = forecast(prefix.seen, prefix.steps, **known)
+def _ours(prefix: Prefix, constants: str | None) -> Answer:
+    f: Forecast = forecast(prefix.seen, prefix.steps, constants=constants, **prefix.known)
     return f.mean, f.quantiles, lambda target: float(f.prob_below(target)[-1])
-
-
-def _alone(prefix: Prefix, constants: str | None) -> Answer:
-    return _ours(prefix, constants=constants)
-
-
-def _schedule(prefix: Prefix, constants: str | None) -> Answer:
-    return _ours(prefix, constants=constants, lr_ahead=prefix.lr_ahead)
-
-
-def _past(prefix: Prefix, constants: str | None) -> Answer:
-    return _ours(prefix, constants=constants, past=prefix.past)
-
-
-def _calibrated(prefix: Prefix, constants: str | None) -> Answer:
-    return _ours(prefix, constants=constants, calibration=prefix.widths)
-
-
-def _calibrated_schedule(prefix: Prefix, constants: str | None) -> Answer:
-    return _ours(prefix, constants=constants, lr_ahead=prefix.lr_ahead, calibration=prefix.widths)
 
 
 def _last(prefix: Prefix, _: str | None) -> Answer:
@@ -175,11 +167,12 @@ def _median(prefix: Prefix, _: str | None) -> Answer:
 
 
 METHODS: dict[str, Callable[[Prefix, str | None], Answer]] = {
-    "glidepath": _alone,
-    "glidepath+lr": _schedule,
-    "glidepath+past": _past,
-    "glidepath+calibrated": _calibrated,
-    "glidepath+lr+calibrated": _calibrated_schedule,
+    **{
+        "glidepath" + lr + past + calibrated: _ours
+        for calibrated in ("", "+calibrated")
+        for past in ("", "+past")
+        for lr in ("", "+lr")
+    },
     "last": _last,
     "pow3": _fitted("pow3"),
     "aic": _fitted("auto"),
@@ -229,7 +222,7 @@ def _prefixes(points: int) -> Iterator[tuple[float, int]]:
 
 
 def _score(
-    method: Callable[[Prefix, str | None], Answer],
+    method: str,
     collection: Collection,
     trace: Trace,
     k: int,
@@ -241,14 +234,10 @@ def _score(
     size, tail = float(np.ptp(loss)), max(1, round(LAST_SHARE * len(loss)))
     truth, ahead = float(loss[-tail:].mean()), loss[k:]
     seen = Trace(trace.step[:k], loss[:k], lr=None if trace.lr is None else trace.lr[:k])
-    lr_ahead = None if trace.lr is None else np.array(trace.lr[k:])
-    past = collection.others(trace) if method is _past else []
-    calibrated = method in (_calibrated, _calibrated_schedule)
-    widths = collection.widths(trace, constants) if calibrated else None
-    prefix = Prefix(seen, trace.step[k:], lr_ahead, past, widths)
+    prefix = Prefix(seen, trace.step[k:], collection.known(method, trace, k, constants))
     began = time.process_time()
     try:
-        mean, quantiles, below = method(prefix, constants)
+        mean, quantiles, below = METHODS[method](prefix, constants)
         failed = not np.isfinite(mean).all()
     except InputError:
         failed = True
@@ -455,9 +444,9 @@ def run(
         Files of finished curves (long CSV, plain or gzip), or one such file.
     methods : sequence of str
         Names from `METHODS`; ``"last"`` is always there, for the skill.
-        ``"glidepath+lr"`` is told the schedule where one was logged, ``"+past"`` runs of other
-        groups, ``"+calibrated"`` widths by a dozen of them; where there are fewer than five, none.
-        ``"glidepath+lr+calibrated"`` is told both.
+        Ours may be told more: ``"glidepath+lr"`` the schedule where one was logged, ``"+past"``
+        runs of other groups, ``"+calibrated"`` widths by a dozen of them, where there are five or
+        more; together in this order.
     max_curves : int
         Curves of each collection, drawn with a fixed seed.
     constants : str, optional
@@ -484,7 +473,7 @@ def run(
         for trace in collection.curves:
             for cutoff, k in _prefixes(len(trace)):
                 for name in chosen:
-                    row = _score(METHODS[name], collection, trace, k, target, constants)
+                    row = _score(name, collection, trace, k, target, constants)
                     head = {"method": name, "collection": collection.name, "cutoff": cutoff}
                     rows.append({**head, **row})
             done += 1
