@@ -162,8 +162,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     stay(p, knots, law);
   } else {
     const std::vector<Template> past = templates_of(p, knots.back(), options, constants);
-    const bool narrow = use == Use::intervals && past.empty();
-    const double narrowing = narrow ? backtest_width(p, plan, constants) : 1.0;
+    const double narrowing = use == Use::intervals ? backtest_width(p, plan, constants) : 1.0;
     Mixture mixture = predict(p, knots, plan, past, constants, narrowing);
     mix_in_analogy(p.step, p.z, knots, past, constants, mixture);
     law.weight = std::move(mixture.weight);
