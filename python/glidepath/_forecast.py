@@ -353,8 +353,18 @@ def _constants(text: str) -> Any:
     return _core.read_constants(_core.constants_named(text) if named else text)
 
 
-def _runs(past: Sequence[Trace] | None) -> list[tuple[Floats, Floats, Floats | None]] | None:
-    return None if past is None else [(run.step, run.loss, run.lr) for run in past]
+def _runs(
+    past: Sequence[Trace] | None, direction: str | None = None
+) -> list[tuple[Floats, Floats, Floats | None]] | None:
+    """Columns of runs; InputError where one has another `direction` than the run they serve."""
+    if past is None:
+        return None
+    for run in past:
+        if direction not in (None, run.direction):
+            raise InputError(
+                f"past: {run.name!r} has direction {run.direction!r}, the live run {direction!r}"
+            )
+    return [(run.step, run.loss, run.lr) for run in past]
 
 
 def _options(
@@ -376,7 +386,7 @@ def _options(
             else:
                 given["lr_ahead"] = lr_ahead
     if past is not None:
-        given["past"] = _runs(past)
+        given["past"] = _runs(past, None if trace is None else trace.direction)
     if levels is not None:
         given["levels"] = np.asarray(levels, dtype=np.float64)
         if given["levels"].size == 0:
@@ -412,7 +422,7 @@ def forecast(
     lr_ahead : array_like, shape (h,), or (steps, lr), optional
         Planned learning rate at `steps`, or at steps of its own.
     past : list of Trace, optional
-        Finished runs of the same user, model or study; they become curve shapes.
+        Finished runs of the same user, model or study and direction; they become curve shapes.
     levels : array_like, shape (k,), optional
         Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.
     calibration : Calibration, optional

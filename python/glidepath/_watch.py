@@ -81,7 +81,7 @@ class Watch:
         Absolute step after which the run ends; default: ten times the steps seen so far.
     direction : {"min", "max"}, optional
     past : list of Trace, optional
-        Finished runs of the same kind. They are not part of the state: pass them again.
+        Finished runs of the same kind and direction. Not part of the state: pass them again.
     alpha : float, optional
         Error rate of the verdicts WILL_REACH and NEVER, a probability. NEVER spends it as the run
         spends its budget, with the cube of the share that has passed.
@@ -123,7 +123,7 @@ class Watch:
             settings["target"],
             settings["budget"],
             settings["direction"],
-            _runs(self._past),
+            _runs(self._past, settings["direction"]),
             settings["alpha"],
             steps,
             rates,

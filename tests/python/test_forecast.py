@@ -328,6 +328,15 @@ def test_when_a_target_is_reached_if_at_all_leaves_never_out_of_account() -> Non
     assert never.quantile(0.0, if_reached=True) == np.inf
 
 
+def test_past_runs_of_another_direction_are_refused() -> None:
+    run = finished_runs(1)[0]
+    rising = gp.Trace(run.step, 1 - np.exp(-run.step / 30), direction="max", name="accuracy")
+    with pytest.raises(gp.InputError, match=r"past: 'accuracy' has direction 'max', .* 'min'"):
+        gp.forecast(run, [100.0], past=[run, rising])
+    with pytest.raises(gp.InputError, match=r"direction 'min', the live run 'max'"):
+        gp.Watch(target=0.9, direction="max", past=[run])
+
+
 def test_a_calibration_of_version_1_is_read_and_a_broken_one_refused() -> None:
     state = {
         "format": "glidepath.calibration",
