@@ -93,7 +93,7 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
 
 
 def others(runs: Sequence[gp.Trace], live: Sequence[gp.Trace]) -> list[gp.Trace]:
-    """Those runs that are not the beginning or the end of a live one: nobody foretells himself."""
+    """Leave out the runs that agree with a live one as far as both go: nobody foretells himself."""
 
     def same(a: gp.Trace, b: gp.Trace) -> bool:
         n = min(len(a), len(b))
