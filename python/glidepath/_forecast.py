@@ -187,18 +187,22 @@ class Reach(Result):
     def _summary(self) -> str:
         if self.prob_never == 0.0:
             return f"target {self.target:g} reached at step {self.step[-1]:g}"
-        median = self.quantile(0.5)
-        when = "median beyond the budget" if math.isinf(median) else f"median step {median:.5g}"
-        return (
+        said = (
             f"target {self.target:g} within {self.budget:g} with probability "
-            f"{1.0 - self.prob_never:.3f}, {when}, {self.status}"
+            f"{1.0 - self.prob_never:.3f}"
         )
+        if self.prob_never < 1.0:
+            said += f", if so by step {self.quantile(0.5, if_reached=True):.5g} (median)"
+        return f"{said}, {self.status}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "never", f"{self.prob_never:.3f}"
         for p in (0.1, 0.5, 0.9):
             at = self.quantile(p)
             yield f"{p:.0%} by", "never" if math.isinf(at) else f"step {at:.5g}"
+        if 0.0 < self.prob_never < 1.0:
+            low, median, high = (self.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
+            yield "if at all", f"step {median:.5g} (80 %: {low:.5g} to {high:.5g})"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the density of the step and the mass of never; returns the matplotlib Axes."""

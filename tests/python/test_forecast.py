@@ -322,10 +322,13 @@ def test_when_a_target_is_reached_if_at_all_leaves_never_out_of_account() -> Non
     assert 100 < when < 700
     assert law.prob_by(when) == pytest.approx(0.5 * (1 - law.prob_never))
     assert law.quantile(1.0, if_reached=True) <= 700
+    assert f"if so by step {when:.5g} (median)" in repr(law)
+    assert f"step {when:.5g} (80 %: " in law._repr_html_()
     sure = gp.Reach(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 0.0, 1.0, 2.0, "good")
     assert sure.quantile(0.3, if_reached=True) == sure.quantile(0.3) == 1.3
     never = gp.Reach(np.array([1.0, 2.0]), np.zeros(2), 1.0, 1.0, 2.0, "good")
     assert never.quantile(0.0, if_reached=True) == np.inf
+    assert "if so" not in repr(never)
 
 
 def test_past_runs_of_another_direction_are_refused() -> None:
