@@ -398,8 +398,28 @@ def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
     pooled = [[r for r in result.table() if r["method"] == "glidepath"] for result in both]
     line("all prefixes", pooled)
     for name, result in zip(("in sample", "left out"), both, strict=True):
-        decisions = result.decisions()
-        print(f"{name}: " + ", ".join(f"{key} {value:.4g}" for key, value in decisions.items()))
+        for weights, found in (
+            ("all prefixes", result.decisions()),
+            ("mean of collections", mean_decisions(result.rows)),
+        ):
+            figures = ", ".join(f"{key} {value:.4g}" for key, value in found.items())
+            print(f"{name}, {weights}: {figures}")
+
+
+def mean_decisions(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Decision figures with each collection weighing the same, however many its curves."""
+    each = [
+        _bench_accuracy.Accuracy([r for r in rows if r["collection"] == name]).decisions()
+        for name in sorted({r["collection"] for r in rows})
+    ]
+    mean = {
+        key: float(np.nanmean([d[key] for d in each]))
+        for key in ("auc", "stopped", "reach_error", "reach_inside")
+    }
+    stopped = [d for d in each if d["stopped"] > 0]
+    weight = [d["stopped"] for d in stopped] or [math.nan]
+    mean["wrong"] = float(np.average([d["wrong"] for d in stopped] or [math.nan], weights=weight))
+    return mean
 
 
 def main() -> int:
