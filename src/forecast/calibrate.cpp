@@ -105,6 +105,7 @@ Trial try_on(const Trace& run, const ForecastOptions& options, bool scheduled) {
   return trial;
 }
 
+/// Of one run, without its learning rate and with it.
 struct Trials {
   Trial blind{}, scheduled{};
 };
