@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glidepath.engines import ClusterJob, Pilot, PilotOptions, Pool, Round
-from glidepath.engines.slurm import Answer, Slurm
+from glidepath.engines.slurm import Answer, ClusterJob, Pilot, PilotOptions, Pool, Round, Slurm
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS / "slurm"), str(TESTS / "python")]

@@ -31,9 +31,9 @@ def lost(run: gp.Trace, target: float) -> list[tuple[float, bool]]:
         watch.add(step, loss)
         if i in looks:
             verdict = watch.decision().verdict
-            if verdict == "REACHED":
+            if verdict == "reached":
                 break
-            found.append(((i + 1) / len(run), verdict in ("NEVER", "DIVERGED")))
+            found.append(((i + 1) / len(run), verdict in ("never", "diverged")))
     return found
 
 

@@ -113,7 +113,7 @@ def main() -> None:
         print(f"weights of a {what} job: {of}")
     for name in ("fifo", "first_fit", "las", "srsf", "gittins", "best_value"):
         jct = [
-            gp.simulate(workload, name, forecast_sigma=SIGMA, seed=0, events=False).mean_jct_s
+            gp.simulate(workload, name, forecast_sigma=SIGMA, seed=0, spans=False).mean_jct_s
             for workload in unseen
         ]
         ratio = np.log(learned / (np.array(jct) / 3600))

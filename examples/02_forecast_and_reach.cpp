@@ -13,17 +13,17 @@ int main(int argc, char** argv) {
 
   // Only the first third is known; the rest says afterwards how good the forecast was.
   const double budget = run.step.back();
-  const gp::TraceView seen = head(run.view(), budget / 3);
+  const gp::TraceView seen = until(run.view(), budget / 3);
   const std::vector<double> steps{budget / 2, budget};
   const std::vector<double> levels{0.05, 0.5, 0.95};
   const gp::Forecast ahead = gp::forecast(seen, steps, {.levels = levels});
   for (std::size_t j = 0; j < steps.size(); ++j) {
-    std::printf("step %6.0f: %.4f, 90%% inside [%.4f, %.4f]\n", steps[j], ahead.mean[j],
+    std::printf("step %6.0f: %.4f, 90%% inside [%.4f, %.4f]\n", steps[j], ahead.median[j],
                 ahead.quantiles[j], ahead.quantiles[2 * steps.size() + j]);
   }
   std::printf("logged in the end: %.4f\n", run.loss.back());
 
-  const double target = ahead.mean.back();
+  const double target = ahead.median.back();
   const gp::Reach reach = gp::reach(seen, target, budget);
   std::printf("loss %.4f by step %.0f: probability %.2f\n", target, budget, reach.prob_by(budget));
 }

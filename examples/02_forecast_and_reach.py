@@ -10,13 +10,13 @@ run = gp.read_traces(file)[0]
 
 # Only the first third is known; the rest says afterwards how good the forecast was.
 budget = run.step[-1]
-seen = run.head(budget / 3)
+seen = run.until(budget / 3)
 ahead = gp.forecast(seen, [budget / 2, budget], levels=[0.05, 0.5, 0.95])
-for j, step in enumerate(ahead.steps):
+for j, step in enumerate(ahead.at):
     low, _, high = ahead.quantiles[:, j]
-    print(f"step {step:6.0f}: {ahead.mean[j]:.4f}, 90% inside [{low:.4f}, {high:.4f}]")
+    print(f"step {step:6.0f}: {ahead.median[j]:.4f}, 90% inside [{low:.4f}, {high:.4f}]")
 print(f"logged in the end: {run.loss[-1]:.4f}")
 
-target = ahead.mean[-1]
+target = ahead.median[-1]
 reach = gp.reach(seen, target, budget=budget)
 print(f"loss {target:.4f} by step {budget:.0f}: probability {reach.prob_by(budget):.2f}")

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   finished.pop_back();
 
   // A third of the last run is known, and the learning rate that is planned for the rest of it.
-  const gp::TraceView seen = head(run.view(), run.step.back() / 3);
+  const gp::TraceView seen = until(run.view(), run.step.back() / 3);
   const std::size_t k = seen.step.size();
   const std::span<const double> ahead = std::span(run.step).subspan(k);
   gp::ForecastOptions options;
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   }
 
   const auto print = [&](const char* name, const gp::Forecast& f) {
-    std::printf("%-6s: %.4f, 80%% inside [%.4f, %.4f]\n", name, f.mean.back(),
+    std::printf("%-6s: %.4f, 80%% inside [%.4f, %.4f]\n", name, f.median.back(),
                 gp::quantile(f, 0.1).back(), gp::quantile(f, 0.9).back());
   };
   print("alone", gp::forecast(seen, ahead, options));

@@ -13,7 +13,7 @@
 
 # %%
 import glidepath as gp
-from glidepath import _plots
+from glidepath._pictures import plots
 
 run = gp.read_traces("../data/curves/docs-transformer.csv.gz")[0]
 run
@@ -29,7 +29,7 @@ fit
 # What a fit leaves over says more than its figures: a wave that is left is a wrong family, a funnel is noise that shrinks.
 
 # %%
-_ = _plots.residuals(fit, run)
+_ = plots.residuals(fit, run)
 
 # %% [markdown]
 # One family by name, and every parameter with its standard error:

@@ -15,10 +15,10 @@
 import numpy as np
 
 import glidepath as gp
-from glidepath import _plots
+from glidepath._pictures import plots
 
 run = gp.read_traces("../data/curves/docstring-t5.csv.gz")[0]
-seen = run.head(400)
+seen = run.until(400)
 ahead = gp.forecast(seen, np.linspace(420, 1000, 30))
 ahead
 
@@ -35,4 +35,4 @@ reach
 
 # %%
 later = gp.Trace(run.step[run.step > 400], run.loss[run.step > 400])
-_ = _plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach)
+_ = plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach)

@@ -24,8 +24,8 @@ for run in runs:
         watch.add(step, loss)
         if i % 20 == 19:  # a look at every twentieth logged value
             decision = watch.decision()
-            lost = lost + 1 if decision.verdict == "NEVER" else 0
-            if decision.verdict == "REACHED" or lost == 3:
+            lost = lost + 1 if decision.verdict == "never" else 0
+            if decision.verdict == "reached" or lost == 3:
                 break
     decisions[run.name] = (step, decision)
 decision
@@ -41,7 +41,7 @@ for run in runs:
     step, decision = decisions[run.name]
     met = bool((run.loss <= target).any())
     print(f"{run.name:45} {decision.verdict:10} at {step:5.0f} of {run.step[-1]:5.0f}   {met=}")
-    if decision.verdict == "NEVER":
+    if decision.verdict == "never":
         saved += 1 - step / run.step[-1]
         wrong += met
-print(f"{saved:.1f} of {len(runs)} runs' steps saved by NEVER, {wrong:.0f} of them wrongly")
+print(f"{saved:.1f} of {len(runs)} runs' steps saved by never, {wrong:.0f} of them wrongly")

@@ -13,7 +13,7 @@
 
 # %%
 import glidepath as gp
-from glidepath import _plots
+from glidepath._pictures import plots
 
 workload = gp.read_workload("../data/workloads/supercom")
 results = [gp.simulate(workload, policy) for policy in ("fifo", "srtf", "dare", "best_value")]
@@ -23,14 +23,14 @@ results[2]
 # Completion times of all jobs, not only their mean:
 
 # %%
-_ = _plots.jct_cdf(results)
+_ = plots.jct_cdf(results)
 
 # %%
 gpus = sum(tier.gpus for tier in workload.tiers)
-_ = _plots.utilisation(results, gpus=gpus)
+_ = plots.utilization(results, gpus=gpus)
 
 # %%
-_ = _plots.policies({r.policy: r.energy_kwh for r in results}, label="energy (kWh)")
+_ = plots.policies({r.policy: r.energy_kwh for r in results}, label="energy (kWh)")
 
 # %% [markdown]
 # One workload is one draw of luck. `compare` repeats it over seeds, with users drawn anew; means come with 95 % intervals.

@@ -316,7 +316,7 @@ TEST(FitTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
   }
   losses(2, 7) = kNaN;
   losses.row(5).setConstant(4.0);
-  const FitColumns columns = fit_batch(t, losses, {.family = Family::pow3});
+  const FitBatch columns = fit_batch(t, losses, {.family = Family::pow3});
   for (int i = 0; i < 9; ++i) {
     const Fit one = fit({t, std::span(&losses(i, 0), 60)}, {.family = Family::pow3});
     EXPECT_EQ(columns.status[i], one.status);
@@ -365,7 +365,7 @@ TEST(LowRankTest, RowsAgreeWithFitsOnAllTheirPoints) {
       const Rows losses = identified(family, t, 200);
       for (const double unit : {1.0, 1e-30, 1e30}) {
         const Rows scaled = losses * unit;
-        const FitColumns columns = fit_batch(t, scaled, {.family = family});
+        const FitBatch columns = fit_batch(t, scaled, {.family = family});
         for (int i = 0; i < scaled.rows(); ++i) {
           const Fit one = fit({t, std::span(&scaled(i, 0), t.size())}, {.family = family});
           ASSERT_EQ(columns.status[i], one.status);
@@ -405,7 +405,7 @@ TEST(LowRankTest, OrdinaryRowsTakeTheShortWayAndOthersDoNot) {
           {floor.data(), scale.data(), rate.data(), sigma.data(), stands.data()});
       for (int i = 3; i <= 10; ++i) EXPECT_EQ(stands[i], 0) << name(family) << " row " << i;
       EXPECT_GE(std::accumulate(stands.begin(), stands.end(), 0), (m - 8) * 95 / 100);
-      const FitColumns columns = fit_batch(t, losses, {.family = family});
+      const FitBatch columns = fit_batch(t, losses, {.family = family});
       for (int i = 3; i <= 10; ++i) {
         const Fit one = fit({t, std::span(&losses(i, 0), t.size())}, {.family = family});
         EXPECT_EQ(columns.status[i], one.status);
@@ -420,15 +420,15 @@ TEST(LowRankTest, BytesDependOnTheRowAloneAndLittleOnTheInstructionSet) {
   const auto t = counting(90);
   for (const Family family : {Family::pow3, Family::exp3}) {
     const Rows losses = identified(family, t, 150);
-    const FitColumns whole = fit_batch(t, losses, {.family = family}, {.threads = 1});
-    const FitColumns shared = fit_batch(t, losses, {.family = family}, {.threads = 2});
-    const FitColumns baseline =
+    const FitBatch whole = fit_batch(t, losses, {.family = family}, {.threads = 1});
+    const FitBatch shared = fit_batch(t, losses, {.family = family}, {.threads = 2});
+    const FitBatch baseline =
         fit_batch(t, losses, {.family = family}, {.threads = 1, .isa = Isa::baseline});
     for (int k = 0; k < 3; ++k) EXPECT_EQ(whole.parameters[k], shared.parameters[k]);
     EXPECT_EQ(whole.sigma, shared.sigma);
     for (const int begin : {0, 1, 63, 64, 65, 149}) {
       const Rows part = losses.bottomRows(150 - begin);
-      const FitColumns columns = fit_batch(t, part, {.family = family});
+      const FitBatch columns = fit_batch(t, part, {.family = family});
       for (int i = 0; i < part.rows(); ++i) {
         for (int k = 0; k < 3; ++k) {
           EXPECT_EQ(columns.parameters[k][i], whole.parameters[k][begin + i]);

@@ -38,9 +38,9 @@ std::vector<double> steps_from(double first, double last, int count) {
 }
 
 void expect_sound(const Forecast& f) {
-  const std::size_t h = f.steps.size();
+  const std::size_t h = f.at.size();
   for (std::size_t j = 0; j < h; ++j) {
-    EXPECT_TRUE(std::isfinite(f.mean[j]));
+    EXPECT_TRUE(std::isfinite(f.median[j]));
     for (std::size_t i = 0; i < f.levels.size(); ++i) {
       EXPECT_TRUE(std::isfinite(f.quantiles[i * h + j]));
       EXPECT_TRUE(std::isfinite(f.curve_quantiles[i * h + j]));
@@ -106,7 +106,7 @@ TEST(ForecastTest, FollowsANoiselessPowerLaw) {
   expect_sound(f);
   EXPECT_EQ(f.status, ForecastStatus::good);
   for (std::size_t j = 0; j < steps.size(); ++j) {
-    EXPECT_NEAR(f.mean[j], 2 + 3 / std::sqrt(steps[j]), 0.01);
+    EXPECT_NEAR(f.median[j], 2 + 3 / std::sqrt(steps[j]), 0.01);
   }
 }
 
@@ -141,7 +141,7 @@ TEST(ForecastTest, RisingMetricStaysBelowItsCeilingAndMirrorsItsError) {
   expect_sound(up);
   const std::size_t h = steps.size(), last = up.levels.size() - 1;
   for (std::size_t j = 0; j < h; ++j) {
-    EXPECT_NEAR(up.mean[j], 1 - down.mean[j], 1e-9);
+    EXPECT_NEAR(up.median[j], 1 - down.median[j], 1e-9);
     EXPECT_NEAR(up.quantiles[j], 1 - down.quantiles[last * h + j], 1e-9);
     EXPECT_LE(up.quantiles[last * h + j], 1);
   }
@@ -214,7 +214,7 @@ TEST(ForecastTest, OneSpikeDoesNotRuinTheInterval) {
     const Forecast f = forecast(spiked.view(), steps);
     const std::size_t h = steps.size();
     for (std::size_t j = 0; j < h; ++j) {
-      EXPECT_NEAR(f.mean[j], calm.mean[j], 0.05 * calm.mean[j]) << at;
+      EXPECT_NEAR(f.median[j], calm.median[j], 0.05 * calm.median[j]) << at;
       const double width = f.quantiles[17 * h + j] - f.quantiles[h + j];
       EXPECT_LT(width, 3 * (calm.quantiles[17 * h + j] - calm.quantiles[h + j])) << at;
     }
@@ -253,10 +253,10 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
   losses(5, n - 1) = kNaN;
   losses.row(6).setConstant(2);
   const std::vector<double> steps = steps_from(310, 2000, 33);
-  const ForecastColumns one = forecast_batch(step, losses, steps, {}, {.threads = 1});
-  const ForecastColumns four = forecast_batch(step, losses, steps, {}, {.threads = 4});
+  const ForecastBatch one = forecast_batch(step, losses, steps, {}, {.threads = 1});
+  const ForecastBatch four = forecast_batch(step, losses, steps, {}, {.threads = 4});
   EXPECT_EQ(one.quantiles, four.quantiles);
-  EXPECT_EQ(one.mean, four.mean);
+  EXPECT_EQ(one.median, four.median);
   EXPECT_EQ(one.status[5], ForecastStatus::not_finite);
   EXPECT_EQ(one.status[6], ForecastStatus::flat);
   const std::size_t h = steps.size();
@@ -266,7 +266,7 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
     if (r % 2 == 0) static_cast<void>(forecast(other.view(), steps));
     const Forecast f = forecast({step, {losses.data() + r * n, step.size()}, {}}, steps);
     for (std::size_t j = 0; j < h; ++j) {
-      EXPECT_EQ(f.mean[j], one.mean[r * h + j]);
+      EXPECT_EQ(f.median[j], one.median[r * h + j]);
       for (std::size_t i = 0; i < f.levels.size(); ++i) {
         EXPECT_EQ(f.quantiles[i * h + j], one.quantiles[(i * m + r) * h + j]);
       }
@@ -292,13 +292,14 @@ TEST(ForecastTest, KnownScheduleForeseesTheDropOfADecayBeforeItStarts) {
   const Forecast blind = forecast(trace.view(), steps);
   const Forecast seeing = forecast(trace.view(), steps, {.learning_rate = {past, ahead}});
   expect_sound(seeing);
-  EXPECT_LT(seeing.mean.back(), 0.985 * blind.mean.back());
+  EXPECT_LT(seeing.median.back(), 0.985 * blind.median.back());
   // A constant schedule says nothing.
   const std::vector<double> level(past.size(), 0.1), level_ahead(ahead.size(), 0.1);
-  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {level, level_ahead}}).mean,
-            blind.mean);
+  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {level, level_ahead}}).median,
+            blind.median);
   const std::vector<double> zero(past.size(), 0.0), zero_ahead(ahead.size(), 0.0);
-  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {zero, zero_ahead}}).mean, blind.mean);
+  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {zero, zero_ahead}}).median,
+            blind.median);
 }
 
 TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
@@ -318,8 +319,8 @@ TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
   const Forecast with = forecast(trace.view(), steps, {.past = past});
   for (std::size_t j = 0; j < steps.size(); ++j) {
     const double right = truth.loss[static_cast<std::size_t>(steps[j]) - 1];
-    EXPECT_LT(std::abs(with.mean[j] - right), 0.03 * right);
-    EXPECT_LT(std::abs(with.mean[j] - right), std::abs(alone.mean[j] - right));
+    EXPECT_LT(std::abs(with.median[j] - right), 0.03 * right);
+    EXPECT_LT(std::abs(with.median[j] - right), std::abs(alone.median[j] - right));
   }
 }
 

@@ -961,13 +961,13 @@ TEST(OptionsTest, EveryTierAndGangComesWithTheRateOfItsStepTime) {
                                 {.name = "none", .nodes = 8, .gpus_per_node = 4, .memory_gb = 80},
                                 {.name = "large", .nodes = 8, .gpus_per_node = 4, .memory_gb = 40}};
   const std::vector<Scaling> scaling{scaling_up_to(8), Scaling{}, scaling_up_to(4, 0.5)};
-  const std::vector<Option> options = options_of(tiers, scaling, {.batch = 64, .utilisation = 0.9});
+  const std::vector<Option> options = options_of(tiers, scaling, {.batch = 64, .utilization = 0.9});
   ASSERT_EQ(options.size(), 3u + 4u);  // 1, 2, 4 of 4 GPUs; 1, 2, 4, 8 = twice what was measured
   for (const Option& option : options) {
     const double seconds = (option.tier == 0 ? 1.0 : 0.5) * (0.1 + 0.8 / option.gpus);
     EXPECT_NE(option.tier, 1);
     EXPECT_NEAR(option.steps_per_s * seconds, 1, option.gpus <= 4 ? 0.03 : 0.2);
-    EXPECT_EQ(option.utilisation, 0.9);
+    EXPECT_EQ(option.utilization, 0.9);
     EXPECT_EQ(option.sharing, Sharing::exclusive);
   }
   const Ways large{.alone = {.memory_gb = 20}, .batch = 64, .most_gpus = 2};
@@ -1012,7 +1012,7 @@ TEST(OptionsTest, BrokenWaysAreRefusedByValue) {
   EXPECT_THROW((void)options_of(tiers, scaling, {.alone = {.memory_gb = -1}}), InputError);
   EXPECT_THROW((void)options_of(tiers, scaling, {.batch = kInfinity}), InputError);
   EXPECT_THROW((void)options_of(tiers, scaling, {.most_gpus = 0}), InputError);
-  EXPECT_THROW((void)options_of(tiers, scaling, {.utilisation = 2}), InputError);
+  EXPECT_THROW((void)options_of(tiers, scaling, {.utilization = 2}), InputError);
   EXPECT_TRUE(options_of({}, {}).empty());
 }
 
@@ -1041,7 +1041,7 @@ TEST(PlanTest, AGuestCountsAgainstQuotasAndPower) {
     Job& job = add_to(cluster, id, {1000.0 + static_cast<double>(id)});
     job.user = "ada";
     job.sm_activity = 0.2;
-    job.options[0].utilisation = 0.2;
+    job.options[0].utilization = 0.2;
   }
   PlanOptions options{.sharing = Sharing::mps};
   EXPECT_EQ(glidepath::plan(cluster.snapshot(), options).allocations.size(), 2u);

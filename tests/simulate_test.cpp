@@ -164,7 +164,7 @@ double ratio_to_las(const char* trace, int gpus, const char* policy, double sigm
   const Workload workload = workload_from_trace(shared_trace(trace), gpus);
   SimulationOptions options;
   options.forecast_sigma = sigma;
-  options.events = false;
+  options.spans = false;
   double mean = 0;
   for (options.seed = 0; options.seed < 3; ++options.seed) {
     mean += simulate(workload, policy, options).mean_jct_s / 3;
@@ -440,7 +440,7 @@ void expect_consistent(const Workload& workload, const Simulation& run, double r
   // No GPU is used twice: at each start what is held fits the tier.
   for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
     std::map<double, double> change;
-    for (const Span& span : run.events) {
+    for (const Span& span : run.spans) {
       if (span.tier != static_cast<int>(t)) continue;
       const double gpus = span.gpus * (span.partner < 0 ? 1.0 : 0.5);  // a pair has one gang
       change[span.start_s] += gpus;
@@ -454,7 +454,7 @@ void expect_consistent(const Workload& workload, const Simulation& run, double r
     }
   }
   std::map<std::int64_t, double> seconds, gpu_seconds, last_end;
-  for (const Span& span : run.events) {
+  for (const Span& span : run.spans) {
     ASSERT_LT(span.start_s, span.end_s) << where;
     ASSERT_EQ(span.gpus, asked.at(span.job)->gpus) << where;  // gangs are whole
     const Tier& tier = workload.tiers[static_cast<std::size_t>(span.tier)];
@@ -552,7 +552,7 @@ Workload random_tiers(std::uint64_t seed, int jobs = 60) {
     WorkloadJob& job = out.jobs[i];
     job.memory_gb = 2 + 18 * rng.uniform(i, 10);
     job.sm_activity = rng.uniform(i, 11);
-    job.utilisation = rng.uniform(i, 12);
+    job.utilization = rng.uniform(i, 12);
     job.priority = static_cast<int>(rng.bits(i, 13) % 2);
     job.steps_per_s = {0.5 + rng.uniform(i, 14), 1 + rng.uniform(i, 15), 1};
   }
@@ -699,7 +699,7 @@ TEST(DeterminismTest, TheSameSeedGivesTheSameRun) {
     const Simulation a = simulate(workload, policy, options);
     const Simulation b = simulate(workload, policy, options);
     EXPECT_EQ(a.jobs.end_s, b.jobs.end_s) << policy;
-    EXPECT_EQ(a.events, b.events) << policy;
+    EXPECT_EQ(a.spans, b.spans) << policy;
   }
 }
 
@@ -711,7 +711,7 @@ TEST(EnergyTest, ConstantLoadIsTheAnalyticValue) {
     WorkloadJob job{.id = i};
     job.submit_s = i < 4 ? 0 : 3600;
     job.duration_s = 3600;
-    job.utilisation = 0.8;
+    job.utilization = 0.8;
     workload.jobs.push_back(job);
   }
   const Simulation run = simulate(workload, "fifo");
@@ -801,8 +801,8 @@ TEST(FailureTest, ANodeThatIsOutHoldsNothing) {
   options.failures = {.node_every_s = 5000, .repair_s = 1000};
   const Simulation run = simulate(workload, "srtf", options);
   ASSERT_GT(run.failures, 2);
-  for (std::size_t k = 0; k + 1 < run.events.size(); ++k) {  // one node, one job: gaps are repairs
-    EXPECT_DOUBLE_EQ(run.events[k + 1].start_s - run.events[k].end_s, 1000);
+  for (std::size_t k = 0; k + 1 < run.spans.size(); ++k) {  // one node, one job: gaps are repairs
+    EXPECT_DOUBLE_EQ(run.spans[k + 1].start_s - run.spans[k].end_s, 1000);
   }
   EXPECT_DOUBLE_EQ(run.mean_jct_s, 50000 + 1000 * static_cast<double>(run.failures));
 }
@@ -828,7 +828,7 @@ TEST(SharingTest, APairRunsAtItsMeasuredSpeedsAndParts) {
     job.job_class = i == 0 ? "x" : "y";
     job.duration_s = i == 0 ? 600 : 1000;
     job.memory_gb = 10;
-    job.utilisation = i == 0 ? 0.3 : 0.4;
+    job.utilization = i == 0 ? 0.3 : 0.4;
     workload.jobs.push_back(job);
   }
   workload.pairs = {{"y", "x", 0, {0.5, 0.75}}};
@@ -905,7 +905,7 @@ TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
   }
   EXPECT_LT(first, others);
   std::map<std::string, std::map<double, int>> change;
-  for (const Span& span : run.events) {
+  for (const Span& span : run.spans) {
     change[user[span.job]][span.start_s] += span.gpus;
     change[user[span.job]][span.end_s] -= span.gpus;
   }
@@ -943,12 +943,12 @@ TEST(StreamTest, GivesEveryStretchWhetherKeptOrNot) {
   std::vector<Span> streamed;
   SimulationOptions options;
   options.stream = [&](const Span& span) { streamed.push_back(span); };
-  options.events = false;
+  options.spans = false;
   const Simulation run = simulate(workload, "srtf", options);
-  EXPECT_TRUE(run.events.empty());
+  EXPECT_TRUE(run.spans.empty());
   options.stream = {};
-  options.events = true;
-  EXPECT_EQ(simulate(workload, "srtf", options).events, streamed);
+  options.spans = true;
+  EXPECT_EQ(simulate(workload, "srtf", options).spans, streamed);
 }
 
 // ---- policies from outside

@@ -42,13 +42,13 @@ TEST(ValidateTest, AcceptsAnEmptyTraceAndLossesThatAreNotFinite) {
 
 TEST(HeadTest, KeepsThePointsUpToAndIncludingTheLastStep) {
   const Columns step{1, 2, 4}, loss{9, 8, 7}, weight{1, 2, 3};
-  EXPECT_EQ(head({step, loss, weight}, 2).loss.size(), 2U);
-  EXPECT_EQ(head({step, loss, weight}, 3.9).weight.size(), 2U);
-  EXPECT_EQ(head({step, loss, {}}, 4).step.size(), 3U);
-  EXPECT_EQ(head({step, loss, {}}, kInf).step.size(), 3U);
-  EXPECT_EQ(head({step, loss, {}}, 0.5).step.size(), 0U);
-  EXPECT_EQ(head({step, loss, {}}, 2).step.data(), step.data());
-  EXPECT_THROW((void)head({step, loss, {}}, kNan), InputError);
+  EXPECT_EQ(until({step, loss, weight}, 2).loss.size(), 2U);
+  EXPECT_EQ(until({step, loss, weight}, 3.9).weight.size(), 2U);
+  EXPECT_EQ(until({step, loss, {}}, 4).step.size(), 3U);
+  EXPECT_EQ(until({step, loss, {}}, kInf).step.size(), 3U);
+  EXPECT_EQ(until({step, loss, {}}, 0.5).step.size(), 0U);
+  EXPECT_EQ(until({step, loss, {}}, 2).step.data(), step.data());
+  EXPECT_THROW((void)until({step, loss, {}}, kNan), InputError);
 }
 
 TEST(DirectionTest, NamesGoThereAndBack) {

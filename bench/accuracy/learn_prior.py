@@ -32,7 +32,8 @@ import numpy as np
 import torch
 
 import glidepath as gp
-from glidepath import _bench_accuracy, _core
+from glidepath._bench import _core
+from glidepath._bench import accuracy as bench_accuracy
 
 CUTOFFS = (0.1, 0.2, 0.4, 0.6, 0.8)
 FEATURES = 6
@@ -368,7 +369,7 @@ def protocol_rows(
     rows = []
     for file in sorted(f for folder in folders for f in Path(folder).glob("*.csv*")):
         if file.name.split(".")[0] in collections:
-            rows += _bench_accuracy.run(
+            rows += bench_accuracy.run(
                 file, methods=("glidepath",), max_curves=curves, constants=text
             ).rows
     return rows
@@ -376,7 +377,7 @@ def protocol_rows(
 
 def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
     """Print the protocol's figures by the table compiled in, beside those by tables without it."""
-    both = [_bench_accuracy.Accuracy(rows) for rows in (ours, left_out)]
+    both = [bench_accuracy.Accuracy(rows) for rows in (ours, left_out)]
     keys = ("mae", "crps", "bad", "cov80", "skill")
     print(f"{'in sample, then left out':24s}" + 2 * ("  n      " + "  ".join(keys)))
 
@@ -409,7 +410,7 @@ def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
 def mean_decisions(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Decision figures with each collection weighing the same, however many its curves."""
     each = [
-        _bench_accuracy.Accuracy([r for r in rows if r["collection"] == name]).decisions()
+        bench_accuracy.Accuracy([r for r in rows if r["collection"] == name]).decisions()
         for name in sorted({r["collection"] for r in rows})
     ]
     mean = {

@@ -247,7 +247,7 @@ Rival each(std::string what, Parameters (*fit)(const Curves&, int)) {
           }};
 }
 
-void columns_to(const glidepath::FitColumns& columns, std::vector<Parameters>& out) {
+void columns_to(const glidepath::FitBatch& columns, std::vector<Parameters>& out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (int k = 0; k < 4; ++k) {
       out[i][k] = columns.parameters[k].empty() ? 0.0 : columns.parameters[k][i];
@@ -255,7 +255,7 @@ void columns_to(const glidepath::FitColumns& columns, std::vector<Parameters>& o
   }
 }
 
-glidepath::FitColumns shared_steps(const Curves& c, int threads) {
+glidepath::FitBatch shared_steps(const Curves& c, int threads) {
   return glidepath::fit_batch(c.t, c.many, {.family = c.family}, {.threads = threads});
 }
 
@@ -328,7 +328,7 @@ Rival reading() {
           true};
 }
 
-bool same_bytes(const glidepath::FitColumns& a, const glidepath::FitColumns& b) {
+bool same_bytes(const glidepath::FitBatch& a, const glidepath::FitBatch& b) {
   return a.parameters == b.parameters && a.sigma == b.sigma && a.status == b.status;
 }
 

@@ -80,7 +80,7 @@ struct Fit {
                                          const Execution& execution = {});
 
 /// Fits of a batch as columns, one entry per curve.
-struct FitColumns {
+struct FitBatch {
   Family family = Family::pow3;
   std::array<std::vector<double>, kMaxParameters> parameters{};
   std::vector<double> sigma{};
@@ -88,8 +88,8 @@ struct FitColumns {
 };
 
 /// Fits every row of `losses` (m, n) over the shared `steps` (n). `options.family` must be set.
-[[nodiscard]] FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
-                                   const FitOptions& options, const Execution& execution = {});
+[[nodiscard]] FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
+                                 const FitOptions& options, const Execution& execution = {});
 
 /// Laws of the loss under any learning-rate schedule η(t), where S(t) = Σ η up to t:
 ///   annealing    floor + scale S^-rate - drop Σ_k (η_{k-1} - η_k) τ (1 - exp(-(t - k) / τ))

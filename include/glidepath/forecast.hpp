@@ -83,8 +83,8 @@ struct ForecastLaw {
 
 /// What the run will log, from what it has logged.
 struct Forecast {
-  std::vector<double> steps, levels;
-  std::vector<double> mean;             ///< point forecast (the median), one per step
+  std::vector<double> at, levels;
+  std::vector<double> median;           ///< of the noise-free curve, one per step
   std::vector<double> quantiles;        ///< of the raw observation, (levels, steps) row-major
   std::vector<double> curve_quantiles;  ///< of the noise-free curve, same layout
   ForecastStatus status = ForecastStatus::good;
@@ -101,18 +101,18 @@ struct Forecast {
 /// P(observation at or below `target`) at each of the steps.
 [[nodiscard]] std::vector<double> prob_below(const Forecast& forecast, double target);
 
-/// Forecasts of a batch: `mean` (rows, steps), `quantiles` (levels, rows, steps).
-struct ForecastColumns {
-  std::vector<double> steps, levels, mean, quantiles;
+/// Forecasts of a batch: `median` (rows, steps), `quantiles` (levels, rows, steps).
+struct ForecastBatch {
+  std::vector<double> at, levels, median, quantiles;
   std::vector<ForecastStatus> status;
 };
 
 /// Row i is forecast(row i of `losses` over `step`), byte for byte, whatever the threads.
-[[nodiscard]] ForecastColumns forecast_batch(std::span<const double> step,
-                                             Eigen::Ref<const Rows> losses,
-                                             std::span<const double> steps,
-                                             const ForecastOptions& options = {},
-                                             const Execution& execution = {});
+[[nodiscard]] ForecastBatch forecast_batch(std::span<const double> step,
+                                           Eigen::Ref<const Rows> losses,
+                                           std::span<const double> steps,
+                                           const ForecastOptions& options = {},
+                                           const Execution& execution = {});
 
 /// Law of the first step at which the curve is at or below a target (at or above, for a metric that
 /// rises), with an atom at never.

@@ -20,7 +20,7 @@ struct Tier {
   double memory_gb = 0;           ///< of one GPU; 0 = not known, so no job is refused for memory
   double host_memory_gb = 0;      ///< of one node
   double idle_watts = 0;          ///< one GPU that does nothing
-  double busy_watts = 0;          ///< one GPU at full utilisation
+  double busy_watts = 0;          ///< one GPU at full utilization
   double price_per_gpu_hour = 0;  ///< in any currency; 0 = not priced
 
   [[nodiscard]] int gpus() const noexcept { return nodes * gpus_per_node; }
@@ -31,8 +31,8 @@ struct Tier {
 /// or not finite, more than 2^31 - 1 GPUs.
 void validate(const Tier& tier);
 
-/// Power of one GPU at `utilisation` in [0, 1]: idle + utilisation (busy - idle).
-[[nodiscard]] double watts(const Tier& tier, double utilisation) noexcept;
+/// Power of one GPU at `utilization` in [0, 1]: idle + utilization (busy - idle).
+[[nodiscard]] double watts(const Tier& tier, double utilization) noexcept;
 
 // ---- catalogue
 

@@ -62,7 +62,7 @@ struct Option {
   int tier = 0;
   int gpus = 1;
   double steps_per_s = 0;
-  double utilisation = 1.0;  ///< of each GPU, for power
+  double utilization = 1.0;  ///< of each GPU, for power
   /// Other than exclusive: the rate is that beside a partner. `plan` takes these as a permission to
   /// pair the job on this tier and gang, and works out the rates of the pairs that it makes; a job
   /// without any may be paired wherever it may run.
@@ -77,7 +77,7 @@ struct Ways {
   double batch = 0;         ///< of all GPUs together, in units of StepTime::batch_per_gpu; 0 = the
                             ///< batch of each GPU stays what it was measured with
   int most_gpus = 1 << 20;  ///< of a gang
-  double utilisation = 1;   ///< of each GPU when alone
+  double utilization = 1;   ///< of each GPU when alone
   Sharing sharing = Sharing::exclusive;  ///< how it may share GPUs with `partner`
   std::optional<Profile> partner{};
   const Pairs* pairs = nullptr;  ///< measured ones, borrowed

@@ -32,7 +32,7 @@ struct WorkloadJob {
   int truth = -1;           ///< index into Workload::curves, -1 without one
   double target_loss = 0;   ///< what the user wants of the curve
   double budget_steps = 0;  ///< steps the user asked for
-  double utilisation = 1;   ///< of each GPU while it runs, for power
+  double utilization = 1;   ///< of each GPU while it runs, for power
   double sm_activity = 1;   ///< alone, on average over time: for sharing
   double weight = 1;
   int priority = 0;  ///< a higher class goes first, where a policy knows classes
@@ -132,7 +132,7 @@ struct SimulationOptions {
       carbon_g_per_kwh{};  ///< of each hour from time 0 on, repeated; empty = unknown
   PlanOptions planner{};   ///< of best_value; its sharing and in_nodes are those above
   std::shared_ptr<ForecastMemo> memo{};       ///< shared between runs; empty = one of its own
-  bool events = true;                         ///< keep Simulation::events and timeline
+  bool spans = true;                          ///< keep Simulation::spans and timeline
   std::function<void(const Span&)> stream{};  ///< each stretch as it ends, kept or not
   std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };
@@ -189,7 +189,7 @@ struct TimelineRow {
 struct Simulation {
   std::string policy{};
   JobColumns jobs{};
-  std::vector<Span> events{};           ///< in order of their end
+  std::vector<Span> spans{};            ///< in order of their end
   std::vector<TimelineRow> timeline{};  ///< one row for each change
   std::vector<UserAccount> users{};
   std::vector<TierAccount> tiers{};
@@ -200,7 +200,7 @@ struct Simulation {
   std::int64_t preemptions = 0;
   double gpu_seconds = 0;    ///< held
   double utilization = 0;    ///< gpu_seconds / (GPUs x makespan)
-  double energy_kwh = 0;     ///< held GPUs at their utilisation, the others idle, over the makespan
+  double energy_kwh = 0;     ///< held GPUs at their utilization, the others idle, over the makespan
   double carbon_kg = 0;      ///< NaN without an intensity
   double worst_ftf = 0;      ///< largest over jobs of JCT / (time with a fair share of the cluster)
   double share_unfair = 0;   ///< share of the jobs for which that is above 1
@@ -208,7 +208,7 @@ struct Simulation {
   std::int64_t failures = 0;     ///< of jobs, those of nodes included
   double lost_gpu_seconds = 0;   ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
-  std::int64_t decisions = 0;    ///< events the policy was asked about
+  std::int64_t events = 0;       ///< how many times the policy was asked
 };
 
 /// Names that simulate() knows.

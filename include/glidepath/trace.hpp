@@ -39,7 +39,7 @@ struct Trace {
 void validate(TraceView trace);
 
 /// The points up to and including `last_step`. No copy.
-[[nodiscard]] TraceView head(TraceView trace, double last_step);
+[[nodiscard]] TraceView until(TraceView trace, double step);
 
 /// Reads every curve of a long CSV `curve,step,value[,lr][,wall_seconds][,...]`, plain or gzip, in
 /// order of first appearance. `metric` names the value column; a row where it is empty has no

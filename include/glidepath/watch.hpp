@@ -25,7 +25,7 @@ enum class Verdict : std::uint8_t {
                ///< before a tenth of it or forty points
   diverged     ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
 };
-[[nodiscard]] std::string_view name(Verdict verdict) noexcept;  ///< "WILL_REACH" and so on
+[[nodiscard]] std::string_view name(Verdict verdict) noexcept;  ///< "will_reach" and so on
 
 struct Decision {
   Verdict verdict = Verdict::unknown;

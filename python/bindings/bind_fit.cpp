@@ -127,8 +127,8 @@ Fit fit_trace(const py::object& step, const py::object& loss, const py::object& 
   return fit(trace, options);
 }
 
-py::list fit_many(const py::list& steps, const py::list& losses, const std::string& family,
-                  const std::string& robust, double floor, int threads) {
+py::list fit_batch(const py::list& steps, const py::list& losses, const std::string& family,
+                   const std::string& robust, double floor, int threads) {
   std::vector<DoubleArray> columns;
   std::vector<TraceView> traces;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -157,7 +157,7 @@ py::tuple fit_columns(const py::object& step, const py::object& loss, const std:
     glidepath::detail::refuse("fit: a batch on shared steps needs a family, not 'auto'");
   }
   const Execution execution = threads_of(threads);
-  FitColumns columns;
+  FitBatch columns;
   {
     const py::gil_scoped_release release;
     columns = fit_batch(view(t), rows(y), options, execution);
@@ -293,7 +293,7 @@ void bind_fit(py::module_& module) {
 
   module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a, "floor"_a,
              "engine"_a, "starts"_a);
-  module.def("fit_many", &fit_many, "steps"_a, "losses"_a, "family"_a, "robust"_a, "floor"_a,
+  module.def("fit_batch", &fit_batch, "steps"_a, "losses"_a, "family"_a, "robust"_a, "floor"_a,
              "threads"_a);
   module.def("fit_columns", &fit_columns, "step"_a, "loss"_a, "family"_a, "floor"_a, "threads"_a);
   module.def("fit_law", &fit_law, "steps"_a, "losses"_a, "rates"_a, "law"_a);

@@ -108,7 +108,7 @@ py::dict law_dict(ForecastLaw&& law) {
 
 Forecast from_law(py::handle steps, const py::dict& d) {
   Forecast f;
-  f.steps = copied(steps, "steps");
+  f.at = copied(steps, "steps");
   ForecastLaw& law = f.law;
   const std::vector<double> n = copied(d["numbers"], "law");
   law.degrees = n.at(0);
@@ -197,10 +197,10 @@ void bind_forecast(py::module_& module) {
           f = forecast({view(s), view(l), {}}, view(h), o->value);
         }
         const auto levels = static_cast<py::ssize_t>(f.levels.size());
-        const auto count = static_cast<py::ssize_t>(f.steps.size());
+        const auto count = static_cast<py::ssize_t>(f.at.size());
         py::dict law = law_dict(std::move(f.law));
         return py::make_tuple(
-            adopt(std::move(f.steps)), adopt(std::move(f.levels)), adopt(std::move(f.mean)),
+            adopt(std::move(f.at)), adopt(std::move(f.levels)), adopt(std::move(f.median)),
             adopt(std::move(f.quantiles), {levels, count}),
             adopt(std::move(f.curve_quantiles), {levels, count}), std::string(name(f.status)), law);
       });
@@ -216,16 +216,16 @@ void bind_forecast(py::module_& module) {
     const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss", 2),
                       h = borrow(steps, "steps");
     const auto o = options(given);
-    ForecastColumns f;
+    ForecastBatch f;
     {
       const py::gil_scoped_release release;
       f = forecast_batch(view(s), python::rows(l), view(h), o->value, {.threads = threads});
     }
     const auto levels = static_cast<py::ssize_t>(f.levels.size());
-    const auto count = static_cast<py::ssize_t>(f.steps.size());
+    const auto count = static_cast<py::ssize_t>(f.at.size());
     const auto m = l.shape(0);
-    return py::make_tuple(adopt(std::move(f.steps)), adopt(std::move(f.levels)),
-                          adopt(std::move(f.mean), {m, count}),
+    return py::make_tuple(adopt(std::move(f.at)), adopt(std::move(f.levels)),
+                          adopt(std::move(f.median), {m, count}),
                           adopt(std::move(f.quantiles), {levels, m, count}), names(f.status));
   });
   // For bench/accuracy/learn_prior.py: every node before priors and tempering.

@@ -56,7 +56,7 @@ price_per_gpu_hour : float
       .def_readonly("busy_watts", &Tier::busy_watts)
       .def_readonly("price_per_gpu_hour", &Tier::price_per_gpu_hour)
       .def_property_readonly("gpus", &Tier::gpus)
-      .def("watts", &watts, py::arg("utilisation"), "Power of one GPU at a utilisation in [0, 1].")
+      .def("watts", &watts, py::arg("utilization"), "Power of one GPU at a utilization in [0, 1].")
       .def("__eq__",
            [](const Tier& a, const py::object& b) {
              return py::isinstance<Tier>(b) && a == b.cast<const Tier&>();

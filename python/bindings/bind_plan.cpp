@@ -47,22 +47,22 @@ gpus : int
     The whole gang.
 steps_per_s : float
     Of the gang, in the job's own steps.
-utilisation : float
+utilization : float
     Of each GPU in [0, 1], for power.
 sharing : str
     Other than ``exclusive``: the rate is that beside a partner, and `plan` may pair the job on this
     tier and gang. A job without any such option may be paired wherever it may run.
 )")
-      .def(py::init([](int tier, int gpus, double steps_per_s, double utilisation,
+      .def(py::init([](int tier, int gpus, double steps_per_s, double utilization,
                        const std::string& sharing) {
-             return Option{tier, gpus, steps_per_s, utilisation, sharing_named(sharing)};
+             return Option{tier, gpus, steps_per_s, utilization, sharing_named(sharing)};
            }),
            py::arg("tier"), py::arg("gpus"), py::arg("steps_per_s"), py::kw_only(),
-           py::arg("utilisation") = 1.0, py::arg("sharing") = "exclusive")
+           py::arg("utilization") = 1.0, py::arg("sharing") = "exclusive")
       .def_readonly("tier", &Option::tier)
       .def_readonly("gpus", &Option::gpus)
       .def_readonly("steps_per_s", &Option::steps_per_s)
-      .def_readonly("utilisation", &Option::utilisation)
+      .def_readonly("utilization", &Option::utilization)
       .def_property_readonly("sharing",
                              [](const Option& o) { return std::string(name(o.sharing)); })
       .def("__eq__",
@@ -79,7 +79,7 @@ sharing : str
            })
       .def(py::pickle(
           [](const Option& o) {
-            return py::make_tuple(o.tier, o.gpus, o.steps_per_s, o.utilisation,
+            return py::make_tuple(o.tier, o.gpus, o.steps_per_s, o.utilization,
                                   std::string(name(o.sharing)));
           },
           [](const py::tuple& t) {
@@ -336,17 +336,17 @@ void bind_options(py::module_& module) {
   module.def(
       "options_of",
       [](const std::vector<Tier>& tiers, const std::vector<std::optional<Scaling>>& scaling,
-         const Profile& alone, double batch, int most_gpus, double utilisation,
+         const Profile& alone, double batch, int most_gpus, double utilization,
          const std::string& sharing, const std::optional<Profile>& partner,
          const py::object& pairs) {
         std::vector<Scaling> fits;
         for (const auto& fit : scaling) fits.push_back(fit.value_or(Scaling{}));
         return options_of(tiers, fits,
-                          {alone, batch, most_gpus, utilisation, sharing_named(sharing), partner,
+                          {alone, batch, most_gpus, utilization, sharing_named(sharing), partner,
                            pairs_or_null(pairs)});
       },
       py::arg("tiers"), py::arg("scaling"), py::arg("alone"), py::arg("batch"),
-      py::arg("most_gpus"), py::arg("utilisation"), py::arg("sharing"), py::arg("partner"),
+      py::arg("most_gpus"), py::arg("utilization"), py::arg("sharing"), py::arg("partner"),
       py::arg("pairs"), "Options of a job.");
 }
 

@@ -72,7 +72,7 @@ Shared make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::li
   fill(jobs, "truth", out.jobs, &WorkloadJob::truth);
   fill(jobs, "target_loss", out.jobs, &WorkloadJob::target_loss);
   fill(jobs, "budget_steps", out.jobs, &WorkloadJob::budget_steps);
-  fill(jobs, "utilisation", out.jobs, &WorkloadJob::utilisation);
+  fill(jobs, "utilization", out.jobs, &WorkloadJob::utilization);
   fill(jobs, "sm_activity", out.jobs, &WorkloadJob::sm_activity);
   fill(jobs, "weight", out.jobs, &WorkloadJob::weight);
   fill(jobs, "priority", out.jobs, &WorkloadJob::priority);
@@ -139,7 +139,7 @@ py::dict job_columns(const Workload& workload) {
   out["gpus"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.gpus; });
   out["memory_gb"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.memory_gb; });
   out["duration_s"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.duration_s; });
-  out["utilisation"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.utilisation; });
+  out["utilization"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.utilization; });
   out["sm_activity"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.sm_activity; });
   out["weight"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.weight; });
   out["priority"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.priority; });
@@ -230,13 +230,13 @@ py::dict fields_of(Simulation&& run) {
     jobs["user"] = users;
   }
 
-  py::dict events;
-  events["job"] = column_of<std::int64_t>(run.events, &Span::job);
-  events["tier"] = column_of<std::int64_t>(run.events, &Span::tier);
-  events["gpus"] = column_of<std::int64_t>(run.events, &Span::gpus);
-  events["start_s"] = column_of<double>(run.events, &Span::start_s);
-  events["end_s"] = column_of<double>(run.events, &Span::end_s);
-  events["partner"] = column_of<std::int64_t>(run.events, &Span::partner);
+  py::dict spans;
+  spans["job"] = column_of<std::int64_t>(run.spans, &Span::job);
+  spans["tier"] = column_of<std::int64_t>(run.spans, &Span::tier);
+  spans["gpus"] = column_of<std::int64_t>(run.spans, &Span::gpus);
+  spans["start_s"] = column_of<double>(run.spans, &Span::start_s);
+  spans["end_s"] = column_of<double>(run.spans, &Span::end_s);
+  spans["partner"] = column_of<std::int64_t>(run.spans, &Span::partner);
   py::dict timeline;
   timeline["time_s"] = column_of<double>(run.timeline, &TimelineRow::time_s);
   timeline["running"] = column_of<std::int64_t>(run.timeline, &TimelineRow::running);
@@ -244,7 +244,7 @@ py::dict fields_of(Simulation&& run) {
   timeline["busy"] = column_of<double>(run.timeline, &TimelineRow::busy);
 
   return py::dict(
-      py::arg("policy") = run.policy, py::arg("jobs") = jobs, py::arg("events") = events,
+      py::arg("policy") = run.policy, py::arg("jobs") = jobs, py::arg("spans") = spans,
       py::arg("timeline") = timeline, py::arg("users") = accounts_of(run.users),
       py::arg("tier_accounts") = accounts_of(run.tiers), py::arg("mean_jct_s") = run.mean_jct_s,
       py::arg("median_jct_s") = run.median_jct_s, py::arg("p95_jct_s") = run.p95_jct_s,
@@ -256,7 +256,7 @@ py::dict fields_of(Simulation&& run) {
       py::arg("worst_ftf") = run.worst_ftf, py::arg("share_unfair") = run.share_unfair,
       py::arg("share_in_time") = run.share_in_time, py::arg("failures") = run.failures,
       py::arg("lost_gpu_seconds") = run.lost_gpu_seconds,
-      py::arg("lower_bound_jct_s") = run.lower_bound_jct_s, py::arg("decisions") = run.decisions);
+      py::arg("lower_bound_jct_s") = run.lower_bound_jct_s, py::arg("events") = run.events);
 }
 
 /// Sets the members that a mapping names; refuses names that are none of them.
@@ -345,7 +345,7 @@ SimulationOptions options_of(const py::dict& given) {
   get("in_nodes", options.in_nodes);
   get("user_gpus", options.user_gpus);
   get("carbon_g_per_kwh", options.carbon_g_per_kwh);
-  get("events", options.events);
+  get("spans", options.spans);
   if (!given["memo"].is_none()) options.memo = given["memo"].cast<const Memo&>().forecasts;
   options.sharing = sharing_named(given["sharing"].cast<std::string>());
   set<Failures>(given["failures"], "failures",

@@ -14,7 +14,6 @@ from glidepath._fit import (
     evaluate_batch,
     fit,
     fit_batch,
-    fit_many,
     fit_schedule_law,
 )
 from glidepath._follow import Follow, follow
@@ -55,9 +54,10 @@ from glidepath._plan import (
     violations,
 )
 from glidepath._simulate import POLICIES, Simulation, simulate
-from glidepath._trace import Cleaned, Trace, clean, read_traces
+from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
+from glidepath.readers._open import read_traces
 
 __all__ = [
     "POLICIES",
@@ -101,7 +101,6 @@ __all__ = [
     "evaluate_batch",
     "fit",
     "fit_batch",
-    "fit_many",
     "fit_scaling",
     "fit_schedule_law",
     "follow",

@@ -77,10 +77,10 @@ class Comparison(Result):
 
     def plot(self, ax: Any = None, *, metric: str = "mean_jct_s") -> Any:
         """One bar per policy with its confidence interval."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
         means = self.mean(metric)
-        return _plots.policies(
+        return plots.policies(
             {policy: mean for policy, (mean, _) in means.items()},
             errors={policy: half for policy, (_, half) in means.items()},
             ax=ax,
@@ -161,7 +161,7 @@ def compare(
 
     def one(run: tuple[Workload, Policy, int]) -> dict[str, Any]:
         workload, policy, seed = run
-        result = _run(workload, policy, seed=seed, events=False, **shared)
+        result = _run(workload, policy, seed=seed, spans=False, **shared)
         row = {"workload": workload.name, "policy": result.policy, "seed": seed}
         return row | result.metrics()
 

@@ -11,7 +11,7 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_many', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_batch', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -106,9 +106,9 @@ class Tier:
         ...
     def __setstate__(self, arg0: tuple) -> None:
         ...
-    def watts(self, utilisation: typing.SupportsFloat | typing.SupportsIndex) -> float:
+    def watts(self, utilization: typing.SupportsFloat | typing.SupportsIndex) -> float:
         """
-        Power of one GPU at a utilisation in [0, 1].
+        Power of one GPU at a utilization in [0, 1].
         """
     @property
     def busy_watts(self) -> float:
@@ -308,7 +308,7 @@ class Option:
         The whole gang.
     steps_per_s : float
         Of the gang, in the job's own steps.
-    utilisation : float
+    utilization : float
         Of each GPU in [0, 1], for power.
     sharing : str
         Other than ``exclusive``: the rate is that beside a partner, and `plan` may pair the job on this
@@ -319,7 +319,7 @@ class Option:
         ...
     def __getstate__(self) -> tuple[int, int, float, float, str]:
         ...
-    def __init__(self, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, steps_per_s: typing.SupportsFloat | typing.SupportsIndex, *, utilisation: typing.SupportsFloat | typing.SupportsIndex = 1.0, sharing: str = 'exclusive') -> None:
+    def __init__(self, tier: typing.SupportsInt | typing.SupportsIndex, gpus: typing.SupportsInt | typing.SupportsIndex, steps_per_s: typing.SupportsFloat | typing.SupportsIndex, *, utilization: typing.SupportsFloat | typing.SupportsIndex = 1.0, sharing: str = 'exclusive') -> None:
         ...
     def __repr__(self) -> str:
         ...
@@ -338,7 +338,7 @@ class Option:
     def tier(self) -> int:
         ...
     @property
-    def utilisation(self) -> float:
+    def utilization(self) -> float:
         ...
 class Allocation:
     """
@@ -614,7 +614,7 @@ def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.S
     ...
 def fit_law(steps: list, losses: list, rates: list, law: str) -> tuple:
     ...
-def fit_many(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
+def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
     ...
 def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
     """
@@ -684,7 +684,7 @@ def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
 def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
     ...
-def options_of(tiers: collections.abc.Sequence[Tier], scaling: collections.abc.Sequence[Scaling | None], alone: Profile, batch: typing.SupportsFloat | typing.SupportsIndex, most_gpus: typing.SupportsInt | typing.SupportsIndex, utilisation: typing.SupportsFloat | typing.SupportsIndex, sharing: str, partner: Profile | None, pairs: typing.Any) -> list[Option]:
+def options_of(tiers: collections.abc.Sequence[Tier], scaling: collections.abc.Sequence[Scaling | None], alone: Profile, batch: typing.SupportsFloat | typing.SupportsIndex, most_gpus: typing.SupportsInt | typing.SupportsIndex, utilization: typing.SupportsFloat | typing.SupportsIndex, sharing: str, partner: Profile | None, pairs: typing.Any) -> list[Option]:
     """
     Options of a job.
     """

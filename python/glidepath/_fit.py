@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,6 @@ __all__ = [
     "evaluate_batch",
     "fit",
     "fit_batch",
-    "fit_many",
     "fit_schedule_law",
 ]
 
@@ -348,46 +347,16 @@ def fit(
     return Fit(_core.fit(trace.step, trace.loss, weight, family, how, least, engine, starts))
 
 
-def fit_many(
-    traces: Iterable[Points],
+@overload
+def fit_batch(
+    step: Iterable[Points],
     *,
     family: str = "auto",
     robust: bool | str = False,
     floor: float | None = None,
     threads: int = 0,
-) -> list[Fit]:
-    """Fit traces that each have their own steps, in parallel.
-
-    Parameters
-    ----------
-    traces : iterable of Trace
-    family, robust, floor
-        As in `fit`.
-    threads : int, optional
-        0 uses all cores. The answer is the same for any number.
-
-    Returns
-    -------
-    list of Fit
-        Entry i is `fit` of trace i.
-
-    Raises
-    ------
-    InputError
-        An unknown family or robust loss.
-    """
-    kept = list(traces)
-    records = _core.fit_many(
-        [trace.step for trace in kept],
-        [trace.loss for trace in kept],
-        family,
-        _robust(robust),
-        _floor(floor),
-        threads,
-    )
-    return [Fit(record) for record in records]
-
-
+) -> list[Fit]: ...
+@overload
 def fit_batch(
     step: ArrayLike,
     loss: ArrayLike,
@@ -395,31 +364,58 @@ def fit_batch(
     family: str,
     floor: float | None = None,
     threads: int = 0,
-) -> FitBatch:
-    """Fit every row of a matrix over the same steps.
+) -> FitBatch: ...
+def fit_batch(
+    step: Iterable[Points] | ArrayLike,
+    loss: ArrayLike | None = None,
+    *,
+    family: str = "auto",
+    robust: bool | str = False,
+    floor: float | None = None,
+    threads: int = 0,
+) -> list[Fit] | FitBatch:
+    """Fit many curves in parallel: traces with steps of their own, or rows over shared steps.
 
     Parameters
     ----------
-    step : array_like, shape (n,)
-        Strictly increasing.
-    loss : array_like, shape (m, n)
+    step : iterable of Trace, or array_like, shape (n,)
+        Traces; or, with `loss`, the strictly increasing steps that all rows share.
+    loss : array_like, shape (m, n), optional
         One curve a row. A row with a NaN gets its status, the others their answer.
-    family : str
-        As in `fit`, but not ``"auto"``.
+    family : str, optional
+        As in `fit`; rows over shared steps need one other than ``"auto"``.
+    robust : bool or {"huber", "cauchy"}, optional
+        As in `fit`; for traces only.
     floor : float, optional
-        Lowest value the metric can take.
+        As in `fit`.
     threads : int, optional
         0 uses all cores. The answer is the same for any number, and for any split of the rows.
 
     Returns
     -------
-    FitBatch
+    list of Fit or FitBatch
+        Of traces a list, entry i the `fit` of trace i; of rows one `FitBatch`.
 
     Raises
     ------
     InputError
-        When shapes do not match, steps do not increase or the family is unknown.
+        An unknown family or robust loss, shapes that do not match, or steps that do not increase.
     """
+    if loss is None:
+        kept: list[Points] = list(step)  # type: ignore[arg-type]
+        records = _core.fit_batch(
+            [trace.step for trace in kept],
+            [trace.loss for trace in kept],
+            family,
+            _robust(robust),
+            _floor(floor),
+            threads,
+        )
+        return [Fit(record) for record in records]
+    if robust is not False:
+        raise InputError(
+            "fit_batch: robust is for traces, rows over shared steps are fitted by least squares"
+        )
     columns, sigma, status = _core.fit_columns(step, loss, family, _floor(floor), threads)
     params = dict(zip(FAMILIES[family], columns, strict=True))
     return FitBatch(family, params, sigma, _STATUSES[status])

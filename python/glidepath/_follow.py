@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import IoError
-from glidepath._trace import Trace, read_traces
+from glidepath._trace import Trace
+from glidepath.readers._open import read_traces
 
 __all__ = ["Follow", "follow"]
 

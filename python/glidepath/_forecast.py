@@ -37,14 +37,14 @@ Schedule = ArrayLike | tuple[ArrayLike, ArrayLike]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Forecast(Result):
-    """Predictive distribution of one run at `steps`.
+    """Predictive distribution of one run at the steps `at`.
 
     Attributes
     ----------
-    steps : ndarray, shape (h,)
+    at : ndarray, shape (h,)
         Steps of the forecast, in the unit of the trace.
-    mean : ndarray, shape (h,)
-        Point forecast: the median of the noise-free curve, in the unit of the loss.
+    median : ndarray, shape (h,)
+        Median of the noise-free curve, in the unit of the loss.
     quantiles : ndarray, shape (len(levels), h)
         Quantiles of the raw (noisy) observation.
     levels : ndarray, shape (k,)
@@ -56,8 +56,8 @@ class Forecast(Result):
         finite numbers.
     """
 
-    steps: Floats
-    mean: Floats
+    at: Floats
+    median: Floats
     quantiles: Floats
     levels: Floats
     curve_quantiles: Floats
@@ -67,45 +67,45 @@ class Forecast(Result):
 
     def quantile(self, q: float) -> Floats:
         """Quantile `q` in (0, 1) of the raw observation at each step."""
-        return _core.forecast_quantile(self.steps, self._law, float(q), True)
+        return _core.forecast_quantile(self.at, self._law, float(q), True)
 
     def curve_quantile(self, q: float) -> Floats:
         """Quantile `q` in (0, 1) of the noise-free curve at each step."""
-        return _core.forecast_quantile(self.steps, self._law, float(q), False)
+        return _core.forecast_quantile(self.at, self._law, float(q), False)
 
     def prob_below(self, target: float) -> Floats:
         """Give the probability that the observation at each step is at or below `target`."""
-        return _core.forecast_prob_below(self.steps, self._law, float(target))
+        return _core.forecast_prob_below(self.at, self._law, float(target))
 
     def _summary(self) -> str:
         low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]
         return (
-            f"{self.mean[-1]:.5g} at step {self.steps[-1]:g}, "
+            f"{self.median[-1]:.5g} at step {self.at[-1]:g}, "
             f"80 % within {low:.5g} to {high:.5g}, {self.status}"
         )
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         low, high = self.quantile(0.1), self.quantile(0.9)
-        for i in np.unique(np.linspace(0, self.steps.size - 1, 6).astype(int)):
+        for i in np.unique(np.linspace(0, self.at.size - 1, 6).astype(int)):
             yield (
-                f"step {self.steps[i]:g}",
-                f"{self.mean[i]:.5g}, 80 % within {low[i]:.5g} to {high[i]:.5g}",
+                f"step {self.at[i]:g}",
+                f"{self.median[i]:.5g}, 80 % within {low[i]:.5g} to {high[i]:.5g}",
             )
 
     def to_pandas(self) -> Any:
         """Give a pandas DataFrame, one row per step, the quantiles as columns."""
         from glidepath._results import require
 
-        columns: dict[str, Floats] = {"mean": self.mean}
+        columns: dict[str, Floats] = {"median": self.median}
         for level, row in zip(self.levels, self.quantiles, strict=True):
             columns[f"q{level:g}"] = row
-        return require("pandas").DataFrame(columns, index=self.steps).rename_axis("step")
+        return require("pandas").DataFrame(columns, index=self.at).rename_axis("step")
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the fan chart; returns the matplotlib Axes."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
-        return _plots.forecast(self, trace=self._trace, ax=ax)
+        return plots.forecast(self, trace=self._trace, ax=ax)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -114,9 +114,9 @@ class ForecastBatch(Result):
 
     Attributes
     ----------
-    steps : ndarray, shape (h,)
-    mean : ndarray, shape (m, h)
-        Point forecasts, in the unit of each row's losses.
+    at : ndarray, shape (h,)
+    median : ndarray, shape (m, h)
+        Medians of the noise-free curve, in the unit of each row's losses.
     quantiles : ndarray, shape (len(levels), m, h)
         Of the raw observation.
     levels : ndarray, shape (k,)
@@ -124,15 +124,15 @@ class ForecastBatch(Result):
     status : ndarray of str, shape (m,)
     """
 
-    steps: Floats
-    mean: Floats
+    at: Floats
+    median: Floats
     quantiles: Floats
     levels: Floats
     status: NDArray[np.str_]
 
     def _summary(self) -> str:
         good = int(np.count_nonzero(self.status == "good"))
-        return f"{self.mean.shape[0]} runs at {self.steps.size} steps, {good} good"
+        return f"{self.median.shape[0]} runs at {self.at.size} steps, {good} good"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -206,9 +206,9 @@ class Reach(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the density of the step and the mass of never; returns the matplotlib Axes."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
-        return _plots.reach(self, ax=ax)
+        return plots.reach(self, ax=ax)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

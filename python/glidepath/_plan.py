@@ -202,11 +202,11 @@ class Plan(Result):
             f"value {self.value:.4g}/s, gap {self.gap:.2%}"
         )
 
-    def picture(self, tiers: Sequence[Tier], ax: Any = None) -> Any:
+    def plot(self, tiers: Sequence[Tier], ax: Any = None) -> Any:
         """Who holds which GPUs of each tier, and what a GPU of it is worth."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
-        return _plots.plan(self, tiers, ax=ax)
+        return plots.plan(self, tiers, ax=ax)
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for job, reason in self.reasons.items():
@@ -408,7 +408,7 @@ def options_of(
     alone: Profile | None = None,
     batch: float = 0.0,
     most_gpus: int = 1 << 20,
-    utilisation: float = 1.0,
+    utilization: float = 1.0,
     sharing: str = "exclusive",
     partner: Profile | None = None,
     pairs: Pairs | None = None,
@@ -430,7 +430,7 @@ def options_of(
         stays what it was measured with.
     most_gpus : int
         Of a gang.
-    utilisation : float
+    utilization : float
         Of each GPU when alone.
     sharing : str
         How it may share GPUs with `partner`: ``naive``, ``mps`` or ``mig``.
@@ -464,7 +464,7 @@ def options_of(
         alone or Profile(),
         batch,
         most_gpus,
-        utilisation,
+        utilization,
         sharing,
         partner,
         pairs,

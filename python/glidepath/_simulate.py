@@ -32,13 +32,13 @@ class Simulation(Result):
     ----------
     policy, workload : str
     tiers : tuple of str
-        Their names, for the tiers of `events`.
+        Their names, for the tiers of `spans`.
     jobs : dict of str to ndarray, shape (n,)
         In order of submission: ``job, submit_s, start_s, end_s, jct_s, wait_s, preemptions,
         failures, gpu_seconds, energy_j, ftf, outcome`` and, where the workload names them,
         ``user``. NaN where a job never started or ended. Outcomes are ``finished``, ``target``
         (reached), ``never`` (stopped as out of reach) and ``unfinished``.
-    events : dict of str to ndarray, shape (events,)
+    spans : dict of str to ndarray, shape (spans,)
         Stretches during which a job held GPUs: ``job, tier, gpus, start_s, end_s, partner`` (the
         job on the same GPUs, or -1), in order of their end.
     timeline : dict of str to ndarray, shape (times,)
@@ -68,7 +68,7 @@ class Simulation(Result):
         Work done again after failures.
     lower_bound_jct_s : float
         No schedule has a smaller mean JCT; NaN where jobs have curves.
-    decisions : int
+    events : int
         Events.
     """
 
@@ -76,7 +76,7 @@ class Simulation(Result):
     workload: str
     tiers: tuple[str, ...]
     jobs: dict[str, Column]
-    events: dict[str, Column]
+    spans: dict[str, Column]
     timeline: dict[str, Column]
     users: tuple[dict[str, Any], ...]
     tier_accounts: tuple[dict[str, Any], ...]
@@ -98,13 +98,13 @@ class Simulation(Result):
     failures: int
     lost_gpu_seconds: float
     lower_bound_jct_s: float
-    decisions: int
+    events: int
 
     def _summary(self) -> str:
         ended = int(np.isfinite(self.jobs["jct_s"]).sum())
         return (
             f"{self.policy}, {ended} of {len(self.jobs['job'])} jobs ended, mean JCT "
-            f"{self.mean_jct_s:.6g} s, utilisation {self.utilization:.1%}"
+            f"{self.mean_jct_s:.6g} s, utilization {self.utilization:.1%}"
         )
 
     def _rows(self) -> Iterator[tuple[str, str]]:
@@ -122,9 +122,9 @@ class Simulation(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Gantt chart: who held which GPUs when."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
-        return _plots.gantt(self, ax=ax)
+        return plots.gantt(self, ax=ax)
 
     def to_pandas(self) -> Any:
         """One row per job."""
@@ -150,7 +150,7 @@ METRICS = (
     "failures",
     "lost_gpu_seconds",
     "lower_bound_jct_s",
-    "decisions",
+    "events",
 )
 
 
@@ -171,7 +171,7 @@ def simulate(
     user_gpus: int | None = None,
     carbon_g_per_kwh: float | Sequence[float] | None = None,
     planner: Mapping[str, Any] | None = None,
-    events: bool = True,
+    spans: bool = True,
     stream: str | os.PathLike[str] | Callable[..., object] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Simulation:
@@ -216,11 +216,11 @@ def simulate(
         Intensity, or that of each hour, repeated.
     planner : mapping, optional
         Keyword arguments of `plan` for ``best_value``: ``objective``, ``max_wait_s`` ...
-    events : bool
-        Keep ``Simulation.events`` and ``.timeline``.
+    spans : bool
+        Keep ``Simulation.spans`` and ``.timeline``.
     stream : path or callable, optional
-        A CSV file for the rows of ``events`` as they end, or a callable of their six values; with
-        ``events=False`` nothing of them stays in memory.
+        A CSV file for the rows of ``spans`` as they end, or a callable of their six values; with
+        ``spans=False`` nothing of them stays in memory.
     progress : callable, optional
         Called with (jobs ended, jobs) after each event.
 
@@ -237,7 +237,7 @@ def simulate(
         workload, policy, stream=stream, seed=seed, restart_s=restart_s, session_s=session_s,
         round_s=round_s, forecast_sigma=forecast_sigma, stop_at_target=stop_at_target,
         failures=failures, sleep=sleep, in_nodes=in_nodes, sharing=sharing, user_gpus=user_gpus,
-        carbon_g_per_kwh=carbon_g_per_kwh, planner=planner, events=events, progress=progress,
+        carbon_g_per_kwh=carbon_g_per_kwh, planner=planner, spans=spans, progress=progress,
     )  # fmt: skip
 
 
@@ -273,7 +273,7 @@ _DEFAULTS: dict[str, Any] = {
     "seed": 0, "restart_s": 0.0, "session_s": None, "round_s": None, "forecast_sigma": None,
     "stop_at_target": None, "failures": None, "sleep": None, "in_nodes": False,
     "sharing": "exclusive", "user_gpus": None, "carbon_g_per_kwh": None, "planner": None,
-    "events": True, "progress": None, "memo": None,
+    "spans": True, "progress": None, "memo": None,
 }  # fmt: skip
 
 

@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._core import InputError, IoError
+from glidepath._core import InputError
 from glidepath._results import Result, require
 
-__all__ = ["Cleaned", "Trace", "clean", "read_traces"]
+__all__ = ["Cleaned", "Trace", "clean"]
 
 Floats = NDArray[np.float64]
 Direction = Literal["min", "max"]
@@ -135,21 +130,21 @@ class Trace(Result):
         columns = (self.step, self.loss, self.lr, self.wall_seconds)
         return _trace, (*columns, self.name, self.direction, self.notes)
 
-    def head(self, last_step: float) -> Trace:
-        """Keep the points up to and including `last_step`: what was known then. No copy.
+    def until(self, step: float) -> Trace:
+        """Keep the points up to and including `step`: what was known then. No copy.
 
         Parameters
         ----------
-        last_step : float
+        step : float
             In the unit of `step`; not NaN.
 
         Returns
         -------
         Trace
         """
-        if np.isnan(last_step):
-            raise InputError("head: last_step is nan")
-        kept = int(np.searchsorted(self.step, last_step, side="right"))
+        if np.isnan(step):
+            raise InputError("until: step is nan")
+        kept = int(np.searchsorted(self.step, step, side="right"))
         return _trace(
             self.step[:kept],
             self.loss[:kept],
@@ -187,9 +182,9 @@ class Trace(Result):
         -------
         matplotlib.axes.Axes
         """
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
-        return _plots.trace(self, ax=ax)
+        return plots.trace(self, ax=ax)
 
     def _summary(self) -> str:
         parts = [repr(self.name)] if self.name else []
@@ -229,6 +224,12 @@ def _trace(
         direction=direction,
         notes=notes,
     )
+
+
+def renamed(trace: Trace, name: str) -> Trace:
+    """Give the same run under another name. No copy."""
+    columns = (trace.step, trace.loss, trace.lr, trace.wall_seconds)
+    return _trace(*columns, name, trace.direction, trace.notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -321,205 +322,3 @@ def clean(
     steps, losses, rates, seconds, *_ = columns
     kept = _trace(steps, losses, rates, seconds, name, direction, notes)
     return Cleaned(kept, *counts)
-
-
-# What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
-# read. In the order in which they are asked whether a file is theirs.
-FORMATS = {
-    "csv": "long_csv",
-    "wandb": "wandb_log",
-    "wandb_csv": "wandb_csv",
-    "wandb_summary": "wandb_summary",
-    "trainer_state": "trainer_state",
-    "jsonl": "json_lines",
-    "tensorboard": "tensorboard",
-    "mlflow": "mlflow_files",
-    "trackio": "trackio",
-    "mlflow_sqlite": "mlflow_sqlite",
-    "parquet": "parquet",
-    "dvclive": "dvclive",
-    "table": "wide_csv",
-    "text": "text_log",
-}
-# What reads an object, by the method that tells what it is.
-OBJECTS = {
-    "scan_history": "wandb_api",
-    "get_metric_history": "mlflow_client",
-    "__arrow_c_stream__": "frame",
-}
-
-
-def _reader(format: str) -> Any:  # noqa: A002
-    return importlib.import_module(f"glidepath.readers.{FORMATS[format]}")
-
-
-def _read_object(source: Any, metric: str | None) -> list[Trace]:
-    for method, module in OBJECTS.items():
-        if hasattr(source, method):
-            found: list[Trace] = importlib.import_module(f"glidepath.readers.{module}").read(
-                source, metric
-            )
-            return found
-    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
-        return [trace for each in source for trace in read_traces(each, metric=metric)]
-    raise TypeError(
-        f"read_traces: {type(source).__name__} is no path, address, data frame (Arrow), run of W&B "
-        "or client of MLflow"
-    )
-
-
-def _read_page(url: str, metric: str | None) -> list[Trace]:
-    if urlsplit(url).hostname in ("wandb.ai", "www.wandb.ai"):
-        from glidepath.readers import wandb_api
-
-        return _read_object(wandb_api.open_url(url), metric)
-    from glidepath.readers import mlflow_client
-
-    return mlflow_client.read_url(url, metric)
-
-
-def read_traces(
-    path: str | os.PathLike[str] | Any,
-    *,
-    metric: str | None = None,
-    format: str | None = None,  # noqa: A002 - the builtin is not needed here
-) -> list[Trace]:
-    """Read every run of a file, of all files of a folder and the folders in it, or of a server.
-
-    Parameters
-    ----------
-    path : path_like or object
-        A file of one of the formats below, or a folder with some; its other files are passed over,
-        as are those that lack the metric. Or the address of an MLflow server or one of its pages,
-        or of the page of a run or project of W&B (``https://wandb.ai/…``). Or a data frame of any
-        library with Arrow's PyCapsule protocol (needs pyarrow), a run of ``wandb.Api()``, an
-        ``mlflow.MlflowClient``, or several of these.
-    metric : str, optional
-        Name of the metric to read. By default the training loss: ``loss``, ``train_loss`` and the
-        like, else a loss of evaluation; `docs/formats.md` has the list.
-    format : str, optional
-        ``"csv"`` is the long form ``curve,step,value[,lr][,wall_seconds]``, plain or gzip, one row
-        a point, by default of the column ``value``. Rows without a value are passed over. A JSON
-        file of the same stem beside it may say ``"direction": "max"``. ``"table"`` is a CSV or TSV
-        with a column a metric (Lightning, Keras, Ultralytics, AlgoPerf); the others are
-        ``"trainer_state"`` of Hugging Face, ``"jsonl"``, ``"tensorboard"``, ``"mlflow"`` (the file
-        store), ``"mlflow_sqlite"``, ``"wandb"`` (its log on disk), ``"wandb_csv"`` (a panel),
-        ``"trackio"``, ``"parquet"``, ``"dvclive"``, ``"text"`` (Megatron-LM, DeepSpeed, nanoGPT,
-        llm.c) and ``"wandb_summary"``, which is refused. By default it is found from each file's
-        content. Of a file or folder only.
-
-    Returns
-    -------
-    list of Trace
-        In the order of the file, and of the files' names. Of a folder, a run is named by its
-        relative path; those of trackers by their id or name, and several of one file as it says.
-        Where a run restarted, the later rows win, and the trace's `notes` tell.
-
-    Raises
-    ------
-    IoError
-        With file and line, when a file is missing, empty, malformed, of no known format or without
-        the metric, or a folder has no file that is; with the server's words, when it gave none.
-    InputError
-        When `format` is unknown, or the path empty.
-    TypeError
-        When `path` is none of the above.
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        return _read_object(path, metric)
-    if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return _read_page(path, metric)
-    if format is not None and format not in FORMATS:
-        raise InputError(f"read_traces: format {format!r} is none of {', '.join(FORMATS)}")
-    if not os.fspath(path):
-        raise InputError("read_traces: the path is empty")
-    path = Path(path)
-    try:
-        return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
-    except IoError:
-        raise
-    except OSError as error:  # such as a folder or file that may not be read
-        raise IoError(f"{error.filename or path}: {error.strerror or error}") from None
-
-
-def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
-    kind = format if path.is_file() else "csv"
-    if kind is None:
-        head = _head(path)
-        kind = _format_of(path, head)
-        if kind is None:
-            _refuse_unknown(path, head)
-    # Of a file that is empty, or a long CSV that lacks a column, the CSV reader says so.
-    found: list[Trace] = _reader(kind or "csv").read(path, metric)
-    return found
-
-
-def _refuse_unknown(path: Path, head: bytes) -> None:
-    """Say of a file that is none of ours what it lacks; of nothing, nothing."""
-    from glidepath.readers.long_csv import header
-
-    names = header(head)
-    if not head.strip(b"\xef\xbb\xbf \t\r\n") or "curve" in names:
-        return
-    if ".csv" in path.suffixes and all(name.isprintable() for name in names):
-        columns = ", ".join(name[:30] for name in names[:8]) + (" …" if len(names) > 8 else "")
-        raise IoError(
-            f"{path}:1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
-            f"long form curve, step and value: found only {columns}"
-        )
-    raise IoError(f"{path}: a log of no known format (formats: {', '.join(FORMATS)})")
-
-
-def _head(path: Path) -> bytes:
-    """How a file begins, unpacked where it is gzip; nothing when it cannot be read."""
-    from glidepath.readers._series import HEAD_BYTES, open_log
-
-    try:
-        with open_log(path) as file:
-            return file.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return b""
-
-
-def _format_of(path: Path, head: bytes) -> str | None:
-    return next((name for name in FORMATS if _reader(name).recognises(path, head)), None)
-
-
-def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
-    from glidepath.readers._series import AbsentError, RefusedError
-
-    traces: list[Trace] = []
-    done: set[tuple[str, Path]] = set()
-    passed: IoError | None = None
-    for file in sorted(folder.rglob("*")):
-        if not file.is_file():
-            continue
-        head = _head(file)
-        kind = _format_of(file, head)
-        if kind is None or (format is not None and kind != format):
-            continue
-        reader = _reader(kind)
-        unit: Path = reader.unit(file)
-        if (kind, unit) in done:
-            continue
-        done.add((kind, unit))
-        try:
-            if kind == "csv":
-                traces += reader.read_in_folder(unit, metric, head)
-                continue
-            found = reader.read(unit, metric)
-        except (AbsentError, RefusedError) as error:
-            passed = passed or error
-            continue
-        # A run called as its file is; an id of MLflow is a name of its own.
-        if len(found) == 1 and found[0].name == unit.name and kind != "mlflow":
-            inside = folder in unit.parents
-            name = unit.relative_to(folder).as_posix() if inside else folder.resolve().name
-            object.__setattr__(found[0], "name", name)  # nobody else has seen it yet
-        traces += found
-    if not traces:
-        wanted = f" with a metric {metric!r}" if metric is not None else ""
-        formats = format or ", ".join(FORMATS)
-        reason = "" if passed is None else f"; {passed}"
-        raise IoError(f"{folder}: no traces in this folder{wanted} (formats: {formats}){reason}")
-    return traces

@@ -32,7 +32,7 @@ class Decision(Result):
     Attributes
     ----------
     verdict : str
-        ``"REACHED"``, ``"WILL_REACH"``, ``"NEVER"``, ``"DIVERGED"`` or ``"UNKNOWN"``.
+        ``"reached"``, ``"will_reach"``, ``"never"``, ``"diverged"`` or ``"unknown"``.
     probability : float
         Of reaching the target within the budget; NaN without a target.
     steps_to_target : tuple of float
@@ -83,7 +83,7 @@ class Watch:
     past : list of Trace, optional
         Finished runs of the same kind and direction. Not part of the state: pass them again.
     alpha : float, optional
-        Error rate of the verdicts WILL_REACH and NEVER, a probability. NEVER spends it as the run
+        Error rate of the verdicts will_reach and never, a probability. never spends it as the run
         spends its budget, with the cube of the share that has passed.
     schedule : (steps, lr), optional
         Planned learning rate at a few steps of the whole run, straight between them: what its

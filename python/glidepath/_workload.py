@@ -34,7 +34,7 @@ class Workload:
     jobs : mapping of str to array_like, shape (n,)
         Columns: ``job`` (unique ids), ``submit_s``, ``gpus``, and ``duration_s`` or, with curves,
         ``truth`` (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``user``,
-        ``job_class``, ``memory_gb`` (per GPU), ``utilisation`` (0 to 1), ``sm_activity`` (alone,
+        ``job_class``, ``memory_gb`` (per GPU), ``utilization`` (0 to 1), ``sm_activity`` (alone,
         for sharing), ``weight``, ``priority``, ``deadline_s`` and ``steps_per_s`` of shape
         (n, tiers), 0 where a job cannot run.
     curves : sequence of Trace, optional

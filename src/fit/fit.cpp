@@ -189,15 +189,15 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
   return fits;
 }
 
-FitColumns fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
-                     const FitOptions& options, const Execution& execution) {
+FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
+                   const FitOptions& options, const Execution& execution) {
   validate(options);
   if (!options.family) detail::refuse("fit: a shared-step batch needs a family");
   const auto m = static_cast<std::size_t>(losses.rows()), n = steps.size();
   if (static_cast<std::size_t>(losses.cols()) != n) {
     detail::refuse("fit: ", n, " steps, but rows of ", losses.cols(), " losses");
   }
-  FitColumns out;
+  FitBatch out;
   out.family = *options.family;
   const std::size_t parameters = parameter_names(out.family).size();
   for (std::size_t k = 0; k < parameters; ++k) out.parameters[k].resize(m);

@@ -124,13 +124,13 @@ std::vector<double> default_levels() {
 
 Forecast forecast(TraceView trace, std::span<const double> steps, const ForecastOptions& options) {
   Forecast f;
-  f.steps.assign(steps.begin(), steps.end());
+  f.at.assign(steps.begin(), steps.end());
   f.levels = asked_levels(options);
   const Levels& levels = cached_levels(f.levels, options);
-  f.mean.resize(steps.size());
+  f.median.resize(steps.size());
   f.quantiles.resize(f.levels.size() * steps.size());
   f.curve_quantiles.resize(f.quantiles.size());
-  Predicted predicted = forecast_into(trace, steps, levels, options, f.mean, f.quantiles.data(),
+  Predicted predicted = forecast_into(trace, steps, levels, options, f.median, f.quantiles.data(),
                                       f.curve_quantiles.data(), steps.size());
   f.status = predicted.prepared.status;
   f.law = std::move(predicted.law);
@@ -141,19 +141,19 @@ Forecast forecast(TraceView trace, std::span<const double> steps, const Forecast
 std::vector<double> quantile(const Forecast& f, double level, bool raw) {
   const std::vector<double> asked{level};
   const Levels levels = detail::prepare_levels(asked, f.law.degrees, f.law.sign < 0);
-  std::vector<double> z_curve, z_raw, out(f.steps.size());
+  std::vector<double> z_curve, z_raw, out(f.at.size());
   detail::law_quantiles(f.law, levels, z_curve, z_raw);
   const std::size_t knots = f.law.knots.size();
   const std::vector<double>& z = raw ? z_raw : z_curve;
-  detail::spread_to_steps(f.law, f.law.step_shift, f.steps,
-                          {z.data() + levels.row[0] * knots, knots}, out);
+  detail::spread_to_steps(f.law, f.law.step_shift, f.at, {z.data() + levels.row[0] * knots, knots},
+                          out);
   return out;
 }
 
 std::vector<double> prob_below(const Forecast& f, double target) {
   if (std::isnan(target)) detail::refuse("forecast: the target is NaN");
   const detail::Coordinate coordinate = detail::coordinate_of(f.law);
-  std::vector<double> out(f.steps.size(), 0.0);
+  std::vector<double> out(f.at.size(), 0.0);
   if (target < coordinate.floor) return out;
   const bool falling = f.law.sign < 0;
   if (target >= coordinate.ceiling) {
@@ -168,27 +168,26 @@ std::vector<double> prob_below(const Forecast& f, double target) {
     log_knots.push_back(std::log(f.law.knots[j]));
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] =
-        out.size() == at_knots.size()
-            ? at_knots[i]
-            : detail::interpolate(std::log(f.steps[i] + f.law.step_shift), log_knots, at_knots);
+    out[i] = out.size() == at_knots.size()
+                 ? at_knots[i]
+                 : detail::interpolate(std::log(f.at[i] + f.law.step_shift), log_knots, at_knots);
   }
   return out;
 }
 
-ForecastColumns forecast_batch(std::span<const double> step, Eigen::Ref<const Rows> losses,
-                               std::span<const double> steps, const ForecastOptions& options,
-                               const Execution& execution) {
+ForecastBatch forecast_batch(std::span<const double> step, Eigen::Ref<const Rows> losses,
+                             std::span<const double> steps, const ForecastOptions& options,
+                             const Execution& execution) {
   if (static_cast<std::size_t>(losses.cols()) != step.size()) {
     detail::refuse("forecast_batch: losses have ", losses.cols(), " columns, ", step.size(),
                    " steps");
   }
-  ForecastColumns out;
-  out.steps.assign(steps.begin(), steps.end());
+  ForecastBatch out;
+  out.at.assign(steps.begin(), steps.end());
   out.levels = asked_levels(options);
   const auto m = static_cast<std::size_t>(losses.rows());
   const std::size_t h = steps.size();
-  out.mean.resize(m * h);
+  out.median.resize(m * h);
   out.quantiles.resize(out.levels.size() * m * h);
   out.status.resize(m);
   detail::for_each_block(
@@ -198,7 +197,7 @@ ForecastColumns forecast_batch(std::span<const double> step, Eigen::Ref<const Ro
           const auto row = static_cast<std::size_t>(i);
           const TraceView trace{step, {losses.data() + i * losses.outerStride(), step.size()}, {}};
           const Predicted predicted =
-              forecast_into(trace, steps, levels, options, {out.mean.data() + row * h, h},
+              forecast_into(trace, steps, levels, options, {out.median.data() + row * h, h},
                             out.quantiles.data() + row * h, nullptr, m * h);
           out.status[row] = predicted.prepared.status;
         }

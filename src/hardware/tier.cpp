@@ -26,8 +26,8 @@ void validate(const Tier& tier) {
   }
 }
 
-double watts(const Tier& tier, double utilisation) noexcept {
-  return tier.idle_watts + utilisation * (tier.busy_watts - tier.idle_watts);
+double watts(const Tier& tier, double utilization) noexcept {
+  return tier.idle_watts + utilization * (tier.busy_watts - tier.idle_watts);
 }
 
 }  // namespace glidepath

@@ -32,7 +32,7 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Ou
   const double steps_per_hour = 3600 * option.steps_per_s;
   const double price = option.gpus * tier.price_per_gpu_hour;
   const auto hours = [&](double p) { return outlook.quantile(p) / steps_per_hour; };
-  choice.watts = option.gpus * watts(tier, option.utilisation);
+  choice.watts = option.gpus * watts(tier, option.utilization);
   choice.hours = hours(0.5);
   choice.hours_low = hours(0.1);
   choice.hours_high = hours(0.9);

@@ -99,8 +99,8 @@ void check_job(const Job& job, const Snapshot& snapshot) {
     if (!finite_from_zero(option.steps_per_s)) {
       refuse("plan: job ", job.id, " runs at ", option.steps_per_s, " steps per second");
     }
-    if (!(option.utilisation >= 0 && option.utilisation <= 1)) {
-      refuse("plan: job ", job.id, " has utilisation ", option.utilisation, ", expected 0 to 1");
+    if (!(option.utilization >= 0 && option.utilization <= 1)) {
+      refuse("plan: job ", job.id, " has utilization ", option.utilization, ", expected 0 to 1");
     }
   }
   for (const double s : job.remaining_steps) {

@@ -26,8 +26,8 @@ void check(std::span<const Tier> tiers, std::span<const Scaling> scaling, const 
     detail::refuse("options_of: the batch is ", ways.batch);
   }
   if (ways.most_gpus < 1) detail::refuse("options_of: most_gpus is ", ways.most_gpus);
-  if (!(ways.utilisation >= 0 && ways.utilisation <= 1)) {
-    detail::refuse("options_of: utilisation is ", ways.utilisation, ", expected 0 to 1");
+  if (!(ways.utilization >= 0 && ways.utilization <= 1)) {
+    detail::refuse("options_of: utilization is ", ways.utilization, ", expected 0 to 1");
   }
 }
 
@@ -56,10 +56,10 @@ std::vector<Option> options_of(std::span<const Tier> tiers, std::span<const Scal
       const double rate = 1 / step_seconds(scaling[t], gpus, nodes, batch);
       if (rate <= fastest) continue;  // more GPUs for nothing
       fastest = rate;
-      own.push_back({static_cast<int>(t), gpus, rate, ways.utilisation});
+      own.push_back({static_cast<int>(t), gpus, rate, ways.utilization});
       if (speed.first <= 0) continue;
       shared.push_back({static_cast<int>(t), gpus, rate * speed.first,
-                        ways.utilisation * speed.first, ways.sharing});
+                        ways.utilization * speed.first, ways.sharing});
     }
   }
   own.insert(own.end(), shared.begin(), shared.end());

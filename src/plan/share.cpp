@@ -70,8 +70,8 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
 
 double Planner::watts_of_guest(const Option& host, const Option& guest) const {
   const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(host.tier)];
-  const double both = std::min(1.0, host.utilisation + guest.utilisation);
-  return host.gpus * (watts(tier, both) - watts(tier, host.utilisation));
+  const double both = std::min(1.0, host.utilization + guest.utilization);
+  return host.gpus * (watts(tier, both) - watts(tier, host.utilization));
 }
 
 void Planner::seat(const Pair& pair) {

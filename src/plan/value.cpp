@@ -112,7 +112,7 @@ void Valuation::set_job(const Job& job, const Outlook& outlook,
 }
 
 double Valuation::power(const Option& option) const {
-  return option.gpus * watts(tier(option), option.utilisation);
+  return option.gpus * watts(tier(option), option.utilization);
 }
 
 double Valuation::joules(const Option& option) const { return power(option) / option.steps_per_s; }

@@ -100,7 +100,7 @@ class Inspector {
     if (!(a.since_s <= snapshot_.now_s)) {
       report("job ", a.job, " starts at ", a.since_s, " s, after now");
     }
-    double busy = option ? option->utilisation : 1;
+    double busy = option ? option->utilization : 1;
     if (a.partner >= 0) {
       const Allocation* partner = partner_of(a);
       if (!partner) {
@@ -112,7 +112,7 @@ class Inspector {
         if (a.partner < a.job) return;  // the GPUs of a pair count once, for its smaller id
         for (const Option& o : other.options) {
           if (o.tier == a.tier && o.gpus == a.gpus && o.sharing == Sharing::exclusive) {
-            busy = std::min(1.0, busy + o.utilisation);
+            busy = std::min(1.0, busy + o.utilization);
           }
         }
       }

@@ -88,7 +88,7 @@ Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at
     pairs_[{pair.first, pair.second, pair.tier}] = pair.speeds;
     pairs_[{pair.second, pair.first, pair.tier}] = {pair.speeds.second, pair.speeds.first};
   }
-  if (how.events) spans.reserve(runs.size());
+  if (how.spans) spans.reserve(runs.size());
   if (how.in_nodes || how.failures.node_every_s < kInfinity || how.sleep.after_s < kInfinity) {
     nodes.emplace(given, how, clock, runs.front().submit);
   }
@@ -209,21 +209,21 @@ void Engine::settle(int job) {
   const bool sharing = run.partner >= 0;
   run.held += length;
   if (sharing) run.shared += length;
-  // Two jobs on the same GPUs have a half of them each, and of the power at both utilisations.
+  // Two jobs on the same GPUs have a half of them each, and of the power at both utilizations.
   const double gpus = run.gpus * (sharing ? 0.5 : 1.0);
   const Stretch gpu = gpus * clock.between(run.began, now);
   const WorkloadJob& own = asked(job);
-  const double utilisation =
-      sharing ? std::min(1.0, own.utilisation + asked(run.partner).utilisation) : own.utilisation;
-  const double power = watts(workload.tiers[index(run.tier)], utilisation);
+  const double utilization =
+      sharing ? std::min(1.0, own.utilization + asked(run.partner).utilization) : own.utilization;
+  const double power = watts(workload.tiers[index(run.tier)], utilization);
   held[index(run.tier)] += gpu;
   energy[index(run.tier)] += power * gpu;
   run.energy_j += gpu.s * power;
-  if (length > 0 && (options.events || options.stream)) {
+  if (length > 0 && (options.spans || options.stream)) {
     const Span span{own.id,       run.tier,
                     run.gpus,     seconds(run.began),
                     seconds(now), sharing ? asked(run.partner).id : -1};
-    if (options.events) spans.push_back(span);
+    if (options.spans) spans.push_back(span);
     if (options.stream) options.stream(span);
   }
   run.began = now;

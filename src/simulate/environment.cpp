@@ -138,7 +138,7 @@ struct Environment::State {
     for (const detail::Running& running : engine.running) {
       const detail::Run& run = engine.runs[at(running.job)];
       sum += run.gpus *
-             watts(engine.workload.tiers[at(run.tier)], engine.asked(running.job).utilisation);
+             watts(engine.workload.tiers[at(run.tier)], engine.asked(running.job).utilization);
     }
     return sum;
   }

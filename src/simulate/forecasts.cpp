@@ -101,7 +101,7 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
       const double last = prefix.step.back();
       if (ahead && seen.budget_steps > last) {
         for (int i = 1; i <= 8; ++i) law.step.push_back(last + (seen.budget_steps - last) * i / 8);
-        law.loss = forecast(prefix, law.step, options).mean;
+        law.loss = forecast(prefix, law.step, options).median;
       }
       return law;
     };

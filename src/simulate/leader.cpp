@@ -16,7 +16,7 @@ constexpr double kLongestS = 1e8;  ///< three years: a forecast of more says no 
 
 double mean_jct(const Workload& workload, std::string_view policy) {
   SimulationOptions options;
-  options.events = false;
+  options.spans = false;
   Engine engine(workload, options, false);
   run_queue(engine, policy);
   double sum = 0;

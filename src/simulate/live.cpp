@@ -130,7 +130,7 @@ class Live {
       const double rate = engine_.rate(job, tier);
       if (rate <= 0 || !engine_.fits_memory(job, tier)) continue;
       if (asked.gpus > engine_.workload.tiers[at(tier)].gpus()) continue;
-      out.options.push_back({tier, asked.gpus, rate, asked.utilisation});
+      out.options.push_back({tier, asked.gpus, rate, asked.utilization});
     }
     return out;
   }

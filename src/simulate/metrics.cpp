@@ -213,13 +213,13 @@ Simulation results(Engine& engine, std::string policy) {
     jct.push_back(jobs.jct_s.back());
     out.total_wait_s += jobs.wait_s.back();
   }
-  out.decisions = engine.events;
+  out.events = engine.events;
   out.lost_gpu_seconds = engine.lost_gpu_s;
   out.share_in_time = in_time / with_deadline;
   out.lower_bound_jct_s = lower_bound_jct_s(engine.workload);
   user_accounts(engine, out);
-  if (engine.options.events) out.timeline = timeline(engine);
-  out.events = std::move(engine.spans);
+  if (engine.options.spans) out.timeline = timeline(engine);
+  out.spans = std::move(engine.spans);
   const auto ended = static_cast<double>(jct.size());
   if (jct.empty()) {
     out.mean_jct_s = out.median_jct_s = out.p95_jct_s = out.mean_wait_s = nan;

@@ -119,8 +119,8 @@ void validate(const Workload& workload) {
     }
     if (job.duration_s > 1e12 || job.submit_s > 1e12) refuse_job("lies beyond 1e12 seconds");
     if (job.gpus < 1) refuse_job("asks ", job.gpus, " GPUs");
-    if (!(job.utilisation >= 0 && job.utilisation <= 1)) {
-      refuse_job("has utilisation ", job.utilisation, ", expected 0 to 1");
+    if (!(job.utilization >= 0 && job.utilization <= 1)) {
+      refuse_job("has utilization ", job.utilization, ", expected 0 to 1");
     }
     if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
       refuse_job("has sm_activity ", job.sm_activity, ", expected 0 to 1");

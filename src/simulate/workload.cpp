@@ -106,7 +106,7 @@ std::vector<Trace> read_truth(const std::filesystem::path& folder) {
 /// Tiers, curves and classes of a folder: what jobs are drawn from.
 struct JobClass {
   std::string name;
-  double share = 1, memory_gb = 0, utilisation = 1;
+  double share = 1, memory_gb = 0, utilization = 1;
   std::vector<double> steps_per_s;
   std::vector<int> curves;
 };
@@ -119,14 +119,14 @@ std::vector<JobClass> read_classes(const std::filesystem::path& folder,
   const int memory = csv.column("memory_gb");
   const int share = csv.column("share");
   const int prefixes = csv.column("curves");
-  const int utilisation = csv.column("utilisation");
+  const int utilization = csv.column("utilization");
   const std::vector<int> rate = rate_columns(csv, tiers);
   std::vector<JobClass> out;
   while (csv.next()) {
     JobClass made{.name = std::string(csv.text(name)),
                   .share = number(csv, share, "share", 0),
                   .memory_gb = number(csv, memory, "memory_gb", 0),
-                  .utilisation = number(csv, utilisation, "utilisation", 0),
+                  .utilization = number(csv, utilization, "utilization", 0),
                   .steps_per_s = rates(csv, rate),
                   .curves = {}};
     std::string_view left = csv.text(prefixes);
@@ -207,7 +207,7 @@ Workload read_workload(const std::filesystem::path& folder) {
   const int curve = csv.find("curve");
   const int target = csv.find("target_loss");
   const int budget = csv.find("budget_steps");
-  const int utilisation = csv.find("utilisation");
+  const int utilization = csv.find("utilization");
   const int sm_activity = csv.find("sm_activity");
   const int weight = csv.find("weight");
   const int priority = csv.find("priority");
@@ -221,7 +221,7 @@ Workload read_workload(const std::filesystem::path& folder) {
     if (gang >= 0) job.gpus = whole(csv, gang, "gpus", 1);
     if (memory >= 0) job.memory_gb = number(csv, memory, "memory_gb", 0);
     if (duration >= 0) job.duration_s = number(csv, duration, "duration_s", 0, true);
-    if (utilisation >= 0) job.utilisation = number(csv, utilisation, "utilisation", 0);
+    if (utilization >= 0) job.utilization = number(csv, utilization, "utilization", 0);
     if (sm_activity >= 0) job.sm_activity = number(csv, sm_activity, "sm_activity", 0);
     if (weight >= 0) job.weight = number(csv, weight, "weight", 0);
     if (priority >= 0) job.priority = static_cast<int>(csv.integer(priority));
@@ -301,7 +301,7 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
       job.job_class = made.name;
       job.submit_s = rounded(submit_s, 1);
       job.memory_gb = made.memory_gb;
-      job.utilisation = made.utilisation;
+      job.utilization = made.utilization;
       job.steps_per_s = made.steps_per_s;
       job.truth = one_of(stream(j, 6));
       const Trace& curve = out.curves[static_cast<std::size_t>(job.truth)];
@@ -331,7 +331,7 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
 void write_jobs(const Workload& workload, const std::filesystem::path& file) {
   std::ofstream csv(file, std::ios::binary);
   csv.precision(10);
-  csv << "job,user,class,submit_s,gpus,memory_gb,curve,target_loss,budget_steps,utilisation";
+  csv << "job,user,class,submit_s,gpus,memory_gb,curve,target_loss,budget_steps,utilization";
   for (const Tier& tier : workload.tiers) csv << ",steps_per_s_" << tier.name;
   csv << "\n";
   for (const WorkloadJob& job : workload.jobs) {
@@ -339,7 +339,7 @@ void write_jobs(const Workload& workload, const std::filesystem::path& file) {
     csv << job.id << "," << job.user << "," << job.job_class << "," << job.submit_s << ","
         << job.gpus << "," << job.memory_gb << ","
         << workload.curves[static_cast<std::size_t>(job.truth)].name << "," << job.target_loss
-        << "," << job.budget_steps << "," << job.utilisation;
+        << "," << job.budget_steps << "," << job.utilization;
     for (const double rate : job.steps_per_s) csv << "," << rate;
     csv << "\n";
   }

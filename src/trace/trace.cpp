@@ -38,10 +38,10 @@ void validate(TraceView trace) {
   }
 }
 
-TraceView head(TraceView trace, double last_step) {
-  if (std::isnan(last_step)) detail::refuse("head: last_step is nan");
+TraceView until(TraceView trace, double step) {
+  if (std::isnan(step)) detail::refuse("until: step is nan");
   const auto kept = static_cast<std::size_t>(
-      std::upper_bound(trace.step.begin(), trace.step.end(), last_step) - trace.step.begin());
+      std::upper_bound(trace.step.begin(), trace.step.end(), step) - trace.step.begin());
   return {trace.step.first(kept), trace.loss.first(kept),
           trace.weight.empty() ? trace.weight : trace.weight.first(kept)};
 }

@@ -126,7 +126,7 @@ Decision Watch::decision() const {
   for (std::size_t i = 0; i < 3; ++i) {
     d.steps_to_target[i] = std::max(r.quantile(levels[i]) - s.last_step, 0.0);
   }
-  // A run is looked at again and again, and ends at the first NEVER. So the error rate is spent as
+  // A run is looked at again and again, and ends at the first never. So the error rate is spent as
   // the budget is, in proportion to the cube of its share: little while little is known.
   const double alpha = options_.alpha;
   const double share = (s.last_step - start) / (budget - start);

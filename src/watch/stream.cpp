@@ -56,15 +56,15 @@ void merge(WatchState& s) {
 std::string_view name(Verdict verdict) noexcept {
   switch (verdict) {
     case Verdict::unknown:
-      return "UNKNOWN";
+      return "unknown";
     case Verdict::reached:
-      return "REACHED";
+      return "reached";
     case Verdict::will_reach:
-      return "WILL_REACH";
+      return "will_reach";
     case Verdict::never:
-      return "NEVER";
+      return "never";
     case Verdict::diverged:
-      return "DIVERGED";
+      return "diverged";
   }
   return "";
 }

@@ -11,10 +11,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from glidepath.engines import ClusterError, ClusterJob, Pool
-from glidepath.engines._slurm_text import NODE_FIELDS, QUEUE_FIELDS, format_of
-from glidepath.engines.simulated import Run, Simulated
-from glidepath.engines.slurm import Answer
+from glidepath.engines.slurm import Answer, ClusterError, ClusterJob, Pool
+from glidepath.engines.slurm._text import NODE_FIELDS, QUEUE_FIELDS, format_of
+from glidepath.engines.slurm.simulated import Run, Simulated
 
 
 def _clock(seconds: float) -> str:

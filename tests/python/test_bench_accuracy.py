@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath import _bench_accuracy as backtest
+from glidepath._bench import accuracy as backtest
 
 
 @pytest.fixture

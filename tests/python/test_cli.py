@@ -121,7 +121,7 @@ def test_forecast_learns_from_runs_that_have_ended(
     _, (alone,) = run_json(capsys, *asked)
     _, (told,) = run_json(capsys, *asked, "--past", file)  # all but the run itself
     truth = float(gp.read_traces(file)[4].loss[-1])
-    assert abs(told["mean"] - truth) < 0.3 * abs(alone["mean"] - truth)
+    assert abs(told["median"] - truth) < 0.3 * abs(alone["median"] - truth)
     assert told["q90"] - told["q10"] < 0.5 * (alone["q90"] - alone["q10"])
     code, out, error = run(capsys, "forecast", file, "--past", file)
     assert (code, out) == (2, "")
@@ -142,7 +142,7 @@ def test_a_plan_is_drawn_and_takes_goals_in_order(
 ) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "plan.png"
-    options = ("--users", 60, "--at", 20, "--objective", "deadline,jct", "--picture", picture)
+    options = ("--users", 60, "--at", 20, "--objective", "deadline,jct", "--plot", picture)
     code, plan = run_json(capsys, "plan", SUPERCOM, *options)
     assert code == 0
     assert plan["allocations"]
@@ -257,7 +257,7 @@ def test_a_report_prints_the_numbers_of_its_page_and_takes_workloads_too(
         capsys, "report", curves, "--curve", "good", "--target", 2.2, "-o", page
     )
     assert code == 0
-    assert json.dumps(row["mean"]) in page.read_text()
+    assert json.dumps(row["median"]) in page.read_text()
     code, rows = run_json(capsys, "report", SUPERCOM, "-o", page)
     assert code == 0
     assert [row["policy"] for row in rows] == list(cli.COMPARED)
@@ -320,7 +320,7 @@ def test_a_planned_schedule_changes_the_forecast_and_needs_a_learning_rate(
     arguments = ("forecast", file, "--curve", "small-b8x1000/wsd_small_adamw-lr3e-3_s6")
     _, (blind,) = run_json(capsys, *arguments, "--observed", 0.5)
     _, (aware,) = run_json(capsys, *arguments, "--observed", 0.5, "--schedule")
-    assert aware["mean"] < blind["mean"]  # the rate falls to zero over the last fifth
+    assert aware["median"] < blind["median"]  # the rate falls to zero over the last fifth
     code, _, err = run(capsys, "forecast", curves, "--observed", 0.5, "--schedule")
     assert code == 2
     assert "no learning rate" in err

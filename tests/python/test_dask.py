@@ -84,7 +84,7 @@ def test_the_bytes_of_a_forecast_are_those_of_one_process(tmp_path: Path, client
     source = write(tmp_path / "runs.parquet", losses)
     found = table_of.forecast_table(source, AHEAD, client=client, partition_rows=500)
     alone = gp.forecast_batch(STEPS, losses, AHEAD, levels=[0.1, 0.5, 0.9])
-    assert found["mean"].to_numpy().tobytes() == alone.mean.ravel().tobytes()
+    assert found["median"].to_numpy().tobytes() == alone.median.ravel().tobytes()
     for level, quantiles in zip(("0.1", "0.5", "0.9"), alone.quantiles, strict=True):
         assert found[f"q{level}"].to_numpy().tobytes() == quantiles.ravel().tobytes()
     assert found["step"].to_pylist() == AHEAD * 30
@@ -119,8 +119,8 @@ def test_a_run_that_is_past_the_step_has_ended(tmp_path: Path, client: Any) -> N
     source = write(tmp_path / "runs.parquet", curves(2))
     found = table_of.forecast_table(source, [20.0, 60.0], client=client).to_pydict()
     assert found["status"][0::2] == ["ended", "ended"]
-    assert found["mean"][0::2] == [None, None]
-    assert all(mean > 0 for mean in found["mean"][1::2])
+    assert found["median"][0::2] == [None, None]
+    assert all(value > 0 for value in found["median"][1::2])
 
 
 def test_one_bad_run_does_not_spoil_the_others(tmp_path: Path, client: Any) -> None:

@@ -144,8 +144,8 @@ def test_the_pilot_of_the_slurm_page_runs(tmp_path: Path) -> None:
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from glidepath.engines import ClusterJob, Pool, slurm
-from glidepath.engines.simulated import Run, Simulated
+from glidepath.engines.slurm import ClusterJob, Pool, slurm
+from glidepath.engines.slurm.simulated import Run, Simulated
 from slurm_stub import SlurmStub
 
 pools = [Pool(name, name, (name + "0",), 2, 2, 1.0) for name in ("bronze", "silver")]

@@ -90,7 +90,9 @@ def test_robust_shrugs_off_spikes() -> None:
 def test_bad_traces_have_a_status_and_do_not_stop_others() -> None:
     good = sample("pow3")
     nan = gp.Trace([1, 2, 3, 4], [3, np.nan, 2, 1])
-    fits = gp.fit_many([nan, good, good.head(2), gp.Trace(STEPS, np.full(200, 2.0))], family="pow3")
+    fits = gp.fit_batch(
+        [nan, good, good.until(2), gp.Trace(STEPS, np.full(200, 2.0))], family="pow3"
+    )
     assert [f.status for f in fits] == ["not_finite", "converged", "too_few_points", "flat"]
     assert np.isnan(list(fits[0].params.values())).all()
     assert fits[3].predict([7.0]) == pytest.approx([2.0])
@@ -106,7 +108,7 @@ def test_bad_options_are_refused_in_a_sentence() -> None:
     with pytest.raises(gp.InputError, match="weight"):
         gp.fit(sample("pow3"), weight=[1.0])
     with pytest.raises(gp.InputError, match="threads"):
-        gp.fit_many([sample("pow3")], threads=-1)
+        gp.fit_batch([sample("pow3")], threads=-1)
     with pytest.raises(gp.InputError, match="needs a family"):
         gp.fit_batch(STEPS, np.ones((2, 200)), family="auto")
     with pytest.raises(gp.InputError, match="199"):

@@ -30,7 +30,7 @@ from matplotlib.testing.compare import compare_images  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
 import glidepath as gp  # noqa: E402
-from glidepath import _plots  # noqa: E402
+from glidepath._pictures import plots  # noqa: E402
 
 EXPECTED = Path(__file__).parent / "pictures"
 WORDS = EXPECTED / "words.json"
@@ -54,14 +54,14 @@ TRACE = gp.Trace(STEP, loss(STEP), name="run")
 
 @dataclass
 class Ahead:
-    steps: np.ndarray = field(default_factory=lambda: LATER)
-    mean: np.ndarray = field(default_factory=lambda: 1.6 + 20.0 * LATER**-0.45)
+    at: np.ndarray = field(default_factory=lambda: LATER)
+    median: np.ndarray = field(default_factory=lambda: 1.6 + 20.0 * LATER**-0.45)
     levels: np.ndarray = field(default_factory=lambda: LEVELS)
 
     @property
     def quantiles(self) -> np.ndarray:
-        width = 0.01 + 0.06 * np.log(self.steps / STEP[-1])
-        return np.asarray(self.mean + SPREAD[:, None] * width)
+        width = 0.01 + 0.06 * np.log(self.at / STEP[-1])
+        return np.asarray(self.median + SPREAD[:, None] * width)
 
 
 class Curve:
@@ -104,10 +104,10 @@ PIT = np.clip(0.5 + 1.15 * ((np.arange(400) + 0.5) / 400 - 0.5), 0.001, 0.999)
 DECISION = "continue: 93 % to reach 1.80, at step 32 500"
 
 PICTURES: dict[str, Callable[[], Any]] = {
-    "trace": lambda: _plots.trace(TRACE),
-    "fit": lambda: _plots.fit(Curve(), TRACE),
-    "residuals": lambda: _plots.residuals(Curve(), TRACE),
-    "fan": lambda: _plots.forecast(
+    "trace": lambda: plots.trace(TRACE),
+    "fit": lambda: plots.fit(Curve(), TRACE),
+    "residuals": lambda: plots.residuals(Curve(), TRACE),
+    "fan": lambda: plots.forecast(
         Ahead(),
         trace=TRACE,
         later=gp.Trace(LATER, loss(LATER)),
@@ -115,22 +115,22 @@ PICTURES: dict[str, Callable[[], Any]] = {
         reach=when(0.07),
         decision=DECISION,
     ),
-    "reach": lambda: _plots.reach(when(0.25)),
-    "never": lambda: _plots.reach(when(1.0)),
-    "reliability": lambda: _plots.reliability(PIT),
-    "pit": lambda: _plots.pit(PIT),
-    "gantt": lambda: _plots.gantt(RANS[2], tiers=["Bronze", "Gold"]),
-    "jct_cdf": lambda: _plots.jct_cdf(RANS),
-    "energy": lambda: _plots.policies(
+    "reach": lambda: plots.reach(when(0.25)),
+    "never": lambda: plots.reach(when(1.0)),
+    "reliability": lambda: plots.reliability(PIT),
+    "pit": lambda: plots.pit(PIT),
+    "gantt": lambda: plots.gantt(RANS[2], tiers=["Bronze", "Gold"]),
+    "jct_cdf": lambda: plots.jct_cdf(RANS),
+    "energy": lambda: plots.policies(
         {"fifo": 65.3, "session_fifo": 65.0, "srtf": 64.8, "dare": 35.3}, label="energy (kWh)"
     ),
-    "waiting": lambda: _plots.policies(
+    "waiting": lambda: plots.policies(
         {"fifo": 67.4, "srtf": 20.1, "dare": 1.9},
         errors={"fifo": 15.4, "srtf": 6.0, "dare": 1.2},
         label="total wait (hours)",
     ),
-    "utilisation": lambda: _plots.utilisation(RANS, gpus=8),
-    "prices": lambda: _plots.prices(
+    "utilization": lambda: plots.utilization(RANS, gpus=8),
+    "prices": lambda: plots.prices(
         HOUR * np.arange(6),
         {"Bronze": [0, 1, 1.5, 1.5, 0.5, 0], "Gold": [0.5, 2, 4, 3, 3, 0.2]},
     ),
@@ -200,7 +200,7 @@ def test_what_is_lost_is_noticed(loss_of: Callable[[Any], Any], tmp_path: Path) 
     assert differs("fan", tmp_path, loss_of) is not None
 
 
-@pytest.mark.parametrize("name", ["jct_cdf", "utilisation", "prices"])
+@pytest.mark.parametrize("name", ["jct_cdf", "utilization", "prices"])
 def test_lines_differ_in_more_than_colour(name: str) -> None:
     lines = PICTURES[name]().get_lines()
     assert len({str(line._unscaled_dash_pattern) for line in lines}) == len(lines) > 1

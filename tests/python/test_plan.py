@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath._bench_plan import held_out_scaling_errors, held_out_sharing_errors
+from glidepath._bench.plan import held_out_scaling_errors, held_out_sharing_errors
 from glidepath.cli import main
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath import _series
+from glidepath._pictures import series
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 
-from glidepath import _plots  # noqa: E402
+from glidepath._pictures import plots  # noqa: E402
 
 SUPERCOM = Path(__file__).resolve().parents[2] / "data" / "workloads" / "supercom"
 STEP = np.arange(1.0, 101.0)
@@ -46,25 +46,25 @@ def test_a_plan_shows_each_gang_on_its_tier_and_the_prices() -> None:
         [gp.Allocation(7, 0, 3, 0.0, 8), gp.Allocation(8, 0, 3, 0.0, 7), gp.Allocation(9, 1, 2)],
         prices=np.array([0.5, 2.0]),
     )
-    ax = plan.picture(tiers)
+    ax = plan.plot(tiers)
     bars = {(bar.get_x(), round(bar.get_y() + 0.35), bar.get_width()) for bar in ax.patches}
     assert bars == {(0, 0, 3), (3, 0, 1), (0, 1, 2)}  # the pair once, one idle GPU, the gang
     assert [text.get_text() for text in ax.texts] == ["7 + 8", "9"]
     (beside,) = ax.child_axes
     assert [bar.get_width() for bar in beside.patches] == [1800.0, 7200.0]
-    assert gp.Plan().picture(tiers).child_axes
+    assert gp.Plan().plot(tiers).child_axes
 
 
 def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
-    seen = TRACE.head(40)
+    seen = TRACE.until(40)
     ahead = gp.forecast(seen, np.arange(41.0, 101.0))
-    ax = _plots.forecast(ahead, trace=seen, later=TRACE, target=2.4)
-    assert np.array_equal(line(ax, "forecast").get_ydata(), ahead.mean)
+    ax = plots.forecast(ahead, trace=seen, later=TRACE, target=2.4)
+    assert np.array_equal(line(ax, "forecast").get_ydata(), ahead.median)
     assert np.array_equal(line(ax, "observed").get_xdata(), seen.step)
     assert line(ax, "target 2.4").get_ydata()[0] == 2.4
     low, high = ax.get_ylim()
     assert low < ahead.quantiles.min()
-    assert high > ahead.mean.max()
+    assert high > ahead.median.max()
 
 
 def test_axes_given_are_the_axes_drawn_on() -> None:
@@ -75,24 +75,24 @@ def test_axes_given_are_the_axes_drawn_on() -> None:
 
 def test_residuals_are_observed_minus_fit() -> None:
     fit = gp.fit(TRACE, family="exp3")
-    ax = _plots.residuals(fit, TRACE)
+    ax = plots.residuals(fit, TRACE)
     drawn = line(ax, "observed minus fit").get_ydata()
     assert np.allclose(drawn, TRACE.loss - fit.predict(STEP))
 
 
 def test_time_to_target_shows_the_chance_of_never() -> None:
-    reach = gp.reach(TRACE.head(40), 2.2, budget=400)
-    ax = _plots.reach(reach)
+    reach = gp.reach(TRACE.until(40), 2.2, budget=400)
+    ax = plots.reach(reach)
     words = " ".join(text.get_text() for text in ax.texts)
     assert f"never {reach.prob_never:.0%}".replace("%", " %") in words
-    edges, mass = _series.reach_density(reach)
+    edges, mass = series.reach_density(reach)
     assert mass.sum() == pytest.approx(1 - reach.prob_never, abs=0.01)
     assert np.all(np.diff(edges) > 0)
 
 
 def test_a_gantt_chart_never_gives_a_gpu_twice(simulations: list[gp.Simulation]) -> None:
     for simulation in simulations:
-        boxes, lanes = _series.gantt(simulation.events)
+        boxes, lanes = series.gantt(simulation.spans)
         for tier, count in lanes.items():
             held = sorted(
                 (lane, box.start_s, box.end_s)
@@ -110,7 +110,7 @@ def test_a_gantt_chart_never_gives_a_gpu_twice(simulations: list[gp.Simulation])
 
 
 def test_bars_have_the_height_of_the_values() -> None:
-    ax = _plots.policies({"fifo": 4.0, "dare": 1.5}, label="hours")
+    ax = plots.policies({"fifo": 4.0, "dare": 1.5}, label="hours")
     assert [bar.get_width() for bar in ax.patches] == [4.0, 1.5]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["fifo", "dare"]
 
@@ -118,24 +118,24 @@ def test_bars_have_the_height_of_the_values() -> None:
 def test_the_cdf_and_the_timeline_end_where_the_simulation_does(
     simulations: list[gp.Simulation],
 ) -> None:
-    ax = _plots.jct_cdf(simulations)
+    ax = plots.jct_cdf(simulations)
     for simulation in simulations:
         drawn = line(ax, simulation.policy)
         assert drawn.get_ydata()[-1] == 1.0
         assert drawn.get_xdata()[-1] * 3600 == pytest.approx(simulation.jobs["jct_s"].max())
-    time, busy = _series.busy_gpus(simulations[0].events)
+    time, busy = series.busy_gpus(simulations[0].spans)
     assert busy[-1] == 0
     held = float(np.sum(np.diff(time) * busy[:-1]))
     assert held == pytest.approx(simulations[0].gpu_seconds)
-    assert _plots.utilisation(simulations, gpus=8).get_lines()
+    assert plots.utilization(simulations, gpus=8).get_lines()
 
 
 def test_reliability_of_a_calibrated_forecast_lies_on_the_diagonal() -> None:
     values = (np.arange(2000) + 0.5) / 2000
-    ax = _plots.reliability(values)
+    ax = plots.reliability(values)
     drawn = next(line for line in ax.get_lines() if "forecasts" in str(line.get_label()))
     assert np.allclose(drawn.get_xdata(), drawn.get_ydata(), atol=1e-3)
-    heights = _plots.pit(values).patches
+    heights = plots.pit(values).patches
     assert heights
 
 

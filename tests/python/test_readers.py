@@ -56,7 +56,7 @@ def test_notes_are_told_and_kept_but_do_not_make_traces_differ() -> None:
     run = gp.Trace([1, 2], [3, 2], notes=["one", "two"])
     assert run == gp.Trace([1, 2], [3, 2])
     assert run.notes == ("one", "two")
-    assert run.head(1).notes == gp.clean(run).trace.notes == run.notes
+    assert run.until(1).notes == gp.clean(run).trace.notes == run.notes
     assert pickle.loads(pickle.dumps(run)).notes == run.notes
     assert repr(run) == "<Trace: 2 points, steps 1 to 2, loss 3 to 2; one; two>"
 

@@ -90,7 +90,7 @@ def test_columns_agree_with_each_other(supercom: gp.Workload) -> None:
     }  # fmt: skip
     np.testing.assert_allclose(jobs["jct_s"], jobs["end_s"] - jobs["submit_s"])
     held = np.zeros(len(supercom))
-    np.add.at(held, run.events["job"], run.events["end_s"] - run.events["start_s"])
+    np.add.at(held, run.spans["job"], run.spans["end_s"] - run.spans["start_s"])
     np.testing.assert_allclose(jobs["wait_s"], jobs["jct_s"] - held, atol=1e-5)
     assert run.mean_jct_s == pytest.approx(jobs["jct_s"].mean())
     assert run.p95_jct_s == pytest.approx(np.percentile(jobs["jct_s"], 95))
@@ -247,11 +247,11 @@ def test_failures_sleep_and_carbon_are_accounted(supercom: gp.Workload) -> None:
 
 def test_events_stream_into_a_file(supercom: gp.Workload, tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
-    run = gp.simulate(supercom, "fifo", stream=path, events=False)
+    run = gp.simulate(supercom, "fifo", stream=path, spans=False)
     rows = np.genfromtxt(path, delimiter=",", names=True)
-    kept = gp.simulate(supercom, "fifo").events
+    kept = gp.simulate(supercom, "fifo").spans
     np.testing.assert_allclose(rows["end_s"], kept["end_s"])
-    assert run.events["job"].size == 0
+    assert run.spans["job"].size == 0
     with pytest.raises(gp.IoError, match="nowhere"):
         gp.simulate(supercom, "fifo", stream=tmp_path / "nowhere" / "events.csv")
 
@@ -288,8 +288,8 @@ def test_measured_pairs_raise_what_a_cluster_gets_done() -> None:
     assert pickle.loads(pickle.dumps(workload)) == workload
     alone = gp.simulate(workload, "best_value")
     pairs = gp.simulate(workload, "best_value", sharing="mps")
-    assert (pairs.events["partner"] >= 0).any()
-    assert not (alone.events["partner"] >= 0).any()
+    assert (pairs.spans["partner"] >= 0).any()
+    assert not (alone.spans["partner"] >= 0).any()
     assert pairs.mean_jct_s < alone.mean_jct_s
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import glidepath as gp
-from glidepath import _bench_policies as bench
-from glidepath._bench_packing import Queue
+from glidepath._bench import policies as bench
+from glidepath._bench.packing import Queue
 
 SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
 

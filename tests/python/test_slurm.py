@@ -27,7 +27,9 @@ from typer.testing import CliRunner
 
 import glidepath
 from glidepath import InputError
-from glidepath.engines import (
+from glidepath.cli._slurm import app
+from glidepath.engines.slurm import (
+    Answer,
     Cluster,
     ClusterError,
     ClusterJob,
@@ -38,15 +40,15 @@ from glidepath.engines import (
     PilotOptions,
     Pool,
     Round,
+    Slurm,
     Wish,
     checkpoint,
+    run_command,
 )
-from glidepath.engines._cli import app
-from glidepath.engines._model import Transit, with_note
-from glidepath.engines._slurm_text import expand_nodes, read_nodes, read_queue
-from glidepath.engines._traces import TraceStore, trace_path
-from glidepath.engines.simulated import Run, Simulated
-from glidepath.engines.slurm import Answer, Slurm, run_command
+from glidepath.engines.slurm._model import Transit, with_note
+from glidepath.engines.slurm._text import expand_nodes, read_nodes, read_queue
+from glidepath.engines.slurm._traces import TraceStore, trace_path
+from glidepath.engines.slurm.simulated import Run, Simulated
 
 TIERS = {"bronze": 1.0, "silver": 2.0, "gold": 4.0}
 POOLS = (
@@ -650,7 +652,7 @@ def test_a_half_written_trace_is_read_up_to_its_last_whole_line(world: World) ->
         file.write(f"{run.step + 1},0.0")  # of 0.0123: as it stands it would be below the target
     result = world.pilot.round()
     assert result.views[0].outlook.last_step == run.step
-    assert result.views[0].outlook.verdict != "REACHED"
+    assert result.views[0].outlook.verdict != "reached"
 
 
 def test_a_full_disk_stops_the_acting_and_nothing_else(world: World) -> None:
@@ -660,7 +662,7 @@ def test_a_full_disk_stops_the_acting_and_nothing_else(world: World) -> None:
     world.new_pilot(mode="advise").round()
     script = textwrap.dedent("""
         import resource, signal, sqlite3, sys
-        from glidepath.engines import DecisionLog, Event, LogError
+        from glidepath.engines.slurm import DecisionLog, Event, LogError
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:
@@ -760,7 +762,7 @@ def test_kill_9_in_the_middle_of_a_round_leaves_the_log_whole(tmp_path: Path) ->
     log = tmp_path / "decisions.db"
     script = textwrap.dedent("""
         import itertools, sys
-        from glidepath.engines import DecisionLog, Event
+        from glidepath.engines.slurm import DecisionLog, Event
         with DecisionLog(sys.argv[1]) as log:
             for n in itertools.count():
                 row, = log.add(n, n, [Event(str(n), "stop", "intended", "why")])

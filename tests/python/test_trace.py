@@ -121,18 +121,18 @@ def test_trace_says_in_one_line_what_it_is() -> None:
 
 def test_head_is_what_was_known_at_a_step() -> None:
     run = trace()
-    early = run.head(2)
+    early = run.until(2)
     assert early.step.tolist() == [1, 2]
     assert early.lr is not None
     assert early.lr.tolist() == [0.1, 0.2]
     assert early.wall_seconds is not None
     assert (early.name, early.direction) == ("run", "max")
     assert np.shares_memory(early.step, run.step)
-    assert len(run.head(0.5)) == 0
-    assert len(run.head(3.9)) == 2
-    assert run.head(INF) == run
+    assert len(run.until(0.5)) == 0
+    assert len(run.until(3.9)) == 2
+    assert run.until(INF) == run
     with pytest.raises(gp.InputError, match="last_step is nan"):
-        run.head(NAN)
+        run.until(NAN)
 
 
 def test_trace_becomes_a_data_frame() -> None:

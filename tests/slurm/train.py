@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glidepath.engines import checkpoint
+from glidepath.engines.slurm import checkpoint
 
 SPEED = {"bronze": 1.0, "silver": 2.0, "gold": 4.0}
 INPUTS = 64

@@ -45,8 +45,8 @@ def judge(
         watch.add(step, loss)
         if left <= patience:
             decision = watch.decision()
-            lost = lost + 1 if decision.verdict in ("NEVER", "DIVERGED") else 0
-    return decision, decision.verdict == "REACHED" or lost >= patience
+            lost = lost + 1 if decision.verdict in ("never", "diverged") else 0
+    return decision, decision.verdict == "reached" or lost >= patience
 
 
 def planned(rate: Callable[[float], float], budget: float) -> tuple[list[float], list[float]]:
@@ -88,7 +88,7 @@ class Adviser:
     mode : {"advise", "act"}
         Whether `stop` is ever true.
     patience : int
-        Looks for which NEVER or DIVERGED must hold before `stop` is true; counted anew after a
+        Looks for which never or diverged must hold before `stop` is true; counted anew after a
         resume.
     file : path_like, optional
         Where the state is kept between the processes of one run, for frameworks that keep none.
@@ -170,7 +170,7 @@ class Adviser:
         self.watch.add(self.step, float(loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
-        self._lost = self._lost + 1 if self.decision.verdict in ("NEVER", "DIVERGED") else 0
+        self._lost = self._lost + 1 if self.decision.verdict in ("never", "diverged") else 0
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             new = self._file.with_name(f"{self._file.name}.new")
@@ -198,7 +198,7 @@ class Adviser:
 
     @property
     def _over(self) -> bool:
-        reached = self.decision is not None and self.decision.verdict == "REACHED"
+        reached = self.decision is not None and self.decision.verdict == "reached"
         return reached or self._lost >= self._patience
 
     @property

@@ -62,7 +62,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
             target = (max if direction == "max" else min)(values, default=None)
         watch = Watch(target=target, direction=direction, **self._options)
         decision, over = judge(watch, reported, self._patience)
-        hopeless = over and decision.verdict != "REACHED"
+        hopeless = over and decision.verdict != "reached"
         advice = {**told(decision, hopeless), "forecast_reason": decision.reason}
         for name, word in advice.items():
             # As Optuna's own pruners do: a pruner is given no trial that it may write to.

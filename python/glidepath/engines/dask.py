@@ -113,7 +113,7 @@ def forecast_table(
     Returns
     -------
     pyarrow.Table
-        A row for each run and step, ordered by run: the run, the step, `status`, `mean`, and a
+        A row for each run and step, ordered by run: the run, the step, `status`, `median`, and a
         column `q<level>` for each level.
     """
     ahead = np.asarray(steps, dtype=np.float64)
@@ -339,7 +339,7 @@ def _forecast(question: _Question, part: _Part) -> Any:
     names, code, step, value = _read(part, question)
     runs, levels = len(names), question.options["levels"]
     ahead = np.array(question.options["steps"])
-    mean = np.full((runs, ahead.size), np.nan)
+    median = np.full((runs, ahead.size), np.nan)
     quantiles = np.full((len(levels), runs, ahead.size), np.nan)
     status = np.full((runs, ahead.size), "ended", dtype=object)
     for which, steps, values in _grids(code, step, value, runs):
@@ -348,14 +348,14 @@ def _forecast(question: _Question, part: _Part) -> Any:
             continue
         found = forecast_batch(steps, values, ahead[later], levels=levels, threads=1)
         at = np.ix_(which, later)
-        mean[at], status[at] = found.mean, np.asarray(found.status)[:, None]
+        median[at], status[at] = found.median, np.asarray(found.status)[:, None]
         for level in range(len(levels)):
             quantiles[level][at] = found.quantiles[level]
     columns = {
         question.run: names.take(arrow.array(np.repeat(np.arange(runs), ahead.size))),
         question.step: np.tile(ahead, runs),
         "status": arrow.array(status.ravel(), arrow.string()),
-        "mean": arrow.array(mean.ravel(), from_pandas=True),
+        "median": arrow.array(median.ravel(), from_pandas=True),
     }
     for level, values in zip(levels, quantiles, strict=True):
         columns[f"q{level:g}"] = arrow.array(values.ravel(), from_pandas=True)

@@ -41,7 +41,7 @@ def fit(example: dict[str, Any], callbacks: list[Any], epochs: int = 6) -> Any:
 def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str, Any]) -> None:
     history, decision = example["history"], example["callback"].adviser.decision
     assert len(history.epoch) < 40
-    assert decision.verdict == "NEVER"
+    assert decision.verdict == "never"
     assert history.history["forecast_stop"] == [0.0] * (len(history.epoch) - 1) + [1.0]
     assert history.history["forecast_probability"][-1] == decision.probability
 

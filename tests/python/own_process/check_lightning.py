@@ -39,7 +39,7 @@ def fit(
 def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str, Any]) -> None:
     trainer, callback = example["trainer"], example["callback"]
     assert trainer.current_epoch < 40
-    assert callback.adviser.decision.verdict == "NEVER"
+    assert callback.adviser.decision.verdict == "never"
     (chance,) = gp.read_traces(trainer.logger.log_dir, metric="forecast_probability")
     assert chance.step.tolist() == [8.0 * epoch for epoch in range(1, trainer.current_epoch + 1)]
     assert chance.loss[-1] == pytest.approx(callback.adviser.decision.probability)

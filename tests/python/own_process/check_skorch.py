@@ -33,7 +33,7 @@ def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str,
     history = example["net"].history
     assert len(history) < 40
     decision = callback_of(example["net"]).adviser_.decision
-    assert decision.verdict == "NEVER"
+    assert decision.verdict == "never"
     assert history[:, "forecast_stop"] == [0.0] * (len(history) - 1) + [1.0]
     assert history[-1, "forecast_probability"] == decision.probability
 

@@ -46,7 +46,7 @@ def trainer(example: dict[str, Any], folder: Path, callbacks: list[Any], **optio
 def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str, Any]) -> None:
     state = example["trainer"].state
     assert state.global_step < 400
-    assert example["callback"].adviser.decision.verdict == "NEVER"
+    assert example["callback"].adviser.decision.verdict == "never"
     rows = [row for row in state.log_history if "loss" in row]
     assert len(rows) == state.global_step // 10
     assert [row["forecast_stop"] for row in rows] == [0.0] * (len(rows) - 1) + [1.0]
@@ -67,7 +67,7 @@ def test_advice_is_told_to_the_trackers_and_stops_nothing(
     with caplog.at_level(logging.INFO, "glidepath"):
         run.train()
     assert run.state.global_step == 100
-    assert callback.adviser.decision.verdict == "NEVER"
+    assert callback.adviser.decision.verdict == "never"
     (steps, rates) = callback.adviser.watch.state_dict()["schedule"]
     assert steps == [0.0, 100.0, 120.0]  # of the Trainer, linear to 0 at its last step
     assert rates == pytest.approx([0.05, 0.0, 0.0])
@@ -113,7 +113,7 @@ def test_a_loss_that_the_trainer_shows_as_zero_has_diverged(
     run.model.layer.weight.data.fill_(float("nan"))
     run.train()
     assert run.state.log_history[0]["loss"] == 0
-    assert callback.adviser.decision.verdict == "DIVERGED"
+    assert callback.adviser.decision.verdict == "diverged"
     assert run.state.global_step < 100
 
 
@@ -124,7 +124,7 @@ def test_evaluation_can_be_watched_and_a_wrong_mode_is_refused(
     options = {"eval_strategy": "steps", "eval_steps": 20, "save_strategy": "no"}
     run = trainer(example, tmp_path, [callback], **options)
     run.train()
-    assert callback.adviser.decision.verdict == "REACHED"
+    assert callback.adviser.decision.verdict == "reached"
     with pytest.raises(gp.InputError, match="mode 'stop' is neither 'advise' nor 'act'"):
         example["ForecastCallback"](target=1.0, mode="stop")
 

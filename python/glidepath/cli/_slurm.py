@@ -18,7 +18,7 @@ import typer
 from glidepath._core import InputError
 
 if TYPE_CHECKING:  # the engines cost time to load, and `--help` needs none of them
-    from glidepath.engines import Event, JobView, Pilot, Round
+    from glidepath.engines.slurm import Event, JobView, Pilot, Round
 
 __all__ = ["app"]
 
@@ -97,8 +97,7 @@ def _pilot(
     timeout_s: float = 30.0,
     **options: Any,
 ) -> Pilot:
-    from glidepath.engines import Pilot, PilotOptions
-    from glidepath.engines.slurm import Slurm
+    from glidepath.engines.slurm import Pilot, PilotOptions, Slurm
 
     try:
         engine = Slurm(
@@ -222,7 +221,7 @@ def why(
     as_json: _Json = False,
 ) -> None:
     """Tell what was forecast, decided and done for a job, and why."""
-    from glidepath.engines import DecisionLog, LogError
+    from glidepath.engines.slurm import DecisionLog, LogError
 
     path = log or _default_log()
     try:

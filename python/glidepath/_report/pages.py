@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
-from glidepath import _report_figures as figures
-from glidepath import _series
-from glidepath._report_page import Figure, Page
+from glidepath._pictures import series
+from glidepath._report import figures
+from glidepath._report.page import Figure, Page
 
 __all__ = ["advise", "write_runs", "write_simulations", "write_study"]
 
@@ -84,14 +84,14 @@ def write_simulations(
     page.tabs("Gantt chart", {s.policy: figures.gantt(s) for s in simulations})
     page.heading("Job completion times and use of the GPUs")
     gpus = sum(tier.gpus for tier in workload.tiers)
-    busy = {s.policy: _series.busy_gpus(s.events) for s in simulations}
+    busy = {s.policy: series.busy_gpus(s.spans) for s in simulations}
     page.grid(
         {
             "Jobs completed within a time": figures.steps(
                 {
                     s.policy: (x / 3600, y)
                     for s in simulations
-                    for x, y in [_series.cdf(s.jobs["jct_s"])]
+                    for x, y in [series.cdf(s.jobs["jct_s"])]
                 },
                 "hours",
                 "share of jobs",
@@ -222,7 +222,7 @@ def _forecasts(workload: gp.Workload, count: int = 4) -> dict[str, Figure]:
         points = max(4, round(OBSERVED_SHARE * len(curve)))
         if curve.name in fans or len(curve) <= points + 1:
             continue
-        seen = curve.head(float(curve.step[points - 1]))
+        seen = curve.until(float(curve.step[points - 1]))
         ahead = gp.forecast(
             seen, np.geomspace(curve.step[points], curve.step[-1], min(40, len(curve) - points))
         )
@@ -284,9 +284,9 @@ def write_runs(
         rows.append(
             (
                 trace.name or "run",
-                _series.count(last),
+                series.count(last),
                 f"{trace.loss[-1]:.4g}",
-                f"{ahead.mean[-1]:.4g} ({low:.4g} to {high:.4g}) at {_series.count(end)}",
+                f"{ahead.median[-1]:.4g} ({low:.4g} to {high:.4g}) at {series.count(end)}",
                 ahead.status,
                 advice,
             )
@@ -297,7 +297,7 @@ def write_runs(
         )
         data.append(
             {"run": trace.name, "last_step": last, "loss": trace.loss[-1], "status": ahead.status}
-            | {"step": end, "mean": ahead.mean[-1], "q10": low, "q90": high, "advice": advice}
+            | {"step": end, "median": ahead.median[-1], "q10": low, "q90": high, "advice": advice}
             | (
                 {}
                 if reach is None
@@ -321,15 +321,15 @@ def advise(reach: gp.Reach, *, alpha: float = 0.02) -> str:
     """One sentence on what to do with a run that has a target."""
     chance = 1.0 - reach.prob_never
     if reach.step.size == 1 and chance == 1.0:
-        return f"reached: at step {_series.count(reach.step[0])}"
-    says = _series.percent(chance)
+        return f"reached: at step {series.count(reach.step[0])}"
+    says = series.percent(chance)
     if chance <= alpha:
         return f"stop: {says} to reach its target"
     if chance < 0.5:
         return f"watch: {says} to reach its target"
     low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
-    until = _series.count(round(high)) if np.isfinite(high) else "never"
+    until = series.count(round(high)) if np.isfinite(high) else "never"
     return (
-        f"continue: {says} to reach it, at step {_series.count(round(middle))} "
-        f"({_series.count(round(low))} to {until})"
+        f"continue: {says} to reach it, at step {series.count(round(middle))} "
+        f"({series.count(round(low))} to {until})"
     )

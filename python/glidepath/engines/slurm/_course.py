@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from glidepath._plan import Allocation, Job, Option, Plan, Snapshot, Tier, plan
-from glidepath.engines._history import History
-from glidepath.engines._model import (
+from glidepath.engines.slurm._history import History
+from glidepath.engines.slurm._model import (
     Action,
     Cluster,
     ClusterJob,
@@ -19,8 +19,8 @@ from glidepath.engines._model import (
     Wish,
     with_note,
 )
-from glidepath.engines._options import PilotOptions
-from glidepath.engines._outlook import JobView
+from glidepath.engines.slurm._options import PilotOptions
+from glidepath.engines.slurm._outlook import JobView
 
 __all__ = ["Course"]
 
@@ -80,13 +80,13 @@ class Course:
             return self._leave(view, f"is {job.state.lower()}")
         if job.gpus == 0:
             return self._leave(view, "asks for no GPU")
-        if outlook.verdict == "REACHED":
+        if outlook.verdict == "reached":
             why = f"reached {wish.target:g} by step {outlook.last_step:g}"
             if job.state == "RUNNING" and not self._listens(view):
                 return self._leave(view, f"{why}; saves once it logs a step")
             self._end(view, why)
             return True
-        if outlook.verdict == "NEVER":
+        if outlook.verdict == "never":
             why = outlook.problem or (
                 f"P(reaching {wish.target:g} by step {wish.budget:g}) is {outlook.probability:.3f}"
             )
@@ -180,7 +180,7 @@ class Course:
         job, wish = view.job, view.wish or Wish()
         view.reason = why
         self._occupy(job)  # until it is gone
-        saves = wish.checkpoint == "usr1" and view.outlook.verdict == "REACHED"
+        saves = wish.checkpoint == "usr1" and view.outlook.verdict == "reached"
         if job.state == "RUNNING" and saves:
             self._depart(view, "end", why)
         else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from glidepath import _series
+from glidepath._pictures import series
 from glidepath._results import require
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ def _axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.0)) -> Axes:
 def _steps(ax: Axes) -> None:
     ax.set_xlabel("step")
     ax.xaxis.set_major_formatter(
-        require("matplotlib.ticker").FuncFormatter(lambda at, _: _series.count(at))
+        require("matplotlib.ticker").FuncFormatter(lambda at, _: series.count(at))
     )
 
 
-def trace(trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
+def trace(trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
     """The points of a run.
 
     Parameters
@@ -69,7 +69,7 @@ def trace(trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     _points(ax, trace)
-    limits = _series.loss_limits(trace.loss)
+    limits = series.loss_limits(trace.loss)
     if limits is not None:
         ax.set_ylim(*limits)
     _steps(ax)
@@ -78,7 +78,7 @@ def trace(trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
 
 
 def fit(
-    fit: _series.FitLike, trace: _series.TraceLike | None = None, *, ax: Axes | None = None
+    fit: series.FitLike, trace: series.TraceLike | None = None, *, ax: Axes | None = None
 ) -> Axes:
     """The fitted curve, and the points it was fitted to where they are given.
 
@@ -104,7 +104,7 @@ def fit(
         curve = fit.predict(steps)
         ax.plot(steps, curve, color=BLUE, linewidth=2, label=f"{fit.family} ({fit.status})")
         seen.append(curve)
-    limits = _series.loss_limits(*seen)
+    limits = series.loss_limits(*seen)
     if limits is not None:
         ax.set_ylim(*limits)
     _steps(ax)
@@ -114,7 +114,7 @@ def fit(
     return ax
 
 
-def residuals(fit: _series.FitLike, trace: _series.TraceLike, *, ax: Axes | None = None) -> Axes:
+def residuals(fit: series.FitLike, trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
     """What the fit leaves over, against the step; the grey band is two residual sigmas wide."""
     ax = _axes(ax)
     left = np.asarray(trace.loss) - fit.predict(trace.step)
@@ -128,7 +128,7 @@ def residuals(fit: _series.FitLike, trace: _series.TraceLike, *, ax: Axes | None
     return ax
 
 
-def _points(ax: Axes, trace: _series.TraceLike, label: str = "observed") -> None:
+def _points(ax: Axes, trace: series.TraceLike, label: str = "observed") -> None:
     few = len(trace.step) <= 150
     ax.plot(
         trace.step,
@@ -144,12 +144,12 @@ def _points(ax: Axes, trace: _series.TraceLike, label: str = "observed") -> None
 
 
 def forecast(
-    forecast: _series.ForecastLike,
+    forecast: series.ForecastLike,
     *,
-    trace: _series.TraceLike | None = None,
-    later: _series.TraceLike | None = None,
+    trace: series.TraceLike | None = None,
+    later: series.TraceLike | None = None,
     target: float | None = None,
-    reach: _series.ReachLike | None = None,
+    reach: series.ReachLike | None = None,
     decision: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -175,19 +175,19 @@ def forecast(
     Axes
     """
     ax = _axes(ax)
-    seen = [np.asarray(forecast.quantiles), np.asarray(forecast.mean)]
+    seen = [np.asarray(forecast.quantiles), np.asarray(forecast.median)]
     for (low, high, cover), shade in zip(
-        _series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), strict=False
+        series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), strict=False
     ):
         ax.fill_between(
-            forecast.steps,
+            forecast.at,
             forecast.quantiles[low],
             forecast.quantiles[high],
             color=shade,
             linewidth=0,
             label=f"{cover:.0%} of outcomes".replace("%", " %"),
         )
-    ax.plot(forecast.steps, forecast.mean, color=BLUE, linewidth=2, label="forecast")
+    ax.plot(forecast.at, forecast.median, color=BLUE, linewidth=2, label="forecast")
     if trace is not None:
         _points(ax, trace)
         ax.axvline(trace.step[-1], color=MUTED, linewidth=0.8, linestyle=":")
@@ -208,7 +208,7 @@ def forecast(
         seen.append(np.asarray([target]))
         if reach is not None:
             _mark_reach(ax, reach, target)
-    limits = _series.loss_limits(*seen)
+    limits = series.loss_limits(*seen)
     if limits is not None:
         ax.set_ylim(*limits)
     _steps(ax)
@@ -219,7 +219,7 @@ def forecast(
     return ax
 
 
-def _mark_reach(ax: Axes, reach: _series.ReachLike, target: float) -> None:
+def _mark_reach(ax: Axes, reach: series.ReachLike, target: float) -> None:
     low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
     if math.isfinite(low):
         right = high if math.isfinite(high) else ax.get_xlim()[1]
@@ -228,10 +228,10 @@ def _mark_reach(ax: Axes, reach: _series.ReachLike, target: float) -> None:
         ax.plot([middle], [target], "D", color="white", markeredgecolor=INK, markersize=8, zorder=5)
 
 
-def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
+def reach(reach: series.ReachLike, *, ax: Axes | None = None) -> Axes:
     """When the target is reached: a density over steps, and beside it the chance of never."""
     ax = _axes(ax)
-    edges, mass = _series.reach_density(reach)
+    edges, mass = series.reach_density(reach)
     never = reach.prob_never
     if mass.size:
         ax.stairs(mass / np.diff(edges), edges, fill=True, color="#6fb1d6")
@@ -253,7 +253,7 @@ def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
     ax.text(
         0.92,
         1.0,
-        f"never {_series.percent(never)}",
+        f"never {series.percent(never)}",
         transform=ax.transAxes,
         ha="right",
         va="top",
@@ -262,7 +262,7 @@ def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
     ax.text(
         0.92,
         0.02,
-        f"reached {_series.percent(1 - never)}",
+        f"reached {series.percent(1 - never)}",
         transform=ax.transAxes,
         ha="right",
         va="bottom",
@@ -275,14 +275,14 @@ def reach(reach: _series.ReachLike, *, ax: Axes | None = None) -> Axes:
 
 
 def gantt(
-    simulation: _series.SimulationLike,
+    simulation: series.SimulationLike,
     *,
     tiers: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """One row per GPU, one block per stretch of a job; a job keeps its colour throughout."""
     ax = _axes(ax, (9.0, 4.5))
-    boxes, lanes = _series.gantt(simulation.events)
+    boxes, lanes = series.gantt(simulation.spans)
     base, ticks, names = 0, [], []
     patches = require("matplotlib.patches")
     collections = require("matplotlib.collections")
@@ -419,12 +419,12 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def jct_cdf(simulations: Sequence[_series.SimulationLike], *, ax: Axes | None = None) -> Axes:
+def jct_cdf(simulations: Sequence[series.SimulationLike], *, ax: Axes | None = None) -> Axes:
     """Fraction of jobs completed within a time, one line per policy; unfinished jobs count."""
     ax = _axes(ax)
     positive = []
     for i, simulation in enumerate(simulations):
-        jct, fraction = _series.cdf(simulation.jobs["jct_s"])
+        jct, fraction = series.cdf(simulation.jobs["jct_s"])
         positive.append(jct[jct > 0])
         ax.step(
             jct / 3600.0,
@@ -445,13 +445,13 @@ def jct_cdf(simulations: Sequence[_series.SimulationLike], *, ax: Axes | None = 
     return ax
 
 
-def utilisation(
-    simulations: Sequence[_series.SimulationLike], *, gpus: int, ax: Axes | None = None
+def utilization(
+    simulations: Sequence[series.SimulationLike], *, gpus: int, ax: Axes | None = None
 ) -> Axes:
     """Share of the `gpus` that jobs hold over time, one line per policy."""
     ax = _axes(ax)
     for i, simulation in enumerate(simulations):
-        time, busy = _series.busy_gpus(simulation.events)
+        time, busy = series.busy_gpus(simulation.spans)
         ax.step(
             time / 3600.0,
             busy / max(gpus, 1),
@@ -475,7 +475,7 @@ def reliability(pit_values: ArrayLike, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax, (4.6, 4.4))
     nominal = np.linspace(0.1, 0.9, 9)
     values = np.asarray(pit_values, dtype=float)
-    observed = _series.coverage(values, nominal)
+    observed = series.coverage(values, nominal)
     # Two standard errors of a binomial fraction: what chance alone would do.
     chance = 2 * np.sqrt(nominal * (1 - nominal) / max(values.size, 1))
     ax.fill_between(
@@ -536,10 +536,10 @@ def prices(
 ) -> Axes:
     """Price of one more GPU of each tier over time, as the planner sees it."""
     ax = _axes(ax)
-    for i, (tier, series) in enumerate(prices.items()):
+    for i, (tier, price) in enumerate(prices.items()):
         ax.step(
             np.asarray(time_s, dtype=float) / 3600.0,
-            np.asarray(series, dtype=float),
+            np.asarray(price, dtype=float),
             where="post",
             color=PALETTE[i % 8],
             linestyle=LINES[i % 8],
@@ -553,7 +553,7 @@ def prices(
 
 
 def plan(
-    plan: _series.PlanLike, tiers: Sequence[_series.TierLike], *, ax: Axes | None = None
+    plan: series.PlanLike, tiers: Sequence[series.TierLike], *, ax: Axes | None = None
 ) -> Axes:
     """Who holds which GPUs of each tier, and beside it what a GPU of the tier is worth now.
 

@@ -17,7 +17,8 @@ from rich.live import Live
 from rich.text import Text
 
 import glidepath as gp
-from glidepath._console import (
+from glidepath.adapters._adviser import judge
+from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Curve,
@@ -32,14 +33,13 @@ from glidepath._console import (
     stderr,
     stdout,
 )
-from glidepath.adapters._adviser import judge
 
 _COLOURS = {
-    "REACHED": "bold green",
-    "WILL_REACH": "green",
-    "UNKNOWN": "yellow",
-    "NEVER": "bold red",
-    "DIVERGED": "bold red",
+    "reached": "bold green",
+    "will_reach": "green",
+    "unknown": "yellow",
+    "never": "bold red",
+    "diverged": "bold red",
 }
 _BARS = "▁▂▃▄▅▆▇█"
 _SEEN_BARS, _AHEAD_BARS = 24, 12
@@ -56,7 +56,7 @@ def watch(
     metric: Metric = None,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
     alpha: Annotated[
-        float, typer.Option(help="Error rate of the verdicts WILL_REACH and NEVER.")
+        float, typer.Option(help="Error rate of the verdicts will_reach and never.")
     ] = 0.02,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     until_decided: Annotated[
@@ -161,14 +161,14 @@ class _View:
             "seconds_q90": high * pace,
             "forecast": {
                 "step": end,
-                "mean": float(ahead.mean[-1]),
+                "median": float(ahead.median[-1]),
                 "q10": float(ahead.quantile(0.1)[-1]),
                 "q90": float(ahead.quantile(0.9)[-1]),
                 "status": ahead.status,
             },
             "notes": list(trace.notes),
             "_seen": trace.loss,
-            "_ahead": ahead.mean,
+            "_ahead": ahead.median,
         }
 
     def _seconds_per_step(self, trace: gp.Trace) -> float:
@@ -190,7 +190,7 @@ class _View:
 
     def code(self) -> int:
         """Give the exit code: whether stopping a run is advised."""
-        lost = any(row["stop"] and row["verdict"] != "REACHED" for row in self._rows.values())
+        lost = any(row["stop"] and row["verdict"] != "reached" for row in self._rows.values())
         return WARNING if lost else ANSWER
 
     def show(self, trouble: str) -> Group:
@@ -214,7 +214,7 @@ def _position(row: dict[str, Any]) -> str:
 def _sentences(row: dict[str, Any]) -> list[str]:
     """Say what is to be expected of a run."""
     sentences = [row["reason"]]
-    if row["verdict"] in ("WILL_REACH", "UNKNOWN") and math.isfinite(row["steps_q10"]):
+    if row["verdict"] in ("will_reach", "unknown") and math.isfinite(row["steps_q10"]):
         at = [row["step"] + row[f"steps_{q}"] for q in ("q50", "q10", "q90")]
         middle, low, high = (f"{step:.0f}" if math.isfinite(step) else "never" for step in at)
         left = f", {_time(row['seconds_q50'])} from now" if _time(row["seconds_q50"]) else ""

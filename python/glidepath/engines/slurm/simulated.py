@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glidepath.engines._model import Action, Cluster, ClusterJob, Outcome, Pool
+from glidepath.engines.slurm._model import Action, Cluster, ClusterJob, Outcome, Pool
 
 __all__ = ["Run", "Simulated"]
 

@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import InputError, IoError
-from glidepath._trace import Trace, clean, read_traces
-from glidepath.engines._model import ClusterJob, Wish
+from glidepath._trace import Trace, clean
+from glidepath.engines.slurm._model import ClusterJob, Wish
+from glidepath.readers._open import read_traces
 
 __all__ = ["Progress", "TraceStore", "trace_path"]
 

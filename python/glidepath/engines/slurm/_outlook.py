@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from glidepath._core import InputError
 from glidepath._forecast import reach
-from glidepath.engines._model import ClusterJob, Wish
-from glidepath.engines._options import PilotOptions
-from glidepath.engines._traces import Progress
+from glidepath.engines.slurm._model import ClusterJob, Wish
+from glidepath.engines.slurm._options import PilotOptions
+from glidepath.engines.slurm._traces import Progress
 
 __all__ = ["JobView", "Outlook", "look_ahead"]
 
@@ -21,10 +21,10 @@ _SAMPLES = 32  # of the remaining steps, equally likely
 class Outlook:
     """What a log says about the rest of a run.
 
-    `verdict` is REACHED, WILL_REACH, NEVER, UNKNOWN, or TIMED when there is a budget but no target.
+    `verdict` is reached, will_reach, never, unknown, or TIMED when there is a budget but no target.
     """
 
-    verdict: str = "UNKNOWN"
+    verdict: str = "unknown"
     probability: float = math.nan  # of reaching the target within the budget
     last_step: float = 0.0
     last_value: float = math.nan
@@ -63,29 +63,29 @@ def look_ahead(progress: Progress, wish: Wish, options: PilotOptions) -> Outlook
     rate = progress.steps_per_s
     if wish.target is None:
         if wish.budget is None:
-            return Outlook("UNKNOWN", math.nan, step, value, (), rate, "no target, no budget")
+            return Outlook("unknown", math.nan, step, value, (), rate, "no target, no budget")
         left = (max(0.0, wish.budget - step),)
-        return Outlook("TIMED", math.nan, step, value, left, rate)
+        return Outlook("timed", math.nan, step, value, left, rate)
     sign = -1.0 if wish.direction == "max" else 1.0
     if sign * progress.best <= sign * wish.target:
-        return Outlook("REACHED", 1.0, step, value, (0.0,), rate)
+        return Outlook("reached", 1.0, step, value, (0.0,), rate)
     # Without a budget there is no such thing as missing it; ten times as far is far enough to plan.
     budget = wish.budget if wish.budget is not None else 10 * max(step, 1.0)
     if budget <= step:
-        return Outlook("NEVER", 0.0, step, value, (math.inf,), rate, "the budget is spent")
+        return Outlook("never", 0.0, step, value, (math.inf,), rate, "the budget is spent")
     try:
         law = reach(trace, wish.target, budget=budget)
     except InputError as error:
-        return Outlook("UNKNOWN", math.nan, step, value, (), rate, str(error))
+        return Outlook("unknown", math.nan, step, value, (), rate, str(error))
     levels = [(k + 0.5) / _SAMPLES for k in range(_SAMPLES)]
     remaining = tuple(max(0.0, float(law.quantile(level)) - step) for level in levels)
     if math.isinf(remaining[0]):  # likely all in vain; unless it is ended, it runs to its budget
         remaining = (budget - step,)
     never = float(law.prob_never)
-    verdict = "UNKNOWN"
+    verdict = "unknown"
     if len(trace) >= options.min_points:
         if never >= options.stop_probability and wish.budget is not None:
-            verdict = "NEVER"
+            verdict = "never"
         elif 1 - never >= options.stop_probability:
-            verdict = "WILL_REACH"
+            verdict = "will_reach"
     return Outlook(verdict, 1 - never, step, value, remaining, rate)

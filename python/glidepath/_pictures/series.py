@@ -45,9 +45,9 @@ class ForecastLike(Protocol):
     """Quantiles at future steps."""
 
     @property
-    def steps(self) -> Floats: ...
+    def at(self) -> Floats: ...
     @property
-    def mean(self) -> Floats: ...
+    def median(self) -> Floats: ...
     @property
     def levels(self) -> Floats: ...
     @property
@@ -102,7 +102,7 @@ class SimulationLike(Protocol):
     @property
     def jobs(self) -> Mapping[str, NDArray[Any]]: ...
     @property
-    def events(self) -> Mapping[str, NDArray[Any]]: ...
+    def spans(self) -> Mapping[str, NDArray[Any]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,23 +195,23 @@ def cdf(values: ArrayLike) -> tuple[Floats, Floats]:
     return finite, np.arange(1, finite.size + 1) / max(column.size, 1)
 
 
-def gantt(events: Mapping[str, NDArray[Any]]) -> tuple[list[Box], dict[int, int]]:
+def gantt(spans: Mapping[str, NDArray[Any]]) -> tuple[list[Box], dict[int, int]]:
     """Boxes of a Gantt chart, and the number of lanes (GPUs drawn) of each tier.
 
     A simulation says how many GPUs of a tier a job held; which of them is chosen here: the lowest
     neighbouring block that is free, else the lowest free ones in pieces.
     """
-    order = np.lexsort((events["job"], events["start_s"]))
+    order = np.lexsort((spans["job"], spans["start_s"]))
     free: dict[int, list[float]] = {}  # of each tier, the time from which each lane is free
     boxes: list[Box] = []
     for row in order:
-        tier, gpus = int(events["tier"][row]), int(events["gpus"][row])
-        start, end = float(events["start_s"][row]), float(events["end_s"][row])
+        tier, gpus = int(spans["tier"][row]), int(spans["gpus"][row])
+        start, end = float(spans["start_s"][row]), float(spans["end_s"][row])
         if end <= start:
             continue
         lanes = free.setdefault(tier, [])
         for lane, count in _blocks(lanes, gpus, start + 1e-9 * max(abs(start), 1.0)):
-            boxes.append(Box(tier, lane, count, start, end, int(events["job"][row])))
+            boxes.append(Box(tier, lane, count, start, end, int(spans["job"][row])))
             for held in range(lane, lane + count):
                 if held == len(lanes):
                     lanes.append(end)
@@ -237,11 +237,11 @@ def _blocks(lanes: Sequence[float], gpus: int, now: float) -> list[tuple[int, in
     return pieces
 
 
-def busy_gpus(events: Mapping[str, NDArray[Any]], tier: int | None = None) -> tuple[Floats, Floats]:
+def busy_gpus(spans: Mapping[str, NDArray[Any]], tier: int | None = None) -> tuple[Floats, Floats]:
     """Times (s) and the number of GPUs held from each on; of one tier, or of all."""
-    chosen = np.ones(len(events["job"]), dtype=bool) if tier is None else events["tier"] == tier
-    time = np.concatenate([events["start_s"][chosen], events["end_s"][chosen]])
-    change = np.concatenate([events["gpus"][chosen], -events["gpus"][chosen]]).astype(float)
+    chosen = np.ones(len(spans["job"]), dtype=bool) if tier is None else spans["tier"] == tier
+    time = np.concatenate([spans["start_s"][chosen], spans["end_s"][chosen]])
+    change = np.concatenate([spans["gpus"][chosen], -spans["gpus"][chosen]]).astype(float)
     if time.size == 0:
         return np.zeros(1), np.zeros(1)
     at, inverse = np.unique(time, return_inverse=True)

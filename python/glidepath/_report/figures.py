@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import glidepath as gp
-from glidepath import _series
-from glidepath._plots import PALETTE
-from glidepath._report_page import Figure
+from glidepath._pictures import series
+from glidepath._pictures.plots import PALETTE
+from glidepath._report.page import Figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def bars(values: Mapping[str, float]) -> Figure:
 
 def gantt(simulation: gp.Simulation) -> Figure:
     """One row per GPU: bars of the jobs that held it."""
-    boxes, lanes = _series.gantt(simulation.events)
+    boxes, lanes = series.gantt(simulation.spans)
     rows: list[str] = []
     bases: dict[int, int] = {}
     for tier, count in lanes.items():
@@ -160,9 +160,9 @@ def fan(
 ) -> Figure:
     """What was seen, what is expected and how sure that is."""
     data: list[dict[str, Any]] = []
-    steps = _round(ahead.steps)
+    steps = _round(ahead.at)
     for (low, high, cover), opacity in zip(
-        _series.main_bands(ahead.levels), (0.22, 0.4), strict=False
+        series.main_bands(ahead.levels), (0.22, 0.4), strict=False
     ):
         data.append(
             {
@@ -179,17 +179,17 @@ def fan(
                 "hoverinfo": "skip",
             }
         )
-    data.append(_line("forecast", ahead.steps, ahead.mean, PALETTE[0], width=3))
+    data.append(_line("forecast", ahead.at, ahead.median, PALETTE[0], width=3))
     data.append(_line("seen", seen.step, seen.loss, "#7f7f7f"))
     shown = [ahead.quantiles, seen.loss]
     if later is not None and len(later):
         data.append(_line("what happened", later.step, later.loss, PALETTE[3], dash="dot"))
         shown.append(later.loss)
     if target is not None:
-        ends = np.array([seen.step[0], ahead.steps[-1]])
+        ends = np.array([seen.step[0], ahead.at[-1]])
         data.append(_line("target", ends, np.array([target, target]), PALETTE[1], dash="dash"))
         shown.append(np.array([target]))
-    limits = _series.loss_limits(*shown)
+    limits = series.loss_limits(*shown)
     axis = {} if limits is None else {"range": list(limits)}
     return {"data": data, "layout": _layout(340, "step", "loss", yaxis=axis)}
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from glidepath.engines._decision_log import DecisionLog, Event
-from glidepath.engines._model import Action, ActionKind, Cluster
-from glidepath.engines._options import PilotOptions
-from glidepath.engines._outlook import JobView
+from glidepath.engines.slurm._decision_log import DecisionLog, Event
+from glidepath.engines.slurm._model import Action, ActionKind, Cluster
+from glidepath.engines.slurm._options import PilotOptions
+from glidepath.engines.slurm._outlook import JobView
 
 __all__ = ["History", "action_event"]
 

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from glidepath.engines._model import ClusterJob, Pool
+from glidepath.engines.slurm._model import ClusterJob, Pool
 
 __all__ = ["NODE_FIELDS", "QUEUE_FIELDS", "expand_nodes", "format_of", "read_nodes", "read_queue"]
 

@@ -4,7 +4,7 @@
 Speaks the habit of Lightning and submitit: SIGUSR1 means "write a checkpoint and requeue yourself".
 A script that uses either of them needs nothing of this module.
 
-    from glidepath.engines import checkpoint
+    from glidepath.engines.slurm import checkpoint
 
     asked = checkpoint.Asked()  # from here on SIGUSR1 and SIGTERM only raise a flag
     log = checkpoint.TraceLog()  # glidepath-<job>.csv, or $GLIDEPATH_TRACE

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from glidepath import _core
-from glidepath.engines._model import (
+from glidepath.engines.slurm._model import (
     Action,
     Cluster,
     ClusterError,
@@ -26,7 +26,7 @@ from glidepath.engines._model import (
     Outcome,
     Pool,
 )
-from glidepath.engines._slurm_text import (
+from glidepath.engines.slurm._text import (
     NODE_FIELDS,
     QUEUE_FIELDS,
     format_of,

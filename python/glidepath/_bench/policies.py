@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from glidepath import _core
-from glidepath._bench_packing import Queue
+from glidepath._bench.packing import Queue
 from glidepath._compare import Comparison
 from glidepath._core import IoError, Tier
 from glidepath._simulate import Simulation, _run, simulate
@@ -65,7 +65,7 @@ def _tiresias(traces: Path) -> Iterator[dict[str, Any]]:
         if policy is None:
             continue
         workload = Workload.from_trace(traces / row["trace"], gpus=row["gpus"])
-        result = simulate(workload, policy, events=False)
+        result = simulate(workload, policy, spans=False)
         case = f"{row['trace'].split('.')[0]}, {row['gpus']} GPUs"
         for metric in ("mean_jct_s", "p95_jct_s", "makespan_s", "preemptions"):
             ours = float(getattr(result, metric))
@@ -82,7 +82,7 @@ def _sessions(traces: Path) -> Iterator[dict[str, Any]]:
             "session_fifo",
             session_s=row["session_s"],
             restart_s=row["resume_cost_s"],
-            events=False,
+            spans=False,
         )
         case = (
             f"{row['trace'].split('.')[0]}, {row['gpus']} GPUs, {row['session_s']:g} s, "
@@ -108,7 +108,7 @@ def _gavel(traces: Path) -> Iterator[dict[str, Any]]:
             if not (traces / name).exists():
                 continue
             workload = Workload.from_gavel(traces / row["trace"], traces / name, cluster=cluster)
-            result = simulate(workload, policy, events=False)
+            result = simulate(workload, policy, spans=False)
             case = f"{row['trace'].split('.')[0]}, {row['cluster_v100_p100_k80']}, {name}"
             yield _row("Gavel", case, policy, "mean_jct_s", result.mean_jct_s, row["avg_jct_s"])
             yield _row("Gavel", case, policy, "makespan_s", result.makespan_s, row["makespan_s"])
@@ -126,7 +126,7 @@ def _asked(traces: Path) -> Iterator[dict[str, Any]]:
             continue
         workload = Workload.from_trace(path, gpus=gpus)
         case = f"{name}, {gpus} GPUs"
-        run = partial(simulate, workload, events=False)
+        run = partial(simulate, workload, spans=False)
         better = min(run(policy).mean_jct_s for policy in ("srtf", "srsf"))
         las = run("las").mean_jct_s
         costly = run("srsf", restart_s=60)
@@ -153,7 +153,7 @@ def _asked(traces: Path) -> Iterator[dict[str, Any]]:
             continue
         cluster = dict(zip(_TYPES, (8, 16, 24), strict=True))
         gavel = Workload.from_gavel(traces / f"{name}.csv.gz", table, cluster=cluster)
-        ours = float(getattr(simulate(gavel, policy, events=False), metric))
+        ours = float(getattr(simulate(gavel, policy, spans=False), metric))
         yield _row("asked", f"{name}, 8:16:24", policy, metric, ours, most)
 
 
@@ -181,16 +181,16 @@ def _speed(traces: Path) -> Iterator[dict[str, Any]]:
         return
     workload = Workload.from_trace(path, gpus=400)
     for policy in ("fifo", "srtf", "gittins"):
-        best, result = _timed(partial(simulate, workload, policy, events=False))
+        best, result = _timed(partial(simulate, workload, policy, spans=False))
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "cpu_s", best, 0.25)
-        rate = result.decisions / best
+        rate = result.events / best
         yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "events_per_s", rate, 6e5)
     cpu_s, peak_mib = _million(path)
     yield _row("target", "philly tiled, 1 000 000 jobs", "srtf", "cpu_s", cpu_s, 6.0)
     yield _row("target", "philly tiled, 1 000 000 jobs", "srtf", "peak_mib", peak_mib, 1024.0)
     if (one := traces / "philly_b436b2.csv.gz").exists():
         alone = Workload.from_trace(one, gpus=64)
-        best, _ = _timed(partial(simulate, alone, "srtf", events=False))
+        best, _ = _timed(partial(simulate, alone, "srtf", spans=False))
         yield _row("Tiresias", "philly_b436b2", "srtf", "times as fast", _TIRESIAS_S / best, 500.0)
     if find_spec("gymnasium"):
         yield _row("target", "64 environments", "random", "steps_per_s", _steps_per_s(), 50_000.0)
@@ -212,7 +212,7 @@ workload = gp.Workload(
     [gp.Tier("a", 400)], {"job": np.arange(count), "submit_s": submit_s[order], **jobs}
 )
 start = time.process_time()
-gp.simulate(workload, "srtf", events=False)
+gp.simulate(workload, "srtf", spans=False)
 print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
@@ -366,7 +366,7 @@ def _study_tables(
     def one(run: tuple[int, bool, str, int]) -> dict[str, Any]:
         count, stop, policy, seed = run
         result = _run(
-            drawn[count, seed], policy, seed=seed, stop_at_target=stop, events=False, memo=memo
+            drawn[count, seed], policy, seed=seed, stop_at_target=stop, spans=False, memo=memo
         )
         return {"workload": result.workload, "policy": policy, "seed": seed} | result.metrics()
 
@@ -392,11 +392,12 @@ def write_study(
         The workload folder.
     rows : list of dict
     """
-    from glidepath import _plots, _report
+    from glidepath import _report
+    from glidepath._pictures import plots
 
     out = Path(path)
     if out.suffix != ".html":
-        figure = _plots.study(rows)
+        figure = plots.study(rows)
         try:
             figure.savefig(out, dpi=110, bbox_inches="tight")
         except OSError as error:

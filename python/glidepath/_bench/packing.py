@@ -74,7 +74,7 @@ class Queue:
         columns["submit_s"] = np.zeros(len(self.even))
         columns["budget_steps"] = 1e5 * self.even
         equal = Workload(self.workload.tiers, columns, pairs=self.workload.pairs)
-        events = simulate(equal, "best_value", sharing="mps" if packed else "exclusive").events
+        events = simulate(equal, "best_value", sharing="mps" if packed else "exclusive").spans
         place = {job: i for i, job in enumerate(self.jobs["job"])}
         classes = self.jobs["job_class"]
         running: dict[int, float] = {}

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._console import (
+from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Json,
@@ -50,7 +50,7 @@ def accuracy(
     json_: Json = False,
 ) -> None:
     """Cut finished curves, forecast the rest, and score us and the usual baselines."""
-    from glidepath import _bench_accuracy as backtest
+    from glidepath._bench import accuracy as backtest
 
     with progress("curves") as update:
         result = backtest.run(
@@ -88,12 +88,12 @@ def bench_fit(
     as_json: Json = False,
 ) -> None:
     """Time fits beside SciPy and, where `fit_rivals` is built, Ceres, TinySolver and cminpack."""
-    from glidepath import _bench_fit
+    from glidepath._bench import fit as bench_fit
 
     sizes: dict[str, Any] = {"families": ("pow3",), "rounds": 1} if quick else {}
     with progress("fits", still=True) as update:
-        rows = _bench_fit.run(**sizes, progress=update)
-    verdicts = _bench_fit.verdicts(rows)
+        rows = bench_fit.run(**sizes, progress=update)
+    verdicts = bench_fit.verdicts(rows)
     if as_json:
         emit({"rows": rows, "verdicts": verdicts})
         return
@@ -150,9 +150,9 @@ def bench_plan(
     as_json: Json = False,
 ) -> int:
     """Time and certify the planner beside HiGHS; exit code 1 where it falls short of a target."""
-    from glidepath import _bench_plan
+    from glidepath._bench import plan as bench_plan
 
-    parts = part or [name for name in _bench_plan.PARTS if name != "ortools" or not quick]
+    parts = part or [name for name in bench_plan.PARTS if name != "ortools" or not quick]
     sizes: dict[str, Any] = (
         {
             "sizes": (100, 1_000),
@@ -166,7 +166,7 @@ def bench_plan(
         else {"milp_instances": instances, "milp_jobs": largest}
     )
     with progress("plans", still=True) as update:
-        rows = _bench_plan.run(**sizes, parts=parts, traces=traces, progress=update)
+        rows = bench_plan.run(**sizes, parts=parts, traces=traces, progress=update)
     if as_json:
         emit(rows)
     else:
@@ -211,7 +211,7 @@ def bench_policies(
     as_json: Json = False,
 ) -> int:
     """Put results of other simulators beside ours, with the deviation."""
-    from glidepath import _bench_policies
+    from glidepath._bench import policies as bench_policies
 
     if not source.is_dir():
         raise gp.IoError(f"{source}: no such folder")
@@ -221,21 +221,21 @@ def bench_policies(
             raise gp.InputError(f"--out {page}: neither .html nor .png nor .svg")
     if seed_study:
         with progress("simulations") as update:
-            rows = _bench_policies.seed_study(
+            rows = bench_policies.seed_study(
                 source, users=tuple(users or (10, 20, 50, 100, 200)), seeds=seeds, progress=update
             )
         for path in pages:
-            _bench_policies.write_study(path, source, rows)
+            bench_policies.write_study(path, source, rows)
     else:
         with progress("simulations", still=True):
-            rows = _bench_policies.run(source, speed=speed)
+            rows = bench_policies.run(source, speed=speed)
         if not rows:
             raise gp.IoError(f"{source}: no *_reference.json with its traces in this folder")
     if as_json:
         emit(rows)
     elif seed_study:
         _print_study(source, rows, seeds)
-        for row in _bench_policies.verdicts(rows):
+        for row in bench_policies.verdicts(rows):
             stdout.print(
                 f"{row['users']} users: mean JCT {row['without_interruption']:.2f} of fifo without "
                 f"interruption; with it wait / {row['wait']:.1f}, JCT / {row['JCT']:.1f}, "

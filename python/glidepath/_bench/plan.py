@@ -154,7 +154,7 @@ def _ortools(columns: Columns, seconds: float) -> tuple[float, float, float] | N
 def _against_ortools(jobs: int) -> list[Row]:
     """CP-SAT beside our round, in its own process: its copy of HiGHS clashes with highspy's."""
     program = (
-        "import json; from glidepath import _bench_plan as b;"
+        "import json; from glidepath._bench import plan as b;"
         f"print(json.dumps(b._ortools(b.random_round({jobs}, seed={jobs}), 20.0)))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -615,7 +615,7 @@ def run(
 
 
 def main() -> None:
-    """Print the table: `python -m glidepath._bench_plan [traces]`."""
+    """Print the table: `python -m glidepath._bench.plan [traces]`."""
     for row in run(traces=sys.argv[1] if len(sys.argv) > 1 else None):
         verdict = {None: "", True: "met", False: "MISSED"}[row["met"]]
         target = "" if row["target"] is None else f"{row['target']:g}"

@@ -19,10 +19,11 @@ import numpy as np
 import typer
 
 import glidepath as gp
-from glidepath import _cli_bench as bench
-from glidepath import _series
-from glidepath._cli_watch import watch
-from glidepath._console import (
+from glidepath._fit import FAMILIES
+from glidepath._pictures import series
+from glidepath.cli import _bench as bench
+from glidepath.cli import _slurm as slurm
+from glidepath.cli._console import (
     ANSWER,
     BAD_INPUT,
     WARNING,
@@ -42,8 +43,7 @@ from glidepath._console import (
     stderr,
     stdout,
 )
-from glidepath._fit import FAMILIES
-from glidepath.engines import _cli as slurm
+from glidepath.cli._watch import watch
 
 COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
 
@@ -142,7 +142,7 @@ def fit(
     fits: list[gp.Fit] = []
     with progress("fits") as update:
         for first in range(0, len(traces), 256):
-            fits += gp.fit_many(traces[first : first + 256], family=family, robust=robust)
+            fits += gp.fit_batch(traces[first : first + 256], family=family, robust=robust)
             update(len(fits), len(traces))
     if plot is not None:
         save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
@@ -214,7 +214,7 @@ def forecast(
     rows: list[dict[str, Any]] = []
     for index, trace in enumerate(each("forecasts", traces)):
         points = max(1, math.ceil(observed * len(trace)))
-        seen = trace.head(float(trace.step[points - 1]))
+        seen = trace.until(float(trace.step[points - 1]))
         last = float(seen.step[-1])
         end = until if until is not None else float(trace.step[-1])
         if end <= last:
@@ -237,7 +237,7 @@ def forecast(
             "status": ahead.status,
             "observed_to": last,
             "step": end,
-            "mean": float(ahead.mean[-1]),
+            "median": float(ahead.median[-1]),
             "q10": float(ahead.quantile(0.1)[-1]),
             "q90": float(ahead.quantile(0.9)[-1]),
         }
@@ -250,7 +250,7 @@ def forecast(
                 "reach_q90": reach.quantile(0.9),
             }
         if as_json:
-            row |= {"steps": ahead.steps, "means": ahead.mean}
+            row |= {"steps": ahead.at, "medians": ahead.median}
             row |= {"levels": ahead.levels, "quantiles": ahead.quantiles}
         rows.append(row)
     if as_json:
@@ -262,7 +262,7 @@ def forecast(
 
 app.command(
     epilog="Example: glidepath watch run/metrics.csv --target 1.8 --until-decided || scancel 71\n\n"
-    "Exit codes: 0 no run needs to be stopped, 1 stopping one is advised (NEVER, DIVERGED), "
+    "Exit codes: 0 no run needs to be stopped, 1 stopping one is advised (never, diverged), "
     "2 bad input, 130 Ctrl-C.",
 )(watch)
 
@@ -281,11 +281,11 @@ def _fan(
     target: float | None,
     reach: gp.Reach | None,
 ) -> None:
-    from glidepath import _plots
+    from glidepath._pictures import plots
 
     rest = trace.step > seen.step[-1]
     later = gp.Trace(trace.step[rest], trace.loss[rest]) if rest.any() else None
-    _plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach, ax=ax)
+    plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach, ax=ax)
     ax.set_title(trace.name, loc="left", fontsize=10)
 
 
@@ -317,15 +317,15 @@ def _print_forecasts(file: str, rows: list[dict[str, Any]], target: float | None
 
 def _sentence(row: dict[str, Any]) -> str:
     """Say when the target is reached, steps to three digits: the interval is wider than that."""
-    chance = _series.percent(row["prob_reached"])
+    chance = series.percent(row["prob_reached"])
     low, middle, high = (
-        _series.count(float(f"{round(step):.3g}")) if math.isfinite(step) else "never"
+        series.count(float(f"{round(step):.3g}")) if math.isfinite(step) else "never"
         for step in (row["reach_q10"], row["reach_q50"], row["reach_q90"])
     )
     if row["reach_q10"] == row["reach_q90"] <= row["observed_to"]:
-        return f"reached {row['target']:g} at step {_series.count(row['reach_q50'])}"
+        return f"reached {row['target']:g} at step {series.count(row['reach_q50'])}"
     if middle == "never":
-        return f"reaches {row['target']:g} by step {_series.count(row['step'])}: {chance}"
+        return f"reaches {row['target']:g} by step {series.count(row['step'])}: {chance}"
     return f"reaches {row['target']:g} at step {middle} ({low}–{high}), {chance}"
 
 
@@ -349,7 +349,7 @@ def plan(
     pairs: Annotated[
         Path | None, typer.Option(help="Measured pairs of classes of jobs, a CSV.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the tiers and their prices.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the tiers and their prices.")] = None,
     as_json: Json = False,
 ) -> int:
     """Show the plan of one moment: who runs where, who waits, who ends, and why."""
@@ -360,8 +360,8 @@ def plan(
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at * 3600.0)
         planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
-    if picture is not None:
-        save(lambda ax: planned.picture(drawn.tiers, ax=ax), picture)
+    if plot is not None:
+        save(lambda ax: planned.plot(drawn.tiers, ax=ax), plot)
     tiers = [tier.name for tier in drawn.tiers]
     if as_json:
         emit(

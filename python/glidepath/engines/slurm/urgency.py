@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A forecast as one of four words, for schedulers that know priorities: docs/kubernetes.md.
 
-python -m glidepath.engines.urgency LOG --target 0.1 --budget 20000 --steps-per-hour 5000
+python -m glidepath.engines.slurm.urgency LOG --target 0.1 --budget 20000 --steps-per-hour 5000
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Annotated
 
 import typer
 
-from glidepath.engines._model import Wish
-from glidepath.engines._options import PilotOptions
-from glidepath.engines._outlook import Outlook, look_ahead
-from glidepath.engines._traces import TraceStore
+from glidepath.engines.slurm._model import Wish
+from glidepath.engines.slurm._options import PilotOptions
+from glidepath.engines.slurm._outlook import Outlook, look_ahead
+from glidepath.engines.slurm._traces import TraceStore
 
 __all__ = ["main", "urgency"]
 

@@ -17,10 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from glidepath.engines._course import Course
-from glidepath.engines._decision_log import DecisionLog, Event, LogError
-from glidepath.engines._history import History, action_event
-from glidepath.engines._model import (
+from glidepath.engines.slurm._course import Course
+from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
+from glidepath.engines.slurm._history import History, action_event
+from glidepath.engines.slurm._model import (
     Action,
     Cluster,
     ClusterError,
@@ -28,9 +28,9 @@ from glidepath.engines._model import (
     Outcome,
     Wish,
 )
-from glidepath.engines._options import PilotOptions
-from glidepath.engines._outlook import JobView, Outlook, look_ahead
-from glidepath.engines._traces import Progress, TraceStore, trace_path
+from glidepath.engines.slurm._options import PilotOptions
+from glidepath.engines.slurm._outlook import JobView, Outlook, look_ahead
+from glidepath.engines.slurm._traces import Progress, TraceStore, trace_path
 
 __all__ = ["Pilot", "Round"]
 

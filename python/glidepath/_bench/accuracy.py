@@ -24,7 +24,8 @@ from glidepath._core import InputError
 from glidepath._fit import fit
 from glidepath._forecast import Calibration, Forecast, calibrate, forecast, reach
 from glidepath._results import Result
-from glidepath._trace import Trace, read_traces
+from glidepath._trace import Trace
+from glidepath.readers._open import read_traces
 
 __all__ = ["METHODS", "Accuracy", "Collection", "run"]
 
@@ -113,7 +114,7 @@ Answer = tuple[Floats, Floats | None, Callable[[float], float] | None]
 
 def _ours(prefix: Prefix, constants: str | None) -> Answer:
     f: Forecast = forecast(prefix.seen, prefix.steps, constants=constants, **prefix.known)
-    return f.mean, f.quantiles, lambda target: float(f.prob_below(target)[-1])
+    return f.median, f.quantiles, lambda target: float(f.prob_below(target)[-1])
 
 
 def _last(prefix: Prefix, _: str | None) -> Answer:
@@ -409,19 +410,19 @@ class Accuracy(Result):
 
     def plot(self, ax: Any = None, *, method: str = "glidepath") -> Any:
         """Draw the reliability diagram of one method."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
         values = [r["pit"] for r in self.rows if r["method"] == method and "pit" in r]
-        return _plots.reliability(values, ax=ax)
+        return plots.reliability(values, ax=ax)
 
     def plot_cutoffs(self, ax: Any = None) -> Any:
         """Draw the mean error of every method against the share of the run seen."""
-        from glidepath import _plots
+        from glidepath._pictures import plots
 
         errors: dict[str, dict[float, float]] = {}
         for row in self.table(by="cutoff"):
             errors.setdefault(row["method"], {})[row["cutoff"]] = row["mae"]
-        return _plots.error_by_cutoff(errors, ax=ax)
+        return plots.error_by_cutoff(errors, ax=ax)
 
     def _summary(self) -> str:
         best = self.table()[0]
