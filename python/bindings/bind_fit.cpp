@@ -127,7 +127,7 @@ Fit fit_trace(const py::object& step, const py::object& loss, const py::object& 
   return fit(trace, options);
 }
 
-py::list fit_batch(const py::list& steps, const py::list& losses, const std::string& family,
+py::list fit_traces(const py::list& steps, const py::list& losses, const std::string& family,
                    const std::string& robust, double floor, int threads) {
   std::vector<DoubleArray> columns;
   std::vector<TraceView> traces;
@@ -293,7 +293,7 @@ void bind_fit(py::module_& module) {
 
   module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a, "floor"_a,
              "engine"_a, "starts"_a);
-  module.def("fit_batch", &fit_batch, "steps"_a, "losses"_a, "family"_a, "robust"_a, "floor"_a,
+  module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "family"_a, "robust"_a, "floor"_a,
              "threads"_a);
   module.def("fit_columns", &fit_columns, "step"_a, "loss"_a, "family"_a, "floor"_a, "threads"_a);
   module.def("fit_law", &fit_law, "steps"_a, "losses"_a, "rates"_a, "law"_a);
