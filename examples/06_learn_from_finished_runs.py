@@ -8,10 +8,11 @@ import glidepath as gp
 file = sys.argv[1] if len(sys.argv) > 1 else "data/curves/digits-cnn.csv.gz"
 *finished, run = gp.read_traces(file)
 
-# A third of the last run is known, and the learning rate of all of it.
+# A third of the last run is known, and the learning rate that is planned for the rest of it.
 seen = run.until(run.step[-1] / 3)
 ahead = run.step[len(seen) :]
-schedule = None if run.lr is None else gp.Schedule(run.step, run.lr)
+schedule = gp.Schedule.logged(run)
+
 past = gp.PastRuns(finished)
 print(past)
 alone = gp.forecast(seen, ahead, schedule=schedule)
