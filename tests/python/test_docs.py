@@ -144,16 +144,17 @@ def test_the_pilot_of_the_slurm_page_runs(tmp_path: Path) -> None:
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from glidepath.engines.slurm import ClusterJob, Pool, slurm
-from glidepath.engines.slurm.simulated import Run, Simulated
+from glidepath.engines.slurm import ClusterJob, ClusterTier
+from glidepath.engines import slurm
+from glidepath.engines.slurm.simulated import SimulatedRun, SimulatedCluster
 from slurm_stub import SlurmStub
 
-pools = [Pool(name, name, (name + "0",), 2, 2, 1.0) for name in ("bronze", "silver")]
-cluster = Simulated(pools, Path("logs"))
+tiers = [ClusterTier(name, name, (name + "0",), 2, 2, 1.0) for name in ("bronze", "silver")]
+cluster = SimulatedCluster(tiers, Path("logs"))
 cluster.folder.mkdir()
 comment = "glidepath target=0.4 budget=2000"
 job = ClusterJob("17", "me", "PENDING", "bronze", gpus=1, limit_s=3600.0, comment=comment)
-cluster.submit(Run(replace(job, workdir="logs"), loss=lambda step: 1 / step, budget=2000))
+cluster.submit(SimulatedRun(replace(job, workdir="logs"), loss=lambda step: 1 / step, budget=2000))
 slurm.Slurm = partial(
     slurm.Slurm, users=["me"], run=SlurmStub(cluster), clock=lambda: cluster.now_s
 )

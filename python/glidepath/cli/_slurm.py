@@ -249,7 +249,7 @@ def story(events: list[Event]) -> list[str]:
         if event.kind == "forecast":
             odds = detail.get("probability")
             where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
-            what = f"step {detail['step']:g}" if detail["step"] else "no log yet"
+            what = f"step {detail['observed_to']:g}" if detail["observed_to"] else "no log yet"
             if odds is not None:
                 what += f", P(target) {odds:.2f}, {detail['verdict'].lower().replace('_', ' ')}"
             lines.append(f"{clock}  {where}: {what}; {event.why}")
@@ -286,13 +286,13 @@ def _row(view: JobView) -> dict[str, Any]:
         "state": view.job.state,
         "tier": view.tier,
         "planned_tier": view.planned,
-        "step": view.outlook.last_step,
-        "value": _number(view.outlook.last_value),
-        "target": view.wish.target if view.wish else None,
-        "verdict": view.outlook.verdict,
-        "probability": _number(view.outlook.probability),
+        "step": view.forecast.last_step,
+        "value": _number(view.forecast.last_value),
+        "target": view.request.target if view.request else None,
+        "verdict": view.forecast.verdict,
+        "probability": _number(view.forecast.probability),
         "finish_s": [_number(t) for t in view.finish_s] if view.finish_s else None,
-        "reason": view.reason or view.outlook.problem,
+        "reason": view.reason or view.forecast.problem,
     }
 
 
@@ -336,17 +336,17 @@ def _table(result: Round) -> None:
         table.add_column(column, no_wrap=True)
     table.add_column("reason", min_width=24)
     for view in result.views:
-        outlook = view.outlook
+        forecast = view.forecast
         moves = view.planned and view.planned != view.tier
         table.add_row(
             view.job.id,
             view.job.state.lower(),
             f"{view.tier} → {view.planned}" if moves else view.tier,
-            f"{outlook.last_step:g}" if outlook.last_step else "",
-            "" if math.isnan(outlook.probability) else f"{outlook.probability:.2f}",
+            f"{forecast.last_step:g}" if forecast.last_step else "",
+            "" if math.isnan(forecast.probability) else f"{forecast.probability:.2f}",
             _left(view),
-            outlook.verdict.lower().replace("_", " "),
-            view.reason or outlook.problem,
+            forecast.verdict.lower().replace("_", " "),
+            view.reason or forecast.problem,
         )
     console = Console()
     if not console.is_terminal:
