@@ -7,14 +7,14 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import slurm_stub
 from slurm_world import CLUSTER_TIERS, curve
-from typer.testing import CliRunner
 
-from glidepath.cli._slurm import app
+from glidepath import cli
 from glidepath.engines.slurm import ClusterJob
 
 
@@ -50,53 +50,88 @@ def mine(tmp_path: Path) -> ClusterJob:
                       comment="glidepath target=0.01 budget=2000 trace=hopeless.csv")  # fmt: skip
 
 
+def slurm(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(["slurm", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
 def test_status_plan_run_and_why_tell_one_story(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: ClusterJob
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
 ) -> None:
     _commands(tmp_path, monkeypatch, [mine])
-    cli = CliRunner()
-    shown = cli.invoke(app, ["status", "--tiers", "bronze=1,silver=2,gold=4"])
-    assert shown.exit_code == 0
-    assert "17" in shown.stdout
-    assert "never" in shown.stdout
-    planned = cli.invoke(app, ["plan"])
-    assert "scancel 17" in planned.stdout
+    code, out, _ = slurm(capsys, "status", "--tiers", "bronze=1,silver=2,gold=4")
+    assert code == 0
+    assert "17" in out
+    assert "never" in out
+    assert "scancel 17" in slurm(capsys, "plan")[1]
     assert not (tmp_path / "log.db").exists()
-    advised = cli.invoke(app, ["run", "--rounds", "1"])
-    assert "would: 1 stop" in advised.stdout
+    assert "would: 1 stop" in slurm(capsys, "run", "--rounds", "1")[1]
     assert not (tmp_path / "sent").exists()
-    acted = cli.invoke(app, ["run", "--rounds", "1", "--act", "--json"])
-    document = json.loads(acted.stdout)
+    document = json.loads(slurm(capsys, "run", "--rounds", "1", "--act", "--json")[1])
     assert document["rounds"][0]["outcomes"] == [
         {"job": "17", "kind": "stop", "status": "done", "said": ""}
     ]
     assert (tmp_path / "sent").read_text() == "scancel 17\n"
-    told = cli.invoke(app, ["why", "17"])
-    assert told.exit_code == 0
-    assert "advised" in told.stdout
-    assert "$ scancel 17" in told.stdout
-    assert "done stop" in told.stdout
-    events = json.loads(cli.invoke(app, ["why", "17", "--json"]).stdout)["events"]
+    code, out, _ = slurm(capsys, "why", "17")
+    assert code == 0
+    assert "advised" in out
+    assert "$ scancel 17" in out
+    assert "done stop" in out
+    events = json.loads(slurm(capsys, "why", "17", "--json")[1])["events"]
     assert [event["phase"] for event in events] == ["noted", "advised", "intended", "done"]
 
 
+def test_a_job_has_the_keys_of_every_other_verb(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    timed = replace(mine, id="18", comment="glidepath budget=2000 trace=hopeless.csv")
+    _commands(tmp_path, monkeypatch, [mine, timed])
+    document = json.loads(slurm(capsys, "status", "--json")[1])
+    hopeless, timed_row = document["rounds"][0]["jobs"]
+    assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (199, 0.01, 2000)
+    assert (hopeless["verdict"], hopeless["metric"]) == ("never", "loss")
+    assert hopeless["probability"] < 0.02
+    assert hopeless["steps_q50"] == 1801  # it would run to its budget
+    # A budget without a target: no verdict, but the time left is known.
+    assert (timed_row["verdict"], timed_row["probability"]) == ("unknown", None)
+    assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1801, 2000)
+
+
 def test_the_command_line_says_what_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: ClusterJob
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
 ) -> None:
     _commands(tmp_path, monkeypatch, [mine])
-    cli = CliRunner()
-    assert cli.invoke(app, ["plan", "--tiers", "gold=fast"]).exit_code == 2
-    assert cli.invoke(app, ["why", "99"]).exit_code == 2  # no log yet
-    cli.invoke(app, ["run", "--rounds", "1"])
-    assert cli.invoke(app, ["why", "99"]).exit_code == 1
+    assert slurm(capsys, "plan", "--tiers", "gold=fast") == (
+        2,
+        "",
+        "glidepath: --tiers: cannot read 'gold=fast', expected NAME=SPEED\n",
+    )
+    code, _, err = slurm(capsys, "why", "99")
+    assert (code, err) == (
+        2,
+        f"glidepath: {tmp_path / 'log.db'}: no such decision log: nothing was decided so far\n",
+    )
+    slurm(capsys, "run", "--rounds", "1")
+    code, _, err = slurm(capsys, "why", "99")
+    assert (code, err) == (1, f"glidepath: {tmp_path / 'log.db'} has no entry for job 99\n")
     (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho squeue: error: away >&2\nexit 1\n")
-    away = cli.invoke(app, ["status", "--json"])
-    assert away.exit_code == 1
-    assert json.loads(away.stdout)["rounds"][0]["trouble"] == "squeue: error: away"
+    code, out, err = slurm(capsys, "status", "--json")
+    assert (code, err) == (1, "glidepath: squeue: error: away\n")
+    assert json.loads(out)["rounds"][0]["trouble"] == "squeue: error: away"
 
 
 def test_without_jobs_status_says_how_to_take_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _commands(tmp_path, monkeypatch, [])
-    assert "--comment" in CliRunner().invoke(app, ["status"]).stdout
+    assert "--comment" in slurm(capsys, "status")[1]

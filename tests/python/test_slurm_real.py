@@ -142,7 +142,7 @@ def watch(works: Sequence[Work], seconds: float = 240) -> None:
 def pilot_process(folder: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
     """`glidepath slurm run --act`, until the end of the block; killed there, it must end well."""
     command = [
-        sys.executable, "-c", "from glidepath.cli._slurm import app; app()", "run", "--act",
+        sys.executable, "-m", "glidepath", "slurm", "run", "--act",
         "--tiers", TIERS, "--log", str(log), "--round-s", "0.7", "--grace-s", "10",
         "--restart-s", "1",
     ]  # fmt: skip
@@ -250,7 +250,7 @@ def test_one_climbs_one_reaches_one_is_hopeless_and_the_log_tells_why(
         assert ("place", "done") in kinds or ("place", "unknown") in kinds
         # `why` tells it to a person.
         why = subprocess.run(
-            [sys.executable, "-c", "from glidepath.cli._slurm import app; app()", "why",
+            [sys.executable, "-m", "glidepath", "slurm", "why",
              climber.id, "--log", str(log)], capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         assert "silver" in why

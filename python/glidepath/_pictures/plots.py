@@ -376,7 +376,7 @@ def policies(
 def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Four pictures over the number of users, one line per policy; dashed: all stop at the target.
 
-    `rows` are those of ``_bench_policies.seed_study``.
+    `rows` are those of ``_bench.policies.seed_study``.
     """
     figure: Figure
     figure, axes = require("matplotlib.pyplot").subplots(2, 2, figsize=(9.0, 6.4), sharex=True)
@@ -390,17 +390,17 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     for ax, (metric, unit, title, scale) in zip(axes.flat, panels, strict=True):
         _axes(ax)
         for k, policy in enumerate(names):
-            for arm, dash in (("asked", "-"), ("stopped", "--")):
+            for arm, dash in (("overfitting", "-"), ("interrupted", "--")):
                 line = [row for row in rows if row["policy"] == policy and row["arm"] == arm]
-                if arm == "stopped" and policy not in ("fifo", "session_fifo"):
+                if arm == "interrupted" and policy not in ("fifo", "session_fifo"):
                     continue  # they stop anyway
                 users = [row["users"] for row in line]
                 mean = np.array([row[metric] for row in line]) / unit
                 half = np.array([row[f"{metric}_ci"] for row in line]) / unit
                 colour = PALETTE[k]
-                label = policy if arm == "asked" else f"{policy}, stops at target"
+                label = policy if arm == "overfitting" else f"{policy}, stops at target"
                 ax.plot(users, mean, dash, color=colour, marker="o", markersize=3, label=label)
-                if arm == "asked":
+                if arm == "overfitting":
                     low = np.maximum(mean - half, 0 if scale != "log" else mean / 3)
                     ax.fill_between(users, low, mean + half, color=colour, alpha=0.15, linewidth=0)
         ax.set_xscale("log")
@@ -561,7 +561,7 @@ def plan(
     ----------
     plan : Plan
     tiers : sequence of Tier
-        Of the snapshot that was planned.
+        Tiers of the snapshot that was planned.
     ax : matplotlib Axes, optional
 
     Returns

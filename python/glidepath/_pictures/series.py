@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers behind the pictures, drawn by `_plots` (matplotlib) and `_report_figures` (plotly).
+"""The numbers behind the pictures, drawn by `plots` (matplotlib) and `_report.figures` (plotly).
 
 Results are described here by what a picture reads of them, so that pictures depend on no stage.
 """
