@@ -24,7 +24,7 @@ from glidepath.cli._console import (
     save,
 )
 
-_ROUND_S = 360.0  # between the plans that lead to the moment
+_ROUND_S, _SESSION_S = 360.0, 300.0  # of the simulation that leads to the moment
 
 
 def plan(
@@ -81,7 +81,7 @@ def _snapshot_at(workload: gp.Workload, at_h: float) -> gp.Snapshot:
         return gp.plan(snapshot, reasons=False)
 
     try:
-        gp.simulate(workload, watch, round_s=_ROUND_S, stop_at_target=True)
+        gp.simulate(workload, watch, round_s=_ROUND_S, session_s=_SESSION_S, stop_at_target=True)
     except _Reached:
         return seen[0]
     raise gp.InputError(f"--at-h {at_h:g}: the last job of {workload.name} has ended by then")
