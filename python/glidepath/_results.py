@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every result shares: equality that knows numpy, a telling repr, a table for notebooks.
+"""The base of every result: equality that knows numpy, a one-line repr, a table for notebooks.
 
 A result is a plain record::
 
@@ -126,7 +126,7 @@ class Result:
         return ", ".join(f"{name} {value}" for name, value in self._rows())
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        """Rows of the notebook table. Stages override it where fields say too little."""
+        """Rows of the notebook table. Stages override it where the bare fields are not enough."""
         for field in fields(self):  # type: ignore[arg-type]
             if not field.name.startswith("_"):
                 yield field.name, _short(getattr(self, field.name))

@@ -408,7 +408,7 @@ def test_the_bench_proves_what_it_prints(capsys: pytest.CaptureFixture[str]) -> 
     rows = {row["what"]: row for row in json.loads(capsys.readouterr().out)}
     facts = [row for what, row in rows.items() if "gap" in what or row["unit"] in ("times", "")]
     assert len(facts) >= 6
-    assert [row for row in facts if row["met"] is False] == []
+    assert [row for row in facts if row["holds"] is False] == []
 
 
 @pytest.mark.parametrize(

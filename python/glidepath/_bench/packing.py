@@ -24,7 +24,7 @@ class Queue:
     Parameters
     ----------
     workload : Workload
-        Of `Workload.from_gavel` with ``sharing=True``.
+        A workload from `Workload.from_gavel` with ``sharing=True``.
     """
 
     def __init__(self, workload: Workload) -> None:

@@ -63,7 +63,7 @@ def fit_table(
     client : distributed.Client, optional
         The cluster; by default the threads of this process.
     partition_rows : int
-        Rows of a task, about. A task holds some 150 bytes a row.
+        Rows of a task, approximately. A task needs some 150 bytes a row.
     progress : bool
         Draw a bar on stderr.
 
@@ -108,7 +108,7 @@ def forecast_table(
         Increasing, and past the last point of each run; a run that is already there gets the status
         ``"ended"`` and null.
     levels : sequence of float
-        Of the quantiles.
+        Levels of the quantiles.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def forecast_table(
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked of each run."""
+    """The question to each run: a fit or a forecast, its columns and its options."""
 
     kind: str
     run: str
@@ -190,7 +190,7 @@ def _pieces(source: Path, run: str) -> list[_Piece]:
 
 
 def _ends(path: Path, group: int, run: str) -> tuple[Any, Any]:
-    """Least and greatest run of a row group that does not say so itself."""
+    """Find the least and greatest run of a row group without statistics."""
     parquet, compute = require("pyarrow.parquet"), require("pyarrow.compute")
     column = parquet.ParquetFile(path).read_row_group(group, columns=[run])[run]
     ends = compute.min_max(column)
@@ -477,12 +477,12 @@ def _claim(
     folder: Path, question: _Question, pieces: Sequence[_Piece], partition_rows: int
 ) -> None:
     """Make the folder of the answer, or see that what is in it answers the same question."""
-    asked = {
+    claim = {
         "question": asdict(question),
         "partition_rows": partition_rows,
         "source": sorted({(p.path, Path(p.path).stat().st_size) for p in pieces}),
     }
-    text = json.dumps(asked, indent=1)
+    text = json.dumps(claim, indent=1)
     note = folder / "question.json"
     if note.exists():
         if note.read_text(encoding="utf-8") != text:
