@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "forecast/math.hpp"
+#include "forecast/kernels.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -17,51 +17,6 @@ constexpr double kWhiteOfWalk = 0.01;  // noise this one
 double clock(double a, double b, double eta) {
   if (eta == 0) return std::log(b / a);
   return (std::pow(a, -2 * eta) - std::pow(b, -2 * eta)) / (2 * eta);
-}
-
-/// The filter over all shapes at once: e = f - state, v = e / sqrt(S), state += gain e.
-GLIDEPATH_CLONES void whiten(std::size_t bins, std::size_t stride, const double* basis,
-                             const double* gain, const double* inverse_sd, const double* o,
-                             double* state, double* v, double* ov) {
-  for (std::size_t k = 0; k < stride; ++k) state[k] = ov[k] = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    const double* f = basis + i * stride;
-    double* out = v + i * stride;
-    const double g = gain[i], r = inverse_sd[i], oi = o[i];
-    for (std::size_t k = 0; k < stride; ++k) {
-      const double e = f[k] - state[k];
-      const double w = e * r;
-      state[k] += g * e;
-      out[k] = w;
-      ov[k] += oi * w;
-    }
-  }
-}
-
-/// Takes the part along o out of v: v -= mean o, and <v,v>.
-GLIDEPATH_CLONES void centre(std::size_t bins, std::size_t stride, const double* mean,
-                             const double* o, double* v, double* vv) {
-  for (std::size_t k = 0; k < stride; ++k) vv[k] = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    double* row = v + i * stride;
-    const double oi = o[i];
-    for (std::size_t k = 0; k < stride; ++k) {
-      const double c = row[k] - mean[k] * oi;
-      row[k] = c;
-      vv[k] += c * c;
-    }
-  }
-}
-
-/// <column, v> of every shape, both already without their part along o.
-GLIDEPATH_CLONES void project(std::size_t bins, std::size_t stride, const double* v,
-                              const double* column, double* sum) {
-  for (std::size_t k = 0; k < stride; ++k) sum[k] = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    const double* row = v + i * stride;
-    const double ci = column[i];
-    for (std::size_t k = 0; k < stride; ++k) sum[k] += row[k] * ci;
-  }
 }
 
 }  // namespace
@@ -116,10 +71,11 @@ void whiten_shapes(std::span<const double> x, std::span<const double> count, con
 
   fit.v.resize(n * stride);
   for (auto* column : {&fit.mean_v, &fit.walk_v, &fit.vv}) column->resize(stride);
-  whiten(n, stride, basis.value.data(), fit.gain.data(), fit.inverse_sd.data(), fit.o.data(),
-         fit.walk_v.data(), fit.v.data(), fit.mean_v.data());
+  const ForecastKernels& run = forecast_kernels();
+  run.whiten(n, stride, basis.value.data(), fit.gain.data(), fit.inverse_sd.data(), fit.o.data(),
+             fit.walk_v.data(), fit.v.data(), fit.mean_v.data());
   for (double& mean : fit.mean_v) mean /= fit.oo;
-  centre(n, stride, fit.mean_v.data(), fit.o.data(), fit.v.data(), fit.vv.data());
+  run.centre(n, stride, fit.mean_v.data(), fit.o.data(), fit.v.data(), fit.vv.data());
 }
 
 void fit_structure(std::span<const double> z, std::span<const double> annealed, std::size_t stride,
@@ -146,10 +102,10 @@ void fit_structure(std::span<const double> z, std::span<const double> annealed, 
   if (!annealed.empty()) {
     filtered(annealed, fit.walk_h, fit.mean_h);
     h.assign(u, u + n);
-    project(n, stride, fit.v.data(), h.data(), fit.hv.data());
+    forecast_kernels().project(n, stride, fit.v.data(), h.data(), fit.hv.data());
   }
   filtered(z, fit.walk_u, fit.mean_u);
-  project(n, stride, fit.v.data(), u, fit.uv.data());
+  forecast_kernels().project(n, stride, fit.v.data(), u, fit.uv.data());
   fit.uu = 0;
   for (std::size_t i = 0; i < n; ++i) {
     fit.uu += u[i] * u[i];

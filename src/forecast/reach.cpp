@@ -8,27 +8,26 @@
 
 #include "common/require.hpp"
 #include "forecast/interpolate.hpp"
+#include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
-#include "forecast/math.hpp"
 #include "forecast/student.hpp"
 
 namespace glidepath {
 namespace {
 
 constexpr std::size_t kGrid = 60;  // log-spaced steps from the last observed one to the budget
-constexpr std::size_t kPaths = 8;  // that stand for the Student-t of a component
 constexpr double kFar = 60;        // sd of the noise: no observation strays so far
 // Probabilities between which a path lies: fine in the tails, where "never" is decided.
 constexpr std::array kEdges{0.0, 0.004, 0.03, 0.15, 0.5, 0.85, 0.97, 0.996, 1.0};
 
 /// Points of the unit Student-t, the middles between the edges, and their masses.
 struct Paths {
-  std::array<double, kPaths> unit{}, mass{};
+  std::array<double, detail::kPaths> unit{}, mass{};
 };
 
 Paths paths_of(double degrees) {
   Paths paths;
-  for (std::size_t i = 0; i < kPaths; ++i) {
+  for (std::size_t i = 0; i < detail::kPaths; ++i) {
     paths.unit[i] = detail::student_quantile(degrees, 0.5 * (kEdges[i] + kEdges[i + 1]));
     paths.mass[i] = kEdges[i + 1] - kEdges[i];
   }
@@ -42,26 +41,6 @@ double density_of(TraceView trace) {
   double points = 0;
   for (std::size_t i = half; i < n; ++i) points += trace.weight.empty() ? 1.0 : trace.weight[i];
   return points / (trace.step[n - 1] - trace.step[half - 1]);
-}
-
-/// Multiplies the survival of each path of a component by the chance that `count` observations with
-/// t_8 noise around it all stay above the target.
-GLIDEPATH_CLONES void pass(const double* unit, double location, double scale, double lowest,
-                           double highest, double target, double inverse_noise, double count,
-                           double* log_survival, double* survival) {
-  for (std::size_t i = 0; i < kPaths; ++i) {
-    double path = location + scale * unit[i];
-    path = path < lowest ? lowest : path;
-    path = path > highest ? highest : path;
-    // F_8(u) = 1/2 + s/2 (1 + c/2 + 3/8 c^2 + 5/16 c^3), s = u / sqrt(8 + u^2), c = 1 - s^2
-    double u = (path - target) * inverse_noise;
-    u = u < -1e8 ? -1e8 : u;
-    u = u > 1e8 ? 1e8 : u;
-    const double r = 1 / (8 + u * u), s = u * std::sqrt(r), c = 8 * r;
-    const double above = 0.5 + 0.5 * s * (1 + c * (0.5 + c * (0.375 + c * 0.3125)));
-    log_survival[i] += count * detail::fast_log(above < 1e-12 ? 1e-12 : above);
-    survival[i] = detail::fast_exp(log_survival[i]);
-  }
 }
 
 }  // namespace
@@ -135,7 +114,8 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   const Paths paths = paths_of(law.degrees);
   const double density = density_of(trace);
   const std::size_t k = law.weight.size();
-  std::vector<double> log_survival(k * kPaths, 0.0), survival(k * kPaths, 1.0), left(k, 1.0);
+  std::vector<double> log_survival(k * detail::kPaths, 0.0), survival(k * detail::kPaths, 1.0),
+      left(k, 1.0);
   for (std::size_t j = 0; j < steps.size(); ++j) {
     const double* location = law.location.data() + j * k;
     const double* scale = law.scale.data() + j * k;
@@ -157,11 +137,12 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
       const double width = law.stretch[j] * scale[i];
       const bool above = (m + width * paths.unit[0] - z) * inverse_noise > kFar;
       if (!above && left[i] > 1e-9) {
-        double* mine = survival.data() + i * kPaths;
-        pass(paths.unit.data(), m, width, law.lowest, law.highest, z, inverse_noise, count,
-             log_survival.data() + i * kPaths, mine);
+        double* mine = survival.data() + i * detail::kPaths;
+        detail::forecast_kernels().pass(paths.unit.data(), m, width, law.lowest, law.highest, z,
+                                        inverse_noise, count,
+                                        log_survival.data() + i * detail::kPaths, mine);
         left[i] = 0;
-        for (std::size_t l = 0; l < kPaths; ++l) left[i] += paths.mass[l] * mine[l];
+        for (std::size_t l = 0; l < detail::kPaths; ++l) left[i] += paths.mass[l] * mine[l];
       }
       never += law.weight[i] * left[i];
     }

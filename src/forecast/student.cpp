@@ -3,50 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "common/numbers.hpp"
+#include "forecast/kernels.hpp"
 #include "forecast/math.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-using std::numbers::pi;
-
-constexpr double kInvSqrt3 = 0.57735026918962576451;
 constexpr int kMaxIterations = 80;
 
-/// t_3: F(u) = 1/2 + [w / (1 + w^2) + arctan w] / pi and f(u) = 2 / (pi sqrt 3 (1 + w^2)^2),
-/// w = u / sqrt 3. Adds weight * F, weight * f / scale
-/// and weight * f' / scale^2.
-GLIDEPATH_CLONES void add_component(std::size_t lanes, const double* x, double location,
-                                    double inverse_scale, double weight, double* cdf,
-                                    double* density, double* slope) {
-  const double step = inverse_scale * kInvSqrt3;
-  const double each = weight / pi;
-  const double high = 2 * each * step, steep = -4 * high * step;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    const double w = (x[i] - location) * step;
-    const Arc arc = fast_arc(w);
-    cdf[i] += each * (w * arc.rest + arc.tangent);
-    density[i] += high * (arc.rest * arc.rest);
-    slope[i] += steep * w * (arc.rest * arc.rest * arc.rest);
-  }
-}
-
-/// Extreme quantiles of one component at each level.
-GLIDEPATH_CLONES void bracket(std::size_t lanes, const double* unit, double location, double scale,
-                              double* low, double* high) {
-  for (std::size_t i = 0; i < lanes; ++i) {
-    const double q = location + unit[i] * scale;
-    low[i] = q < low[i] ? q : low[i];
-    high[i] = q > high[i] ? q : high[i];
-  }
-}
-
+/// As add_components() of kernels.cpp.
 double student3_cdf(double u) {
   const double w = u * kInvSqrt3;
-  return 0.5 + (w / (1 + w * w) + std::atan(w)) / pi;
+  return 0.5 + (w / (1 + w * w) + std::atan(w)) / kPi;
 }
 
 /// Regularised incomplete beta by Lentz's continued fraction (Numerical Recipes 6.4).
@@ -80,7 +50,7 @@ double incomplete_beta(double a, double b, double x) {
 
 double student_density(double degrees, double x) {
   return std::exp(std::lgamma(0.5 * (degrees + 1)) - std::lgamma(0.5 * degrees)) /
-         std::sqrt(degrees * pi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
+         std::sqrt(degrees * kPi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
 }
 
 }  // namespace
@@ -121,6 +91,7 @@ double mixture_cdf(const MixtureView& mixture, double x) {
 void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
                        std::span<const double> unit, std::vector<double>& guess,
                        std::span<double> out) {
+  const ForecastKernels& run = forecast_kernels();
   const std::size_t count = levels.size(), lanes = (count + 3) / 4 * 4;
   const std::size_t components = mixture.weight.size();
   thread_local std::vector<double> memory;
@@ -136,8 +107,8 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
     mean += mixture.weight[k] * mixture.location[k];
     wide += mixture.weight[k] * mixture.scale[k];
     least = std::min(least, mixture.scale[k]);
-    bracket(lanes, units, mixture.location[k], mixture.scale[k], low, high);
   }
+  run.bracket(lanes, units, components, mixture.location.data(), mixture.scale.data(), low, high);
   for (std::size_t k = 0; k < components; ++k) {
     const double d = mixture.location[k] - mean;
     square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
@@ -156,10 +127,8 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
     if (mixture.degrees == 3) {
       std::fill(cdf, cdf + lanes, 0.5);
       std::fill(density, slope + lanes, 0.0);
-      for (std::size_t k = 0; k < components; ++k) {
-        add_component(lanes, x, mixture.location[k], 1 / mixture.scale[k], mixture.weight[k], cdf,
-                      density, slope);
-      }
+      run.add_components(lanes, x, components, mixture.weight.data(), mixture.location.data(),
+                         mixture.scale.data(), cdf, density, slope);
     } else {
       for (std::size_t i = 0; i < count; ++i) {
         cdf[i] = density[i] = 0;
