@@ -28,7 +28,7 @@ double StructureFit::variance_ahead(const ForecastConstants::Structure& structur
 }
 
 void whiten_shapes(std::span<const double> x, std::span<const double> count, const Basis& basis,
-                   const ForecastConstants::Structure& structure, double count_cap, double jitter,
+                   const ForecastConstants::Structure& structure, double count_cap,
                    StructureFit& fit) {
   const std::size_t n = x.size(), stride = basis.stride;
   const bool walk_only = structure.lambda >= kWalkOnly;
@@ -36,27 +36,22 @@ void whiten_shapes(std::span<const double> x, std::span<const double> count, con
   fit.lambda2 = walk_only ? 1.0 : structure.lambda * structure.lambda;
 
   const double last = x[n - 1];
-  double trace = 0, gathered = 0;
   fit.clock_unit = fit.lambda2 > 0 ? clock(0.5 * last, last, structure.eta) : 1.0;
   fit.gain.assign(n, 0.0);  // for now: variance that the walk gathers before this bin
   fit.inverse_sd.resize(n);
   fit.o.resize(n);
-  const auto noise = [&](std::size_t i) { return white / std::min(count[i], count_cap); };
   for (std::size_t i = 0; i < n; ++i) {
     if (fit.lambda2 > 0 && i > 0) {
       fit.gain[i] = fit.lambda2 * clock(x[i - 1], x[i], structure.eta) / fit.clock_unit;
     }
-    gathered += fit.gain[i];
-    trace += noise(i) + gathered;
   }
-  const double extra = jitter * trace / static_cast<double>(n);
 
   // Gains of the filter: P = variance of the walk given the bins so far, S = of the innovation.
   double variance = 0;
   fit.log_det = fit.oo = fit.walk_o = 0;
   for (std::size_t i = 0; i < n; ++i) {
     variance += fit.gain[i];
-    const double w = noise(i) + extra;
+    const double w = white / std::min(count[i], count_cap);
     const double s = variance + w;
     fit.gain[i] = variance / s;
     fit.inverse_sd[i] = 1 / std::sqrt(s);
@@ -79,10 +74,10 @@ void whiten_shapes(std::span<const double> x, std::span<const double> count, con
 }
 
 void fit_structure(std::span<const double> z, std::span<const double> annealed, std::size_t stride,
-                   std::vector<double>& scratch, StructureFit& fit) {
+                   StructureFit& fit) {
   const std::size_t n = z.size();
-  scratch.resize(n);
-  double* u = scratch.data();
+  thread_local std::vector<double> u;
+  u.resize(n);
   const auto filtered = [&](std::span<const double> column, double& walk, double& mean) {
     double along = 0;
     walk = 0;
@@ -101,11 +96,11 @@ void fit_structure(std::span<const double> z, std::span<const double> annealed, 
   std::vector<double> h;
   if (!annealed.empty()) {
     filtered(annealed, fit.walk_h, fit.mean_h);
-    h.assign(u, u + n);
+    h = u;
     forecast_kernels().project(n, stride, fit.v.data(), h.data(), fit.hv.data());
   }
   filtered(z, fit.walk_u, fit.mean_u);
-  forecast_kernels().project(n, stride, fit.v.data(), u, fit.uv.data());
+  forecast_kernels().project(n, stride, fit.v.data(), u.data(), fit.uv.data());
   fit.uu = 0;
   for (std::size_t i = 0; i < n; ++i) {
     fit.uu += u[i] * u[i];
