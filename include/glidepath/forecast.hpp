@@ -89,11 +89,11 @@ struct Forecast {
 [[nodiscard]] std::vector<double> prob_below(const Forecast& forecast, double target);
 
 /// Between two quantiles of the raw observation, at each step.
-struct Interval {
+struct ForecastInterval {
   std::vector<double> low, high;
 };
 /// The central interval that holds the observation with probability `coverage`, in (0, 1).
-[[nodiscard]] Interval interval(const Forecast& forecast, double coverage);
+[[nodiscard]] ForecastInterval interval(const Forecast& forecast, double coverage);
 
 /// Forecasts of a batch of runs, one row each.
 struct ForecastBatch {

@@ -139,7 +139,7 @@ std::vector<double> quantile(const Forecast& f, double p) { return quantiles_at(
 
 std::vector<double> curve_quantile(const Forecast& f, double p) { return quantiles_at(f, p).curve; }
 
-Interval interval(const Forecast& f, double coverage) {
+ForecastInterval interval(const Forecast& f, double coverage) {
   if (!(coverage > 0 && coverage < 1)) {
     detail::refuse("forecast: coverage ", coverage, " is not between 0 and 1");
   }
