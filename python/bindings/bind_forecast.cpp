@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "forecast/constants.hpp"
+#include "forecast/law.hpp"
 #include "forecast/predict.hpp"
 #include "forecast/prepare.hpp"
 #include "numpy_view.hpp"
@@ -90,48 +91,17 @@ std::unique_ptr<Options> options(const py::dict& given) {
   return o;
 }
 
-py::dict law_dict(ForecastLaw&& law) {
-  const auto knots = static_cast<py::ssize_t>(law.knots.size());
-  const auto components = static_cast<py::ssize_t>(law.weight.size());
+py::dict law_dict(const Forecast& f) {
   py::dict d;
-  d["numbers"] = adopt(std::vector<double>{law.degrees, law.lowest, law.highest, law.step_shift,
-                                           law.offset, law.sign, law.unit,
-                                           law.logarithmic ? 1.0 : 0.0, law.floor, law.ceiling});
-  d["knots"] = adopt(std::move(law.knots));
-  d["weight"] = adopt(std::move(law.weight));
-  d["location"] = adopt(std::move(law.location), {knots, components});
-  d["scale"] = adopt(std::move(law.scale), {knots, components});
-  d["noise"] = adopt(std::move(law.noise));
-  d["stretch"] = adopt(std::move(law.stretch));
+  d["packed"] = adopt(glidepath::detail::pack_law(*f.law));
   return d;
 }
 
 Forecast from_law(py::handle steps, const py::dict& d) {
   Forecast f;
   f.at = copied(steps, "steps");
-  ForecastLaw& law = f.law;
-  const std::vector<double> n = copied(d["numbers"], "law");
-  law.degrees = n.at(0);
-  law.lowest = n.at(1);
-  law.highest = n.at(2);
-  law.step_shift = n.at(3);
-  law.offset = n.at(4);
-  law.sign = n.at(5);
-  law.unit = n.at(6);
-  law.logarithmic = n.at(7) != 0;
-  law.floor = n.at(8);
-  law.ceiling = n.at(9);
-  law.knots = copied(d["knots"], "knots");
-  law.weight = copied(d["weight"], "weight");
-  const auto flat = [&](const char* key) {
-    const DoubleArray array = borrow(d[key], key, 2);
-    const auto values = view(array);
-    return std::vector<double>(values.begin(), values.end());
-  };
-  law.location = flat("location");
-  law.scale = flat("scale");
-  law.noise = copied(d["noise"], "noise");
-  law.stretch = copied(d["stretch"], "stretch");
+  f.law = std::make_shared<const glidepath::detail::Law>(
+      glidepath::detail::unpack_law(copied(d["packed"], "law")));
   return f;
 }
 
@@ -184,8 +154,7 @@ void bind_forecast(py::module_& module) {
   module.def("read_constants", [](const std::string& text) {
     return std::const_pointer_cast<ForecastConstants>(read_constants(text));
   });
-  module.def("constants_named",
-             [](const std::string& name) { return std::string(constants_named(name)); });
+  module.def("learned_table", [] { return std::string(glidepath::detail::learned_table()); });
   module.def(
       "forecast", [](py::handle step, py::handle loss, py::handle steps, const py::dict& given) {
         const DoubleArray s = borrow(step, "step"), l = borrow(loss, "loss"),
@@ -198,7 +167,7 @@ void bind_forecast(py::module_& module) {
         }
         const auto levels = static_cast<py::ssize_t>(f.levels.size());
         const auto count = static_cast<py::ssize_t>(f.at.size());
-        py::dict law = law_dict(std::move(f.law));
+        py::dict law = law_dict(f);
         return py::make_tuple(
             adopt(std::move(f.at)), adopt(std::move(f.levels)), adopt(std::move(f.median)),
             adopt(std::move(f.quantiles), {levels, count}),
@@ -206,7 +175,8 @@ void bind_forecast(py::module_& module) {
       });
   module.def("forecast_quantile",
              [](py::handle steps, const py::dict& law, double level, bool raw) {
-               return adopt(quantile(from_law(steps, law), level, raw));
+               const Forecast f = from_law(steps, law);
+               return adopt(raw ? quantile(f, level) : curve_quantile(f, level));
              });
   module.def("forecast_prob_below", [](py::handle steps, const py::dict& law, double target) {
     return adopt(prob_below(from_law(steps, law), target));
@@ -236,7 +206,7 @@ void bind_forecast(py::module_& module) {
                           h = borrow(steps, "steps");
         const auto o = options(given);
         const ForecastConstants& c = glidepath::detail::constants_of(o->value);
-        auto p = glidepath::detail::prepare({view(s), view(l), {}}, o->value.direction, c);
+        const auto p = glidepath::detail::prepare({view(s), view(l), {}}, o->value.direction, c);
         if (!p.modelled) return py::none();
         std::vector<double> queries;
         for (const double q : view(h)) queries.push_back(q + p.step_shift);

@@ -11,7 +11,7 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_batch', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_batch', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'learned_table', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -604,8 +604,6 @@ def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_secon
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
     """
-def constants_named(arg0: str) -> str:
-    ...
 def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
     ...
 def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
@@ -680,6 +678,8 @@ def learn_pairs(measured: collections.abc.Sequence[KindPair], alone: collections
     InputError
         A slowdown not above 0, one pair with two results, features that do not match.
     """
+def learned_table() -> str:
+    ...
 def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
 def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:

@@ -352,9 +352,8 @@ class Calibration(Result):
 
 @functools.lru_cache(maxsize=16)
 def _constants(text: str) -> Any:
-    """Parse a table of constants: a known name or the text itself."""
-    named = text in ("learned", "prototype")
-    return _core.read_constants(_core.constants_named(text) if named else text)
+    """Parse a table of constants."""
+    return _core.read_constants(text)
 
 
 def _runs(
@@ -432,7 +431,7 @@ def forecast(
     calibration : Calibration, optional
         Widths learned from finished runs by `calibrate`, and whether to heed `lr_ahead`.
     constants : str, optional
-        ``"learned"`` (default), ``"prototype"``, or the text of a table of constants.
+        Text of a table of constants; default: the learned one.
 
     Returns
     -------

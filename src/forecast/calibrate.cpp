@@ -81,12 +81,12 @@ Trial try_on(const Trace& run, const ForecastOptions& options, bool scheduled) {
     if (predicted.prepared.status != ForecastStatus::good || predicted.scheduled != scheduled) {
       continue;
     }
-    const detail::Levels levels =
-        detail::prepare_levels(asked, predicted.law.degrees, options.direction == Direction::max);
+    const detail::Levels levels = detail::prepare_levels(asked, predicted.law.mixture.degrees,
+                                                         options.direction == Direction::max);
     std::vector<double> curve, raw;
-    detail::law_quantiles(predicted.law, levels, curve, raw);
+    predicted.law.quantiles(levels, curve, raw);
     const std::size_t knots = steps.size();
-    const detail::Coordinate coordinate = detail::coordinate_of(predicted.law);
+    const detail::Coordinate& coordinate = predicted.law.coordinate;
     for (std::size_t j = 0; j < knots; ++j) {
       const double middle = raw[levels.median * knots + j];
       const double z = coordinate.z(truth[j]);

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import pickle
 import re
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from glidepath import _core
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "tests" / "golden" / "forecast_prototype.json"
-PROTOTYPE = ROOT.parent / "shared" / "method" / "forecast_reference.py"
 
 
 def curve(kind: str, total: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +54,7 @@ def schedule(total: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def constants_with(**numbers: float) -> str:
     """The learned constants with some of them changed."""
-    table = _core.constants_named("learned")
+    table = _core.learned_table()
     for key, value in numbers.items():
         table, found = re.subn(rf"(?m)^{key} .*$", f"{key} {value:g}", table)
         assert found == 1
@@ -82,48 +79,6 @@ def test_prototype_constants_give_the_stored_answers_of_the_prototype(
     np.testing.assert_allclose(
         ours.quantiles[np.ix_([0, 9, 18], few)], stored["quantiles"], rtol=1e-8
     )
-
-
-@pytest.fixture(scope="module")
-def prototype() -> ModuleType:
-    pytest.importorskip("scipy")
-    if not PROTOTYPE.exists():
-        pytest.skip("the prototype is not beside this repository")
-    spec = importlib.util.spec_from_file_location("forecast_prototype", PROTOTYPE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_prototype_constants_equal_the_prototype_itself(prototype: ModuleType) -> None:
-    for kind, noise in (("power", 0.05), ("waving", 0.001)):
-        t, y = curve(kind, 120, noise)
-        for seen in (5, 30, 90):
-            theirs = prototype.forecast(t[:seen], y[:seen], t[seen:])
-            ours = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:], constants="prototype")
-            np.testing.assert_allclose(ours.median, theirs["mean"], rtol=1e-8)
-            np.testing.assert_allclose(ours.quantiles, theirs["quantiles"], rtol=1e-8)
-
-
-def test_known_schedules_equal_the_prototype(prototype: ModuleType) -> None:
-    t, y, lr = schedule(300)
-    for seen in (30, 120, 250):
-        theirs = prototype.forecast(t[:seen], y[:seen], t[seen:], lr=(lr[:seen], lr[seen:]))
-        trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
-        ours = gp.forecast(trace, t[seen:], lr_ahead=lr[seen:], constants="prototype")
-        np.testing.assert_allclose(ours.quantiles, theirs["quantiles"], rtol=1e-8)
-
-
-def test_past_runs_equal_the_prototype(prototype: ModuleType) -> None:
-    t, y, _ = schedule(300)
-    past = past_runs()
-    traces = [gp.Trace(step, loss) for step, loss in past]
-    for seen in (30, 120, 250):
-        theirs = prototype.forecast(t[:seen], y[:seen], t[seen:], past=past)
-        ours = gp.forecast(
-            gp.Trace(t[:seen], y[:seen]), t[seen:], past=traces, constants="prototype"
-        )
-        np.testing.assert_allclose(ours.quantiles, theirs["quantiles"], rtol=1e-8)
 
 
 def test_batch_rows_equal_single_forecasts_whatever_the_threads() -> None:
@@ -842,7 +797,7 @@ def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_f
 
     rates = np.random.RandomState(5).uniform(0.2, 0.6, 40)
     past = [run(rate, seed) for seed, rate in enumerate(rates)]
-    text = gp._core.constants_named("learned")
+    text = gp._core.learned_table()
     without = "\n".join(line for line in text.splitlines() if not line.startswith("analogy"))
     errors = np.zeros((2, 9))
     for i, rate in enumerate(np.linspace(0.25, 0.55, 9)):
