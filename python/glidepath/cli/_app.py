@@ -361,7 +361,7 @@ def plan(
         snapshot = _snapshot_at(drawn, at * 3600.0)
         planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
     if plot is not None:
-        save(lambda ax: planned.plot(drawn.tiers, ax=ax), plot)
+        save(lambda ax: planned.plot(ax=ax), plot)
     tiers = [tier.name for tier in drawn.tiers]
     if as_json:
         emit(
