@@ -1147,7 +1147,7 @@ def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
     """
 def read_workload(path: bytes) -> WorkloadRecord:
     ...
-def shared_speeds(first: Profile, second: Profile, sharing: str, gpu: str, gpu_gb: typing.SupportsFloat | typing.SupportsIndex, pairs: Pairs) -> SharedSpeedsRecord:
+def shared_speeds(first: Profile, second: Profile, sharing: str, gpu: str, gpu_gb: typing.SupportsFloat | typing.SupportsIndex, pairs: Pairs | None) -> SharedSpeedsRecord:
     """
     Speeds of a pair.
     """

@@ -27,28 +27,35 @@ def classes() -> list[type]:
 
 
 POKE = """
-import inspect, sys
+import copy, pickle, sys
 import glidepath as gp
 from glidepath import _core
-cls = getattr(getattr(gp, sys.argv[1], None) and gp or _core, sys.argv[1])
-empty = cls.__new__(cls)
-names = [name for name in dir(cls) if not name.startswith("__")]
-tries = [lambda: repr(empty), lambda: str(empty), lambda: empty == empty, lambda: hash(empty)]
-tries += [lambda name=name: getattr(empty, name) for name in names]
-tries += [lambda: __import__("pickle").dumps(empty), lambda: __import__("copy").copy(empty)]
-tries += [lambda: gp.plan(empty), lambda: gp.Snapshot([empty], [empty])]
-for each in tries:
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    cls = getattr(gp, name, None) or getattr(_core, name)
     try:
-        each()
-    except Exception:
-        pass
+        empty = cls.__new__(cls)
+    except TypeError:
+        continue
+    tries = [lambda: repr(empty), lambda: str(empty), lambda: empty == empty, lambda: hash(empty)]
+    tries += [lambda each=each: getattr(empty, each) for each in dir(cls) if each[:2] != "__"]
+    tries += [lambda: pickle.dumps(empty), lambda: copy.copy(empty), lambda: len(empty)]
+    tries += [lambda: gp.plan(empty), lambda: gp.Snapshot([empty], [empty])]
+    for each in tries:
+        try:
+            each()
+        except Exception:
+            pass
 """
 
 
-@pytest.mark.parametrize("name", [cls.__name__ for cls in classes()])
-def test_an_object_that_was_never_initialized_raises_and_does_not_crash(name: str) -> None:
-    done = subprocess.run([sys.executable, "-c", POKE, name], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+def test_an_object_that_was_never_initialized_raises_and_does_not_crash() -> None:
+    names = [cls.__name__ for cls in classes()]
+    assert {"Tier", "Job", "Plan", "Snapshot", "Watch"} <= set(names)
+    command = [sys.executable, "-c", POKE, *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"at {done.stdout.split()[-1]}: {done.stderr}"
+    assert done.stdout.split() == names
 
 
 def test_what_was_never_initialized_is_named_in_a_sentence() -> None:
