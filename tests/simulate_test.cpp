@@ -642,7 +642,7 @@ TEST(InvariantTest, WaitsAreBoundedAsPromised) {
     const Workload workload = random_workload(300 + seed, 120, 8);
     SimulationOptions options;
     options.round_s = 60;
-    options.planner.max_wait_s = 3000;
+    options.planner.dynamics.max_wait_s = 3000;
     const Simulation run = simulate(workload, "best_value", options);
     std::map<std::int64_t, const WorkloadJob*> asked;
     for (const WorkloadJob& job : workload.jobs) asked[job.id] = &job;

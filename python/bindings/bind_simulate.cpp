@@ -2,6 +2,7 @@
 #include "glidepath/simulate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -280,50 +281,23 @@ void set(const py::dict& given, const char* what,
   }
 }
 
-/// Keyword arguments of glidepath.plan.
-PlanOptions planner_options(py::dict given) {
-  PlanOptions out;
-  const auto take = [&](const char* name) {
-    return given.contains(name) ? py::object(given.attr("pop")(name)) : py::object(py::none());
-  };
-  const py::object objective = take("objective");
-  if (py::isinstance<py::str>(objective)) {
-    out.goals = {{objective_named(objective.cast<std::string>()), 1.0}};
-  } else if (py::isinstance<py::list>(objective) || py::isinstance<py::tuple>(objective)) {
-    out.in_order = true;
-    out.goals.clear();
-    for (const py::handle& name : objective) {
-      out.goals.push_back({objective_named(name.cast<std::string>()), 1.0});
-    }
-  } else if (!objective.is_none()) {
-    out.goals.clear();
-    for (const auto& [name, weight] : objective.cast<py::dict>()) {
-      out.goals.push_back({objective_named(name.cast<std::string>()), weight.cast<double>()});
+/// Keyword arguments of glidepath.plan, but for those that the simulation itself decides.
+PlanOptions planner_options(const py::dict& given) {
+  constexpr std::array kOfSimulation{"sharing", "in_nodes", "pairs", "reasons", "prices"};
+  const py::object planner = py::type::of<OwnedPlanOptions>();
+  py::list known;
+  for (const py::handle name : planner.attr("__match_args__")) {
+    if (std::none_of(kOfSimulation.begin(), kOfSimulation.end(),
+                     [&](const char* each) { return name.equal(py::str(each)); })) {
+      known.append(name);
     }
   }
-  const std::pair<const char*, std::vector<Quota>*> quotas[] = {{"user_quota", &out.user_quota},
-                                                                {"group_quota", &out.group_quota}};
-  for (const auto& [name, quota] : quotas) {
-    const py::object mapping = take(name);
-    if (mapping.is_none()) continue;
-    for (const auto& [who, gpus] : mapping.cast<py::dict>()) {
-      quota->push_back({who.cast<std::string>(), gpus.cast<std::int64_t>()});
-    }
+  for (const auto& [name, value] : given) {
+    if (known.contains(name)) continue;
+    throw InputError("simulate: planner has no '" + std::string(py::str(name)) + "', known are " +
+                     std::string(py::str(py::str(", ").attr("join")(known))));
   }
-  set<PlanOptions>(given, "planner",
-                   {{"round_s", &PlanOptions::round_s},
-                    {"slack", &PlanOptions::slack},
-                    {"gap", &PlanOptions::gap},
-                    {"stop_probability", &PlanOptions::stop_probability},
-                    {"outrun_probability", &PlanOptions::outrun_probability},
-                    {"power_cap_w", &PlanOptions::power_cap_w},
-                    {"joule_value", &PlanOptions::joule_value},
-                    {"hysteresis", &PlanOptions::hysteresis},
-                    {"min_run_s", &PlanOptions::min_run_s},
-                    {"ageing_s", &PlanOptions::ageing_s},
-                    {"max_wait_s", &PlanOptions::max_wait_s}},
-                   out);
-  return out;
+  return planner(**given).cast<const OwnedPlanOptions&>();
 }
 
 /// What runs of the same jobs have forecast, for the next of them.

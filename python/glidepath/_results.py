@@ -27,7 +27,7 @@ import importlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -120,6 +120,12 @@ class Result:
             for field in fields(self)  # type: ignore[arg-type]
             if field.compare
         )
+
+    @classmethod
+    def _from_record(cls, record: object, **more: object) -> Self:
+        """Make it from a bound record with attributes of the same names, and from `more`."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(**{n: more[n] if n in more else getattr(record, n) for n in names})
 
     def _summary(self) -> str:
         """One line: what it is and whether it is good. Stages override it."""

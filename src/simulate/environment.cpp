@@ -240,9 +240,9 @@ struct Environment::State {
   std::vector<Seen> longest;          ///< running jobs
   std::size_t slots = 0, shown_running = 0;
   int gpus = 0, largest = 1;
-  std::vector<Goal> goals;        ///< of the planner, where it decides
-  std::function<bool()> planned;  ///< the next event under its decisions
-  bool stuck = false;             ///< it leaves jobs waiting for ever
+  std::vector<WeightedObjective> goals;  ///< of the planner, where it decides
+  std::function<bool()> planned;         ///< the next event under its decisions
+  bool stuck = false;                    ///< it leaves jobs waiting for ever
 };
 
 Environment::Environment(const EnvironmentOptions& options) : options_(options) {

@@ -345,7 +345,7 @@ bool stops_at_target(std::string_view policy) {
 }
 
 void run_named(Engine& engine, std::string_view policy) {
-  const std::vector<Goal>& goals = engine.options.planner.goals;
+  const std::vector<WeightedObjective>& goals = engine.options.planner.objectives;
   const std::optional<double> session_s = session_of(engine, policy);
   const Forecasts forecasts = forecasts_for(policy);
   // A pair that was measured is known to the cluster, as a table of job classes.
@@ -362,7 +362,7 @@ void run_named(Engine& engine, std::string_view policy) {
   const Policy decide = make_policy(policy, engine.options, pairs);
   Live live(engine, decide, session_s, forecasts);
   live.looks_ahead(policy == "slaq" ||
-                   std::any_of(goals.begin(), goals.end(), [](const Goal& goal) {
+                   std::any_of(goals.begin(), goals.end(), [](const WeightedObjective& goal) {
                      return goal.objective == Objective::quality;
                    }));
   // Nobody ends for a long time where the longest go first: who is late is seen in between.

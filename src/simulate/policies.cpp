@@ -345,11 +345,13 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
   }
 }
 
-Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const PairTable& pairs) {
+Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> objectives,
+               const PairTable& pairs) {
   PlanOptions options = how.planner;
-  options.goals = std::move(goals);
-  options.sharing = pairs ? Sharing::exclusive : how.sharing;  // measured pairs, or predicted ones
-  options.in_nodes = how.in_nodes;
+  options.objectives = std::move(objectives);
+  options.limits.sharing =
+      pairs ? Sharing::exclusive : how.sharing;  // measured pairs, or predicted ones
+  options.limits.in_nodes = how.in_nodes;
   options.reasons = false;
   if (how.round_s) options.round_s = *how.round_s;
   const bool shares = how.sharing != Sharing::exclusive;
@@ -358,7 +360,7 @@ Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const Pair
     if (user_gpus) {
       std::set<std::string> users;
       for (const Job& job : snapshot.jobs) users.insert(job.user);
-      for (const std::string& user : users) now.user_quota.push_back({user, *user_gpus});
+      for (const std::string& user : users) now.limits.user_quota.push_back({user, *user_gpus});
     }
     if (!shares) return plan(snapshot, now);
     // A guest is planned anew, as one that waits: it may join the same host.
@@ -435,7 +437,8 @@ struct DarePolicy {
 
 }  // namespace
 
-Policy steered_planner(const SimulationOptions& options, const std::vector<Goal>& goals) {
+Policy steered_planner(const SimulationOptions& options,
+                       const std::vector<WeightedObjective>& goals) {
   return [&options, &goals](const Snapshot& s) { return planner(options, goals, {})(s); };
 }
 
@@ -470,7 +473,7 @@ Policy make_policy(std::string_view name, const SimulationOptions& options,
       });
     };
   }
-  return planner(options, options.planner.goals, pairs);  // best_value
+  return planner(options, options.planner.objectives, pairs);  // best_value
 }
 
 }  // namespace glidepath::detail

@@ -19,6 +19,6 @@ using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t se
 
 /// The planner under goals that may change between decisions; both must outlive the policy.
 [[nodiscard]] Policy steered_planner(const SimulationOptions& options,
-                                     const std::vector<Goal>& goals);
+                                     const std::vector<WeightedObjective>& goals);
 
 }  // namespace glidepath::detail

@@ -59,12 +59,14 @@ void check(const SimulationOptions& options) {
 bool only_orders(const Workload& workload, const SimulationOptions& options) {
   const PlanOptions& asked = options.planner;
   const PlanOptions plain;
-  const bool limited = asked.power_cap_w != plain.power_cap_w || !asked.user_quota.empty() ||
-                       !asked.group_quota.empty() || options.user_gpus ||
-                       asked.max_wait_s != plain.max_wait_s || asked.min_run_s > 0 ||
-                       asked.ageing_s != plain.ageing_s || asked.hysteresis != plain.hysteresis ||
-                       asked.joule_value != 0;
-  return !limited && asked.goals.size() == 1 && asked.goals.front().objective == Objective::jct &&
+  const bool limited =
+      asked.limits.power_cap_w != plain.limits.power_cap_w || !asked.limits.user_quota.empty() ||
+      !asked.limits.group_quota.empty() || options.user_gpus ||
+      asked.dynamics.max_wait_s != plain.dynamics.max_wait_s || asked.limits.min_run_s > 0 ||
+      asked.dynamics.ageing_s != plain.dynamics.ageing_s ||
+      asked.dynamics.hysteresis != plain.dynamics.hysteresis || asked.joule_value != 0;
+  return !limited && asked.objectives.size() == 1 &&
+         asked.objectives.front().objective == Objective::jct &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
          std::all_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const WorkloadJob& job) { return job.weight == 1 && job.priority == 0; });
@@ -173,7 +175,7 @@ Simulation simulate(const Workload& workload, std::string_view policy,
   SimulationOptions options = given;
   if (colon != std::string_view::npos) {
     if (rule != "best_value") refuse("simulate: '", rule, "' has no objectives, best_value has");
-    options.planner.goals = {{objective_named(policy.substr(colon + 1)), 1.0}};
+    options.planner.objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
   }
   check(options);
   validate(workload);

@@ -395,7 +395,9 @@ def held_out_scaling_errors(
                     if row[0] != held or (other is not job and not strict)
                 ]
                 scaling = _fit(seen)
-                errors += [abs(scaling.seconds(k, n, b) / s - 1) for k, n, b, s in job if k == held]
+                errors += [
+                    abs(scaling.step_seconds(k, n, b) / s - 1) for k, n, b, s in job if k == held
+                ]
     return np.array(errors)
 
 

@@ -57,7 +57,7 @@ def plan(
         snapshot = _snapshot_at(drawn, at_h)
         planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
     if plot is not None:
-        save(lambda ax: planned.plot(drawn.tiers, ax=ax), plot)
+        save(lambda ax: planned.plot(ax=ax), plot)
     if as_json:
         emit(_document(snapshot, planned, [tier.name for tier in drawn.tiers]))
     else:

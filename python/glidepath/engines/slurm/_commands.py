@@ -300,11 +300,11 @@ def _is_any(text: str, phrases: Iterable[str]) -> bool:
     return any(phrase in text for phrase in phrases)
 
 
-def _speed_of(gpu: str) -> float:
+def _speed_of(model: str) -> float:
     """Training speed of a GPU beside a V100, by the catalogue; 1 when it is not in it."""
-    wanted = "".join(filter(str.isalnum, gpu.lower()))
-    for row in _core.catalogue():
-        name = "".join(filter(str.isalnum, row["name"].lower()))
-        if row["relative_speed"] > 0 and name.startswith(wanted):
-            return float(row["relative_speed"])
+    wanted = "".join(filter(str.isalnum, model.lower()))
+    for gpu in _core.catalogue():
+        name = "".join(filter(str.isalnum, gpu.name.lower()))
+        if gpu.relative_speed > 0 and name.startswith(wanted):
+            return gpu.relative_speed
     return 1.0
