@@ -32,7 +32,7 @@ import numpy as np
 import torch
 
 import glidepath as gp
-from glidepath._bench import _core
+from glidepath import _core
 from glidepath._bench import accuracy as bench_accuracy
 
 # The table published with the method.

@@ -5,11 +5,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "common/numbers.hpp"
 #include "common/statistics.hpp"
 #include "forecast/interpolate.hpp"
 
@@ -81,7 +81,6 @@ double spread(std::vector<double> values) {
 /// nearer than `nearest` where enough are farther.
 void distances(std::span<const Traits> traits, const Traits& mine, const Traits& scale,
                std::size_t skip, double nearest, std::span<double> square) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
   std::size_t farther = 0;
   for (std::size_t r = 0; r < traits.size(); ++r) {
     square[r] = 0;
@@ -89,12 +88,12 @@ void distances(std::span<const Traits> traits, const Traits& mine, const Traits&
       const double d = (traits[r][i] - mine[i]) / (kKernelWidth * scale[i]);
       square[r] += d * d;
     }
-    if (r == skip) square[r] = kNone;
-    farther += square[r] >= nearest && square[r] < kNone;
+    if (r == skip) square[r] = kInfinity;
+    farther += square[r] >= nearest && square[r] < kInfinity;
   }
   if (farther < 2) return;
   for (double& d : square) {
-    if (d < nearest) d = kNone;
+    if (d < nearest) d = kInfinity;
   }
 }
 

@@ -2,6 +2,7 @@
 #include "forecast/law.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "common/require.hpp"
@@ -143,6 +144,19 @@ void refuse_bad_steps(std::span<const double> observed, std::span<const double> 
   }
 }
 
+/// The numbers and the columns of a law, in the order in which they are stored.
+struct Parts {
+  std::array<double*, 10> numbers;
+  std::array<std::vector<double>*, 5> columns;
+};
+Parts parts_of(Law& law) {
+  Coordinate& c = law.coordinate;
+  Mixture& m = law.mixture;
+  return {{&c.sign, &c.unit, &c.offset, &c.floor, &c.ceiling, &law.step_shift, &law.noise,
+           &law.lowest, &law.highest, &m.degrees},
+          {&law.knots, &law.stretch, &m.weight, &m.location, &m.scale}};
+}
+
 }  // namespace
 
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
@@ -280,59 +294,39 @@ void Law::spread(std::span<const double> z, std::span<const double> steps,
 }
 
 std::vector<double> pack_law(const Law& law) {
-  const Coordinate& c = law.coordinate;
+  Law copy = law;
+  const Parts parts = parts_of(copy);
   std::vector<double> numbers{static_cast<double>(law.knots.size()),
                               static_cast<double>(law.mixture.components),
-                              c.sign,
-                              c.unit,
-                              c.offset,
-                              c.logarithmic ? 1.0 : 0.0,
-                              c.floor,
-                              c.ceiling,
-                              law.step_shift,
-                              law.noise,
-                              law.lowest,
-                              law.highest,
-                              law.mixture.degrees};
-  for (const std::vector<double>* column :
-       {&law.knots, &law.stretch, &law.mixture.weight, &law.mixture.location, &law.mixture.scale}) {
+                              law.coordinate.logarithmic ? 1.0 : 0.0};
+  for (const double* number : parts.numbers) numbers.push_back(*number);
+  for (const auto* column : parts.columns) {
     numbers.insert(numbers.end(), column->begin(), column->end());
   }
   return numbers;
 }
 
 Law unpack_law(std::span<const double> numbers) {
-  constexpr std::size_t kHeader = 13;
-  const auto count = [&](std::size_t i) {
-    const bool good = numbers.size() > kHeader && numbers[i] >= 1 &&
-                      numbers[i] <= static_cast<double>(numbers.size());
-    if (!good) refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast");
-    return static_cast<std::size_t>(numbers[i]);
-  };
-  const std::size_t knots = count(0), components = count(1);
-  if (numbers.size() != kHeader + 2 * knots + components + 2 * knots * components) {
-    refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast of ", knots,
-           " knots and ", components, " components");
-  }
   Law law;
-  law.coordinate = {numbers[2], numbers[3], numbers[4], numbers[5] != 0, numbers[6], numbers[7]};
-  law.step_shift = numbers[8];
-  law.noise = numbers[9];
-  law.lowest = numbers[10];
-  law.highest = numbers[11];
-  law.mixture.degrees = numbers[12];
-  law.mixture.components = components;
-  law.mixture.queries = knots;
-  std::span<const double> rest = numbers.subspan(kHeader);
-  const auto take = [&](std::vector<double>& column, std::size_t size) {
-    column.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size));
-    rest = rest.subspan(size);
-  };
-  take(law.knots, knots);
-  take(law.stretch, knots);
-  take(law.mixture.weight, components);
-  take(law.mixture.location, knots * components);
-  take(law.mixture.scale, knots * components);
+  const Parts parts = parts_of(law);
+  const auto size = static_cast<double>(numbers.size()), head = 3.0 + parts.numbers.size();
+  const double knots = size > head ? numbers[0] : 0, components = size > head ? numbers[1] : 0;
+  if (!(knots >= 1 && components >= 1) ||
+      size != head + 2 * knots + components + 2 * knots * components) {
+    refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast");
+  }
+  law.mixture.queries = static_cast<std::size_t>(knots);
+  law.mixture.components = static_cast<std::size_t>(components);
+  law.coordinate.logarithmic = numbers[2] != 0;
+  auto next = numbers.begin() + 3;
+  for (double* number : parts.numbers) *number = *next++;
+  const double cells = knots * components;
+  const std::array sizes{knots, knots, components, cells, cells};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto end = next + static_cast<std::ptrdiff_t>(sizes[i]);
+    parts.columns[i]->assign(next, end);
+    next = end;
+  }
   return law;
 }
 

@@ -53,107 +53,28 @@ double student_density(double degrees, double x) {
          std::sqrt(degrees * kPi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
 }
 
-/// Search for the quantiles of one mixture, a lane for each level.
-struct Search {
-  std::size_t count = 0, lanes = 0;
-  double mean = 0, spread = 0;                   // of the mixture
-  double mean_scale = 0, narrowest = kInfinity;  // of its components
-  std::vector<double> memory{};
-  double *x = nullptr, *low = nullptr, *high = nullptr;         // between low and high
-  double *cdf = nullptr, *density = nullptr, *slope = nullptr;  // at x
-  double* unit = nullptr;
-
-  void reset(const MixtureView& mixture, std::span<const double> units) {
-    count = units.size();
-    lanes = (count + 3) / 4 * 4;
-    memory.assign(7 * lanes, 0.0);
-    x = memory.data();
-    low = x + lanes;
-    high = low + lanes;
-    cdf = high + lanes;
-    density = cdf + lanes;
-    slope = density + lanes;
-    unit = slope + lanes;
-    std::copy(units.begin(), units.end(), unit);
-    std::fill(low, high, kInfinity);
-    std::fill(high, cdf, -kInfinity);
-    const std::size_t components = mixture.weight.size();
-    mean = mean_scale = 0;
-    narrowest = kInfinity;
+/// CDF of a mixture, its density and, at 3 degrees, its slope at each of `count` points x.
+void evaluate(const MixtureView& mixture, std::size_t count, std::size_t lanes, const double* x,
+              double* cdf, double* density, double* slope) {
+  const std::size_t components = mixture.weight.size();
+  if (mixture.degrees == 3) {
+    std::fill(cdf, cdf + lanes, 0.5);
+    std::fill(density, density + lanes, 0.0);
+    std::fill(slope, slope + lanes, 0.0);
+    forecast_kernels().add_components(lanes, x, components, mixture.weight.data(),
+                                      mixture.location.data(), mixture.scale.data(), cdf, density,
+                                      slope);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    cdf[i] = density[i] = 0;
     for (std::size_t k = 0; k < components; ++k) {
-      mean += mixture.weight[k] * mixture.location[k];
-      mean_scale += mixture.weight[k] * mixture.scale[k];
-      narrowest = std::min(narrowest, mixture.scale[k]);
-    }
-    forecast_kernels().bracket(lanes, unit, components, mixture.location.data(),
-                               mixture.scale.data(), low, high);
-    double square = 0;
-    for (std::size_t k = 0; k < components; ++k) {
-      const double d = mixture.location[k] - mean;
-      square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
-    }
-    spread = std::sqrt(square);
-  }
-
-  /// From the last two mixtures, in a straight line.
-  void begin(std::vector<double>& guess) {
-    const bool fresh = guess.size() != 2 * count;
-    if (fresh) guess.clear();
-    for (std::size_t i = 0; i < count; ++i) {
-      const double from = fresh ? unit[i] * mean_scale : (2 * guess[i] - guess[count + i]) * spread;
-      x[i] = std::clamp(mean + from, low[i], high[i]);
+      const double u = (x[i] - mixture.location[k]) / mixture.scale[k];
+      cdf[i] += mixture.weight[k] * student_cdf(mixture.degrees, u);
+      density[i] += mixture.weight[k] * student_density(mixture.degrees, u) / mixture.scale[k];
     }
   }
-
-  void evaluate(const MixtureView& mixture) {
-    const std::size_t components = mixture.weight.size();
-    if (mixture.degrees == 3) {
-      std::fill(cdf, cdf + lanes, 0.5);
-      std::fill(density, slope + lanes, 0.0);
-      forecast_kernels().add_components(lanes, x, components, mixture.weight.data(),
-                                        mixture.location.data(), mixture.scale.data(), cdf, density,
-                                        slope);
-      return;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      cdf[i] = density[i] = 0;
-      for (std::size_t k = 0; k < components; ++k) {
-        const double u = (x[i] - mixture.location[k]) / mixture.scale[k];
-        cdf[i] += mixture.weight[k] * student_cdf(mixture.degrees, u);
-        density[i] += mixture.weight[k] * student_density(mixture.degrees, u) / mixture.scale[k];
-      }
-    }
-  }
-
-  /// One step of Halley's method, which triples the digits: a small one is the last. Returns the
-  /// largest.
-  double step(std::span<const double> levels) {
-    double largest = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double error = cdf[i] - levels[i];
-      (error < 0 ? low : high)[i] = x[i];
-      const double newton = error / density[i];
-      const double bend = 1 - 0.5 * newton * slope[i] / density[i];
-      double next = x[i] - newton / (bend > 0.5 && bend < 2 ? bend : 1.0);
-      if (!(next >= low[i] && next <= high[i])) next = 0.5 * (low[i] + high[i]);
-      largest = std::max(largest, std::abs(next - x[i]));
-      x[i] = next;
-    }
-    return largest;
-  }
-
-  /// The quantiles, and their standardised values for the next mixture.
-  void finish(std::vector<double>& guess, std::span<double> out) const {
-    const bool fresh = guess.empty();
-    guess.resize(2 * count);
-    for (std::size_t i = 0; i < count; ++i) {
-      out[i] = x[i];
-      const double standard = spread > 0 ? (x[i] - mean) / spread : 0.0;
-      guess[count + i] = fresh ? standard : guess[i];
-      guess[i] = standard;
-    }
-  }
-};
+}
 
 }  // namespace
 
@@ -204,16 +125,59 @@ double mixture_median(const MixtureView& mixture) {
 void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
                        std::span<const double> unit, std::vector<double>& guess,
                        std::span<double> out) {
-  thread_local Search search;
-  search.reset(mixture, unit);
-  search.begin(guess);
-  // Without the closed form of t_3 there is no slope, and Halley's method is Newton's.
-  const double tolerance = (mixture.degrees == 3 ? 1e-3 : 1e-5) * search.narrowest;
-  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
-    search.evaluate(mixture);
-    if (search.step(levels) <= tolerance) break;
+  const std::size_t count = levels.size(), lanes = (count + 3) / 4 * 4;
+  const std::size_t components = mixture.weight.size();
+  thread_local std::vector<double> memory;
+  memory.assign(7 * lanes, 0.0);
+  double *x = memory.data(), *low = x + lanes, *high = low + lanes, *cdf = high + lanes,
+         *density = cdf + lanes, *slope = density + lanes, *units = slope + lanes;
+  std::copy(unit.begin(), unit.end(), units);
+  std::fill(low, high, kInfinity);
+  std::fill(high, cdf, -kInfinity);
+
+  double mean = 0, square = 0, wide = 0, least = kInfinity;
+  for (std::size_t k = 0; k < components; ++k) {
+    mean += mixture.weight[k] * mixture.location[k];
+    wide += mixture.weight[k] * mixture.scale[k];
+    least = std::min(least, mixture.scale[k]);
   }
-  search.finish(guess, out);
+  forecast_kernels().bracket(lanes, units, components, mixture.location.data(),
+                             mixture.scale.data(), low, high);
+  for (std::size_t k = 0; k < components; ++k) {
+    const double d = mixture.location[k] - mean;
+    square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
+  }
+  const double spread = std::sqrt(square);
+  // From the last two mixtures, in a straight line.
+  const bool fresh = guess.size() != 2 * count;
+  guess.resize(2 * count);
+  double *newer = guess.data(), *older = newer + count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double from = fresh ? unit[i] * wide : (2 * newer[i] - older[i]) * spread;
+    x[i] = std::clamp(mean + from, low[i], high[i]);
+  }
+  const double tolerance = (mixture.degrees == 3 ? 1e-3 : 1e-5) * least;  // else slope = 0: Newton
+  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
+    evaluate(mixture, count, lanes, x, cdf, density, slope);
+    double largest = 0;  // Halley's method triples the digits: a small step is the last one
+    for (std::size_t i = 0; i < count; ++i) {
+      const double error = cdf[i] - levels[i];
+      (error < 0 ? low : high)[i] = x[i];
+      const double newton = error / density[i];
+      const double bend = 1 - 0.5 * newton * slope[i] / density[i];
+      double next = x[i] - newton / (bend > 0.5 && bend < 2 ? bend : 1.0);
+      if (!(next >= low[i] && next <= high[i])) next = 0.5 * (low[i] + high[i]);
+      largest = std::max(largest, std::abs(next - x[i]));
+      x[i] = next;
+    }
+    if (largest <= tolerance) break;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i] = x[i];
+    const double standard = spread > 0 ? (x[i] - mean) / spread : 0.0;
+    older[i] = fresh ? standard : newer[i];
+    newer[i] = standard;
+  }
 }
 
 }  // namespace glidepath::detail

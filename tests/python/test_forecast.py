@@ -16,6 +16,7 @@ from glidepath import _core
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "tests" / "golden" / "forecast_prototype.json"
+PUBLISHED = ROOT / "tests" / "golden" / "forecast_prototype.txt"
 
 
 def curve(kind: str, total: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
@@ -67,17 +68,19 @@ def past_runs() -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)
-def test_prototype_constants_give_the_stored_answers_of_the_prototype(
+def test_published_constants_give_the_stored_answers_of_the_prototype(
     case: tuple[str, int, int, float],
 ) -> None:
     kind, seen, total, noise = case
     t, y = curve(kind, total, noise)
     stored = json.loads(STORED.read_text())[case_id(case)]
-    ours = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:], constants="prototype")
+    ours = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:], constants=PUBLISHED.read_text())
     few = np.linspace(0, total - seen - 1, 9).astype(int)
-    np.testing.assert_allclose(ours.median[few], stored["mean"], rtol=1e-8)
+    # The prototype adds 1e-10 to the noise for its Cholesky factor; a run without noise shows it.
+    near = 5e-6 if noise == 0 else 2e-7
+    np.testing.assert_allclose(ours.median[few], stored["mean"], rtol=near)
     np.testing.assert_allclose(
-        ours.quantiles[np.ix_([0, 9, 18], few)], stored["quantiles"], rtol=1e-8
+        ours.quantiles[np.ix_([0, 9, 18], few)], stored["quantiles"], rtol=near
     )
 
 
@@ -435,7 +438,7 @@ def test_a_run_that_learns_nothing_is_not_promised_a_drop_by_its_schedule() -> N
 
 
 def test_a_run_that_still_falls_fast_gains_more_by_annealing_than_one_that_does_not() -> None:
-    grid = constants_with(gain_fall=0)
+    grid = constants_with(gain_fall=1e9)
     t = np.arange(1.0, 301)
     lr = np.where(t > 150, 1 - (t - 150) / 150, 1.0)
     for power, grows in ((0.4, True), (0.1, False)):  # falls of 0.28 and 0.07 an octave
@@ -797,8 +800,7 @@ def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_f
 
     rates = np.random.RandomState(5).uniform(0.2, 0.6, 40)
     past = [run(rate, seed) for seed, rate in enumerate(rates)]
-    text = gp._core.learned_table()
-    without = "\n".join(line for line in text.splitlines() if not line.startswith("analogy"))
+    without = constants_with(analogy=0)
     errors = np.zeros((2, 9))
     for i, rate in enumerate(np.linspace(0.25, 0.55, 9)):
         whole = run(rate, 100 + i)
