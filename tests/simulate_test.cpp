@@ -440,7 +440,7 @@ void expect_consistent(const Workload& workload, const Simulation& run, double r
   // No GPU is used twice: at each start what is held fits the tier.
   for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
     std::map<double, double> change;
-    for (const Span& span : run.spans) {
+    for (const JobSpan& span : run.spans) {
       if (span.tier != static_cast<int>(t)) continue;
       const double gpus = span.gpus * (span.partner < 0 ? 1.0 : 0.5);  // a pair has one gang
       change[span.start_s] += gpus;
@@ -454,7 +454,7 @@ void expect_consistent(const Workload& workload, const Simulation& run, double r
     }
   }
   std::map<std::int64_t, double> seconds, gpu_seconds, last_end;
-  for (const Span& span : run.spans) {
+  for (const JobSpan& span : run.spans) {
     ASSERT_LT(span.start_s, span.end_s) << where;
     ASSERT_EQ(span.gpus, asked.at(span.job)->gpus) << where;  // gangs are whole
     const Tier& tier = workload.tiers[static_cast<std::size_t>(span.tier)];
@@ -490,8 +490,8 @@ void expect_consistent(const Workload& workload, const Simulation& run, double r
   EXPECT_NEAR(run.gpu_seconds, held_s, 1e-9 * held_s) << where;
   // What users, tiers and the timeline add up to is the same.
   double of_users = 0, of_tiers = 0, of_timeline = 0, kwh = 0;
-  for (const UserAccount& user : run.users) of_users += user.gpu_seconds;
-  for (const TierAccount& tier : run.tiers) {
+  for (const UserAccount& user : run.user_accounts) of_users += user.gpu_seconds;
+  for (const TierAccount& tier : run.tier_accounts) {
     of_tiers += tier.gpu_seconds;
     kwh += tier.energy_kwh;
   }
@@ -525,7 +525,7 @@ TEST(InvariantTest, HoldForEachPolicyOverRandomWorkloads) {
         if (seed % 2 == 0) options.forecast_sigma = 1.0;
         const Simulation run = simulate(workload, policy, options);
         expect_consistent(workload, run, restart_s);
-        for (const Outcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, Outcome::finished);
+        for (const JobOutcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, JobOutcome::finished);
       }
     }
   }
@@ -610,7 +610,7 @@ TEST(InvariantTest, HoldForAnyPlansWithFailuresSharingNodesAndSleep) {
     const Simulation run = simulate(
         workload, [&](const Snapshot& s) { return random_plan(s, rng, ++draw); }, options);
     expect_consistent(workload, run, options.restart_s + options.sleep.wake_s);
-    for (const Outcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, Outcome::finished) << seed;
+    for (const JobOutcome outcome : run.jobs.outcome) EXPECT_EQ(outcome, JobOutcome::finished) << seed;
     EXPECT_GT(run.failures, 0);
   }
 }
@@ -629,8 +629,8 @@ TEST(InvariantTest, HoldForEachPolicyOnTiersWithFailures) {
       options.sharing = policy == "best_value" ? Sharing::mps : Sharing::exclusive;
       const Simulation run = simulate(workload, policy, options);
       expect_consistent(workload, run, options.restart_s);
-      for (const Outcome outcome : run.jobs.outcome)
-        EXPECT_EQ(outcome, Outcome::finished) << policy;
+      for (const JobOutcome outcome : run.jobs.outcome)
+        EXPECT_EQ(outcome, JobOutcome::finished) << policy;
     }
   }
 }
@@ -831,7 +831,7 @@ TEST(SharingTest, APairRunsAtItsMeasuredSpeedsAndParts) {
     job.utilization = i == 0 ? 0.3 : 0.4;
     workload.jobs.push_back(job);
   }
-  workload.pairs = {{"y", "x", 0, {0.5, 0.75}}};
+  workload.pairs = {{"y", "x", 0, 0.5, 0.75}};
   SimulationOptions options;
   options.sharing = Sharing::mps;
   const auto both = [](const Snapshot& snapshot) {
@@ -905,7 +905,7 @@ TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
   }
   EXPECT_LT(first, others);
   std::map<std::string, std::map<double, int>> change;
-  for (const Span& span : run.spans) {
+  for (const JobSpan& span : run.spans) {
     change[user[span.job]][span.start_s] += span.gpus;
     change[user[span.job]][span.end_s] -= span.gpus;
   }
@@ -940,9 +940,9 @@ TEST(LowerBoundTest, OfUnlikeTiersIsTighterAndNeverAboveASchedule) {
 
 TEST(StreamTest, GivesEveryStretchWhetherKeptOrNot) {
   const Workload workload = random_workload(9);
-  std::vector<Span> streamed;
+  std::vector<JobSpan> streamed;
   SimulationOptions options;
-  options.stream = [&](const Span& span) { streamed.push_back(span); };
+  options.stream = [&](const JobSpan& span) { streamed.push_back(span); };
   options.spans = false;
   const Simulation run = simulate(workload, "srtf", options);
   EXPECT_TRUE(run.spans.empty());
@@ -1023,12 +1023,12 @@ TEST(CurveJobTest, RunsToItsBudgetOrToItsTarget) {
   const Workload workload = curve_workload(losses, 0.1, 200);  // reached at step 40
   const Simulation whole = simulate(workload, "fifo");
   EXPECT_DOUBLE_EQ(whole.mean_jct_s, 400);
-  EXPECT_EQ(whole.jobs.outcome[0], Outcome::finished);
+  EXPECT_EQ(whole.jobs.outcome[0], JobOutcome::finished);
   SimulationOptions options;
   options.stop_at_target = true;
   const Simulation stopped = simulate(workload, "fifo", options);
   EXPECT_DOUBLE_EQ(stopped.mean_jct_s, 80);
-  EXPECT_EQ(stopped.jobs.outcome[0], Outcome::target);
+  EXPECT_EQ(stopped.jobs.outcome[0], JobOutcome::target);
 }
 
 TEST(CurveJobTest, APolicySeesThePrefixAndNothingOfTheFuture) {

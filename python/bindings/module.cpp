@@ -40,6 +40,19 @@ void translate(std::exception_ptr pending) {
   }
 }
 
+/// An object made by `__new__` alone has no value. pybind11 would make one of bytes that nobody
+/// set; this is what it calls for them, and for nothing else.
+void refuse_uninitialised(const py::module_& module) {
+  for (const auto& [name, member] : py::cast<py::dict>(module.attr("__dict__"))) {
+    if (!PyType_Check(member.ptr())) continue;
+    auto* type = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(member.ptr()));
+    if (type == nullptr) continue;
+    type->operator_new = [](std::size_t) -> void* {
+      throw py::type_error("this object was never initialised: call its class, not __new__");
+    };
+  }
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -61,4 +74,5 @@ PYBIND11_MODULE(_core, module) {
 #define GLIDEPATH_STAGE(stage) bind_##stage(module);
 #include "stages.inc"
 #undef GLIDEPATH_STAGE
+  refuse_uninitialised(module);
 }

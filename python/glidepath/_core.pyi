@@ -11,7 +11,7 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_batch', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OBJECTIVES', 'OUTCOMES', 'Option', 'PairSpeeds', 'Pairs', 'PolicyInfo', 'Profile', 'Scaling', 'SimulationOptions', 'SimulationRecord', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_columns', 'fit_law', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'make_workload', 'options_of', 'plan', 'policies', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace']
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -538,37 +538,247 @@ class Snapshot:
     @property
     def tiers(self) -> list[Tier]:
         ...
-class ForecastMemo:
-    def __init__(self) -> None:
+class PolicyInfo:
+    """
+    A policy that simulate() knows by name.
+    """
+    def __eq__(self, arg0: typing.Any) -> bool:
         ...
-class WorkloadRecord:
-    def curves(self) -> list:
-        """
-        (name, step, loss) of each hidden curve.
-        """
-    def jobs(self) -> dict:
-        """
-        Columns of the jobs.
-        """
-    def pairs(self) -> list:
-        """
-        (first, second, tier, speed of first, of second) of each pair.
-        """
+    def __getstate__(self) -> str:
+        ...
+    def __hash__(self) -> int:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: str) -> None:
+        ...
     @property
-    def job_count(self) -> int:
+    def description(self) -> str:
         ...
     @property
     def name(self) -> str:
         ...
     @property
+    def round_s(self) -> float | None:
+        ...
+    @property
+    def sees(self) -> str:
+        ...
+    @property
+    def session_s(self) -> float | None:
+        ...
+    @property
+    def source(self) -> str:
+        ...
+    @property
+    def stops_at_target(self) -> bool:
+        ...
+class PairSpeeds:
+    """
+    Measured speeds of two jobs on the same GPUs of a tier, each as a share of its own speed alone.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __init__(self, first: str, second: str, tier: typing.SupportsInt | typing.SupportsIndex, first_speed: typing.SupportsFloat | typing.SupportsIndex, second_speed: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    def __reduce__(self) -> tuple[type, tuple[str, str, int, float, float]]:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def first(self) -> str:
+        ...
+    @property
+    def first_speed(self) -> float:
+        ...
+    @property
+    def second(self) -> str:
+        ...
+    @property
+    def second_speed(self) -> float:
+        ...
+    @property
+    def tier(self) -> int:
+        ...
+class WorkloadRecord:
+    def curves(self) -> list:
+        """
+        Arguments of a Trace for each hidden curve.
+        """
+    def jobs(self) -> dict:
+        """
+        Columns of the jobs.
+        """
+    def write_jobs(self, path: bytes) -> None:
+        ...
+    @property
+    def job_count(self) -> int:
+        ...
+    @property
+    def lower_bound_jct_s(self) -> float:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def pairs(self) -> list[PairSpeeds]:
+        ...
+    @property
     def tiers(self) -> list[Tier]:
         ...
+class SimulationOptions:
+    in_nodes: bool
+    sharing: str
+    spans: bool
+    stop_at_target: bool | None
+    def __init__(self) -> None:
+        ...
+    @property
+    def carbon_g_per_kwh(self) -> list[float]:
+        ...
+    @carbon_g_per_kwh.setter
+    def carbon_g_per_kwh(self, arg1: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] | typing.SupportsFloat | typing.SupportsIndex | None) -> None:
+        ...
+    @property
+    def failures(self) -> dict[str, float]:
+        ...
+    @failures.setter
+    def failures(self, arg1: collections.abc.Mapping[str, typing.SupportsFloat | typing.SupportsIndex] | None) -> None:
+        ...
+    @property
+    def forecast_sigma(self) -> float | None:
+        ...
+    @forecast_sigma.setter
+    def forecast_sigma(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None) -> None:
+        ...
+    @property
+    def restart_s(self) -> float:
+        ...
+    @restart_s.setter
+    def restart_s(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def round_s(self) -> float | None:
+        ...
+    @round_s.setter
+    def round_s(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None) -> None:
+        ...
+    @property
+    def seed(self) -> int:
+        ...
+    @seed.setter
+    def seed(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def session_s(self) -> float | None:
+        ...
+    @session_s.setter
+    def session_s(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None) -> None:
+        ...
+    @property
+    def sleep(self) -> dict[str, float]:
+        ...
+    @sleep.setter
+    def sleep(self, arg1: collections.abc.Mapping[str, typing.SupportsFloat | typing.SupportsIndex] | None) -> None:
+        ...
+    @property
+    def user_gpus(self) -> int | None:
+        ...
+    @user_gpus.setter
+    def user_gpus(self, arg0: typing.SupportsInt | typing.SupportsIndex | None) -> None:
+        ...
+class SimulationRecord:
+    @property
+    def carbon_kg(self) -> float:
+        ...
+    @property
+    def energy_kwh(self) -> float:
+        ...
+    @property
+    def events(self) -> int:
+        ...
+    @property
+    def failures(self) -> int:
+        ...
+    @property
+    def gpu_seconds(self) -> float:
+        ...
+    @property
+    def jobs(self) -> dict:
+        ...
+    @property
+    def lost_gpu_seconds(self) -> float:
+        ...
+    @property
+    def lower_bound_jct_s(self) -> float:
+        ...
+    @property
+    def makespan_s(self) -> float:
+        ...
+    @property
+    def mean_jct_s(self) -> float:
+        ...
+    @property
+    def mean_wait_per_user_s(self) -> float:
+        ...
+    @property
+    def mean_wait_s(self) -> float:
+        ...
+    @property
+    def median_jct_s(self) -> float:
+        ...
+    @property
+    def p95_jct_s(self) -> float:
+        ...
+    @property
+    def policy(self) -> str:
+        ...
+    @property
+    def preemptions(self) -> int:
+        ...
+    @property
+    def share_in_time(self) -> float:
+        ...
+    @property
+    def share_unfair(self) -> float:
+        ...
+    @property
+    def spans(self) -> dict:
+        ...
+    @property
+    def tier_accounts(self) -> dict:
+        ...
+    @property
+    def tiers(self) -> list[str]:
+        ...
+    @property
+    def timeline(self) -> dict:
+        ...
+    @property
+    def total_wait_s(self) -> float:
+        ...
+    @property
+    def user_accounts(self) -> dict:
+        ...
+    @property
+    def utilization(self) -> float:
+        ...
+    @property
+    def workload(self) -> str:
+        ...
+    @property
+    def worst_ftf(self) -> float:
+        ...
+class ForecastMemo:
+    def __init__(self) -> None:
+        ...
 class EnvironmentBatch:
-    def __init__(self, workloads: collections.abc.Sequence[WorkloadRecord], count: typing.SupportsInt | typing.SupportsIndex, simulation: dict, slots: typing.SupportsInt | typing.SupportsIndex, running: typing.SupportsInt | typing.SupportsIndex, energy_weight: typing.SupportsFloat | typing.SupportsIndex, weights_for_s: typing.SupportsFloat | typing.SupportsIndex) -> None:
+    def __init__(self, workloads: collections.abc.Sequence[WorkloadRecord], count: typing.SupportsInt | typing.SupportsIndex, simulation: SimulationOptions, slots: typing.SupportsInt | typing.SupportsIndex, running: typing.SupportsInt | typing.SupportsIndex, energy_weight: typing.SupportsFloat | typing.SupportsIndex, weights_for_s: typing.SupportsFloat | typing.SupportsIndex) -> None:
         ...
     def reset(self, seed: typing.SupportsInt | typing.SupportsIndex, first: typing.SupportsInt | typing.SupportsIndex, observation: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint8]) -> None:
         ...
-    def simulation(self, environment: typing.SupportsInt | typing.SupportsIndex) -> dict:
+    def simulation(self, environment: typing.SupportsInt | typing.SupportsIndex) -> SimulationRecord:
         ...
     def step(self, actions: typing.Annotated[numpy.typing.ArrayLike, numpy.int64], observation: numpy.typing.NDArray[numpy.float32], reward: numpy.typing.NDArray[numpy.float64], terminated: numpy.typing.NDArray[numpy.uint8], mask: numpy.typing.NDArray[numpy.uint8]) -> None:
         ...
@@ -610,11 +820,11 @@ def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typi
     ...
 def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
     ...
+def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
+    ...
 def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
 def fit_law(steps: list, losses: list, rates: list, law: str) -> tuple:
-    ...
-def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
     ...
 def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
     """
@@ -680,9 +890,7 @@ def learn_pairs(measured: collections.abc.Sequence[KindPair], alone: collections
     InputError
         A slowdown not above 0, one pair with two results, features that do not match.
     """
-def lower_bound_jct_s(workload: WorkloadRecord) -> float:
-    ...
-def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
+def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: collections.abc.Sequence[PairSpeeds], name: str) -> WorkloadRecord:
     ...
 def options_of(tiers: collections.abc.Sequence[Tier], scaling: collections.abc.Sequence[Scaling | None], alone: Profile, batch: typing.SupportsFloat | typing.SupportsIndex, most_gpus: typing.SupportsInt | typing.SupportsIndex, utilization: typing.SupportsFloat | typing.SupportsIndex, sharing: str, partner: Profile | None, pairs: typing.Any) -> list[Option]:
     """
@@ -692,6 +900,8 @@ def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.S
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
+def policies() -> list[PolicyInfo]:
+    ...
 def predict_law(law: str, parameters: typing.Any, step: typing.Any, lr: typing.Any) -> typing.Any:
     ...
 def reach(arg0: typing.Any, arg1: typing.Any, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: typing.SupportsFloat | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float, str]:
@@ -726,7 +936,7 @@ def shared_speeds(first: Profile, second: Profile, sharing: str, gpu: str, gpu_g
     """
     Speeds of a pair.
     """
-def simulate(workload: WorkloadRecord, policy: typing.Any, options: dict) -> dict:
+def simulate(workload: WorkloadRecord, policy: str | collections.abc.Callable[[Snapshot], typing.Any], options: SimulationOptions, memo: ForecastMemo | None = None, stream: collections.abc.Callable[[int, int, int, float, float, int], typing.Any] | None = None, progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> SimulationRecord:
     ...
 def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typing.Any, capacity: typing.Any, gap: typing.SupportsFloat | typing.SupportsIndex, prices: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, watts: typing.Any, power_cap_w: typing.SupportsFloat | typing.SupportsIndex, user: typing.Any, user_quota: typing.Any, group: typing.Any, group_quota: typing.Any, node_gpus: typing.Any) -> tuple:
     """
@@ -742,10 +952,8 @@ def violations(snapshot: Snapshot, plan: typing.Any, user_quota: dict, group_quo
     """
 def workload_from_trace(path: bytes, gpus: typing.SupportsInt | typing.SupportsIndex, gpus_per_node: typing.SupportsInt | typing.SupportsIndex | None) -> WorkloadRecord:
     ...
-def write_jobs(workload: WorkloadRecord, path: bytes) -> None:
-    ...
 FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'), 'pow4': ('floor', 'scale', 'rate', 'shift'), 'exp3': ('floor', 'scale', 'rate'), 'weibull4': ('floor', 'scale', 'rate', 'shape'), 'mmf4': ('floor', 'scale', 'half', 'shape'), 'log2': ('floor', 'scale'), 'powexp': ('floor', 'scale', 'rate', 'decay')}
 FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
+OBJECTIVES: tuple = ('jct', 'known_size', 'quality', 'deadline', 'fairness', 'energy', 'edp', 'cost')
 OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
-POLICIES: tuple = ('fifo', 'first_fit', 'slurm_backfill', 'sjf', 'srtf', 'srsf', 'las', 'gittins', 'max_min', 'max_min_unaware', 'fifo_perf', 'isolated', 'themis', 'optimus', 'slaq', 'makespan', 'session_fifo', 'dare', 'best_value')
 __version__: str
