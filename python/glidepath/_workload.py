@@ -204,8 +204,8 @@ class Workload:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name == "_record":
-            name = "value: it was never initialised, call Workload(...)"
-        raise AttributeError(f"this Workload has no {name}")
+            raise TypeError("this Workload was never initialised: call Workload(...)")
+        raise AttributeError(f"'Workload' object has no attribute '{name}'")
 
     def __len__(self) -> int:
         return self._record.job_count
