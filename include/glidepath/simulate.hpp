@@ -28,10 +28,10 @@ struct WorkloadJob {
   double submit_s = 0;
   int gpus = 1;
   double memory_gb = 0;     ///< per GPU
-  double duration_s = 0;    ///< on the reference GPU at the gang asked for; 0 = see budget_steps
+  double duration_s = 0;    ///< on the reference GPU with `gpus`; 0 = see budget_steps
   int truth = -1;           ///< index into Workload::curves, -1 without one
   double target_loss = 0;   ///< what the user wants of the curve
-  double budget_steps = 0;  ///< steps the user asked for
+  double budget_steps = 0;  ///< after which it ends at the latest
   double utilization = 1;   ///< of each GPU while it runs, for power
   double sm_activity = 1;   ///< alone, on average over time: for sharing
   double weight = 1;
@@ -207,11 +207,11 @@ struct Simulation {
   double carbon_kg = 0;      ///< NaN without an intensity
   double worst_ftf = 0;      ///< largest over jobs of JCT / (time with a fair share of the cluster)
   double share_unfair = 0;   ///< share of the jobs for which that is above 1
-  double share_in_time = 0;  ///< of the jobs with a deadline, those that met it; NaN without one
+  double share_in_time = 0;  ///< of the jobs with a deadline that ended by then; NaN without any
   std::int64_t failures = 0;     ///< of jobs, those of nodes included
   double lost_gpu_seconds = 0;   ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
-  std::int64_t events = 0;       ///< how many times the policy was asked
+  std::int64_t events = 0;       ///< how many times the policy decided
 };
 
 /// What a policy knows of the future of jobs: nothing; how long jobs without a curve take, as far
@@ -238,7 +238,7 @@ struct PolicyInfo {
 /// does.
 [[nodiscard]] Simulation simulate(const Workload& workload, std::string_view policy,
                                   const SimulationOptions& options = {});
-/// The same under any policy, which is asked at each arrival, end of a job, end of a session and
+/// The same under any policy, which decides at each arrival, end of a job, end of a session and
 /// round, and sees no more than a Snapshot. Throws InputError with the violation on a plan that
 /// cannot be carried out.
 [[nodiscard]] Simulation simulate(const Workload& workload, const Policy& policy,

@@ -16,13 +16,13 @@ namespace glidepath {
 namespace detail {
 namespace {
 
-constexpr int kSamples = 40;        ///< equally likely values of a law of steps or service
-constexpr int kLawPoints = 64;      ///< atoms of a law of durations
-constexpr std::size_t kFewest = 5;  ///< points before the first forecast of a curve
+constexpr int kSamples = 40;           ///< equally likely values of a law of steps or service
+constexpr int kLawPoints = 64;         ///< atoms of a law of durations
+constexpr std::size_t kMinPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
 std::size_t due(std::size_t points) {
-  std::size_t at = kFewest;
+  std::size_t at = kMinPoints;
   for (std::size_t next = at; next <= points; next = at + std::max<std::size_t>(2, at / 4)) {
     at = next;
   }
@@ -78,7 +78,7 @@ Predictor::Predictor(const Cluster& cluster)
 
 void Predictor::curve(int job, Job& seen, bool ahead) {
   Known& known = known_[Cluster::index(job)];
-  if (seen.observed.step.size() < kFewest) return;
+  if (seen.observed.step.size() < kMinPoints) return;
   const std::size_t points =
       known.outrun ? seen.observed.step.size() : due(seen.observed.step.size());
   if (points > known.points) {

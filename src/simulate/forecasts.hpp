@@ -29,7 +29,7 @@ class ForecastMemo {
   };
   struct Law {
     std::vector<double> reached_at;  ///< equally likely absolute steps, inf = never
-    std::vector<double> step, loss;  ///< the median ahead, where it was asked for
+    std::vector<double> step, loss;  ///< the median ahead, where it is needed
   };
   std::shared_ptr<const Law> find(const Key& key, const std::function<Law()>& make);
 
@@ -42,7 +42,7 @@ class ForecastMemo {
 
 namespace glidepath::detail {
 
-/// What a scheduler is told of the service that jobs still need.
+/// Forecasts of the service that jobs still need.
 class Predictor {
  public:
   explicit Predictor(const Cluster& cluster);

@@ -88,9 +88,9 @@ double fastest(const Job& job) {
 
 int gang(const Job& job) { return job.options.empty() ? 1 : job.options.front().gpus; }
 
-/// Seconds that a job needs on its fastest tier, as the user asked (a job with a curve) or as it is
+/// Seconds that a job needs on its fastest tier: to its budget (a job with a curve) or as it is
 /// forecast.
-double asked_seconds(const Job& job) {
+double expected_s(const Job& job) {
   const double steps =
       job.budget_steps > 0 ? job.budget_steps - job.steps_done
       : job.remaining_steps.empty()
@@ -180,11 +180,11 @@ double gittins_rank(const Job& job) {
 }
 
 double remaining_s(const Job& job, double share) {  // a quantile of the time on the fastest tier
-  if (job.remaining_steps.empty()) return asked_seconds(job);
+  if (job.remaining_steps.empty()) return expected_s(job);
   std::vector<double> sorted = job.remaining_steps;
   std::sort(sorted.begin(), sorted.end());
   const auto k = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
-  return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : asked_seconds(job);
+  return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : expected_s(job);
 }
 
 /// GPUs kept for the first job that does not fit.
@@ -399,7 +399,7 @@ Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const Pair
 
 /// DARE: every job is profiled for a session at once, then forecast; it ends when the forecast says
 /// that the target is out of reach, and runs by Gittins index of its remaining time, for sessions,
-/// until the target is met.
+/// until the target is reached.
 struct DarePolicy {
   double session_s;
   double never_probability = 0.98;  ///< of the samples, so all of 40: a false stop costs a user
@@ -472,11 +472,11 @@ Policy make_sjf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
   return [](const Snapshot& s) { return in_order_of(s, gang); };
 }
 Policy make_srtf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return [](const Snapshot& s) { return in_order_of(s, asked_seconds); };
+  return [](const Snapshot& s) { return in_order_of(s, expected_s); };
 }
 Policy make_srsf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
   return [](const Snapshot& s) {
-    return in_order_of(s, [](const Job& job) { return asked_seconds(job) * gang(job); });
+    return in_order_of(s, [](const Job& job) { return expected_s(job) * gang(job); });
   };
 }
 Policy make_las(const PolicyInfo&, const SimulationOptions&, const PairTable&) {

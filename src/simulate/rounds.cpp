@@ -156,8 +156,7 @@ class Rounds {
       return std::find_if(members_.begin(), members_.end(),
                           [&](const Member& member) { return member.job == ran.job; });
     };
-    // The last to finish is booked first, as there: equal priorities are told apart by the last
-    // bit.
+    // The last to finish is booked first, as there: equal priorities differ in the last bit.
     std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
       return std::tie(b.finish, a.job) < std::tie(a.finish, b.job);
     });

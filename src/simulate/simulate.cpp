@@ -49,7 +49,7 @@ void check(const SimulationOptions& options) {
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
 }
 
-/// Whether best_value has only an order to choose: one tier, and nothing asked but completion
+/// Whether best_value has only an order to choose: one tier, no limits, and only completion
 /// times.
 bool only_orders(const Workload& workload, const SimulationOptions& options) {
   const PlanOptions& asked = options.planner;
