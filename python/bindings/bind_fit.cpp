@@ -128,7 +128,7 @@ Fit fit_trace(const py::object& step, const py::object& loss, const py::object& 
 }
 
 py::list fit_traces(const py::list& steps, const py::list& losses, const std::string& family,
-                   const std::string& robust, double floor, int threads) {
+                    const std::string& robust, double floor, int threads) {
   std::vector<DoubleArray> columns;
   std::vector<TraceView> traces;
   for (std::size_t i = 0; i < steps.size(); ++i) {

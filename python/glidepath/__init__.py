@@ -5,7 +5,7 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._compare import Comparison, compare
-from glidepath._core import InputError, IoError, __version__
+from glidepath._core import InputError, IoError, PairSpeeds, PolicyInfo, __version__
 from glidepath._fit import (
     Fit,
     FitBatch,
@@ -56,7 +56,7 @@ from glidepath._plan import (
     solve_round,
     violations,
 )
-from glidepath._simulate import POLICIES, Simulation, simulate
+from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
@@ -83,8 +83,10 @@ __all__ = [
     "JobKind",
     "KindPair",
     "Option",
+    "PairSpeeds",
     "Pairs",
     "Plan",
+    "PolicyInfo",
     "Profile",
     "Reach",
     "RoundPlan",
@@ -117,6 +119,7 @@ __all__ = [
     "learn_pairs",
     "options_of",
     "plan",
+    "policies",
     "reach",
     "read_pairs",
     "read_traces",

@@ -24,7 +24,7 @@ from glidepath import _core
 from glidepath._bench.packing import Queue
 from glidepath._compare import Comparison
 from glidepath._core import IoError, Tier
-from glidepath._simulate import Simulation, _run, simulate
+from glidepath._simulate import Simulation, _options, _run, simulate
 from glidepath._workload import Workload, generate_workload
 
 __all__ = ["factors", "run", "seed_study", "write_study"]
@@ -366,7 +366,10 @@ def _study_tables(
     def one(run: tuple[int, bool, str, int]) -> dict[str, Any]:
         count, stop, policy, seed = run
         result = _run(
-            drawn[count, seed], policy, seed=seed, stop_at_target=stop, spans=False, memo=memo
+            drawn[count, seed],
+            policy,
+            _options(seed=seed, stop_at_target=stop, spans=False),
+            memo=memo,
         )
         return {"workload": result.workload, "policy": policy, "seed": seed} | result.metrics()
 
