@@ -110,10 +110,10 @@ def test_a_tuple_is_a_pair() -> None:
     assert made.pairs == [PAIR]
 
 
-def test_a_workload_that_was_never_initialised_says_so() -> None:
+def test_a_workload_that_was_never_initialized_says_so() -> None:
     empty = gp.Workload.__new__(gp.Workload)
     for use in (repr, len, lambda w: w.jobs, lambda w: gp.simulate(w, "fifo")):
-        with pytest.raises(TypeError, match="was never initialised"):
+        with pytest.raises(TypeError, match="was never initialized"):
             use(empty)
 
 
@@ -121,21 +121,21 @@ CLASSES = [kind for kind in vars(_core).values() if type(kind).__name__ == "pybi
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_a_record_that_was_never_initialised_raises(kind: type) -> None:
+def test_a_record_that_was_never_initialized_raises(kind: type) -> None:
     empty = kind.__new__(kind)
     properties = [name for name, member in vars(kind).items() if isinstance(member, property)]
     for name in properties:
         if getattr(kind, name).fget is not None:
-            with pytest.raises(TypeError, match="never initialised"):
+            with pytest.raises(TypeError, match="never initialized"):
                 getattr(empty, name)
     if "__repr__" in vars(kind):
-        with pytest.raises(TypeError, match="never initialised"):
+        with pytest.raises(TypeError, match="never initialized"):
             repr(empty)
 
 
 def test_an_environment_before_its_first_episode_raises() -> None:
     empty = _core.EnvironmentBatch.__new__(_core.EnvironmentBatch)
-    with pytest.raises(TypeError, match="never initialised"):
+    with pytest.raises(TypeError, match="never initialized"):
         empty.reset(0, 0, np.zeros(1, np.float32), np.zeros(1, np.uint8))
     pytest.importorskip("gymnasium", reason="needs glidepath[gym]")
     from glidepath.gym import SchedulingEnv, SchedulingVectorEnv
