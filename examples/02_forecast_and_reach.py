@@ -11,10 +11,9 @@ run = gp.read_traces(file)[0]
 # Only the first third is known; the rest says afterwards how good the forecast was.
 budget = run.step[-1]
 seen = run.until(budget / 3)
-ahead = gp.forecast(seen, [budget / 2, budget], levels=[0.05, 0.5, 0.95])
-for j, step in enumerate(ahead.at):
-    low, _, high = ahead.quantiles[:, j]
-    print(f"step {step:6.0f}: {ahead.median[j]:.4f}, 90% inside [{low:.4f}, {high:.4f}]")
+ahead = gp.forecast(seen, [budget / 2, budget])
+for step, median, low, high in zip(ahead.at, ahead.median, *ahead.interval(0.9), strict=True):
+    print(f"step {step:6.0f}: {median:.4f}, 90% inside [{low:.4f}, {high:.4f}]")
 print(f"logged in the end: {run.loss[-1]:.4f}")
 
 target = ahead.median[-1]

@@ -18,15 +18,15 @@ from glidepath._fit import (
 )
 from glidepath._follow import Follow, follow
 from glidepath._forecast import (
-    Calibration,
     Forecast,
     ForecastBatch,
     Reach,
-    calibrate,
     forecast,
     forecast_batch,
     reach,
+    reach_batch,
 )
+from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import (
     AcceleratorChoice,
     Allocation,
@@ -53,17 +53,18 @@ from glidepath._plan import (
     solve_round,
     violations,
 )
+from glidepath._schedule import Schedule
 from glidepath._simulate import POLICIES, Simulation, simulate
 from glidepath._trace import Cleaned, Trace, clean
-from glidepath._watch import Decision, Watch
+from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
 from glidepath.readers._open import read_traces
 
 __all__ = [
     "POLICIES",
+    "VERDICTS",
     "AcceleratorChoice",
     "Allocation",
-    "Calibration",
     "Cleaned",
     "Comparison",
     "Decision",
@@ -80,20 +81,22 @@ __all__ = [
     "KindPair",
     "Option",
     "Pairs",
+    "PastRuns",
     "Plan",
     "Profile",
     "Reach",
     "RoundPlan",
     "Scaling",
+    "Schedule",
     "ScheduleLaw",
     "Simulation",
     "Snapshot",
     "Tier",
     "Trace",
     "Watch",
+    "Widths",
     "Workload",
     "__version__",
-    "calibrate",
     "catalogue",
     "choose_accelerator",
     "clean",
@@ -112,6 +115,7 @@ __all__ = [
     "options_of",
     "plan",
     "reach",
+    "reach_batch",
     "read_pairs",
     "read_traces",
     "read_workload",

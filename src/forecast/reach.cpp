@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <span>
 
+#include "common/numbers.hpp"
+#include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "forecast/interpolate.hpp"
 #include "forecast/law.hpp"
@@ -14,6 +16,8 @@
 
 namespace glidepath {
 namespace {
+
+using detail::kInfinity;
 
 constexpr std::size_t kGrid = 60;  // log-spaced steps from the last observed one to the budget
 constexpr std::size_t kPaths = 8;  // that stand for the Student-t of a component
@@ -71,16 +75,30 @@ double Reach::prob_by(double at_step) const {
   return detail::interpolate(at_step, step, cdf);
 }
 
-double Reach::quantile(double p, bool if_reached) const {
+double Reach::quantile(double p) const {
   if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability ", p, " is not in 0 to 1");
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  if (cdf.empty() || (if_reached && cdf.back() == 0)) return kNever;
-  if (if_reached) p *= cdf.back();
-  if (p > cdf.back()) return kNever;
+  if (cdf.empty() || p > cdf.back()) return kInfinity;
   const auto above = std::lower_bound(cdf.begin(), cdf.end(), p);
   const auto i = static_cast<std::size_t>(above - cdf.begin());
   if (i == 0) return step[0];
   return step[i - 1] + (step[i] - step[i - 1]) * ((p - cdf[i - 1]) / (cdf[i] - cdf[i - 1]));
+}
+
+double Reach::quantile_if_reached(double p) const {
+  if (!(p >= 0 && p <= 1)) detail::refuse("reach: probability ", p, " is not in 0 to 1");
+  if (cdf.empty() || cdf.back() == 0) return kInfinity;
+  return quantile(p * cdf.back());
+}
+
+std::vector<double> Reach::remaining_steps(int count) const {
+  if (count < 1) detail::refuse("reach: ", count, " remaining steps, expected at least 1");
+  std::vector<double> remaining;
+  remaining.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const double at = quantile((i + 0.5) / count);
+    remaining.push_back(std::isinf(at) ? kInfinity : std::max(at - step.front(), 0.0));
+  }
+  return remaining;
 }
 
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
@@ -88,7 +106,7 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
   if (!std::isfinite(budget)) detail::refuse("reach: budget ", budget, " is not finite");
   const bool rising = options.direction == Direction::max;
-  Reach r;
+  Reach r{.target = target, .budget = budget};
   for (std::size_t i = 0; i < trace.step.size(); ++i) {
     const double loss = trace.loss[i];
     if (!std::isfinite(loss) || !(rising ? loss >= target : loss <= target)) continue;
@@ -170,6 +188,28 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   }
   r.prob_never = 1 - r.cdf.back();
   return r;
+}
+
+std::vector<Reach> reach_batch(std::span<const TraceView> traces, std::span<const double> targets,
+                               std::span<const double> budgets, const ForecastOptions& options,
+                               const Execution& execution) {
+  const auto fits = [&](std::span<const double> values, const char* name) {
+    if (values.size() != 1 && values.size() != traces.size()) {
+      detail::refuse("reach_batch: ", traces.size(), " traces but ", values.size(), ' ', name);
+    }
+  };
+  fits(targets, "targets");
+  fits(budgets, "budgets");
+  const auto value = [](std::span<const double> values, std::size_t i) {
+    return values.size() == 1 ? values[0] : values[i];
+  };
+  std::vector<Reach> found(traces.size());
+  detail::for_each_block(
+      std::ssize(traces), 1, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t) {
+        const auto i = static_cast<std::size_t>(begin);
+        found[i] = reach(traces[i], value(targets, i), value(budgets, i), options);
+      });
+  return found;
 }
 
 }  // namespace glidepath

@@ -210,7 +210,7 @@ def forecast(
     if until is not None and not math.isfinite(until):
         raise gp.InputError(f"--until {until:g} is no step")
     traces = chosen(file, curve, metric)
-    known = learned(past, metric, traces)
+    runs = learned(past, metric, traces)
     rows: list[dict[str, Any]] = []
     for index, trace in enumerate(each("forecasts", traces)):
         points = max(1, math.ceil(observed * len(trace)))
@@ -222,9 +222,13 @@ def forecast(
                 raise gp.InputError(f"--until {until:g} is not after step {last:g} of {trace.name}")
             end = last + max(abs(last), 1.0)
         steps = np.unique(last + np.geomspace((end - last) / 50.0, end - last, 50))
-        known["lr_ahead"] = (steps, _planned(trace, steps)) if schedule else None
-        ahead = gp.forecast(seen, steps, **known)
-        reach = None if target is None else gp.reach(seen, target, budget=end, **known)
+        plan = _planned(trace) if schedule else None
+        ahead = gp.forecast(seen, steps, schedule=plan, past=runs)
+        reach = (
+            None
+            if target is None
+            else gp.reach(seen, target, budget=end, schedule=plan, past=runs)
+        )
         if plot is not None and index == 0:
             save(
                 lambda ax, ahead=ahead, seen=seen, trace=trace, reach=reach: _fan(
@@ -267,10 +271,11 @@ app.command(
 )(watch)
 
 
-def _planned(trace: gp.Trace, steps: Any) -> Any:
-    if trace.lr is None:
+def _planned(trace: gp.Trace) -> gp.Schedule:
+    plan = gp.Schedule.logged(trace)
+    if plan is None:
         raise gp.InputError(f"--schedule: {trace.name or 'the run'} has no learning rate")
-    return np.interp(steps, trace.step, trace.lr)
+    return plan
 
 
 def _fan(

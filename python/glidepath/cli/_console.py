@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import glidepath as gp
+from glidepath._json import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,27 +51,11 @@ def curves_of(context: typer.Context, incomplete: str) -> list[str]:
 
 Curve = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=curves_of)]
 Metric = Annotated[str | None, typer.Option(help="Name of the loss in the log.")]
-CALIBRATED = 50  # finished runs that teach widths; more would teach little and take their time
 Past = Annotated[
     str | None,
     typer.Option(help="A log or folder of runs of the same kind that have ended: learn from them."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-
-
-def plain(value: Any) -> Any:
-    """Reduce a value to what JSON knows: arrays to lists, NaN and infinity to null and text."""
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
 
 
 def emit(document: Any) -> None:
@@ -92,26 +77,16 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
     return found
 
 
-def others(runs: Sequence[gp.Trace], live: Sequence[gp.Trace]) -> list[gp.Trace]:
-    """Leave out the runs that agree with a live one as far as both go: nobody foretells himself."""
-
-    def same(a: gp.Trace, b: gp.Trace) -> bool:
-        n = min(len(a), len(b))
-        return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(a.loss[:n], b.loss[:n])
-
-    return [run for run in runs if not any(same(run, trace) for trace in live)]
-
-
-def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> dict[str, Any]:
-    """What a forecast is told of the runs of ``--past``, those that are live left out."""
+def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> gp.PastRuns | None:
+    """Learn from the runs of ``--past``, those that are live left out."""
     if past is None:
-        return {}
-    finished = others(gp.read_traces(past, metric=metric), live)
+        return None
+    runs = gp.read_traces(past, metric=metric)
+    finished = gp.PastRuns._restored(runs, gp.Widths()).without(*live).runs
     if not finished:
-        raise gp.InputError(f"--past {past}: no run but those that are asked about")
-    with progress("calibrating"):
-        calibration = gp.calibrate(finished[-CALIBRATED:], past=finished)
-    return {"past": finished, "calibration": calibration}
+        raise gp.InputError(f"--past {past}: the folder holds only the runs being forecast")
+    with progress("learning"):
+        return gp.PastRuns(finished)
 
 
 def save(plot: Callable[..., Any], path: Path) -> None:

@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 import glidepath as gp
+from glidepath._json import plain
 from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
     ANSWER,
@@ -28,8 +29,6 @@ from glidepath.cli._console import (
     Past,
     emit,
     learned,
-    others,
-    plain,
     stderr,
     stdout,
 )
@@ -69,8 +68,7 @@ def watch(
     A log that is not there yet is waited for. In a terminal the view is kept up to date until
     Ctrl-C; elsewhere each change is a line, with --json one JSON document a line.
     """
-    known = learned(past, metric, [])
-    view = _View(file, target, budget, curve, alpha, known)
+    view = _View(file, target, budget, curve, alpha, learned(past, metric, []))
     follow = gp.follow(file, metric=metric, every_s=every)
     if once:
         changed = view.look(follow)
@@ -114,9 +112,9 @@ class _View:
         budget: float | None,
         curve: str | None,
         alpha: float,
-        known: dict[str, Any],
+        past: gp.PastRuns | None,
     ) -> None:
-        self._log, self._curve, self._known = log, curve, known
+        self._log, self._curve, self._past = log, curve, past
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
         gp.Watch(**self._watch)  # refuses bad options before anything is waited for
         self._rows: dict[str, dict[str, Any]] = {}
@@ -133,15 +131,15 @@ class _View:
 
     def _judge(self, trace: gp.Trace) -> dict[str, Any]:
         points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
-        known = dict(self._known)
-        if known:
-            known["past"] = others(known["past"], [trace])
-        live = gp.Watch(direction=trace.direction, past=known.get("past"), **self._watch)
+        past = None if self._past is None else self._past.without(trace)
+        # The error rate of verdicts was measured without learned widths: docs/live.md.
+        shapes = None if past is None else past.runs
+        live = gp.Watch(direction=trace.direction, past=shapes, **self._watch)
         decision, stop = judge(live, points)
         last = float(trace.step[-1])
         end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
         steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
-        ahead = gp.forecast(trace, steps, **known)
+        ahead = gp.forecast(trace, steps, past=past)
         low, middle, high = decision.steps_to_target
         pace = self._seconds_per_step(trace)
         return {
