@@ -5,7 +5,7 @@
 
 Each finished curve is watched at 100 points. Its target is the best loss at 85 % of the run, which
 it reaches, or one tenth of its whole descent below its best, which it does not. Where the learning
-rate was logged, the watch is told the plan. `stopped at` is the share of the run that had passed
+rate was logged, the watch has it as the schedule. `stopped at` is the share of the run that had passed
 where it was rightly given up.
 """
 
@@ -22,9 +22,12 @@ LOOKS, CURVES, SEED, PATIENCE = 100, 20, 0, (1, 5)
 
 def lost(run: gp.Trace, target: float) -> list[tuple[float, bool]]:
     """(share of the run that has passed, given up by a single look) until the target is met."""
-    known = run.lr is not None and np.isfinite(run.lr).mean() > 0.5
-    plan = (run.step[np.isfinite(run.lr)], run.lr[np.isfinite(run.lr)]) if known else None
-    watch = gp.Watch(target=target, budget=run.step[-1], direction=run.direction, schedule=plan)
+    watch = gp.Watch(
+        target=target,
+        budget=run.step[-1],
+        direction=run.direction,
+        schedule=gp.Schedule.logged(run),
+    )
     looks = {*np.linspace(0, len(run) - 2, LOOKS).astype(int).tolist()}
     found = []
     for i, (step, loss) in enumerate(zip(run.step.tolist(), run.loss.tolist(), strict=True)):

@@ -3,6 +3,7 @@
 #include "glidepath/glidepath.hpp"
 
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,12 +17,10 @@ int main(int argc, char** argv) {
 
   // A third of the last run is known, and the learning rate that is planned for the rest of it.
   const gp::TraceView seen = until(run.view(), run.step.back() / 3);
-  const std::size_t k = seen.step.size();
-  const std::span<const double> ahead = std::span(run.step).subspan(k);
+  const std::span<const double> ahead = std::span(run.step).subspan(seen.step.size());
+  const std::optional<gp::Schedule> schedule = gp::Schedule::logged(run);
   gp::ForecastOptions options;
-  if (!run.lr.empty()) {
-    options.learning_rate = {std::span(run.lr).first(k), std::span(run.lr).subspan(k), ahead};
-  }
+  if (schedule) options.schedule = &*schedule;
 
   const auto print = [&](const char* name, const gp::Forecast& f) {
     const gp::ForecastInterval likely = gp::interval(f, 0.8);
@@ -29,8 +28,8 @@ int main(int argc, char** argv) {
                 likely.high.back());
   };
   print("alone", gp::forecast(seen, ahead, options));
-  options.past = finished;
-  options.calibration = gp::calibrate(finished, options);
+  const gp::PastRuns past(finished);
+  options.past = &past;
   print("taught", gp::forecast(seen, ahead, options));
   std::printf("logged: %.4f\n", run.loss.back());
 }

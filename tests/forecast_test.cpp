@@ -391,30 +391,46 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
 
 TEST(ForecastTest, KnownScheduleForeseesTheDropOfADecayBeforeItStarts) {
   Trace trace;
-  std::vector<double> steps, past, ahead;
-  for (int i = 1; i <= 1000; ++i) {
-    const double lr = i < 800 ? 1 : (1000 - i) / 200.0;
-    if (i % 10 != 0) continue;
-    if (i <= 600) {
-      trace.step.push_back(i);
-      trace.loss.push_back(2 + 3 / std::sqrt(i));
-      past.push_back(lr);
-    } else {
+  std::vector<double> steps;
+  for (int i = 10; i <= 1000; i += 10) {
+    if (i > 600) {
       steps.push_back(i);
-      ahead.push_back(lr);
+      continue;
     }
+    trace.step.push_back(i);
+    trace.loss.push_back(2 + 3 / std::sqrt(i));
   }
+  const Schedule decay = Schedule::wsd(1, 1000);
   const Forecast blind = forecast(trace.view(), steps);
-  const Forecast seeing = forecast(trace.view(), steps, {.learning_rate = {past, ahead}});
+  const Forecast seeing = forecast(trace.view(), steps, {.schedule = &decay});
   expect_sound(seeing);
   EXPECT_LT(seeing.median.back(), 0.985 * blind.median.back());
-  // A constant schedule says nothing.
-  const std::vector<double> level(past.size(), 0.1), level_ahead(ahead.size(), 0.1);
-  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {level, level_ahead}}).median,
-            blind.median);
-  const std::vector<double> zero(past.size(), 0.0), zero_ahead(ahead.size(), 0.0);
-  EXPECT_EQ(forecast(trace.view(), steps, {.learning_rate = {zero, zero_ahead}}).median,
-            blind.median);
+  // A log that says the same adds nothing; a log alone has no plan.
+  trace.lr.assign(trace.step.size(), 1.0);
+  EXPECT_EQ(forecast(trace.view(), steps, {.schedule = &decay}).median, seeing.median);
+  EXPECT_EQ(forecast(trace.view(), steps).median, blind.median);
+  // The effect of a rate that never changes cannot be foreseen.
+  trace.lr.clear();
+  for (const double rate : {0.1, 0.0}) {
+    const Schedule level = Schedule::constant(rate);
+    EXPECT_EQ(forecast(trace.view(), steps, {.schedule = &level}).median, blind.median);
+  }
+}
+
+TEST(ForecastTest, AScheduleThatContradictsTheLogIsRefusedWithTheWorstStep) {
+  Trace trace = power_law(50, 1, 2, 0.5, 0);
+  trace.lr.assign(50, 0.001);
+  const std::vector<double> steps{60, 100};
+  const Schedule twice = Schedule::wsd(0.002, 100);
+  try {
+    (void)forecast(trace.view(), steps, {.schedule = &twice});
+    FAIL() << "a schedule of twice the peak was taken";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "schedule: learning rate 0.002 at step 1, where the run logged 0.001: a schedule "
+                 "is that of the whole run, past and planned");
+  }
+  EXPECT_THROW((void)reach(trace.view(), 1.1, 100, {.schedule = &twice}), InputError);
 }
 
 TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
@@ -431,7 +447,8 @@ TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
   const Trace trace = run(1.07, 40), truth = run(1.07, 120);
   const std::vector<double> steps{60, 80, 120};
   const Forecast alone = forecast(trace.view(), steps);
-  const Forecast with = forecast(trace.view(), steps, {.past = past});
+  const PastRuns shapes = PastRuns::unlearned(past);
+  const Forecast with = forecast(trace.view(), steps, {.past = &shapes});
   for (std::size_t j = 0; j < steps.size(); ++j) {
     const double right = truth.loss[static_cast<std::size_t>(steps[j]) - 1];
     EXPECT_LT(std::abs(with.median[j] - right), 0.03 * right);
@@ -471,33 +488,105 @@ TEST(ReachTest, TellsAReachableTargetFromAHopelessOne) {
   }
 }
 
-TEST(CalibrateTest, LearnsTheSameFromAnyNumberOfThreadsAndRefusesALearningRateOfOtherLength) {
-  std::vector<Trace> finished;
-  for (int i = 0; i < 6; ++i) {
-    Trace run = power_law(60, 1, 2, 0.3 + 0.05 * i, 0.02);
-    for (int j = 0; j < 60; ++j) run.lr.push_back(1 - j / 61.0);
-    finished.push_back(run);
+TEST(ReachTest, RemainingStepsAreNeverNegativeAndInfiniteForNever) {
+  const Trace trace = power_law(100, 1, 2, 0.5, 0.01);
+  const Reach r = reach(trace.view(), 1.12, 300);
+  const std::vector<double> remaining = r.remaining_steps(16);
+  ASSERT_EQ(remaining.size(), 16u);
+  for (std::size_t i = 0; i < remaining.size(); ++i) {
+    EXPECT_GE(remaining[i], i > 0 ? remaining[i - 1] : 0);
+    const double at = r.quantile((static_cast<double>(i) + 0.5) / 16);
+    EXPECT_EQ(remaining[i], std::isinf(at) ? kInfinity : at - 100);
   }
-  const Calibration one = calibrate(finished, {}, {.threads = 1});
-  const Calibration two = calibrate(finished, {}, {.threads = 2});
-  EXPECT_EQ(one.factor, two.factor);
-  EXPECT_EQ(one.scheduled_factor, two.scheduled_factor);
-  EXPECT_EQ(one.scheduled_factor.size(), one.horizon.size());
-  EXPECT_EQ(one.scheduled_runs, 6);
-  finished[2].name = "third";
-  finished[2].lr.pop_back();
-  EXPECT_EQ(refusal([&] { (void)calibrate(finished); }),
-            "calibrate: third: 59 learning rates for 60 points");
+  EXPECT_EQ(remaining.back(), kInfinity);
+  EXPECT_EQ(reach(trace.view(), trace.loss[19], 300).remaining_steps(3),
+            std::vector<double>(3, 0.0));
+  EXPECT_THROW((void)r.remaining_steps(0), InputError);
 }
 
-TEST(CalibrateTest, FactorsThatDoNotMatchTheirHorizonsAreRefused) {
-  const Trace run = power_law(40, 1, 2, 0.4, 0.02);
+TEST(ReachTest, BatchGivesTheBytesOfSingleReachesForAnyThreads) {
+  std::vector<Trace> runs;
+  std::vector<TraceView> views;
+  std::vector<double> targets;
+  for (int i = 0; i < 7; ++i) runs.push_back(power_law(40 + 10 * i, 1, 2, 0.3 + 0.05 * i, 0.02));
+  for (const Trace& run : runs) {
+    views.push_back(run.view());
+    targets.push_back(0.97 * run.loss.back());
+  }
+  const std::vector<double> budget{400};
+  const std::vector<Reach> one = reach_batch(views, targets, budget, {}, {.threads = 1});
+  const std::vector<Reach> four = reach_batch(views, targets, budget, {}, {.threads = 4});
+  ASSERT_EQ(one.size(), runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Reach single = reach(views[i], targets[i], 400);
+    EXPECT_EQ(one[i].cdf, single.cdf);
+    EXPECT_EQ(one[i].step, single.step);
+    EXPECT_EQ(one[i].target, targets[i]);
+    EXPECT_EQ(four[i].cdf, single.cdf);
+  }
+  const std::vector<double> two{1, 2};
+  try {
+    (void)reach_batch(views, two, budget);
+    FAIL() << "two targets for seven traces";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "reach_batch: 7 traces but 2 targets");
+  }
+}
+
+std::vector<Trace> finished_runs(int count) {
+  std::vector<Trace> finished;
+  for (int i = 0; i < count; ++i) {
+    Trace run = power_law(60, 1, 2, 0.3 + 0.05 * i, 0.02);
+    for (int j = 0; j < 60; ++j) run.lr.push_back(1 - j / 61.0);
+    run.name = "run" + std::to_string(i);
+    finished.push_back(run);
+  }
+  return finished;
+}
+
+TEST(PastRunsTest, LearnTheSameFromAnyNumberOfThreads) {
+  const PastRuns one(finished_runs(6), {.threads = 1}), two(finished_runs(6), {.threads = 2});
+  EXPECT_EQ(one.widths(), two.widths());
+  EXPECT_EQ(one.widths().scheduled_factor.size(), one.widths().horizon.size());
+  EXPECT_EQ(one.widths().scheduled_runs, 6);
+  EXPECT_EQ(PastRuns::unlearned(finished_runs(6)).widths(), Widths{});
+}
+
+TEST(PastRunsTest, OneMoreRunJoinsTheOthersAndTeaches) {
+  const PastRuns before(finished_runs(5));
+  const PastRuns after = before.update(finished_runs(6).back());
+  EXPECT_EQ(before.runs().size(), 5u);
+  EXPECT_EQ(after.runs().size(), 6u);
+  EXPECT_EQ(after.widths().runs, before.widths().runs + 1);
+  EXPECT_NE(after.widths().factor, before.widths().factor);
+}
+
+TEST(PastRunsTest, BrokenRunsAndWidthsAreRefusedInASentence) {
+  std::vector<Trace> broken = finished_runs(3);
+  broken[2].lr.pop_back();
+  EXPECT_EQ(refusal([&] { (void)PastRuns(broken); }),
+            "past: 'run2': trace: 60 steps but 59 learning rates");
+  std::vector<Trace> mixed = finished_runs(2);
+  mixed[1].direction = Direction::max;
+  EXPECT_EQ(refusal([&] { (void)PastRuns::unlearned(mixed); }),
+            "past: 'run1' has direction 'max', 'run0' 'min'");
+  EXPECT_EQ(refusal([] {
+              (void)PastRuns::restored({}, {.horizon = {0.1, 0.4}, .factor = {1}});
+            }),
+            "past: 2 horizons, 1 factors");
+  EXPECT_EQ(refusal([] {
+              (void)PastRuns::restored({}, {.horizon = {0.4, 0.1}, .factor = {1, 1}});
+            }),
+            "past: horizon 0.1 after 0.4: horizons must increase");
+  EXPECT_EQ(refusal([] { (void)PastRuns::restored({}, {.horizon = {0.4}, .factor = {0}}); }),
+            "past: factor 0 is not positive");
+  const PastRuns falling = PastRuns::unlearned(finished_runs(2));
+  const Trace live = power_law(40, 1, 2, 0.4, 0.02);
   const std::vector<double> steps{50, 60};
-  Calibration broken;
-  broken.horizon = {0.1, 0.4};
-  broken.factor = {1.0};
-  EXPECT_EQ(refusal([&] { (void)forecast(run.view(), steps, {.calibration = broken}); }),
-            "calibration: 2 horizons, 1 factors");
+  EXPECT_EQ(refusal([&] {
+              (void)forecast(live.view(), steps, {.past = &falling, .direction = Direction::max});
+            }),
+            "past: 'run0' has direction 'min', the live run 'max'");
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ def read_cases(
                 queries = step[at]
                 queries = np.maximum.accumulate(queries)
                 unique, back = np.unique(queries, return_inverse=True)
-                nodes = _core.forecast_nodes(step[:k], value[:k], unique, {"constants": constants})
+                nodes = _core.forecast_nodes(step[:k], value[:k], unique, constants)
                 if nodes is None or not nodes["logarithmic"]:
                     continue
                 half = last // 2

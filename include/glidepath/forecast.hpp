@@ -15,13 +15,6 @@
 
 namespace glidepath {
 
-/// Learning rate at the observed steps (`past`) and ahead of them; empty = unknown. `ahead` lies at
-/// `ahead_step`, or at the forecast's own steps where `ahead_step` is empty. A schedule that is
-/// constant, zero or mostly unknown is left out of account; gaps take the nearest earlier value.
-struct LearningRate {
-  std::span<const double> past{}, ahead{}, ahead_step{};
-};
-
 /// 0.05, 0.10 ... 0.95
 [[nodiscard]] std::vector<double> default_levels();
 
@@ -30,26 +23,65 @@ struct LearningRate {
 struct ForecastConstants;
 /// Throws InputError naming the line that cannot be read or the number that is missing.
 [[nodiscard]] std::shared_ptr<const ForecastConstants> read_constants(std::string_view text);
-/// Widths learned from finished runs: see calibrate().
-struct Calibration {
-  std::vector<double> horizon;  ///< log(step / last observed step), increasing; empty = none
-  std::vector<double> factor;   ///< of the half-widths, one per horizon
-  int runs = 0;                 ///< finished runs it was learned from
-  /// The same for forecasts that know the learning rate ahead, from the runs that logged one; empty
-  /// = no such run.
+
+/// Factors of the half-widths of the 80 % interval, learned from finished runs.
+struct Widths {
+  std::vector<double> horizon{};  ///< log(step / last observed step), increasing; empty = none
+  std::vector<double> factor{};   ///< one per horizon
+  int runs = 0;                   ///< finished runs behind them
+  /// The same for forecasts under a schedule, from the runs that logged a learning rate; empty = no
+  /// such run.
   std::vector<double> scheduled_factor{};
   int scheduled_runs = 0;
-  /// False where those runs were forecast worse for knowing it: forecasts then leave it out of
-  /// account.
+  /// False where those runs were forecast worse with their schedule: forecasts then leave it out.
   bool schedule_helps = true;
+
+  bool operator==(const Widths&) const = default;
 };
 
+/// Finished runs of the same user, model or study, all of one direction, and what was learned from
+/// them once. Each run serves as the shape of a curve. The widths are those that would have held
+/// (split conformal: the quantile of |truth - median| / half-width over prefixes of each of the
+/// newest fifty runs, one score per run and horizon), shrunk towards no change while runs are few.
+/// A run with a learning rate is forecast twice, without it and with it, because the widths of the
+/// two are wrong in their own ways and for some kinds of run the schedule misleads.
+class PastRuns {
+ public:
+  /// Knows nothing yet.
+  PastRuns() = default;
+  /// The newest run comes last. Throws InputError on a broken run or runs of both directions.
+  explicit PastRuns(std::vector<Trace> runs, const Execution& execution = {},
+                    const std::shared_ptr<const ForecastConstants>& constants = {});
+  /// Runs as shapes only: no widths are learned.
+  [[nodiscard]] static PastRuns unlearned(std::vector<Trace> runs);
+  /// What was learned before. Throws InputError on widths of another kind: factors that are
+  /// not positive, horizons that do not increase, columns of different length.
+  [[nodiscard]] static PastRuns restored(std::vector<Trace> runs, Widths widths);
+
+  /// With one more run, whose kind may have changed (adaptive conformal inference, Gibbs and Candès
+  /// 2021): where the interval missed the run the factor grows by 8 %, where it held it falls by
+  /// 2 %, so that in the long run 80 % of the runs are covered.
+  [[nodiscard]] PastRuns update(
+      Trace finished, const std::shared_ptr<const ForecastConstants>& constants = {}) const;
+
+  [[nodiscard]] const std::vector<Trace>& runs() const noexcept { return runs_; }
+  [[nodiscard]] const Widths& widths() const noexcept { return widths_; }
+
+ private:
+  std::vector<Trace> runs_{};
+  Widths widths_{};
+};
+
+/// `schedule`, `past` and `levels` are borrowed: they must outlive the call.
 struct ForecastOptions {
-  LearningRate learning_rate{};
-  std::span<const Trace> past{};     ///< finished runs of the same user, model or study
+  /// Learning rate of the whole run. Where the trace logged a rate, that one counts for the past;
+  /// InputError where the schedule contradicts the log. A schedule that is constant or zero changes
+  /// no forecast: it has no effect that could be foreseen. After its last step no time passes in
+  /// the clock of the learning rate.
+  const Schedule* schedule = nullptr;
+  const PastRuns* past = nullptr;    ///< of the same direction
   std::span<const double> levels{};  ///< in (0, 1), increasing; empty = default_levels()
   Direction direction = Direction::min;
-  Calibration calibration{};
   std::shared_ptr<const ForecastConstants> constants{};  ///< empty = the learned table
 };
 
@@ -75,9 +107,9 @@ struct Forecast {
   std::shared_ptr<const detail::Law> law;  ///< what quantile() and prob_below() read; opaque
 };
 
-/// Forecast at `steps` (strictly increasing, past the last observed one). Throws InputError on a
-/// broken trace or steps; never returns NaN. Below 0.5 ms for 200 points.
-[[nodiscard]] Forecast forecast(TraceView trace, std::span<const double> steps,
+/// Forecast at the steps `at` (strictly increasing, past the last observed one). Throws InputError
+/// on a broken trace or steps; never returns NaN. Below 0.5 ms for 200 points.
+[[nodiscard]] Forecast forecast(TraceView trace, std::span<const double> at,
                                 const ForecastOptions& options = {});
 
 /// Quantile p of the raw observation at each step of `at`, p in (0, 1). This and the next three
@@ -108,19 +140,20 @@ struct ForecastBatch {
   }
 };
 
-/// Row i is forecast(row i of `losses` over `step`), byte for byte, whatever the threads.
+/// Row i is forecast(row i of `losses` over `step`), byte for byte, for any number of threads.
 [[nodiscard]] ForecastBatch forecast_batch(std::span<const double> step,
                                            Eigen::Ref<const Rows> losses,
-                                           std::span<const double> steps,
+                                           std::span<const double> at,
                                            const ForecastOptions& options = {},
                                            const Execution& execution = {});
 
 /// Law of the first step at which the curve is at or below a target (at or above, for a metric that
 /// rises), with an atom at never.
 struct Reach {
-  std::vector<double> step;  ///< increasing grid from the last observed step to the budget
-  std::vector<double> cdf;   ///< P(reached by step[i]), non-decreasing
-  double prob_never = 1.0;   ///< 1 - cdf.back(): not inside the budget
+  std::vector<double> step{};  ///< increasing grid from the last observed step to the budget
+  std::vector<double> cdf{};   ///< P(reached by step[i]), non-decreasing
+  double prob_never = 1.0;     ///< 1 - cdf.back(): not within the budget
+  double target = 0, budget = 0;
   ForecastStatus status = ForecastStatus::good;
 
   [[nodiscard]] double prob_by(double at_step) const;
@@ -129,26 +162,21 @@ struct Reach {
   [[nodiscard]] double quantile(double p) const;
   /// The quantile given that the target is reached within the budget; infinity where it cannot be.
   [[nodiscard]] double quantile_if_reached(double p) const;
+  /// `count` equally likely numbers of steps from the last observed one to the target, increasing
+  /// and not negative: 0 where it is reached already, infinity for never.
+  [[nodiscard]] std::vector<double> remaining_steps(int count) const;
 };
 
 /// `budget` is an absolute step. A target already met is reached at the step where it was met.
 [[nodiscard]] Reach reach(TraceView trace, double target, double budget,
                           const ForecastOptions& options = {});
 
-/// Learns the widths that would have held on these finished runs (split conformal: the quantile of
-/// |truth - median| / half-width over prefixes of each run, one score per run and horizon), shrunk
-/// towards no change while runs are few. A run with a learning rate is forecast twice, without it
-/// and with it: the widths of the two are wrong in their own ways, and for some kinds of run the
-/// schedule misleads.
-[[nodiscard]] Calibration calibrate(std::span<const Trace> finished,
-                                    const ForecastOptions& options = {},
-                                    const Execution& execution = {});
-
-/// The same, one run at a time as runs finish (adaptive conformal inference, Gibbs and Candès
-/// 2021): where the interval missed the run the factor grows by 8 %, where it held it falls by 2 %,
-/// so that in the long run 80 % of the runs are covered, even if their kind changes. `before` may
-/// be empty.
-[[nodiscard]] Calibration calibrate_online(Calibration before, const Trace& finished,
-                                           const ForecastOptions& options = {});
+/// One reach per trace. `targets` and `budgets` have one value per trace, or one for all; the
+/// options hold for all. Entry i is the reach of trace i, byte for byte, for any number of threads.
+[[nodiscard]] std::vector<Reach> reach_batch(std::span<const TraceView> traces,
+                                             std::span<const double> targets,
+                                             std::span<const double> budgets,
+                                             const ForecastOptions& options = {},
+                                             const Execution& execution = {});
 
 }  // namespace glidepath

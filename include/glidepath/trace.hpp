@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,11 +19,12 @@ enum class Direction : std::uint8_t { min, max };
 /// Throws InputError on any other text.
 [[nodiscard]] Direction direction_named(std::string_view text);
 
-/// The observed points of one run, borrowed. `weight` empty means that every point counts once.
-/// Functions that take one throw InputError unless `step` is finite and strictly increasing and the
-/// columns have one length; a loss may be NaN or infinite and is then reported as a status.
+/// The observed points of one run, borrowed. `weight` empty means that every point counts once,
+/// `lr` empty that no learning rate was logged. Functions that take one throw InputError unless
+/// `step` is finite and strictly increasing and the columns have one length; a loss may be NaN or
+/// infinite and is then reported as a status.
 struct TraceView {
-  std::span<const double> step{}, loss{}, weight{};
+  std::span<const double> step{}, loss{}, weight{}, lr{};
 };
 
 /// One training run, owned. `lr` and `wall_seconds` are empty where they were not recorded, and NaN
@@ -32,7 +34,42 @@ struct Trace {
   std::vector<double> step{}, loss{}, lr{}, wall_seconds{};
   Direction direction = Direction::min;
 
-  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}}; }
+  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr}; }
+};
+
+/// What a schedule has besides its peak: a warm-up from 0, in steps, and the rate at its end.
+struct ScheduleEnds {
+  double warmup = 0, final = 0;
+};
+
+/// The same with the share of the steps at the end over which the rate falls.
+struct WsdShape {
+  double warmup = 0, decay = 0.2, final = 0;
+};
+
+/// The learning rate of a whole run, past and planned: straight between its steps, constant before
+/// the first and after the last.
+struct Schedule {
+  std::vector<double> step{}, lr{};
+
+  /// The learning rate at a step.
+  [[nodiscard]] double at(double at_step) const;
+  /// Throws InputError unless there is a point, the steps are finite and strictly increasing and
+  /// the rates finite and not negative. All that takes a schedule does.
+  void validate() const;
+
+  /// `lr` throughout.
+  [[nodiscard]] static Schedule constant(double lr);
+  /// From `peak` along half a cosine to `final` at step `steps`, in 128 straight pieces. The
+  /// factories throw InputError on a rate that is negative or a warm-up that leaves no step.
+  [[nodiscard]] static Schedule cosine(double peak, double steps, const ScheduleEnds& ends = {});
+  /// From `peak` straight to `final` at step `steps`.
+  [[nodiscard]] static Schedule linear(double peak, double steps, const ScheduleEnds& ends = {});
+  /// Warm-up, stable, decay: `peak` until the last `decay` of the steps, then straight to `final`.
+  [[nodiscard]] static Schedule wsd(double peak, double steps, const WsdShape& shape = {});
+  /// What a run logged; gaps take the nearest earlier rate, the first ones the first known. Empty
+  /// unless more than half of the points have a rate.
+  [[nodiscard]] static std::optional<Schedule> logged(const Trace& run);
 };
 
 /// Throws InputError, with the index and value, unless the columns are what TraceView promises.

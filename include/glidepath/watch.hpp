@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ enum class Verdict : std::uint8_t {
                ///< before a tenth of it or forty points
   diverged     ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
 };
+inline constexpr std::array kVerdicts{Verdict::unknown, Verdict::reached, Verdict::will_reach,
+                                      Verdict::never, Verdict::diverged};
 [[nodiscard]] std::string_view name(Verdict verdict) noexcept;  ///< "will_reach" and so on
 
 struct Decision {
@@ -39,19 +42,16 @@ struct WatchOptions {
   std::optional<double> target{};
   std::optional<double> budget{};  ///< absolute step; empty = ten times the steps seen
   Direction direction = Direction::min;
-  std::vector<Trace> past{};  ///< finished runs; not part of the state
+  std::shared_ptr<const PastRuns> past{};  ///< of the same direction; not part of the state
   double alpha = 0.02;
-  /// Planned learning rate at increasing steps of the whole run, straight between them; empty =
-  /// unknown.
-  std::vector<double> plan_step{}, plan_lr{};
+  std::optional<Schedule> schedule{};  ///< of the whole run
 };
 
 /// All that a Watch remembers: a few kilobytes whatever the length of the run. Old points are
 /// merged, the newest are kept as they came.
 struct WatchState {
-  static constexpr int kVersion = 2;
   std::vector<double> step{}, loss{}, weight{};  ///< weight = points merged into one
-  std::vector<double> lr{};                      ///< learning rates, NaN where not told
+  std::vector<double> lr{};                      ///< learning rates, NaN = as planned
   std::vector<double> newest{};                  ///< last losses as they came, NaN included
   double last_step = -std::numeric_limits<double>::infinity();
   double first_loss = std::numeric_limits<double>::quiet_NaN();  ///< median of the first three
@@ -64,13 +64,16 @@ struct WatchState {
 /// the state each time, never latched: more points may take it back, unless the target was met.
 class Watch {
  public:
-  /// Throws InputError on a NaN target, a budget that is not finite, an alpha out of (0, 0.5), or a
-  /// plan whose steps do not increase.
+  /// Throws InputError on a NaN target, a budget that is not finite, an alpha out of (0, 0.5), a
+  /// broken schedule, or past runs of the other direction.
   explicit Watch(WatchOptions options = {});
 
   /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what
-  /// was seen from there on is forgotten. Throws InputError on a step that is not finite. `lr` is
-  /// the learning rate that was used, NaN = as planned; without a plan it is of no use.
+  /// was seen from there on is forgotten. `lr` is the learning rate that was used, NaN = as
+  /// planned. It takes the place of the schedule's at that step, however far the two are apart: a
+  /// run that is watched is not refused for its past. Throws InputError on a step that is not
+  /// finite, and on a rate that is negative, infinite or given without a schedule, where it could
+  /// have no effect.
   void add(double step, double loss, double lr = std::numeric_limits<double>::quiet_NaN());
   [[nodiscard]] Decision decision() const;
 

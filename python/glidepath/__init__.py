@@ -18,15 +18,15 @@ from glidepath._fit import (
 )
 from glidepath._follow import Follow, follow
 from glidepath._forecast import (
-    Calibration,
     Forecast,
     ForecastBatch,
     Reach,
-    calibrate,
     forecast,
     forecast_batch,
     reach,
+    reach_batch,
 )
+from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import (
     AcceleratorChoice,
     Allocation,
@@ -56,17 +56,18 @@ from glidepath._plan import (
     solve_round,
     violations,
 )
+from glidepath._schedule import Schedule
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._trace import Cleaned, Trace, clean
-from glidepath._watch import Decision, Watch
+from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
 from glidepath.readers._open import read_traces
 
 __all__ = [
     "POLICIES",
+    "VERDICTS",
     "AcceleratorChoice",
     "Allocation",
-    "Calibration",
     "Cleaned",
     "Comparison",
     "Decision",
@@ -85,12 +86,14 @@ __all__ = [
     "Option",
     "PairSpeeds",
     "Pairs",
+    "PastRuns",
     "Plan",
     "PolicyInfo",
     "Profile",
     "Reach",
     "RoundPlan",
     "Scaling",
+    "Schedule",
     "ScheduleLaw",
     "SharedSpeeds",
     "Simulation",
@@ -99,9 +102,9 @@ __all__ = [
     "Tier",
     "Trace",
     "Watch",
+    "Widths",
     "Workload",
     "__version__",
-    "calibrate",
     "catalogue",
     "choose_accelerator",
     "clean",
@@ -121,6 +124,7 @@ __all__ = [
     "plan",
     "policies",
     "reach",
+    "reach_batch",
     "read_pairs",
     "read_traces",
     "read_workload",

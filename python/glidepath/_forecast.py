@@ -3,48 +3,47 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._core import InputError
-from glidepath._results import Result
+from glidepath._past_runs import constants_of, expect_trace, past_of, traces_of
+from glidepath._results import Recorded, require, same
+from glidepath._trace import _column
 
 if TYPE_CHECKING:
+    from glidepath._core import ForecastBatchRecord, ForecastRecord, ReachRecord, ScheduleRecord
+    from glidepath._past_runs import PastRuns
+    from glidepath._schedule import Schedule
     from glidepath._trace import Trace
 
 __all__ = [
-    "Calibration",
     "Forecast",
     "ForecastBatch",
     "Reach",
-    "calibrate",
     "forecast",
     "forecast_batch",
     "reach",
+    "reach_batch",
 ]
 
 Floats = NDArray[np.float64]
-# Learning rate ahead: values at the steps of the forecast, or (steps, values).
-Schedule = ArrayLike | tuple[ArrayLike, ArrayLike]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Forecast(Result):
-    """Predictive distribution of one run at the steps `at`.
+class Forecast(Recorded):
+    """Predictive distribution of one run at the steps `at`; `forecast` makes them.
 
     Attributes
     ----------
     at : ndarray, shape (h,)
         Steps of the forecast, in the unit of the trace.
     median : ndarray, shape (h,)
-        Median of the noise-free curve, in the unit of the loss.
+        Point forecast: the median of the noise-free curve, in the unit of the loss.
     quantiles : ndarray, shape (len(levels), h)
         Quantiles of the raw (noisy) observation.
     levels : ndarray, shape (k,)
@@ -56,26 +55,81 @@ class Forecast(Result):
         finite numbers.
     """
 
-    at: Floats
-    median: Floats
-    quantiles: Floats
-    levels: Floats
-    curve_quantiles: Floats
-    status: str
-    _law: dict[str, Floats]
-    _trace: Trace | None = None
+    __slots__ = ("_trace",)
+    _record: ForecastRecord
 
-    def quantile(self, q: float) -> Floats:
-        """Quantile `q` in (0, 1) of the raw observation at each step."""
-        return _core.forecast_quantile(self.at, self._law, float(q), True)
+    def __init__(self, record: ForecastRecord, trace: Trace | None = None) -> None:
+        super().__init__(record)
+        self._trace = trace
 
-    def curve_quantile(self, q: float) -> Floats:
-        """Quantile `q` in (0, 1) of the noise-free curve at each step."""
-        return _core.forecast_quantile(self.at, self._law, float(q), False)
+    @property
+    def at(self) -> Floats:
+        """Steps of the forecast, shape (h,)."""
+        return self._record.at
+
+    @property
+    def median(self) -> Floats:
+        """Point forecast at each step, shape (h,)."""
+        return self._record.median
+
+    @property
+    def quantiles(self) -> Floats:
+        """Quantiles of the raw observation, shape (len(levels), h)."""
+        return self._record.quantiles
+
+    @property
+    def levels(self) -> Floats:
+        """Levels of the quantiles, shape (k,)."""
+        return self._record.levels
+
+    @property
+    def curve_quantiles(self) -> Floats:
+        """Quantiles of the noise-free curve, shape (len(levels), h)."""
+        return self._record.curve_quantiles
+
+    @property
+    def status(self) -> str:
+        """Whether the trace could be modelled."""
+        return self._record.status
+
+    def quantile(self, p: float) -> Floats:
+        """Give the quantile `p`, in (0, 1), of the raw observation at each step, shape (h,)."""
+        return self._record.quantile(p)
+
+    def curve_quantile(self, p: float) -> Floats:
+        """Give the quantile `p`, in (0, 1), of the noise-free curve at each step, shape (h,)."""
+        return self._record.curve_quantile(p)
+
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
+        """Give the central interval that holds the raw observation with probability `coverage`.
+
+        Parameters
+        ----------
+        coverage : float
+            In (0, 1), such as 0.8 for the quantiles 0.1 and 0.9.
+
+        Returns
+        -------
+        low, high : ndarray, shape (h,)
+
+        Raises
+        ------
+        InputError
+            When the coverage is not in (0, 1).
+        """
+        if not 0.0 < coverage < 1.0:
+            raise InputError(f"forecast: coverage {coverage:g} is not between 0 and 1")
+        return self.quantile((1.0 - coverage) / 2.0), self.quantile((1.0 + coverage) / 2.0)
 
     def prob_below(self, target: float) -> Floats:
         """Give the probability that the observation at each step is at or below `target`."""
-        return _core.forecast_prob_below(self.at, self._law, float(target))
+        return self._record.prob_below(target)
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and same(self._trace, getattr(other, "_trace", None))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _forecast, (self._record.state(), self._trace)
 
     def _summary(self) -> str:
         low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]
@@ -94,8 +148,6 @@ class Forecast(Result):
 
     def to_pandas(self) -> Any:
         """Give a pandas DataFrame, one row per step, the quantiles as columns."""
-        from glidepath._results import require
-
         columns: dict[str, Floats] = {"median": self.median}
         for level, row in zip(self.levels, self.quantiles, strict=True):
             columns[f"q{level:g}"] = row
@@ -108,36 +160,61 @@ class Forecast(Result):
         return plots.forecast(self, trace=self._trace, ax=ax)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ForecastBatch(Result):
-    """Forecasts of many runs over shared steps.
+class ForecastBatch(Recorded):
+    """Forecasts of many runs over shared steps; `forecast_batch` makes them.
 
     Attributes
     ----------
     at : ndarray, shape (h,)
+        Steps of the forecasts.
     median : ndarray, shape (m, h)
-        Medians of the noise-free curve, in the unit of each row's losses.
+        Point forecasts, in the unit of each row's losses.
     quantiles : ndarray, shape (len(levels), m, h)
-        Of the raw observation.
+        Quantiles of the raw observation.
     levels : ndarray, shape (k,)
-        In (0, 1).
+        Levels of `quantiles`, in (0, 1).
     status : ndarray of str, shape (m,)
+        As in `Forecast`.
     """
 
-    at: Floats
-    median: Floats
-    quantiles: Floats
-    levels: Floats
-    status: NDArray[np.str_]
+    __slots__ = ()
+    _record: ForecastBatchRecord
+
+    @property
+    def at(self) -> Floats:
+        """Steps of the forecasts, shape (h,)."""
+        return self._record.at
+
+    @property
+    def median(self) -> Floats:
+        """Point forecasts, shape (m, h)."""
+        return self._record.median
+
+    @property
+    def quantiles(self) -> Floats:
+        """Quantiles of the raw observation, shape (len(levels), m, h)."""
+        return self._record.quantiles
+
+    @property
+    def levels(self) -> Floats:
+        """Levels of the quantiles, shape (k,)."""
+        return self._record.levels
+
+    @property
+    def status(self) -> NDArray[np.str_]:
+        """Status of each row, shape (m,)."""
+        return np.array(self._record.status, dtype=np.str_)
+
+    def __len__(self) -> int:
+        return self.median.shape[0]
 
     def _summary(self) -> str:
         good = int(np.count_nonzero(self.status == "good"))
-        return f"{self.median.shape[0]} runs at {self.at.size} steps, {good} good"
+        return f"{len(self)} runs at {self.at.size} steps, {good} good"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Reach(Result):
-    """Law of the first step at which a run reaches its target.
+class Reach(Recorded):
+    """Law of the first step at which a run reaches its target; `reach` makes them.
 
     Attributes
     ----------
@@ -150,50 +227,95 @@ class Reach(Result):
     target, budget : float
         The loss to reach, and the step after which the run ends.
     status : str
-        Of the forecast behind it.
+        Status of the underlying forecast.
     """
 
-    step: Floats
-    cdf: Floats
-    prob_never: float
-    target: float
-    budget: float
-    status: str
+    __slots__ = ()
+    _record: ReachRecord
+
+    @property
+    def step(self) -> Floats:
+        """Grid of steps, shape (n,)."""
+        return self._record.step
+
+    @property
+    def cdf(self) -> Floats:
+        """Probability that the target is reached by each of them, shape (n,)."""
+        return self._record.cdf
+
+    @property
+    def prob_never(self) -> float:
+        """Probability that the target is not reached within the budget."""
+        return self._record.prob_never
+
+    @property
+    def target(self) -> float:
+        """Loss to reach."""
+        return self._record.target
+
+    @property
+    def budget(self) -> float:
+        """Step after which the run ends."""
+        return self._record.budget
+
+    @property
+    def status(self) -> str:
+        """Status of the underlying forecast."""
+        return self._record.status
 
     def prob_by(self, step: float) -> float:
-        """Probability that the target is reached at or before `step`."""
-        if not step >= self.step[0]:
-            return 0.0
-        return float(np.interp(step, self.step, self.cdf))
+        """Give the probability that the target is reached at or before `step`."""
+        return self._record.prob_by(step)
 
     def quantile(self, p: float, *, if_reached: bool = False) -> float:
-        """Smallest step by which it is reached with probability `p`; inf where never.
+        """Give the smallest step by which the target is reached with probability `p`.
 
-        With `if_reached` of the law given that it is reached within the budget: when, if at all;
-        inf only where that is impossible.
+        Parameters
+        ----------
+        p : float
+            In 0 to 1.
+        if_reached : bool, optional
+            Take the law given that the target is reached within the budget.
+
+        Returns
+        -------
+        float
+            inf where the target is reached within the budget with probability below `p`; with
+            `if_reached` only where it cannot be reached.
+
+        Raises
+        ------
+        InputError
+            When `p` is no probability.
         """
-        if not 0.0 <= p <= 1.0:
-            raise InputError(f"reach: probability {p:g} is not in 0 to 1")
-        if if_reached:
-            p = p * float(self.cdf[-1]) if self.cdf[-1] > 0.0 else math.inf
-        if p > self.cdf[-1]:
-            return math.inf
-        i = int(np.searchsorted(self.cdf, p))
-        if i == 0:
-            return float(self.step[0])
-        part = (p - self.cdf[i - 1]) / (self.cdf[i] - self.cdf[i - 1])
-        return float(self.step[i - 1] + part * (self.step[i] - self.step[i - 1]))
+        return self._record.quantile_if_reached(p) if if_reached else self._record.quantile(p)
+
+    def remaining_steps(self, n: int) -> Floats:
+        """Give `n` equally likely numbers of steps from the last observed one to the target.
+
+        Parameters
+        ----------
+        n : int
+            At least 1.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Increasing and not negative: 0 where the target is reached already, inf for never. What
+            `Job.remaining_steps` takes.
+        """
+        return self._record.remaining_steps(n)
 
     def _summary(self) -> str:
         if self.prob_never == 0.0:
             return f"target {self.target:g} reached at step {self.step[-1]:g}"
-        said = (
+        summary = (
             f"target {self.target:g} within {self.budget:g} with probability "
             f"{1.0 - self.prob_never:.3f}"
         )
         if self.prob_never < 1.0:
-            said += f", if so by step {self.quantile(0.5, if_reached=True):.5g} (median)"
-        return f"{said}, {self.status}"
+            summary += f", if so by step {self.quantile(0.5, if_reached=True):.5g} (median)"
+        return f"{summary}, {self.status}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "never", f"{self.prob_never:.3f}"
@@ -211,207 +333,56 @@ class Reach(Result):
         return plots.reach(self, ax=ax)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Calibration(Result):
-    """Widths learned from finished runs by `calibrate`, or one run at a time by `update`.
-
-    Attributes
-    ----------
-    horizon : ndarray, shape (n,)
-        log(step / last observed step), increasing; empty = nothing learned yet, the default.
-    factor : ndarray, shape (n,)
-        Factor of the half-widths at each horizon.
-    runs : int
-        Finished runs behind it.
-    scheduled_factor : ndarray, shape (n,) or (0,)
-        The same for forecasts that know the learning rate ahead (`lr_ahead`), from the runs that
-        logged one; empty = there was none, and such forecasts keep their widths.
-    scheduled_runs : int
-        Finished runs behind that.
-    schedule_helps : bool
-        False where those runs were forecast worse for knowing their learning rate: forecasts then
-        leave `lr_ahead` out of account.
-    """
-
-    horizon: Floats = field(default_factory=lambda: np.empty(0))
-    factor: Floats = field(default_factory=lambda: np.empty(0))
-    runs: int = 0
-    scheduled_factor: Floats = field(default_factory=lambda: np.empty(0))
-    scheduled_runs: int = 0
-    schedule_helps: bool = True
-
-    _FORMAT: ClassVar[str] = "glidepath.calibration"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain lists and numbers, fit for JSON."""
-        return {
-            "format": self._FORMAT,
-            "version": 2,
-            "horizon": self.horizon.tolist(),
-            "factor": self.factor.tolist(),
-            "runs": self.runs,
-            "scheduled_factor": self.scheduled_factor.tolist(),
-            "scheduled_runs": self.scheduled_runs,
-            "schedule_helps": self.schedule_helps,
-        }
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Calibration:
-        """Read what `to_dict` wrote, of version 1, too; InputError on anything else."""
-        if state.get("format") != cls._FORMAT or state.get("version") not in (1, 2):
-            raise InputError(
-                f"calibration: expected format '{cls._FORMAT}' version 1 or 2, got "
-                f"{state.get('format')!r} version {state.get('version')!r}"
-            )
-        missing = {"horizon", "factor", "runs"} - set(state)
-        if missing:
-            raise InputError(f"calibration: no {min(missing)!r}")
-        horizon, factor, scheduled = (
-            np.asarray(state.get(key, ()), dtype=np.float64)
-            for key in ("horizon", "factor", "scheduled_factor")
-        )
-        if horizon.shape != factor.shape or horizon.ndim != 1:
-            raise InputError(f"calibration: {horizon.size} horizons, {factor.size} factors")
-        if scheduled.shape not in (horizon.shape, (0,)):
-            raise InputError(
-                f"calibration: {horizon.size} horizons, {scheduled.size} scheduled factors"
-            )
-        factors = np.concatenate((factor, scheduled))
-        if not (
-            np.all(np.isfinite(factors)) and np.all(factors > 0) and np.all(np.diff(horizon) > 0)
-        ):
-            raise InputError("calibration: factors must be positive and horizons increase")
-        return cls(
-            horizon,
-            factor,
-            int(state["runs"]),
-            scheduled,
-            int(state.get("scheduled_runs", 0)),
-            bool(state.get("schedule_helps", True)),
-        )
-
-    def _given(self) -> tuple[Any, ...]:
-        """All fields in their order, which is what the compiled module takes and gives."""
-        return tuple(getattr(self, f.name) for f in fields(self))
-
-    @classmethod
-    def _of(cls, given: tuple[Any, ...]) -> Calibration:
-        horizon, factor, runs, scheduled, scheduled_runs, helps = given
-        return cls(
-            np.array(horizon), np.array(factor), runs, np.array(scheduled), scheduled_runs, helps
-        )
-
-    def update(
-        self,
-        finished: Trace,
-        *,
-        past: Sequence[Trace] | None = None,
-        constants: str | None = None,
-    ) -> Calibration:
-        """Learn from one more run, online (adaptive conformal inference, Gibbs and Candès 2021).
-
-        Where the 80 % interval missed the run, the factor of that horizon grows by 8 %; where it
-        held, it falls by 2 %. In the long run 80 % of the runs are covered, whatever their kind
-        and even if that changes; `calibrate` learns faster from runs that are at hand together.
-
-        Parameters
-        ----------
-        finished : Trace
-            A run of fewer than 8 points says nothing.
-        past, constants : optional
-            As for `calibrate`.
-
-        Returns
-        -------
-        Calibration
-            A new one; this one stays as it is.
-
-        Raises
-        ------
-        InputError
-            This calibration has horizons that `calibrate` does not give.
-        """
-        given = _options(None, past=past, constants=constants)
-        return Calibration._of(
-            _core.calibrate_online(
-                self._given(), _runs([finished]) or [], finished.direction, given
-            )
-        )
-
-    def _summary(self) -> str:
-        plain, scheduled = (
-            ", ".join(f"{f:.3g}" for f in factor) for factor in (self.factor, self.scheduled_factor)
-        )
-        said = f"half-widths times {plain}, from {self.runs} runs"
-        if not self.schedule_helps:
-            return f"{said}; schedules mislead on them and are left out of account"
-        if self.scheduled_runs:
-            said += f"; with a schedule times {scheduled}, from {self.scheduled_runs}"
-        return said
+def _forecast(fields: dict[str, Any], trace: Trace | None) -> Forecast:
+    return Forecast(_core.ForecastRecord.of(**fields), trace)
 
 
-@functools.lru_cache(maxsize=16)
-def _constants(text: str) -> Any:
-    """Parse a table of constants."""
-    return _core.read_constants(text)
+def _schedule_of(schedule: Schedule | None) -> ScheduleRecord | None:
+    from glidepath._schedule import Schedule
 
-
-def _runs(
-    past: Sequence[Trace] | None, direction: str | None = None
-) -> list[tuple[Floats, Floats, Floats | None]] | None:
-    """Columns of runs; InputError where one has another `direction` than the run they serve."""
-    if past is None:
+    if schedule is None:
         return None
-    for run in past:
-        if direction not in (None, run.direction):
-            raise InputError(
-                f"past: {run.name!r} has direction {run.direction!r}, the live run {direction!r}"
-            )
-    return [(run.step, run.loss, run.lr) for run in past]
+    if not isinstance(schedule, Schedule):
+        raise InputError(
+            f"schedule: expected a gp.Schedule, got {type(schedule).__name__}: "
+            "gp.Schedule(step, lr)"
+        )
+    return schedule._record
 
 
-def _options(
-    trace: Trace | None,
-    *,
-    lr_ahead: Schedule | None = None,
-    past: Sequence[Trace] | None = None,
-    levels: ArrayLike | None = None,
-    calibration: Any = None,
-    constants: str | None = None,
-) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    if trace is not None:
-        given["direction"] = trace.direction
-        if trace.lr is not None and lr_ahead is not None:
-            given["lr"] = trace.lr
-            if isinstance(lr_ahead, tuple) and len(lr_ahead) == 2 and np.ndim(lr_ahead[0]) == 1:
-                given["lr_step"], given["lr_ahead"] = lr_ahead
-            else:
-                given["lr_ahead"] = lr_ahead
-    if past is not None:
-        given["past"] = _runs(past, None if trace is None else trace.direction)
-    if levels is not None:
-        given["levels"] = np.asarray(levels, dtype=np.float64)
-        if given["levels"].size == 0:
-            raise InputError("forecast: no levels")
-    if calibration is not None:
-        given["calibration"] = calibration._given()
-    if constants is not None:
-        given["constants"] = _constants(constants)
-    return given
+def _levels_of(levels: ArrayLike | None) -> Floats | None:
+    if levels is None:
+        return None
+    found = _column(np.atleast_1d(np.asarray(levels)), "levels")
+    if found.size == 0:
+        raise InputError("forecast: no levels")
+    return found
+
+
+def _steps_of(at: ArrayLike) -> Floats:
+    """Give one step or many as a column."""
+    return _column([at] if np.ndim(at) == 0 else at, "at")
+
+
+def _matrix(values: ArrayLike, name: str) -> Floats:
+    found = np.asarray(values)
+    if found.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected an array of numbers, got dtype {found.dtype}")
+    if found.ndim != 2:
+        raise InputError(f"{name}: expected 2 dimensions, got {found.ndim}")
+    return np.ascontiguousarray(found, dtype=np.float64)
 
 
 def forecast(
     trace: Trace,
-    steps: ArrayLike,
+    at: ArrayLike,
     *,
-    lr_ahead: Schedule | None = None,
-    past: Sequence[Trace] | None = None,
+    schedule: Schedule | None = None,
+    past: Sequence[Trace] | PastRuns | None = None,
     levels: ArrayLike | None = None,
-    calibration: Any = None,
     constants: str | None = None,
 ) -> Forecast:
-    """Forecast what a run will log at `steps`.
+    """Forecast what a run will log at the steps `at`.
 
     A fixed grid of curve shapes and noise structures, everything linear integrated in closed form,
     weighted by evidence and a learned prior: see docs/method/forecast.md.
@@ -419,17 +390,17 @@ def forecast(
     Parameters
     ----------
     trace : Trace
-        What was observed. With `trace.lr` and `lr_ahead` the schedule is taken into account.
-    steps : array_like, shape (h,)
-        Strictly increasing, past the last observed step.
-    lr_ahead : array_like, shape (h,), or (steps, lr), optional
-        Planned learning rate at `steps`, or at steps of its own.
-    past : list of Trace, optional
-        Finished runs of the same user, model or study and direction; they become curve shapes.
+        What was observed.
+    at : float or array_like, shape (h,)
+        Strictly increasing steps past the last observed one.
+    schedule : Schedule, optional
+        Learning rate of the whole run. Where the trace logged a rate, that one counts for the past.
+        A constant schedule changes no forecast: it has no effect that could be foreseen.
+    past : PastRuns or list of Trace, optional
+        Finished runs of the same user, model or study and direction. They become curve shapes; a
+        plain list serves as shapes only, `PastRuns` has learned the widths of intervals besides.
     levels : array_like, shape (k,), optional
         Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.
-    calibration : Calibration, optional
-        Widths learned from finished runs by `calibrate`, and whether to heed `lr_ahead`.
     constants : str, optional
         Text of a table of constants; default: the learned one.
 
@@ -440,44 +411,52 @@ def forecast(
     Raises
     ------
     InputError
-        When the steps do not increase past the last observed one, or a length differs.
+        When the steps do not increase past the last observed one, when the schedule contradicts the
+        learning rate of the trace, or when a past run has the other direction.
     """
-    given = _options(
-        trace,
-        lr_ahead=lr_ahead,
-        past=past,
-        levels=levels,
-        calibration=calibration,
-        constants=constants,
+    expect_trace(trace, "forecast")
+    record = _core.forecast(
+        step=trace.step,
+        loss=trace.loss,
+        lr=trace.lr,
+        at=_steps_of(at),
+        schedule=_schedule_of(schedule),
+        past=past_of(past),
+        levels=_levels_of(levels),
+        direction=trace.direction,
+        constants=constants_of(constants),
     )
-    steps, levels, mean, quantiles, curve, status, law = _core.forecast(
-        trace.step, trace.loss, steps, given
-    )
-    return Forecast(steps, mean, quantiles, levels, curve, status, law, trace)
+    return Forecast(record, trace)
 
 
 def forecast_batch(
     step: ArrayLike,
     loss: ArrayLike,
-    steps: ArrayLike,
+    at: ArrayLike,
     *,
     threads: int = 0,
     levels: ArrayLike | None = None,
     direction: str = "min",
     constants: str | None = None,
 ) -> ForecastBatch:
-    """Forecast many runs over shared steps; row i is the single forecast of row i, exactly.
+    """Forecast many runs over shared steps; row i is the single forecast of row i, byte for byte.
 
     Parameters
     ----------
     step : array_like, shape (n,)
+        Observed steps of all runs.
     loss : array_like, shape (m, n)
-    steps : array_like, shape (h,)
+        Observed losses, a row for each run.
+    at : float or array_like, shape (h,)
+        Strictly increasing steps past the last observed one.
     threads : int, optional
-        0 = all cores. The numbers do not depend on it.
+        0 uses all cores. The numbers do not depend on it.
     levels : array_like, shape (k,), optional
+        As for `forecast`.
     direction : {"min", "max"}, optional
+        Whether the metric is better when low or when high.
     constants : str, optional
+        As for `forecast`.
 
     Returns
     -------
@@ -488,20 +467,25 @@ def forecast_batch(
     InputError
         When a length differs or the steps do not increase past the last observed one.
     """
-    given = _options(None, levels=levels, constants=constants)
-    given["direction"] = direction
-    steps, levels, mean, quantiles, status = _core.forecast_batch(step, loss, steps, threads, given)
-    return ForecastBatch(steps, mean, quantiles, levels, np.array(status))
+    record = _core.forecast_batch(
+        step=_column(step, "step"),
+        loss=_matrix(loss, "loss"),
+        at=_steps_of(at),
+        threads=threads,
+        levels=_levels_of(levels),
+        direction=direction,
+        constants=constants_of(constants),
+    )
+    return ForecastBatch(record)
 
 
 def reach(
     trace: Trace,
     target: float,
     *,
-    budget: float,
-    lr_ahead: Schedule | None = None,
-    past: Sequence[Trace] | None = None,
-    calibration: Any = None,
+    budget: float | None = None,
+    schedule: Schedule | None = None,
+    past: Sequence[Trace] | PastRuns | None = None,
     constants: str | None = None,
 ) -> Reach:
     """Forecast the first step at which a run is at or below `target` (at or above, if it rises).
@@ -509,16 +493,13 @@ def reach(
     Parameters
     ----------
     trace : Trace
+        What was observed.
     target : float
         Loss to reach.
-    budget : float
-        Absolute step after which the run ends.
-    lr_ahead : array_like, shape (h,), or (steps, lr), optional
-        Planned learning rate; an array is taken at equal distances from the last observed step to
-        the budget.
-    past : list of Trace, optional
-    calibration : Calibration, optional
-    constants : str, optional
+    budget : float, optional
+        Absolute step after which the run ends; default: `trace.planned_steps`.
+    schedule, past, constants : optional
+        As for `forecast`.
 
     Returns
     -------
@@ -527,67 +508,81 @@ def reach(
     Raises
     ------
     InputError
-        A target that is NaN, a budget that is not finite, or a length that differs.
+        When the target is NaN, when the budget is missing or not finite, or as for `forecast`.
     """
-    if lr_ahead is not None and not (
-        isinstance(lr_ahead, tuple) and len(lr_ahead) == 2 and np.ndim(lr_ahead[0]) == 1
-    ):
-        values = np.asarray(lr_ahead, dtype=np.float64)
-        last = float(trace.step[-1]) if len(trace.step) else 0.0
-        lr_ahead = (last + (budget - last) * np.arange(1, values.size + 1) / values.size, values)
-        if budget <= last:
-            lr_ahead = None
-    given = _options(
-        trace, lr_ahead=lr_ahead, past=past, calibration=calibration, constants=constants
+    expect_trace(trace, "reach")
+    (found,) = reach_batch(
+        [trace],
+        target,
+        budgets=budget,
+        schedule=schedule,
+        past=past,
+        threads=1,
+        constants=constants,
     )
-    grid, cdf, never, status = _core.reach(
-        trace.step, trace.loss, float(target), float(budget), given
-    )
-    return Reach(grid, cdf, never, float(target), float(budget), status)
+    return found
 
 
-def calibrate(
-    finished: Sequence[Trace],
+def reach_batch(
+    traces: Sequence[Trace],
+    targets: ArrayLike,
     *,
-    past: Sequence[Trace] | None = None,
-    constants: str | None = None,
+    budgets: ArrayLike | None = None,
+    schedule: Schedule | None = None,
+    past: Sequence[Trace] | PastRuns | None = None,
     threads: int = 0,
-) -> Calibration:
-    """Learn widths from finished runs (split conformal prediction), and whether schedules help.
-
-    Each run is forecast from its first 10 to 80 %; its score at a horizon is the distance of what
-    came from the median, in half-widths of the 80 % interval. The factor at a horizon is the
-    quantile of the scores that would have covered 80 % of the runs, shrunk towards 1 while they
-    are few (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
-
-    Runs with a learning rate are forecast once more with it known, as `forecast` does it with
-    `lr_ahead`: such forecasts get factors of their own, and where five runs or more were forecast
-    clearly worse for knowing it, `schedule_helps` is False and later forecasts ignore it.
+    constants: str | None = None,
+) -> list[Reach]:
+    """Forecast when each of many runs reaches its target; entry i is `reach` of trace i.
 
     Parameters
     ----------
-    finished : list of Trace
-        At least one; runs of fewer than 8 points say nothing.
-    past : list of Trace, optional
-        Calibrate forecasts that use these past runs; a run never helps to forecast itself.
-    constants : str, optional
+    traces : list of Trace
+        Runs of one direction, each with steps of its own.
+    targets : float or array_like, shape (m,)
+        One for all runs, or one for each.
+    budgets : float or array_like, shape (m,), optional
+        The same of absolute steps; default: `planned_steps` of each trace.
+    schedule, past, constants : optional
+        As for `forecast`, for all runs.
     threads : int, optional
+        0 uses all cores. The numbers do not depend on it.
 
     Returns
     -------
-    Calibration
+    list of Reach
 
     Raises
     ------
     InputError
-        No finished runs, or constants that are no table.
+        As for `reach`, when the runs have different directions, or when there is neither one target
+        nor one for each run.
     """
-    if not finished:
-        raise InputError("calibrate: no finished runs")
-    directions = {trace.direction for trace in finished}
+    runs = traces_of(traces, "reach_batch")
+    if not runs:
+        return []
+    directions = {run.direction for run in runs}
     if len(directions) > 1:
-        raise InputError("calibrate: the runs mix directions 'min' and 'max'")
-    given = _options(None, past=past, constants=constants)
-    return Calibration._of(
-        _core.calibrate(_runs(list(finished)) or [], directions.pop(), given, int(threads))
+        raise InputError("reach_batch: the traces mix directions 'min' and 'max'")
+    steps = [_planned(run) for run in runs] if budgets is None else budgets
+    records = _core.reach_batch(
+        runs,
+        _column(np.atleast_1d(np.asarray(targets)), "targets"),
+        _column(np.atleast_1d(np.asarray(steps)), "budgets"),
+        schedule=_schedule_of(schedule),
+        past=past_of(past),
+        direction=directions.pop(),
+        constants=constants_of(constants),
+        threads=threads,
     )
+    return [Reach(record) for record in records]
+
+
+def _planned(run: Trace) -> float:
+    planned: float | None = getattr(run, "planned_steps", None)
+    if planned is None:
+        raise InputError(
+            f"reach: {run.name or 'the trace'} has no planned_steps: give the budget, the step "
+            "after which the run ends"
+        )
+    return planned

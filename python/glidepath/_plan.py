@@ -590,7 +590,7 @@ def _samples(job: Job, target: float) -> Floats:
     trace = Trace(job.observed_step, job.observed_loss)
     budget = job.budget_steps if job.budget_steps > job.steps_done else 10.0 * job.steps_done
     law = reach(trace, target, budget=budget)
-    return np.array([law.quantile((i + 0.5) / 64) for i in range(64)]) - float(trace.step[-1])
+    return law.remaining_steps(64)
 
 
 def choose_accelerator(

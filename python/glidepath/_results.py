@@ -166,3 +166,40 @@ class Result:
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
         return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+class Recorded(Result):
+    """Mixin of results whose values a record of the compiled module holds.
+
+    A record has its fields as properties, gives them by name with `state`, and its class makes one
+    of them with `of`.
+    """
+
+    __slots__ = ("_record",)
+    _record: Any
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Recorded)
+        return same(self._record.state(), other._record.state())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), type(self._record).__name__, self._record.state())
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for name, value in vars(type(self)).items():
+            if isinstance(value, property) and not name.startswith("_"):
+                yield name, _short(getattr(self, name))
+
+
+def _remade(result: type[Recorded], kind: str, fields: dict[str, Any]) -> Recorded:
+    """Make a result of what `Recorded.__reduce__` kept."""
+    from glidepath import _core
+
+    made = result.__new__(result)
+    Recorded.__init__(made, getattr(_core, kind).of(**fields))
+    return made

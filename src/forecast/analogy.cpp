@@ -11,7 +11,7 @@
 
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "common/statistics.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -12,7 +12,7 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
 #include "forecast/law.hpp"
 
 namespace glidepath {

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "common/require.hpp"
 #include "forecast/analogy.hpp"
 #include "forecast/backtest.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
 #include "forecast/math.hpp"
 #include "forecast/predict.hpp"
+#include "forecast/rates.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -31,7 +33,8 @@ std::vector<Template> templates_of(const Prepared& p, double horizon,
                                    const ForecastOptions& options,
                                    const ForecastConstants& constants) {
   std::vector<Template> templates;
-  for (const Trace& run : options.past) {
+  if (options.past == nullptr) return templates;
+  for (const Trace& run : options.past->runs()) {
     if (templates.size() >= static_cast<std::size_t>(constants.templates)) break;
     const std::size_t n = run.step.size();
     if (n < kMinPastPoints || run.loss.size() != n) continue;
@@ -55,32 +58,10 @@ std::vector<Template> templates_of(const Prepared& p, double horizon,
   return templates;
 }
 
-Annealing annealing_of(const Prepared& p, TraceView trace, std::span<const double> steps,
-                       const LearningRate& lr, const ForecastConstants& constants) {
-  if (lr.past.empty() || lr.ahead.empty()) return {};
-  const std::span<const double> ahead_step = lr.ahead_step.empty() ? steps : lr.ahead_step;
-  if (lr.past.size() != trace.step.size()) {
-    refuse("forecast: ", lr.past.size(), " learning rates for ", trace.step.size(),
-           " observed points");
-  }
-  if (lr.ahead.size() != ahead_step.size()) {
-    refuse("forecast: ", lr.ahead.size(), " learning rates ahead for ", ahead_step.size(),
-           " steps");
-  }
-  std::vector<double> past, ahead(ahead_step.begin(), ahead_step.end());
-  for (std::size_t i = 0; i < trace.step.size(); ++i) {
-    if (std::isfinite(trace.loss[i])) past.push_back(lr.past[i]);
-  }
-  double before = p.step.back();
-  for (double& step : ahead) {
-    step += p.step_shift;
-    if (!(step > before) || !std::isfinite(step)) {
-      refuse("forecast: learning rate ahead at step ", step - p.step_shift,
-             ", not after the one before");
-    }
-    before = step;
-  }
-  Annealing plan = annealing(p.step, p.count, past, ahead, lr.ahead, constants);
+Annealing annealing_of(const Prepared& p, Rates rates, const ForecastConstants& constants) {
+  for (double& step : rates.ahead_step) step += p.step_shift;
+  Annealing plan =
+      annealing(p.step, p.count, rates.observed, rates.ahead_step, rates.ahead, constants);
   if (!plan.known()) return plan;
   // Time must pass while the run is observed, or there is nothing to fit in this clock.
   return plan.moves(p.step) ? plan : Annealing{};
@@ -167,9 +148,20 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   Law& law = result.law;
   refuse_bad_steps(trace.step, steps);
 
-  Annealing plan =
-      p.modelled ? annealing_of(p, trace, steps, options.learning_rate, constants) : Annealing{};
-  if (!options.calibration.schedule_helps) plan = {};
+  if (options.past != nullptr && !options.past->runs().empty()) {
+    const Trace& run = options.past->runs().front();
+    if (run.direction != options.direction) {
+      refuse("past: '", run.name, "' has direction '", name(run.direction), "', the live run '",
+             name(options.direction), "'");
+    }
+  }
+  static const Widths kNoWidths;
+  const Widths& learned = options.past != nullptr ? options.past->widths() : kNoWidths;
+  Annealing plan;
+  if (options.schedule != nullptr) {
+    Rates rates = rates_of(trace, *options.schedule, steps.back());
+    if (p.modelled && learned.schedule_helps) plan = annealing_of(p, std::move(rates), constants);
+  }
   result.scheduled = plan.known();
   law.coordinate = p.coordinate;
   law.step_shift = p.step_shift;
@@ -192,11 +184,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     last = seen.step.back();
   }
   law.mixture.degrees = constants.degrees;
-  const Calibration& learned = options.calibration;
   const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
-  if (!factor.empty() && factor.size() != learned.horizon.size()) {
-    refuse("calibration: ", learned.horizon.size(), " horizons, ", factor.size(), " factors");
-  }
   if (!factor.empty() && !p.step.empty()) {
     for (std::size_t j = 0; j < law.knots.size(); ++j) {
       law.stretch[j] = interpolate(std::log(law.knots[j] / last), learned.horizon, factor);

@@ -8,7 +8,7 @@
 
 #include "forecast/evidence.hpp"
 #include "forecast/gates.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
 #include "forecast/nodes.hpp"
 
 namespace glidepath::detail {

@@ -5,11 +5,13 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "common/parallel.hpp"
 #include "common/require.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
 #include "forecast/student.hpp"
@@ -140,12 +142,23 @@ double Reach::quantile_if_reached(double p) const {
   return quantile(p * cdf.back());
 }
 
+std::vector<double> Reach::remaining_steps(int count) const {
+  if (count < 1) detail::refuse("reach: ", count, " remaining steps, expected at least 1");
+  std::vector<double> remaining;
+  remaining.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const double at = quantile((i + 0.5) / count);
+    remaining.push_back(std::isinf(at) ? kInfinity : std::max(at - step.front(), 0.0));
+  }
+  return remaining;
+}
+
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
   if (!std::isfinite(budget)) detail::refuse("reach: budget ", budget, " is not finite");
   const bool rising = options.direction == Direction::max;
-  Reach r;
+  Reach r{.target = target, .budget = budget};
   if (const auto met = first_at(trace, target, rising); met < trace.step.size()) {
     if (trace.step[met] <= budget) {
       r.step = {trace.step[met]};
@@ -181,6 +194,28 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   }
   r.prob_never = 1 - r.cdf.back();
   return r;
+}
+
+std::vector<Reach> reach_batch(std::span<const TraceView> traces, std::span<const double> targets,
+                               std::span<const double> budgets, const ForecastOptions& options,
+                               const Execution& execution) {
+  const auto fits = [&](std::span<const double> values, const char* name) {
+    if (values.size() != 1 && values.size() != traces.size()) {
+      detail::refuse("reach_batch: ", traces.size(), " traces but ", values.size(), ' ', name);
+    }
+  };
+  fits(targets, "targets");
+  fits(budgets, "budgets");
+  const auto value = [](std::span<const double> values, std::size_t i) {
+    return values.size() == 1 ? values[0] : values[i];
+  };
+  std::vector<Reach> found(traces.size());
+  detail::for_each_block(
+      std::ssize(traces), 1, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t) {
+        const auto i = static_cast<std::size_t>(begin);
+        found[i] = reach(traces[i], value(targets, i), value(budgets, i), options);
+      });
+  return found;
 }
 
 }  // namespace glidepath

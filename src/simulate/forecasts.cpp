@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "common/rng.hpp"
@@ -89,10 +90,8 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
       // The schedule of the learning rate is part of what the user submitted, unlike the losses.
       const Trace& curve = cluster_.workload.curves[which];
       ForecastOptions options;
-      if (!curve.lr.empty()) {
-        const std::span<const double> lr = curve.lr, step = curve.step;
-        options.learning_rate = {lr.first(points), lr.subspan(points), step.subspan(points)};
-      }
+      const std::optional<Schedule> schedule = Schedule::logged(curve);
+      if (schedule && points < curve.step.size()) options.schedule = &*schedule;
       ForecastMemo::Law law;
       const Reach reached = reach(prefix, seen.target_loss, seen.budget_steps, options);
       for (int i = 0; i < kSamples; ++i) {

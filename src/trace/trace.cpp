@@ -20,12 +20,15 @@ Direction direction_named(std::string_view text) {
 
 void validate(TraceView trace) {
   using detail::refuse;
-  const auto& [step, loss, weight] = trace;
+  const auto& [step, loss, weight, lr] = trace;
   if (loss.size() != step.size()) {
     refuse("trace: ", step.size(), " steps but ", loss.size(), " losses");
   }
   if (!weight.empty() && weight.size() != step.size()) {
     refuse("trace: ", step.size(), " steps but ", weight.size(), " weights");
+  }
+  if (!lr.empty() && lr.size() != step.size()) {
+    refuse("trace: ", step.size(), " steps but ", lr.size(), " learning rates");
   }
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (!std::isfinite(step[i])) refuse("trace: step[", i, "] is ", step[i]);
@@ -43,7 +46,8 @@ TraceView until(TraceView trace, double step) {
   const auto kept = static_cast<std::size_t>(
       std::upper_bound(trace.step.begin(), trace.step.end(), step) - trace.step.begin());
   return {trace.step.first(kept), trace.loss.first(kept),
-          trace.weight.empty() ? trace.weight : trace.weight.first(kept)};
+          trace.weight.empty() ? trace.weight : trace.weight.first(kept),
+          trace.lr.empty() ? trace.lr : trace.lr.first(kept)};
 }
 
 }  // namespace glidepath

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
-#include "forecast/interpolate.hpp"
 
 namespace glidepath {
 namespace {
@@ -20,12 +20,12 @@ namespace {
 using detail::kInfinity;
 
 constexpr double kOpenBudget = 10;     // times the steps seen, where no budget is given
-constexpr std::size_t kFewPoints = 4;  // fewer say nothing about the future
+constexpr std::size_t kMinPoints = 4;  // fewer tell nothing of the future
 // What it takes to exclude anything: a part of the budget, or many points.
-constexpr double kSome = 0.1 - 1e-9;
-constexpr std::size_t kMany = 40;
-constexpr std::size_t kTail = 5;        // a level, not a spike
-constexpr std::int64_t kNonFinite = 2;  // one NaN may be the logger's
+constexpr double kSettledShare = 0.1 - 1e-9;
+constexpr std::size_t kSettledPoints = 40;
+constexpr std::size_t kTailPoints = 5;       // a level, not a spike
+constexpr std::int64_t kDivergedPoints = 2;  // one NaN may be the logger's
 
 /// Median of the last few finite losses, or NaN while there are too few.
 double tail_level(const WatchState& s) {
@@ -33,31 +33,39 @@ double tail_level(const WatchState& s) {
   for (const double loss : s.newest) {
     if (std::isfinite(loss)) tail.push_back(loss);
   }
-  if (tail.size() < kTail) return std::numeric_limits<double>::quiet_NaN();
-  tail.erase(tail.begin(), tail.end() - static_cast<std::ptrdiff_t>(kTail));
-  std::nth_element(tail.begin(), tail.begin() + kTail / 2, tail.end());
-  return tail[kTail / 2];
+  if (tail.size() < kTailPoints) return std::numeric_limits<double>::quiet_NaN();
+  tail.erase(tail.begin(), tail.end() - static_cast<std::ptrdiff_t>(kTailPoints));
+  std::nth_element(tail.begin(), tail.begin() + kTailPoints / 2, tail.end());
+  return tail[kTailPoints / 2];
+}
+
+/// The rates that were used until the last of the first `points`, then those that are planned until
+/// the budget.
+Schedule used_and_planned(const WatchState& s, const Schedule& plan, std::size_t points,
+                          double budget) {
+  Schedule whole;
+  const auto add = [&](double step, double lr) {
+    whole.step.push_back(step);
+    whole.lr.push_back(lr);
+  };
+  for (std::size_t i = 0; i < points; ++i) {
+    add(s.step[i],
+        std::isfinite(s.lr[i]) ? s.lr[i] : detail::interpolate(s.step[i], plan.step, plan.lr));
+  }
+  for (std::size_t i = 0; i < plan.step.size(); ++i) {
+    if (plan.step[i] > s.step[points - 1] && plan.step[i] < budget) add(plan.step[i], plan.lr[i]);
+  }
+  add(budget, detail::interpolate(budget, plan.step, plan.lr));
+  return whole;
 }
 
 /// Law of the first step at the target, as of the first `points` of the run.
 Reach reach_as_of(const WatchState& s, const WatchOptions& o, std::size_t points, double budget) {
-  ForecastOptions options;
-  options.direction = o.direction;
-  options.past = o.past;
-  std::vector<double> lr, ahead, ahead_step;
-  if (!o.plan_step.empty()) {
-    for (std::size_t i = 0; i < points; ++i) {
-      lr.push_back(std::isfinite(s.lr[i]) ? s.lr[i]
-                                          : detail::interpolate(s.step[i], o.plan_step, o.plan_lr));
-    }
-    for (std::size_t i = 0; i < o.plan_step.size(); ++i) {
-      if (o.plan_step[i] <= s.step[points - 1] || o.plan_step[i] >= budget) continue;
-      ahead_step.push_back(o.plan_step[i]);
-      ahead.push_back(o.plan_lr[i]);
-    }
-    ahead_step.push_back(budget);
-    ahead.push_back(detail::interpolate(budget, o.plan_step, o.plan_lr));
-    options.learning_rate = {lr, ahead, ahead_step};
+  ForecastOptions options{.past = o.past.get(), .direction = o.direction};
+  Schedule schedule;
+  if (o.schedule) {
+    schedule = used_and_planned(s, *o.schedule, points, budget);
+    options.schedule = &schedule;
   }
   const auto first = [&](const std::vector<double>& column) {
     return std::span<const double>(column).first(points);
@@ -83,10 +91,11 @@ Decision Watch::decision() const {
     d.verdict = Verdict::reached;
     d.probability = 1;
     d.steps_to_target = {0, 0, 0};
-    d.reason = detail::sentence("target ", *options_.target, " was met at step ", s.reached_step);
+    d.reason =
+        detail::sentence("target ", *options_.target, " was reached at step ", s.reached_step);
     return d;
   }
-  if (s.trailing_nonfinite >= kNonFinite) {
+  if (s.trailing_nonfinite >= kDivergedPoints) {
     d.verdict = Verdict::diverged;
     d.reason = detail::sentence("the last ", s.trailing_nonfinite, " losses are not finite");
     return d;
@@ -95,7 +104,7 @@ Decision Watch::decision() const {
   const double sign = options_.direction == Direction::max ? -1.0 : 1.0;
   const double first = sign * s.first_loss, best = sign * s.best_loss, tail = sign * tail_level(s);
   const double margin = std::max(first - best, 0.5 * std::abs(first));
-  if (s.step.size() >= 2 * kTail && tail > first + margin) {
+  if (s.step.size() >= 2 * kTailPoints && tail > first + margin) {
     d.verdict = Verdict::diverged;
     d.reason = detail::sentence("the last points are around ", sign * tail, ", the run began at ",
                                 s.first_loss, " and its best was ", s.best_loss);
@@ -114,7 +123,7 @@ Decision Watch::decision() const {
                                 s.best_loss);
     return d;
   }
-  if (s.step.size() < kFewPoints) {
+  if (s.step.size() < kMinPoints) {
     d.probability = 0.5;
     d.reason = detail::sentence(s.step.size(), " points are too few to tell");
     return d;
@@ -130,7 +139,7 @@ Decision Watch::decision() const {
   // the budget is, in proportion to the cube of its share: little while little is known.
   const double alpha = options_.alpha;
   const double share = (s.last_step - start) / (budget - start);
-  const bool settled = share >= kSome || s.step.size() >= kMany;
+  const bool settled = share >= kSettledShare || s.step.size() >= kSettledPoints;
   const double spent = settled ? alpha * share * share * share : 0.0;
   d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
                               " with probability ", percent(d.probability));

@@ -11,10 +11,10 @@
 namespace glidepath {
 namespace {
 
-constexpr std::size_t kMost = 128;   // points kept
-constexpr std::size_t kAfter = 96;   // points left after merging
-constexpr std::size_t kFresh = 32;   // newest points that are never merged
-constexpr std::size_t kNewest = 10;  // raw losses kept for the test of divergence
+constexpr std::size_t kMaxPoints = 128;      // points kept
+constexpr std::size_t kMergedPoints = 96;    // points left after merging
+constexpr std::size_t kUnmergedPoints = 32;  // newest points that are never merged
+constexpr std::size_t kNewestLosses = 10;    // raw losses kept for the test of divergence
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -26,10 +26,10 @@ double median(std::vector<double> values) {
 void merge(WatchState& s) {
   const double span = s.step.back() - s.step.front();
   const double base = s.step.front() > 0 ? 0.0 : span * 1e-3 - s.step.front();
-  while (s.step.size() > kAfter) {
+  while (s.step.size() > kMergedPoints) {
     std::size_t at = 0;
     double closest = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i + 1 + kFresh < s.step.size(); ++i) {
+    for (std::size_t i = 0; i + 1 + kUnmergedPoints < s.step.size(); ++i) {
       const double gap = s.step[i + 1] - s.step[i];
       const double cost = (gap / span + std::log((s.step[i + 1] + base) / (s.step[i] + base))) *
                           (s.weight[i] + s.weight[i + 1]);
@@ -77,16 +77,23 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
     detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
   }
-  if (options_.plan_step.size() != options_.plan_lr.size()) {
-    detail::refuse("watch: the plan has ", options_.plan_step.size(), " steps and ",
-                   options_.plan_lr.size(), " learning rates");
+  if (options_.schedule) options_.schedule->validate();
+  if (options_.past && !options_.past->runs().empty()) {
+    const Trace& run = options_.past->runs().front();
+    if (run.direction != options_.direction) {
+      detail::refuse("past: '", run.name, "' has direction '", name(run.direction),
+                     "', the live run '", name(options_.direction), "'");
+    }
   }
-  validate(TraceView{options_.plan_step, options_.plan_lr, {}});
 }
 
 void Watch::add(double step, double loss, double lr) {
   WatchState& s = state_;
   if (!std::isfinite(step)) detail::refuse("watch: step ", step, " is not finite");
+  if (!std::isnan(lr) && !options_.schedule) {
+    detail::refuse("watch: learning rate ", lr, " at step ", step, " without a schedule");
+  }
+  if (lr < 0 || std::isinf(lr)) detail::refuse("watch: learning rate ", lr, " at step ", step);
   if (step <= s.last_step) {
     ++s.restarts;
     while (!s.step.empty() && s.step.back() >= step) {
@@ -101,7 +108,7 @@ void Watch::add(double step, double loss, double lr) {
   }
   s.last_step = step;
   ++s.points;
-  if (s.newest.size() == kNewest) s.newest.erase(s.newest.begin());
+  if (s.newest.size() == kNewestLosses) s.newest.erase(s.newest.begin());
   s.newest.push_back(loss);
   if (!std::isfinite(loss)) {
     ++s.nonfinite;
@@ -119,7 +126,7 @@ void Watch::add(double step, double loss, double lr) {
   const bool met =
       options_.target && (rising ? loss >= *options_.target : loss <= *options_.target);
   if (met && std::isnan(s.reached_step)) s.reached_step = step;
-  if (s.step.size() > kMost) merge(s);
+  if (s.step.size() > kMaxPoints) merge(s);
 }
 
 void Watch::restore(WatchState state) {
@@ -137,6 +144,9 @@ void Watch::restore(WatchState state) {
         !std::isfinite(state.loss[i])) {
       detail::refuse("watch: state has weight ", state.weight[i], " and loss ", state.loss[i],
                      " at point ", i);
+    }
+    if (state.lr[i] < 0 || std::isinf(state.lr[i])) {
+      detail::refuse("watch: state has learning rate ", state.lr[i], " at point ", i);
     }
   }
   state_ = std::move(state);

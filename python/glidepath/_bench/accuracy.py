@@ -22,8 +22,11 @@ from numpy.typing import NDArray
 
 from glidepath._core import InputError
 from glidepath._fit import fit
-from glidepath._forecast import Calibration, Forecast, calibrate, forecast, reach
+from glidepath import _core
+from glidepath._forecast import Forecast, forecast, reach
+from glidepath._past_runs import PastRuns, Widths, constants_of
 from glidepath._results import Result
+from glidepath._schedule import Schedule
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
@@ -53,7 +56,7 @@ class Collection:
     curves: tuple[Trace, ...]
     usable: tuple[Trace, ...]
     dropped: int
-    _widths: dict[Any, Calibration | None] = field(default_factory=dict, compare=False, repr=False)
+    _widths: dict[Any, Widths | None] = field(default_factory=dict, compare=False, repr=False)
 
     def others(self, curve: Trace) -> list[Trace]:
         """Runs that may help to forecast `curve`: of the collection, but not of its group.
@@ -69,32 +72,36 @@ class Collection:
         order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
         return [runs[i] for i in sorted(order)]
 
-    def widths(self, curve: Trace, constants: str | None, *, past: bool) -> Calibration | None:
+    def widths(self, curve: Trace, constants: str | None, *, past: bool) -> Widths | None:
         """Widths by a dozen runs that may help to forecast `curve`; None where there are few."""
         group = curve.name.rpartition("/")[0] or curve.name, past
         if group not in self._widths:
             runs = self.others(curve)
             fewest, most = FINISHED_RUNS
             order = np.random.default_rng(2).permutation(len(runs))[:most]
-            self._widths[group] = (
-                calibrate(
-                    [runs[i] for i in order], past=runs if past else None, constants=constants
+            self._widths[group] = None
+            if len(runs) >= fewest:
+                learned = _core.learn_widths(
+                    [runs[i] for i in order],
+                    runs if past else [],
+                    constants=constants_of(constants),
+                    threads=0,
                 )
-                if len(runs) >= fewest
-                else None
-            )
+                self._widths[group] = Widths._of(learned)
         return self._widths[group]
 
     def known(self, method: str, curve: Trace, k: int, constants: str | None) -> dict[str, Any]:
-        """Give what our own `method`, named ``glidepath+...``, may use beyond `k` points."""
-        extras = method.split("+")[1:]
+        """What our own `method`, named ``glidepath+...``, knows besides the first `k` points."""
+        given = method.split("+")[1:]
         known: dict[str, Any] = {}
-        if "lr" in extras and curve.lr is not None:
-            known["lr_ahead"] = np.array(curve.lr[k:])
-        if "past" in extras:
-            known["past"] = self.others(curve)
-        if "calibrated" in extras:
-            known["calibration"] = self.widths(curve, constants, past="past" in extras)
+        if "lr" in given and curve.lr is not None and k < len(curve):
+            known["schedule"] = Schedule.logged(curve)
+        runs = self.others(curve) if "past" in given else []
+        widths = (
+            self.widths(curve, constants, past="past" in given) if "calibrated" in given else None
+        )
+        if runs or widths is not None:
+            known["past"] = PastRuns._restored(runs, widths or Widths())
         return known
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError
+from glidepath._schedule import Schedule
 from glidepath._verdicts import is_lost
 from glidepath._watch import SETTINGS, Decision, Watch
 
@@ -49,7 +50,7 @@ def judge(
     return decision, decision.verdict == "reached" or lost >= patience
 
 
-def planned(rate: Callable[[float], float], budget: float) -> tuple[list[float], list[float]]:
+def planned(rate: Callable[[float], float], budget: float) -> Schedule:
     """Sample a schedule at 128 steps; drop steps on the line between their neighbours."""
     plan: list[tuple[float, float]] = []
     for step in sorted({float(round(budget * i / 128)) for i in range(129)}):
@@ -60,7 +61,7 @@ def planned(rate: Callable[[float], float], budget: float) -> tuple[list[float],
             if abs(straight - r1) <= 1e-9 * abs(r1):
                 plan.pop()
         plan.append(point)
-    return [step for step, _ in plan], [lr for _, lr in plan]
+    return Schedule([step for step, _ in plan], [lr for _, lr in plan])
 
 
 def lambda_rate(scheduler: Any) -> Callable[[float], float] | None:
@@ -144,7 +145,7 @@ class Adviser:
 
     def state(self) -> dict[str, Any]:
         """Give the state for a checkpoint."""
-        return self.watch.state_dict()
+        return self.watch.to_dict()
 
     def keep(self, state: dict[str, Any]) -> None:
         """Hold the state of a checkpoint until the training begins."""
@@ -152,13 +153,13 @@ class Adviser:
 
     def _resume(self, state: dict[str, Any]) -> None:
         """Take the observations from the state of another watch; keep our own settings."""
-        ours = self.watch.state_dict()
+        ours = self.watch.to_dict()
         state = (
             state
             | {name: ours[name] for name in SETTINGS}
             | ({} if state.get("target") == ours["target"] else {"reached_step": None})
         )
-        self.watch.load_state_dict(state)
+        self.watch = Watch.from_dict(state, past=self.watch.past)
 
     def look(self, step: float, loss: float | None) -> dict[str, float]:
         """Add an observation unless it is none, of step 0, or the same as before."""
@@ -174,7 +175,7 @@ class Adviser:
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             new = self._file.with_name(f"{self._file.name}.new")
-            new.write_text(json.dumps(self.watch.state_dict()))
+            new.write_text(json.dumps(self.watch.to_dict()))
             new.replace(self._file)  # never half a state
         stops = self._over and not stopped
         if stops or before is None or before.verdict != self.decision.verdict:

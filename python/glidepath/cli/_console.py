@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import glidepath as gp
+from glidepath._json import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,6 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed for drawing users.")]
 Gpus = Annotated[
     int | None, typer.Option(min=1, help="GPUs of the cluster, for a CSV trace of jobs.")
 ]
-CALIBRATED = 50  # finished runs that teach widths; more would teach little and take their time
 Past = Annotated[
     str | None,
     typer.Option(
@@ -87,21 +87,6 @@ Past = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-
-
-def plain(value: Any) -> Any:
-    """Reduce a value to what JSON knows: NaN is null, infinity "inf" or "-inf"."""
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
 
 
 def emit(document: Any) -> None:
@@ -129,26 +114,16 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
     return found
 
 
-def others(runs: Sequence[gp.Trace], live: Sequence[gp.Trace]) -> list[gp.Trace]:
-    """Leave out runs that agree with a live one as far as both go: no run may forecast itself."""
-
-    def same(a: gp.Trace, b: gp.Trace) -> bool:
-        n = min(len(a), len(b))
-        return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(a.loss[:n], b.loss[:n])
-
-    return [run for run in runs if not any(same(run, trace) for trace in live)]
-
-
-def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> dict[str, Any]:
-    """Options of a forecast that learns from the runs of ``--past``, without those in `live`."""
+def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> gp.PastRuns | None:
+    """Learn from the runs of ``--past``, without those in `live`."""
     if past is None:
-        return {}
-    finished = others(gp.read_traces(past, metric=metric), live)
+        return None
+    runs = gp.read_traces(past, metric=metric)
+    finished = gp.PastRuns._restored(runs, gp.Widths()).without(*live).runs
     if not finished:
         raise gp.InputError(f"--past {past}: it holds only the runs to be forecast")
-    with progress("calibrating"):
-        calibration = gp.calibrate(finished[-CALIBRATED:], past=finished)
-    return {"past": finished, "calibration": calibration}
+    with progress("learning"):
+        return gp.PastRuns(finished)
 
 
 def save(plot: Callable[..., Any], path: Path) -> None:

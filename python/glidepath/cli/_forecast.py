@@ -67,11 +67,12 @@ def forecast(
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     check_budget(budget)
     traces = chosen(file, curve, metric)
-    known = learned(past, metric, traces)
+    runs = learned(past, metric, traces)
     rows: list[dict[str, Any]] = []
     for trace in each("forecasts", traces):
         seen, end = _seen(trace, observed, budget)
-        look = _look(trace, seen, end, target, known, schedule=schedule)
+        plan = _planned(trace) if schedule else None
+        look = _look(trace, seen, end, target, plan, runs)
         if plot is not None and not rows:
             save(lambda ax, look=look: _fan(ax, look, target), plot)
         rows.append(_row(look, curves=as_json))
@@ -110,22 +111,23 @@ def _look(
     seen: gp.Trace,
     end: float,
     target: float | None,
-    known: dict[str, Any],
-    *,
-    schedule: bool,
+    plan: gp.Schedule | None,
+    runs: gp.PastRuns | None,
 ) -> _Look:
     last = float(seen.step[-1])
     steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
-    known["lr_ahead"] = (steps, _planned(trace, steps)) if schedule else None
-    ahead = gp.forecast(seen, steps, **known)
-    reach = None if target is None else gp.reach(seen, target, budget=end, **known)
+    ahead = gp.forecast(seen, steps, schedule=plan, past=runs)
+    reach = None
+    if target is not None:
+        reach = gp.reach(seen, target, budget=end, schedule=plan, past=runs)
     return _Look(trace, seen, ahead, reach)
 
 
-def _planned(trace: gp.Trace, steps: Any) -> Any:
-    if trace.lr is None:
+def _planned(trace: gp.Trace) -> gp.Schedule:
+    plan = gp.Schedule.logged(trace)
+    if plan is None:
         raise gp.InputError(f"--schedule: {trace.name or 'the run'} has no learning rate")
-    return np.interp(steps, trace.step, trace.lr)
+    return plan
 
 
 def _row(look: _Look, *, curves: bool) -> dict[str, Any]:

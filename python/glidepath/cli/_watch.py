@@ -32,8 +32,6 @@ from glidepath.cli._console import (
     Target,
     emit,
     learned,
-    others,
-    plain,
     stderr,
     stdout,
 )
@@ -74,8 +72,7 @@ def watch(
     until Ctrl-C; elsewhere each change is a line, with --json one JSON document a line. Without
     --budget a run may take ten times the steps seen.
     """
-    known = learned(past, metric, [])
-    view = _View(file, target, budget, curve, alpha, known)
+    view = _View(file, target, budget, curve, alpha, learned(past, metric, []))
     follow = gp.follow(file, metric=metric, every_s=every_s)
     if once:
         return _once(view, follow, as_json=as_json)
@@ -133,9 +130,9 @@ class _View:
         budget: float | None,
         curve: str | None,
         alpha: float,
-        known: dict[str, Any],
+        past: gp.PastRuns | None,
     ) -> None:
-        self._log, self._curve, self._known = log, curve, known
+        self._log, self._curve, self._past = log, curve, past
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
         gp.Watch(**self._watch)  # refuses bad options before the command waits
         self._rows: dict[str, dict[str, Any]] = {}
@@ -151,11 +148,9 @@ class _View:
         return changed
 
     def _row(self, trace: gp.Trace) -> dict[str, Any]:
-        known = dict(self._known)
-        if known:
-            known["past"] = others(known["past"], [trace])
-        decision, stop = self._judge(trace, known)
-        ahead = self._ahead(trace, known)
+        past = None if self._past is None else self._past.without(trace)
+        decision, stop = self._judge(trace, past)
+        ahead = self._ahead(trace, past)
         pace = self._seconds_per_step(trace)
         steps = decision.steps_to_target
         return {
@@ -178,16 +173,18 @@ class _View:
             "_ahead": ahead.median,
         }
 
-    def _judge(self, trace: gp.Trace, known: dict[str, Any]) -> tuple[gp.Decision, bool]:
+    def _judge(self, trace: gp.Trace, past: gp.PastRuns | None) -> tuple[gp.Decision, bool]:
         points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
-        live = gp.Watch(direction=trace.direction, past=known.get("past"), **self._watch)
+        # The error rate of verdicts was measured without learned widths: docs/live.md.
+        shapes = None if past is None else past.runs
+        live = gp.Watch(direction=trace.direction, past=shapes, **self._watch)
         return judge(live, points)
 
-    def _ahead(self, trace: gp.Trace, known: dict[str, Any]) -> gp.Forecast:
+    def _ahead(self, trace: gp.Trace, past: gp.PastRuns | None) -> gp.Forecast:
         last = float(trace.step[-1])
         end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
         steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
-        return gp.forecast(trace, steps, **known)
+        return gp.forecast(trace, steps, past=past)
 
     def _seconds_per_step(self, trace: gp.Trace) -> float:
         """Take the pace from the log's clock, over its later half; else from ours."""

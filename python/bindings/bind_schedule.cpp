@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/trace.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "forecast_records.hpp"
+
+namespace glidepath::python {
+namespace {
+
+Schedule schedule_of(const DoubleArray& step, const DoubleArray& lr) {
+  Schedule schedule{copied(step), copied(lr)};
+  schedule.validate();
+  return schedule;
+}
+
+DoubleArray rates_at(const Schedule& schedule, const DoubleArray& steps) {
+  DoubleArray rates(steps.size());
+  for (py::ssize_t i = 0; i < steps.size(); ++i) {
+    rates.mutable_data()[i] = schedule.at(steps.data()[i]);
+  }
+  return rates;
+}
+
+}  // namespace
+}  // namespace glidepath::python
+
+void bind_schedule(pybind11::module_& module) {
+  using namespace glidepath;           // NOLINT(google-build-using-namespace)
+  using namespace glidepath::python;   // NOLINT(google-build-using-namespace)
+  using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
+
+  opaque_record<Schedule>(module, "ScheduleRecord")
+      .def_static("of", &schedule_of, py::kw_only(), "step"_a, "lr"_a)
+      .def_static("constant", &Schedule::constant, "lr"_a)
+      .def_static(
+          "cosine",
+          [](double peak, double steps, double warmup, double final) {
+            return Schedule::cosine(peak, steps, {.warmup = warmup, .final = final});
+          },
+          "peak"_a, "steps"_a, py::kw_only(), "warmup"_a, "final"_a)
+      .def_static(
+          "linear",
+          [](double peak, double steps, double warmup, double final) {
+            return Schedule::linear(peak, steps, {.warmup = warmup, .final = final});
+          },
+          "peak"_a, "steps"_a, py::kw_only(), "warmup"_a, "final"_a)
+      .def_static(
+          "wsd",
+          [](double peak, double steps, double warmup, double decay, double final) {
+            return Schedule::wsd(peak, steps, {.warmup = warmup, .decay = decay, .final = final});
+          },
+          "peak"_a, "steps"_a, py::kw_only(), "warmup"_a, "decay"_a, "final"_a)
+      .def_static(
+          "logged",
+          [](const py::sequence& run) { return Schedule::logged(traces_of(run).front()); }, "run"_a,
+          "The schedule that the one run of the list logged, or None.")
+      .def_property_readonly(
+          "step",
+          [](const py::object& self) { return field(py::cast<const Schedule&>(self).step, self); })
+      .def_property_readonly(
+          "lr",
+          [](const py::object& self) { return field(py::cast<const Schedule&>(self).lr, self); })
+      .def("at", &rates_at, "steps"_a)
+      .def("state", [](const Schedule& schedule) {
+        return py::dict("step"_a = schedule.step, "lr"_a = schedule.lr);
+      });
+}

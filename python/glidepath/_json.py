@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as JSON can carry them: NaN is null, the infinities are "inf" and "-inf"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["number", "plain"]
+
+
+def plain(value: Any) -> Any:
+    """Reduce a value to what JSON knows: arrays to lists, what is not finite to null and text."""
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def number(value: Any) -> Any:
+    """Undo `plain` for a number or a list of numbers."""
+    if value is None:
+        return math.nan
+    if isinstance(value, str):
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return [number(item) for item in value]
+    return value

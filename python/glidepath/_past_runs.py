@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Past runs: what finished runs teach about live ones."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glidepath import _core
+from glidepath._core import InputError
+from glidepath._json import number, plain
+from glidepath._results import Result, same
+from glidepath._trace import Trace
+
+if TYPE_CHECKING:
+    from glidepath._core import ForecastConstants, PastRunsRecord, WidthsRecord
+
+__all__ = ["PastRuns", "Widths"]
+
+Floats = NDArray[np.float64]
+
+_FORMAT = "glidepath.past_runs"
+_VERSION = 1
+
+
+def _none() -> Floats:
+    return np.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Widths(Result):
+    """Factors of the half-widths of forecasts, learned from finished runs.
+
+    Attributes
+    ----------
+    horizon : ndarray, shape (n,)
+        log(step / last observed step), increasing; empty = nothing was learned.
+    factor : ndarray, shape (n,)
+        Factor of the half-widths at each horizon.
+    runs : int
+        Finished runs behind the factors.
+    scheduled_factor : ndarray, shape (n,) or (0,)
+        The same for forecasts under a schedule, from the runs that logged a learning rate; empty =
+        there was none, and such forecasts keep their widths.
+    scheduled_runs : int
+        Finished runs behind those.
+    schedule_helps : bool
+        False where those runs were forecast worse with their schedule: forecasts then leave it out.
+    """
+
+    horizon: Floats = field(default_factory=_none)
+    factor: Floats = field(default_factory=_none)
+    runs: int = 0
+    scheduled_factor: Floats = field(default_factory=_none)
+    scheduled_runs: int = 0
+    schedule_helps: bool = True
+
+    @classmethod
+    def _of(cls, record: WidthsRecord) -> Widths:
+        return cls(**{name: getattr(record, name) for name in cls.__slots__})
+
+    def _record(self) -> WidthsRecord:
+        return _core.WidthsRecord.of(**{name: getattr(self, name) for name in self.__slots__})
+
+    def _summary(self) -> str:
+        plain, scheduled = (
+            ", ".join(f"{f:.3g}" for f in factor) for factor in (self.factor, self.scheduled_factor)
+        )
+        summary = f"half-widths times {plain or 1}, from {self.runs} runs"
+        if not self.schedule_helps:
+            return f"{summary}; schedules mislead on them and are left out of account"
+        if self.scheduled_runs:
+            summary += f"; with a schedule times {scheduled}, from {self.scheduled_runs}"
+        return summary
+
+
+class PastRuns(Result):
+    """Finished runs of the same user, model or study, and what they teach once and for all.
+
+    Each run serves as the shape of a curve. Besides, each of the newest fifty is forecast from its
+    first 10 to 80 %: its score at a horizon is the distance of what came from the median, in
+    half-widths of the 80 % interval. The factor at a horizon is the quantile of the scores that
+    would have covered 80 % of the runs, shrunk towards 1 while they are few (split conformal
+    prediction: Vovk, Gammerman and Shafer 2005; Lei et al. 2018). Runs with a learning rate are
+    forecast once more under their schedule, for factors of its own; where five runs or more were
+    forecast clearly worse for it, later forecasts leave their schedule out of account.
+
+    Parameters
+    ----------
+    traces : iterable of Trace
+        Runs of one direction, the newest last. Those of fewer than 8 points teach no widths. What
+        a run did after its end is not known: it may have ended at its target, at its budget or by
+        divergence.
+    constants : str, optional
+        Text of a table of constants, as for `forecast`.
+    threads : int, optional
+        0 uses all cores. The numbers do not depend on it.
+
+    Raises
+    ------
+    InputError
+        When the runs have different directions, or the constants are no table.
+    """
+
+    __slots__ = ("_record", "_runs")
+
+    def __init__(
+        self, traces: Iterable[Trace] = (), *, constants: str | None = None, threads: int = 0
+    ) -> None:
+        self._runs = traces_of(traces, "PastRuns")
+        self._record: PastRunsRecord = _core.PastRunsRecord.of(
+            self._runs, constants=constants_of(constants), threads=threads
+        )
+
+    @classmethod
+    def _of(cls, runs: tuple[Trace, ...], record: PastRunsRecord) -> PastRuns:
+        past = cls.__new__(cls)
+        past._runs, past._record = runs, record
+        return past
+
+    @classmethod
+    def _restored(cls, runs: Sequence[Trace], widths: Widths) -> PastRuns:
+        runs = tuple(runs)
+        return cls._of(runs, _core.PastRunsRecord.restored(runs, widths._record()))
+
+    @property
+    def runs(self) -> tuple[Trace, ...]:
+        """Finished runs, in the order in which they were given."""
+        return self._runs
+
+    @property
+    def widths(self) -> Widths:
+        """What was learned of the widths of forecasts."""
+        return Widths._of(self._record.widths)
+
+    def update(self, trace: Trace, *, constants: str | None = None) -> PastRuns:
+        """Learn from one more run (adaptive conformal inference, Gibbs and Candès 2021).
+
+        Where the 80 % interval missed the run, the factor of that horizon grows by 8 %; where it
+        held, it falls by 2 %. In the long run 80 % of the runs are covered, whatever their kind and
+        even if that changes; runs that are at hand together teach faster as one `PastRuns`.
+
+        Parameters
+        ----------
+        trace : Trace
+            The run that has ended.
+        constants : str, optional
+
+        Returns
+        -------
+        PastRuns
+            A new one; this one stays as it is.
+
+        Raises
+        ------
+        InputError
+            When the run has the other direction, or these widths were learned elsewhere and have
+            other horizons.
+        """
+        (run,) = traces_of([trace], "update")
+        record = self._record.update((run,), constants=constants_of(constants))
+        return PastRuns._of((*self._runs, run), record)
+
+    def without(self, *live: Trace) -> PastRuns:
+        """Leave out the runs that agree with a live one as far as both go; the widths stay."""
+
+        def agree(a: Trace, b: Trace) -> bool:
+            n = min(len(a), len(b))
+            return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(a.loss[:n], b.loss[:n])
+
+        kept = [run for run in self._runs if not any(agree(run, trace) for trace in live)]
+        return self if len(kept) == len(self._runs) else self._restored(kept, self.widths)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain lists and numbers, fit for JSON."""
+        runs = [
+            {name: plain(getattr(run, name)) for name in _columns(run)} for run in self._runs
+        ]
+        widths = self.widths
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "runs": runs,
+            "widths": {name: plain(getattr(widths, name)) for name in Widths.__slots__},
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> PastRuns:
+        """Read what `to_dict` wrote.
+
+        Raises
+        ------
+        InputError
+            When it is something else, of another version, or damaged.
+        """
+        if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
+            found = state.get("format") if isinstance(state, Mapping) else type(state).__name__
+            raise InputError(f"past: expected a state of format '{_FORMAT}', got {found!r}")
+        if state.get("version") != _VERSION:
+            raise InputError(
+                f"past: state of version {state.get('version')!r}, this library reads {_VERSION}"
+            )
+        try:
+            runs = [_run_of(run) for run in state["runs"]]
+            given = state["widths"]
+            widths = Widths(
+                **{
+                    name: np.asarray(number(given[name]), dtype=np.float64)
+                    for name in ("horizon", "factor", "scheduled_factor")
+                },
+                **{name: int(given[name]) for name in ("runs", "scheduled_runs")},
+                schedule_helps=bool(given["schedule_helps"]),
+            )
+            return cls._restored(runs, widths)
+        except KeyError as error:
+            raise InputError(f"past: the state lacks {error.args[0]!r}") from None
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"past: the state is damaged: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, PastRuns)
+        return same(self._runs, other._runs) and self.widths == other.widths
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PastRuns._restored, (self._runs, self.widths)
+
+    def _summary(self) -> str:
+        return f"{len(self)} runs; {self.widths._summary()}"
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        yield "runs", str(len(self))
+        yield from self.widths._rows()
+
+
+def _columns(run: Trace) -> list[str]:
+    """Names of what a run has besides notes."""
+    names = ("name", "metric", "direction", "step", "loss", "lr", "wall_seconds", "planned_steps")
+    return [name for name in names if getattr(run, name, None) is not None]
+
+
+def _run_of(given: Mapping[str, Any]) -> Trace:
+    columns = {
+        name: value if isinstance(value, str) else number(value) for name, value in given.items()
+    }
+    return Trace(columns.pop("step"), columns.pop("loss"), **columns)
+
+
+@functools.lru_cache(maxsize=16)
+def _parsed(text: str) -> ForecastConstants:
+    return _core.read_constants(text)
+
+
+def constants_of(text: str | None) -> ForecastConstants | None:
+    """Parse a table of constants, once; None is the learned one."""
+    return None if text is None else _parsed(text)
+
+
+def traces_of(traces: Iterable[Trace], verb: str) -> tuple[Trace, ...]:
+    """Check that these are runs; InputError in a sentence where they are not."""
+    if isinstance(traces, Trace):
+        raise InputError(f"{verb}: expected a list of gp.Trace, got one gp.Trace")
+    found = tuple(traces)
+    for trace in found:
+        expect_trace(trace, verb)
+    return found
+
+
+def expect_trace(trace: object, verb: str) -> None:
+    """Refuse what is no trace, with what would make one."""
+    if not isinstance(trace, Trace):
+        raise InputError(
+            f"{verb}: expected a gp.Trace, got {type(trace).__name__}: gp.Trace(step, loss)"
+        )
+
+
+def past_of(past: Sequence[Trace] | PastRuns | None) -> PastRunsRecord | None:
+    """Give the record of past runs; a plain list has taught nothing and serves as shapes only."""
+    if past is None or isinstance(past, PastRuns):
+        return None if past is None else past._record
+    return _core.PastRunsRecord.unlearned(traces_of(past, "past"))

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/watch.hpp"
+
+#include "glidepath/error.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/rng.hpp"
+
+namespace glidepath {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// 1 + 2 / sqrt(t) with noise of 0.2 %.
+double loss_at(int step) {
+  static const detail::Rng rng{5};
+  return (1 + 2 / std::sqrt(step)) * std::exp(0.002 * rng.normal(1, step));
+}
+
+Watch watched(WatchOptions options, int points) {
+  Watch watch(std::move(options));
+  for (int step = 1; step <= points; ++step) watch.add(step, loss_at(step));
+  return watch;
+}
+
+std::string refusal(const WatchOptions& options) {
+  try {
+    const Watch watch(options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "not refused";
+}
+
+TEST(WatchTest, TellsReachedFromWillReachFromNeverFromDiverged) {
+  EXPECT_EQ(watched({.target = 1.2, .budget = 1000}, 200).decision().verdict, Verdict::reached);
+  const double best = watched({}, 200).state().best_loss;
+  EXPECT_EQ(watched({.target = 0.999 * best, .budget = 2000}, 200).decision().verdict,
+            Verdict::will_reach);
+  EXPECT_EQ(watched({.target = 0.4, .budget = 1000}, 200).decision().verdict, Verdict::never);
+  EXPECT_EQ(watched({.target = 1.1, .budget = 1000}, 3).decision().verdict, Verdict::unknown);
+  EXPECT_EQ(watched({}, 200).decision().verdict, Verdict::unknown);
+  Watch watch = watched({.target = 1.1, .budget = 1000}, 60);
+  watch.add(61, kNaN);
+  EXPECT_NE(watch.decision().verdict, Verdict::diverged);  // one NaN may be the logger's
+  watch.add(62, kInfinity);
+  EXPECT_EQ(watch.decision().verdict, Verdict::diverged);
+}
+
+TEST(WatchTest, StepsToTheTargetAreThoseOfItsReach) {
+  const Watch watch = watched({.target = 1.1, .budget = 2000}, 100);
+  const WatchState& s = watch.state();
+  const Reach r = reach({s.step, s.loss, s.weight}, 1.1, 2000);
+  const Decision d = watch.decision();
+  EXPECT_EQ(d.probability, 1 - r.prob_never);
+  EXPECT_EQ(d.steps_to_target[0], r.quantile(0.1) - 100);
+  EXPECT_EQ(d.steps_to_target[1], r.quantile(0.5) - 100);
+  EXPECT_LT(d.steps_to_target[0], d.steps_to_target[1]);
+  const Decision reached = watched({.target = 1.5}, 100).decision();
+  EXPECT_EQ(reached.probability, 1);
+  EXPECT_EQ(reached.steps_to_target[2], 0);
+}
+
+TEST(WatchTest, ExcludesNothingBeforeItHasSeenEnough) {
+  const auto verdict = [](int points, double budget) {
+    Watch watch({.target = 0.01, .budget = budget});
+    for (int step = 1; step <= points; ++step) watch.add(step, 2 + 1e-3 * (step % 2));
+    return watch.decision().verdict;
+  };
+  EXPECT_EQ(verdict(12, 100), Verdict::never);
+  EXPECT_EQ(verdict(12, 1000), Verdict::unknown);
+  EXPECT_EQ(verdict(50, 1000), Verdict::never);
+}
+
+TEST(WatchTest, MergesOldPointsAndKeepsTheirNumber) {
+  const Watch watch = watched({.target = 0.9}, 3000);
+  const WatchState& s = watch.state();
+  EXPECT_LE(s.step.size(), 128u);
+  EXPECT_EQ(s.points, 3000);
+  double points = 0;
+  for (const double weight : s.weight) points += weight;
+  EXPECT_EQ(points, 3000);
+  EXPECT_EQ(s.step.back(), 3000);
+  EXPECT_EQ(s.loss.back(), loss_at(3000));
+}
+
+TEST(WatchTest, AStepBackForgetsWhatCameAfterIt) {
+  Watch straight = watched({.target = 0.5, .budget = 500}, 40);
+  Watch restarted = watched({.target = 0.5, .budget = 500}, 60);
+  for (int step = 41; step <= 80; ++step) {
+    straight.add(step, loss_at(step));
+    restarted.add(step, loss_at(step));
+  }
+  EXPECT_EQ(restarted.state().restarts, 1);
+  EXPECT_EQ(straight.decision().probability, restarted.decision().probability);
+  EXPECT_EQ(straight.decision().verdict, restarted.decision().verdict);
+}
+
+TEST(WatchTest, ContinuesFromItsStateAndRefusesABrokenOne) {
+  Watch watch = watched({.target = 1.05, .budget = 5000}, 700);
+  Watch again({.target = 1.05, .budget = 5000});
+  again.restore(watch.state());
+  watch.add(701, 1.08);
+  again.add(701, 1.08);
+  EXPECT_EQ(again.decision().probability, watch.decision().probability);
+  WatchState broken = watch.state();
+  broken.weight.pop_back();
+  EXPECT_THROW(again.restore(broken), InputError);
+  broken = watch.state();
+  broken.lr[0] = -1;
+  EXPECT_THROW(again.restore(broken), InputError);
+  EXPECT_EQ(again.decision().probability, watch.decision().probability);
+}
+
+TEST(WatchTest, AScheduleForeseesWhatItsDecayBrings) {
+  const WatchOptions blind{.target = 1.095, .budget = 300};
+  WatchOptions planned = blind;
+  planned.schedule = Schedule::wsd(1, 300, {.decay = 0.5});
+  EXPECT_GT(watched(planned, 120).decision().probability,
+            watched(blind, 120).decision().probability + 0.05);
+  // A rate that was used takes the place of the planned one, whatever it was.
+  Watch other(planned);
+  Watch same(planned);
+  for (int step = 1; step <= 120; ++step) {
+    other.add(step, loss_at(step), step < 60 ? 2 : 1);
+    same.add(step, loss_at(step), 1);
+  }
+  EXPECT_EQ(same.decision().probability, watched(planned, 120).decision().probability);
+  EXPECT_NE(other.decision().probability, same.decision().probability);
+}
+
+TEST(WatchTest, BrokenOptionsAreRefusedInASentence) {
+  EXPECT_EQ(refusal({.target = kNaN}), "watch: the target is NaN");
+  EXPECT_EQ(refusal({.budget = kInfinity}), "watch: budget inf is not finite");
+  EXPECT_EQ(refusal({.alpha = 0.5}), "watch: alpha 0.5 is not between 0 and 0.5");
+  EXPECT_EQ(refusal({.schedule = Schedule{{10, 5}, {1, 1}}}),
+            "schedule: step[1] is 5, not above the 10 before it");
+  Trace rising{.name = "accuracy", .step = {1, 2}, .loss = {0, 1}};
+  rising.direction = Direction::max;
+  const auto past = std::make_shared<const PastRuns>(PastRuns::unlearned({rising}));
+  EXPECT_EQ(refusal({.past = past}), "past: 'accuracy' has direction 'max', the live run 'min'");
+  Watch watch;
+  EXPECT_THROW(watch.add(kNaN, 1), InputError);
+  EXPECT_THROW(watch.add(1, 1, 0.1), InputError);  // without a schedule it has no effect
+}
+
+TEST(WatchTest, EveryVerdictHasANameOfItsOwn) {
+  std::vector<std::string> names;
+  for (const Verdict verdict : kVerdicts) names.emplace_back(name(verdict));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"unknown", "reached", "will_reach", "never", "diverged"}));
+}
+
+}  // namespace
+}  // namespace glidepath
