@@ -197,8 +197,8 @@ void refuse_other_kinds(std::span<const Trace> runs) {
       detail::refuse("past: '", run.name, "': ", error.what());
     }
     if (run.direction != runs.front().direction) {
-      detail::refuse("past: '", run.name, "' has direction '", name(run.direction), "', '",
-                     runs.front().name, "' '", name(runs.front().direction), "'");
+      detail::refuse("past: '", run.name, "' has direction '", name(run.direction),
+                     "', the first run '", name(runs.front().direction), "'");
     }
   }
 }
