@@ -9,6 +9,7 @@
 #include "forecast/analogy.hpp"
 #include "forecast/backtest.hpp"
 #include "forecast/interpolate.hpp"
+#include "forecast/past_runs.hpp"
 #include "forecast/rates.hpp"
 #include "forecast/student.hpp"
 
@@ -112,13 +113,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   law.floor = p.coordinate.floor;
   law.ceiling = p.coordinate.ceiling;
 
-  if (options.past != nullptr && !options.past->runs().empty()) {
-    const Trace& run = options.past->runs().front();
-    if (run.direction != options.direction) {
-      refuse("past: '", run.name, "' has direction '", name(run.direction), "', the live run '",
-             name(options.direction), "'");
-    }
-  }
+  refuse_other_direction(options.past, options.direction);
   static const Widths kNoWidths;
   const Widths& learned = options.past != nullptr ? options.past->widths() : kNoWidths;
   Annealing plan;

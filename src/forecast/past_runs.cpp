@@ -250,6 +250,15 @@ Widths detail::learn_widths(std::span<const Trace> teachers, std::span<const Tra
   return widths;
 }
 
+void detail::refuse_other_direction(const PastRuns* past, Direction live) {
+  if (past == nullptr || past->runs().empty()) return;
+  const Trace& run = past->runs().front();
+  if (run.direction != live) {
+    refuse("past: '", run.name, "' has direction '", glidepath::name(run.direction),
+           "', the live run '", glidepath::name(live), "'");
+  }
+}
+
 PastRuns::PastRuns(std::vector<Trace> runs, const Execution& execution,
                    const std::shared_ptr<const ForecastConstants>& constants)
     : runs_(std::move(runs)) {

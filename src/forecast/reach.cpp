@@ -12,6 +12,7 @@
 #include "forecast/interpolate.hpp"
 #include "forecast/law.hpp"
 #include "forecast/math.hpp"
+#include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
 
 namespace glidepath {
@@ -105,6 +106,8 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
   if (!std::isfinite(budget)) detail::refuse("reach: budget ", budget, " is not finite");
+  detail::refuse_other_direction(options.past, options.direction);
+  if (options.schedule != nullptr) options.schedule->validate();
   const bool rising = options.direction == Direction::max;
   Reach r{.target = target, .budget = budget};
   for (std::size_t i = 0; i < trace.step.size(); ++i) {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 
@@ -11,59 +12,143 @@ import pytest
 from curves import annealed_runs, constants_with, finished_runs, noisy_power_law
 
 import glidepath as gp
+from glidepath import _core
 
 
-def test_calibration_changes_widths_by_its_factor_and_survives_json() -> None:
+def widths_only(past: gp.PastRuns) -> gp.PastRuns:
+    """What was learned of widths, without the runs as shapes."""
+    return gp.PastRuns.from_dict(past.to_dict() | {"runs": []})
+
+
+def shapeless(runs: list[gp.Trace]) -> gp.PastRuns:
+    """Widths by forecasts without past runs as shapes, in which the schedule alone can help."""
+    learned = _core.learn_widths(runs, [], constants=None, threads=0)
+    return gp.PastRuns._restored([], gp.Widths._of(learned))
+
+
+def with_factor(factor: float) -> gp.PastRuns:
+    """Widths times `factor` at every horizon."""
+    state = gp.PastRuns().to_dict()
+    state["widths"] |= {"horizon": [0.0], "factor": [factor], "runs": 50}
+    return gp.PastRuns.from_dict(state)
+
+
+def test_learned_widths_stretch_intervals_by_their_factor_and_leave_the_median() -> None:
     runs = finished_runs(12)
-    calibration = gp.calibrate(runs)
-    assert calibration.runs == 12
-    again = gp.Calibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
-    assert again == calibration
+    assert gp.PastRuns(runs).widths.runs == 12
     trace, steps = gp.Trace(runs[0].step[:40], runs[0].loss[:40]), [44.2, 60.0, 79.0]
-    plain = gp.forecast(trace, steps, calibration=None)
-    wide = gp.forecast(
-        trace, steps, calibration=gp.Calibration(np.array([0.0]), np.array([2.0]), 50)
-    )
+    plain = gp.forecast(trace, steps)
+    wide = gp.forecast(trace, steps, past=with_factor(2.0))
     np.testing.assert_array_equal(plain.median, wide.median)
     ratio = np.log(wide.quantiles[18] / wide.median) / np.log(plain.quantiles[18] / plain.median)
     np.testing.assert_allclose(ratio, 2.0, rtol=1e-9)
-    with pytest.raises(gp.InputError, match=r"glidepath\.calibration"):
-        gp.Calibration.from_dict({"format": "other"})
-    with pytest.raises(gp.InputError, match="no finished runs"):
-        gp.calibrate([])
+
+
+def test_a_plain_list_serves_as_shapes_and_teaches_no_widths() -> None:
+    runs = finished_runs(12)
+    seen, steps = finished_runs(13)[12].until(40), [60.0, 79.0]
+    shapes = gp.forecast(seen, steps, past=runs)
+    learned = gp.forecast(seen, steps, past=gp.PastRuns(runs))
+    np.testing.assert_array_equal(shapes.median, learned.median)
+    assert not np.allclose(shapes.quantiles, learned.quantiles)
+    assert not np.allclose(shapes.median, gp.forecast(seen, steps).median)
+    with pytest.raises(gp.InputError, match="past: expected a list of gp.Trace, got one gp.Trace"):
+        gp.forecast(seen, steps, past=runs[0])
+    with pytest.raises(gp.InputError, match=r"past: expected a gp.Trace, got tuple: gp.Trace\("):
+        gp.forecast(seen, steps, past=[(runs[0].step, runs[0].loss)])
+
+
+def test_past_runs_survive_json_pickle_and_copies() -> None:
+    for runs in (annealed_runs(6, gain=0.05), finished_runs(6), []):
+        past = gp.PastRuns(runs)
+        assert list(past.runs) == runs
+        again = gp.PastRuns.from_dict(json.loads(json.dumps(past.to_dict(), allow_nan=False)))
+        assert again == past
+        assert pickle.loads(pickle.dumps(past)) == copy.deepcopy(past) == past
+    assert gp.PastRuns(finished_runs(6)) != gp.PastRuns(finished_runs(5))
+    holes = np.where(np.arange(80) % 7 == 3, np.nan, finished_runs(1)[0].loss)
+    endless = gp.Trace(np.arange(1.0, 81), holes, lr=np.full(80, 0.1), name="holes")
+    past = gp.PastRuns([endless])
+    text = json.dumps(past.to_dict(), allow_nan=False)
+    assert gp.PastRuns.from_dict(json.loads(text)) == past
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ({"format": "other"}, "past: expected a state of format 'glidepath.past_runs', got 'other'"),
+        ({"version": 2}, "past: state of version 2, this library reads 1"),
+        ({"widths": {}}, "past: the state lacks 'horizon'"),
+        ({"runs": 3}, "past: the state is damaged: 'int' object is not iterable"),
+        ({"runs": [{"step": [1, 2], "loss": [1]}]}, "past: the state is damaged: trace: 2 steps"),
+        ({"runs": [{"step": [1, 2], "loss": [1, 2], "x": 1}]}, "past: the state is damaged: "),
+    ],
+)
+def test_a_foreign_or_damaged_state_is_refused_in_a_sentence(
+    damage: dict[str, object], sentence: str
+) -> None:
+    state = gp.PastRuns(finished_runs(2)).to_dict()
+    with pytest.raises(gp.InputError) as error:
+        gp.PastRuns.from_dict(state | damage)
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ({"factor": [1.0]}, "2 horizons, 1 factors"),
+        ({"scheduled_factor": [1.0]}, "2 horizons, 1 scheduled factors"),
+        ({"factor": [1.0, 0.0]}, "factor 0 is not positive"),
+        ({"factor": [1.0, "inf"]}, "factor inf is not positive"),
+        ({"horizon": [0.4, 0.1]}, "horizon 0.1 after 0.4: horizons must increase"),
+        ({"runs": -1}, "widths by -1 runs"),
+    ],
+)
+def test_damaged_widths_are_refused_in_a_sentence(
+    damage: dict[str, object], sentence: str
+) -> None:
+    state = with_factor(2.0).to_dict()
+    state["widths"] |= {"horizon": [0.1, 0.4], "factor": [2.0, 3.0]} | damage
+    with pytest.raises(gp.InputError) as error:
+        gp.PastRuns.from_dict(state)
+    assert str(error.value).endswith(sentence)
 
 
 def test_runs_with_a_learning_rate_teach_widths_of_their_own_for_forecasts_that_know_it() -> None:
     runs = annealed_runs(12, gain=0.05)
-    calibration = gp.calibrate(runs)
-    assert calibration.scheduled_runs == calibration.runs == 12
-    assert calibration.schedule_helps
-    assert not np.allclose(calibration.scheduled_factor, calibration.factor)
-    again = gp.Calibration.from_dict(json.loads(json.dumps(calibration.to_dict())))
-    assert again == calibration
+    past = shapeless(runs)
+    widths = past.widths
+    assert widths.scheduled_runs == widths.runs == 12
+    assert widths.schedule_helps
+    assert not np.allclose(widths.scheduled_factor, widths.factor)
     run, k = annealed_runs(13, gain=0.05)[12], 60
     seen, steps = gp.Trace(run.step[:k], run.loss[:k], lr=run.lr[:k]), run.step[[69, 89, 119]]
-    known = {"lr_ahead": (run.step[k:], run.lr[k:])}
-    for options, factor in (({}, calibration.factor), (known, calibration.scheduled_factor)):
+    known = {"schedule": gp.Schedule.logged(run)}
+    for options, factor in (({}, widths.factor), (known, widths.scheduled_factor)):
         plain = gp.forecast(seen, steps, **options)
-        wide = gp.forecast(seen, steps, calibration=calibration, **options)
+        wide = gp.forecast(seen, steps, past=past, **options)
         np.testing.assert_array_equal(plain.median, wide.median)
         ratio = np.log(wide.quantiles[18] / wide.median) / np.log(
             plain.quantiles[18] / plain.median
         )
         np.testing.assert_allclose(
-            ratio, np.interp(np.log(steps / k), calibration.horizon, factor), rtol=1e-9
+            ratio, np.interp(np.log(steps / k), widths.horizon, factor), rtol=1e-9
         )
-    # Runs without one say nothing of such forecasts, which keep their widths.
-    blind = gp.calibrate([gp.Trace(r.step, r.loss) for r in runs])
+    # Runs without one teach nothing about such forecasts, which keep their widths.
+    unlogged = shapeless([gp.Trace(r.step, r.loss) for r in runs])
+    blind = unlogged.widths
     assert blind.scheduled_factor.size == blind.scheduled_runs == 0
-    np.testing.assert_array_equal(blind.factor, calibration.factor)
+    np.testing.assert_array_equal(blind.factor, widths.factor)
     np.testing.assert_array_equal(
-        gp.forecast(seen, steps, calibration=blind, **known).quantiles,
+        gp.forecast(seen, steps, past=unlogged, **known).quantiles,
         gp.forecast(seen, steps, **known).quantiles,
     )
-    online = gp.Calibration().update(runs[0])
-    assert online.runs == online.scheduled_runs == 1
+    online = gp.PastRuns().update(runs[0])
+    assert online.widths.runs == online.widths.scheduled_runs == len(online) == 1
+
+
+def helps(runs: list[gp.Trace]) -> bool:
+    return shapeless(runs).widths.schedule_helps
 
 
 def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> None:
@@ -79,59 +164,59 @@ def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> Non
         )
         for i in range(12)
     ]
-    misled = gp.calibrate(runs)
-    assert not misled.schedule_helps
+    misled = shapeless(runs)
+    assert not misled.widths.schedule_helps
     assert "mislead" in repr(misled)
     seen = gp.Trace(t[:30], runs[0].loss[:30], lr=lr[:30])
-    known = {"lr_ahead": (t[30:], lr[30:])}
+    known = {"schedule": gp.Schedule(t, lr)}
     heeded = gp.forecast(seen, [110.0], **known)
-    told = gp.forecast(seen, [110.0], calibration=misled, **known)
-    blind = gp.forecast(seen, [110.0], calibration=misled)
-    np.testing.assert_array_equal(told.quantiles, blind.quantiles)
+    warned = gp.forecast(seen, [110.0], past=misled, **known)
+    blind = gp.forecast(seen, [110.0], past=misled)
+    np.testing.assert_array_equal(warned.quantiles, blind.quantiles)
     truth = 1 + 110.0**-0.3
-    assert abs(told.median[0] - truth) < abs(heeded.median[0] - truth)
-    # A loss that falls to 0 says nothing of the schedule, whatever its logarithm.
-    # (Seen to 80 or 60 %, calibrate looks at steps 107 and 108.)
+    assert abs(warned.median[0] - truth) < abs(heeded.median[0] - truth)
+    # A loss that falls to 0 is no evidence about the schedule, whatever its logarithm.
+    # (Seen to 80 or 60 %, PastRuns looks at steps 107 and 108.)
     for judged in (runs, annealed_runs(12, gain=0.05)):
         fallen = [gp.Trace(r.step, np.where(t > 105, 0.0, r.loss), lr=r.lr) for r in judged]
-        assert gp.calibrate(fallen).schedule_helps == gp.calibrate(judged).schedule_helps
+        assert helps(fallen) == helps(judged)
     # Four runs are too few to judge by.
-    assert gp.calibrate(runs[:4]).schedule_helps
+    assert helps(runs[:4])
 
 
 def test_past_runs_of_another_direction_are_refused() -> None:
     run = finished_runs(1)[0]
     rising = gp.Trace(run.step, 1 - np.exp(-run.step / 30), direction="max", name="accuracy")
     with pytest.raises(gp.InputError, match=r"past: 'accuracy' has direction 'max', .* 'min'"):
-        gp.forecast(run, [100.0], past=[run, rising])
+        gp.PastRuns([run, rising])
     with pytest.raises(gp.InputError, match=r"direction 'min', the live run 'max'"):
         gp.Watch(target=0.9, direction="max", past=[run])
+    with pytest.raises(gp.InputError, match=r"past: .* direction 'min', the live run 'max'"):
+        gp.reach(rising, 0.9, budget=100, past=gp.PastRuns([run]))
+    with pytest.raises(gp.InputError, match=r"'accuracy' has direction 'max', the first run 'min'"):
+        gp.PastRuns([run]).update(rising)
 
 
-def test_a_calibration_of_version_1_is_read_and_a_broken_one_refused() -> None:
-    state = {
-        "format": "glidepath.calibration",
-        "version": 1,
-        "horizon": [0.1, 0.4],
-        "factor": [2.0, 3.0],
-        "runs": 9,
-    }
-    before = gp.Calibration.from_dict(state)
-    assert before == gp.Calibration(np.array([0.1, 0.4]), np.array([2.0, 3.0]), 9)
-    with pytest.raises(gp.InputError, match="no 'factor'"):
-        gp.Calibration.from_dict({k: v for k, v in state.items() if k != "factor"})
-    with pytest.raises(gp.InputError, match="2 horizons, 1 scheduled factors"):
-        gp.Calibration.from_dict(state | {"version": 2, "scheduled_factor": [1.0]})
-    with pytest.raises(gp.InputError, match="version 3"):
-        gp.Calibration.from_dict(state | {"version": 3})
-    run = finished_runs(1)[0]
-    with pytest.raises(gp.InputError, match="2 horizons, 1 factors"):
-        gp.forecast(run, [100.0], calibration=gp.Calibration(np.zeros(2), np.ones(1), 1))
-
-
-def test_calibration_narrows_what_was_too_wide_for_easy_runs() -> None:
+def test_widths_narrow_what_was_too_wide_for_easy_runs() -> None:
     # Exact power laws are easier than the runs that the widths were learned from.
-    assert np.all(gp.calibrate(finished_runs(30, noise=0.0)).factor < 1.0)
+    assert np.all(gp.PastRuns(finished_runs(30, noise=0.0)).widths.factor < 1.0)
+
+
+def test_the_newest_fifty_runs_teach_widths() -> None:
+    t = np.arange(1.0, 11)
+    short = [gp.Trace(t, 1 + (1 + 0.01 * i) / t, name=str(i)) for i in range(52)]
+    past = gp.PastRuns(short)
+    assert len(past) == 52
+    assert past.widths.runs == 50
+
+
+def test_a_run_is_left_out_where_it_is_the_live_one() -> None:
+    runs = finished_runs(6)
+    past = gp.PastRuns(runs)
+    without = past.without(runs[2].until(30))
+    assert [run for run in runs if run is not runs[2]] == list(without.runs)
+    assert without.widths == past.widths
+    assert past.without(gp.Trace([1, 2], [9, 8])) is past
 
 
 def kind(seed: int, drop_at: float, level: float, n: int = 120) -> gp.Trace:
@@ -167,7 +252,7 @@ def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_f
 
     rates = np.random.RandomState(5).uniform(0.2, 0.6, 40)
     past = [run(rate, seed) for seed, rate in enumerate(rates)]
-    text = gp._core.constants_named("learned")
+    text = _core.constants_named("learned")
     without = "\n".join(line for line in text.splitlines() if not line.startswith("analogy"))
     errors = np.zeros((2, 9))
     for i, rate in enumerate(np.linspace(0.25, 0.55, 9)):
@@ -179,8 +264,8 @@ def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_f
     assert errors[0].mean() < 0.7 * errors[1].mean()
 
 
-def test_twins_among_the_past_runs_do_not_vouch_for_a_run_that_has_none() -> None:
-    # How a run of the folder began tells nothing of what follows, but each has a twin that does.
+def test_twins_among_the_past_runs_do_not_stand_for_a_run_that_has_none() -> None:
+    # How a run of the folder began has no bearing on what follows, but each has a twin that does.
     t = np.arange(1.0, 201)
 
     def run(kind: int, twin: int = 0) -> gp.Trace:
@@ -193,13 +278,13 @@ def test_twins_among_the_past_runs_do_not_vouch_for_a_run_that_has_none() -> Non
 
     folder = [run(kind, twin) for kind in range(20) for twin in (0, 1)]
     # Without past runs as shapes, which are believed by their fit alone.
-    told = [constants_with(template_odds=1e-9, analogy=mass) for mass in (1, 0)]
+    tables = [constants_with(template_odds=1e-9, analogy=mass) for mass in (1, 0)]
 
     def moved(kind: int, past: list[gp.Trace]) -> float:
         """By how much of the 80 % interval the analogy moves its quantiles."""
         seen = run(kind).until(100)
         ours, plain = (
-            gp.forecast(seen, [200.0], past=past, constants=c).quantiles[:, 0] for c in told
+            gp.forecast(seen, [200.0], past=past, constants=c).quantiles[:, 0] for c in tables
         )
         return float(abs(ours - plain)[[3, 9, 15]].max() / (plain[17] - plain[1]))
 
@@ -249,37 +334,36 @@ def test_a_folder_of_mixed_runs_is_no_worse_than_none_and_finds_the_ones_alike()
     assert np.all(with_past < 0.7 * alone)
 
 
-def test_an_online_calibration_narrows_by_2_percent_where_it_held_and_widens_by_8_where_not() -> (
-    None
-):
+def test_an_update_narrows_by_2_percent_where_it_held_and_widens_by_8_where_not() -> None:
     easy = finished_runs(5, noise=0.0)
-    calibration = gp.Calibration()
+    past = gp.PastRuns()
     for run in easy:
-        calibration = calibration.update(run)
-    assert calibration.runs == 5
-    np.testing.assert_allclose(calibration.factor, np.exp(5 * 0.1 * -0.2))
-    assert calibration.horizon.tolist() == gp.calibrate(easy).horizon.tolist()
+        past = past.update(run)
+    assert past.widths.runs == len(past) == 5
+    np.testing.assert_allclose(past.widths.factor, np.exp(5 * 0.1 * -0.2))
+    assert past.widths.horizon.tolist() == gp.PastRuns(easy).widths.horizon.tolist()
     # A run that leaps up at 70 % is where no interval would have it, for those who look that far.
     step = np.arange(1.0, 201.0)
     leaping = gp.Trace(step, 1 + step**-0.4 + 50 * (step > 100))
-    after = calibration.update(leaping)
-    np.testing.assert_allclose(after.factor[2:], calibration.factor[2:] * np.exp(0.08))
-    assert calibration.runs == 5  # the one before stays as it was
-    # A run too short to say anything changes nothing.
-    assert calibration.update(gp.Trace([1, 2, 3], [3, 2, 1])) == calibration
-    with pytest.raises(gp.InputError, match="other horizons"):
-        gp.Calibration(np.array([0.0]), np.array([2.0]), 50).update(leaping)
+    after = past.update(leaping)
+    np.testing.assert_allclose(after.widths.factor[2:], past.widths.factor[2:] * np.exp(0.08))
+    assert past.widths.runs == len(past) == 5  # the one before stays as it was
+    assert after.runs == (*past.runs, leaping)
+    # A run too short to have a score changes no widths.
+    assert past.update(gp.Trace([1, 2, 3], [3, 2, 1])).widths == past.widths
+    with pytest.raises(gp.InputError, match="other horizons than an update can learn"):
+        with_factor(2.0).update(leaping)
 
 
-def test_an_online_calibration_covers_what_changes_its_kind() -> None:
+def test_updates_cover_what_changes_its_kind() -> None:
     """Six in ten of the last runs would miss at the widths that the first had taught."""
     runs = finished_runs(40, noise=0.0) + finished_runs(120, noise=0.1)
-    calibration = gp.Calibration()
+    past = gp.PastRuns()
     for run in runs[:40]:
-        calibration = calibration.update(run)
-    before = calibration.factor[2]
+        past = widths_only(past.update(run))
+    before = past.widths.factor[2]
     for run in runs[40:]:
-        calibration = calibration.update(run)
-    fixed = gp.calibrate(runs[40:]).factor[2]
+        past = widths_only(past.update(run))
+    fixed = shapeless(runs[40:]).widths.factor[2]
     assert before < 0.5 < fixed
-    assert calibration.factor[2] == pytest.approx(fixed, rel=0.35)
+    assert past.widths.factor[2] == pytest.approx(fixed, rel=0.35)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 
 import numpy as np
 import pytest
-from curves import lagged
+from curves import finished_runs, lagged
 
 import glidepath as gp
 
@@ -73,16 +74,17 @@ def test_watch_foresees_what_a_planned_decay_brings() -> None:
     y = (2 + 3 * t**-0.4) * np.exp(-0.05 * lagged(1 - lr, 9) + 0.002 * noise)
     target = float(y[-20:].mean())
     blind = gp.Watch(target=target, budget=300)
-    told = gp.Watch(target=target, budget=300, schedule=([1, 200, 300], [1.0, 1.0, 0.0]))
+    planned = gp.Watch(
+        target=target, budget=300, schedule=gp.Schedule([1, 200, 300], [1.0, 1.0, 0.0])
+    )
     for step, value in zip(t[:180], y[:180], strict=True):
         blind.add(step, value)
-        told.add(step, value, lr=1.0)
-    assert told.decision().probability > blind.decision().probability + 0.3
-    again = gp.Watch()
-    again.load_state_dict(json.loads(json.dumps(told.state_dict(), allow_nan=False)))
-    assert again.decision() == told.decision()
-    with pytest.raises(gp.InputError, match="not above"):
-        gp.Watch(target=1.0, schedule=([10.0, 5.0], [0.1, 0.2]))
+        planned.add(step, value, lr=1.0)
+    assert planned.decision().probability > blind.decision().probability + 0.3
+    again = gp.Watch.from_dict(json.loads(json.dumps(planned.to_dict(), allow_nan=False)))
+    assert again.decision() == planned.decision()
+    with pytest.raises(gp.InputError, match="learning rate 0.1 at step 181 without a schedule"):
+        blind.add(181, 2.0, lr=0.1)
 
 
 def test_watch_knows_the_noise_of_a_run_whose_old_points_it_has_merged() -> None:
@@ -100,39 +102,41 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
     watch = gp.Watch(target=1.05, budget=5000, alpha=0.05)
     for step in range(1, 3001):
         watch.add(step, 1 + step**-0.5)
-    text = json.dumps(watch.state_dict(), allow_nan=False)
+    text = json.dumps(watch.to_dict(), allow_nan=False)
     assert len(text) < 8000
-    other = gp.Watch()
-    other.load_state_dict(json.loads(text))
+    other = gp.Watch.from_dict(json.loads(text))
     assert other.decision() == watch.decision()
-    assert pickle.loads(pickle.dumps(watch)).decision() == watch.decision()
+    assert pickle.loads(pickle.dumps(watch)) == copy.deepcopy(watch) == watch
+    assert pickle.loads(pickle.dumps(watch.decision())) == watch.decision()
     watch.add(3001, 1.01)
     other.add(3001, 1.01)
-    assert other.state_dict() == watch.state_dict()
+    assert other == watch
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         ({"format": "something else"}, "format"),
-        ({"version": 3}, "version"),
-        ({"version": None}, "version"),
+        ({"version": 2}, "state of version 2, this library reads 3"),
+        ({"version": None}, "version None"),
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),
+        ({"schedule": [[1.0], [0.1]]}, "schedule: expected 'step' and 'lr'"),
+        ({"direction": "up"}, "direction 'up' is neither min nor max"),
     ],
 )
-def test_watch_refuses_a_foreign_state_and_stays_as_it_was(
+def test_watch_refuses_a_foreign_state_in_a_sentence(
     damage: dict[str, object], message: str
 ) -> None:
     watch = gp.Watch(target=1.0)
     for step in range(1, 9):
         watch.add(step, 2 - 0.1 * step)
-    before = watch.state_dict()
+    state = watch.to_dict()
+    assert gp.Watch.from_dict(state) == watch
     with pytest.raises(gp.InputError, match=message):
-        watch.load_state_dict({**before, **damage})
-    with pytest.raises(gp.InputError, match="lacks"):
-        watch.load_state_dict({key: value for key, value in before.items() if key != "loss"})
-    assert watch.state_dict() == before
+        gp.Watch.from_dict({**state, **damage})
+    with pytest.raises(gp.InputError, match="the state lacks 'loss'"):
+        gp.Watch.from_dict({key: value for key, value in state.items() if key != "loss"})
 
 
 def test_watch_takes_a_step_back_as_a_restart() -> None:
@@ -145,4 +149,28 @@ def test_watch_takes_a_step_back_as_a_restart() -> None:
         watch.add(step, 1 + 1 / step)
         straight.add(step, 1 + 1 / step)
     assert watch.decision() == straight.decision()
-    assert watch.state_dict()["restarts"] == 1
+    assert watch.to_dict()["restarts"] == 1
+
+
+def test_verdicts_are_named_once_in_lower_case() -> None:
+    assert gp.VERDICTS == ("unknown", "reached", "will_reach", "never", "diverged")
+    from glidepath.cli._watch import _COLOURS
+
+    assert set(_COLOURS) == set(gp.VERDICTS)
+
+
+def test_watch_learns_from_past_runs_and_keeps_them_out_of_its_state() -> None:
+    runs = finished_runs(12)
+    live = finished_runs(13)[12]
+
+    def probability(past: gp.PastRuns | list[gp.Trace] | None) -> float:
+        watch = gp.Watch(target=0.97 * float(live.loss[70]), budget=80, past=past)
+        for step, loss in zip(live.step[:30], live.loss[:30], strict=True):
+            watch.add(step, loss)
+        again = gp.Watch.from_dict(watch.to_dict(), past=past)
+        assert again.decision() == watch.decision()
+        assert "past" not in watch.to_dict()
+        return watch.decision().probability
+
+    found = [probability(past) for past in (None, runs, gp.PastRuns(runs))]
+    assert len(set(found)) == 3
