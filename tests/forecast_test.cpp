@@ -569,7 +569,7 @@ TEST(PastRunsTest, BrokenRunsAndWidthsAreRefusedInASentence) {
   std::vector<Trace> mixed = finished_runs(2);
   mixed[1].direction = Direction::max;
   EXPECT_EQ(refusal([&] { (void)PastRuns::unlearned(mixed); }),
-            "past: 'run1' has direction 'max', 'run0' 'min'");
+            "past: 'run1' has direction 'max', the first run 'min'");
   EXPECT_EQ(refusal([] {
               (void)PastRuns::restored({}, {.horizon = {0.1, 0.4}, .factor = {1}});
             }),

@@ -44,7 +44,7 @@ std::string refusal(const WatchOptions& options) {
 TEST(WatchTest, TellsReachedFromWillReachFromNeverFromDiverged) {
   EXPECT_EQ(watched({.target = 1.2, .budget = 1000}, 200).decision().verdict, Verdict::reached);
   const double best = watched({}, 200).state().best_loss;
-  EXPECT_EQ(watched({.target = 0.999 * best, .budget = 2000}, 200).decision().verdict,
+  EXPECT_EQ(watched({.target = best, .budget = 2000, .alpha = 0.1}, 190).decision().verdict,
             Verdict::will_reach);
   EXPECT_EQ(watched({.target = 0.4, .budget = 1000}, 200).decision().verdict, Verdict::never);
   EXPECT_EQ(watched({.target = 1.1, .budget = 1000}, 3).decision().verdict, Verdict::unknown);

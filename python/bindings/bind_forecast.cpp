@@ -80,13 +80,14 @@ Forecast forecast_of(std::vector<double> at, std::vector<double> levels, std::ve
                               " quantiles");
   }
   const std::size_t rows = levels.size();
-  return {.at = std::move(at),
-          .levels = std::move(levels),
-          .median = std::move(median),
-          .quantiles = rows_of(quantiles, rows),
-          .curve_quantiles = rows_of(curve_quantiles, rows),
-          .status = status_named(status),
-          .law = std::make_shared<const glidepath::detail::Law>(glidepath::detail::unpack_law(law))};
+  return {
+      .at = std::move(at),
+      .levels = std::move(levels),
+      .median = std::move(median),
+      .quantiles = rows_of(quantiles, rows),
+      .curve_quantiles = rows_of(curve_quantiles, rows),
+      .status = status_named(status),
+      .law = std::make_shared<const glidepath::detail::Law>(glidepath::detail::unpack_law(law))};
 }
 
 py::dict batch_state(const ForecastBatch& f) {
@@ -218,8 +219,8 @@ void bind_forecasts(py::module_& module) {
       .def(
           "quantile", [](const Forecast& f, double p) { return adopt(quantile(f, p)); }, "p"_a)
       .def(
-          "curve_quantile",
-          [](const Forecast& f, double p) { return adopt(curve_quantile(f, p)); }, "p"_a)
+          "curve_quantile", [](const Forecast& f, double p) { return adopt(curve_quantile(f, p)); },
+          "p"_a)
       .def(
           "prob_below",
           [](const Forecast& f, double target) { return adopt(prob_below(f, target)); }, "target"_a)

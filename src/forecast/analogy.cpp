@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
-#include "common/interpolate.hpp"
 
 namespace glidepath::detail {
 namespace {

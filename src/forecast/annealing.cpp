@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <numeric>
 
-#include "common/statistics.hpp"
 #include "common/interpolate.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/interpolate.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
-#include "common/interpolate.hpp"
 #include "forecast/law.hpp"
 
 namespace glidepath {

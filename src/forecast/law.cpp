@@ -6,11 +6,12 @@
 #include <cmath>
 #include <utility>
 
+#include "common/interpolate.hpp"
 #include "common/require.hpp"
 #include "forecast/analogy.hpp"
 #include "forecast/backtest.hpp"
-#include "common/interpolate.hpp"
 #include "forecast/math.hpp"
+#include "forecast/past_runs.hpp"
 #include "forecast/predict.hpp"
 #include "forecast/rates.hpp"
 
@@ -148,13 +149,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   Law& law = result.law;
   refuse_bad_steps(trace.step, steps);
 
-  if (options.past != nullptr && !options.past->runs().empty()) {
-    const Trace& run = options.past->runs().front();
-    if (run.direction != options.direction) {
-      refuse("past: '", run.name, "' has direction '", name(run.direction), "', the live run '",
-             name(options.direction), "'");
-    }
-  }
+  refuse_other_direction(options.past, options.direction);
   static const Widths kNoWidths;
   const Widths& learned = options.past != nullptr ? options.past->widths() : kNoWidths;
   Annealing plan;

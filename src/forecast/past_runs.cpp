@@ -81,8 +81,8 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
         detail::predict_law(seen, steps, steps.size(), options, detail::Use::intervals);
     const bool other = predicted.scheduled != (options.schedule != nullptr);
     if (predicted.prepared.status != ForecastStatus::good || other) continue;
-    const detail::Levels levels =
-        detail::prepare_levels(asked, predicted.law.mixture.degrees, options.direction == Direction::max);
+    const detail::Levels levels = detail::prepare_levels(asked, predicted.law.mixture.degrees,
+                                                         options.direction == Direction::max);
     std::vector<double> curve, raw;
     predicted.law.quantiles(levels, curve, raw);
     const std::size_t knots = steps.size();
@@ -197,8 +197,8 @@ void refuse_other_kinds(std::span<const Trace> runs) {
       detail::refuse("past: '", run.name, "': ", error.what());
     }
     if (run.direction != runs.front().direction) {
-      detail::refuse("past: '", run.name, "' has direction '", name(run.direction), "', '",
-                     runs.front().name, "' '", name(runs.front().direction), "'");
+      detail::refuse("past: '", run.name, "' has direction '", name(run.direction),
+                     "', the first run '", name(runs.front().direction), "'");
     }
   }
 }
@@ -248,6 +248,15 @@ Widths detail::learn_widths(std::span<const Trace> teachers, std::span<const Tra
   if (widths.scheduled_runs == 0) widths.scheduled_factor.clear();
   widths.schedule_helps = schedule_helps(trials);
   return widths;
+}
+
+void detail::refuse_other_direction(const PastRuns* past, Direction live) {
+  if (past == nullptr || past->runs().empty()) return;
+  const Trace& run = past->runs().front();
+  if (run.direction != live) {
+    refuse("past: '", run.name, "' has direction '", glidepath::name(run.direction),
+           "', the live run '", glidepath::name(live), "'");
+  }
 }
 
 PastRuns::PastRuns(std::vector<Trace> runs, const Execution& execution,

@@ -16,4 +16,7 @@ namespace glidepath::detail {
                                   const std::shared_ptr<const ForecastConstants>& constants,
                                   const Execution& execution);
 
+/// Throws InputError unless the past runs, where there are any, have the direction of the live run.
+void refuse_other_direction(const PastRuns* past, Direction live);
+
 }  // namespace glidepath::detail

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/interpolate.hpp"
 #include "forecast/evidence.hpp"
 #include "forecast/gates.hpp"
-#include "common/interpolate.hpp"
 #include "forecast/nodes.hpp"
 
 namespace glidepath::detail {

@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
-#include "common/interpolate.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -18,7 +18,7 @@ namespace {
 // of a logging interval. Schedules of another peak or shape differ by more at more points; see
 // tests/python/test_schedule.py.
 constexpr double kRateTolerance = 0.05;    // of the highest rate so far
-constexpr double kOutlierTolerance = 0.1;  // of the points with a rate
+constexpr double kOutlierTolerance = 0.1;  // of the points with a rate, and one of four or more
 
 bool is_rate(double lr) { return std::isfinite(lr) && lr >= 0; }
 
@@ -60,7 +60,7 @@ void refuse_contradiction(TraceView trace, std::span<const double> scheduled,
       worst_at = i;
     }
   }
-  if (outside > kOutlierTolerance * known) {
+  if (outside > std::max(kOutlierTolerance * known, known < 4 ? 0.0 : 1.0)) {
     refuse("schedule: learning rate ", scheduled[worst_at], " at step ", trace.step[worst_at],
            ", where the run logged ", trace.lr[worst_at],
            ": a schedule is that of the whole run, past and planned");

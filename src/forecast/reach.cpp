@@ -8,12 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
-#include "common/interpolate.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
+#include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
 
 namespace glidepath {
@@ -157,6 +158,8 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
   if (!std::isfinite(budget)) detail::refuse("reach: budget ", budget, " is not finite");
+  detail::refuse_other_direction(options.past, options.direction);
+  if (options.schedule != nullptr) options.schedule->validate();
   const bool rising = options.direction == Direction::max;
   Reach r{.target = target, .budget = budget};
   if (const auto met = first_at(trace, target, rising); met < trace.step.size()) {

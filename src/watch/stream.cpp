@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "forecast/past_runs.hpp"
 
 namespace glidepath {
 namespace {
@@ -78,13 +79,7 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
     detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
   }
   if (options_.schedule) options_.schedule->validate();
-  if (options_.past && !options_.past->runs().empty()) {
-    const Trace& run = options_.past->runs().front();
-    if (run.direction != options_.direction) {
-      detail::refuse("past: '", run.name, "' has direction '", name(run.direction),
-                     "', the live run '", name(options_.direction), "'");
-    }
-  }
+  detail::refuse_other_direction(options_.past.get(), options_.direction);
 }
 
 void Watch::add(double step, double loss, double lr) {

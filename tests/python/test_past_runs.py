@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What finished runs teach about live ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from curves import annealed_runs, constants_with, finished_runs, noisy_power_law
+
+import glidepath as gp
+from glidepath import _core
+
+
+def widths_only(past: gp.PastRuns) -> gp.PastRuns:
+    """What was learned of widths, without the runs as shapes."""
+    return gp.PastRuns.from_dict(past.to_dict() | {"runs": []})
+
+
+def shapeless(runs: list[gp.Trace]) -> gp.PastRuns:
+    """Widths by forecasts without past runs as shapes, in which the schedule alone can help."""
+    learned = _core.learn_widths(runs, [], constants=None, threads=0)
+    return gp.PastRuns._restored([], gp.Widths._of(learned))
+
+
+def with_factor(factor: float) -> gp.PastRuns:
+    """Widths times `factor` at every horizon."""
+    state = gp.PastRuns().to_dict()
+    state["widths"] |= {"horizon": [0.0], "factor": [factor], "runs": 50}
+    return gp.PastRuns.from_dict(state)
+
+
+def test_learned_widths_stretch_intervals_by_their_factor_and_leave_the_median() -> None:
+    runs = finished_runs(12)
+    assert gp.PastRuns(runs).widths.runs == 12
+    trace, steps = gp.Trace(runs[0].step[:40], runs[0].loss[:40]), [44.2, 60.0, 79.0]
+    plain = gp.forecast(trace, steps)
+    wide = gp.forecast(trace, steps, past=with_factor(2.0))
+    np.testing.assert_array_equal(plain.median, wide.median)
+    ratio = np.log(wide.quantiles[18] / wide.median) / np.log(plain.quantiles[18] / plain.median)
+    np.testing.assert_allclose(ratio, 2.0, rtol=1e-9)
+
+
+def test_a_plain_list_serves_as_shapes_and_teaches_no_widths() -> None:
+    runs = finished_runs(12)
+    seen, steps = finished_runs(13)[12].until(40), [60.0, 79.0]
+    shapes = gp.forecast(seen, steps, past=runs)
+    learned = gp.forecast(seen, steps, past=gp.PastRuns(runs))
+    np.testing.assert_array_equal(shapes.median, learned.median)
+    assert not np.allclose(shapes.quantiles, learned.quantiles)
+    assert not np.allclose(shapes.median, gp.forecast(seen, steps).median)
+    with pytest.raises(gp.InputError, match="past: expected a list of gp.Trace, got one gp.Trace"):
+        gp.forecast(seen, steps, past=runs[0])
+    with pytest.raises(gp.InputError, match=r"past: expected a gp.Trace, got tuple: gp.Trace\("):
+        gp.forecast(seen, steps, past=[(runs[0].step, runs[0].loss)])
+
+
+def test_past_runs_survive_json_pickle_and_copies() -> None:
+    for runs in (annealed_runs(6, gain=0.05), finished_runs(6), []):
+        past = gp.PastRuns(runs)
+        assert list(past.runs) == runs
+        again = gp.PastRuns.from_dict(json.loads(json.dumps(past.to_dict(), allow_nan=False)))
+        assert again == past
+        assert pickle.loads(pickle.dumps(past)) == copy.deepcopy(past) == past
+    assert gp.PastRuns(finished_runs(6)) != gp.PastRuns(finished_runs(5))
+    holes = np.where(np.arange(80) % 7 == 3, np.nan, finished_runs(1)[0].loss)
+    endless = gp.Trace(np.arange(1.0, 81), holes, lr=np.full(80, 0.1), name="holes")
+    past = gp.PastRuns([endless])
+    text = json.dumps(past.to_dict(), allow_nan=False)
+    assert gp.PastRuns.from_dict(json.loads(text)) == past
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ({"format": "other"}, "past: expected a state of format 'glidepath.past_runs', got 'other'"),
+        ({"version": 2}, "past: state of version 2, this library reads 1"),
+        ({"widths": {}}, "past: the state lacks 'horizon'"),
+        ({"runs": 3}, "past: the state is damaged: 'int' object is not iterable"),
+        ({"runs": [{"step": [1, 2], "loss": [1]}]}, "past: the state is damaged: trace: 2 steps"),
+        ({"runs": [{"step": [1, 2], "loss": [1, 2], "x": 1}]}, "past: the state is damaged: "),
+    ],
+)
+def test_a_foreign_or_damaged_state_is_refused_in_a_sentence(
+    damage: dict[str, object], sentence: str
+) -> None:
+    state = gp.PastRuns(finished_runs(2)).to_dict()
+    with pytest.raises(gp.InputError) as error:
+        gp.PastRuns.from_dict(state | damage)
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ({"factor": [1.0]}, "2 horizons, 1 factors"),
+        ({"scheduled_factor": [1.0]}, "2 horizons, 1 scheduled factors"),
+        ({"factor": [1.0, 0.0]}, "factor 0 is not positive"),
+        ({"factor": [1.0, "inf"]}, "factor inf is not positive"),
+        ({"horizon": [0.4, 0.1]}, "horizon 0.1 after 0.4: horizons must increase"),
+        ({"runs": -1}, "widths by -1 runs"),
+    ],
+)
+def test_damaged_widths_are_refused_in_a_sentence(
+    damage: dict[str, object], sentence: str
+) -> None:
+    state = with_factor(2.0).to_dict()
+    state["widths"] |= {"horizon": [0.1, 0.4], "factor": [2.0, 3.0]} | damage
+    with pytest.raises(gp.InputError) as error:
+        gp.PastRuns.from_dict(state)
+    assert str(error.value).endswith(sentence)
+
+
+def test_runs_with_a_learning_rate_teach_widths_of_their_own_for_forecasts_that_know_it() -> None:
+    runs = annealed_runs(12, gain=0.05)
+    past = shapeless(runs)
+    widths = past.widths
+    assert widths.scheduled_runs == widths.runs == 12
+    assert widths.schedule_helps
+    assert not np.allclose(widths.scheduled_factor, widths.factor)
+    run, k = annealed_runs(13, gain=0.05)[12], 60
+    seen, steps = gp.Trace(run.step[:k], run.loss[:k], lr=run.lr[:k]), run.step[[69, 89, 119]]
+    known = {"schedule": gp.Schedule.logged(run)}
+    for options, factor in (({}, widths.factor), (known, widths.scheduled_factor)):
+        plain = gp.forecast(seen, steps, **options)
+        wide = gp.forecast(seen, steps, past=past, **options)
+        np.testing.assert_array_equal(plain.median, wide.median)
+        ratio = np.log(wide.quantiles[18] / wide.median) / np.log(
+            plain.quantiles[18] / plain.median
+        )
+        np.testing.assert_allclose(
+            ratio, np.interp(np.log(steps / k), widths.horizon, factor), rtol=1e-9
+        )
+    # Runs without one teach nothing about such forecasts, which keep their widths.
+    unlogged = shapeless([gp.Trace(r.step, r.loss) for r in runs])
+    blind = unlogged.widths
+    assert blind.scheduled_factor.size == blind.scheduled_runs == 0
+    np.testing.assert_array_equal(blind.factor, widths.factor)
+    np.testing.assert_array_equal(
+        gp.forecast(seen, steps, past=unlogged, **known).quantiles,
+        gp.forecast(seen, steps, **known).quantiles,
+    )
+    online = gp.PastRuns().update(runs[0])
+    assert online.widths.runs == online.widths.scheduled_runs == len(online) == 1
+
+
+def helps(runs: list[gp.Trace]) -> bool:
+    return shapeless(runs).widths.schedule_helps
+
+
+def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> None:
+    # Runs on which the logged learning rate has no effect: no drop where it falls, no slower clock.
+    t = np.arange(1.0, 121)
+    lr = np.where(t < 40, 1.0, 0.02)
+    runs = [
+        gp.Trace(
+            t,
+            (1 + t ** -(0.3 + 0.02 * i))
+            * np.exp(0.01 * np.random.RandomState(i).standard_normal(120)),
+            lr=lr,
+        )
+        for i in range(12)
+    ]
+    misled = shapeless(runs)
+    assert not misled.widths.schedule_helps
+    assert "mislead" in repr(misled)
+    seen = gp.Trace(t[:30], runs[0].loss[:30], lr=lr[:30])
+    known = {"schedule": gp.Schedule(t, lr)}
+    heeded = gp.forecast(seen, [110.0], **known)
+    warned = gp.forecast(seen, [110.0], past=misled, **known)
+    blind = gp.forecast(seen, [110.0], past=misled)
+    np.testing.assert_array_equal(warned.quantiles, blind.quantiles)
+    truth = 1 + 110.0**-0.3
+    assert abs(warned.median[0] - truth) < abs(heeded.median[0] - truth)
+    # A loss that falls to 0 is no evidence about the schedule, whatever its logarithm.
+    # (Seen to 80 or 60 %, PastRuns looks at steps 107 and 108.)
+    for judged in (runs, annealed_runs(12, gain=0.05)):
+        fallen = [gp.Trace(r.step, np.where(t > 105, 0.0, r.loss), lr=r.lr) for r in judged]
+        assert helps(fallen) == helps(judged)
+    # Four runs are too few to judge by.
+    assert helps(runs[:4])
+
+
+def test_past_runs_of_another_direction_are_refused() -> None:
+    run = finished_runs(1)[0]
+    rising = gp.Trace(run.step, 1 - np.exp(-run.step / 30), direction="max", name="accuracy")
+    with pytest.raises(gp.InputError, match=r"past: 'accuracy' has direction 'max', .* 'min'"):
+        gp.PastRuns([run, rising])
+    with pytest.raises(gp.InputError, match=r"direction 'min', the live run 'max'"):
+        gp.Watch(target=0.9, direction="max", past=[run])
+    with pytest.raises(gp.InputError, match=r"past: .* direction 'min', the live run 'max'"):
+        gp.reach(rising, 0.9, budget=100, past=gp.PastRuns([run]))
+    with pytest.raises(gp.InputError, match=r"'accuracy' has direction 'max', the first run 'min'"):
+        gp.PastRuns([run]).update(rising)
+
+
+def test_widths_narrow_what_was_too_wide_for_easy_runs() -> None:
+    # Exact power laws are easier than the runs that the widths were learned from.
+    assert np.all(gp.PastRuns(finished_runs(30, noise=0.0)).widths.factor < 1.0)
+
+
+def test_the_newest_fifty_runs_teach_widths() -> None:
+    t = np.arange(1.0, 11)
+    short = [gp.Trace(t, 1 + (1 + 0.01 * i) / t, name=str(i)) for i in range(52)]
+    past = gp.PastRuns(short)
+    assert len(past) == 52
+    assert past.widths.runs == 50
+
+
+def test_a_run_is_left_out_where_it_is_the_live_one() -> None:
+    runs = finished_runs(6)
+    past = gp.PastRuns(runs)
+    without = past.without(runs[2].until(30))
+    assert [run for run in runs if run is not runs[2]] == list(without.runs)
+    assert without.widths == past.widths
+    assert past.without(gp.Trace([1, 2], [9, 8])) is past
+
+
+def kind(seed: int, drop_at: float, level: float, n: int = 120) -> gp.Trace:
+    """One run of a kind: a plateau that drops at a step that only past runs can tell."""
+    t = np.arange(1.0, n + 1)
+    noise = np.random.RandomState(seed).standard_normal(n)
+    curve = level * (1 + 1 / t + 1 / (1 + np.exp((t - drop_at) / 4)))
+    return gp.Trace(t, curve * np.exp(0.003 * noise))
+
+
+def errors_with_and_without(past: list[gp.Trace], runs: list[gp.Trace], k: int) -> np.ndarray:
+    """Mean errors of the final value with and without past runs, and the mean pinball losses."""
+    out = []
+    levels = np.arange(1, 20) / 20
+    for run in runs:
+        seen, steps = gp.Trace(run.step[:k], run.loss[:k]), run.step[k:]
+        for given in (past, None):
+            f = gp.forecast(seen, steps, past=given)
+            over = run.loss[k:] - f.quantiles
+            pinball = np.maximum(levels[:, None] * over, (levels[:, None] - 1) * over).mean()
+            out.append((abs(f.median[-1] - run.loss[-1]), pinball))
+    return np.array(out).reshape(len(runs), 2, 2).mean(0)
+
+
+def test_what_follows_is_learned_from_the_past_runs_that_were_like_this_one_so_far() -> None:
+    # The steeper a run began, the more it falls at step 200: no run moved or stretched says so.
+    t = np.arange(1.0, 301)
+
+    def run(rate: float, seed: int) -> gp.Trace:
+        noise = np.random.RandomState(seed).standard_normal(300)
+        fall = 1 - (rate - 0.2) * 1.5 * np.clip((t - 200) / 40, 0, 1)
+        return gp.Trace(t, 3 * t**-rate * fall * np.exp(0.004 * noise))
+
+    rates = np.random.RandomState(5).uniform(0.2, 0.6, 40)
+    past = [run(rate, seed) for seed, rate in enumerate(rates)]
+    text = _core.constants_named("learned")
+    without = "\n".join(line for line in text.splitlines() if not line.startswith("analogy"))
+    errors = np.zeros((2, 9))
+    for i, rate in enumerate(np.linspace(0.25, 0.55, 9)):
+        whole = run(rate, 100 + i)
+        for j, constants in enumerate((None, without)):
+            f = gp.forecast(whole.until(150), [300.0], past=past, constants=constants)
+            errors[j, i] = abs(np.log(f.median[0] / whole.loss[-1]))
+            assert f.quantile(0.05)[0] <= whole.loss[-1] <= f.quantile(0.95)[0]
+    assert errors[0].mean() < 0.7 * errors[1].mean()
+
+
+def test_twins_among_the_past_runs_do_not_stand_for_a_run_that_has_none() -> None:
+    # How a run of the folder began has no bearing on what follows, but each has a twin that does.
+    t = np.arange(1.0, 201)
+
+    def run(kind: int, twin: int = 0) -> gp.Trace:
+        rng = np.random.RandomState(kind)
+        fell = np.cumsum([rng.uniform(0, 0.3), *rng.uniform(0.05, 0.45, 4)])
+        z = np.interp(np.log(t), np.log([1, 12.5, 25, 50, 100]), 1 - fell)
+        jump = rng.uniform(-0.5, 0.5) * np.clip((t - 100) / 50, 0, 1)
+        noise = np.random.RandomState(1000 + 2 * kind + twin).standard_normal(200)
+        return gp.Trace(t, np.exp(z + jump + 0.001 * noise))
+
+    folder = [run(kind, twin) for kind in range(20) for twin in (0, 1)]
+    # Without past runs as shapes, which are believed by their fit alone.
+    tables = [constants_with(template_odds=1e-9, analogy=mass) for mass in (1, 0)]
+
+    def moved(kind: int, past: list[gp.Trace]) -> float:
+        """By how much of the 80 % interval the analogy moves its quantiles."""
+        seen = run(kind).until(100)
+        ours, plain = (
+            gp.forecast(seen, [200.0], past=past, constants=c).quantiles[:, 0] for c in tables
+        )
+        return float(abs(ours - plain)[[3, 9, 15]].max() / (plain[17] - plain[1]))
+
+    alone = [moved(kind, folder) for kind in range(20, 32)]
+    with_twin = [moved(kind, [*folder, run(kind, 1)]) for kind in range(20, 32)]
+    assert np.mean(alone) < 0.05
+    assert np.mean(with_twin) > 2 * np.mean(alone)
+
+
+def test_five_past_runs_of_the_same_kind_help() -> None:
+    past = [kind(i, 60, 0.8 + 0.05 * i) for i in range(5)]
+    runs = [kind(100 + i, 60, 0.83 + 0.04 * i) for i in range(6)]
+    with_past, alone = errors_with_and_without(past, runs, 40)
+    assert np.all(with_past < 0.5 * alone)
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_unrelated_past_runs_do_no_harm(count: int) -> None:
+    t = np.arange(1.0, 121)
+    rng = np.random.RandomState(7)
+    shapes = (
+        lambda: np.exp(-t / rng.uniform(5, 50)) + rng.uniform(0.01, 0.2),
+        lambda: 50 + 300 / t,
+        lambda: 8 - 0.05 * t + 0.3 * np.sin(t / rng.uniform(2, 9)),
+        lambda: 1 + 3 / (1 + np.exp((t - rng.uniform(20, 110)) / 3)),
+        lambda: 2 + 0.02 * t,
+    )
+    past = [gp.Trace(t, shapes[i % len(shapes)]()) for i in range(count)]
+    runs = [gp.Trace(*noisy_power_law(seed, 120)) for seed in range(8)]
+    with_past, alone = errors_with_and_without(past, runs, 40)
+    assert np.all(with_past <= 1.1 * alone + 1e-3)
+
+
+def test_a_folder_of_mixed_runs_is_no_worse_than_none_and_finds_the_ones_alike() -> None:
+    t = np.arange(1.0, 121)
+    rng = np.random.RandomState(3)
+    mixed = [
+        gp.Trace(t, rng.uniform(0.3, 4) * (rng.uniform(0.1, 1) + t ** -rng.uniform(0.1, 1.5)))
+        for _ in range(20)
+    ]
+    runs = [gp.Trace(*noisy_power_law(seed, 120)) for seed in range(8)]
+    with_past, alone = errors_with_and_without(mixed, runs, 40)
+    assert np.all(with_past <= 1.1 * alone + 1e-3)
+    alike = [kind(i, 60, 0.8 + 0.05 * i) for i in range(5)]
+    runs = [kind(100 + i, 60, 0.83 + 0.04 * i) for i in range(6)]
+    with_past, alone = errors_with_and_without(mixed + alike, runs, 40)
+    assert np.all(with_past < 0.7 * alone)
+
+
+def test_an_update_narrows_by_2_percent_where_it_held_and_widens_by_8_where_not() -> None:
+    easy = finished_runs(5, noise=0.0)
+    past = gp.PastRuns()
+    for run in easy:
+        past = past.update(run)
+    assert past.widths.runs == len(past) == 5
+    np.testing.assert_allclose(past.widths.factor, np.exp(5 * 0.1 * -0.2))
+    assert past.widths.horizon.tolist() == gp.PastRuns(easy).widths.horizon.tolist()
+    # A run that leaps up at 70 % is where no interval would have it, for those who look that far.
+    step = np.arange(1.0, 201.0)
+    leaping = gp.Trace(step, 1 + step**-0.4 + 50 * (step > 100))
+    after = past.update(leaping)
+    np.testing.assert_allclose(after.widths.factor[2:], past.widths.factor[2:] * np.exp(0.08))
+    assert past.widths.runs == len(past) == 5  # the one before stays as it was
+    assert after.runs == (*past.runs, leaping)
+    # A run too short to have a score changes no widths.
+    assert past.update(gp.Trace([1, 2, 3], [3, 2, 1])).widths == past.widths
+    with pytest.raises(gp.InputError, match="other horizons than an update can learn"):
+        with_factor(2.0).update(leaping)
+
+
+def test_updates_cover_what_changes_its_kind() -> None:
+    """Six in ten of the last runs would miss at the widths that the first had taught."""
+    runs = finished_runs(40, noise=0.0) + finished_runs(120, noise=0.1)
+    past = gp.PastRuns()
+    for run in runs[:40]:
+        past = widths_only(past.update(run))
+    before = past.widths.factor[2]
+    for run in runs[40:]:
+        past = widths_only(past.update(run))
+    fixed = shapeless(runs[40:]).widths.factor[2]
+    assert before < 0.5 < fixed
+    assert past.widths.factor[2] == pytest.approx(fixed, rel=0.35)

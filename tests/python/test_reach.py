@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When, and whether, a run reaches its target."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from curves import curve, noisy_power_law
+
+import glidepath as gp
+from glidepath import _core
+
+
+def test_reach_is_a_distribution_with_an_atom_at_never() -> None:
+    t, y = curve("power", 100, 0.002)
+    r = gp.reach(gp.Trace(t, y), 2.2, budget=7000)
+    assert 0 <= r.prob_never <= 1
+    assert r.prob_by(7000) == pytest.approx(1 - r.prob_never)
+    assert r.quantile(0.1) < r.quantile(0.5)
+    assert gp.reach(gp.Trace(t, y), 0.1, budget=7000).quantile(0.5) == np.inf
+    assert gp.reach(gp.Trace(t, y), float(y[10]), budget=7000).prob_never == 0
+
+
+def law_of(cdf: list[float]) -> gp.Reach:
+    """A law over the steps 1, 2 ..."""
+    step = np.arange(1.0, len(cdf) + 1)
+    fields = {"step": step, "cdf": cdf, "prob_never": 1 - cdf[-1], "target": 1.0, "budget": step[-1]}
+    return gp.Reach(_core.ReachRecord.of(**fields, status="good"))
+
+
+def test_when_a_target_is_reached_if_at_all_leaves_never_out_of_account() -> None:
+    t = np.arange(1.0, 101)
+    loss = (1 + 2 * t**-0.5) * np.exp(0.01 * np.random.RandomState(0).standard_normal(100))
+    law = gp.reach(gp.Trace(t, loss), 1.03, budget=700)
+    assert 0.5 < law.prob_never < 1
+    assert law.quantile(0.5) == np.inf
+    when = law.quantile(0.5, if_reached=True)
+    assert 100 < when < 700
+    assert law.prob_by(when) == pytest.approx(0.5 * (1 - law.prob_never))
+    assert law.quantile(1.0, if_reached=True) <= 700
+    assert f"if so by step {when:.5g} (median)" in repr(law)
+    assert f"step {when:.5g} (80 %: " in law._repr_html_()
+    sure = law_of([0.0, 1.0])
+    assert sure.quantile(0.3, if_reached=True) == sure.quantile(0.3) == 1.3
+    never = law_of([0.0, 0.0])
+    assert never.quantile(0.0, if_reached=True) == np.inf
+    assert "if so" not in repr(never)
+
+
+def test_reach_counts_the_first_logged_loss_not_the_curve() -> None:
+    rng = np.random.RandomState(0)
+    t = np.arange(1.0, 201)
+    smooth = 1 + t**-1.0
+    noisy = smooth * np.exp(0.05 * rng.standard_normal(200))
+    # The curve never falls to 0.95; one of 200 further points with 5 % of noise all but must.
+    assert gp.reach(gp.Trace(t, smooth), 0.95, budget=400).prob_never > 0.95
+    target = float(noisy.min()) * 0.999
+    law = gp.reach(gp.Trace(t, noisy), target, budget=400)
+    assert law.prob_never < 0.4
+    # Fewer observations to come, less of a chance; far below the noise, none.
+    assert law.prob_by(220) < law.prob_by(300) < law.prob_by(400)
+    assert gp.reach(gp.Trace(t, noisy), 0.4, budget=400).prob_never > 0.98
+
+
+def test_reach_is_calibrated_on_noisy_power_laws() -> None:
+    # 150 runs, one target each that does not know the future: the mean of the probabilities is the
+    # share that reached it. Seeds are fixed; the tolerance is three standard errors.
+    probability, reached = [], []
+    t = np.arange(1.0, 201)
+    for seed in range(150):
+        rng = np.random.RandomState(seed)
+        curve = rng.uniform(0.5, 2) + t ** -rng.uniform(0.2, 0.8)
+        loss = curve * np.exp(rng.uniform(0.003, 0.03) * rng.standard_normal(200))
+        target = loss[:80].min() * (1 - rng.uniform(0, 0.15))
+        probability.append(1 - gp.reach(gp.Trace(t[:80], loss[:80]), target, budget=200).prob_never)
+        reached.append(bool((loss[80:] <= target).any()))
+    assert abs(np.mean(probability) - np.mean(reached)) < 3 * 0.5 / np.sqrt(150)
+    sure = np.array(probability) < 0.02
+    assert sure.sum() > 10
+    assert np.array(reached)[sure].mean() < 0.1
+
+
+def test_remaining_steps_are_equally_likely_never_negative_and_infinite_for_never() -> None:
+    t, loss = noisy_power_law()
+    trace = gp.Trace(t, loss)
+    law = gp.reach(trace, 1.15, budget=300)
+    remaining = law.remaining_steps(20)
+    levels = (np.arange(20) + 0.5) / 20
+    np.testing.assert_array_equal(remaining, [law.quantile(p) - 100 for p in levels])
+    assert np.all(np.diff(remaining[np.isfinite(remaining)]) >= 0)
+    assert remaining[0] > 0
+    assert remaining[-1] == np.inf
+    # What was reached already needs no steps, whenever that was; what cannot be needs infinitely many.
+    assert gp.reach(trace, float(loss[10]), budget=300).remaining_steps(3).tolist() == [0, 0, 0]
+    assert gp.reach(trace, 1.15, budget=50).remaining_steps(2).tolist() == [np.inf, np.inf]
+    with pytest.raises(gp.InputError, match="reach: 0 remaining steps, expected at least 1"):
+        law.remaining_steps(0)
+
+
+def test_reaches_of_a_batch_equal_single_ones_whatever_the_threads() -> None:
+    runs = [gp.Trace(*noisy_power_law(seed, 40 + 10 * seed)) for seed in range(7)]
+    targets = [0.98 * run.loss[-1] for run in runs]
+    budgets = [3.0 * run.step[-1] for run in runs]
+    past = gp.PastRuns([gp.Trace(*noisy_power_law(seed, 400)) for seed in range(20, 26)])
+    alone = [
+        gp.reach(run, target, budget=budget, past=past)
+        for run, target, budget in zip(runs, targets, budgets, strict=True)
+    ]
+    for threads in (1, 2, 5):
+        found = gp.reach_batch(runs, targets, budgets=budgets, past=past, threads=threads)
+        assert found == alone
+    shared = gp.reach_batch(runs, 1.1, budgets=500)
+    assert shared == [gp.reach(run, 1.1, budget=500) for run in runs]
+    assert gp.reach_batch([], 1.1, budgets=500) == []
+
+
+def test_a_batch_that_does_not_fit_is_refused_in_a_sentence() -> None:
+    runs = [gp.Trace(*noisy_power_law(seed)) for seed in range(3)]
+    with pytest.raises(gp.InputError, match="^reach_batch: 3 traces but 2 targets$"):
+        gp.reach_batch(runs, [1.1, 1.2], budgets=200)
+    rising = gp.Trace(runs[0].step, 1 - runs[0].loss / 4, direction="max")
+    with pytest.raises(gp.InputError, match="the traces mix directions 'min' and 'max'"):
+        gp.reach_batch([*runs, rising], 1.1, budgets=200)
+    with pytest.raises(gp.InputError, match="expected a list of gp.Trace, got one gp.Trace"):
+        gp.reach_batch(runs[0], 1.1, budgets=200)
+
+
+def test_a_reach_needs_a_budget_or_a_run_that_knows_its_end() -> None:
+    with pytest.raises(gp.InputError) as error:
+        gp.reach(gp.Trace(*noisy_power_law(), name="run7"), 1.1)
+    assert str(error.value) == (
+        "reach: run7 has no planned_steps: give the budget, the step after which the run ends"
+    )
+
+
+def test_a_reach_survives_pickle_and_copies() -> None:
+    law = gp.reach(gp.Trace(*noisy_power_law()), 1.15, budget=300)
+    assert pickle.loads(pickle.dumps(law)) == copy.deepcopy(law) == law
+    assert (law.target, law.budget, law.status) == (1.15, 300.0, "good")
+    assert law != gp.reach(gp.Trace(*noisy_power_law()), 1.15, budget=301)

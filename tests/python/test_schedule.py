@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules, and forecasts under them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from curves import constants_with, noisy_power_law, schedule_law
+
+import glidepath as gp
+
+
+def test_a_log_without_its_warmup_is_forecast_as_if_the_rate_had_risen() -> None:
+    whole = constants_with(warmup=1)
+    ours, counted = [], []
+    for warmup in (100, 200, 400, 800):
+        for seed, power in enumerate((0.3, 0.5, 0.7)):
+            t = np.arange(1.0, 3001)
+            lr = np.minimum(t / warmup, 1)
+            noise = np.random.RandomState(seed).standard_normal(3000)
+            y = (2 + 3 * (np.cumsum(lr) / 50) ** -power) * np.exp(0.001 * noise)
+            first, seen = warmup, warmup + 300
+            trace = gp.Trace(t[first:seen], y[first:seen], lr=lr[first:seen])
+            for constants, errors in ((None, ours), (whole, counted)):
+                f = gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=constants)
+                errors.append(abs(f.median[-1] - y[-30:].mean()) / np.ptp(y[first:]))
+    assert np.mean(ours) < 0.5 * np.mean(counted)
+
+
+def test_time_passes_more_slowly_while_the_rate_is_low_but_not_in_proportion() -> None:
+    t, _, lr = schedule_law(1500, 300, 0)
+    pace = np.where(t < 300, lr**0.5, lr**0.9)
+    y = 2 + 12 * np.cumsum(pace) ** -0.5
+    without_gain = [
+        re.sub(r"(?m)^gain .*$", "", table) + "\ngain 0 0\n"
+        for table in (constants_with(), constants_with(clock=1, warm_clock=1))
+    ]
+    for seen in (150, 600, 1000):
+        trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
+        ours, proportional = (
+            abs(gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=c).median[-1] - y[-1])
+            for c in without_gain
+        )
+        assert ours < proportional
+
+
+def test_a_run_that_learns_nothing_is_not_promised_a_drop_by_its_schedule() -> None:
+    t = np.arange(1.0, 251)
+    lr = np.where(t > 190, 0.2, 1.0)
+    for seed in range(4):
+        y = 2.3 + 0.002 * np.random.RandomState(seed).standard_normal(250)
+        f = gp.forecast(gp.Trace(t[:50], y[:50], lr=lr[:50]), t[50:], schedule=gp.Schedule(t, lr))
+        assert abs(f.median[-1] - 2.3) < np.ptp(y[:50])
+
+
+def test_a_run_that_still_falls_fast_gains_more_by_annealing_than_one_that_does_not() -> None:
+    grid = constants_with(gain_fall=0)
+    t = np.arange(1.0, 301)
+    lr = np.where(t > 150, 1 - (t - 150) / 150, 1.0)
+    for power, grows in ((0.4, True), (0.1, False)):  # falls of 0.28 and 0.07 an octave
+        trace = gp.Trace(t[:120], 3 * t[:120] ** -power, lr=lr[:120])
+        ours, plain = (
+            gp.forecast(trace, t[120:], schedule=gp.Schedule(t, lr), constants=c).median for c in (None, grid)
+        )
+        if grows:
+            assert ours[-1] < 0.97 * plain[-1]
+        else:
+            np.testing.assert_array_equal(ours, plain)
+
+
+def test_runs_that_were_foreseen_get_narrower_intervals_under_a_schedule_that_hold() -> None:
+    without = constants_with(backtest=0)
+    width, wider, holds = [], [], []
+    for seed in range(6):
+        t, y, lr = schedule_law(1500, 100, seed)
+        for seen in (600, 900):
+            trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
+            narrow = gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr)).quantiles
+            wide = gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=without).quantiles
+            width.append((narrow[17] - narrow[1]).mean())
+            wider.append((wide[17] - wide[1]).mean())
+            holds.append(((y[seen:] >= narrow[1]) & (y[seen:] <= narrow[17])).mean())
+            blind = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:])
+            again = gp.forecast(gp.Trace(t[:seen], y[:seen]), t[seen:], constants=without)
+            np.testing.assert_array_equal(blind.quantiles, again.quantiles)
+    assert np.mean(width) < 0.7 * np.mean(wider)
+    assert np.mean(holds) > 0.75
+
+
+def test_an_erratic_run_keeps_its_width_under_a_schedule() -> None:
+    t, _, lr = schedule_law(400, 20, 0)
+    walk = np.cumsum(np.random.RandomState(1).standard_normal(400)) * 0.05
+    y = np.exp(walk - walk.min())
+    trace = gp.Trace(t[:200], y[:200], lr=lr[:200])
+    ours = gp.forecast(trace, t[200:], schedule=gp.Schedule(t, lr)).quantiles
+    wide = gp.forecast(
+        trace, t[200:], schedule=gp.Schedule(t, lr), constants=constants_with(backtest=0)
+    ).quantiles
+    assert (ours[17] - ours[1]).mean() > 0.7 * (wide[17] - wide[1]).mean()
+
+
+def test_a_schedule_is_straight_between_its_steps_and_constant_outside() -> None:
+    schedule = gp.Schedule([10, 20, 40], [0.1, 0.3, 0.1])
+    np.testing.assert_allclose(schedule.at([0, 10, 15, 30, 40, 99]), [0.1, 0.1, 0.2, 0.2, 0.1, 0.1])
+    assert schedule.at(15) == pytest.approx(0.2)
+    assert gp.Schedule.constant(0.5).at(1e9) == 0.5
+
+
+def test_factories_give_the_shapes_that_trainers_have() -> None:
+    steps = np.linspace(0, 1000, 501)
+    warm = np.minimum(steps / 100, 1)
+    cosine = gp.Schedule.cosine(2.0, 1000, warmup=100, final=0.2)
+    x = np.clip((steps - 100) / 900, 0, 1)
+    exact = np.where(steps < 100, 2 * warm, 0.2 + 1.8 * 0.5 * (1 + np.cos(np.pi * x)))
+    np.testing.assert_allclose(cosine.at(steps), exact, atol=2e-4)
+    linear = gp.Schedule.linear(2.0, 1000, warmup=100)
+    np.testing.assert_allclose(linear.at(steps), np.minimum(2 * warm, 2 * (1 - x)), atol=1e-12)
+    wsd = gp.Schedule.wsd(2.0, 1000, warmup=100, decay=0.25)
+    exact = np.minimum(2 * warm, 2 * np.minimum((1000 - steps) / 250, 1))
+    np.testing.assert_allclose(wsd.at(steps), exact, atol=1e-12)
+    assert gp.Schedule.wsd(2.0, 1000, decay=1) == gp.Schedule.linear(2.0, 1000)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: gp.Schedule([1, 2], [0.1]), "schedule: 2 steps but 1 learning rates"),
+        (lambda: gp.Schedule([], []), "schedule: it has no point"),
+        (
+            lambda: gp.Schedule([2, 2], [0.1, 0.1]),
+            "schedule: step[1] is 2, not above the 2 before it",
+        ),
+        (lambda: gp.Schedule([1, 2], [0.1, -1]), "schedule: lr[1] is -1"),
+        (lambda: gp.Schedule([1, 2], [0.1, np.nan]), "schedule: lr[1] is nan"),
+        (lambda: gp.Schedule.constant(-1), "constant: lr -1 is not a learning rate"),
+        (
+            lambda: gp.Schedule.cosine(1, 100, warmup=100),
+            "cosine: warmup 100 is not between 0 and the 100 steps",
+        ),
+        (lambda: gp.Schedule.linear(1, 0), "linear: steps 0 is not positive"),
+        (
+            lambda: gp.Schedule.wsd(1, 100, decay=0),
+            "wsd: decay 0 is not a share of the steps, above 0 and up to 1",
+        ),
+        (
+            lambda: gp.Schedule.wsd(1, 100, warmup=30, decay=0.9),
+            "wsd: the decay begins at step 10, within the warm-up of 30 steps",
+        ),
+        (
+            lambda: gp.Schedule.from_dict({"step": [1]}),
+            "schedule: expected 'step' and 'lr', got {'step': [1]}",
+        ),
+        (
+            lambda: gp.forecast(gp.Trace([1, 2], [2, 1]), 3, schedule=([1, 2], [1, 1])),
+            "schedule: expected a gp.Schedule, got tuple: gp.Schedule(step, lr)",
+        ),
+    ],
+)
+def test_a_broken_schedule_is_refused_in_a_sentence(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(gp.InputError) as error:
+        make()
+    assert str(error.value) == sentence
+
+
+def test_a_schedule_survives_pickle_json_and_copies() -> None:
+    schedule = gp.Schedule.cosine(3e-4, 1000, warmup=50)
+    assert pickle.loads(pickle.dumps(schedule)) == copy.deepcopy(schedule) == schedule
+    assert gp.Schedule.from_dict(json.loads(json.dumps(schedule.to_dict()))) == schedule
+    assert schedule != gp.Schedule.cosine(4e-4, 1000, warmup=50)
+    assert repr(schedule) == "<Schedule: 130 points, steps 0 to 1000, peak 0.0003, final 0>"
+    with pytest.raises(ValueError, match="read-only"):
+        schedule.lr[0] = 1.0
+
+
+def test_the_logged_schedule_takes_the_nearest_earlier_rate_where_one_is_missing() -> None:
+    rates = [np.nan, 0.3, np.nan, 0.1, 0.1]
+    schedule = gp.Schedule.logged(gp.Trace([1, 2, 3, 4, 5], [5, 4, 3, 2, 1], lr=rates))
+    assert schedule is not None
+    assert schedule.lr.tolist() == [0.3, 0.3, 0.3, 0.1, 0.1]
+    few = gp.Trace([1, 2], [2, 1], lr=[0.1, np.nan])
+    assert gp.Schedule.logged(few) is None
+    assert gp.Schedule.logged(gp.Trace([1, 2], [2, 1])) is None
+
+
+def test_a_schedule_is_used_whether_the_trace_logged_its_rate_or_not() -> None:
+    t, y, lr = schedule_law(600, 60, 0)
+    schedule = gp.Schedule(t, lr)
+    logged = gp.Trace(t[:300], y[:300], lr=lr[:300])
+    unlogged = gp.Trace(t[:300], y[:300])
+    under = gp.forecast(logged, t[300:], schedule=schedule).quantiles
+    np.testing.assert_array_equal(
+        gp.forecast(unlogged, t[300:], schedule=schedule).quantiles, under
+    )
+    blind = gp.forecast(unlogged, t[300:]).quantiles
+    assert not np.allclose(under, blind)
+    np.testing.assert_array_equal(gp.forecast(logged, t[300:]).quantiles, blind)
+    # Gaps of the log are filled by the schedule.
+    gaps = np.where(t[:300] % 3 == 0, np.nan, lr[:300])
+    with_gaps = gp.Trace(t[:300], y[:300], lr=gaps)
+    np.testing.assert_array_equal(
+        gp.forecast(with_gaps, t[300:], schedule=schedule).quantiles, under
+    )
+    assert gp.reach(unlogged, y[450], budget=600, schedule=schedule) == gp.reach(
+        logged, y[450], budget=600, schedule=schedule
+    )
+
+
+def logged_runs(root: Path) -> list[gp.Trace]:
+    files = sorted((root / "data" / "curves").glob("*.csv.gz"))
+    runs = [run for file in files for run in gp.read_traces(file)[::4]]
+    return [run for run in runs if run.lr is not None and np.isfinite(run.loss).all()]
+
+
+def test_a_log_agrees_with_its_own_schedule_though_rounded_or_one_interval_late(
+    root: Path,
+) -> None:
+    runs = logged_runs(root)
+    assert len(runs) > 20
+    for run in runs:
+        schedule = gp.Schedule.logged(run)
+        for share in (0.1, 0.5):
+            k = int(np.ceil(share * len(run)))
+            rounded = [float(f"{rate:.1e}") for rate in run.lr]
+            late = np.r_[run.lr[:1], run.lr[:-1]]
+            for rates in (run.lr, rounded, late):
+                seen = gp.Trace(run.step[:k], run.loss[:k], lr=rates[:k])
+                gp.forecast(seen, run.step[-1], schedule=schedule)
+
+
+def test_a_schedule_of_another_peak_or_shape_is_refused(root: Path) -> None:
+    for run in logged_runs(root):
+        seen = run.until(0.3 * run.step[-1])
+        for factor in (0.5, 2.0):
+            other = gp.Schedule(run.step, factor * run.lr)
+            with pytest.raises(gp.InputError, match="where the run logged"):
+                gp.forecast(seen, run.step[-1], schedule=other)
+    t, loss = noisy_power_law()
+    falling = gp.Trace(t, loss, lr=1 - t / 200)
+    for other in (gp.Schedule.constant(1.0), gp.Schedule.cosine(1.0, 200)):
+        with pytest.raises(gp.InputError, match="where the run logged"):
+            gp.forecast(falling, 200, schedule=other)
+    steady = gp.Trace(t, loss, lr=np.full(100, 0.001))
+    with pytest.raises(gp.InputError) as error:
+        gp.reach(steady, 1.1, budget=200, schedule=gp.Schedule.linear(0.001, 200))
+    assert str(error.value) == (
+        "schedule: learning rate 0.0005 at step 100, where the run logged 0.001: a schedule is "
+        "that of the whole run, past and planned"
+    )
+
+
+def test_a_constant_schedule_changes_no_forecast() -> None:
+    t, loss = noisy_power_law()
+    plain = gp.forecast(gp.Trace(t, loss), [120, 200])
+    for rate in (0.0, 0.1):
+        steady = gp.forecast(gp.Trace(t, loss), [120, 200], schedule=gp.Schedule.constant(rate))
+        np.testing.assert_array_equal(steady.quantiles, plain.quantiles)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on a live run."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+from curves import finished_runs, lagged
+
+import glidepath as gp
+
+
+def test_watch_tells_reached_from_will_reach_from_never_from_diverged() -> None:
+    t = np.arange(1.0, 201)
+    loss = (1 + 2 * t**-0.5) * np.exp(0.002 * np.random.RandomState(0).standard_normal(200))
+
+    def verdict(target: float, seen: int, values: np.ndarray = loss) -> gp.Decision:
+        watch = gp.Watch(target=target, budget=1000)
+        for step, value in zip(t[:seen], values[:seen], strict=True):
+            watch.add(step, value)
+        return watch.decision()
+
+    assert verdict(1.2, 200).verdict == "reached"
+    assert verdict(0.4, 150).verdict == "never"
+    assert verdict(float(loss[149]) * 0.999, 149).probability > 0.9
+    assert verdict(1.1, 3).verdict == "unknown"
+    nan_tail = np.where(t > 60, np.nan, loss)
+    assert verdict(1.1, 70, nan_tail).verdict == "diverged"
+    assert verdict(1.1, 61, nan_tail).verdict != "diverged"  # one NaN may be the logger's
+    assert verdict(1.1, 80, np.where(t > 60, 50.0, loss)).verdict == "diverged"
+    assert verdict(1.1, 62, np.where(t == 60, 500.0, loss)).verdict != "diverged"  # a spike
+    for decision in (verdict(1.2, 200), verdict(1.1, 150), verdict(0.4, 150)):
+        low, middle, high = decision.steps_to_target
+        assert low <= middle <= high
+        assert decision.reason
+
+
+def test_watch_excludes_nothing_before_it_has_seen_enough() -> None:
+    def verdict(points: int, budget: float) -> str:
+        watch = gp.Watch(target=0.01, budget=budget)
+        for step in range(1, points + 1):
+            watch.add(step, 2 + 1e-3 * (step % 2))
+        return watch.decision().verdict
+
+    assert verdict(12, 100) == "never"
+    assert verdict(12, 1000) == "unknown"  # few points of a small part of the budget
+    assert verdict(50, 1000) == "never"
+
+
+def test_watch_spends_its_error_rate_as_it_spends_its_budget() -> None:
+    # The same run, target and end: what excludes the target for good late in the run did not early.
+    rng = np.random.RandomState(4)
+    t = np.arange(1.0, 401)
+    loss = (1 + 2 * t**-0.5) * np.exp(0.01 * rng.standard_normal(400))
+    watch = gp.Watch(target=0.95, budget=500, alpha=0.02)
+    for step, value in zip(t, loss, strict=True):
+        watch.add(step, value)
+        decision = watch.decision()
+        if decision.verdict == "never":
+            assert decision.probability <= 0.02 * (step / 500) ** 3
+            break
+    else:
+        pytest.fail("a target that far below was never excluded")
+
+
+def test_watch_foresees_what_a_planned_decay_brings() -> None:
+    t = np.arange(1.0, 301)
+    lr = np.where(t > 200, (300 - t) / 100, 1.0)
+    noise = np.random.RandomState(0).standard_normal(300)
+    y = (2 + 3 * t**-0.4) * np.exp(-0.05 * lagged(1 - lr, 9) + 0.002 * noise)
+    target = float(y[-20:].mean())
+    blind = gp.Watch(target=target, budget=300)
+    planned = gp.Watch(
+        target=target, budget=300, schedule=gp.Schedule([1, 200, 300], [1.0, 1.0, 0.0])
+    )
+    for step, value in zip(t[:180], y[:180], strict=True):
+        blind.add(step, value)
+        planned.add(step, value, lr=1.0)
+    assert planned.decision().probability > blind.decision().probability + 0.3
+    again = gp.Watch.from_dict(json.loads(json.dumps(planned.to_dict(), allow_nan=False)))
+    assert again.decision() == planned.decision()
+    with pytest.raises(gp.InputError, match="learning rate 0.1 at step 181 without a schedule"):
+        blind.add(181, 2.0, lr=0.1)
+
+
+def test_watch_knows_the_noise_of_a_run_whose_old_points_it_has_merged() -> None:
+    rng = np.random.RandomState(8)
+    t, y = np.arange(1.0, 2001), np.maximum(1 + 0.02 * rng.standard_normal(2000), 0.921)
+    watch = gp.Watch(target=0.92, budget=4000)
+    for step, value in zip(t, y, strict=True):
+        watch.add(step, value)
+    # A record low of the noise is as likely as from all the points.
+    whole = gp.reach(gp.Trace(t, y), 0.92, budget=4000)
+    assert watch.decision().probability == pytest.approx(1 - whole.prob_never, abs=0.1)
+
+
+def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
+    watch = gp.Watch(target=1.05, budget=5000, alpha=0.05)
+    for step in range(1, 3001):
+        watch.add(step, 1 + step**-0.5)
+    text = json.dumps(watch.to_dict(), allow_nan=False)
+    assert len(text) < 8000
+    other = gp.Watch.from_dict(json.loads(text))
+    assert other.decision() == watch.decision()
+    assert pickle.loads(pickle.dumps(watch)) == copy.deepcopy(watch) == watch
+    assert pickle.loads(pickle.dumps(watch.decision())) == watch.decision()
+    watch.add(3001, 1.01)
+    other.add(3001, 1.01)
+    assert other == watch
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"format": "something else"}, "format"),
+        ({"version": 2}, "state of version 2, this library reads 3"),
+        ({"version": None}, "version None"),
+        ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
+        ({"loss": "x"}, "damaged"),
+        ({"schedule": [[1.0], [0.1]]}, "schedule: expected 'step' and 'lr'"),
+        ({"direction": "up"}, "direction 'up' is neither min nor max"),
+    ],
+)
+def test_watch_refuses_a_foreign_state_in_a_sentence(
+    damage: dict[str, object], message: str
+) -> None:
+    watch = gp.Watch(target=1.0)
+    for step in range(1, 9):
+        watch.add(step, 2 - 0.1 * step)
+    state = watch.to_dict()
+    assert gp.Watch.from_dict(state) == watch
+    with pytest.raises(gp.InputError, match=message):
+        gp.Watch.from_dict({**state, **damage})
+    with pytest.raises(gp.InputError, match="the state lacks 'loss'"):
+        gp.Watch.from_dict({key: value for key, value in state.items() if key != "loss"})
+
+
+def test_watch_takes_a_step_back_as_a_restart() -> None:
+    watch, straight = gp.Watch(target=0.5), gp.Watch(target=0.5)
+    for step in range(1, 30):
+        watch.add(step, 1 + 1 / step)
+        if step < 20:
+            straight.add(step, 1 + 1 / step)
+    for step in range(20, 40):
+        watch.add(step, 1 + 1 / step)
+        straight.add(step, 1 + 1 / step)
+    assert watch.decision() == straight.decision()
+    assert watch.to_dict()["restarts"] == 1
+
+
+def test_verdicts_are_named_once_in_lower_case() -> None:
+    assert gp.VERDICTS == ("unknown", "reached", "will_reach", "never", "diverged")
+    from glidepath.cli._watch import _COLOURS
+
+    assert set(_COLOURS) == set(gp.VERDICTS)
+
+
+def test_watch_learns_from_past_runs_and_keeps_them_out_of_its_state() -> None:
+    runs = finished_runs(12)
+    live = finished_runs(13)[12]
+
+    def probability(past: gp.PastRuns | list[gp.Trace] | None) -> float:
+        watch = gp.Watch(target=0.97 * float(live.loss[70]), budget=80, past=past)
+        for step, loss in zip(live.step[:30], live.loss[:30], strict=True):
+            watch.add(step, loss)
+        again = gp.Watch.from_dict(watch.to_dict(), past=past)
+        assert again.decision() == watch.decision()
+        assert "past" not in watch.to_dict()
+        return watch.decision().probability
+
+    found = [probability(past) for past in (None, runs, gp.PastRuns(runs))]
+    assert len(set(found)) == 3
