@@ -11,7 +11,38 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_batch', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'DecisionRecord', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastBatchRecord', 'ForecastConstants', 'ForecastMemo', 'ForecastRecord', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'PastRunsRecord', 'Profile', 'ReachRecord', 'Scaling', 'ScheduleRecord', 'Snapshot', 'Tier', 'VERDICTS', 'WatchRecord', 'WidthsRecord', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_columns', 'fit_law', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'generate_workload', 'gittins_index', 'learn_pairs', 'learn_widths', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach_batch', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+class ScheduleRecord:
+    @staticmethod
+    def constant(lr: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def cosine(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def linear(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def logged(run: collections.abc.Sequence) -> ScheduleRecord | None:
+        """
+        The schedule that the one run of the list logged, or None.
+        """
+    @staticmethod
+    def of(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], lr: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def wsd(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, decay: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    def at(self, steps: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def lr(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -60,16 +91,158 @@ class FitRecord:
     @property
     def stderr(self) -> tuple:
         ...
-class ForecastConstants:
-    pass
-class Watch:
-    def __init__(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None, arg1: typing.SupportsFloat | typing.SupportsIndex | None, arg2: str, arg3: typing.Any, arg4: typing.SupportsFloat | typing.SupportsIndex, arg5: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], arg6: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> None:
+class ForecastConstants: ...
+class WidthsRecord:
+    @staticmethod
+    def of(*, horizon: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], factor: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], runs: typing.SupportsInt | typing.SupportsIndex, scheduled_factor: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], scheduled_runs: typing.SupportsInt | typing.SupportsIndex, schedule_helps: bool) -> WidthsRecord:
         ...
-    def add(self, arg0: typing.SupportsFloat | typing.SupportsIndex, arg1: typing.SupportsFloat | typing.SupportsIndex, arg2: typing.SupportsFloat | typing.SupportsIndex) -> None:
+    def state(self) -> dict:
         ...
-    def decision(self) -> tuple[str, float, tuple[float, float, float], str]:
+    @property
+    def factor(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
-    def restore(self, arg0: dict) -> None:
+    @property
+    def horizon(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def runs(self) -> int:
+        ...
+    @property
+    def schedule_helps(self) -> bool:
+        ...
+    @property
+    def scheduled_factor(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def scheduled_runs(self) -> int:
+        ...
+class PastRunsRecord:
+    @staticmethod
+    def of(runs: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> PastRunsRecord:
+        ...
+    @staticmethod
+    def restored(runs: collections.abc.Sequence, widths: WidthsRecord) -> PastRunsRecord:
+        ...
+    @staticmethod
+    def unlearned(runs: collections.abc.Sequence) -> PastRunsRecord:
+        ...
+    def update(self, finished: collections.abc.Sequence, *, constants: ForecastConstants | None) -> PastRunsRecord:
+        """
+        Learns from the one run of the list.
+        """
+    @property
+    def widths(self) -> WidthsRecord:
+        ...
+class ForecastRecord:
+    @staticmethod
+    def of(*, at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], levels: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], median: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], curve_quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], status: str, law: tuple) -> ForecastRecord:
+        ...
+    def curve_quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def prob_below(self, target: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def at(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def curve_quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def levels(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def median(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def status(self) -> str:
+        ...
+class ForecastBatchRecord:
+    @staticmethod
+    def of(*, at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], levels: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], median: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], status: collections.abc.Sequence[str]) -> ForecastBatchRecord:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def at(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def levels(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def median(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def status(self) -> list[str]:
+        ...
+class ReachRecord:
+    @staticmethod
+    def of(*, step: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], cdf: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], prob_never: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, budget: typing.SupportsFloat | typing.SupportsIndex, status: str) -> ReachRecord:
+        ...
+    def prob_by(self, step: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        ...
+    def quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        ...
+    def quantile_if_reached(self, p: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        ...
+    def remaining_steps(self, n: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def budget(self) -> float:
+        ...
+    @property
+    def cdf(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def prob_never(self) -> float:
+        ...
+    @property
+    def status(self) -> str:
+        ...
+    @property
+    def step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def target(self) -> float:
+        ...
+class DecisionRecord:
+    @staticmethod
+    def of(*, verdict: str, probability: typing.SupportsFloat | typing.SupportsIndex, steps_to_target: typing.Annotated[collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], "FixedSize(3)"], reason: str) -> DecisionRecord:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def probability(self) -> float:
+        ...
+    @property
+    def reason(self) -> str:
+        ...
+    @property
+    def steps_to_target(self) -> tuple[float, float, float]:
+        ...
+    @property
+    def verdict(self) -> str:
+        ...
+class WatchRecord:
+    @staticmethod
+    def of(*, target: typing.SupportsFloat | typing.SupportsIndex | None, budget: typing.SupportsFloat | typing.SupportsIndex | None, direction: str, schedule: ScheduleRecord | None, past: PastRunsRecord | None, alpha: typing.SupportsFloat | typing.SupportsIndex) -> WatchRecord:
+        ...
+    def add(self, step: typing.SupportsFloat | typing.SupportsIndex, loss: typing.SupportsFloat | typing.SupportsIndex, lr: typing.SupportsFloat | typing.SupportsIndex = ...) -> None:
+        ...
+    def decision(self) -> DecisionRecord:
+        ...
+    def restore(self, state: dict) -> None:
         ...
     def state(self) -> dict:
         ...
@@ -588,10 +761,6 @@ def best_isa() -> str:
     """
     Instruction set that the batch kernels use here.
     """
-def calibrate(arg0: list, arg1: str, arg2: dict, arg3: typing.SupportsInt | typing.SupportsIndex) -> tuple:
-    ...
-def calibrate_online(arg0: tuple, arg1: list, arg2: str, arg3: dict) -> tuple:
-    ...
 def catalogue() -> list:
     """
     Every GPU of the catalogue as a dict.
@@ -604,17 +773,17 @@ def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_secon
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
     """
-def constants_named(arg0: str) -> str:
+def constants_named(name: str) -> str:
     ...
 def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
     ...
 def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
     ...
+def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
+    ...
 def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
     ...
 def fit_law(steps: list, losses: list, rates: list, law: str) -> tuple:
-    ...
-def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
     ...
 def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
     """
@@ -642,15 +811,11 @@ def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = No
     InputError
         Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
     """
-def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
+def forecast(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], lr: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], schedule: ScheduleRecord | None, past: PastRunsRecord | None, levels: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, direction: str, constants: ForecastConstants | None) -> ForecastRecord:
     ...
-def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
+def forecast_batch(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], threads: typing.SupportsInt | typing.SupportsIndex, levels: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, direction: str, constants: ForecastConstants | None) -> ForecastBatchRecord:
     ...
-def forecast_nodes(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> typing.Any:
-    ...
-def forecast_prob_below(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
-    ...
-def forecast_quantile(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: bool) -> numpy.typing.NDArray[numpy.float64]:
+def forecast_nodes(step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], constants: ForecastConstants) -> typing.Any:
     ...
 def generate_workload(path: bytes, users: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> WorkloadRecord:
     ...
@@ -680,6 +845,8 @@ def learn_pairs(measured: collections.abc.Sequence[KindPair], alone: collections
     InputError
         A slowdown not above 0, one pair with two results, features that do not match.
     """
+def learn_widths(teachers: collections.abc.Sequence, shapes: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> WidthsRecord:
+    ...
 def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
 def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
@@ -694,9 +861,9 @@ def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.S
     """
 def predict_law(law: str, parameters: typing.Any, step: typing.Any, lr: typing.Any) -> typing.Any:
     ...
-def reach(arg0: typing.Any, arg1: typing.Any, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: typing.SupportsFloat | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float, str]:
+def reach_batch(traces: collections.abc.Sequence, targets: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], budgets: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], *, schedule: ScheduleRecord | None, past: PastRunsRecord | None, direction: str, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> list[ReachRecord]:
     ...
-def read_constants(arg0: str) -> ForecastConstants:
+def read_constants(text: str) -> ForecastConstants:
     ...
 def read_long_csv(path: bytes, metric: str) -> list:
     """
@@ -748,4 +915,5 @@ FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'),
 FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
 OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
 POLICIES: tuple = ('fifo', 'first_fit', 'slurm_backfill', 'sjf', 'srtf', 'srsf', 'las', 'gittins', 'max_min', 'max_min_unaware', 'fifo_perf', 'isolated', 'themis', 'optimus', 'slaq', 'makespan', 'session_fifo', 'dare', 'best_value')
+VERDICTS: tuple = ('unknown', 'reached', 'will_reach', 'never', 'diverged')
 __version__: str

@@ -217,7 +217,7 @@ def _unbroken(text: str) -> str:
 
 
 def _embedded(name: str, value: Any) -> str:
-    from glidepath.cli._console import plain
+    from glidepath._json import plain
 
     text = json.dumps(plain(value), allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     return f"<script type=application/json id={name}>{text}</script>"

@@ -225,9 +225,7 @@ def forecast(
         plan = _planned(trace) if schedule else None
         ahead = gp.forecast(seen, steps, schedule=plan, past=runs)
         reach = (
-            None
-            if target is None
-            else gp.reach(seen, target, budget=end, schedule=plan, past=runs)
+            None if target is None else gp.reach(seen, target, budget=end, schedule=plan, past=runs)
         )
         if plot is not None and index == 0:
             save(
