@@ -5,8 +5,8 @@
 
 Each finished curve is watched at 100 points. Its target is the best loss at 85 % of the run, which
 it reaches, or one tenth of its whole descent below its best, which it does not. Where the learning
-rate was logged, the watch has it as the schedule. `stopped at` is the share of the run that had passed
-where it was rightly given up.
+rate was logged, the watch has it as the schedule. `stopped at` is the share of the run that had
+passed where it was rightly given up.
 """
 
 import sys

@@ -27,6 +27,14 @@ def generate() -> str:
     # The errors call themselves glidepath.<name>; for a type checker they must live here.
     for name, base in {"InputError": "ValueError", "IoError": "OSError"}.items():
         text = text.replace(f"from glidepath import {name}\n", f"class {name}({base}): ...\n")
+    # Records refuse to be made by __new__, which a type checker could not make sense of.
+    text = re.sub(
+        r"^    @staticmethod\n    def __new__\(arg0: typing.Any, .*\) -> None:\n        \.\.\.\n",
+        "",
+        text,
+        flags=re.MULTILINE,
+    )
+    text = re.sub(r"^(class \w+:)\n(?=\S)", r"\1 ...\n", text, flags=re.MULTILINE)
     # A class with == and no hash says so with None, which object's own type does not foresee.
     text = re.sub(
         r"^(\s+__hash__: typing.ClassVar\[None\] = None).*$",

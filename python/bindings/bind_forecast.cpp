@@ -18,11 +18,11 @@ namespace {
 using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
 /// None stands for what is not given.
-ForecastOptions options_of(const Schedule* schedule, const PastRuns* past,
+ForecastOptions options_of(const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
                            const std::optional<DoubleArray>& levels, const std::string& direction,
-                           const ConstantsRecord* constants) {
-  ForecastOptions options{.schedule = schedule,
-                          .past = past,
+                           const Maybe<ConstantsRecord>& constants) {
+  ForecastOptions options{.schedule = pointer(schedule),
+                          .past = pointer(past),
                           .direction = direction_named(direction),
                           .constants = table_of(constants)};
   if (levels) options.levels = view(*levels);
@@ -140,7 +140,7 @@ Widths widths_of(std::vector<double> horizon, std::vector<double> factor, int ru
           std::move(scheduled_factor), scheduled_runs,    schedule_helps};
 }
 
-std::shared_ptr<PastRuns> past_of(const py::sequence& runs, const ConstantsRecord* constants,
+std::shared_ptr<PastRuns> past_of(const py::sequence& runs, const Maybe<ConstantsRecord>& constants,
                                   int threads) {
   std::vector<Trace> traces = traces_of(runs);
   const Execution execution = execution_of(threads);
@@ -150,9 +150,9 @@ std::shared_ptr<PastRuns> past_of(const py::sequence& runs, const ConstantsRecor
 
 Forecast forecast_trace(const DoubleArray& step, const DoubleArray& loss,
                         const std::optional<DoubleArray>& lr, const DoubleArray& at,
-                        const Schedule* schedule, const PastRuns* past,
+                        const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
                         const std::optional<DoubleArray>& levels, const std::string& direction,
-                        const ConstantsRecord* constants) {
+                        const Maybe<ConstantsRecord>& constants) {
   const ForecastOptions options = options_of(schedule, past, levels, direction, constants);
   TraceView trace{view(step), view(loss)};
   if (lr) trace.lr = view(*lr);
@@ -162,8 +162,8 @@ Forecast forecast_trace(const DoubleArray& step, const DoubleArray& loss,
 
 ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, const DoubleArray& at,
                             int threads, const std::optional<DoubleArray>& levels,
-                            const std::string& direction, const ConstantsRecord* constants) {
-  const ForecastOptions options = options_of(nullptr, nullptr, levels, direction, constants);
+                            const std::string& direction, const Maybe<ConstantsRecord>& constants) {
+  const ForecastOptions options = options_of({}, {}, levels, direction, constants);
   const Execution execution = execution_of(threads);
   const auto losses = rows(loss);
   const py::gil_scoped_release release;
@@ -171,9 +171,9 @@ ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, co
 }
 
 std::vector<Reach> reach_traces(const py::sequence& traces, const DoubleArray& targets,
-                                const DoubleArray& budgets, const Schedule* schedule,
-                                const PastRuns* past, const std::string& direction,
-                                const ConstantsRecord* constants, int threads) {
+                                const DoubleArray& budgets, const Maybe<Schedule>& schedule,
+                                const Maybe<PastRuns>& past, const std::string& direction,
+                                const Maybe<ConstantsRecord>& constants, int threads) {
   std::vector<TraceColumns> columns;
   std::vector<TraceView> views;
   for (const py::handle trace : traces) columns.emplace_back(trace);
@@ -316,7 +316,8 @@ void bind_past_runs(py::module_& module) {
           [](const py::sequence& runs) { return PastRuns::unlearned(traces_of(runs)); }, "runs"_a)
       .def(
           "update",
-          [](const PastRuns& past, const py::sequence& finished, const ConstantsRecord* constants) {
+          [](const PastRuns& past, const py::sequence& finished,
+             const Maybe<ConstantsRecord>& constants) {
             std::vector<Trace> runs = traces_of(finished);
             const py::gil_scoped_release release;
             return past.update(std::move(runs.at(0)), table_of(constants));

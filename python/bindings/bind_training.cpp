@@ -46,7 +46,7 @@ py::object forecast_nodes(const DoubleArray& step, const DoubleArray& loss, cons
 }
 
 Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
-                    const ConstantsRecord* constants, int threads) {
+                    const Maybe<ConstantsRecord>& constants, int threads) {
   const std::vector<Trace> taught = traces_of(teachers), past = traces_of(shapes);
   const py::gil_scoped_release release;
   return glidepath::detail::learn_widths(taught, past, table_of(constants), {.threads = threads});

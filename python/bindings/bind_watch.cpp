@@ -72,14 +72,14 @@ Decision decision_of(const std::string& verdict, double probability,
 }
 
 std::shared_ptr<Watch> watch_of(std::optional<double> target, std::optional<double> budget,
-                                const std::string& direction, const Schedule* schedule,
-                                const std::shared_ptr<PastRuns>& past, double alpha) {
+                                const std::string& direction, const Maybe<Schedule>& schedule,
+                                const Maybe<PastRuns>& past, double alpha) {
   WatchOptions options{.target = target,
                        .budget = budget,
                        .direction = direction_named(direction),
-                       .past = past,
+                       .past = past.value_or(nullptr),
                        .alpha = alpha};
-  if (schedule != nullptr) options.schedule = *schedule;
+  if (schedule) options.schedule = **schedule;
   return std::make_shared<Watch>(std::move(options));
 }
 

@@ -20,9 +20,17 @@ struct ConstantsRecord {
   std::shared_ptr<const ForecastConstants> table;
 };
 
-/// Empty = the learned table.
-inline std::shared_ptr<const ForecastConstants> table_of(const ConstantsRecord* constants) {
-  return constants == nullptr ? nullptr : constants->table;
+/// A record, or None.
+template <typename T>
+using Maybe = std::optional<std::shared_ptr<T>>;
+template <typename T>
+const T* pointer(const Maybe<T>& record) {
+  return record ? record->get() : nullptr;
+}
+
+/// None = the learned table.
+inline std::shared_ptr<const ForecastConstants> table_of(const Maybe<ConstantsRecord>& constants) {
+  return constants ? (*constants)->table : nullptr;
 }
 
 inline std::vector<double> copied(const DoubleArray& array) {

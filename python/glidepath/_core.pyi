@@ -11,7 +11,38 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OBJECTIVES', 'OUTCOMES', 'Option', 'PairSpeeds', 'Pairs', 'PolicyInfo', 'Profile', 'Scaling', 'SimulationOptions', 'SimulationRecord', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_columns', 'fit_law', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'make_workload', 'options_of', 'plan', 'policies', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace']
+__all__: list[str] = ['Allocation', 'DecisionRecord', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastBatchRecord', 'ForecastConstants', 'ForecastMemo', 'ForecastRecord', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'PastRunsRecord', 'Profile', 'ReachRecord', 'Scaling', 'ScheduleRecord', 'Snapshot', 'Tier', 'VERDICTS', 'WatchRecord', 'WidthsRecord', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_columns', 'fit_law', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'generate_workload', 'gittins_index', 'learn_pairs', 'learn_widths', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach_batch', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+class ScheduleRecord:
+    @staticmethod
+    def constant(lr: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def cosine(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def linear(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def logged(run: collections.abc.Sequence) -> ScheduleRecord | None:
+        """
+        The schedule that the one run of the list logged, or None.
+        """
+    @staticmethod
+    def of(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], lr: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> ScheduleRecord:
+        ...
+    @staticmethod
+    def wsd(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, decay: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+        ...
+    def at(self, steps: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def lr(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
@@ -60,16 +91,158 @@ class FitRecord:
     @property
     def stderr(self) -> tuple:
         ...
-class ForecastConstants:
-    pass
-class Watch:
-    def __init__(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None, arg1: typing.SupportsFloat | typing.SupportsIndex | None, arg2: str, arg3: typing.Any, arg4: typing.SupportsFloat | typing.SupportsIndex, arg5: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], arg6: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> None:
+class ForecastConstants: ...
+class WidthsRecord:
+    @staticmethod
+    def of(*, horizon: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], factor: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], runs: typing.SupportsInt | typing.SupportsIndex, scheduled_factor: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], scheduled_runs: typing.SupportsInt | typing.SupportsIndex, schedule_helps: bool) -> WidthsRecord:
         ...
-    def add(self, arg0: typing.SupportsFloat | typing.SupportsIndex, arg1: typing.SupportsFloat | typing.SupportsIndex, arg2: typing.SupportsFloat | typing.SupportsIndex) -> None:
+    def state(self) -> dict:
         ...
-    def decision(self) -> tuple[str, float, tuple[float, float, float], str]:
+    @property
+    def factor(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
-    def restore(self, arg0: dict) -> None:
+    @property
+    def horizon(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def runs(self) -> int:
+        ...
+    @property
+    def schedule_helps(self) -> bool:
+        ...
+    @property
+    def scheduled_factor(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def scheduled_runs(self) -> int:
+        ...
+class PastRunsRecord:
+    @staticmethod
+    def of(runs: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> PastRunsRecord:
+        ...
+    @staticmethod
+    def restored(runs: collections.abc.Sequence, widths: WidthsRecord) -> PastRunsRecord:
+        ...
+    @staticmethod
+    def unlearned(runs: collections.abc.Sequence) -> PastRunsRecord:
+        ...
+    def update(self, finished: collections.abc.Sequence, *, constants: ForecastConstants | None) -> PastRunsRecord:
+        """
+        Learns from the one run of the list.
+        """
+    @property
+    def widths(self) -> WidthsRecord:
+        ...
+class ForecastRecord:
+    @staticmethod
+    def of(*, at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], levels: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], median: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], curve_quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], status: str, law: tuple) -> ForecastRecord:
+        ...
+    def curve_quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def prob_below(self, target: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def at(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def curve_quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def levels(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def median(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def status(self) -> str:
+        ...
+class ForecastBatchRecord:
+    @staticmethod
+    def of(*, at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], levels: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], median: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], status: collections.abc.Sequence[str]) -> ForecastBatchRecord:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def at(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def levels(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def median(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def status(self) -> list[str]:
+        ...
+class ReachRecord:
+    @staticmethod
+    def of(*, step: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], cdf: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], prob_never: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, budget: typing.SupportsFloat | typing.SupportsIndex, status: str) -> ReachRecord:
+        ...
+    def prob_by(self, step: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        ...
+    def quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        ...
+    def quantile_if_reached(self, p: typing.SupportsFloat | typing.SupportsIndex) -> float:
+        ...
+    def remaining_steps(self, n: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def budget(self) -> float:
+        ...
+    @property
+    def cdf(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def prob_never(self) -> float:
+        ...
+    @property
+    def status(self) -> str:
+        ...
+    @property
+    def step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def target(self) -> float:
+        ...
+class DecisionRecord:
+    @staticmethod
+    def of(*, verdict: str, probability: typing.SupportsFloat | typing.SupportsIndex, steps_to_target: typing.Annotated[collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], "FixedSize(3)"], reason: str) -> DecisionRecord:
+        ...
+    def state(self) -> dict:
+        ...
+    @property
+    def probability(self) -> float:
+        ...
+    @property
+    def reason(self) -> str:
+        ...
+    @property
+    def steps_to_target(self) -> tuple[float, float, float]:
+        ...
+    @property
+    def verdict(self) -> str:
+        ...
+class WatchRecord:
+    @staticmethod
+    def of(*, target: typing.SupportsFloat | typing.SupportsIndex | None, budget: typing.SupportsFloat | typing.SupportsIndex | None, direction: str, schedule: ScheduleRecord | None, past: PastRunsRecord | None, alpha: typing.SupportsFloat | typing.SupportsIndex) -> WatchRecord:
+        ...
+    def add(self, step: typing.SupportsFloat | typing.SupportsIndex, loss: typing.SupportsFloat | typing.SupportsIndex, lr: typing.SupportsFloat | typing.SupportsIndex = ...) -> None:
+        ...
+    def decision(self) -> DecisionRecord:
+        ...
+    def restore(self, state: dict) -> None:
         ...
     def state(self) -> dict:
         ...
@@ -538,247 +711,37 @@ class Snapshot:
     @property
     def tiers(self) -> list[Tier]:
         ...
-class PolicyInfo:
-    """
-    A policy that simulate() knows by name.
-    """
-    def __eq__(self, arg0: typing.Any) -> bool:
-        ...
-    def __getstate__(self) -> str:
-        ...
-    def __hash__(self) -> int:
-        ...
-    def __repr__(self) -> str:
-        ...
-    def __setstate__(self, arg0: str) -> None:
-        ...
-    @property
-    def description(self) -> str:
-        ...
-    @property
-    def name(self) -> str:
-        ...
-    @property
-    def round_s(self) -> float | None:
-        ...
-    @property
-    def sees(self) -> str:
-        ...
-    @property
-    def session_s(self) -> float | None:
-        ...
-    @property
-    def source(self) -> str:
-        ...
-    @property
-    def stops_at_target(self) -> bool:
-        ...
-class PairSpeeds:
-    """
-    Measured speeds of two jobs on the same GPUs of a tier, each as a share of its own speed alone.
-    """
-    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
-    def __eq__(self, arg0: typing.Any) -> bool:
-        ...
-    def __init__(self, first: str, second: str, tier: typing.SupportsInt | typing.SupportsIndex, first_speed: typing.SupportsFloat | typing.SupportsIndex, second_speed: typing.SupportsFloat | typing.SupportsIndex) -> None:
-        ...
-    def __reduce__(self) -> tuple[type, tuple[str, str, int, float, float]]:
-        ...
-    def __repr__(self) -> str:
-        ...
-    @property
-    def first(self) -> str:
-        ...
-    @property
-    def first_speed(self) -> float:
-        ...
-    @property
-    def second(self) -> str:
-        ...
-    @property
-    def second_speed(self) -> float:
-        ...
-    @property
-    def tier(self) -> int:
+class ForecastMemo:
+    def __init__(self) -> None:
         ...
 class WorkloadRecord:
     def curves(self) -> list:
         """
-        Arguments of a Trace for each hidden curve.
+        (name, step, loss) of each hidden curve.
         """
     def jobs(self) -> dict:
         """
         Columns of the jobs.
         """
-    def write_jobs(self, path: bytes) -> None:
-        ...
+    def pairs(self) -> list:
+        """
+        (first, second, tier, speed of first, of second) of each pair.
+        """
     @property
     def job_count(self) -> int:
-        ...
-    @property
-    def lower_bound_jct_s(self) -> float:
         ...
     @property
     def name(self) -> str:
         ...
     @property
-    def pairs(self) -> list[PairSpeeds]:
-        ...
-    @property
     def tiers(self) -> list[Tier]:
         ...
-class SimulationOptions:
-    in_nodes: bool
-    sharing: str
-    spans: bool
-    stop_at_target: bool | None
-    def __init__(self) -> None:
-        ...
-    @property
-    def carbon_g_per_kwh(self) -> list[float]:
-        ...
-    @carbon_g_per_kwh.setter
-    def carbon_g_per_kwh(self, arg1: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] | typing.SupportsFloat | typing.SupportsIndex | None) -> None:
-        ...
-    @property
-    def failures(self) -> dict[str, float]:
-        ...
-    @failures.setter
-    def failures(self, arg1: collections.abc.Mapping[str, typing.SupportsFloat | typing.SupportsIndex] | None) -> None:
-        ...
-    @property
-    def forecast_sigma(self) -> float | None:
-        ...
-    @forecast_sigma.setter
-    def forecast_sigma(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None) -> None:
-        ...
-    @property
-    def restart_s(self) -> float:
-        ...
-    @restart_s.setter
-    def restart_s(self, arg0: typing.SupportsFloat | typing.SupportsIndex) -> None:
-        ...
-    @property
-    def round_s(self) -> float | None:
-        ...
-    @round_s.setter
-    def round_s(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None) -> None:
-        ...
-    @property
-    def seed(self) -> int:
-        ...
-    @seed.setter
-    def seed(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
-        ...
-    @property
-    def session_s(self) -> float | None:
-        ...
-    @session_s.setter
-    def session_s(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None) -> None:
-        ...
-    @property
-    def sleep(self) -> dict[str, float]:
-        ...
-    @sleep.setter
-    def sleep(self, arg1: collections.abc.Mapping[str, typing.SupportsFloat | typing.SupportsIndex] | None) -> None:
-        ...
-    @property
-    def user_gpus(self) -> int | None:
-        ...
-    @user_gpus.setter
-    def user_gpus(self, arg0: typing.SupportsInt | typing.SupportsIndex | None) -> None:
-        ...
-class SimulationRecord:
-    @property
-    def carbon_kg(self) -> float:
-        ...
-    @property
-    def energy_kwh(self) -> float:
-        ...
-    @property
-    def events(self) -> int:
-        ...
-    @property
-    def failures(self) -> int:
-        ...
-    @property
-    def gpu_seconds(self) -> float:
-        ...
-    @property
-    def jobs(self) -> dict:
-        ...
-    @property
-    def lost_gpu_seconds(self) -> float:
-        ...
-    @property
-    def lower_bound_jct_s(self) -> float:
-        ...
-    @property
-    def makespan_s(self) -> float:
-        ...
-    @property
-    def mean_jct_s(self) -> float:
-        ...
-    @property
-    def mean_wait_per_user_s(self) -> float:
-        ...
-    @property
-    def mean_wait_s(self) -> float:
-        ...
-    @property
-    def median_jct_s(self) -> float:
-        ...
-    @property
-    def p95_jct_s(self) -> float:
-        ...
-    @property
-    def policy(self) -> str:
-        ...
-    @property
-    def preemptions(self) -> int:
-        ...
-    @property
-    def share_in_time(self) -> float:
-        ...
-    @property
-    def share_unfair(self) -> float:
-        ...
-    @property
-    def spans(self) -> dict:
-        ...
-    @property
-    def tier_accounts(self) -> dict:
-        ...
-    @property
-    def tiers(self) -> list[str]:
-        ...
-    @property
-    def timeline(self) -> dict:
-        ...
-    @property
-    def total_wait_s(self) -> float:
-        ...
-    @property
-    def user_accounts(self) -> dict:
-        ...
-    @property
-    def utilization(self) -> float:
-        ...
-    @property
-    def workload(self) -> str:
-        ...
-    @property
-    def worst_ftf(self) -> float:
-        ...
-class ForecastMemo:
-    def __init__(self) -> None:
-        ...
 class EnvironmentBatch:
-    def __init__(self, workloads: collections.abc.Sequence[WorkloadRecord], count: typing.SupportsInt | typing.SupportsIndex, simulation: SimulationOptions, slots: typing.SupportsInt | typing.SupportsIndex, running: typing.SupportsInt | typing.SupportsIndex, energy_weight: typing.SupportsFloat | typing.SupportsIndex, weights_for_s: typing.SupportsFloat | typing.SupportsIndex) -> None:
+    def __init__(self, workloads: collections.abc.Sequence[WorkloadRecord], count: typing.SupportsInt | typing.SupportsIndex, simulation: dict, slots: typing.SupportsInt | typing.SupportsIndex, running: typing.SupportsInt | typing.SupportsIndex, energy_weight: typing.SupportsFloat | typing.SupportsIndex, weights_for_s: typing.SupportsFloat | typing.SupportsIndex) -> None:
         ...
     def reset(self, seed: typing.SupportsInt | typing.SupportsIndex, first: typing.SupportsInt | typing.SupportsIndex, observation: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint8]) -> None:
         ...
-    def simulation(self, environment: typing.SupportsInt | typing.SupportsIndex) -> SimulationRecord:
+    def simulation(self, environment: typing.SupportsInt | typing.SupportsIndex) -> dict:
         ...
     def step(self, actions: typing.Annotated[numpy.typing.ArrayLike, numpy.int64], observation: numpy.typing.NDArray[numpy.float32], reward: numpy.typing.NDArray[numpy.float64], terminated: numpy.typing.NDArray[numpy.uint8], mask: numpy.typing.NDArray[numpy.uint8]) -> None:
         ...
@@ -798,10 +761,6 @@ def best_isa() -> str:
     """
     Instruction set that the batch kernels use here.
     """
-def calibrate(arg0: list, arg1: str, arg2: dict, arg3: typing.SupportsInt | typing.SupportsIndex) -> tuple:
-    ...
-def calibrate_online(arg0: tuple, arg1: list, arg2: str, arg3: dict) -> tuple:
-    ...
 def catalogue() -> list:
     """
     Every GPU of the catalogue as a dict.
@@ -814,7 +773,7 @@ def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_secon
     """
     The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
     """
-def constants_named(arg0: str) -> str:
+def constants_named(name: str) -> str:
     ...
 def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
     ...
@@ -852,15 +811,11 @@ def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = No
     InputError
         Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
     """
-def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
+def forecast(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], lr: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], schedule: ScheduleRecord | None, past: PastRunsRecord | None, levels: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, direction: str, constants: ForecastConstants | None) -> ForecastRecord:
     ...
-def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
+def forecast_batch(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], threads: typing.SupportsInt | typing.SupportsIndex, levels: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, direction: str, constants: ForecastConstants | None) -> ForecastBatchRecord:
     ...
-def forecast_nodes(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> typing.Any:
-    ...
-def forecast_prob_below(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
-    ...
-def forecast_quantile(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: bool) -> numpy.typing.NDArray[numpy.float64]:
+def forecast_nodes(step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], constants: ForecastConstants) -> typing.Any:
     ...
 def generate_workload(path: bytes, users: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> WorkloadRecord:
     ...
@@ -890,7 +845,11 @@ def learn_pairs(measured: collections.abc.Sequence[KindPair], alone: collections
     InputError
         A slowdown not above 0, one pair with two results, features that do not match.
     """
-def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: collections.abc.Sequence[PairSpeeds], name: str) -> WorkloadRecord:
+def learn_widths(teachers: collections.abc.Sequence, shapes: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> WidthsRecord:
+    ...
+def lower_bound_jct_s(workload: WorkloadRecord) -> float:
+    ...
+def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
     ...
 def options_of(tiers: collections.abc.Sequence[Tier], scaling: collections.abc.Sequence[Scaling | None], alone: Profile, batch: typing.SupportsFloat | typing.SupportsIndex, most_gpus: typing.SupportsInt | typing.SupportsIndex, utilization: typing.SupportsFloat | typing.SupportsIndex, sharing: str, partner: Profile | None, pairs: typing.Any) -> list[Option]:
     """
@@ -900,13 +859,11 @@ def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.S
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
-def policies() -> list[PolicyInfo]:
-    ...
 def predict_law(law: str, parameters: typing.Any, step: typing.Any, lr: typing.Any) -> typing.Any:
     ...
-def reach(arg0: typing.Any, arg1: typing.Any, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: typing.SupportsFloat | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float, str]:
+def reach_batch(traces: collections.abc.Sequence, targets: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], budgets: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], *, schedule: ScheduleRecord | None, past: PastRunsRecord | None, direction: str, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> list[ReachRecord]:
     ...
-def read_constants(arg0: str) -> ForecastConstants:
+def read_constants(text: str) -> ForecastConstants:
     ...
 def read_long_csv(path: bytes, metric: str) -> list:
     """
@@ -936,7 +893,7 @@ def shared_speeds(first: Profile, second: Profile, sharing: str, gpu: str, gpu_g
     """
     Speeds of a pair.
     """
-def simulate(workload: WorkloadRecord, policy: str | collections.abc.Callable[[Snapshot], typing.Any], options: SimulationOptions, memo: ForecastMemo | None = None, stream: collections.abc.Callable[[int, int, int, float, float, int], typing.Any] | None = None, progress: collections.abc.Callable[[int, int], typing.Any] | None = None) -> SimulationRecord:
+def simulate(workload: WorkloadRecord, policy: typing.Any, options: dict) -> dict:
     ...
 def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typing.Any, capacity: typing.Any, gap: typing.SupportsFloat | typing.SupportsIndex, prices: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, watts: typing.Any, power_cap_w: typing.SupportsFloat | typing.SupportsIndex, user: typing.Any, user_quota: typing.Any, group: typing.Any, group_quota: typing.Any, node_gpus: typing.Any) -> tuple:
     """
@@ -952,8 +909,11 @@ def violations(snapshot: Snapshot, plan: typing.Any, user_quota: dict, group_quo
     """
 def workload_from_trace(path: bytes, gpus: typing.SupportsInt | typing.SupportsIndex, gpus_per_node: typing.SupportsInt | typing.SupportsIndex | None) -> WorkloadRecord:
     ...
+def write_jobs(workload: WorkloadRecord, path: bytes) -> None:
+    ...
 FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'), 'pow4': ('floor', 'scale', 'rate', 'shift'), 'exp3': ('floor', 'scale', 'rate'), 'weibull4': ('floor', 'scale', 'rate', 'shape'), 'mmf4': ('floor', 'scale', 'half', 'shape'), 'log2': ('floor', 'scale'), 'powexp': ('floor', 'scale', 'rate', 'decay')}
 FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
-OBJECTIVES: tuple = ('jct', 'known_size', 'quality', 'deadline', 'fairness', 'energy', 'edp', 'cost')
 OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
+POLICIES: tuple = ('fifo', 'first_fit', 'slurm_backfill', 'sjf', 'srtf', 'srsf', 'las', 'gittins', 'max_min', 'max_min_unaware', 'fifo_perf', 'isolated', 'themis', 'optimus', 'slaq', 'makespan', 'session_fifo', 'dare', 'best_value')
+VERDICTS: tuple = ('unknown', 'reached', 'will_reach', 'never', 'diverged')
 __version__: str

@@ -206,7 +206,7 @@ class ForecastBatch(Recorded):
         return np.array(self._record.status, dtype=np.str_)
 
     def __len__(self) -> int:
-        return self.median.shape[0]
+        return len(self._record.status)
 
     def _summary(self) -> str:
         good = int(np.count_nonzero(self.status == "good"))
@@ -350,18 +350,19 @@ def _schedule_of(schedule: Schedule | None) -> ScheduleRecord | None:
     return schedule._record
 
 
+def _values(given: Any, name: str) -> Floats:
+    """Give one number or many as a column."""
+    single = np.isscalar(given) or getattr(given, "ndim", 1) == 0
+    return _column([given] if single else given, name)
+
+
 def _levels_of(levels: ArrayLike | None) -> Floats | None:
     if levels is None:
         return None
-    found = _column(np.atleast_1d(np.asarray(levels)), "levels")
+    found = _values(levels, "levels")
     if found.size == 0:
         raise InputError("forecast: no levels")
     return found
-
-
-def _steps_of(at: ArrayLike) -> Floats:
-    """Give one step or many as a column."""
-    return _column([at] if np.ndim(at) == 0 else at, "at")
 
 
 def _matrix(values: ArrayLike, name: str) -> Floats:
@@ -419,7 +420,7 @@ def forecast(
         step=trace.step,
         loss=trace.loss,
         lr=trace.lr,
-        at=_steps_of(at),
+        at=_values(at, "at"),
         schedule=_schedule_of(schedule),
         past=past_of(past),
         levels=_levels_of(levels),
@@ -470,7 +471,7 @@ def forecast_batch(
     record = _core.forecast_batch(
         step=_column(step, "step"),
         loss=_matrix(loss, "loss"),
-        at=_steps_of(at),
+        at=_values(at, "at"),
         threads=threads,
         levels=_levels_of(levels),
         direction=direction,
@@ -567,8 +568,8 @@ def reach_batch(
     steps = [_planned(run) for run in runs] if budgets is None else budgets
     records = _core.reach_batch(
         runs,
-        _column(np.atleast_1d(np.asarray(targets)), "targets"),
-        _column(np.atleast_1d(np.asarray(steps)), "budgets"),
+        _values(targets, "targets"),
+        _values(steps, "budgets"),
         schedule=_schedule_of(schedule),
         past=past_of(past),
         direction=directions.pop(),

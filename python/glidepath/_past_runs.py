@@ -178,9 +178,7 @@ class PastRuns(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain lists and numbers, fit for JSON."""
-        runs = [
-            {name: plain(getattr(run, name)) for name in _columns(run)} for run in self._runs
-        ]
+        runs = [{name: plain(getattr(run, name)) for name in _columns(run)} for run in self._runs]
         widths = self.widths
         return {
             "format": _FORMAT,
@@ -190,7 +188,7 @@ class PastRuns(Result):
         }
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> PastRuns:
+    def from_dict(cls, state: Any) -> PastRuns:
         """Read what `to_dict` wrote.
 
         Raises
@@ -209,12 +207,12 @@ class PastRuns(Result):
             runs = [_run_of(run) for run in state["runs"]]
             given = state["widths"]
             widths = Widths(
-                **{
-                    name: np.asarray(number(given[name]), dtype=np.float64)
-                    for name in ("horizon", "factor", "scheduled_factor")
-                },
-                **{name: int(given[name]) for name in ("runs", "scheduled_runs")},
-                schedule_helps=bool(given["schedule_helps"]),
+                np.asarray(number(given["horizon"]), dtype=np.float64),
+                np.asarray(number(given["factor"]), dtype=np.float64),
+                int(given["runs"]),
+                np.asarray(number(given["scheduled_factor"]), dtype=np.float64),
+                int(given["scheduled_runs"]),
+                bool(given["schedule_helps"]),
             )
             return cls._restored(runs, widths)
         except KeyError as error:

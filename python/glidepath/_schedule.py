@@ -104,7 +104,7 @@ class Schedule(Recorded):
         decay: float = 0.2,
         final: float = 0.0,
     ) -> Schedule:
-        """Stay at `peak`, then fall in a straight line over the last steps (warm-up, stable, decay).
+        """Warm up, stay at `peak`, then decay in a straight line over the last steps.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Schedule(Recorded):
         return {"step": self.step.tolist(), "lr": self.lr.tolist()}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Schedule:
+    def from_dict(cls, state: Any) -> Schedule:
         """Read what `to_dict` wrote; InputError on anything else."""
         if not isinstance(state, Mapping) or set(state) != {"step", "lr"}:
             raise InputError(f"schedule: expected 'step' and 'lr', got {state!r:.80}")

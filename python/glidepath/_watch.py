@@ -163,9 +163,7 @@ class Watch:
         return state
 
     @classmethod
-    def from_dict(
-        cls, state: Mapping[str, Any], *, past: Sequence[Trace] | PastRuns | None = None
-    ) -> Watch:
+    def from_dict(cls, state: Any, *, past: Sequence[Trace] | PastRuns | None = None) -> Watch:
         """Make the watch that wrote `to_dict`, settings included.
 
         Parameters
@@ -218,5 +216,5 @@ class Watch:
         return f"<Watch: {state['points']} points to step {state['last_step']:g}>"
 
 
-def _watch(state: Mapping[str, Any], past: Sequence[Trace] | PastRuns | None) -> Watch:
+def _watch(state: dict[str, Any], past: Sequence[Trace] | PastRuns | None) -> Watch:
     return Watch.from_dict(state, past=past)

@@ -91,4 +91,5 @@ def noisy_power_law(seed: int = 0, n: int = 100) -> tuple[np.ndarray, np.ndarray
     noise = np.random.RandomState(seed).standard_normal(n)
     return t, (1 + 2 * t**-0.5) * np.exp(0.01 * noise)
 
+
 AHEAD = [101.0, 150.0, 300.0]

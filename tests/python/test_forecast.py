@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from curves import AHEAD, constants_with, curve, noisy_power_law, wide
+from curves import AHEAD, curve, noisy_power_law, wide
 
 import glidepath as gp
 from glidepath import _core
@@ -354,5 +354,3 @@ def test_a_metric_in_percent_is_the_same_metric() -> None:
     share = gp.forecast(gp.Trace(t, 1 - 0.3 * loss, direction="max"), AHEAD)
     percent = gp.forecast(gp.Trace(t, 100 * (1 - 0.3 * loss), direction="max"), AHEAD)
     np.testing.assert_allclose(percent.quantiles, 100 * share.quantiles, rtol=1e-9)
-
-

@@ -52,7 +52,7 @@ def test_a_plain_list_serves_as_shapes_and_teaches_no_widths() -> None:
     np.testing.assert_array_equal(shapes.median, learned.median)
     assert not np.allclose(shapes.quantiles, learned.quantiles)
     assert not np.allclose(shapes.median, gp.forecast(seen, steps).median)
-    with pytest.raises(gp.InputError, match="past: expected a list of gp.Trace, got one gp.Trace"):
+    with pytest.raises(gp.InputError, match=r"past: expected a list of gp\.Trace, got one"):
         gp.forecast(seen, steps, past=runs[0])
     with pytest.raises(gp.InputError, match=r"past: expected a gp.Trace, got tuple: gp.Trace\("):
         gp.forecast(seen, steps, past=[(runs[0].step, runs[0].loss)])
@@ -76,7 +76,10 @@ def test_past_runs_survive_json_pickle_and_copies() -> None:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        ({"format": "other"}, "past: expected a state of format 'glidepath.past_runs', got 'other'"),
+        (
+            {"format": "other"},
+            "past: expected a state of format 'glidepath.past_runs', got 'other'",
+        ),
         ({"version": 2}, "past: state of version 2, this library reads 1"),
         ({"widths": {}}, "past: the state lacks 'horizon'"),
         ({"runs": 3}, "past: the state is damaged: 'int' object is not iterable"),
@@ -104,9 +107,7 @@ def test_a_foreign_or_damaged_state_is_refused_in_a_sentence(
         ({"runs": -1}, "widths by -1 runs"),
     ],
 )
-def test_damaged_widths_are_refused_in_a_sentence(
-    damage: dict[str, object], sentence: str
-) -> None:
+def test_damaged_widths_are_refused_in_a_sentence(damage: dict[str, object], sentence: str) -> None:
     state = with_factor(2.0).to_dict()
     state["widths"] |= {"horizon": [0.1, 0.4], "factor": [2.0, 3.0]} | damage
     with pytest.raises(gp.InputError) as error:

@@ -27,7 +27,13 @@ def test_reach_is_a_distribution_with_an_atom_at_never() -> None:
 def law_of(cdf: list[float]) -> gp.Reach:
     """A law over the steps 1, 2 ..."""
     step = np.arange(1.0, len(cdf) + 1)
-    fields = {"step": step, "cdf": cdf, "prob_never": 1 - cdf[-1], "target": 1.0, "budget": step[-1]}
+    fields = {
+        "step": step,
+        "cdf": cdf,
+        "prob_never": 1 - cdf[-1],
+        "target": 1.0,
+        "budget": step[-1],
+    }
     return gp.Reach(_core.ReachRecord.of(**fields, status="good"))
 
 
@@ -93,7 +99,7 @@ def test_remaining_steps_are_equally_likely_never_negative_and_infinite_for_neve
     assert np.all(np.diff(remaining[np.isfinite(remaining)]) >= 0)
     assert remaining[0] > 0
     assert remaining[-1] == np.inf
-    # What was reached already needs no steps, whenever that was; what cannot be needs infinitely many.
+    # What was reached already needs no steps; what cannot be reached needs infinitely many.
     assert gp.reach(trace, float(loss[10]), budget=300).remaining_steps(3).tolist() == [0, 0, 0]
     assert gp.reach(trace, 1.15, budget=50).remaining_steps(2).tolist() == [np.inf, np.inf]
     with pytest.raises(gp.InputError, match="reach: 0 remaining steps, expected at least 1"):
@@ -119,12 +125,12 @@ def test_reaches_of_a_batch_equal_single_ones_whatever_the_threads() -> None:
 
 def test_a_batch_that_does_not_fit_is_refused_in_a_sentence() -> None:
     runs = [gp.Trace(*noisy_power_law(seed)) for seed in range(3)]
-    with pytest.raises(gp.InputError, match="^reach_batch: 3 traces but 2 targets$"):
+    with pytest.raises(gp.InputError, match=r"^reach_batch: 3 traces but 2 targets$"):
         gp.reach_batch(runs, [1.1, 1.2], budgets=200)
     rising = gp.Trace(runs[0].step, 1 - runs[0].loss / 4, direction="max")
     with pytest.raises(gp.InputError, match="the traces mix directions 'min' and 'max'"):
         gp.reach_batch([*runs, rising], 1.1, budgets=200)
-    with pytest.raises(gp.InputError, match="expected a list of gp.Trace, got one gp.Trace"):
+    with pytest.raises(gp.InputError, match=r"expected a list of gp\.Trace, got one"):
         gp.reach_batch(runs[0], 1.1, budgets=200)
 
 

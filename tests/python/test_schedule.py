@@ -45,7 +45,10 @@ def test_time_passes_more_slowly_while_the_rate_is_low_but_not_in_proportion() -
     for seen in (150, 600, 1000):
         trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
         ours, proportional = (
-            abs(gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=c).median[-1] - y[-1])
+            abs(
+                gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=c).median[-1]
+                - y[-1]
+            )
             for c in without_gain
         )
         assert ours < proportional
@@ -67,7 +70,8 @@ def test_a_run_that_still_falls_fast_gains_more_by_annealing_than_one_that_does_
     for power, grows in ((0.4, True), (0.1, False)):  # falls of 0.28 and 0.07 an octave
         trace = gp.Trace(t[:120], 3 * t[:120] ** -power, lr=lr[:120])
         ours, plain = (
-            gp.forecast(trace, t[120:], schedule=gp.Schedule(t, lr), constants=c).median for c in (None, grid)
+            gp.forecast(trace, t[120:], schedule=gp.Schedule(t, lr), constants=c).median
+            for c in (None, grid)
         )
         if grows:
             assert ours[-1] < 0.97 * plain[-1]
@@ -83,7 +87,9 @@ def test_runs_that_were_foreseen_get_narrower_intervals_under_a_schedule_that_ho
         for seen in (600, 900):
             trace = gp.Trace(t[:seen], y[:seen], lr=lr[:seen])
             narrow = gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr)).quantiles
-            wide = gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=without).quantiles
+            wide = gp.forecast(
+                trace, t[seen:], schedule=gp.Schedule(t, lr), constants=without
+            ).quantiles
             width.append((narrow[17] - narrow[1]).mean())
             wider.append((wide[17] - wide[1]).mean())
             holds.append(((y[seen:] >= narrow[1]) & (y[seen:] <= narrow[17])).mean())
@@ -163,7 +169,9 @@ def test_factories_give_the_shapes_that_trainers_have() -> None:
         ),
     ],
 )
-def test_a_broken_schedule_is_refused_in_a_sentence(make: Callable[[], object], sentence: str) -> None:
+def test_a_broken_schedule_is_refused_in_a_sentence(
+    make: Callable[[], object], sentence: str
+) -> None:
     with pytest.raises(gp.InputError) as error:
         make()
     assert str(error.value) == sentence

@@ -83,7 +83,7 @@ def test_watch_foresees_what_a_planned_decay_brings() -> None:
     assert planned.decision().probability > blind.decision().probability + 0.3
     again = gp.Watch.from_dict(json.loads(json.dumps(planned.to_dict(), allow_nan=False)))
     assert again.decision() == planned.decision()
-    with pytest.raises(gp.InputError, match="learning rate 0.1 at step 181 without a schedule"):
+    with pytest.raises(gp.InputError, match=r"learning rate 0\.1 at step 181 without a schedule"):
         blind.add(181, 2.0, lr=0.1)
 
 

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glidepath import _core
 from glidepath._core import InputError
 from glidepath._fit import fit
-from glidepath import _core
 from glidepath._forecast import Forecast, forecast, reach
 from glidepath._past_runs import PastRuns, Widths, constants_of
 from glidepath._results import Result

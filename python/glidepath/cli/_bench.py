@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
+from glidepath._json import plain
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Json,
     emit,
-    plain,
     print_table,
     progress,
     save,
