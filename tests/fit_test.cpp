@@ -49,12 +49,12 @@ const std::vector<Curve> kExamples{
     {Family::powexp, {1.5, 3.0, 0.3, 0.005}},
 };
 
-class EveryFamily : public testing::TestWithParam<std::tuple<Curve, Engine>> {};
+class EveryFamily : public testing::TestWithParam<std::tuple<Curve, Solver>> {};
 
 TEST_P(EveryFamily, RecoversANoiselessCurve) {
-  const auto& [curve, engine] = GetParam();
+  const auto& [curve, solver] = GetParam();
   const Trace trace = sample(curve, counting(200));
-  const Fit fit = glidepath::fit(trace.view(), {.family = curve.family, .engine = engine});
+  const Fit fit = glidepath::fit(trace.view(), {.family = curve.family, .solver = solver});
   EXPECT_EQ(fit.status, FitStatus::converged);
   EXPECT_EQ(fit.points, 200);
   EXPECT_EQ(fit.last_step, 200);
@@ -65,9 +65,9 @@ TEST_P(EveryFamily, RecoversANoiselessCurve) {
 }
 
 TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
-  const auto& [curve, engine] = GetParam();
+  const auto& [curve, solver] = GetParam();
   const Trace trace = sample(curve, counting(60), 0.01);
-  const FitOptions options{.family = curve.family, .engine = engine};
+  const FitOptions options{.family = curve.family, .solver = solver};
   const Fit plain = fit(trace.view(), options);
   for (const double unit : {1e-30, 1e30}) {
     Trace scaled = trace;
@@ -83,14 +83,14 @@ TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
 
 /// The spread of the estimates over noise is what the standard errors promise.
 TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
-  const auto& [curve, engine] = GetParam();
-  const int repeats = engine == Engine::ceres ? 150 : 400;
+  const auto& [curve, solver] = GetParam();
+  const int repeats = solver == Solver::ceres ? 150 : 400;
   const std::size_t count = parameter_names(curve.family).size();
   std::array<double, kMaxParameters> sum{}, square{}, promised{};
   for (int r = 0; r < repeats; ++r) {
     const Trace trace = sample(curve, counting(150), 1e-4, 100 + r);
     const Fit fit =
-        glidepath::fit(trace.view(), {.family = curve.family, .engine = engine, .starts = 1});
+        glidepath::fit(trace.view(), {.family = curve.family, .solver = solver, .starts = 1});
     for (std::size_t k = 0; k < count; ++k) {
       const double error = fit.curve.parameters[k] - curve.parameters[k];
       sum[k] += error / repeats;
@@ -107,10 +107,10 @@ TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
 INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamily,
                          testing::Combine(testing::ValuesIn(kExamples),
 
-                                          testing::Values(Engine::closed_form, Engine::ceres)),
+                                          testing::Values(Solver::closed_form, Solver::ceres)),
                          [](const auto& parameter) {
                            return std::string(name(std::get<0>(parameter.param).family)) +
-                                  (std::get<1>(parameter.param) == Engine::ceres ? "ByCeres"
+                                  (std::get<1>(parameter.param) == Solver::ceres ? "ByCeres"
                                                                                  : "InClosedForm");
                          });
 
@@ -176,13 +176,13 @@ TEST(FitTest, LeavesOutStepsThatAPowerCannotSee) {
 TEST(FitTest, KeepsTheFloorAboveItsBound) {
   const Trace trace = sample({Family::pow3, {-1.0, 3.0, 0.2}}, counting(100), 0.01);
   EXPECT_LT(fit(trace.view(), {.family = Family::pow3}).curve.parameters[0], -0.5);
-  for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
+  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
     const Fit bounded =
-        fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0, .engine = engine});
+        fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0, .solver = solver});
     EXPECT_EQ(bounded.curve.parameters[0], 0.0);
     EXPECT_TRUE(bounded.at_bound[0]);
     EXPECT_EQ(bounded.standard_error[0], 0.0);
-    const Fit pow2 = fit(trace.view(), {.family = Family::pow2, .engine = engine});
+    const Fit pow2 = fit(trace.view(), {.family = Family::pow2, .solver = solver});
     EXPECT_NEAR(bounded.rss, pow2.rss, 1e-9 * pow2.rss);  // the same problem
     EXPECT_NEAR(bounded.curve.parameters[2], pow2.curve.parameters[1], 1e-6);
   }
@@ -192,15 +192,15 @@ TEST(FitTest, RobustLossesShrugOffSpikes) {
   const Curve truth{Family::pow3, {1.0, 3.0, 0.5}};
   Trace trace = sample(truth, counting(200), 0.01);
   for (std::size_t i = 20; i < 200; i += 15) trace.loss[i] += 5.0;
-  const auto error = [&](Loss loss) {
-    const Fit fit = glidepath::fit(trace.view(), {.family = Family::pow3, .loss = loss});
+  const auto error = [&](Robust robust) {
+    const Fit fit = glidepath::fit(trace.view(), {.family = Family::pow3, .robust = robust});
     EXPECT_EQ(fit.status, FitStatus::converged);
     return std::abs(evaluate(fit.curve, 1000.0) - evaluate(truth, 1000.0));
   };
-  EXPECT_GT(error(Loss::squares), 0.1);
-  EXPECT_LT(error(Loss::huber), 0.02);
-  EXPECT_LT(error(Loss::cauchy), 0.01);
-  const Fit robust = fit(trace.view(), {.family = Family::pow3, .loss = Loss::cauchy});
+  EXPECT_GT(error(Robust::none), 0.1);
+  EXPECT_LT(error(Robust::huber), 0.02);
+  EXPECT_LT(error(Robust::cauchy), 0.01);
+  const Fit robust = fit(trace.view(), {.family = Family::pow3, .robust = Robust::cauchy});
   EXPECT_NEAR(robust.sigma, 0.01, 0.003);
 }
 
@@ -217,8 +217,8 @@ TEST(FitTest, AWeightOfZeroIsAPointLeftOut) {
       y.push_back(trace.loss[i]);
     }
   }
-  for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
-    const FitOptions options{.family = Family::pow3, .engine = engine};
+  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
+    const FitOptions options{.family = Family::pow3, .solver = solver};
     const Fit weighted = fit({spoiled.step, spoiled.loss, weight}, options);
     const Fit without = fit({t, y}, options);
     for (int k = 0; k < 3; ++k) {

@@ -22,21 +22,35 @@ enum class FitStatus : std::uint8_t {
   flat,             ///< one constant value: floor alone, scale 0
   not_finite,       ///< a loss is NaN or infinite; every number is NaN
 };
+inline constexpr std::array kFitStatuses{FitStatus::converged, FitStatus::iteration_limit,
+                                         FitStatus::too_few_points, FitStatus::flat,
+                                         FitStatus::not_finite};
 /// "converged" and so on.
 [[nodiscard]] std::string_view name(FitStatus status) noexcept;
+/// Whether the fit has a curve: its parameters are numbers.
+[[nodiscard]] bool usable(FitStatus status) noexcept;
 
-enum class Loss : std::uint8_t { squares, huber, cauchy };
+/// What a residual costs: its square, or less once it is large, so that spikes count for little.
+enum class Robust : std::uint8_t { none, huber, cauchy };
+/// "none" and so on.
+[[nodiscard]] std::string_view name(Robust robust) noexcept;
+/// Throws InputError naming the text and the known losses.
+[[nodiscard]] Robust robust_named(std::string_view text);
 
 /// `closed_form` eliminates floor and scale and searches the shapes alone, with SIMD; `ceres` is
 /// the reference for the same problem, tens of times slower. A robust loss always uses `ceres`.
-enum class Engine : std::uint8_t { closed_form, ceres };
+enum class Solver : std::uint8_t { closed_form, ceres };
+/// "closed_form" or "ceres".
+[[nodiscard]] std::string_view name(Solver solver) noexcept;
+/// Throws InputError naming the text and the known solvers.
+[[nodiscard]] Solver solver_named(std::string_view text);
 
 struct FitOptions {
   std::optional<Family> family{};  ///< empty: the best by AICc among those the points allow
-  Loss loss = Loss::squares;       ///< the other two shrug off spikes
+  Robust robust = Robust::none;    ///< huber or cauchy for a log with spikes; slower
   double lowest_floor =
       -std::numeric_limits<double>::infinity();  ///< lowest value the metric can take
-  Engine engine = Engine::closed_form;
+  Solver solver = Solver::closed_form;
   int starts = 4;            ///< how many of the best grid points Ceres starts from
   int max_iterations = 200;  ///< for each start
 };

@@ -462,7 +462,7 @@ void scan_decay(const Columns& points, double first, int octaves, const double* 
 Turns misfits(const double* f, const double* fy, int nodes, double inverse, double* out) {
   const Tag tag;
   const int lanes = static_cast<int>(hn::Lanes(tag));
-  const Vec most = set(kMostMisfit);
+  const Vec most = set(kWorstMisfit);
   const auto misfit_at = [&](int k) HWY_ATTR {
     const Vec first = hn::LoadU(tag, f + k), squares = hn::LoadU(tag, f + k + 1);
     const Vec y = hn::LoadU(tag, fy + k);

@@ -58,7 +58,7 @@ Run run_of(std::span<const double> step, std::span<const double> lr, double larg
 
 /// The parameters in order: floor, log scale, rate, drop, warm-up as a share of the first step,
 /// then log memory, or log speed, log shape and power.
-constexpr int kMost = 8;
+constexpr int kMaxLawParameters = 8;
 int count_of(ScheduleLawKind kind) { return kind == ScheduleLawKind::annealing ? 6 : 8; }
 
 /// What the law is made of at one point, and the derivatives of the drop in the last three
@@ -223,7 +223,7 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
   };
 
   // Starts: a few memories or speeds; the rest follows from there.
-  std::vector<std::array<double, kMost>> starts;
+  std::vector<std::array<double, kMaxLawParameters>> starts;
   const auto start = [&](double p5, double p6, double p7) {
     starts.push_back({-0.2, std::log(0.3), 0.5, 0.3, 0.9, p5, p6, p7});
   };
@@ -278,14 +278,15 @@ std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step
   const Run run = run_of(step, lr, 1.0);
   // the same law with η and S in their own units
   const bool annealing = law.kind == ScheduleLawKind::annealing;
-  const std::array<double, kMost> p{law.floor,
-                                    std::log(law.scale),
-                                    law.rate,
-                                    law.drop,
-                                    std::min(law.warmup / std::max(step[0], 1e-300), 1.0),
-                                    std::log(annealing ? law.memory : law.speed),
-                                    annealing ? 0.0 : std::log(law.shape),
-                                    law.power};
+  const std::array<double, kMaxLawParameters> p{
+      law.floor,
+      std::log(law.scale),
+      law.rate,
+      law.drop,
+      std::min(law.warmup / std::max(step[0], 1e-300), 1.0),
+      std::log(annealing ? law.memory : law.speed),
+      annealing ? 0.0 : std::log(law.shape),
+      law.power};
   std::vector<double> losses;
   for (const Terms& terms : Law(law.kind, p.data(), 1.0).terms(run)) {
     losses.push_back(law.scale > 0 ? value(p.data(), terms) : law.floor);

@@ -209,17 +209,17 @@ Solution solve(const Problem& problem, const FitOptions& options) {
 
   Solution solution;
   LeastSquaresSolution best;
-  if (options.loss == Loss::squares) {
+  if (options.robust == Robust::none) {
     best = best_of_starts({.max_iterations = options.max_iterations});
   } else {
     // 95 % efficiency on Gaussian noise (Holland and Welsch 1977); the scale is that of the
     // residuals, found again after each fit.
-    const double tuning = options.loss == Loss::huber ? 1.345 : 2.385;
+    const double tuning = options.robust == Robust::huber ? 1.345 : 2.385;
     const double smallest = 1e-12;
     double sigma = std::max(noise_of(points), smallest);
     std::vector<double> r(n);
     for (int round = 0; round < 5; ++round) {
-      best = best_of_starts({.rho = options.loss == Loss::huber ? Rho::huber : Rho::cauchy,
+      best = best_of_starts({.rho = options.robust == Robust::huber ? Rho::huber : Rho::cauchy,
                              .rho_scale = tuning * sigma,
                              .max_iterations = options.max_iterations});
       squares.evaluate(best.parameters.data(), 0, n, r.data(), nullptr);
