@@ -21,7 +21,7 @@ constexpr double kSmallestBeta = 0.25, kLargestBeta = 24.0;
 constexpr double kReach = 1.3;
 /// Past this x the fastest decay is nearly gone, and a curve that still falls there is no faster
 /// one.
-constexpr double kTail = 0.2;
+constexpr double kTailStart = 0.2;
 constexpr int kFewestPoints = 16;
 
 double spacing() { return std::log(kLargestBeta / kSmallestBeta) / kCells; }
@@ -140,9 +140,43 @@ struct ToPowers {
   }
 };
 
-}  // namespace
+/// What depends on β in each cell, from the means of q and its sums of products over the points.
+/// False where a decay does not vary over them.
+bool fill_cells(const std::array<Rank, kRank>& gram, const Rank& mean, LowRankGrid& grid) {
+  static const ToPowers to_powers;
+  const Decays& all = decays();
+  grid.first_centre = centre_of(0);
+  grid.spacing = spacing();
+  grid.half = half();
+  for (int cell = 0; cell < kCells; ++cell) {
+    std::array<Rank, kCoefficients> weights = all.weights[cell];
+    std::array<double, kCoefficients> inverse{}, means{};
+    for (int s = 0; s < kCoefficients; ++s) {
+      Rank& w = weights[s];
+      double square = 0, of_q = 0;
+      for (int k = 0; k < kRank; ++k) {
+        double row = 0;
+        for (int j = 0; j < kRank; ++j) row += gram[k][j] * w[j];
+        square += w[k] * row;
+        of_q += w[k] * mean[k];
+      }
+      const double norm = std::sqrt(square);
+      if (!(norm > 0)) return false;
+      for (double& each : w) each /= norm;
+      inverse[s] = 1.0 / (norm * all.scale[cell][s]);
+      means[s] = 1.0 + of_q * all.scale[cell][s];
+    }
+    to_powers(inverse.data(), 1, &grid.inverse_norm[cell * kCoefficients]);
+    to_powers(means.data(), 1, &grid.mean[cell * kCoefficients]);
+    for (int k = 0; k < kRank; ++k) {
+      double* powers = &grid.weights[(cell * kRank + k) * kCoefficients];
+      to_powers(&weights[0][k], kRank, powers);
+      grid.nodes[k * kCells + cell] = powers[0];
+    }
+  }
+  return true;
+}
 
-namespace {
 std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const double> step, Isa isa) {
   const auto n = static_cast<int>(step.size());
   if ((family != Family::pow3 && family != Family::exp3) || n < kFewestPoints) return {};
@@ -161,7 +195,8 @@ std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const doub
     kernels(isa).rescale(step.data(), n, first, 1.0 / grid.unit, 0.0, x.data());
   }
   if (!std::isfinite(grid.unit) || !(grid.unit > 0)) return {};
-  const auto after = std::find_if(x.begin(), x.begin() + n, [](double at) { return at >= kTail; });
+  const auto after =
+      std::find_if(x.begin(), x.begin() + n, [](double at) { return at >= kTailStart; });
   grid.tail = static_cast<int>(after - x.begin());
   double sum = 0, squares = 0;
   for (int i = grid.tail; i < n; ++i) {
@@ -172,49 +207,19 @@ std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const doub
   grid.leak = std::sqrt(std::max(0.0, squares - sum * sum / std::max(1, n - grid.tail)));
 
   const Decays& all = decays();
-  const LowRankKernels& run = low_rank_kernels(isa);
+  const LowRankKernels& simd = low_rank_kernels(isa);
   grid.columns.resize(step.size() * kRank);
   Rank mean{};
-  run.columns(x.data(), n, all.beta.data(), all.lift.data(), all.factor[0].data(),
-              grid.columns.data(), mean.data());
+  simd.columns(x.data(), n, all.beta.data(), all.lift.data(), all.factor[0].data(),
+               grid.columns.data(), mean.data());
   for (double& each : mean) each /= n;
   for (int i = 0; i < n; ++i) {
     for (int k = 0; k < kRank; ++k)
       grid.columns[static_cast<std::size_t>(i) * kRank + k] -= mean[k];
   }
   std::array<Rank, kRank> gram{};
-  run.gram(grid.columns.data(), n, gram[0].data());
-
-  static const ToPowers to_powers;
-  grid.first_centre = centre_of(0);
-  grid.spacing = spacing();
-  grid.half = half();
-  for (int cell = 0; cell < kCells; ++cell) {
-    std::array<Rank, kCoefficients> weights = all.weights[cell];
-    std::array<double, kCoefficients> inverse{}, means{};
-    for (int s = 0; s < kCoefficients; ++s) {
-      Rank& w = weights[s];
-      double square = 0, of_q = 0;
-      for (int k = 0; k < kRank; ++k) {
-        double row = 0;
-        for (int j = 0; j < kRank; ++j) row += gram[k][j] * w[j];
-        square += w[k] * row;
-        of_q += w[k] * mean[k];
-      }
-      const double norm = std::sqrt(square);
-      if (!(norm > 0)) return {};
-      for (double& each : w) each /= norm;
-      inverse[s] = 1.0 / (norm * all.scale[cell][s]);
-      means[s] = 1.0 + of_q * all.scale[cell][s];
-    }
-    to_powers(inverse.data(), 1, &grid.inverse_norm[cell * kCoefficients]);
-    to_powers(means.data(), 1, &grid.mean[cell * kCoefficients]);
-    for (int k = 0; k < kRank; ++k) {
-      double* powers = &grid.weights[(cell * kRank + k) * kCoefficients];
-      to_powers(&weights[0][k], kRank, powers);
-      grid.nodes[k * kCells + cell] = powers[0];
-    }
-  }
+  simd.gram(grid.columns.data(), n, gram[0].data());
+  if (!fill_cells(gram, mean, grid)) return {};
   return made;
 }
 }  // namespace
