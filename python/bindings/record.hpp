@@ -12,10 +12,10 @@
 // specialises it for its own, and `Names` for an enum that Python knows by name.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,7 +72,9 @@ struct Convert {
   }
   static M in(py::handle value, const Where& where) {
     if (!py::isinstance<M>(value)) {
-      where.refuse(value, "a " + std::string(py::str(py::type::of<M>().attr("__name__"))));
+      const std::string cls(py::str(py::type::of<M>().attr("__name__")));
+      const bool vowel = std::string_view("AEIO").find(cls.front()) != std::string_view::npos;
+      where.refuse(value, (vowel ? "an " : "a ") + cls);
     }
     return value.cast<M>();
   }
@@ -130,7 +132,7 @@ struct Convert<std::string> {
 };
 
 template <class M>
-  requires std::is_enum_v<M>
+requires std::is_enum_v<M>
 struct Convert<M> {
   static std::string type() { return "str"; }
   static M in(py::handle value, const Where& where) {
@@ -151,6 +153,21 @@ struct Convert<std::vector<double>> {
   static py::array_t<double> out(std::vector<double> values) { return adopt(std::move(values)); }
 };
 
+/// A column of whole numbers, in the same way; a plain vector of them is a list in Python.
+struct Indices {
+  std::vector<std::int64_t> values{};
+  friend bool operator==(const Indices&, const Indices&) = default;
+};
+template <>
+struct Convert<Indices> {
+  static std::string type() { return "numpy.typing.ArrayLike"; }
+  static Indices in(py::handle value, const Where& where) {
+    const Int64Array array = borrow_int64(value, std::string(where.field).c_str());
+    return {{array.data(), array.data() + array.size()}};
+  }
+  static py::array_t<std::int64_t> out(Indices column) { return adopt(std::move(column.values)); }
+};
+
 /// A list; any iterable goes in.
 template <class M>
 struct Convert<std::vector<M>> {
@@ -161,8 +178,7 @@ struct Convert<std::vector<M>> {
     }
     std::vector<M> out;
     for (const py::handle item : value) {
-      const std::string field =
-          std::string(where.field) + "[" + std::to_string(out.size()) + "]";
+      const std::string field = std::string(where.field) + "[" + std::to_string(out.size()) + "]";
       out.push_back(Convert<M>::in(item, {where.record, field}));
     }
     return out;
@@ -183,6 +199,27 @@ struct Convert<std::optional<M>> {
 
 namespace detail {
 
+template <class M>
+py::object object(M&& value) {
+  if constexpr (std::is_base_of_v<py::object, std::remove_cvref_t<M>>) {
+    return std::forward<M>(value);
+  } else {
+    return py::cast(std::forward<M>(value));
+  }
+}
+
+/// Equal, NaN with NaN: as results compare in Python.
+template <class M>
+bool same(const M& a, const M& b) {
+  if constexpr (std::is_floating_point_v<M>) {
+    return a == b || (a != a && b != b);
+  } else if constexpr (std::is_same_v<M, std::vector<double>>) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same<double>);
+  } else {
+    return a == b;
+  }
+}
+
 /// How a field may be given.
 enum class Given : std::uint8_t { required, positional, keyword };
 
@@ -201,6 +238,7 @@ struct Fields {
   std::string record{};
   std::vector<Field<T>> list{};
   std::function<void(const T&)> check{};
+  std::function<std::string(const T&)> repr{};
 
   const Field<T>& named(std::string_view name) const {
     std::string known;
@@ -258,6 +296,7 @@ struct Fields {
 
   /// The call that makes it, without what is as by default; columns and long lists by their length.
   std::string print(const T& value) const {
+    if (repr) return repr(value);
     const T plain{};
     std::string inside;
     for (const Field<T>& field : list) {
@@ -296,41 +335,51 @@ struct Fields {
   }
 };
 
+/// The one table of a record.
+template <class T>
+Fields<T>& fields_of() {
+  static Fields<T> fields;
+  return fields;
+}
+
 }  // namespace detail
+
+/// Whether two records have equal fields, for one whose struct has no == of its own.
+template <class T>
+bool same_fields(const T& a, const T& b) {
+  return detail::fields_of<T>().same(a, b);
+}
 
 template <class T>
 class Record {
  public:
-  Record(py::module_& module, const char* name, const char* doc)
-      : class_(module, name, doc), fields_(std::make_shared<detail::Fields<T>>()) {
-    fields_->record = name;
-    const auto fields = fields_;
+  Record(py::module_& module, const char* name, const char* doc) : class_(module, name, doc) {
+    fields().record = name;
     class_
         .def("__eq__",
-             [fields](const T& a, const py::object& b) {
-               return py::isinstance<T>(b) && fields->same(a, b.cast<const T&>());
+             [](const T& a, const py::object& b) {
+               return py::isinstance<T>(b) && fields().same(a, b.cast<const T&>());
              })
-        .def("__repr__", [fields](const T& value) { return fields->print(value); })
-        .def(py::pickle([fields](const T& value) { return fields->state(value); },
-                        [fields](const py::dict& state) { return fields->restore(state); }));
+        .def("__repr__", [](const T& value) { return fields().print(value); })
+        .def(py::pickle([](const T& value) { return fields().state(value); },
+                        [](const py::dict& state) { return fields().restore(state); }));
   }
 
   template <class M, class C>
-  Record& required(const char* name, M C::* member) {
+  Record& required(const char* name, M C::*member) {
     return add(name, detail::Given::required, member);
   }
   template <class M, class C>
-  Record& optional(const char* name, M C::* member) {
+  Record& optional(const char* name, M C::*member) {
     return add(name, detail::Given::positional, member);
   }
   template <class M, class C>
-  Record& keyword(const char* name, M C::* member) {
+  Record& keyword(const char* name, M C::*member) {
     return add(name, detail::Given::keyword, member);
   }
   /// A member of a member: Python's keywords are flat.
   template <class Part, class C, class M>
-    requires std::is_class_v<Part>
-  Record& keyword(const char* name, Part C::* part, M Part::* member) {
+  requires std::is_class_v<Part> Record& keyword(const char* name, Part C::*part, M Part::*member) {
     return keyword(
         name, [=](const T& t) -> const M& { return t.*part.*member; },
         [=](T& t, M value) { t.*part.*member = std::move(value); });
@@ -347,14 +396,20 @@ class Record {
 
   /// Python may call the class; `check` throws on values that do not go together.
   Record& init(std::function<void(const T&)> check = {}) {
-    fields_->check = std::move(check);
+    fields().check = std::move(check);
     py::options written_by_hand;
     written_by_hand.disable_function_signatures();
-    const std::string signature = fields_->signature(Convert<T>::type());
-    class_.def(py::init([fields = fields_](const py::args& by_position, const py::kwargs& by_name) {
-                 return fields->make(by_position, by_name);
+    const std::string signature = fields().signature(Convert<T>::type());
+    class_.def(py::init([](const py::args& by_position, const py::kwargs& by_name) {
+                 return fields().make(by_position, by_name);
                }),
                signature.c_str());
+    return *this;
+  }
+
+  /// Instead of the call that makes it.
+  Record& repr(std::function<std::string(const T&)> print) {
+    fields().repr = std::move(print);
     return *this;
   }
 
@@ -363,7 +418,7 @@ class Record {
 
  private:
   template <class M, class C>
-  Record& add(const char* name, detail::Given given, M C::* member) {
+  Record& add(const char* name, detail::Given given, M C::*member) {
     return add(
         name, given, [member](const T& t) -> const M& { return t.*member; },
         [member](T& t, M value) { t.*member = std::move(value); });
@@ -371,27 +426,31 @@ class Record {
   template <class Get, class Set>
   Record& add(const char* name, detail::Given given, Get get, Set set) {
     using M = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
-    const std::string record = fields_->record;
-    fields_->list.push_back(
+    const std::string record = fields().record;
+    fields().list.push_back(
         {.name = name,
          .given = given,
          .type = Convert<M>::type(),
-         .get = [get](const T& t) { return py::cast(Convert<M>::out(std::invoke(get, t))); },
+         .get = [get](const T& t) { return detail::object(Convert<M>::out(std::invoke(get, t))); },
          .set =
              [set, record, field = std::string(name)](T& t, py::handle value) {
                std::invoke(set, t, Convert<M>::in(value, {record, field}));
              },
-         .same = [get](const T& a, const T& b) { return std::invoke(get, a) == std::invoke(get, b); }});
+         .same =
+             [get](const T& a, const T& b) {
+               return detail::same<M>(std::invoke(get, a), std::invoke(get, b));
+             }});
     class_.def_property_readonly(
         name, [get](const T& t) { return Convert<M>::out(std::invoke(get, t)); });
     py::list names;  // what `match` and the sentences of others go by
-    for (const auto& field : fields_->list) names.append(field.name);
+    for (const auto& field : fields().list) names.append(field.name);
     class_.attr("__match_args__") = py::tuple(names);
     return *this;
   }
 
+  static detail::Fields<T>& fields() { return detail::fields_of<T>(); }
+
   py::class_<T> class_;
-  std::shared_ptr<detail::Fields<T>> fields_;
 };
 
 /// Makes methods of an object whose __init__ never ran raise: pybind11 would give them memory that

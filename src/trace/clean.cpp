@@ -28,7 +28,9 @@ Trace rows(const Trace& from, const Indices& indices) {
           .loss = pick(from.loss),
           .lr = pick(from.lr),
           .wall_seconds = pick(from.wall_seconds),
-          .direction = from.direction};
+          .metric = from.metric,
+          .direction = from.direction,
+          .planned_steps = from.planned_steps};
 }
 
 /// Standard deviation of the noise from the successive differences of the losses, which a slow
