@@ -17,7 +17,7 @@ namespace glidepath {
 
 enum class FitStatus : std::uint8_t {
   converged,
-  iteration_limit,  ///< the best point met before the iterations ran out
+  iteration_limit,  ///< the best point when the iterations ran out
   too_few_points,   ///< fewer than the family has parameters; every number is NaN
   flat,             ///< one constant value: floor alone, scale 0
   not_finite,       ///< a loss is NaN or infinite; every number is NaN
@@ -55,8 +55,8 @@ struct FitOptions {
   int max_iterations = 200;  ///< for each start
 };
 
-/// One family's score in the choice by AICc.
-struct FamilyScore {
+/// How one family did in the choice by AICc.
+struct FitScore {
   Family family = Family::pow3;
   double aicc = std::numeric_limits<double>::infinity();
   FitStatus status = FitStatus::too_few_points;
@@ -80,7 +80,7 @@ struct Fit {
   double bic = std::numeric_limits<double>::infinity();
   double last_step = 0;
   int points = 0;  ///< points used: a family that needs t > 0 leaves out those at t <= 0
-  std::vector<FamilyScore> scores{};  ///< all families tried, when the family was chosen
+  std::vector<FitScore> scores{};  ///< all families tried, when the family was chosen
 };
 
 /// Least-squares fit of one trace: minimises Σ weight (loss - curve)² over shapes > 0 (and
@@ -111,6 +111,10 @@ struct FitBatch {
 ///   multi_power  floor + scale S^-rate - drop Σ_k (η_{k-1} - η_k) (1 - (1 + speed x_k)^-shape),
 ///                x_k = η_k^-power (S(t) - S(k))   (Luo et al. 2025)
 enum class ScheduleLawKind : std::uint8_t { annealing, multi_power };
+/// "annealing" or "multi_power".
+[[nodiscard]] std::string_view name(ScheduleLawKind kind) noexcept;
+/// Throws InputError naming the text and the known laws.
+[[nodiscard]] ScheduleLawKind schedule_law_named(std::string_view text);
 
 struct ScheduleLaw {
   ScheduleLawKind kind = ScheduleLawKind::annealing;

@@ -11,13 +11,97 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'Snapshot', 'Tier', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_columns', 'fit_law', 'fit_batch', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+__all__: list[str] = ['Allocation', 'CleanedRecord', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitBatchRecord', 'FitRecord', 'FitScore', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'ScheduleLawRecord', 'Snapshot', 'Tier', 'TraceRecord', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_rows', 'fit_scaling', 'fit_schedule_law', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'usable', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+class TraceRecord:
+    """
+    A trace as the library has it; an empty column is absent.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    __match_args__: typing.ClassVar[tuple] = ('step', 'loss', 'lr', 'wall_seconds', 'name', 'metric', 'direction', 'planned_steps')
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> dict:
+        ...
+    def __init__(self, step: numpy.typing.ArrayLike | None, loss: numpy.typing.ArrayLike | None, *, lr: numpy.typing.ArrayLike | None = None, wall_seconds: numpy.typing.ArrayLike | None = None, name: str = '', metric: str = 'loss', direction: str = 'min', planned_steps: typing.SupportsFloat | typing.SupportsIndex | None = None) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: dict) -> None:
+        ...
+    @property
+    def direction(self) -> str:
+        ...
+    @property
+    def loss(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def lr(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def metric(self) -> str:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def planned_steps(self) -> float | None:
+        ...
+    @property
+    def step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def wall_seconds(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+class CleanedRecord:
+    """
+    A cleaned trace and what was done to it.
+    """
+    @property
+    def dropped_nonfinite(self) -> int:
+        ...
+    @property
+    def dropped_repeats(self) -> int:
+        ...
+    @property
+    def pulled_in(self) -> int:
+        ...
+    @property
+    def thinned(self) -> int:
+        ...
+    @property
+    def trace(self) -> TraceRecord:
+        ...
+class FitScore:
+    """
+    How one family did in the choice by AICc.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    __match_args__: typing.ClassVar[tuple] = ('family', 'aicc', 'status')
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> dict:
+        ...
+    def __init__(self, family: str, aicc: typing.SupportsFloat | typing.SupportsIndex, status: str) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: dict) -> None:
+        ...
+    @property
+    def aicc(self) -> float:
+        ...
+    @property
+    def family(self) -> str:
+        ...
+    @property
+    def status(self) -> str:
+        ...
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
     def __setstate__(self, arg0: tuple) -> None:
         ...
-    def predict(self, steps: typing.Any) -> typing.Any:
+    def predict(self, steps: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         ...
     def state(self) -> tuple:
         ...
@@ -31,7 +115,7 @@ class FitRecord:
     def bic(self) -> float:
         ...
     @property
-    def covariance(self) -> typing.Any:
+    def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
     @property
     def family(self) -> str:
@@ -49,7 +133,7 @@ class FitRecord:
     def rss(self) -> float:
         ...
     @property
-    def scores(self) -> list:
+    def scores(self) -> list[FitScore]:
         ...
     @property
     def sigma(self) -> float:
@@ -59,6 +143,79 @@ class FitRecord:
         ...
     @property
     def stderr(self) -> tuple:
+        ...
+class FitBatchRecord:
+    @property
+    def family(self) -> str:
+        ...
+    @property
+    def params(self) -> dict:
+        ...
+    @property
+    def sigma(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def status(self) -> numpy.typing.NDArray[numpy.uint8]:
+        ...
+class ScheduleLawRecord:
+    """
+    The law as the library has it.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    __match_args__: typing.ClassVar[tuple] = ('kind', 'status', 'floor', 'scale', 'rate', 'drop', 'memory', 'speed', 'shape', 'power', 'warmup', 'sigma', 'rss', 'points')
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> dict:
+        ...
+    def __init__(self, *, kind: str = 'annealing', status: str = 'too_few_points', floor: typing.SupportsFloat | typing.SupportsIndex = 0.0, scale: typing.SupportsFloat | typing.SupportsIndex = 0.0, rate: typing.SupportsFloat | typing.SupportsIndex = 0.0, drop: typing.SupportsFloat | typing.SupportsIndex = 0.0, memory: typing.SupportsFloat | typing.SupportsIndex = 0.0, speed: typing.SupportsFloat | typing.SupportsIndex = 0.0, shape: typing.SupportsFloat | typing.SupportsIndex = 0.0, power: typing.SupportsFloat | typing.SupportsIndex = 0.0, warmup: typing.SupportsFloat | typing.SupportsIndex = 0.0, sigma: typing.SupportsFloat | typing.SupportsIndex = 0.0, rss: typing.SupportsFloat | typing.SupportsIndex = 0.0, points: typing.SupportsIndex = 0) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: dict) -> None:
+        ...
+    def predict(self, step: numpy.typing.ArrayLike, lr: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def drop(self) -> float:
+        ...
+    @property
+    def floor(self) -> float:
+        ...
+    @property
+    def kind(self) -> str:
+        ...
+    @property
+    def memory(self) -> float:
+        ...
+    @property
+    def points(self) -> int:
+        ...
+    @property
+    def power(self) -> float:
+        ...
+    @property
+    def rate(self) -> float:
+        ...
+    @property
+    def rss(self) -> float:
+        ...
+    @property
+    def scale(self) -> float:
+        ...
+    @property
+    def shape(self) -> float:
+        ...
+    @property
+    def sigma(self) -> float:
+        ...
+    @property
+    def speed(self) -> float:
+        ...
+    @property
+    def status(self) -> str:
+        ...
+    @property
+    def warmup(self) -> float:
         ...
 class ForecastConstants:
     pass
@@ -600,21 +757,19 @@ def choose_accelerator(job: Job, tiers: collections.abc.Sequence[Tier], max_hour
     """
     Options of a job against a need, best first.
     """
-def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_seconds: typing.Any, max_points: typing.SupportsInt | typing.SupportsIndex, winsorise_sigmas: typing.SupportsFloat | typing.SupportsIndex) -> tuple:
+def clean(trace: TraceRecord, *, max_points: typing.SupportsInt | typing.SupportsIndex, winsorise_sigmas: typing.SupportsFloat | typing.SupportsIndex) -> CleanedRecord:
     """
-    The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
+    The cleaned trace and what was done to it.
     """
 def constants_named(arg0: str) -> str:
     ...
-def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
+def evaluate_columns(family: str, params: collections.abc.Sequence[numpy.typing.ArrayLike], steps: numpy.typing.ArrayLike, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
     ...
-def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
+def fit(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, weight: numpy.typing.ArrayLike | None, family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, solver: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
     ...
-def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+def fit_batch(steps: collections.abc.Sequence[numpy.typing.ArrayLike], losses: collections.abc.Sequence[numpy.typing.ArrayLike], family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list[FitRecord]:
     ...
-def fit_law(steps: list, losses: list, rates: list, law: str) -> tuple:
-    ...
-def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
+def fit_rows(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, family: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> FitBatchRecord:
     ...
 def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
     """
@@ -642,6 +797,8 @@ def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = No
     InputError
         Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
     """
+def fit_schedule_law(traces: collections.abc.Sequence[TraceRecord], kind: str) -> ScheduleLawRecord:
+    ...
 def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
     ...
 def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
@@ -692,15 +849,13 @@ def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.S
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
-def predict_law(law: str, parameters: typing.Any, step: typing.Any, lr: typing.Any) -> typing.Any:
-    ...
 def reach(arg0: typing.Any, arg1: typing.Any, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: typing.SupportsFloat | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float, str]:
     ...
 def read_constants(arg0: str) -> ForecastConstants:
     ...
-def read_long_csv(path: bytes, metric: str) -> list:
+def read_long_csv(path: bytes, metric: str) -> list[TraceRecord]:
     """
-    Every curve of a long CSV as (step, loss, lr, wall_seconds, name, direction).
+    Every curve of a long CSV.
     """
 def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
     """
@@ -732,7 +887,11 @@ def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typi
     """
     (chosen, value, bound, gap, prices)
     """
-def validate_trace(step: typing.Any, loss: typing.Any) -> None:
+def usable(status: str) -> bool:
+    """
+    Whether a fit of that status has a curve.
+    """
+def validate_trace(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike) -> None:
     """
     Throws InputError unless the columns make a trace.
     """

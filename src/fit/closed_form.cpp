@@ -58,7 +58,7 @@ namespace {
 
 constexpr int kSexticNodes = 7;  ///< nodes of it
 
-/// Of the sextics through seven nodes of a scan: the coefficients of the slope, by powers of s - 1,
+/// The sextics through seven nodes of a scan: the coefficients of the slope, by powers of s - 1,
 /// that a value at node i gives, s being the fourth root of the rate over that of node k.
 constexpr auto kSlopes = [] {
   constexpr double kRoot = 1.1892071150027210667;  // of 2, the fourth
@@ -87,7 +87,7 @@ constexpr auto kSlopes = [] {
   return slopes;
 }();
 
-/// Of a sextic at a point: first to third derivative.
+/// First to third derivative of a sextic at a point.
 struct Slope {
   double first, second, third;
 };
@@ -128,8 +128,11 @@ Top top_of(const double* misfit, int nodes, int k) {
 
 namespace {
 
+/// Held at its lowest value, or at 0 where the family has none.
+enum class FloorIs : std::uint8_t { free, held };
+
 /// y - held, or y - mean where the floor is free. Returns what was subtracted.
-double fill_losses(const Kernels& simd, const Problem& problem, bool free_floor, double held,
+double fill_losses(const Kernels& simd, const Problem& problem, FloorIs floor, double held,
                    Data& data) {
   const int n = static_cast<int>(problem.step.size());
   double* y = scratch().column(kY, problem.step.size());
@@ -147,8 +150,9 @@ double fill_losses(const Kernels& simd, const Problem& problem, bool free_floor,
       sum += w[i] * (problem.loss[i] - problem.centre) * unit;
     }
   }
-  if (free_floor) data.inverse = 1.0 / data.weight;
-  const double subtract = free_floor ? sum * data.inverse : held;
+  const bool is_free = floor == FloorIs::free;
+  if (is_free) data.inverse = 1.0 / data.weight;
+  const double subtract = is_free ? sum * data.inverse : held;
   data.total = simd.rescale(problem.loss.data(), n, problem.centre, unit, subtract, y);
   if (w != nullptr) {
     data.total = 0;
@@ -230,11 +234,12 @@ std::span<const double> fill_steps(const Kernels& simd, const Problem& problem, 
 }
 
 template <class Unit>
-Solution solve_with(const Kernels& simd, const Problem& problem, bool free_floor) {
+Solution solve_with(const Kernels& simd, const Problem& problem, FloorIs floor) {
   Data data;
   const std::span<const double> key = fill_steps<Unit>(simd, problem, data);
-  const double subtracted = fill_losses(
-      simd, problem, free_floor, free_floor || !Unit::kHasFloor ? 0.0 : problem.lowest_floor, data);
+  const bool at_lowest = floor == FloorIs::held && Unit::kHasFloor;
+  const double subtracted =
+      fill_losses(simd, problem, floor, at_lowest ? problem.lowest_floor : 0.0, data);
   Solution solution;
   if constexpr (Unit::kShapes == 1) {
     const double unit = Unit::kFamily == Family::exp3 ? problem.range.last - problem.range.first
@@ -261,10 +266,11 @@ Solution solve_in_closed_form(const Problem& problem, Isa isa) {
     if constexpr (Unit::kShapes == 0) {
       return solve_line(problem);
     } else {
-      Solution solution = solve_with<Unit>(simd, problem, Unit::kHasFloor);
+      Solution solution =
+          solve_with<Unit>(simd, problem, Unit::kHasFloor ? FloorIs::free : FloorIs::held);
       if (Unit::kHasFloor && solution.floor < problem.lowest_floor) {
         // below what the metric can be: the best curve of that floor
-        solution = solve_with<Unit>(simd, problem, false);
+        solution = solve_with<Unit>(simd, problem, FloorIs::held);
         solution.floor_at_bound = true;
       }
       return solution;

@@ -32,7 +32,7 @@ enum Column : int {
   kStart
 };
 
-/// Of the scan over one shape: where it begins, and the points it takes one by one.
+/// Where the scan over one shape begins, and how many points it takes one by one.
 inline constexpr double kFirstRate = 0.125;
 inline constexpr int kMaxUnmergedPoints = 64;
 
@@ -116,7 +116,7 @@ struct Top {
 [[nodiscard]] Top top_of(const double* misfit, int nodes, int k);
 inline constexpr double kOctave = std::numbers::ln2;  ///< between the nodes of a scan
 
-/// Of a scan: node k, or nodes k to j that explain the same; in two dimensions node (j, k).
+/// Node k of a scan, or nodes k to j that explain the same; in two dimensions node (j, k).
 struct Valley {
   int k, j;
   double explained;

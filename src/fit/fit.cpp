@@ -84,8 +84,8 @@ TraceView visible(Family family, TraceView trace) {
           trace.weight.empty() ? trace.weight : trace.weight.subspan(from)};
 }
 
-/// What sets the boxes of the shapes. A family that sees a step of 0, yet takes logarithms, is told
-/// of the next two.
+/// What sets the boxes of the shapes. A family that sees a step of 0, yet takes logarithms, gets
+/// the next two.
 detail::StepRange range_of(Family family, std::span<const double> step) {
   const std::size_t from = family != Family::exp3 && step.size() > 2 && step[0] == 0.0 ? 1 : 0;
   return {step[from], step[from + 1], step.back()};
@@ -125,7 +125,7 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
   const TraceView common = visible(Family::pow3, trace);  // scores compare on the same points only
   Fit best = unfitted(Family::pow3, FitStatus::too_few_points, common);
   bool found = false;
-  std::vector<FamilyScore> scores;
+  std::vector<FitScore> scores;
   for (const Family family : kFamilies) {
     const std::size_t parameters = parameter_names(family).size();
     const bool scored = common.step.size() >= parameters + 3;

@@ -50,12 +50,12 @@ struct Extent {
 
 inline constexpr int kMaxOctaves = 64;
 inline constexpr double kWorstMisfit = 1e300;
-/// Of neighbouring nodes of a scan. Bit k: node k + 1 has the larger misfit, or one that is the
-/// same to eleven digits. Bits past the last pair mean nothing.
+/// Neighbouring nodes of a scan. Bit k: node k + 1 has the larger misfit, or one that is the same
+/// to eleven digits. Bits past the last pair mean nothing.
 struct Turns {
   std::uint64_t rises = 0, ties = 0;
 };
-/// Of the octaves of a scan; kernels write past the last one.
+/// A number for each octave of a scan; kernels write past the last one.
 using Octaves = std::array<double, kMaxOctaves + 8>;
 
 struct Kernels {

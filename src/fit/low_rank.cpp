@@ -18,15 +18,15 @@ namespace {
 
 constexpr double kSmallestBeta = 0.25, kLargestBeta = 24.0;
 /// Cells reach into their neighbours by this share: the best node need not be the nearest.
-constexpr double kReach = 1.3;
+constexpr double kCellOverlap = 1.3;
 /// Past this x the fastest decay is nearly gone, and a curve that still falls there is no faster
 /// one.
 constexpr double kTailStart = 0.2;
-constexpr int kFewestPoints = 16;
+constexpr int kMinGridPoints = 16;
 
 double spacing() { return std::log(kLargestBeta / kSmallestBeta) / kCells; }
 double centre_of(int cell) { return std::log(kSmallestBeta) + (cell + 0.5) * spacing(); }
-double half() { return 0.5 * kReach * spacing(); }
+double half() { return 0.5 * kCellOverlap * spacing(); }
 
 /// (φ - 1) / (1 - exp(-β)): every decay from 0 to -1, the constant left to the floor.
 double fall(double beta, double x) { return -std::expm1(-beta * x) / std::expm1(-beta); }
@@ -179,7 +179,7 @@ bool fill_cells(const std::array<Rank, kRank>& gram, const Rank& mean, LowRankGr
 
 std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const double> step, Isa isa) {
   const auto n = static_cast<int>(step.size());
-  if ((family != Family::pow3 && family != Family::exp3) || n < kFewestPoints) return {};
+  if ((family != Family::pow3 && family != Family::exp3) || n < kMinGridPoints) return {};
   const auto made = std::make_shared<LowRankGrid>();
   LowRankGrid& grid = *made;
   grid.n = n;

@@ -43,7 +43,7 @@ struct LowRankGrid {
 
 /// The grid of a family that is one decay over a floor. Nothing for the other families, nor for a
 /// handful of points. A scheduler fits the same steps round after round: a thread keeps the last
-/// grid that it asked for.
+/// grid that it used.
 [[nodiscard]] std::shared_ptr<const LowRankGrid> low_rank_grid(Family family,
                                                                std::span<const double> step,
                                                                Isa isa);

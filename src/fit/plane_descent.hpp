@@ -148,7 +148,7 @@ class Descent {
         z[1] = box_[1].lower;
         leapt_ = true;
       }
-      line = aimed(step);
+      line = next_line(step);
     }
     return best_;
   }
@@ -332,7 +332,7 @@ class Descent {
     const double y_mean = best_.c + best_.a * best_.mean;
     const double change = by[0] * (2 * gradient[0] + h.m00 * by[0] + 2 * h.m01 * by[1]) +
                           by[1] * (2 * gradient[1] + h.m11 * by[1]);
-    // A Newton step gains what the gradient promises; more is told by curvatures that rounding
+    // A Newton step gains what the gradient promises; more is due to curvatures that rounding
     // made up where a curve is all but exact.
     if (moved < std::max(enough_, 1e-4) && change <= 0 && change >= -2.0 * step.promised) {
       best_.z = z;
@@ -345,7 +345,7 @@ class Descent {
   }
 
   /// The line that the next pass takes residuals against.
-  Line aimed(const PlaneStep& step) const {
+  Line next_line(const PlaneStep& step) const {
     Line line;
     line.a = best_.a;
     line.c = best_.c;

@@ -280,6 +280,17 @@ void fill_parameters(const std::vector<double>& p, const Runs& runs, ScheduleLaw
 
 }  // namespace
 
+std::string_view name(ScheduleLawKind kind) noexcept {
+  return kind == ScheduleLawKind::annealing ? "annealing" : "multi_power";
+}
+
+ScheduleLawKind schedule_law_named(std::string_view text) {
+  for (const auto kind : {ScheduleLawKind::annealing, ScheduleLawKind::multi_power}) {
+    if (text == name(kind)) return kind;
+  }
+  refuse("schedule law: kind is '", text, "', expected annealing or multi_power");
+}
+
 ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
   Runs runs(traces);
   ScheduleLaw law = unfitted_law(kind, runs);
