@@ -15,6 +15,7 @@ from glidepath._fit import (
     fit,
     fit_batch,
     fit_schedule_law,
+    usable,
 )
 from glidepath._follow import Follow, follow
 from glidepath._forecast import (
@@ -131,5 +132,6 @@ __all__ = [
     "shared_speeds",
     "simulate",
     "solve_round",
+    "usable",
     "violations",
 ]

@@ -37,7 +37,7 @@ def fit_table(
     source: str | os.PathLike[str],
     *,
     family: str = "pow3",
-    floor: float | None = None,
+    lowest_floor: float | None = None,
     run: str = "curve",
     step: str = "step",
     value: str = "value",
@@ -52,7 +52,7 @@ def fit_table(
     ----------
     source : path_like
         A Parquet file, or a folder of them, that every worker can read: a row for each point.
-    family, floor
+    family, lowest_floor
         As in `glidepath.fit_batch`.
     run, step, value : str
         Names of the columns: which run (integers or text), the step, the metric. Points of a run
@@ -81,7 +81,7 @@ def fit_table(
     """
     if family not in FAMILIES:
         raise InputError(f"fit_table: unknown family {family!r}, known: {', '.join(FAMILIES)}")
-    question = _Question("fit", run, step, value, {"family": family, "floor": floor})
+    question = _Question("fit", run, step, value, {"family": family, "lowest_floor": lowest_floor})
     return _answer(question, Path(source), out, client, partition_rows, progress)
 
 
@@ -324,7 +324,7 @@ def _fit(question: _Question, part: _Part) -> Any:
     sigma, points = np.full(runs, np.nan), np.zeros(runs, dtype=np.int64)
     status = np.full(runs, "too_few_points", dtype=object)
     for which, steps, values in _grids(code, step, value, runs):
-        found = fit_batch(steps, values, family=family, floor=question.options["floor"], threads=1)
+        found = fit_batch(steps, values, **question.options, threads=1)
         for name, column in found.params.items():
             params[name][which] = column
         sigma[which], status[which], points[which] = found.sigma, found.status, steps.size
