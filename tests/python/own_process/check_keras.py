@@ -73,12 +73,12 @@ def test_the_state_survives_a_kill(example: dict[str, Any], tmp_path: Path) -> N
     resumed = kind(0.3, state=state)
     history = fit(example, [resumed, keras.callbacks.BackupAndRestore(backup)])
     assert history.epoch == [3, 4, 5]
-    seen = resumed.adviser.watch.state_dict()
+    seen = resumed.adviser.watch.to_dict()
     assert (seen["step"], seen["restarts"]) == ([1, 2, 3, 4, 5, 6], 0)
     assert not state.exists()
     whole = kind(0.3)
     fit(example, [whole])
-    assert seen["loss"] == pytest.approx(whole.adviser.watch.state_dict()["loss"], rel=1e-5)
+    assert seen["loss"] == pytest.approx(whole.adviser.watch.to_dict()["loss"], rel=1e-5)
 
 
 def test_a_monitor_that_is_never_logged_is_told(

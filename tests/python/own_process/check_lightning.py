@@ -43,14 +43,14 @@ def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str,
     (chance,) = gp.read_traces(trainer.logger.log_dir, metric="forecast_probability")
     assert chance.step.tolist() == [8.0 * epoch for epoch in range(1, trainer.current_epoch + 1)]
     assert chance.loss[-1] == pytest.approx(callback.adviser.decision.probability)
-    assert callback.adviser.watch.state_dict()["budget"] == 320
+    assert callback.adviser.watch.to_dict()["budget"] == 320
 
 
 def test_advice_each_few_steps_stops_nothing(example: dict[str, Any], tmp_path: Path) -> None:
     callback = example["ForecastCallback"](1e-6, monitor="train_loss", every_n_steps=4, budget=60)
     trainer = fit(example, tmp_path, [callback])
     assert trainer.global_step == 48
-    assert callback.adviser.watch.state_dict()["step"] == [4.0 * i for i in range(1, 13)]
+    assert callback.adviser.watch.to_dict()["step"] == [4.0 * i for i in range(1, 13)]
     (stop,) = gp.read_traces(tmp_path, metric="forecast_stop")
     assert stop.loss[-1] == 1.0
 
@@ -62,7 +62,7 @@ def test_the_state_survives_a_checkpoint(example: dict[str, Any], tmp_path: Path
     fit(example, tmp_path, [half, save], max_epochs=3, enable_checkpointing=True)
     resumed = kind(0.3)
     fit(example, tmp_path / "again", [resumed], resume=tmp_path / "last.ckpt")
-    first, second = (each.adviser.watch.state_dict() for each in (half, resumed))
+    first, second = (each.adviser.watch.to_dict() for each in (half, resumed))
     assert second["step"] == [8.0 * epoch for epoch in range(1, 7)]
     assert second["loss"][:3] == first["loss"]
     assert (first["budget"], second["budget"]) == (24, 48)  # more epochs, a later end
@@ -71,7 +71,7 @@ def test_the_state_survives_a_checkpoint(example: dict[str, Any], tmp_path: Path
 def test_batches_that_make_one_step_are_seen_once(example: dict[str, Any], tmp_path: Path) -> None:
     callback = example["ForecastCallback"](0.3, monitor="train_loss", every_n_steps=1)
     fit(example, tmp_path, [callback], accumulate_grad_batches=4, max_epochs=3)
-    state = callback.adviser.watch.state_dict()
+    state = callback.adviser.watch.to_dict()
     assert (state["step"], state["restarts"]) == ([1, 2, 3, 4, 5, 6], 0)
 
 

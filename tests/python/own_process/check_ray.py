@@ -75,6 +75,6 @@ def test_the_state_survives_an_experiment_that_is_restored(
     told(second, "a", losses[6:], 7)
     whole = kind("loss", 0.01, budget=1000)
     told(whole, "a", losses)
-    states = [stopper._trials["a"].watch.state_dict() for stopper in (second, whole)]
+    states = [stopper._trials["a"].watch.to_dict() for stopper in (second, whole)]
     assert states[0] == states[1]
     assert states[0]["points"] == 12

@@ -57,7 +57,7 @@ def test_the_state_survives_a_pickle_and_a_loaded_history(
     resumed.load_params(f_params=tmp_path / "net.pt", f_history=tmp_path / "history.json")
     for each in (resumed, pickle.loads(pickle.dumps(half))):
         each.partial_fit(*data)
-        state = callback_of(each).adviser_.watch.state_dict()
+        state = callback_of(each).adviser_.watch.to_dict()
         assert state["step"] == [1, 2, 3, 4, 5, 6]
         assert state["loss"] == each.history[:, "valid_loss"]
         assert state["budget"] == 6

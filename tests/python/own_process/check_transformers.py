@@ -68,9 +68,9 @@ def test_advice_is_told_to_the_trackers_and_stops_nothing(
         run.train()
     assert run.state.global_step == 100
     assert callback.adviser.decision.verdict == "never"
-    (steps, rates) = callback.adviser.watch.state_dict()["schedule"]
-    assert steps == [0.0, 100.0, 120.0]  # of the Trainer, linear to 0 at its last step
-    assert rates == pytest.approx([0.05, 0.0, 0.0])
+    schedule = callback.adviser.watch.to_dict()["schedule"]
+    assert schedule["step"] == [0.0, 100.0, 120.0]  # of the Trainer, linear to 0 at its last step
+    assert schedule["lr"] == pytest.approx([0.05, 0.0, 0.0])
     assert any("(would stop)" in record.message for record in caplog.records)
     assert [row["forecast_stop"] for row in Tracker.rows if "loss" in row][-1] == 1.0
     run.save_state()
@@ -99,7 +99,7 @@ def test_the_state_survives_a_checkpoint(example: dict[str, Any], tmp_path: Path
     resumed = example["ForecastCallback"](target=0.26)
     again = trainer(example, tmp_path, [resumed], save_strategy="no")
     again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-50"))
-    first, second = (each.adviser.watch.state_dict() for each in (whole, resumed))
+    first, second = (each.adviser.watch.to_dict() for each in (whole, resumed))
     assert second["step"] == first["step"] == list(range(10, 101, 10))
     assert second["loss"][:5] == first["loss"][:5]
     assert (second["points"], second["budget"]) == (10, 100)
