@@ -250,7 +250,7 @@ def _columns(run: Trace) -> list[str]:
 
 
 def _run_of(given: Mapping[str, Any]) -> Trace:
-    columns = {
+    columns: dict[str, Any] = {
         name: value if isinstance(value, str) else number(value) for name, value in given.items()
     }
     return Trace(columns.pop("step"), columns.pop("loss"), **columns)
