@@ -13,6 +13,7 @@ demo: ## the main job on the bundled data: a table of policies and report.html
 test: ## every test: CTest, pytest, what `make lint` checks, and the site
 	@scripts/setup.sh develop
 	ctest --preset dev
+	@scripts/skipped_tests.sh build/dev
 	.venv/bin/python -m pytest
 	@$(MAKE) --no-print-directory lint docs
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times a round of the Slurm engine: 200 jobs of a real Slurm, and 5 000 recorded ones.
+"""Times a round of the Slurm pilot: 200 jobs of a real Slurm, and 5 000 recorded ones.
 
 python bench/slurm_round.py        (needs slurmctld, slurmd, slurm-client and munge)
 """
@@ -16,7 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from glidepath.engines.slurm import Answer, ClusterJob, Pilot, PilotOptions, Pool, Round, Slurm
+from glidepath.engines.slurm import (
+    Answer,
+    ClusterJob,
+    ClusterTier,
+    Pilot,
+    PilotOptions,
+    Round,
+    Slurm,
+)
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS / "slurm"), str(TESTS / "python")]
@@ -68,7 +76,9 @@ def real(folder: Path) -> None:
 def recorded(folder: Path) -> None:
     """Five thousand jobs, 500 of them running with logs, of commands that answer from memory."""
     now = 1.8e9
-    pools = [Pool(name, name, (f"{name}0",), 400, 400, speed) for name, speed in SPEEDS.items()]
+    tiers = [
+        ClusterTier(name, name, (f"{name}0",), 400, 400, speed) for name, speed in SPEEDS.items()
+    ]
     jobs = []
     for number in range(1, 5001):
         job = ClusterJob(str(number), "me", "PENDING", "bronze", submit_s=now, eligible_s=now,
@@ -80,14 +90,14 @@ def recorded(folder: Path) -> None:
             )
             write_log(folder, job.id, number)
         jobs.append(job)
-    answers = {"squeue": slurm_stub.queue_text(jobs), "sinfo": slurm_stub.nodes_text(pools)}
+    answers = {"squeue": slurm_stub.queue_text(jobs), "sinfo": slurm_stub.nodes_text(tiers)}
 
     def run(command: Sequence[str], timeout_s: float) -> Answer:
         return Answer(0, answers.get(command[0], ""))
 
-    engine = Slurm(users=["me"], run=run, tiers=SPEEDS, clock=lambda: now + 300)
+    scheduler = Slurm(users=["me"], run=run, tiers=SPEEDS, clock=lambda: now + 300)
     options = PilotOptions(mode="act")
-    pilot = Pilot(engine, folder / "recorded.db", options, clock=lambda: now + 300)
+    pilot = Pilot(scheduler, folder / "recorded.db", options, clock=lambda: now + 300)
     report("5 000 recorded jobs, first round", pilot)
     report("5 000 recorded jobs, second round", pilot)
 

@@ -2,7 +2,8 @@
 // Which curve fits a run? Usage: 01_fit_one_trace [FILE]
 #include "glidepath/glidepath.hpp"
 
-#include <cstdio>
+#include <iomanip>
+#include <iostream>
 
 namespace gp = glidepath;
 
@@ -11,16 +12,16 @@ int main(int argc, char** argv) {
   const gp::Trace run = gp::read_long_csv(file).front();
 
   const gp::Fit fit = gp::fit(run.view());
-  std::printf("%s: %s, %s, sigma %.3g\n", run.name.c_str(), name(fit.curve.family).data(),
-              name(fit.status).data(), fit.sigma);
+  std::cout << std::setprecision(4) << run.name << ": " << name(fit.curve.family) << ", "
+            << name(fit.status) << ", sigma " << fit.sigma << '\n';
 
   const auto names = gp::parameter_names(fit.curve.family);
   for (std::size_t k = 0; k < names.size(); ++k) {
-    std::printf("  %-6s %10.4g +- %.2g\n", names[k].data(), fit.curve.parameters[k],
-                fit.standard_error[k]);
+    std::cout << "  " << names[k] << ' ' << fit.curve.parameters[k] << " +- "
+              << fit.standard_error[k] << '\n';
   }
-  for (const gp::FamilyScore& score : fit.scores) {
-    std::printf("  AICc of %-8s %10.1f (%s)\n", name(score.family).data(), score.aicc,
-                name(score.status).data());
+  for (const gp::FitScore& score : fit.scores) {
+    std::cout << "  AICc of " << name(score.family) << ' ' << score.aicc << " ("
+              << name(score.status) << ")\n";
   }
 }

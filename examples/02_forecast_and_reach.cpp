@@ -16,10 +16,10 @@ int main(int argc, char** argv) {
   const gp::TraceView seen = until(run.view(), budget / 3);
   const std::vector<double> steps{budget / 2, budget};
   const gp::Forecast ahead = gp::forecast(seen, steps);
-  const std::vector<double> low = gp::quantile(ahead, 0.05), high = gp::quantile(ahead, 0.95);
+  const gp::ForecastInterval likely = gp::interval(ahead, 0.9);
   for (std::size_t j = 0; j < steps.size(); ++j) {
-    std::printf("step %6.0f: %.4f, 90%% inside [%.4f, %.4f]\n", steps[j], ahead.median[j], low[j],
-                high[j]);
+    std::printf("step %6.0f: %.4f, 90%% inside [%.4f, %.4f]\n", steps[j], ahead.median[j],
+                likely.low[j], likely.high[j]);
   }
   std::printf("logged in the end: %.4f\n", run.loss.back());
 

@@ -23,8 +23,9 @@ int main(int argc, char** argv) {
   if (schedule) options.schedule = &*schedule;
 
   const auto print = [&](const char* name, const gp::Forecast& f) {
-    std::printf("%-6s: %.4f, 80%% inside [%.4f, %.4f]\n", name, f.median.back(),
-                gp::quantile(f, 0.1).back(), gp::quantile(f, 0.9).back());
+    const gp::ForecastInterval likely = gp::interval(f, 0.8);
+    std::printf("%-6s: %.4f, 80%% inside [%.4f, %.4f]\n", name, f.median.back(), likely.low.back(),
+                likely.high.back());
   };
   print("alone", gp::forecast(seen, ahead, options));
   const gp::PastRuns past(finished);

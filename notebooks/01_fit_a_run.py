@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Fit a run
 #
-# A training loss falls along a curve with few parameters. Which family describes a run, and how far may its parameters be believed?
+# A training loss falls along a curve with few parameters. Which family describes a run, and how well are its parameters known?
 
 # %%
 import glidepath as gp
@@ -26,7 +26,8 @@ fit = gp.fit(run)
 fit
 
 # %% [markdown]
-# What a fit leaves over says more than its figures: a wave that is left is a wrong family, a funnel is noise that shrinks.
+# Residuals show more than figures: a wave is a wrong family, a funnel is noise that shrinks. Where a few points are far off,
+# `gp.fit(run, robust=True)` gives them less weight.
 
 # %%
 _ = plots.residuals(fit, run)

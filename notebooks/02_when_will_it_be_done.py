@@ -23,7 +23,7 @@ ahead = gp.forecast(seen, np.linspace(420, 1000, 30))
 ahead
 
 # %% [markdown]
-# A target is reached at a step, perhaps never: that is a law with a mass beside its density.
+# A target is reached at a step, perhaps never: a distribution of steps with some probability at never.
 
 # %%
 target = 2.25

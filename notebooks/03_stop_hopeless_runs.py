@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Stop hopeless runs
 #
-# Twelve runs of one study. Each is watched as it logs, and ended once it met the target, or once its chance of reaching it
-# was below 2 % at three looks in a row.
+# Twelve runs of one study. Each is watched as it logs, and ended once it reached the target, or once three looks in a row said
+# that it would not.
 
 # %%
 import glidepath as gp
@@ -19,29 +19,29 @@ runs = gp.read_traces("../data/curves/docstring-t5.csv.gz")[:12]
 target = 2.2
 decisions = {}
 for run in runs:
-    watch, lost = gp.Watch(target=target, budget=float(run.step[-1]), alpha=0.02), 0
+    watch, never = gp.Watch(target=target, budget=run.step[-1], alpha=0.02), 0
     for i, (step, loss) in enumerate(zip(run.step, run.loss, strict=True)):
         watch.add(step, loss)
         if i % 20 == 19:  # a look at every twentieth logged value
             decision = watch.decision()
-            lost = lost + 1 if decision.verdict == "never" else 0
-            if decision.verdict == "reached" or lost == 3:
+            never = never + 1 if decision.verdict == "never" else 0
+            if decision.verdict == "reached" or never == 3:
                 break
     decisions[run.name] = (step, decision)
 decision
 
 # %% [markdown]
-# What was stopped too early? The logs go on to the end of each run, so every stop can be judged: `met` says whether the run
-# reached the target after all. A stop at 2 % is allowed to err, and over many looks at one run it errs more often than once
-# in fifty; lower `alpha` or ask for more looks where a wrong stop is dear.
+# What was stopped too early? The logs go on to the end of each run, so every stop can be judged: did the run reach the
+# target after all? `alpha` is the share of wrong stops that is allowed; lower it, or wait for more looks, where a wrong stop is
+# dear.
 
 # %%
 saved = wrong = 0.0
 for run in runs:
     step, decision = decisions[run.name]
-    met = bool((run.loss <= target).any())
-    print(f"{run.name:45} {decision.verdict:10} at {step:5.0f} of {run.step[-1]:5.0f}   {met=}")
+    reached = bool((run.loss <= target).any())
+    print(f"{run.name:45} {decision.verdict:10} at {step:5.0f} of {run.step[-1]:5.0f}   {reached=}")
     if decision.verdict == "never":
         saved += 1 - step / run.step[-1]
-        wrong += met
+        wrong += reached
 print(f"{saved:.1f} of {len(runs)} runs' steps saved by never, {wrong:.0f} of them wrongly")

@@ -42,6 +42,13 @@ def generate() -> str:
         text,
         flags=re.MULTILINE,
     )
+    # Names of fields: a tuple of one loses its comma, and the signatures say them anyway.
+    text = re.sub(
+        r"^(\s+__match_args__: typing.ClassVar\[tuple)\] = .*$",
+        r"\1[str, ...]]",
+        text,
+        flags=re.MULTILINE,
+    )
     return "# SPDX-License-Identifier: Apache-2.0\n# Written by scripts/update_stub.py\n" + text
 
 

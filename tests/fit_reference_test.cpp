@@ -66,7 +66,7 @@ TEST(FitReferenceTest, NoSilentWrongOptimumOnRealCurves) {
         continue;
       }
       const Fit reference =
-          fit(trace.view(), {.family = family, .engine = Engine::ceres, .starts = 8});
+          fit(trace.view(), {.family = family, .solver = Solver::ceres, .starts = 8});
       const double ratio = ours.rss / reference.rss - 1.0;
       double scale = 0;
       for (const double y : trace.loss) scale += y * y;

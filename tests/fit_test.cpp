@@ -15,46 +15,19 @@
 
 #include "common/least_squares.hpp"
 #include "common/rng.hpp"
-#include "fit/low_rank.hpp"
+#include "fit_samples.hpp"
 
 namespace glidepath {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<double> counting(int n) {
-  std::vector<double> t(n);
-  std::iota(t.begin(), t.end(), 1.0);
-  return t;
-}
-
-Trace sample(const Curve& curve, const std::vector<double>& steps, double noise = 0,
-             std::uint64_t seed = 1) {
-  Trace trace{.step = steps};
-  const detail::Rng rng{seed};
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    trace.loss.push_back(evaluate(curve, steps[i]) + noise * rng.normal(0, i));
-  }
-  return trace;
-}
-
-const std::vector<Curve> kExamples{
-    {Family::pow2, {3.0, 0.3}},
-    {Family::pow3, {1.5, 3.0, 0.4}},
-    {Family::pow4, {1.5, 3.0, 0.6, 5.0}},
-    {Family::exp3, {1.5, 3.0, 0.03}},
-    {Family::weibull4, {1.5, 3.0, 0.02, 0.7}},
-    {Family::mmf4, {1.5, 3.0, 40.0, 1.2}},
-    {Family::log2, {5.0, 0.3}},
-    {Family::powexp, {1.5, 3.0, 0.3, 0.005}},
-};
-
-class EveryFamily : public testing::TestWithParam<std::tuple<Curve, Engine>> {};
+class EveryFamily : public testing::TestWithParam<std::tuple<Curve, Solver>> {};
 
 TEST_P(EveryFamily, RecoversANoiselessCurve) {
-  const auto& [curve, engine] = GetParam();
+  const auto& [curve, solver] = GetParam();
   const Trace trace = sample(curve, counting(200));
-  const Fit fit = glidepath::fit(trace.view(), {.family = curve.family, .engine = engine});
+  const Fit fit = glidepath::fit(trace.view(), {.family = curve.family, .solver = solver});
   EXPECT_EQ(fit.status, FitStatus::converged);
   EXPECT_EQ(fit.points, 200);
   EXPECT_EQ(fit.last_step, 200);
@@ -65,9 +38,9 @@ TEST_P(EveryFamily, RecoversANoiselessCurve) {
 }
 
 TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
-  const auto& [curve, engine] = GetParam();
+  const auto& [curve, solver] = GetParam();
   const Trace trace = sample(curve, counting(60), 0.01);
-  const FitOptions options{.family = curve.family, .engine = engine};
+  const FitOptions options{.family = curve.family, .solver = solver};
   const Fit plain = fit(trace.view(), options);
   for (const double unit : {1e-30, 1e30}) {
     Trace scaled = trace;
@@ -83,14 +56,14 @@ TEST_P(EveryFamily, KeepsItsAnswerWhenUnitsChange) {
 
 /// The spread of the estimates over noise is what the standard errors promise.
 TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
-  const auto& [curve, engine] = GetParam();
-  const int repeats = engine == Engine::ceres ? 150 : 400;
+  const auto& [curve, solver] = GetParam();
+  const int repeats = solver == Solver::ceres ? 150 : 400;
   const std::size_t count = parameter_names(curve.family).size();
   std::array<double, kMaxParameters> sum{}, square{}, promised{};
   for (int r = 0; r < repeats; ++r) {
     const Trace trace = sample(curve, counting(150), 1e-4, 100 + r);
     const Fit fit =
-        glidepath::fit(trace.view(), {.family = curve.family, .engine = engine, .starts = 1});
+        glidepath::fit(trace.view(), {.family = curve.family, .solver = solver, .starts = 1});
     for (std::size_t k = 0; k < count; ++k) {
       const double error = fit.curve.parameters[k] - curve.parameters[k];
       sum[k] += error / repeats;
@@ -107,10 +80,10 @@ TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
 INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamily,
                          testing::Combine(testing::ValuesIn(kExamples),
 
-                                          testing::Values(Engine::closed_form, Engine::ceres)),
+                                          testing::Values(Solver::closed_form, Solver::ceres)),
                          [](const auto& parameter) {
                            return std::string(name(std::get<0>(parameter.param).family)) +
-                                  (std::get<1>(parameter.param) == Engine::ceres ? "ByCeres"
+                                  (std::get<1>(parameter.param) == Solver::ceres ? "ByCeres"
                                                                                  : "InClosedForm");
                          });
 
@@ -176,31 +149,67 @@ TEST(FitTest, LeavesOutStepsThatAPowerCannotSee) {
 TEST(FitTest, KeepsTheFloorAboveItsBound) {
   const Trace trace = sample({Family::pow3, {-1.0, 3.0, 0.2}}, counting(100), 0.01);
   EXPECT_LT(fit(trace.view(), {.family = Family::pow3}).curve.parameters[0], -0.5);
-  for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
+  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
     const Fit bounded =
-        fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0, .engine = engine});
+        fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0, .solver = solver});
     EXPECT_EQ(bounded.curve.parameters[0], 0.0);
     EXPECT_TRUE(bounded.at_bound[0]);
     EXPECT_EQ(bounded.standard_error[0], 0.0);
-    const Fit pow2 = fit(trace.view(), {.family = Family::pow2, .engine = engine});
+    const Fit pow2 = fit(trace.view(), {.family = Family::pow2, .solver = solver});
     EXPECT_NEAR(bounded.rss, pow2.rss, 1e-9 * pow2.rss);  // the same problem
     EXPECT_NEAR(bounded.curve.parameters[2], pow2.curve.parameters[1], 1e-6);
   }
+}
+
+TEST(FitTest, AFitIsUsableWhereItsParametersAreNumbers) {
+  const auto status_of = [](std::vector<double> step, std::vector<double> loss) {
+    const Fit fit = glidepath::fit({step, loss, {}}, {.family = Family::pow3});
+    EXPECT_EQ(usable(fit.status), std::isfinite(fit.curve.parameters[0])) << name(fit.status);
+    return fit.status;
+  };
+  EXPECT_EQ(status_of({1, 2, 3, 4}, {3, 2, 1.5, 1.3}), FitStatus::converged);
+  EXPECT_EQ(status_of({1, 2, 3, 4}, {2, 2, 2, 2}), FitStatus::flat);
+  EXPECT_EQ(status_of({1, 2}, {2, 1}), FitStatus::too_few_points);
+  EXPECT_EQ(status_of({1, 2, 3, 4}, {2, kNaN, 2, 2}), FitStatus::not_finite);
+  EXPECT_TRUE(usable(FitStatus::iteration_limit));
+}
+
+TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {
+  for (const Robust robust : {Robust::none, Robust::huber, Robust::cauchy}) {
+    EXPECT_EQ(robust_named(name(robust)), robust);
+  }
+  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
+    EXPECT_EQ(solver_named(name(solver)), solver);
+  }
+  const auto message = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no InputError";
+  };
+  EXPECT_EQ(message([] { (void)robust_named("tukey"); }),
+            "fit: robust is 'tukey', expected huber or cauchy");
+  EXPECT_EQ(message([] { (void)solver_named("adam"); }),
+            "fit: solver is 'adam', expected closed_form or ceres");
+  EXPECT_EQ(message([] { (void)schedule_law_named("cosine"); }),
+            "schedule law: kind is 'cosine', expected annealing or multi_power");
 }
 
 TEST(FitTest, RobustLossesShrugOffSpikes) {
   const Curve truth{Family::pow3, {1.0, 3.0, 0.5}};
   Trace trace = sample(truth, counting(200), 0.01);
   for (std::size_t i = 20; i < 200; i += 15) trace.loss[i] += 5.0;
-  const auto error = [&](Loss loss) {
-    const Fit fit = glidepath::fit(trace.view(), {.family = Family::pow3, .loss = loss});
+  const auto error = [&](Robust robust) {
+    const Fit fit = glidepath::fit(trace.view(), {.family = Family::pow3, .robust = robust});
     EXPECT_EQ(fit.status, FitStatus::converged);
     return std::abs(evaluate(fit.curve, 1000.0) - evaluate(truth, 1000.0));
   };
-  EXPECT_GT(error(Loss::squares), 0.1);
-  EXPECT_LT(error(Loss::huber), 0.02);
-  EXPECT_LT(error(Loss::cauchy), 0.01);
-  const Fit robust = fit(trace.view(), {.family = Family::pow3, .loss = Loss::cauchy});
+  EXPECT_GT(error(Robust::none), 0.1);
+  EXPECT_LT(error(Robust::huber), 0.02);
+  EXPECT_LT(error(Robust::cauchy), 0.01);
+  const Fit robust = fit(trace.view(), {.family = Family::pow3, .robust = Robust::cauchy});
   EXPECT_NEAR(robust.sigma, 0.01, 0.003);
 }
 
@@ -217,8 +226,8 @@ TEST(FitTest, AWeightOfZeroIsAPointLeftOut) {
       y.push_back(trace.loss[i]);
     }
   }
-  for (const Engine engine : {Engine::closed_form, Engine::ceres}) {
-    const FitOptions options{.family = Family::pow3, .engine = engine};
+  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
+    const FitOptions options{.family = Family::pow3, .solver = solver};
     const Fit weighted = fit({spoiled.step, spoiled.loss, weight}, options);
     const Fit without = fit({t, y}, options);
     for (int k = 0; k < 3; ++k) {
@@ -234,7 +243,7 @@ TEST(FitTest, ChoosesTheFamilyThatMadeTheCurveAndSaysWhatItTried) {
     const Fit fit = glidepath::fit(trace.view());
     ASSERT_EQ(fit.scores.size(), kFamilies.size());
     double own = 0;
-    for (const FamilyScore& score : fit.scores) {
+    for (const FitScore& score : fit.scores) {
       EXPECT_GE(score.aicc, fit.aicc);
       if (score.family == curve.family) own = score.aicc;
     }
@@ -305,150 +314,6 @@ TEST(FitTest, WhatAThreadFittedBeforeDoesNotShow) {
       EXPECT_EQ(together(), alone) << name(family);
     }
   }
-}
-
-TEST(FitTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
-  const auto t = counting(60);
-  Rows losses(9, 60);
-  for (int i = 0; i < 9; ++i) {
-    const Trace trace = sample({Family::pow3, {1.0, 3.0, 0.3 + 0.1 * i}}, t, 0.01, i);
-    for (int j = 0; j < 60; ++j) losses(i, j) = trace.loss[j];
-  }
-  losses(2, 7) = kNaN;
-  losses.row(5).setConstant(4.0);
-  const FitBatch columns = fit_batch(t, losses, {.family = Family::pow3});
-  for (int i = 0; i < 9; ++i) {
-    const Fit one = fit({t, std::span(&losses(i, 0), 60)}, {.family = Family::pow3});
-    EXPECT_EQ(columns.status[i], one.status);
-    if (i == 2) continue;
-    for (int k = 0; k < 3; ++k) {
-      EXPECT_NEAR(columns.parameters[k][i], one.curve.parameters[k],
-                  1e-8 * (1e-3 + std::abs(one.curve.parameters[k])));
-    }
-  }
-  EXPECT_EQ(columns.status[5], FitStatus::flat);
-  EXPECT_THROW((void)fit_batch(t, losses, {}), InputError);
-}
-
-/// Curves that a grid of steps can tell from others: decays well inside it, noise of 1 %.
-Rows identified(Family family, std::span<const double> t, int m) {
-  Rows losses(m, static_cast<Eigen::Index>(t.size()));
-  const detail::Rng rng{11};
-  const bool power = family == Family::pow3;
-  const double span = power ? std::log(t.back() / t.front()) : t.back() - t.front();
-  const double origin = power ? std::log(t.front()) : t.front();
-  for (int i = 0; i < m; ++i) {
-    const double rate = (1.5 + 6.0 * rng.uniform(i, 0)) / span;
-    const double size = (i % 3 == 0 ? -1 : 1) * std::pow(10.0, 2.0 * rng.uniform(i, 1) - 1.0);
-    const Curve curve{family, {5.0 * rng.uniform(i, 2), size * std::exp(rate * origin), rate}};
-    for (std::size_t j = 0; j < t.size(); ++j) {
-      losses(i, static_cast<Eigen::Index>(j)) =
-          evaluate(curve, t[j]) + 0.01 * size * rng.normal(i, j);
-    }
-  }
-  return losses;
-}
-
-std::vector<std::vector<double>> grids() {
-  std::vector<double> late, squares, far;
-  for (int j = 0; j < 130; ++j) {
-    late.push_back(500.0 + 25.0 * j);
-    squares.push_back(1.0 + j * j);
-    far.push_back(1e10 * std::exp(0.05 * j));
-  }
-  return {counting(50), counting(1000), late, squares, far};
-}
-
-TEST(LowRankTest, RowsAgreeWithFitsOnAllTheirPoints) {
-  for (const Family family : {Family::pow3, Family::exp3}) {
-    for (const std::vector<double>& t : grids()) {
-      const Rows losses = identified(family, t, 200);
-      for (const double unit : {1.0, 1e-30, 1e30}) {
-        const Rows scaled = losses * unit;
-        const FitBatch columns = fit_batch(t, scaled, {.family = family});
-        for (int i = 0; i < scaled.rows(); ++i) {
-          const Fit one = fit({t, std::span(&scaled(i, 0), t.size())}, {.family = family});
-          ASSERT_EQ(columns.status[i], one.status);
-          for (int k = 0; k < 3; ++k) {
-            const double size = std::max(std::abs(one.curve.parameters[k]), k == 0 ? unit : 0.0);
-            ASSERT_NEAR(columns.parameters[k][i], one.curve.parameters[k], 1e-8 * size)
-                << name(family) << " on " << t.size() << " steps from " << t[0] << ", row " << i;
-          }
-          ASSERT_NEAR(columns.sigma[i], one.sigma, 1e-7 * one.sigma);
-        }
-      }
-    }
-  }
-}
-
-TEST(LowRankTest, OrdinaryRowsTakeTheShortWayAndOthersDoNot) {
-  for (const Family family : {Family::pow3, Family::exp3}) {
-    for (const std::vector<double>& t : grids()) {
-      const int n = static_cast<int>(t.size()), m = 200;
-      Rows losses = identified(family, t, m);
-      losses.row(3).setConstant(2.0);
-      losses(4, n / 2) = kNaN;
-      losses(5, n - 1) = std::numeric_limits<double>::infinity();
-      for (int j = 0; j < n; ++j) {
-        losses(6, j) = j == 0 ? 5.0 : 1.0 + 1e-3 * detail::Rng{1}.normal(0, j);  // a spike
-        losses(7, j) = 3.0 - t[j] / t.back();                                    // a line
-        losses(8, j) = 1.0 + detail::Rng{2}.normal(0, j);                        // only noise
-        losses(9, j) += 1e7;                                                     // a high floor
-        losses(10, j) = 1.0 - losses(7, j) * losses(7, j);                       // bent upwards
-      }
-      const auto grid = detail::low_rank_grid(family, t, Isa::best);
-      ASSERT_TRUE(grid);
-      std::vector<double> floor(m), scale(m), rate(m), sigma(m);
-      std::vector<std::uint8_t> stands(m);
-      detail::low_rank_kernels(Isa::best).fit(
-          *grid, losses.data(), n, m, -std::numeric_limits<double>::infinity(),
-          {floor.data(), scale.data(), rate.data(), sigma.data(), stands.data()});
-      for (int i = 3; i <= 10; ++i) EXPECT_EQ(stands[i], 0) << name(family) << " row " << i;
-      EXPECT_GE(std::accumulate(stands.begin(), stands.end(), 0), (m - 8) * 95 / 100);
-      const FitBatch columns = fit_batch(t, losses, {.family = family});
-      for (int i = 3; i <= 10; ++i) {
-        const Fit one = fit({t, std::span(&losses(i, 0), t.size())}, {.family = family});
-        EXPECT_EQ(columns.status[i], one.status);
-        if (one.status == FitStatus::not_finite) continue;
-        for (int k = 0; k < 3; ++k) EXPECT_EQ(columns.parameters[k][i], one.curve.parameters[k]);
-      }
-    }
-  }
-}
-
-TEST(LowRankTest, BytesDependOnTheRowAloneAndLittleOnTheInstructionSet) {
-  const auto t = counting(90);
-  for (const Family family : {Family::pow3, Family::exp3}) {
-    const Rows losses = identified(family, t, 150);
-    const FitBatch whole = fit_batch(t, losses, {.family = family}, {.threads = 1});
-    const FitBatch shared = fit_batch(t, losses, {.family = family}, {.threads = 2});
-    const FitBatch baseline =
-        fit_batch(t, losses, {.family = family}, {.threads = 1, .isa = Isa::baseline});
-    for (int k = 0; k < 3; ++k) EXPECT_EQ(whole.parameters[k], shared.parameters[k]);
-    EXPECT_EQ(whole.sigma, shared.sigma);
-    for (const int begin : {0, 1, 63, 64, 65, 149}) {
-      const Rows part = losses.bottomRows(150 - begin);
-      const FitBatch columns = fit_batch(t, part, {.family = family});
-      for (int i = 0; i < part.rows(); ++i) {
-        for (int k = 0; k < 3; ++k) {
-          EXPECT_EQ(columns.parameters[k][i], whole.parameters[k][begin + i]);
-          EXPECT_NEAR(baseline.parameters[k][i], whole.parameters[k][i],
-                      1e-9 * (0.1 + std::abs(whole.parameters[k][i])));
-        }
-      }
-    }
-  }
-}
-
-TEST(LowRankTest, KeepsTheFloorAboveItsBound) {
-  const auto t = counting(100);
-  Rows losses(1, 100);
-  for (int j = 0; j < 100; ++j) {
-    losses(0, j) = -1.0 + 3.0 * std::pow(t[j], -0.5) + 0.01 * detail::Rng{1}.normal(0, j);
-  }
-  const FitOptions options{.family = Family::pow3, .lowest_floor = 0.0};
-  EXPECT_LT(fit_batch(t, losses, {.family = Family::pow3}).parameters[0][0], -0.9);
-  EXPECT_EQ(fit_batch(t, losses, options).parameters[0][0], 0.0);
 }
 
 TEST(LeastSquaresTest, RefusesWhatWouldEndTheProcess) {

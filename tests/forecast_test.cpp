@@ -6,13 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "forecast/constants.hpp"
+#include "forecast/law.hpp"
 #include "forecast/math.hpp"
+#include "forecast/prepare.hpp"
 #include "forecast/student.hpp"
 
 namespace glidepath {
@@ -39,20 +44,47 @@ std::vector<double> steps_from(double first, double last, int count) {
 }
 
 void expect_sound(const Forecast& f) {
-  const std::size_t h = f.at.size();
-  for (std::size_t j = 0; j < h; ++j) {
-    EXPECT_TRUE(std::isfinite(f.median[j]));
-    for (std::size_t i = 0; i < f.levels.size(); ++i) {
-      EXPECT_TRUE(std::isfinite(f.quantiles[i * h + j]));
-      EXPECT_TRUE(std::isfinite(f.curve_quantiles[i * h + j]));
-      EXPECT_LE(f.quantiles[(i > 0 ? i - 1 : 0) * h + j], f.quantiles[i * h + j]);
+  const Eigen::Index levels = std::ssize(f.levels), at = std::ssize(f.at);
+  ASSERT_EQ(std::ssize(f.median), at);
+  for (const Rows* quantiles : {&f.quantiles, &f.curve_quantiles}) {
+    ASSERT_EQ(quantiles->rows(), levels);
+    ASSERT_EQ(quantiles->cols(), at);
+    EXPECT_TRUE(quantiles->allFinite());
+    for (Eigen::Index i = 1; i < levels; ++i) {
+      EXPECT_TRUE((quantiles->row(i - 1).array() <= quantiles->row(i).array()).all());
     }
   }
+  for (const double median : f.median) EXPECT_TRUE(std::isfinite(median));
+}
+
+/// Widths of the central interval that holds the observation with probability `coverage`.
+std::vector<double> widths(const Forecast& f, double coverage) {
+  const ForecastInterval inside = interval(f, coverage);
+  std::vector<double> width;
+  for (std::size_t j = 0; j < f.at.size(); ++j) width.push_back(inside.high[j] - inside.low[j]);
+  return width;
+}
+
+/// The sentence of the InputError that `work` throws.
+template <typename Work>
+std::string refusal(Work work) {
+  try {
+    work();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "not refused";
 }
 
 TEST(StudentTest, CdfOfThreeDegreesAgreesWithTheIncompleteBeta) {
   for (double x = -40; x <= 40; x += 0.37) {
-    EXPECT_NEAR(detail::student_cdf(3, x), detail::student_cdf(3 + 1e-13, x), 1e-12);
+    EXPECT_NEAR(detail::student_cdf(3, x), detail::student_cdf_general(3, x), 1e-12);
+  }
+}
+
+TEST(StudentTest, ClosedFormOfTheNoiseAgreesWithTheIncompleteBeta) {
+  for (double x = -40; x <= 40; x += 0.37) {
+    EXPECT_NEAR(detail::noise_cdf(x), detail::student_cdf(detail::kNoiseDegrees, x), 1e-12);
   }
 }
 
@@ -71,6 +103,7 @@ TEST(StudentTest, QuantileInvertsCdf) {
 TEST(StudentTest, MixtureQuantilesInvertTheMixtureCdf) {
   const std::vector<double> weight{0.2, 0.5, 0.3}, location{-4, 0, 3}, scale{0.01, 1, 0.2};
   const detail::MixtureView mixture{weight, location, scale, 3};
+  EXPECT_NEAR(detail::mixture_cdf(mixture, detail::mixture_median(mixture)), 0.5, 1e-8);
   std::vector<double> levels, unit;
   for (int i = 1; i < 100; ++i) {
     levels.push_back(i / 100.0);
@@ -118,18 +151,16 @@ TEST(ForecastTest, StepsAndScaleOfTheMetricDoNotMatter) {
   for (double& loss : other.loss) loss *= 1e-12;
   const std::vector<double> steps{61, 100, 300}, scaled{61000, 100000, 300000};
   const Forecast a = forecast(trace.view(), steps), b = forecast(other.view(), scaled);
-  for (std::size_t i = 0; i < a.quantiles.size(); ++i) {
-    EXPECT_NEAR(a.quantiles[i], b.quantiles[i] * 1e12, 1e-6 * a.quantiles[i]);
-  }
+  const Rows error = (a.quantiles - b.quantiles * 1e12).cwiseAbs();
+  EXPECT_TRUE((error.array() <= 1e-6 * a.quantiles.array()).all());
 }
 
 TEST(ForecastTest, PositiveLossNeverGetsANegativeQuantile) {
   for (const double rate : {0.2, 1.0, 2.5}) {
     const Trace trace = power_law(30, 0, 1, rate, 0.2);
-    expect_sound(forecast(trace.view(), steps_from(31, 3000, 40)));
-    for (const double q : forecast(trace.view(), steps_from(31, 3000, 40)).quantiles) {
-      EXPECT_GE(q, 0);
-    }
+    const Forecast f = forecast(trace.view(), steps_from(31, 3000, 40));
+    expect_sound(f);
+    EXPECT_GE(f.quantiles.minCoeff(), 0);
   }
 }
 
@@ -140,12 +171,15 @@ TEST(ForecastTest, RisingMetricStaysBelowItsCeilingAndMirrorsItsError) {
   const Forecast up = forecast(accuracy.view(), steps, {.direction = Direction::max});
   const Forecast down = forecast(error.view(), steps);
   expect_sound(up);
-  const std::size_t h = steps.size(), last = up.levels.size() - 1;
-  for (std::size_t j = 0; j < h; ++j) {
+  const ForecastInterval high = interval(up, 0.9), low = interval(down, 0.9);
+  for (std::size_t j = 0; j < steps.size(); ++j) {
     EXPECT_NEAR(up.median[j], 1 - down.median[j], 1e-9);
-    EXPECT_NEAR(up.quantiles[j], 1 - down.quantiles[last * h + j], 1e-9);
-    EXPECT_LE(up.quantiles[last * h + j], 1);
+    EXPECT_NEAR(high.low[j], 1 - low.high[j], 1e-9);
+    EXPECT_NEAR(high.high[j], 1 - low.low[j], 1e-9);
   }
+  const auto levels = up.quantiles.rows();
+  EXPECT_TRUE(up.quantiles.row(0).isApprox(Rows::Ones(1, 10) - down.quantiles.row(levels - 1)));
+  EXPECT_LE(up.quantiles.maxCoeff(), 1);
 }
 
 TEST(ForecastTest, EveryOddTraceHasAFiniteAnswerAndAStatus) {
@@ -194,15 +228,95 @@ TEST(ForecastTest, EveryOddTraceHasAFiniteAnswerAndAStatus) {
 
 TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   const Trace trace = power_law(20, 1, 1, 0.5, 0);
-  const std::vector<double> behind{10, 30}, backwards{30, 25}, none;
+  const std::vector<double> behind{10, 30}, backwards{30, 25}, none, ahead{30, 40};
   const std::vector<double> levels{0.5, 0.2};
-  EXPECT_THROW((void)forecast(trace.view(), behind), InputError);
-  EXPECT_THROW((void)forecast(trace.view(), backwards), InputError);
-  EXPECT_THROW((void)forecast(trace.view(), none), InputError);
-  const std::vector<double> ahead{30, 40};
-  EXPECT_THROW((void)forecast(trace.view(), ahead, {.levels = levels}), InputError);
-  EXPECT_THROW((void)reach(trace.view(), kNaN, 100), InputError);
-  EXPECT_THROW((void)read_constants("temper 1\nshape cube 1 2 3\n"), InputError);
+  EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), behind); }),
+            "forecast: step 10 is not after 20: steps must increase past the last observed one");
+  EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), backwards); }),
+            "forecast: step 25 is not after 30: steps must increase past the last observed one");
+  EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), none); }), "forecast: no steps to forecast");
+  EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, {.levels = levels}); }),
+            "forecast: level 0.2 after 0.5: levels must increase and lie between 0 and 1");
+  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), kNaN, 100); }), "reach: the target is NaN");
+  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, kInfinity); }),
+            "reach: budget inf is not finite");
+  const Forecast f = forecast(trace.view(), ahead);
+  EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
+            "forecast: coverage 1 is not between 0 and 1");
+  EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }), "forecast: the target is NaN");
+}
+
+TEST(ForecastTest, AForecastThatNobodyMadeIsRefusedInASentence) {
+  const std::string sentence = "forecast: this one was not made by forecast(), it has no quantiles";
+  EXPECT_EQ(refusal([] { (void)quantile({}, 0.5); }), sentence);
+  EXPECT_EQ(refusal([] { (void)curve_quantile({}, 0.5); }), sentence);
+  EXPECT_EQ(refusal([] { (void)interval({}, 0.5); }), sentence);
+  EXPECT_EQ(refusal([] { (void)prob_below({}, 0.5); }), sentence);
+}
+
+TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
+  const std::string table(detail::learned_table());
+  const auto without = [&](const std::string& key) {
+    const std::size_t begin = table.find("\n" + key + ' ') + 1;
+    return table.substr(0, begin) + table.substr(table.find('\n', begin) + 1);
+  };
+  EXPECT_NO_THROW((void)read_constants(table));
+  EXPECT_EQ(refusal([&] { (void)read_constants("temper 1\nshape cube 1 2 3\n"); }),
+            "forecast constants: line 2: unknown shape 'cube'");
+  EXPECT_EQ(refusal([&] { (void)read_constants("jitter 1\n"); }),
+            "forecast constants: line 1: cannot read 'jitter 1'");
+  EXPECT_EQ(refusal([&] { (void)read_constants("lag 1\nlag 2\n"); }),
+            "forecast constants: line 2: cannot read 'lag 2'");
+  EXPECT_EQ(refusal([&] { (void)read_constants(without("lag")); }),
+            "forecast constants: no line gives 'lag'");
+  EXPECT_EQ(refusal([&] { (void)read_constants(without("bins") + "bins 4\n"); }),
+            "forecast constants: bins 4 is not in 8 to 256");
+  EXPECT_EQ(refusal([&] { (void)read_constants(without("degrees") + "degrees 0\n"); }),
+            "forecast constants: degrees, lag, gain_range, gain_fall, template_shift and "
+            "template_stretch must be above 0, one is 0");
+}
+
+TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {
+  const Trace trace = power_law(60, 1, 2, 0.4, 0.02);
+  const std::vector<double> steps = steps_from(61, 400, 40);
+  const Forecast f = forecast(trace.view(), steps);
+  Forecast stored = f;
+  const std::vector<double> numbers = detail::pack_law(*f.law);
+  stored.law = std::make_shared<const detail::Law>(detail::unpack_law(numbers));
+  EXPECT_EQ(quantile(stored, 0.3), quantile(f, 0.3));
+  EXPECT_EQ(curve_quantile(stored, 0.3), curve_quantile(f, 0.3));
+  EXPECT_EQ(prob_below(stored, 1.5), prob_below(f, 1.5));
+  EXPECT_EQ(detail::pack_law(*stored.law), numbers);
+  const std::span<const double> all(numbers);
+  EXPECT_EQ(refusal([&] { (void)detail::unpack_law(all.first(5)); }),
+            "forecast: these 5 numbers are not a stored forecast");
+  EXPECT_THROW((void)detail::unpack_law(all.first(all.size() - 1)), InputError);
+  const std::vector<double> broken(40, -1.0);
+  EXPECT_THROW((void)detail::unpack_law(broken), InputError);
+}
+
+TEST(LawTest, CdfAtAKnotInvertsTheQuantileOfARawObservation) {
+  const Trace trace = power_law(60, 1, 2, 0.4, 0.05);
+  const std::vector<double> steps{61, 100, 400}, levels{0.02, 0.3, 0.5, 0.8};
+  const Forecast f = forecast(trace.view(), steps);
+  const detail::Law& law = *f.law;
+  const detail::Levels at = detail::prepare_levels(levels, law.mixture.degrees, law.falling());
+  std::vector<double> curve, raw;
+  law.quantiles(at, curve, raw);
+  for (std::size_t j = 0; j < steps.size(); ++j) {
+    EXPECT_NEAR(law.median(j), curve[at.median * steps.size() + j], 1e-6);
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      EXPECT_NEAR(law.cdf(j, raw[at.row[i] * steps.size() + j]), levels[i], 1e-6);
+    }
+  }
+}
+
+TEST(PrepareTest, RunsThatCountFrom0AreShiftedByOneInterval) {
+  EXPECT_EQ(detail::step_shift(std::vector<double>{5, 10}), 0);
+  EXPECT_EQ(detail::step_shift(std::vector<double>{0, 10, 20}), 10);
+  EXPECT_EQ(detail::step_shift(std::vector<double>{-5, -1}), 9);
+  EXPECT_EQ(detail::step_shift(std::vector<double>{0}), 1);
+  EXPECT_EQ(detail::step_shift({}), 0);
 }
 
 TEST(ForecastTest, OneSpikeDoesNotRuinTheInterval) {
@@ -213,11 +327,9 @@ TEST(ForecastTest, OneSpikeDoesNotRuinTheInterval) {
     Trace spiked = clean_trace;
     spiked.loss[at] *= 1000;
     const Forecast f = forecast(spiked.view(), steps);
-    const std::size_t h = steps.size();
-    for (std::size_t j = 0; j < h; ++j) {
+    for (std::size_t j = 0; j < steps.size(); ++j) {
       EXPECT_NEAR(f.median[j], calm.median[j], 0.05 * calm.median[j]) << at;
-      const double width = f.quantiles[17 * h + j] - f.quantiles[h + j];
-      EXPECT_LT(width, 3 * (calm.quantiles[17 * h + j] - calm.quantiles[h + j])) << at;
+      EXPECT_LT(widths(f, 0.8)[j], 3 * widths(calm, 0.8)[j]) << at;
     }
   }
 }
@@ -233,9 +345,12 @@ TEST(ForecastTest, QuantileAndProbabilityAreInverse) {
     }
   }
   for (std::size_t i = 0; i < f.levels.size(); ++i) {
-    const std::vector<double> q = quantile(f, f.levels[i]);
+    const std::vector<double> raw = quantile(f, f.levels[i]);
+    const std::vector<double> curve = curve_quantile(f, f.levels[i]);
     for (std::size_t j = 0; j < steps.size(); ++j) {
-      EXPECT_NEAR(q[j], f.quantiles[i * steps.size() + j], 1e-9);
+      const auto row = static_cast<Eigen::Index>(i), column = static_cast<Eigen::Index>(j);
+      EXPECT_NEAR(raw[j], f.quantiles(row, column), 1e-9);
+      EXPECT_NEAR(curve[j], f.curve_quantiles(row, column), 1e-9);
     }
   }
 }
@@ -260,17 +375,16 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
   EXPECT_EQ(one.median, four.median);
   EXPECT_EQ(one.status[5], ForecastStatus::not_finite);
   EXPECT_EQ(one.status[6], ForecastStatus::flat);
-  const std::size_t h = steps.size();
   const Trace other = power_law(40, 1, 2, 0.4, 0.01);
-  for (std::size_t r = 0; r < m; ++r) {
+  for (Eigen::Index r = 0; r < m; ++r) {
     // Rows share what follows from the steps; a forecast of another run in between must not matter.
     if (r % 2 == 0) static_cast<void>(forecast(other.view(), steps));
-    const Forecast f = forecast({step, {losses.data() + r * n, step.size()}, {}}, steps);
-    for (std::size_t j = 0; j < h; ++j) {
-      EXPECT_EQ(f.median[j], one.median[r * h + j]);
-      for (std::size_t i = 0; i < f.levels.size(); ++i) {
-        EXPECT_EQ(f.quantiles[i * h + j], one.quantiles[(i * m + r) * h + j]);
-      }
+    const Forecast f = forecast({step, {losses.row(r).data(), step.size()}, {}}, steps);
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+      EXPECT_EQ(f.median[j], one.median(r, static_cast<Eigen::Index>(j)));
+    }
+    for (std::size_t i = 0; i < f.levels.size(); ++i) {
+      EXPECT_EQ(f.quantiles.row(static_cast<Eigen::Index>(i)), one.quantile_rows(i).row(r));
     }
   }
 }
@@ -359,7 +473,7 @@ TEST(ReachTest, TellsAReachableTargetFromAHopelessOne) {
   EXPECT_LT(soon.quantile(0.1), 300);
   EXPECT_GT(soon.quantile(0.9), 300);
   EXPECT_GT(reach(trace.view(), 0.5, 2000).prob_never, 0.95);
-  // When, if at all: the law without the atom at never.
+  // Given that it is reached: the law without the atom at never.
   const Reach unlikely = reach(trace.view(), 1 + 2 / std::sqrt(4000.0), 1000);
   EXPECT_GT(unlikely.prob_never, 0.5);
   EXPECT_EQ(unlikely.quantile(0.5), kInfinity);
@@ -417,17 +531,6 @@ TEST(ReachTest, BatchGivesTheBytesOfSingleReachesForAnyThreads) {
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(), "reach_batch: 7 traces but 2 targets");
   }
-}
-
-/// The sentence in which a call is refused.
-template <typename Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "not refused";
 }
 
 std::vector<Trace> finished_runs(int count) {

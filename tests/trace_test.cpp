@@ -111,6 +111,21 @@ TEST_F(LongCsvTest, ReadsTheDirectionFromTheJsonBesideIt) {
   }
 }
 
+TEST_F(LongCsvTest, TheMetricIsTheColumnOrWhatTheFileBesideItSaysOfValue) {
+  const std::filesystem::path file =
+      write("acc.csv", "curve,step,value,val_loss\na,1,0.5,3\na,2,0.6,2\n");
+  EXPECT_EQ(read_long_csv(file).at(0).metric, "value");
+  EXPECT_EQ(read_long_csv(file, "val_loss").at(0).metric, "val_loss");
+  write("acc.json", "{\"metric\": \"test accuracy (top 1), in %\"}");
+  EXPECT_EQ(read_long_csv(file).at(0).metric, "test accuracy");
+  EXPECT_EQ(read_long_csv(file, "val_loss").at(0).metric, "val_loss");
+  for (const char* unreadable :
+       {"{\"metric\": \"\\u00e9\"}", "{\"metric\": \" (x)\"}", "{\"metric\": 3}"}) {
+    write("acc.json", unreadable);
+    EXPECT_EQ(read_long_csv(file).at(0).metric, "value") << unreadable;
+  }
+}
+
 TEST_F(LongCsvTest, NamesFileAndLineOfWhatItRefuses) {
   const auto message = [&](std::string_view bytes) {
     return message_of<IoError>([&] { (void)read_long_csv(write("a.csv", bytes)); })
@@ -164,14 +179,18 @@ TEST(CleanTest, LeavesACleanTraceAsItIs) {
                   .loss = {3, 2, 1},
                   .lr = {.1, .2, .3},
                   .wall_seconds = {5, 6, 7},
-                  .direction = Direction::max};
+                  .metric = "val_acc",
+                  .direction = Direction::max,
+                  .planned_steps = 9};
   const Cleaned cleaned = clean(raw, {.winsorise_sigmas = 6});
   EXPECT_EQ(cleaned.trace.name, "x");
   EXPECT_EQ(cleaned.trace.step, raw.step);
   EXPECT_EQ(cleaned.trace.loss, raw.loss);
   EXPECT_EQ(cleaned.trace.lr, raw.lr);
   EXPECT_EQ(cleaned.trace.wall_seconds, raw.wall_seconds);
+  EXPECT_EQ(cleaned.trace.metric, "val_acc");
   EXPECT_EQ(cleaned.trace.direction, Direction::max);
+  EXPECT_EQ(cleaned.trace.planned_steps, 9);
   EXPECT_EQ(
       cleaned.dropped_nonfinite + cleaned.dropped_repeats + cleaned.pulled_in + cleaned.thinned,
       0U);

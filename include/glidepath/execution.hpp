@@ -9,8 +9,8 @@ namespace glidepath {
 /// `best` is what this processor can do; `baseline` gives the bytes of a machine without it.
 enum class Isa : std::uint8_t { best, baseline };
 
-/// How to run a batch. Changes speed, never which rows are computed, and with one `isa` no byte of
-/// them.
+/// How to run a batch. Affects speed only: for one `isa` the bytes are the same for any thread
+/// count.
 struct Execution {
   int threads = 0;  ///< 0 = all cores this process may use
   Isa isa = Isa::best;

@@ -17,32 +17,46 @@ namespace glidepath {
 
 enum class FitStatus : std::uint8_t {
   converged,
-  iteration_limit,  ///< the best point met before the iterations ran out
+  iteration_limit,  ///< the best point when the iterations ran out
   too_few_points,   ///< fewer than the family has parameters; every number is NaN
   flat,             ///< one constant value: floor alone, scale 0
   not_finite,       ///< a loss is NaN or infinite; every number is NaN
 };
+inline constexpr std::array kFitStatuses{FitStatus::converged, FitStatus::iteration_limit,
+                                         FitStatus::too_few_points, FitStatus::flat,
+                                         FitStatus::not_finite};
 /// "converged" and so on.
 [[nodiscard]] std::string_view name(FitStatus status) noexcept;
+/// Whether the fit has a curve: its parameters are numbers.
+[[nodiscard]] bool usable(FitStatus status) noexcept;
 
-enum class Loss : std::uint8_t { squares, huber, cauchy };
+/// What a residual costs: its square, or less once it is large, so that spikes count for little.
+enum class Robust : std::uint8_t { none, huber, cauchy };
+/// "none" and so on.
+[[nodiscard]] std::string_view name(Robust robust) noexcept;
+/// Throws InputError naming the text and the known losses.
+[[nodiscard]] Robust robust_named(std::string_view text);
 
 /// `closed_form` eliminates floor and scale and searches the shapes alone, with SIMD; `ceres` is
 /// the reference for the same problem, tens of times slower. A robust loss always uses `ceres`.
-enum class Engine : std::uint8_t { closed_form, ceres };
+enum class Solver : std::uint8_t { closed_form, ceres };
+/// "closed_form" or "ceres".
+[[nodiscard]] std::string_view name(Solver solver) noexcept;
+/// Throws InputError naming the text and the known solvers.
+[[nodiscard]] Solver solver_named(std::string_view text);
 
 struct FitOptions {
   std::optional<Family> family{};  ///< empty: the best by AICc among those the points allow
-  Loss loss = Loss::squares;       ///< the other two shrug off spikes
+  Robust robust = Robust::none;    ///< huber or cauchy for a log with spikes; slower
   double lowest_floor =
       -std::numeric_limits<double>::infinity();  ///< lowest value the metric can take
-  Engine engine = Engine::closed_form;
+  Solver solver = Solver::closed_form;
   int starts = 4;            ///< how many of the best grid points Ceres starts from
   int max_iterations = 200;  ///< for each start
 };
 
-/// One family's score in the choice by AICc.
-struct FamilyScore {
+/// How one family did in the choice by AICc.
+struct FitScore {
   Family family = Family::pow3;
   double aicc = std::numeric_limits<double>::infinity();
   FitStatus status = FitStatus::too_few_points;
@@ -66,7 +80,7 @@ struct Fit {
   double bic = std::numeric_limits<double>::infinity();
   double last_step = 0;
   int points = 0;  ///< points used: a family that needs t > 0 leaves out those at t <= 0
-  std::vector<FamilyScore> scores{};  ///< all families tried, when the family was chosen
+  std::vector<FitScore> scores{};  ///< all families tried, when the family was chosen
 };
 
 /// Least-squares fit of one trace: minimises Σ weight (loss - curve)² over shapes > 0 (and
@@ -97,6 +111,10 @@ struct FitBatch {
 ///   multi_power  floor + scale S^-rate - drop Σ_k (η_{k-1} - η_k) (1 - (1 + speed x_k)^-shape),
 ///                x_k = η_k^-power (S(t) - S(k))   (Luo et al. 2025)
 enum class ScheduleLawKind : std::uint8_t { annealing, multi_power };
+/// "annealing" or "multi_power".
+[[nodiscard]] std::string_view name(ScheduleLawKind kind) noexcept;
+/// Throws InputError naming the text and the known laws.
+[[nodiscard]] ScheduleLawKind schedule_law_named(std::string_view text);
 
 struct ScheduleLaw {
   ScheduleLawKind kind = ScheduleLawKind::annealing;

@@ -5,6 +5,7 @@
 #include "glidepath/execution.hpp"
 #include "glidepath/trace.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -20,11 +21,8 @@ namespace glidepath {
 /// The numbers of the model: shapes, discrepancy structures, annealing gains, widths. The library
 /// carries a table learned by `bench/accuracy/learn_prior.py`; another one is read from its text.
 struct ForecastConstants;
-/// Throws InputError naming the line that cannot be read.
+/// Throws InputError naming the line that cannot be read or the number that is missing.
 [[nodiscard]] std::shared_ptr<const ForecastConstants> read_constants(std::string_view text);
-/// Text of the compiled-in tables: "learned" (the default) or "prototype" (published with the
-/// method, for comparison). Throws InputError on another name.
-[[nodiscard]] std::string_view constants_named(std::string_view name);
 
 /// Factors of the half-widths of the 80 % interval, learned from finished runs.
 struct Widths {
@@ -95,31 +93,18 @@ enum class ForecastStatus : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(ForecastStatus status) noexcept;
 
-/// The predictive law: at each knot a mixture of Student-t in z, where z is an increasing function
-/// of the metric (its logarithm, unless it can be negative). Between knots quantiles are linear in
-/// log step.
-struct ForecastLaw {
-  std::vector<double> knots;              ///< steps, increasing
-  std::vector<double> weight;             ///< of the components, summing to 1
-  std::vector<double> location, scale;    ///< (knots, components) row-major
-  std::vector<double> noise, stretch;     ///< per knot: of a raw observation around the curve, and
-                                          ///< the factor of the half-widths
-  double degrees = 3;                     ///< of freedom
-  double lowest = 0, highest = 0;         ///< clip of z
-  double step_shift = 0;                  ///< knots = steps + shift, for runs that count from 0
-  double offset = 0, sign = 1, unit = 1;  ///< metric = sign * (unit * g(z) - offset)
-  bool logarithmic = true;                ///< g = exp, or the identity
-  double floor = 0, ceiling = 0;          ///< what the metric allows
-};
+namespace detail {
+struct Law;
+}
 
 /// What the run will log, from what it has logged.
 struct Forecast {
   std::vector<double> at, levels;
-  std::vector<double> median;           ///< of the noise-free curve, one per step
-  std::vector<double> quantiles;        ///< of the raw observation, (levels, steps) row-major
-  std::vector<double> curve_quantiles;  ///< of the noise-free curve, same layout
+  std::vector<double> median;  ///< of the noise-free curve, one per step of `at`
+  Rows quantiles;              ///< of the raw observation, (levels, at)
+  Rows curve_quantiles;        ///< of the noise-free curve, (levels, at)
   ForecastStatus status = ForecastStatus::good;
-  ForecastLaw law;
+  std::shared_ptr<const detail::Law> law;  ///< what quantile() and prob_below() read; opaque
 };
 
 /// Forecast at the steps `at` (strictly increasing, past the last observed one). Throws InputError
@@ -127,15 +112,32 @@ struct Forecast {
 [[nodiscard]] Forecast forecast(TraceView trace, std::span<const double> at,
                                 const ForecastOptions& options = {});
 
-/// Quantiles of the raw observation (`raw`) or of the noise-free curve at each of the steps.
-[[nodiscard]] std::vector<double> quantile(const Forecast& forecast, double level, bool raw = true);
-/// P(observation at or below `target`) at each of the steps.
+/// Quantile p of the raw observation at each step of `at`, p in (0, 1). This and the next three
+/// throw InputError on a Forecast that forecast() did not make.
+[[nodiscard]] std::vector<double> quantile(const Forecast& forecast, double p);
+/// The same of the noise-free curve.
+[[nodiscard]] std::vector<double> curve_quantile(const Forecast& forecast, double p);
+/// P(observation at or below `target`) at each step of `at`.
 [[nodiscard]] std::vector<double> prob_below(const Forecast& forecast, double target);
 
-/// Forecasts of a batch: `median` (rows, steps), `quantiles` (levels, rows, steps).
+/// Between two quantiles of the raw observation, at each step.
+struct ForecastInterval {
+  std::vector<double> low, high;
+};
+/// The central interval that holds the observation with probability `coverage`, in (0, 1).
+[[nodiscard]] ForecastInterval interval(const Forecast& forecast, double coverage);
+
+/// Forecasts of a batch of runs, one row each.
 struct ForecastBatch {
-  std::vector<double> at, levels, median, quantiles;
+  std::vector<double> at, levels;
+  Rows median;     ///< (rows, at)
+  Rows quantiles;  ///< (levels x rows, at): all rows of the first level, then of the next
   std::vector<ForecastStatus> status;
+
+  /// The quantiles at levels[level], (rows, at).
+  [[nodiscard]] auto quantile_rows(std::size_t level) const {
+    return quantiles.middleRows(static_cast<Eigen::Index>(level) * median.rows(), median.rows());
+  }
 };
 
 /// Row i is forecast(row i of `losses` over `step`), byte for byte, for any number of threads.

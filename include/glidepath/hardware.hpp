@@ -63,13 +63,15 @@ struct StepTime {
   int gpus = 1, nodes = 1;
   double batch_per_gpu = 1;  ///< any unit: global batch / gpus, or 1 where it does not change
   double seconds = 0;
+
+  friend bool operator==(const StepTime&, const StepTime&) = default;
 };
 
 /// Step time of a gang: other + compute x batch_per_gpu + communication inside a node and between
 /// nodes, every coefficient at least 0, times a correction that follows the measurements nearby.
 struct Scaling {
   static constexpr int kTerms = 10;
-  std::array<double, kTerms> seconds{};  ///< coefficient of each term, see scaling_term
+  std::array<double, kTerms> terms{};  ///< coefficient of each term, see scaling_term
   std::vector<StepTime> measured{};
   std::vector<double> correction{};  ///< weight of each measurement in the log of the correction
   double typical_error = 0;          ///< median |prediction / measurement - 1| of what was fitted
@@ -80,7 +82,7 @@ struct Scaling {
 [[nodiscard]] Scaling fit_scaling(std::span<const StepTime> measured);
 [[nodiscard]] double step_seconds(const Scaling& scaling, int gpus, int nodes,
                                   double batch_per_gpu = 1);
-/// "other", "compute" and so on: the terms of `Scaling::seconds`.
+/// "other", "compute" and so on: the names of `Scaling::terms`.
 [[nodiscard]] std::string_view scaling_term(int term) noexcept;
 
 // ---- sharing: two jobs on the same GPUs
@@ -130,6 +132,8 @@ struct JobKind {
   std::string model{};             ///< what kinds have in common that differ in batch size only
   std::vector<double> features{};  ///< any numbers, the same for all kinds on this GPU: logarithms
                                    ///< of the batch size, of the step time, ...
+
+  friend bool operator==(const JobKind&, const JobKind&) = default;
 };
 
 /// Reads measured pairs: `gpu,job_a,job_b,slowdown_a,slowdown_b`, perhaps `sharing` (naive where

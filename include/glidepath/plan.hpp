@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "glidepath/execution.hpp"
 #include "glidepath/hardware.hpp"
 #include "glidepath/trace.hpp"
 
@@ -37,9 +38,12 @@ struct RoundView {
 };
 
 struct RoundOptions {
-  double gap = 1e-3;                 ///< search on while (bound - value) / bound is above this
-  std::span<const double> prices{};  ///< of the round before, to start from
-  int threads = 1;                   ///< of the bound's sweep over the jobs; changes no byte
+  /// Search on while (bound - value) / bound is above this. A larger one is faster, a smaller one
+  /// finds a little more value; 0 searches until its limits.
+  double gap = 1e-3;
+  /// Prices of the round before, one per tier: when little has changed they save half of the time.
+  /// Borrowed: must outlive the call.
+  std::span<const double> prices{};
 };
 
 /// value <= optimum <= bound, always.
@@ -52,8 +56,10 @@ struct RoundPlan {
 
 /// Most valuable choice of at most one option per job within the capacities: Lagrangian prices,
 /// repair, and a bounded search that makes up to 8 jobs exact. Throws InputError naming the option
-/// on a negative or NaN value, a value above 1e15, an unknown tier or a gang below 1.
-[[nodiscard]] RoundPlan solve_round(const RoundView& round, const RoundOptions& options = {});
+/// on a negative or NaN value, a value above 1e15, an unknown tier or a gang below 1. Threads pay
+/// from some 10 000 jobs and change no byte; the instruction set is not used.
+[[nodiscard]] RoundPlan solve_round(const RoundView& round, const RoundOptions& options = {},
+                                    Execution execution = {.threads = 1});
 
 // ---- the plan of live jobs
 
@@ -71,16 +77,24 @@ struct Option {
   friend bool operator==(const Option&, const Option&) = default;
 };
 
-/// What, beside its scaling, says how a job may run.
-struct Ways {
-  Profile alone{};          ///< its memory keeps it off small cards
-  double batch = 0;         ///< of all GPUs together, in units of StepTime::batch_per_gpu; 0 = the
-                            ///< batch of each GPU stays what it was measured with
-  int most_gpus = 1 << 20;  ///< of a gang
-  double utilization = 1;   ///< of each GPU when alone
-  Sharing sharing = Sharing::exclusive;  ///< how it may share GPUs with `partner`
+/// Where and how a job may be placed, beside its scaling.
+struct PlacementOptions {
+  /// The job when it runs alone: its memory keeps it off small cards, its activity and kind say how
+  /// it shares.
+  Profile alone{};
+  /// Batch of all GPUs together, in units of StepTime::batch_per_gpu. Set it where the global batch
+  /// is fixed; 0 = the batch of each GPU stays what it was measured with.
+  double batch = 0;
+  /// GPUs of a gang at most: lower it where larger batches or slower links hurt the job.
+  int max_gpus = 1 << 20;
+  /// Of each GPU when alone, in [0, 1]: for power and energy.
+  double utilization = 1;
+  /// How the job may share GPUs with `partner`; without a partner not used.
+  Sharing sharing = Sharing::exclusive;
+  /// With one, each gang comes a second time at the speed beside it, where the pair fits the card.
   std::optional<Profile> partner{};
-  const Pairs* pairs = nullptr;  ///< measured ones, borrowed
+  /// Measured pairs; others are predicted from the activities. Borrowed: must outlive the call.
+  const Pairs* pairs = nullptr;
 };
 
 /// The options of a job from its scaling on each tier (one without measurements = it does not run
@@ -89,9 +103,9 @@ struct Ways {
 /// same shared with the partner, where the pair fits the card. Throws InputError naming the value.
 [[nodiscard]] std::vector<Option> options_of(std::span<const Tier> tiers,
                                              std::span<const Scaling> scaling,
-                                             const Ways& ways = {});
+                                             const PlacementOptions& options = {});
 
-/// A live job as a scheduler may see it: what was asked, what was observed, what is forecast.
+/// A live job as a scheduler may see it: what its user wants, what was observed, what is forecast.
 struct Job {
   std::int64_t id = 0;
   std::string user{};
@@ -143,7 +157,9 @@ struct Snapshot {
 /// Why a job waits, runs or ends, in one line.
 struct Reason {
   std::int64_t job = 0;
-  std::string text;
+  std::string text{};
+
+  friend bool operator==(const Reason&, const Reason&) = default;
 };
 
 struct Plan {
@@ -169,63 +185,102 @@ enum class Objective : std::uint8_t {
 /// Throws InputError naming the text and the known objectives.
 [[nodiscard]] Objective objective_named(std::string_view text);
 
-/// One of several objectives.
-struct Goal {
+/// One of the objectives of a plan.
+struct WeightedObjective {
   Objective objective = Objective::jct;
-  double weight = 1;  ///< each objective is brought to mean 1 before; not used with `in_order`
+  double weight = 1;  ///< of its values, brought to mean 1; not used with Combine::in_order
+
+  friend bool operator==(const WeightedObjective&, const WeightedObjective&) = default;
+};
+
+/// How several objectives make one plan.
+enum class Combine : std::uint8_t {
+  weighted,  ///< their weighted values are added
+  in_order,  ///< a later one only chooses among plans that are best by those before it
 };
 
 /// GPUs, of all tiers together, that the jobs of a user or group may hold.
 struct Quota {
   std::string name{};
   std::int64_t gpus = 0;
+
+  friend bool operator==(const Quota&, const Quota&) = default;
+};
+
+/// What a plan must keep to, whatever it would be worth otherwise; `violations` checks the same.
+struct PlanLimits {
+  /// Of all GPUs in use together. Set it to what the room or the contract allows.
+  double power_cap_w = std::numeric_limits<double>::infinity();
+  /// Users and groups without an entry are not limited.
+  std::vector<Quota> user_quota{}, group_quota{};
+  /// Gangs must fit in nodes, see RoundView::node_gpus. Set it where jobs cannot span nodes freely.
+  bool in_nodes = false;
+  /// How waiting jobs may join running ones on the same GPUs.
+  Sharing sharing = Sharing::exclusive;
+  /// Seconds for which a job that was started is not preempted: raise it where starts are dear.
+  double min_run_s = 0;
+};
+
+/// How plans follow each other: when a running job gives way, and how long a job may wait.
+struct PlanDynamics {
+  /// A challenger's value must exceed that of the running job by this share. 0 follows every
+  /// change of a forecast; a larger one preempts less.
+  double hysteresis = 0.05;
+  /// tau in w (1 + (waited / tau)^2): set it where long jobs starve.
+  double ageing_s = std::numeric_limits<double>::infinity();
+  /// After this wait a job is placed before all others, and if it does not fit yet, the next GPUs
+  /// are kept for it: only jobs that are out of the way in time may fill them. A bound on the wait
+  /// of each job, paid for by the mean.
+  double max_wait_s = std::numeric_limits<double>::infinity();
 };
 
 struct PlanOptions {
-  std::vector<Goal> goals{{}};
-  bool in_order = false;  ///< the goals count one after the other, not by weight: a later one only
-                          ///< chooses among plans that are best by those before it,
-  double slack = 0;       ///< or within this share of the best
-  double round_s = 360;   ///< until the next plan
-  double gap = 0.02;      ///< as in RoundOptions
-  double stop_probability = 0.98;    ///< a job ends once P(reached) or P(never) is at least this
-  double outrun_probability = 0.95;  ///< past this quantile of its forecast a job is served by LAS
-  bool reasons = true;               ///< write a line for each job
-  std::span<const double> prices{};  ///< of the plan before
-
-  // Limits.
-  double power_cap_w = std::numeric_limits<double>::infinity();  ///< of the GPUs in use
-  std::vector<Quota> user_quota{}, group_quota{};                ///< the others are not limited
-  bool in_nodes = false;                 ///< gangs must fit in nodes, see RoundView::node_gpus
-  Sharing sharing = Sharing::exclusive;  ///< how waiting jobs may join running ones
-  const Pairs* pairs = nullptr;          ///< measured ones, borrowed; the others are predicted
-  double joule_value = 0;                ///< value of a joule saved, taken off every option
-
-  // Dynamics.
-  double hysteresis = 0.05;  ///< a challenger's value must exceed the running by this share
-  double min_run_s = 0;      ///< a start is not preempted before
-  double ageing_s = std::numeric_limits<double>::infinity();  ///< tau in w (1 + (waited / tau)^2)
-  /// After this wait a job is placed before all others, and if it does not fit yet, the next GPUs
-  /// are kept for it: only jobs that are out of the way in time may fill them.
-  double max_wait_s = std::numeric_limits<double>::infinity();
+  /// What a second of a job is worth; with `combine` = in_order the first counts most.
+  std::vector<WeightedObjective> objectives{{}};
+  Combine combine = Combine::weighted;
+  /// Share of its best value that each objective in order may give up for those after it.
+  double slack = 0;
+  /// Seconds until the next plan: the horizon of `quality`, `deadline` and `fairness`.
+  double round_s = 360;
+  /// As in RoundOptions; plans of live jobs rest on forecasts and need less.
+  double gap = 0.02;
+  /// A job ends once P(reached) or P(never) is at least this. Above 1 no job is ended.
+  double stop_probability = 0.98;
+  /// Past this quantile of its forecast a job is served by least attained service: its forecast was
+  /// wrong. Lower it where forecasts are poor.
+  double outrun_probability = 0.95;
+  /// Value of a joule saved, taken off every option: for a trade of time against energy.
+  double joule_value = 0;
+  /// Measured pairs for `limits.sharing`; others are predicted. Borrowed: must outlive the call.
+  const Pairs* pairs = nullptr;
+  /// Write a line for each job. A simulation of many plans saves its time.
+  bool reasons = true;
+  /// Prices of the plan before, to start from. Borrowed: must outlive the call.
+  std::span<const double> prices{};
+  PlanLimits limits{};
+  PlanDynamics dynamics{};
 };
 
 /// The plan of one round. Throws InputError naming the job on a job that fits no tier, a negative
 /// rate or weight, a repeated id, or an allocation of an unknown job.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
 
-/// What a run must keep to; infinity = no limit.
-struct Need {
+/// What one run must keep to; infinity = no limit.
+struct RunLimits {
   double max_hours = std::numeric_limits<double>::infinity();
   double max_watts = std::numeric_limits<double>::infinity();  ///< of the gang
   double max_kwh = std::numeric_limits<double>::infinity();
   double max_cost = std::numeric_limits<double>::infinity();
   double confidence = 0.9;  ///< an option is good when it keeps to all limits with this probability
 };
-enum class Prefer : std::uint8_t { hours, kwh, cost, watts };
+/// What is to be least among the options that keep to every limit.
+enum class Preference : std::uint8_t { hours, kwh, cost, watts };
+[[nodiscard]] std::string_view name(Preference preference) noexcept;
+/// Throws InputError naming the text and the known preferences.
+[[nodiscard]] Preference preference_named(std::string_view text);
 
-/// One option of a job judged against a need. Hours, kWh and cost are medians of the way to the
-/// target, infinity where the target is more likely missed.
+/// One option of a job judged against limits. Hours, kWh and cost are medians of the way to the
+/// target, infinity where the target is more likely never reached.
 struct AcceleratorChoice {
   Option option{};
   double probability = 0;                           ///< of reaching the target within every limit
@@ -241,16 +296,15 @@ struct AcceleratorChoice {
 /// by falling probability. Nothing is kept, so asking again with a new profile or forecast decides
 /// again. Throws InputError on a job that `plan` would refuse, one without a forecast, and a
 /// limit that is negative or NaN.
-[[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(const Job& job,
-                                                                std::span<const Tier> tiers,
-                                                                const Need& need = {},
-                                                                Prefer prefer = Prefer::hours);
+[[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(
+    const Job& job, std::span<const Tier> tiers, const RunLimits& limits = {},
+    Preference prefer = Preference::hours);
 
 /// What is wrong with a plan, one sentence each: empty means that it can be carried out and keeps
-/// to the limits of `options` (power, quotas, nodes, memory under `sharing`, guaranteed runs).
-/// Shares no code with the solver.
+/// to the limits (power, quotas, nodes, memory under sharing, guaranteed runs). Shares no code with
+/// the solver.
 [[nodiscard]] std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
-                                                  const PlanOptions& options = {});
+                                                  const PlanLimits& limits = {});
 
 /// sup over d of P(S <= d) / E[min(S, d)] over equally likely samples of remaining service S
 /// (infinity allowed); the optimal index for mean JCT in the M/G/1 queue (Gittins 1989; Aalto,

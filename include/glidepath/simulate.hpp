@@ -28,10 +28,10 @@ struct WorkloadJob {
   double submit_s = 0;
   int gpus = 1;
   double memory_gb = 0;     ///< per GPU
-  double duration_s = 0;    ///< on the reference GPU at the gang asked for; 0 = see budget_steps
+  double duration_s = 0;    ///< on the reference GPU with `gpus`; 0 = see budget_steps
   int truth = -1;           ///< index into Workload::curves, -1 without one
   double target_loss = 0;   ///< what the user wants of the curve
-  double budget_steps = 0;  ///< steps the user asked for
+  double budget_steps = 0;  ///< after which it ends at the latest
   double utilization = 1;   ///< of each GPU while it runs, for power
   double sm_activity = 1;   ///< alone, on average over time: for sharing
   double weight = 1;
@@ -44,7 +44,9 @@ struct WorkloadJob {
 struct PairSpeeds {
   std::string first{}, second{};  ///< WorkloadJob::job_class
   int tier = 0;
-  SharedSpeeds speeds{};
+  double first_speed = 0, second_speed = 0;
+
+  friend bool operator==(const PairSpeeds&, const PairSpeeds&) = default;
 };
 
 struct Workload {
@@ -79,13 +81,13 @@ void validate(const Workload& workload);
 // ---- how
 
 /// A stretch of time during which a job held GPUs of a tier.
-struct Span {
+struct JobSpan {
   std::int64_t job = 0;
   int tier = 0, gpus = 0;
   double start_s = 0, end_s = 0;
   std::int64_t partner = -1;  ///< job on the same GPUs; a stretch ends where that changes
 
-  friend bool operator==(const Span&, const Span&) = default;
+  friend bool operator==(const JobSpan&, const JobSpan&) = default;
 };
 
 using Policy = std::function<Plan(const Snapshot&)>;
@@ -101,7 +103,7 @@ struct Failures {
 };
 
 /// Nodes that nobody uses go to sleep.
-struct Sleep {
+struct NodeSleep {
   double after_s = std::numeric_limits<double>::infinity();
   double watts = 0;   ///< of a GPU asleep
   double wake_s = 0;  ///< GPUs held without progress by a start on a node asleep
@@ -115,14 +117,14 @@ class ForecastMemo;
 struct SimulationOptions {
   std::uint64_t seed = 0;
   double restart_s = 0;               ///< GPUs held without progress at each start after the first
-  std::optional<double> session_s{};  ///< of session_fifo (3600), and of a profile in dare (300)
-  std::optional<double> round_s{};    ///< also decide every so often; event-driven without
+  std::optional<double> session_s{};  ///< length of a session; empty = that of the policy
+  std::optional<double> round_s{};    ///< also decide every so often; empty = as the policy does
   std::optional<double> forecast_sigma{};  ///< policies see duration exp(N(0, sigma)) of a job
                                            ///< without a curve, not its duration
-  std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty =
-                                           ///< under policies that watch losses only
+  std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty = as
+                                           ///< the policy does
   Failures failures{};
-  Sleep sleep{};
+  NodeSleep sleep{};
   bool in_nodes = false;  ///< a gang up to a node sits on one node, a larger one on whole nodes and
                           ///< a part of another; one that the policy starts and no nodes have room
                           ///< for waits on
@@ -131,22 +133,22 @@ struct SimulationOptions {
   std::vector<double>
       carbon_g_per_kwh{};  ///< of each hour from time 0 on, repeated; empty = unknown
   PlanOptions planner{};   ///< of best_value; its sharing and in_nodes are those above
-  std::shared_ptr<ForecastMemo> memo{};       ///< shared between runs; empty = one of its own
-  bool spans = true;                          ///< keep Simulation::spans and timeline
-  std::function<void(const Span&)> stream{};  ///< each stretch as it ends, kept or not
+  std::shared_ptr<ForecastMemo> memo{};          ///< shared between runs; empty = one of its own
+  bool spans = true;                             ///< keep Simulation::spans and timeline
+  std::function<void(const JobSpan&)> stream{};  ///< each stretch as it ends, kept or not
   std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };
 
 // ---- what came out
 
 /// How a job ended.
-enum class Outcome : std::uint8_t {
+enum class JobOutcome : std::uint8_t {
   unfinished,  ///< the policy never ran it to an end
   finished,    ///< its work, or its whole budget, is done
   target,      ///< stopped with the target reached
   never,       ///< stopped by the policy as out of reach
 };
-[[nodiscard]] std::string_view name(Outcome outcome) noexcept;
+[[nodiscard]] std::string_view name(JobOutcome outcome) noexcept;
 
 /// Columns over jobs in order of submission; times in seconds, NaN where a job never started or
 /// ended.
@@ -161,10 +163,10 @@ struct JobColumns {
   std::vector<double> gpu_seconds;        ///< held, restart cost included; half of shared GPUs
   std::vector<double> energy_j;           ///< of the GPUs while held
   std::vector<double> ftf;                ///< finish-time fairness, see Simulation::worst_ftf
-  std::vector<Outcome> outcome;
+  std::vector<JobOutcome> outcome;
 };
 
-/// What came together for a user.
+/// Sums over the jobs of a user.
 struct UserAccount {
   std::string name{};
   std::int64_t jobs = 0;
@@ -172,7 +174,7 @@ struct UserAccount {
   double gpu_seconds = 0, energy_kwh = 0;
 };
 
-/// The same for a tier: idle and sleeping GPUs count in its energy.
+/// Sums over a tier: idle and sleeping GPUs count in its energy.
 struct TierAccount {
   std::string name{};
   std::int64_t starts = 0;
@@ -187,12 +189,13 @@ struct TimelineRow {
 };
 
 struct Simulation {
-  std::string policy{};
+  std::string policy{}, workload{};  ///< their names
+  std::vector<std::string> tiers{};  ///< their names
   JobColumns jobs{};
-  std::vector<Span> spans{};            ///< in order of their end
-  std::vector<TimelineRow> timeline{};  ///< one row for each change
-  std::vector<UserAccount> users{};
-  std::vector<TierAccount> tiers{};
+  std::vector<JobSpan> spans{};              ///< in order of their end
+  std::vector<TimelineRow> timeline{};       ///< one row for each change
+  std::vector<UserAccount> user_accounts{};  ///< in order of first submission
+  std::vector<TierAccount> tier_accounts{};
   double mean_jct_s = 0, median_jct_s = 0, p95_jct_s = 0;  ///< p95 by linear interpolation
   double mean_wait_s = 0, total_wait_s = 0;
   double mean_wait_per_user_s = 0;  ///< mean over users of the sum of their jobs' waits
@@ -204,21 +207,38 @@ struct Simulation {
   double carbon_kg = 0;      ///< NaN without an intensity
   double worst_ftf = 0;      ///< largest over jobs of JCT / (time with a fair share of the cluster)
   double share_unfair = 0;   ///< share of the jobs for which that is above 1
-  double share_in_time = 0;  ///< of the jobs with a deadline, those that met it; NaN without one
+  double share_in_time = 0;  ///< of the jobs with a deadline that ended by then; NaN without any
   std::int64_t failures = 0;     ///< of jobs, those of nodes included
   double lost_gpu_seconds = 0;   ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
-  std::int64_t events = 0;       ///< how many times the policy was asked
+  std::int64_t events = 0;       ///< how many times the policy decided
 };
 
-/// Names that simulate() knows.
+/// What a policy knows of the future of jobs: nothing; how long jobs without a curve take, as far
+/// as SimulationOptions::forecast_sigma lets it; or that and where curves will go.
+enum class Forecasts : std::uint8_t { none, durations, all };
+[[nodiscard]] std::string_view name(Forecasts forecasts) noexcept;
+
+/// A policy that simulate() knows by name.
+struct PolicyInfo {
+  std::string_view name{}, description{};
+  std::string_view source{};  ///< of the idea
+  Forecasts sees = Forecasts::none;
+  bool stops_at_target = false;       ///< where SimulationOptions::stop_at_target is empty
+  std::optional<double> session_s{};  ///< where SimulationOptions::session_s is empty; of a policy
+                                      ///< that stops at targets only where jobs have curves
+  std::optional<double> round_s{};    ///< where SimulationOptions::round_s is empty; event-driven
+                                      ///< without
+};
+[[nodiscard]] std::span<const PolicyInfo> policies() noexcept;
 [[nodiscard]] std::span<const std::string_view> policy_names() noexcept;
 
-/// Runs the workload to its end under a policy by name. Throws InputError naming an unknown policy
-/// and the known ones, and what validate() says of the workload.
+/// Runs the workload to its end under a policy by name, or under "best_value:" and the name of an
+/// Objective. Throws InputError naming an unknown policy and the known ones, and as validate()
+/// does.
 [[nodiscard]] Simulation simulate(const Workload& workload, std::string_view policy,
                                   const SimulationOptions& options = {});
-/// The same under any policy, which is asked at each arrival, end of a job, end of a session and
+/// The same under any policy, which decides at each arrival, end of a job, end of a session and
 /// round, and sees no more than a Snapshot. Throws InputError with the violation on a plan that
 /// cannot be carried out.
 [[nodiscard]] Simulation simulate(const Workload& workload, const Policy& policy,
@@ -254,7 +274,7 @@ class Environment {
   Environment& operator=(Environment&&) noexcept;
 
   /// Begins a workload, which must live as long as the episode, at its first decision. `seed` is
-  /// that of forecast errors and failures.
+  /// that of forecast errors and failures. Before it, what follows throws InputError.
   void reset(const Workload& workload, std::uint64_t seed);
   /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
   /// action that cannot be taken lets time pass. Returns the reward.
@@ -264,7 +284,7 @@ class Environment {
   double step(std::span<const double> weights);
   [[nodiscard]] bool done() const;
 
-  /// Of an action, how many there are to choose from; with weights_for_s, how many weights.
+  /// Number of actions; with weights_for_s, number of weights.
   [[nodiscard]] int actions() const;
   /// Which actions can be taken, one byte each.
   void mask(std::span<std::uint8_t> out) const;
@@ -280,6 +300,7 @@ class Environment {
 
  private:
   struct State;
+  [[nodiscard]] State& state() const;
   EnvironmentOptions options_;
   std::unique_ptr<State> state_;
 };

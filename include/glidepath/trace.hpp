@@ -32,7 +32,9 @@ struct TraceView {
 struct Trace {
   std::string name{};
   std::vector<double> step{}, loss{}, lr{}, wall_seconds{};
+  std::string metric{"loss"};  ///< what `loss` holds, as its log calls it
   Direction direction = Direction::min;
+  std::optional<double> planned_steps{};  ///< the step at which the run ends by its own plan
 
   [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr}; }
 };
@@ -75,14 +77,15 @@ struct Schedule {
 /// Throws InputError, with the index and value, unless the columns are what TraceView promises.
 void validate(TraceView trace);
 
-/// The points up to and including `last_step`. No copy.
+/// The points up to and including `step`. No copy.
 [[nodiscard]] TraceView until(TraceView trace, double step);
 
 /// Reads every curve of a long CSV `curve,step,value[,lr][,wall_seconds][,...]`, plain or gzip, in
 /// order of first appearance. `metric` names the value column; a row where it is empty has no
 /// observation of it and is passed over, while `nan` and `inf` are kept. A JSON file of the same
-/// stem beside it may say `"direction": "max"`. Throws IoError with file and line on a malformed
-/// row, an empty file or a curve whose steps do not increase.
+/// stem beside it may say `"direction": "max"`, and `"metric"`: what the column `value` holds, of
+/// which the text before a bracket, comma or semicolon becomes the traces' `metric`. Throws IoError
+/// with file and line on a malformed row, an empty file or a curve whose steps do not increase.
 [[nodiscard]] std::vector<Trace> read_long_csv(const std::filesystem::path& file,
                                                const std::string& metric = "value");
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/fit.hpp"
 
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "common/require.hpp"
 #include "numpy_view.hpp"
+#include "record.hpp"
 
 namespace py = pybind11;
 
@@ -18,30 +18,21 @@ namespace {
 
 using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
-constexpr std::size_t kShort = 512;  // points: microseconds, at worst some hundred
+constexpr std::size_t kShortTrace = 512;  // points: microseconds, at worst some hundred
 
 Execution threads_of(int threads) {
   if (threads < 0) glidepath::detail::refuse("threads is ", threads, ", must not be negative");
   return {.threads = threads};
 }
 
-FitOptions options_of(const std::string& family, const std::string& loss, double floor,
-                      const std::string& engine, int starts) {
-  FitOptions options{.lowest_floor = floor, .starts = starts};
-  if (family != "auto") options.family = family_named(family);
-  if (loss == "huber") {
-    options.loss = Loss::huber;
-  } else if (loss == "cauchy") {
-    options.loss = Loss::cauchy;
-  } else if (loss != "squares") {
-    glidepath::detail::refuse("fit: robust is '", loss, "', expected huber or cauchy");
+std::optional<Family> family_or_auto(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  for (const Family family : kFamilies) {
+    if (name(family) == text) return family;
   }
-  if (engine == "ceres") {
-    options.engine = Engine::ceres;
-  } else if (engine != "closed_form") {
-    glidepath::detail::refuse("fit: engine is '", engine, "', expected closed_form or ceres");
-  }
-  return options;
+  std::string known = "auto";
+  for (const Family family : kFamilies) known += ", " + std::string(name(family));
+  glidepath::detail::refuse("fit: unknown family '", text, "', expected one of ", known);
 }
 
 template <typename Values>
@@ -58,25 +49,16 @@ Rows covariance_of(const Fit& fit) {
       .topLeftCorner(count, count);
 }
 
-py::object array_of(const Rows& matrix) {
+DoubleArray array_of(const Rows& matrix) {
   DoubleArray array({matrix.rows(), matrix.cols()});
   mutable_rows(array) = matrix;
   return array;
 }
 
-py::list scores_of(const Fit& fit) {
-  py::list scores;
-  for (const FamilyScore& score : fit.scores) {
-    scores.append(py::make_tuple(std::string(name(score.family)), score.aicc,
-                                 std::string(name(score.status))));
-  }
-  return scores;
-}
-
 /// Everything, in plain objects; what pickle keeps.
 py::tuple state_of(const Fit& fit) {
   py::list scores;
-  for (const FamilyScore& score : fit.scores) {
+  for (const FitScore& score : fit.scores) {
     scores.append(
         py::make_tuple(static_cast<int>(score.family), score.aicc, static_cast<int>(score.status)));
   }
@@ -110,70 +92,83 @@ Fit fit_of(const py::tuple& state) {
   return fit;
 }
 
-Fit fit_trace(const py::object& step, const py::object& loss, const py::object& weight,
-              const std::string& family, const std::string& robust, double floor,
-              const std::string& engine, int starts) {
+Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<ArrayLike>& weight,
+              const std::string& family, const std::string& robust, double lowest_floor,
+              const std::string& solver, int starts) {
   const DoubleArray t = borrow(step, "step"), y = borrow(loss, "loss");
-  const DoubleArray w = weight.is_none() ? t : borrow(weight, "weight");
-  const FitOptions options = options_of(family, robust, floor, engine, starts);
-  TraceView trace{view(t), view(y), {}};
-  if (!weight.is_none()) trace.weight = view(w);
+  const DoubleArray w = weight ? borrow(*weight, "weight") : t;
+  const FitOptions options{.family = family_or_auto(family),
+                           .robust = robust_named(robust),
+                           .lowest_floor = lowest_floor,
+                           .solver = solver_named(solver),
+                           .starts = starts};
+  TraceView trace{.step = view(t), .loss = view(y)};
+  if (weight) trace.weight = view(w);
   // A short fit is over before another thread could have used the lock.
   std::optional<py::gil_scoped_release> release;
-  if (trace.step.size() > kShort || options.loss != Loss::squares ||
-      options.engine == Engine::ceres) {
+  if (trace.step.size() > kShortTrace || options.robust != Robust::none ||
+      options.solver == Solver::ceres) {
     release.emplace();
   }
   return fit(trace, options);
 }
 
-py::list fit_traces(const py::list& steps, const py::list& losses, const std::string& family,
-                   const std::string& robust, double floor, int threads) {
+std::vector<Fit> fit_traces(const std::vector<ArrayLike>& steps,
+                            const std::vector<ArrayLike>& losses, const std::string& family,
+                            const std::string& robust, double lowest_floor, int threads) {
   std::vector<DoubleArray> columns;
   std::vector<TraceView> traces;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     columns.push_back(borrow(steps[i], "step"));
     columns.push_back(borrow(losses[i], "loss"));
-    traces.push_back({view(columns[2 * i]), view(columns[2 * i + 1]), {}});
+    traces.push_back({.step = view(columns[2 * i]), .loss = view(columns[2 * i + 1])});
   }
-  const FitOptions options = options_of(family, robust, floor, "closed_form", 4);
+  const FitOptions options{.family = family_or_auto(family),
+                           .robust = robust_named(robust),
+                           .lowest_floor = lowest_floor};
   const Execution execution = threads_of(threads);
-  std::vector<Fit> fits;
-  {
-    const py::gil_scoped_release release;
-    fits = fit_batch(traces, options, execution);
-  }
-  py::list list;
-  for (Fit& fit : fits) list.append(std::move(fit));
-  return list;
+  const py::gil_scoped_release release;
+  return fit_batch(traces, options, execution);
 }
 
-/// (columns, sigma, status codes)
-py::tuple fit_columns(const py::object& step, const py::object& loss, const std::string& family,
-                      double floor, int threads) {
+FitBatch fit_rows(const ArrayLike& step, const ArrayLike& loss, const std::string& family,
+                  double lowest_floor, int threads) {
   const DoubleArray t = borrow(step, "step"), y = borrow(loss, "loss", 2);
-  const FitOptions options = options_of(family, "squares", floor, "closed_form", 4);
-  if (!options.family) {
+  if (family == "auto") {
     glidepath::detail::refuse("fit: a batch on shared steps needs a family, not 'auto'");
   }
+  const FitOptions options{.family = family_named(family), .lowest_floor = lowest_floor};
   const Execution execution = threads_of(threads);
-  FitBatch columns;
-  {
-    const py::gil_scoped_release release;
-    columns = fit_batch(view(t), rows(y), options, execution);
-  }
-  py::list parameters;
-  for (std::size_t k = 0; k < parameter_names(columns.family).size(); ++k) {
-    parameters.append(adopt(std::move(columns.parameters[k])));
-  }
-  std::vector<std::uint8_t> status;
-  status.reserve(columns.status.size());
-  for (const FitStatus each : columns.status) status.push_back(static_cast<std::uint8_t>(each));
-  return py::make_tuple(parameters, adopt(std::move(columns.sigma)), adopt(std::move(status)));
+  const py::gil_scoped_release release;
+  return fit_batch(view(t), rows(y), options, execution);
 }
 
-py::object evaluate_columns(const std::string& family, const py::list& parameters,
-                            const py::object& steps, int threads, const py::object& out) {
+/// A column of a batch as an array that keeps the batch alive.
+template <class T>
+py::array_t<T> column_of(const std::vector<T>& column, const py::object& batch) {
+  return py::array_t<T>(static_cast<py::ssize_t>(column.size()), column.data(), batch);
+}
+
+py::dict parameters_of(const py::object& self) {
+  const auto& batch = self.cast<const FitBatch&>();
+  const auto names = parameter_names(batch.family);
+  py::dict parameters;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    parameters[py::str(std::string(names[k]))] = column_of(batch.parameters[k], self);
+  }
+  return parameters;
+}
+
+/// Places of the statuses in FIT_STATUSES.
+py::array_t<std::uint8_t> codes_of(const FitBatch& batch) {
+  py::array_t<std::uint8_t> codes(static_cast<py::ssize_t>(batch.status.size()));
+  std::ranges::transform(batch.status, codes.mutable_data(),
+                         [](FitStatus status) { return static_cast<std::uint8_t>(status); });
+  return codes;
+}
+
+DoubleArray evaluate_columns(const std::string& family, const std::vector<ArrayLike>& parameters,
+                             const ArrayLike& steps, int threads, const py::object& out) {
   CurvesView curves{.family = family_named(family)};
   std::vector<DoubleArray> columns;
   for (std::size_t k = 0; k < parameters.size() && k < curves.parameters.size(); ++k) {
@@ -189,10 +184,10 @@ py::object evaluate_columns(const std::string& family, const py::list& parameter
     const py::gil_scoped_release release;
     evaluate_batch(curves, view(t), matrix, execution);
   }
-  return out.is_none() ? py::object(result) : out;
+  return result;
 }
 
-py::object predict_fit(const Fit& fit, const py::object& steps) {
+DoubleArray predict_fit(const Fit& fit, const ArrayLike& steps) {
   const DoubleArray t = borrow(steps, "steps");
   DoubleArray result(t.size());
   CurvesView curves{.family = fit.curve.family};
@@ -204,57 +199,58 @@ py::object predict_fit(const Fit& fit, const py::object& steps) {
   return result;
 }
 
-ScheduleLawKind law_named(const std::string& text) {
-  if (text == "annealing") return ScheduleLawKind::annealing;
-  if (text == "multi_power") return ScheduleLawKind::multi_power;
-  glidepath::detail::refuse("schedule law: law is '", text, "', expected annealing or multi_power");
+ScheduleLaw fit_law(const std::vector<Trace>& traces, const std::string& kind) {
+  const ScheduleLawKind which = schedule_law_named(kind);
+  const py::gil_scoped_release release;
+  return fit_schedule_law(traces, which);
 }
 
-/// (status, sigma, rss, points, parameters in the order of the struct)
-py::tuple fit_law(const py::list& steps, const py::list& losses, const py::list& rates,
-                  const std::string& law) {
-  const ScheduleLawKind kind = law_named(law);
-  std::vector<Trace> traces;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto owned = [](const DoubleArray& array) {
-      return std::vector<double>(array.data(), array.data() + array.size());
-    };
-    Trace trace{.name = std::to_string(i)};
-    trace.step = owned(borrow(steps[i], "step"));
-    trace.loss = owned(borrow(losses[i], "loss"));
-    trace.lr = owned(borrow_or_empty(rates[i], "lr"));
-    traces.push_back(std::move(trace));
-  }
-  ScheduleLaw found;
-  {
-    const py::gil_scoped_release release;
-    found = fit_schedule_law(traces, kind);
-  }
-  return py::make_tuple(
-      std::string(name(found.status)), found.sigma, found.rss, found.points,
-      py::make_tuple(found.floor, found.scale, found.rate, found.drop, found.memory, found.speed,
-                     found.shape, found.power, found.warmup));
+py::array_t<double> predict_law(const ScheduleLaw& law, const ArrayLike& step,
+                                const ArrayLike& lr) {
+  const DoubleArray t = borrow(step, "step"), rate = borrow(lr, "lr");
+  return adopt(predict(law, view(t), view(rate)));
 }
 
-py::object predict_law(const std::string& law, const py::object& parameters, const py::object& step,
-                       const py::object& lr) {
-  const DoubleArray p = borrow(parameters, "parameters"), t = borrow(step, "step"),
-                    rate = borrow(lr, "lr");
-  const double* v = p.data();
-  ScheduleLaw found{.kind = law_named(law)};
-  found.floor = v[0], found.scale = v[1], found.rate = v[2], found.drop = v[3];
-  found.memory = v[4], found.speed = v[5], found.shape = v[6], found.power = v[7];
-  found.warmup = v[8];
-  return adopt(predict(found, view(t), view(rate)));
+bool usable_status(const std::string& text) {
+  std::string known;
+  for (const FitStatus status : kFitStatuses) {
+    if (name(status) == text) return usable(status);
+    known += (known.empty() ? "" : ", ") + std::string(name(status));
+  }
+  glidepath::detail::refuse("usable: unknown status '", text, "', expected one of ", known);
 }
 
 }  // namespace
+
+template <>
+struct Names<Family> {
+  static Family parse(const std::string& text) { return family_named(text); }
+};
+template <>
+struct Names<FitStatus> {
+  static FitStatus parse(const std::string& text) {
+    for (const FitStatus status : kFitStatuses) {
+      if (name(status) == text) return status;
+    }
+    glidepath::detail::refuse("fit: unknown status '", text, "'");
+  }
+};
+template <>
+struct Names<ScheduleLawKind> {
+  static ScheduleLawKind parse(const std::string& text) { return schedule_law_named(text); }
+};
+
 }  // namespace glidepath::python
 
 void bind_fit(py::module_& module) {
   using namespace glidepath;          // NOLINT(google-build-using-namespace)
   using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
 
+  Record<FitScore>(module, "FitScore", "How one family did in the choice by AICc.")
+      .required("family", &FitScore::family)
+      .required("aicc", &FitScore::aicc)
+      .required("status", &FitScore::status)
+      .init();
   py::class_<Fit>(module, "FitRecord")
       .def_property_readonly("family",
                              [](const Fit& fit) { return std::string(name(fit.curve.family)); })
@@ -267,7 +263,7 @@ void bind_fit(py::module_& module) {
                              [](const Fit& fit) { return first(fit.at_bound, fit.curve); })
       .def_property_readonly("covariance",
                              [](const Fit& fit) { return array_of(covariance_of(fit)); })
-      .def_property_readonly("scores", &scores_of)
+      .def_readonly("scores", &Fit::scores)
       .def_readonly("sigma", &Fit::sigma)
       .def_readonly("rss", &Fit::rss)
       .def_readonly("aicc", &Fit::aicc)
@@ -286,18 +282,44 @@ void bind_fit(py::module_& module) {
   }
   module.attr("FAMILIES") = families;
   py::list statuses;
-  for (int code = 0; code <= static_cast<int>(FitStatus::not_finite); ++code) {
-    statuses.append(std::string(name(static_cast<FitStatus>(code))));
-  }
+  for (const FitStatus status : kFitStatuses) statuses.append(std::string(name(status)));
   module.attr("FIT_STATUSES") = py::tuple(statuses);
 
-  module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a, "floor"_a,
-             "engine"_a, "starts"_a);
-  module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "family"_a, "robust"_a, "floor"_a,
-             "threads"_a);
-  module.def("fit_columns", &fit_columns, "step"_a, "loss"_a, "family"_a, "floor"_a, "threads"_a);
-  module.def("fit_law", &fit_law, "steps"_a, "losses"_a, "rates"_a, "law"_a);
-  module.def("predict_law", &predict_law, "law"_a, "parameters"_a, "step"_a, "lr"_a);
+  py::class_<FitBatch>(module, "FitBatchRecord")
+      .def_property_readonly("family",
+                             [](const FitBatch& batch) { return std::string(name(batch.family)); })
+      .def_property_readonly("params", &parameters_of)
+      .def_property_readonly("sigma",
+                             [](const py::object& self) {
+                               return column_of(self.cast<const FitBatch&>().sigma, self);
+                             })
+      .def_property_readonly("status", &codes_of);
+  Record<ScheduleLaw>(module, "ScheduleLawRecord", "The law as the library has it.")
+      .keyword("kind", &ScheduleLaw::kind)
+      .keyword("status", &ScheduleLaw::status)
+      .keyword("floor", &ScheduleLaw::floor)
+      .keyword("scale", &ScheduleLaw::scale)
+      .keyword("rate", &ScheduleLaw::rate)
+      .keyword("drop", &ScheduleLaw::drop)
+      .keyword("memory", &ScheduleLaw::memory)
+      .keyword("speed", &ScheduleLaw::speed)
+      .keyword("shape", &ScheduleLaw::shape)
+      .keyword("power", &ScheduleLaw::power)
+      .keyword("warmup", &ScheduleLaw::warmup)
+      .keyword("sigma", &ScheduleLaw::sigma)
+      .keyword("rss", &ScheduleLaw::rss)
+      .keyword("points", &ScheduleLaw::points)
+      .init()
+      .cls()
+      .def("predict", &predict_law, "step"_a, "lr"_a);
+
+  module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a,
+             "lowest_floor"_a, "solver"_a, "starts"_a);
+  module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "family"_a, "robust"_a,
+             "lowest_floor"_a, "threads"_a);
+  module.def("fit_rows", &fit_rows, "step"_a, "loss"_a, "family"_a, "lowest_floor"_a, "threads"_a);
+  module.def("fit_schedule_law", &fit_law, "traces"_a, "kind"_a);
   module.def("evaluate_columns", &evaluate_columns, "family"_a, "params"_a, "steps"_a, "threads"_a,
              "out"_a);
+  module.def("usable", &usable_status, "status"_a, "Whether a fit of that status has a curve.");
 }

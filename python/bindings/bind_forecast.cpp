@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/require.hpp"
+#include "forecast/law.hpp"
 #include "forecast_records.hpp"
 
 namespace glidepath::python {
@@ -41,34 +42,15 @@ ForecastStatus status_named(const std::string& text) {
   glidepath::detail::refuse("forecast: status '", text, "' is not known");
 }
 
-// What pickle keeps of the law. All that knows its parts is here.
+// A matrix as pickle keeps it: row by row.
 
-py::tuple law_state(const ForecastLaw& law) {
-  return py::make_tuple(law.knots, law.weight, law.location, law.scale, law.noise, law.stretch,
-                        law.degrees, law.lowest, law.highest, law.step_shift, law.offset, law.sign,
-                        law.unit, law.logarithmic, law.floor, law.ceiling);
+std::vector<double> flat(const Rows& matrix) {
+  return {matrix.data(), matrix.data() + matrix.size()};
 }
-
-ForecastLaw law_of(const py::tuple& state) {
-  using Column = std::vector<double>;
-  ForecastLaw law;
-  law.knots = state[0].cast<Column>();
-  law.weight = state[1].cast<Column>();
-  law.location = state[2].cast<Column>();
-  law.scale = state[3].cast<Column>();
-  law.noise = state[4].cast<Column>();
-  law.stretch = state[5].cast<Column>();
-  law.degrees = state[6].cast<double>();
-  law.lowest = state[7].cast<double>();
-  law.highest = state[8].cast<double>();
-  law.step_shift = state[9].cast<double>();
-  law.offset = state[10].cast<double>();
-  law.sign = state[11].cast<double>();
-  law.unit = state[12].cast<double>();
-  law.logarithmic = state[13].cast<bool>();
-  law.floor = state[14].cast<double>();
-  law.ceiling = state[15].cast<double>();
-  return law;
+Rows rows_of(const std::vector<double>& values, std::size_t rows) {
+  const auto count = static_cast<Eigen::Index>(rows);
+  const auto size = static_cast<Eigen::Index>(values.size());
+  return Eigen::Map<const Rows>(values.data(), count, count == 0 ? 0 : size / count);
 }
 
 std::vector<std::string> names_of(const std::vector<ForecastStatus>& status) {
@@ -82,31 +64,39 @@ std::vector<std::string> names_of(const std::vector<ForecastStatus>& status) {
 
 py::dict forecast_state(const Forecast& f) {
   return py::dict("at"_a = f.at, "levels"_a = f.levels, "median"_a = f.median,
-                  "quantiles"_a = f.quantiles, "curve_quantiles"_a = f.curve_quantiles,
-                  "status"_a = std::string(name(f.status)), "law"_a = law_state(f.law));
+                  "quantiles"_a = flat(f.quantiles), "curve_quantiles"_a = flat(f.curve_quantiles),
+                  "status"_a = std::string(name(f.status)),
+                  "law"_a = glidepath::detail::pack_law(*f.law));
 }
 
 Forecast forecast_of(std::vector<double> at, std::vector<double> levels, std::vector<double> median,
-                     std::vector<double> quantiles, std::vector<double> curve_quantiles,
-                     const std::string& status, const py::tuple& law) {
+                     const std::vector<double>& quantiles,
+                     const std::vector<double>& curve_quantiles, const std::string& status,
+                     const std::vector<double>& law) {
   const std::size_t count = levels.size() * at.size();
   if (median.size() != at.size() || quantiles.size() != count || curve_quantiles.size() != count) {
     glidepath::detail::refuse("forecast: ", at.size(), " steps and ", levels.size(),
                               " levels, but ", median.size(), " medians and ", quantiles.size(),
                               " quantiles");
   }
-  return {std::move(at),        std::move(levels),          std::move(median),
-          std::move(quantiles), std::move(curve_quantiles), status_named(status),
-          law_of(law)};
+  const std::size_t rows = levels.size();
+  return {
+      .at = std::move(at),
+      .levels = std::move(levels),
+      .median = std::move(median),
+      .quantiles = rows_of(quantiles, rows),
+      .curve_quantiles = rows_of(curve_quantiles, rows),
+      .status = status_named(status),
+      .law = std::make_shared<const glidepath::detail::Law>(glidepath::detail::unpack_law(law))};
 }
 
 py::dict batch_state(const ForecastBatch& f) {
-  return py::dict("at"_a = f.at, "levels"_a = f.levels, "median"_a = f.median,
-                  "quantiles"_a = f.quantiles, "status"_a = names_of(f.status));
+  return py::dict("at"_a = f.at, "levels"_a = f.levels, "median"_a = flat(f.median),
+                  "quantiles"_a = flat(f.quantiles), "status"_a = names_of(f.status));
 }
 
 ForecastBatch batch_of(std::vector<double> at, std::vector<double> levels,
-                       std::vector<double> median, std::vector<double> quantiles,
+                       const std::vector<double>& median, const std::vector<double>& quantiles,
                        const std::vector<std::string>& status) {
   const std::size_t count = status.size() * at.size();
   if (median.size() != count || quantiles.size() != levels.size() * count) {
@@ -114,8 +104,12 @@ ForecastBatch batch_of(std::vector<double> at, std::vector<double> levels,
                               " steps, but ", median.size(), " medians and ", quantiles.size(),
                               " quantiles");
   }
-  ForecastBatch batch{
-      std::move(at), std::move(levels), std::move(median), std::move(quantiles), {}};
+  const std::size_t rows = levels.size() * status.size();
+  ForecastBatch batch{.at = std::move(at),
+                      .levels = std::move(levels),
+                      .median = rows_of(median, status.size()),
+                      .quantiles = rows_of(quantiles, rows),
+                      .status = {}};
   for (const std::string& each : status) batch.status.push_back(status_named(each));
   return batch;
 }
@@ -200,7 +194,7 @@ py::ssize_t length(const std::vector<double>& column) {
 }
 
 void bind_forecasts(py::module_& module) {
-  record<Forecast>(module, "ForecastRecord")
+  opaque_record<Forecast>(module, "ForecastRecord")
       .def_property_readonly(
           "at", property<Forecast>(
                     [](const Forecast& f, const py::object& self) { return field(f.at, self); }))
@@ -225,8 +219,8 @@ void bind_forecasts(py::module_& module) {
       .def(
           "quantile", [](const Forecast& f, double p) { return adopt(quantile(f, p)); }, "p"_a)
       .def(
-          "curve_quantile",
-          [](const Forecast& f, double p) { return adopt(quantile(f, p, false)); }, "p"_a)
+          "curve_quantile", [](const Forecast& f, double p) { return adopt(curve_quantile(f, p)); },
+          "p"_a)
       .def(
           "prob_below",
           [](const Forecast& f, double target) { return adopt(prob_below(f, target)); }, "target"_a)
@@ -234,7 +228,7 @@ void bind_forecasts(py::module_& module) {
       .def_static("of", &forecast_of, py::kw_only(), "at"_a, "levels"_a, "median"_a, "quantiles"_a,
                   "curve_quantiles"_a, "status"_a, "law"_a);
 
-  record<ForecastBatch>(module, "ForecastBatchRecord")
+  opaque_record<ForecastBatch>(module, "ForecastBatchRecord")
       .def_property_readonly(
           "at", property<ForecastBatch>([](const ForecastBatch& f, const py::object& self) {
             return field(f.at, self);
@@ -264,7 +258,7 @@ void bind_forecasts(py::module_& module) {
 }
 
 void bind_reach(py::module_& module) {
-  record<Reach>(module, "ReachRecord")
+  opaque_record<Reach>(module, "ReachRecord")
       .def_static("of", &reach_of, py::kw_only(), "step"_a, "cdf"_a, "prob_never"_a, "target"_a,
                   "budget"_a, "status"_a)
       .def_property_readonly("step", property<Reach>([](const Reach& r, const py::object& self) {
@@ -289,7 +283,7 @@ void bind_reach(py::module_& module) {
 }
 
 void bind_past_runs(py::module_& module) {
-  record<Widths>(module, "WidthsRecord")
+  opaque_record<Widths>(module, "WidthsRecord")
       .def_static("of", &widths_of, py::kw_only(), "horizon"_a, "factor"_a, "runs"_a,
                   "scheduled_factor"_a, "scheduled_runs"_a, "schedule_helps"_a)
       .def_property_readonly("horizon",
@@ -309,7 +303,7 @@ void bind_past_runs(py::module_& module) {
       .def_readonly("schedule_helps", &Widths::schedule_helps)
       .def("state", &widths_state);
 
-  record<PastRuns>(module, "PastRunsRecord")
+  opaque_record<PastRuns>(module, "PastRunsRecord")
       .def_static("of", &past_of, "runs"_a, py::kw_only(), "constants"_a, "threads"_a)
       .def_static(
           "restored",
@@ -340,7 +334,7 @@ void bind_forecast(pybind11::module_& module) {
   using namespace glidepath::python;   // NOLINT(google-build-using-namespace)
   using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
-  record<ConstantsRecord>(module, "ForecastConstants");
+  opaque_record<ConstantsRecord>(module, "ForecastConstants");
   module.def(
       "read_constants",
       [](const std::string& text) { return ConstantsRecord{read_constants(text)}; }, "text"_a);

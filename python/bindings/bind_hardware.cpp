@@ -3,9 +3,10 @@
 #include "glidepath/hardware.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <tuple>
 
 #include <pybind11/stl/filesystem.h>
 
@@ -13,10 +14,32 @@
 #include "plan_types.hpp"
 
 namespace glidepath::python {
+
+/// Coefficients of a scaling: a dict by term in Python.
+template <>
+struct Convert<decltype(Scaling::terms)> {
+  static std::string type() { return "dict"; }
+  static decltype(Scaling::terms) in(py::handle value, const Where& where) {
+    decltype(Scaling::terms) terms{};
+    for (int i = 0; i < Scaling::kTerms; ++i) {
+      const py::object term = value[py::cast(scaling_term(i))];
+      terms[static_cast<std::size_t>(i)] = Convert<double>::in(term, where);
+    }
+    return terms;
+  }
+  static py::dict out(const decltype(Scaling::terms)& terms) {
+    py::dict by_name;
+    for (int i = 0; i < Scaling::kTerms; ++i) {
+      by_name[py::cast(scaling_term(i))] = terms[static_cast<std::size_t>(i)];
+    }
+    return by_name;
+  }
+};
+
 namespace {
 
 void bind_tier(py::module_& module) {
-  py::class_<Tier>(module, "Tier", R"(A pool of equal GPUs; memory and power are per GPU.
+  Record<Tier>(module, "Tier", R"(A pool of equal GPUs; memory and power are per GPU.
 
 Parameters
 ----------
@@ -31,123 +54,97 @@ idle_watts, busy_watts : float
 price_per_gpu_hour : float
     In any currency; 0 = not priced.
 )")
-      .def(py::init([](std::string name, int nodes, int gpus_per_node, std::string gpu,
-                       double memory_gb, double host_memory_gb, double idle_watts,
-                       double busy_watts, double price_per_gpu_hour) {
-             Tier tier{std::move(name), std::move(gpu), nodes,      gpus_per_node,     memory_gb,
-                       host_memory_gb,  idle_watts,     busy_watts, price_per_gpu_hour};
-             validate(tier);
-             return tier;
-           }),
-           py::arg("name"), py::arg("nodes"), py::arg("gpus_per_node") = 1, py::kw_only(),
-           py::arg("gpu") = "", py::arg("memory_gb") = 0.0, py::arg("host_memory_gb") = 0.0,
-           py::arg("idle_watts") = 0.0, py::arg("busy_watts") = 0.0,
-           py::arg("price_per_gpu_hour") = 0.0)
+      .required("name", &Tier::name)
+      .required("nodes", &Tier::nodes)
+      .optional("gpus_per_node", &Tier::gpus_per_node)
+      .keyword("gpu", &Tier::gpu)
+      .keyword("memory_gb", &Tier::memory_gb)
+      .keyword("host_memory_gb", &Tier::host_memory_gb)
+      .keyword("idle_watts", &Tier::idle_watts)
+      .keyword("busy_watts", &Tier::busy_watts)
+      .keyword("price_per_gpu_hour", &Tier::price_per_gpu_hour)
+      .init([](const Tier& tier) { validate(tier); })
+      .cls()
       .def_static("of", &make_tier, py::arg("name"), py::arg("gpu"), py::arg("nodes"),
                   py::arg("gpus_per_node") = 1,
                   "Tier of a GPU of the catalogue, with its memory and power.")
-      .def_readonly("name", &Tier::name)
-      .def_readonly("gpu", &Tier::gpu)
-      .def_readonly("nodes", &Tier::nodes)
-      .def_readonly("gpus_per_node", &Tier::gpus_per_node)
-      .def_readonly("memory_gb", &Tier::memory_gb)
-      .def_readonly("host_memory_gb", &Tier::host_memory_gb)
-      .def_readonly("idle_watts", &Tier::idle_watts)
-      .def_readonly("busy_watts", &Tier::busy_watts)
-      .def_readonly("price_per_gpu_hour", &Tier::price_per_gpu_hour)
       .def_property_readonly("gpus", &Tier::gpus)
-      .def("watts", &watts, py::arg("utilization"), "Power of one GPU at a utilization in [0, 1].")
-      .def("__eq__",
-           [](const Tier& a, const py::object& b) {
-             return py::isinstance<Tier>(b) && a == b.cast<const Tier&>();
-           })
-      .def("__repr__",
-           [](const Tier& t) {
-             return text("<Tier ", t.name, ": ", t.nodes, " x ", t.gpus_per_node, " ",
-                         t.gpu.empty() ? "GPU" : t.gpu, ">");
-           })
-      .def(py::pickle(
-          [](const Tier& t) {
-            return py::make_tuple(t.name, t.gpu, t.nodes, t.gpus_per_node, t.memory_gb,
-                                  t.host_memory_gb, t.idle_watts, t.busy_watts,
-                                  t.price_per_gpu_hour);
-          },
-          [](const py::tuple& t) {
-            return Tier{t[0].cast<std::string>(), t[1].cast<std::string>(), t[2].cast<int>(),
-                        t[3].cast<int>(),         t[4].cast<double>(),      t[5].cast<double>(),
-                        t[6].cast<double>(),      t[7].cast<double>(),      t[8].cast<double>()};
-          }));
+      .def("watts", &watts, py::arg("utilization"), "Power of one GPU at a utilization in [0, 1].");
+  Record<Gpu>(module, "Gpu", R"(A GPU of the catalogue as its vendor describes it.
+
+0 where a figure is not published; `relative_speed` is measured training speed, V100 SXM2 = 1.
+)")
+      .keyword("name", &Gpu::name)
+      .keyword("vendor", &Gpu::vendor)
+      .keyword("architecture", &Gpu::architecture)
+      .keyword("year", &Gpu::year)
+      .keyword("memory_gb", &Gpu::memory_gb)
+      .keyword("bandwidth_gb_s", &Gpu::bandwidth_gb_s)
+      .keyword("busy_watts", &Gpu::busy_watts)
+      .keyword("idle_watts", &Gpu::idle_watts)
+      .keyword("fp32_tflops", &Gpu::fp32_tflops)
+      .keyword("fp16_tflops", &Gpu::fp16_tflops)
+      .keyword("relative_speed", &Gpu::relative_speed)
+      .keyword("source", &Gpu::source);
   module.def(
-      "catalogue",
-      [] {
-        py::list rows;
-        for (const Gpu& g : catalogue()) {
-          rows.append(py::dict(
-              py::arg("name") = g.name, py::arg("vendor") = g.vendor,
-              py::arg("architecture") = g.architecture, py::arg("year") = g.year,
-              py::arg("memory_gb") = g.memory_gb, py::arg("bandwidth_gb_s") = g.bandwidth_gb_s,
-              py::arg("busy_watts") = g.busy_watts, py::arg("idle_watts") = g.idle_watts,
-              py::arg("fp32_tflops") = g.fp32_tflops, py::arg("fp16_tflops") = g.fp16_tflops,
-              py::arg("relative_speed") = g.relative_speed, py::arg("source") = g.source));
-        }
-        return rows;
-      },
-      "Every GPU of the catalogue as a dict.");
+      "catalogue", [] { return std::vector<Gpu>(catalogue().begin(), catalogue().end()); },
+      "Every GPU of the catalogue, in its order.");
 }
 
 void bind_scaling(py::module_& module) {
-  py::class_<Scaling>(module, "Scaling", R"(Step time of a gang as a function of GPUs and nodes.
+  Record<StepTime>(module, "StepTime", R"(One measured step of a gang.
+
+Parameters
+----------
+gpus : int
+seconds : float
+nodes : int
+batch_per_gpu : float
+    Global batch / gpus, or 1 where it does not change.
+)")
+      .required("gpus", &StepTime::gpus)
+      .required("seconds", &StepTime::seconds)
+      .keyword("nodes", &StepTime::nodes)
+      .keyword("batch_per_gpu", &StepTime::batch_per_gpu)
+      .init();
+  Record<Scaling>(module, "Scaling", R"(Step time of a gang as a function of GPUs and nodes.
 
 Made by `fit_scaling`. A sum of non-negative terms (compute, communication inside a node and between
 nodes, other) times a correction that follows the measurements nearby.
+
+Attributes
+----------
+terms : dict of str to float
+    Coefficient of each term.
+measured : list of StepTime
+correction : ndarray, shape (measured,)
+    Weight of each measurement in the logarithm of the correction.
+typical_error : float
+    Median relative error on the measurements that were fitted.
 )")
-      .def(
-          "seconds",
-          [](const Scaling& s, int gpus, int nodes, double batch_per_gpu) {
-            return step_seconds(s, gpus, nodes, batch_per_gpu);
-          },
-          py::arg("gpus"), py::arg("nodes") = 1, py::arg("batch_per_gpu") = 1.0,
-          "Seconds per step.")
-      .def_readonly("typical_error", &Scaling::typical_error,
-                    "Median relative error on the measurements that were fitted.")
-      .def_property_readonly("terms",
-                             [](const Scaling& s) {
-                               py::dict terms;
-                               for (int i = 0; i < Scaling::kTerms; ++i) {
-                                 terms[py::str(std::string(scaling_term(i)))] =
-                                     s.seconds[static_cast<std::size_t>(i)];
-                               }
-                               return terms;
-                             })
-      .def("__repr__",
-           [](const Scaling& s) {
-             return text("<Scaling: ", s.measured.size(), " measurements, typical error ",
-                         100 * s.typical_error, " %>");
-           })
-      .def(py::pickle(
-          [](const Scaling& s) {
-            std::vector<std::tuple<int, int, double, double>> measured;
-            for (const StepTime& m : s.measured) {
-              measured.emplace_back(m.gpus, m.nodes, m.batch_per_gpu, m.seconds);
-            }
-            return py::make_tuple(measured);
-          },
-          [](const py::tuple& t) {
-            std::vector<StepTime> measured;
-            for (const auto& [k, n, b, s] :
-                 t[0].cast<std::vector<std::tuple<int, int, double, double>>>()) {
-              measured.push_back({k, n, b, s});
-            }
-            return fit_scaling(measured);
-          }));
+      .keyword("terms", &Scaling::terms)
+      .keyword("measured", &Scaling::measured)
+      .keyword("correction", &Scaling::correction)
+      .keyword("typical_error", &Scaling::typical_error)
+      .repr([](const Scaling& s) {
+        return text("<Scaling: ", s.measured.size(), " measurements, typical error ",
+                    100 * s.typical_error, " %>");
+      })
+      .cls()
+      .def("step_seconds", &step_seconds, py::arg("gpus"), py::arg("nodes") = 1,
+           py::arg("batch_per_gpu") = 1.0, "Seconds per step of a gang.");
+}
+
+void bind_fit_scaling(py::module_& module) {
   module.def(
       "fit_scaling",
-      [](const py::object& gpus, const py::object& seconds, const py::object& nodes,
-         const py::object& batch_per_gpu) {
+      [](const ArrayLike& gpus, const ArrayLike& seconds, const std::optional<ArrayLike>& nodes,
+         const std::optional<ArrayLike>& batch_per_gpu) {
         const Int64Array k = borrow_int64(gpus, "gpus");
         const DoubleArray s = borrow(seconds, "seconds");
-        const Int64Array n = nodes.is_none() ? Int64Array(0) : borrow_int64(nodes, "nodes");
-        const DoubleArray b = borrow_or_empty(batch_per_gpu, "batch_per_gpu");
+        const Int64Array n = nodes ? borrow_int64(*nodes, "nodes") : Int64Array(0);
+        const DoubleArray b =
+            batch_per_gpu ? borrow(*batch_per_gpu, "batch_per_gpu") : DoubleArray(0);
         const auto fits = [&](py::ssize_t size) { return size == 0 || size == k.size(); };
         if (s.size() != k.size() || !fits(n.size()) || !fits(b.size())) {
           throw InputError("fit_scaling: columns of different length");
@@ -190,8 +187,8 @@ InputError
 )");
 }
 
-void bind_pairs(py::module_& module) {
-  py::class_<Profile>(module, "Profile", R"(What is known of a job that runs alone.
+void bind_kinds(py::module_& module) {
+  Record<Profile>(module, "Profile", R"(What is known of a job that runs alone.
 
 Parameters
 ----------
@@ -202,29 +199,11 @@ memory_gb : float
 kind : str
     As measured pairs name it; empty = of no measured kind.
 )")
-      .def(py::init([](double sm_activity, double memory_gb, std::string kind) {
-             return Profile{sm_activity, memory_gb, std::move(kind)};
-           }),
-           py::arg("sm_activity") = 1.0, py::arg("memory_gb") = 0.0, py::arg("kind") = "")
-      .def_readonly("sm_activity", &Profile::sm_activity)
-      .def_readonly("memory_gb", &Profile::memory_gb)
-      .def_readonly("kind", &Profile::kind)
-      .def("__eq__",
-           [](const Profile& a, const py::object& b) {
-             return py::isinstance<Profile>(b) && a == b.cast<const Profile&>();
-           })
-      .def("__repr__",
-           [](const Profile& p) {
-             return text("<Profile ", p.kind.empty() ? "of a job" : p.kind, ": activity ",
-                         p.sm_activity, ", ", p.memory_gb, " GB>");
-           })
-      .def(py::pickle(
-          [](const Profile& p) { return py::make_tuple(p.sm_activity, p.memory_gb, p.kind); },
-          [](const py::tuple& t) {
-            return Profile{t[0].cast<double>(), t[1].cast<double>(), t[2].cast<std::string>()};
-          }));
-
-  py::class_<KindPair>(module, "KindPair", R"(Two kinds of job together on a kind of GPU.
+      .optional("sm_activity", &Profile::sm_activity)
+      .optional("memory_gb", &Profile::memory_gb)
+      .optional("kind", &Profile::kind)
+      .init();
+  Record<KindPair>(module, "KindPair", R"(Two kinds of job together on a kind of GPU.
 
 Parameters
 ----------
@@ -236,45 +215,21 @@ first_slowdown, second_slowdown : float
     Time of a step together over that alone: 1 = as fast as alone, inf = they did not run.
 sharing : str
     ``naive`` (time slices), ``mps`` or ``mig``.
+predicted : bool
+    Learned, not measured.
 )")
-      .def(py::init([](std::string gpu, std::string first, std::string second,
-                       double first_slowdown, double second_slowdown, const std::string& sharing) {
-             return KindPair{std::move(gpu),    sharing_named(sharing), std::move(first),
-                             std::move(second), first_slowdown,         second_slowdown};
-           }),
-           py::arg("gpu"), py::arg("first"), py::arg("second"), py::arg("first_slowdown"),
-           py::arg("second_slowdown"), py::kw_only(), py::arg("sharing") = "naive")
-      .def_readonly("gpu", &KindPair::gpu)
-      .def_readonly("first", &KindPair::first)
-      .def_readonly("second", &KindPair::second)
-      .def_readonly("first_slowdown", &KindPair::first_slowdown)
-      .def_readonly("second_slowdown", &KindPair::second_slowdown)
-      .def_property_readonly("sharing",
-                             [](const KindPair& p) { return std::string(name(p.sharing)); })
-      .def_readonly("predicted", &KindPair::predicted, "Not measured.")
-      .def("__eq__",
-           [](const KindPair& a, const py::object& b) {
-             return py::isinstance<KindPair>(b) && a == b.cast<const KindPair&>();
-           })
-      .def("__repr__",
-           [](const KindPair& p) {
-             return text("<KindPair on ", p.gpu, " (", std::string(name(p.sharing)), "): ", p.first,
-                         " slower by ", p.first_slowdown, ", ", p.second, " by ", p.second_slowdown,
-                         p.predicted ? ", predicted>" : ">");
-           })
-      .def(py::pickle(
-          [](const KindPair& p) {
-            return py::make_tuple(p.gpu, std::string(name(p.sharing)), p.first, p.second,
-                                  p.first_slowdown, p.second_slowdown, p.predicted);
-          },
-          [](const py::tuple& t) {
-            return KindPair{t[0].cast<std::string>(), sharing_named(t[1].cast<std::string>()),
-                            t[2].cast<std::string>(), t[3].cast<std::string>(),
-                            t[4].cast<double>(),      t[5].cast<double>(),
-                            t[6].cast<bool>()};
-          }));
+      .required("gpu", &KindPair::gpu)
+      .required("first", &KindPair::first)
+      .required("second", &KindPair::second)
+      .required("first_slowdown", &KindPair::first_slowdown)
+      .required("second_slowdown", &KindPair::second_slowdown)
+      .keyword("sharing", &KindPair::sharing)
+      .keyword("predicted", &KindPair::predicted)
+      .init();
+}
 
-  py::class_<JobKind>(module, "JobKind", R"(What tells a kind of job from others, measured alone.
+void bind_pairs(py::module_& module) {
+  Record<JobKind>(module, "JobKind", R"(What tells a kind of job from others, measured alone.
 
 Parameters
 ----------
@@ -285,42 +240,27 @@ features : array_like, shape (features,)
     Finite and dimensionless, the same for all kinds on this GPU: logarithms of the batch size,
     of the time of a step, and so on.
 )")
-      .def(py::init([](std::string kind, std::string gpu, std::string model,
-                       const py::object& features) {
-             const DoubleArray array = borrow_or_empty(features, "features");
-             return JobKind{std::move(kind),
-                            std::move(gpu),
-                            std::move(model),
-                            {array.data(), array.data() + array.size()}};
-           }),
-           py::arg("kind"), py::arg("gpu"), py::arg("model") = "", py::arg("features") = py::none())
-      .def_readonly("kind", &JobKind::kind)
-      .def_readonly("gpu", &JobKind::gpu)
-      .def_readonly("model", &JobKind::model)
-      .def_readonly("features", &JobKind::features)
-      .def("__repr__", [](const JobKind& k) {
-        return text("<JobKind ", k.kind, " on ", k.gpu, ": ", k.features.size(), " features>");
-      });
+      .required("kind", &JobKind::kind)
+      .required("gpu", &JobKind::gpu)
+      .optional("model", &JobKind::model)
+      .optional("features", &JobKind::features)
+      .init();
+  Record<Pairs>(module, "Pairs", R"(Measured pairs and those learned from them.
 
-  py::class_<Pairs>(module, "Pairs",
-                    "Measured pairs and those learned from them. Made by `learn_pairs`.")
-      .def_readonly("rows", &Pairs::rows, "Each pair, both ways round.")
-      .def("__len__", [](const Pairs& p) { return p.rows.size(); })
-      .def("__repr__",
-           [](const Pairs& p) {
-             const auto predicted = std::count_if(
-                 p.rows.begin(), p.rows.end(), [](const KindPair& row) { return row.predicted; });
-             return text("<Pairs: ", p.rows.size() - static_cast<std::size_t>(predicted),
-                         " measured, ", predicted, " predicted>");
-           })
-      .def("__eq__",
-           [](const Pairs& a, const py::object& b) {
-             return py::isinstance<Pairs>(b) && a.rows == b.cast<const Pairs&>().rows;
-           })
-      .def(
-          py::pickle([](const Pairs& p) { return py::make_tuple(p.rows); },
-                     [](const py::tuple& t) { return Pairs{t[0].cast<std::vector<KindPair>>()}; }));
+Made by `learn_pairs`; `rows` has each pair both ways round.
+)")
+      .keyword("rows", &Pairs::rows)
+      .repr([](const Pairs& p) {
+        const auto predicted = std::count_if(p.rows.begin(), p.rows.end(),
+                                             [](const KindPair& row) { return row.predicted; });
+        return text("<Pairs: ", p.rows.size() - static_cast<std::size_t>(predicted), " measured, ",
+                    predicted, " predicted>");
+      })
+      .cls()
+      .def("__len__", [](const Pairs& p) { return p.rows.size(); });
+}
 
+void bind_learning(py::module_& module) {
   module.def(
       "read_pairs", [](const std::filesystem::path& file) { return read_pairs(file); },
       py::arg("file"), R"(Read measured pairs of jobs on the same GPUs.
@@ -365,14 +305,19 @@ Raises
 InputError
     A slowdown not above 0, one pair with two results, features that do not match.
 )");
+}
+
+void bind_shared_speeds(py::module_& module) {
+  Record<SharedSpeeds>(module, "SharedSpeedsRecord", "Speeds of two jobs on the same GPUs.")
+      .keyword("first", &SharedSpeeds::first)
+      .keyword("second", &SharedSpeeds::second);
   module.def(
       "shared_speeds",
       [](const Profile& first, const Profile& second, const std::string& sharing,
-         const std::string& gpu, double gpu_memory_gb, const py::object& pairs) {
-        const Tier tier{.gpu = gpu, .memory_gb = gpu_memory_gb};
-        const SharedSpeeds speeds =
-            shared_speeds(first, second, sharing_named(sharing), tier, pairs_or_null(pairs));
-        return py::make_tuple(speeds.first, speeds.second);
+         const std::string& gpu, double gpu_gb, const std::optional<Pairs>& pairs) {
+        const Tier tier{.gpu = gpu, .memory_gb = gpu_gb};
+        return shared_speeds(first, second, sharing_named(sharing), tier,
+                             pairs ? &*pairs : nullptr);
       },
       py::arg("first"), py::arg("second"), py::arg("sharing"), py::arg("gpu"), py::arg("gpu_gb"),
       py::arg("pairs"), "Speeds of a pair.");
@@ -385,5 +330,9 @@ void bind_hardware(pybind11::module_& module) {
   using namespace glidepath::python;
   bind_tier(module);
   bind_scaling(module);
+  bind_fit_scaling(module);
+  bind_kinds(module);
   bind_pairs(module);
+  bind_learning(module);
+  bind_shared_speeds(module);
 }

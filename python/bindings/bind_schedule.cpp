@@ -32,7 +32,7 @@ void bind_schedule(pybind11::module_& module) {
   using namespace glidepath::python;   // NOLINT(google-build-using-namespace)
   using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
-  record<Schedule>(module, "ScheduleRecord")
+  opaque_record<Schedule>(module, "ScheduleRecord")
       .def_static("of", &schedule_of, py::kw_only(), "step"_a, "lr"_a)
       .def_static("constant", &Schedule::constant, "lr"_a)
       .def_static(

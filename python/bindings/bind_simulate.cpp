@@ -2,15 +2,19 @@
 #include "glidepath/simulate.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include <pybind11/functional.h>
+#include <pybind11/typing.h>
 
 #include "numpy_view.hpp"
 #include "plan_types.hpp"
@@ -18,11 +22,11 @@
 namespace glidepath::python {
 namespace {
 
-using Shared = std::shared_ptr<const Workload>;
+using Shared = std::shared_ptr<Workload>;
 using FloatArray = py::array_t<float, py::array::c_style>;
 using ByteArray = py::array_t<std::uint8_t, py::array::c_style>;
 
-Shared share(Workload&& workload) { return std::make_shared<const Workload>(std::move(workload)); }
+Shared share(Workload&& workload) { return std::make_shared<Workload>(std::move(workload)); }
 
 /// A column of the jobs, or nothing where the mapping has none.
 std::optional<DoubleArray> column(const py::dict& jobs, const char* name, std::size_t n) {
@@ -54,58 +58,65 @@ void fill(const py::dict& jobs, const char* name, std::vector<WorkloadJob>& out,
   for (std::size_t i = 0; i < out.size(); ++i) out[i].*member = values[i];
 }
 
+void fill_rates(const py::dict& jobs, std::vector<WorkloadJob>& out) {
+  if (!jobs.contains("steps_per_s")) return;
+  const DoubleArray rates = borrow(jobs["steps_per_s"], "steps_per_s", 2);
+  if (static_cast<std::size_t>(rates.shape(0)) != out.size()) {
+    throw InputError("workload: " + std::to_string(out.size()) + " jobs but " +
+                     std::to_string(rates.shape(0)) + " rows of steps_per_s");
+  }
+  const py::ssize_t tier_count = rates.shape(1);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double* row = rates.data() + static_cast<py::ssize_t>(i) * tier_count;
+    out[i].steps_per_s.assign(row, row + tier_count);
+  }
+}
+
+std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
+  if (!columns.contains("job")) throw InputError("workload: the jobs have no column 'job'");
+  const Int64Array ids = borrow_int64(columns["job"], "job");
+  std::vector<WorkloadJob> jobs(static_cast<std::size_t>(ids.size()));
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = ids.data()[i];
+  fill(columns, "user", jobs, &WorkloadJob::user);
+  fill(columns, "job_class", jobs, &WorkloadJob::job_class);
+  fill(columns, "submit_s", jobs, &WorkloadJob::submit_s);
+  fill(columns, "gpus", jobs, &WorkloadJob::gpus);
+  fill(columns, "memory_gb", jobs, &WorkloadJob::memory_gb);
+  fill(columns, "duration_s", jobs, &WorkloadJob::duration_s);
+  fill(columns, "truth", jobs, &WorkloadJob::truth);
+  fill(columns, "target_loss", jobs, &WorkloadJob::target_loss);
+  fill(columns, "budget_steps", jobs, &WorkloadJob::budget_steps);
+  fill(columns, "utilization", jobs, &WorkloadJob::utilization);
+  fill(columns, "sm_activity", jobs, &WorkloadJob::sm_activity);
+  fill(columns, "weight", jobs, &WorkloadJob::weight);
+  fill(columns, "priority", jobs, &WorkloadJob::priority);
+  fill(columns, "deadline_s", jobs, &WorkloadJob::deadline_s);
+  fill_rates(columns, jobs);
+  return jobs;
+}
+
+/// The columns of a glidepath.Trace that a simulation uses.
+Trace curve_of(const py::handle& trace) {
+  const auto owned = [&](const char* name) {
+    const DoubleArray array = borrow_or_empty(trace.attr(name), name);
+    return std::vector<double>(array.data(), array.data() + array.size());
+  };
+  Trace curve{.name = trace.attr("name").cast<std::string>(),
+              .step = owned("step"),
+              .loss = owned("loss"),
+              .lr = owned("lr")};
+  validate(curve.view());
+  return curve;
+}
+
 Shared make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::list& curves,
-                     const py::list& pairs, std::string name) {
-  Workload out;
-  out.name = std::move(name);
-  out.tiers = std::move(tiers);
-  if (!jobs.contains("job")) throw InputError("workload: the jobs have no column 'job'");
-  const Int64Array ids = borrow_int64(jobs["job"], "job");
-  out.jobs.resize(static_cast<std::size_t>(ids.size()));
-  for (std::size_t i = 0; i < out.jobs.size(); ++i) out.jobs[i].id = ids.data()[i];
-  fill(jobs, "user", out.jobs, &WorkloadJob::user);
-  fill(jobs, "job_class", out.jobs, &WorkloadJob::job_class);
-  fill(jobs, "submit_s", out.jobs, &WorkloadJob::submit_s);
-  fill(jobs, "gpus", out.jobs, &WorkloadJob::gpus);
-  fill(jobs, "memory_gb", out.jobs, &WorkloadJob::memory_gb);
-  fill(jobs, "duration_s", out.jobs, &WorkloadJob::duration_s);
-  fill(jobs, "truth", out.jobs, &WorkloadJob::truth);
-  fill(jobs, "target_loss", out.jobs, &WorkloadJob::target_loss);
-  fill(jobs, "budget_steps", out.jobs, &WorkloadJob::budget_steps);
-  fill(jobs, "utilization", out.jobs, &WorkloadJob::utilization);
-  fill(jobs, "sm_activity", out.jobs, &WorkloadJob::sm_activity);
-  fill(jobs, "weight", out.jobs, &WorkloadJob::weight);
-  fill(jobs, "priority", out.jobs, &WorkloadJob::priority);
-  fill(jobs, "deadline_s", out.jobs, &WorkloadJob::deadline_s);
-  if (jobs.contains("steps_per_s")) {
-    const DoubleArray rates = borrow(jobs["steps_per_s"], "steps_per_s", 2);
-    if (static_cast<std::size_t>(rates.shape(0)) != out.jobs.size()) {
-      throw InputError("workload: " + std::to_string(out.jobs.size()) + " jobs but " +
-                       std::to_string(rates.shape(0)) + " rows of steps_per_s");
-    }
-    const py::ssize_t tier_count = rates.shape(1);
-    for (std::size_t i = 0; i < out.jobs.size(); ++i) {
-      const double* row = rates.data() + static_cast<py::ssize_t>(i) * tier_count;
-      out.jobs[i].steps_per_s.assign(row, row + tier_count);
-    }
-  }
-  for (const py::handle curve : curves) {  // (name, step, loss)
-    const auto parts = curve.cast<py::tuple>();
-    const DoubleArray step = borrow(parts[1], "step"), loss = borrow(parts[2], "loss");
-    Trace trace;
-    trace.name = parts[0].cast<std::string>();
-    trace.step.assign(step.data(), step.data() + step.size());
-    trace.loss.assign(loss.data(), loss.data() + loss.size());
-    validate(trace.view());
-    out.curves.push_back(std::move(trace));
-  }
-  for (const py::handle pair : pairs) {  // (first, second, tier, speed of first, of second)
-    const auto parts = pair.cast<py::tuple>();
-    out.pairs.push_back({parts[0].cast<std::string>(),
-                         parts[1].cast<std::string>(),
-                         parts[2].cast<int>(),
-                         {parts[3].cast<double>(), parts[4].cast<double>()}});
-  }
+                     std::vector<PairSpeeds> pairs, std::string name) {
+  Workload out{.name = std::move(name),
+               .tiers = std::move(tiers),
+               .jobs = jobs_of(jobs),
+               .curves = {},
+               .pairs = std::move(pairs)};
+  for (const py::handle curve : curves) out.curves.push_back(curve_of(curve));
   validate(out);
   return share(std::move(out));
 }
@@ -157,173 +168,169 @@ py::dict job_columns(const Workload& workload) {
   return out;
 }
 
+/// The arguments of a glidepath.Trace for each curve.
 py::list curve_columns(const Workload& workload) {
   py::list out;
   for (const Trace& curve : workload.curves) {
-    out.append(
-        py::make_tuple(curve.name, adopt(std::vector(curve.step)), adopt(std::vector(curve.loss))));
+    py::object lr = py::none();
+    if (!curve.lr.empty()) lr = adopt(std::vector(curve.lr));
+    out.append(py::dict(py::arg("step") = adopt(std::vector(curve.step)),
+                        py::arg("loss") = adopt(std::vector(curve.loss)), py::arg("lr") = lr,
+                        py::arg("name") = curve.name));
   }
   return out;
 }
 
-py::list pair_rows(const Workload& workload) {
-  py::list out;
-  for (const PairSpeeds& pair : workload.pairs) {
-    out.append(
-        py::make_tuple(pair.first, pair.second, pair.tier, pair.speeds.first, pair.speeds.second));
+template <class Row, class Member>
+void add(py::dict& columns, const char* name, const std::vector<Row>& rows, Member Row::*member) {
+  if constexpr (std::is_same_v<Member, std::string>) {
+    py::list values;
+    for (const Row& row : rows) values.append(row.*member);
+    columns[name] = values;
+  } else {
+    using Value = std::conditional_t<std::is_integral_v<Member>, std::int64_t, double>;
+    std::vector<Value> values;
+    values.reserve(rows.size());
+    for (const Row& row : rows) values.push_back(row.*member);
+    columns[name] = adopt(std::move(values));
   }
+}
+
+py::dict result_columns(const Simulation& run) {
+  const JobColumns& jobs = run.jobs;
+  py::dict out;
+  out["job"] = adopt(std::vector(jobs.job));
+  out["submit_s"] = adopt(std::vector(jobs.submit_s));
+  out["start_s"] = adopt(std::vector(jobs.start_s));
+  out["end_s"] = adopt(std::vector(jobs.end_s));
+  out["jct_s"] = adopt(std::vector(jobs.jct_s));
+  out["wait_s"] = adopt(std::vector(jobs.wait_s));
+  out["preemptions"] = adopt(std::vector(jobs.preemptions));
+  out["failures"] = adopt(std::vector(jobs.failures));
+  out["gpu_seconds"] = adopt(std::vector(jobs.gpu_seconds));
+  out["energy_j"] = adopt(std::vector(jobs.energy_j));
+  out["ftf"] = adopt(std::vector(jobs.ftf));
+  std::vector<std::int64_t> outcomes;
+  for (const JobOutcome outcome : jobs.outcome) outcomes.push_back(static_cast<int>(outcome));
+  out["outcome"] = adopt(std::move(outcomes));
+  const bool named = std::any_of(jobs.user.begin(), jobs.user.end(),
+                                 [](const std::string& user) { return !user.empty(); });
+  if (named) out["user"] = py::cast(jobs.user);
   return out;
 }
 
-py::tuple accounts_of(const std::vector<UserAccount>& accounts) {
-  py::list out;
-  for (const UserAccount& a : accounts) {
-    out.append(py::dict(py::arg("user") = a.name, py::arg("jobs") = a.jobs,
-                        py::arg("mean_jct_s") = a.mean_jct_s, py::arg("wait_s") = a.wait_s,
-                        py::arg("gpu_seconds") = a.gpu_seconds,
-                        py::arg("energy_kwh") = a.energy_kwh));
-  }
+py::dict span_columns(const Simulation& run) {
+  py::dict out;
+  add(out, "job", run.spans, &JobSpan::job);
+  add(out, "tier", run.spans, &JobSpan::tier);
+  add(out, "gpus", run.spans, &JobSpan::gpus);
+  add(out, "start_s", run.spans, &JobSpan::start_s);
+  add(out, "end_s", run.spans, &JobSpan::end_s);
+  add(out, "partner", run.spans, &JobSpan::partner);
   return out;
 }
 
-py::tuple accounts_of(const std::vector<TierAccount>& accounts) {
-  py::list out;
-  for (const TierAccount& a : accounts) {
-    out.append(py::dict(py::arg("tier") = a.name, py::arg("starts") = a.starts,
-                        py::arg("gpu_seconds") = a.gpu_seconds,
-                        py::arg("utilization") = a.utilization,
-                        py::arg("energy_kwh") = a.energy_kwh));
-  }
+py::dict timeline_columns(const Simulation& run) {
+  py::dict out;
+  add(out, "time_s", run.timeline, &TimelineRow::time_s);
+  add(out, "running", run.timeline, &TimelineRow::running);
+  add(out, "queued", run.timeline, &TimelineRow::queued);
+  add(out, "busy", run.timeline, &TimelineRow::busy);
   return out;
 }
 
-template <class T, class Row, class Member>
-py::object column_of(const std::vector<Row>& rows, Member Row::*member) {
-  std::vector<T> values;
-  values.reserve(rows.size());
-  for (const Row& row : rows) values.push_back(static_cast<T>(row.*member));
-  return adopt(std::move(values));
+py::dict user_columns(const Simulation& run) {
+  const std::vector<UserAccount>& rows = run.user_accounts;
+  py::dict out;
+  add(out, "name", rows, &UserAccount::name);
+  add(out, "jobs", rows, &UserAccount::jobs);
+  add(out, "mean_jct_s", rows, &UserAccount::mean_jct_s);
+  add(out, "wait_s", rows, &UserAccount::wait_s);
+  add(out, "gpu_seconds", rows, &UserAccount::gpu_seconds);
+  add(out, "energy_kwh", rows, &UserAccount::energy_kwh);
+  return out;
 }
 
-/// The columns and numbers of a Simulation, in the order of python/glidepath/_simulate.py.
-py::dict fields_of(Simulation&& run) {
-  py::dict jobs;
-  py::list outcomes, users;
-  bool named = false;
-  for (const std::string& user : run.jobs.user) named |= !user.empty();
-  jobs["job"] = adopt(std::move(run.jobs.job));
-  jobs["submit_s"] = adopt(std::move(run.jobs.submit_s));
-  jobs["start_s"] = adopt(std::move(run.jobs.start_s));
-  jobs["end_s"] = adopt(std::move(run.jobs.end_s));
-  jobs["jct_s"] = adopt(std::move(run.jobs.jct_s));
-  jobs["wait_s"] = adopt(std::move(run.jobs.wait_s));
-  jobs["preemptions"] = adopt(std::move(run.jobs.preemptions));
-  jobs["failures"] = adopt(std::move(run.jobs.failures));
-  jobs["gpu_seconds"] = adopt(std::move(run.jobs.gpu_seconds));
-  jobs["energy_j"] = adopt(std::move(run.jobs.energy_j));
-  jobs["ftf"] = adopt(std::move(run.jobs.ftf));
-  std::vector<std::int64_t> codes;
-  for (const Outcome outcome : run.jobs.outcome) codes.push_back(static_cast<int>(outcome));
-  jobs["outcome"] = adopt(std::move(codes));
-  if (named) {
-    for (const std::string& user : run.jobs.user) users.append(user);
-    jobs["user"] = users;
-  }
-
-  py::dict spans;
-  spans["job"] = column_of<std::int64_t>(run.spans, &Span::job);
-  spans["tier"] = column_of<std::int64_t>(run.spans, &Span::tier);
-  spans["gpus"] = column_of<std::int64_t>(run.spans, &Span::gpus);
-  spans["start_s"] = column_of<double>(run.spans, &Span::start_s);
-  spans["end_s"] = column_of<double>(run.spans, &Span::end_s);
-  spans["partner"] = column_of<std::int64_t>(run.spans, &Span::partner);
-  py::dict timeline;
-  timeline["time_s"] = column_of<double>(run.timeline, &TimelineRow::time_s);
-  timeline["running"] = column_of<std::int64_t>(run.timeline, &TimelineRow::running);
-  timeline["queued"] = column_of<std::int64_t>(run.timeline, &TimelineRow::queued);
-  timeline["busy"] = column_of<double>(run.timeline, &TimelineRow::busy);
-
-  return py::dict(
-      py::arg("policy") = run.policy, py::arg("jobs") = jobs, py::arg("spans") = spans,
-      py::arg("timeline") = timeline, py::arg("users") = accounts_of(run.users),
-      py::arg("tier_accounts") = accounts_of(run.tiers), py::arg("mean_jct_s") = run.mean_jct_s,
-      py::arg("median_jct_s") = run.median_jct_s, py::arg("p95_jct_s") = run.p95_jct_s,
-      py::arg("mean_wait_s") = run.mean_wait_s, py::arg("total_wait_s") = run.total_wait_s,
-      py::arg("mean_wait_per_user_s") = run.mean_wait_per_user_s,
-      py::arg("makespan_s") = run.makespan_s, py::arg("preemptions") = run.preemptions,
-      py::arg("gpu_seconds") = run.gpu_seconds, py::arg("utilization") = run.utilization,
-      py::arg("energy_kwh") = run.energy_kwh, py::arg("carbon_kg") = run.carbon_kg,
-      py::arg("worst_ftf") = run.worst_ftf, py::arg("share_unfair") = run.share_unfair,
-      py::arg("share_in_time") = run.share_in_time, py::arg("failures") = run.failures,
-      py::arg("lost_gpu_seconds") = run.lost_gpu_seconds,
-      py::arg("lower_bound_jct_s") = run.lower_bound_jct_s, py::arg("events") = run.events);
+py::dict tier_columns(const Simulation& run) {
+  const std::vector<TierAccount>& rows = run.tier_accounts;
+  py::dict out;
+  add(out, "name", rows, &TierAccount::name);
+  add(out, "starts", rows, &TierAccount::starts);
+  add(out, "gpu_seconds", rows, &TierAccount::gpu_seconds);
+  add(out, "utilization", rows, &TierAccount::utilization);
+  add(out, "energy_kwh", rows, &TierAccount::energy_kwh);
+  return out;
 }
+
+// ---- options
+
+using Numbers = std::map<std::string, double>;
+
+template <class T>
+using Members = std::vector<std::pair<std::string, double T::*>>;
+const Members<Failures> kFailures{{"node_every_s", &Failures::node_every_s},
+                                  {"repair_s", &Failures::repair_s},
+                                  {"job_every_s", &Failures::job_every_s},
+                                  {"checkpoint_s", &Failures::checkpoint_s}};
+const Members<NodeSleep> kSleep{
+    {"after_s", &NodeSleep::after_s}, {"watts", &NodeSleep::watts}, {"wake_s", &NodeSleep::wake_s}};
 
 /// Sets the members that a mapping names; refuses names that are none of them.
-template <class T>
-void set(const py::dict& given, const char* what,
-         const std::vector<std::pair<std::string_view, double T::*>>& members, T& out) {
-  for (const auto& [key, value] : given) {
-    const std::string name = py::cast<std::string>(key);
+template <class Value, class T>
+void set(const std::map<std::string, Value>& given, const char* what, const Members<T>& members,
+         T& out) {
+  for (const auto& [name, value] : given) {
     const auto found = std::find_if(members.begin(), members.end(),
                                     [&](const auto& member) { return member.first == name; });
     if (found != members.end()) {
-      out.*found->second = py::cast<double>(value);
+      if constexpr (std::is_same_v<Value, double>) {
+        out.*found->second = value;
+      } else {
+        out.*found->second = py::float_(value);
+      }
       continue;
     }
     std::string known;
-    for (const auto& member : members) {
-      known += (known.empty() ? "" : ", ") + std::string(member.first);
-    }
+    for (const auto& member : members) known += (known.empty() ? "" : ", ") + member.first;
     throw InputError(std::string("simulate: ") + what + " has no '" + name + "', known are " +
                      known);
   }
 }
 
-/// Keyword arguments of glidepath.plan.
-PlanOptions planner_options(py::dict given) {
-  PlanOptions out;
-  const auto take = [&](const char* name) {
-    return given.contains(name) ? py::object(given.attr("pop")(name)) : py::object(py::none());
-  };
-  const py::object objective = take("objective");
-  if (py::isinstance<py::str>(objective)) {
-    out.goals = {{objective_named(objective.cast<std::string>()), 1.0}};
-  } else if (py::isinstance<py::list>(objective) || py::isinstance<py::tuple>(objective)) {
-    out.in_order = true;
-    out.goals.clear();
-    for (const py::handle& name : objective) {
-      out.goals.push_back({objective_named(name.cast<std::string>()), 1.0});
-    }
-  } else if (!objective.is_none()) {
-    out.goals.clear();
-    for (const auto& [name, weight] : objective.cast<py::dict>()) {
-      out.goals.push_back({objective_named(name.cast<std::string>()), weight.cast<double>()});
-    }
-  }
-  const std::pair<const char*, std::vector<Quota>*> quotas[] = {{"user_quota", &out.user_quota},
-                                                                {"group_quota", &out.group_quota}};
-  for (const auto& [name, quota] : quotas) {
-    const py::object mapping = take(name);
-    if (mapping.is_none()) continue;
-    for (const auto& [who, gpus] : mapping.cast<py::dict>()) {
-      quota->push_back({who.cast<std::string>(), gpus.cast<std::int64_t>()});
+/// A property of SimulationOptions that is a mapping of names to numbers; None = the defaults.
+template <class T>
+void numbers(py::class_<SimulationOptions>& record, const char* name, T SimulationOptions::*part,
+             const Members<T>& members) {
+  record.def_property(
+      name,
+      [part, &members](const SimulationOptions& options) {
+        Numbers out;
+        for (const auto& [key, member] : members) out[key] = options.*part.*member;
+        return out;
+      },
+      [name, part, &members](SimulationOptions& options, const std::optional<Numbers>& given) {
+        options.*part = {};
+        if (given) set(*given, name, members, options.*part);
+      });
+}
+
+/// Keyword arguments of glidepath.plan, but for those that the simulation itself decides.
+PlanOptions planner_options(const py::dict& given) {
+  constexpr std::array kOfSimulation{"sharing", "in_nodes", "pairs", "reasons", "prices"};
+  const py::object planner = py::type::of<OwnedPlanOptions>();
+  py::list known;
+  for (const py::handle name : planner.attr("__match_args__")) {
+    if (std::none_of(kOfSimulation.begin(), kOfSimulation.end(),
+                     [&](const char* each) { return name.equal(py::str(each)); })) {
+      known.append(name);
     }
   }
-  set<PlanOptions>(given, "planner",
-                   {{"round_s", &PlanOptions::round_s},
-                    {"slack", &PlanOptions::slack},
-                    {"gap", &PlanOptions::gap},
-                    {"stop_probability", &PlanOptions::stop_probability},
-                    {"outrun_probability", &PlanOptions::outrun_probability},
-                    {"power_cap_w", &PlanOptions::power_cap_w},
-                    {"joule_value", &PlanOptions::joule_value},
-                    {"hysteresis", &PlanOptions::hysteresis},
-                    {"min_run_s", &PlanOptions::min_run_s},
-                    {"ageing_s", &PlanOptions::ageing_s},
-                    {"max_wait_s", &PlanOptions::max_wait_s}},
-                   out);
-  return out;
+  for (const auto& [name, value] : given) {
+    if (known.contains(name)) continue;
+    throw InputError("simulate: planner has no '" + std::string(py::str(name)) + "', known are " +
+                     std::string(py::str(py::str(", ").attr("join")(known))));
+  }
+  return planner(**given).cast<const OwnedPlanOptions&>();
 }
 
 /// What runs of the same jobs have forecast, for the next of them.
@@ -331,42 +338,47 @@ struct Memo {
   std::shared_ptr<ForecastMemo> forecasts = make_forecast_memo();
 };
 
-SimulationOptions options_of(const py::dict& given) {
-  SimulationOptions options;
-  const auto get = [&](const char* name, auto& out) {
-    out = given[name].cast<std::remove_reference_t<decltype(out)>>();
-  };
-  get("seed", options.seed);
-  get("restart_s", options.restart_s);
-  get("session_s", options.session_s);
-  get("round_s", options.round_s);
-  get("forecast_sigma", options.forecast_sigma);
-  get("stop_at_target", options.stop_at_target);
-  get("in_nodes", options.in_nodes);
-  get("user_gpus", options.user_gpus);
-  get("carbon_g_per_kwh", options.carbon_g_per_kwh);
-  get("spans", options.spans);
-  if (!given["memo"].is_none()) options.memo = given["memo"].cast<const Memo&>().forecasts;
-  options.sharing = sharing_named(given["sharing"].cast<std::string>());
-  set<Failures>(given["failures"], "failures",
-                {{"node_every_s", &Failures::node_every_s},
-                 {"repair_s", &Failures::repair_s},
-                 {"job_every_s", &Failures::job_every_s},
-                 {"checkpoint_s", &Failures::checkpoint_s}},
-                options.failures);
-  set<Sleep>(given["sleep"], "sleep",
-             {{"after_s", &Sleep::after_s}, {"watts", &Sleep::watts}, {"wake_s", &Sleep::wake_s}},
-             options.sleep);
-  options.planner = planner_options(py::dict(given["planner"]));
-  return options;
+using Grams = std::variant<std::vector<double>, double>;
+
+void bind_options(py::module_& module) {
+  py::class_<SimulationOptions> record(module, "SimulationOptions");
+  record.def(py::init<>())
+      .def_readwrite("seed", &SimulationOptions::seed)
+      .def_readwrite("restart_s", &SimulationOptions::restart_s)
+      .def_readwrite("session_s", &SimulationOptions::session_s)
+      .def_readwrite("round_s", &SimulationOptions::round_s)
+      .def_readwrite("forecast_sigma", &SimulationOptions::forecast_sigma)
+      .def_readwrite("stop_at_target", &SimulationOptions::stop_at_target);
+  numbers(record, "failures", &SimulationOptions::failures, kFailures);
+  numbers(record, "sleep", &SimulationOptions::sleep, kSleep);
+  record.def_readwrite("in_nodes", &SimulationOptions::in_nodes)
+      .def_property(
+          "sharing", [](const SimulationOptions& o) { return std::string(name(o.sharing)); },
+          [](SimulationOptions& o, const std::string& text) { o.sharing = sharing_named(text); })
+      .def_readwrite("user_gpus", &SimulationOptions::user_gpus)
+      .def_property(
+          "carbon_g_per_kwh", [](const SimulationOptions& o) { return o.carbon_g_per_kwh; },
+          [](SimulationOptions& o, const std::optional<Grams>& given) {
+            o.carbon_g_per_kwh.clear();
+            if (!given) return;
+            const auto* hours = std::get_if<std::vector<double>>(&*given);
+            o.carbon_g_per_kwh = hours != nullptr ? *hours : std::vector{std::get<double>(*given)};
+          })
+      .def_property("planner", nullptr,
+                    [](SimulationOptions& o, const std::optional<py::dict>& given) {
+                      o.planner = given ? planner_options(given->attr("copy")()) : PlanOptions{};
+                    })
+      .def_readwrite("spans", &SimulationOptions::spans);
 }
+
+// ---- runs
 
 /// Environments side by side, each with a workload drawn anew at every episode.
 class EnvironmentBatch {
  public:
   EnvironmentBatch(std::vector<std::shared_ptr<Workload>> workloads, int count,
-                   const py::dict& simulation, int slots, int running, double energy_weight,
-                   double weights_for_s)
+                   const SimulationOptions& simulation, int slots, int running,
+                   double energy_weight, double weights_for_s)
       : workloads_(std::move(workloads)) {
     if (workloads_.empty()) throw InputError("environment: no workload");
     if (count < 1) throw InputError("environment: " + std::to_string(count) + " environments");
@@ -378,7 +390,7 @@ class EnvironmentBatch {
       }
     }
     EnvironmentOptions options;
-    options.simulation = options_of(simulation);
+    options.simulation = simulation;
     options.slots = slots;
     options.running = running;
     options.energy_weight = energy_weight;
@@ -424,7 +436,7 @@ class EnvironmentBatch {
          });
   }
 
-  py::dict simulation(std::size_t i) { return fields_of(environments_.at(i).simulation()); }
+  Simulation simulation(std::size_t i) { return environments_.at(i).simulation(); }
 
  private:
   void check(const FloatArray& observation, const ByteArray& mask) const {
@@ -486,10 +498,16 @@ class EnvironmentBatch {
   std::int64_t first_ = -1;
 };
 
-py::dict run_simulation(const Shared& workload, const py::object& policy, const py::dict& given) {
-  SimulationOptions options = options_of(given);
-  const py::object progress = given["progress"];
-  const py::object stream = given["stream"];
+using Stream =
+    py::typing::Callable<py::object(std::int64_t, int, int, double, double, std::int64_t)>;
+using Decider = std::variant<std::string, py::typing::Callable<py::object(OwnedSnapshot)>>;
+using Progress = py::typing::Callable<py::object(std::int64_t, std::int64_t)>;
+
+Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decider& policy,
+                          SimulationOptions options, const std::optional<Memo>& memo,
+                          const py::typing::Optional<Stream>& stream,
+                          const py::typing::Optional<Progress>& progress) {
+  if (memo) options.memo = memo->forecasts;
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t ended, std::int64_t jobs) {
       const py::gil_scoped_acquire hold;
@@ -497,96 +515,173 @@ py::dict run_simulation(const Shared& workload, const py::object& policy, const 
     };
   }
   if (!stream.is_none()) {
-    options.stream = [&stream](const Span& span) {
+    options.stream = [&stream](const JobSpan& span) {
       const py::gil_scoped_acquire hold;
       stream(span.job, span.tier, span.gpus, span.start_s, span.end_s, span.partner);
     };
   }
-  Simulation run;
-  if (py::isinstance<py::str>(policy)) {
-    const std::string name = policy.cast<std::string>();
-    const py::gil_scoped_release release;
-    run = simulate(*workload, name, options);
-  } else {
-    const Policy decide = [&policy](const Snapshot& snapshot) {
-      const py::gil_scoped_acquire hold;
-      return plan_from_python(policy(OwnedSnapshot(snapshot)));
-    };
-    const py::gil_scoped_release release;
-    run = simulate(*workload, decide, options);
-  }
-  return fields_of(std::move(run));
+  const auto* name = std::get_if<std::string>(&policy);
+  const Policy decide = [&policy](const Snapshot& snapshot) {
+    const py::gil_scoped_acquire hold;
+    return plan_from_python(std::get<1>(policy)(OwnedSnapshot(snapshot)));
+  };
+  const py::gil_scoped_release release;
+  return name != nullptr ? simulate(*workload, *name, options)
+                         : simulate(*workload, decide, options);
 }
 
-}  // namespace
-}  // namespace glidepath::python
+void bind_policies(py::module_& module) {
+  py::class_<PolicyInfo>(module, "PolicyInfo", "A policy that simulate() knows by name.")
+      .def_readonly("name", &PolicyInfo::name)
+      .def_readonly("description", &PolicyInfo::description)
+      .def_readonly("source", &PolicyInfo::source)
+      .def_property_readonly("sees",
+                             [](const PolicyInfo& info) { return std::string(name(info.sees)); })
+      .def_readonly("stops_at_target", &PolicyInfo::stops_at_target)
+      .def_readonly("session_s", &PolicyInfo::session_s)
+      .def_readonly("round_s", &PolicyInfo::round_s)
+      .def("__eq__",
+           [](const PolicyInfo& a, const py::object& b) {
+             return py::isinstance<PolicyInfo>(b) && b.cast<const PolicyInfo&>().name == a.name;
+           })
+      .def("__hash__",
+           [](const PolicyInfo& info) { return std::hash<std::string_view>{}(info.name); })
+      .def("__repr__",
+           [](const PolicyInfo& info) {
+             return text("<PolicyInfo ", info.name, ": ", info.description, ">");
+           })
+      .def(py::pickle([](const PolicyInfo& info) { return std::string(info.name); },
+                      [](const std::string& name) {
+                        const auto all = policies();
+                        const auto found =
+                            std::find_if(all.begin(), all.end(),
+                                         [&](const PolicyInfo& info) { return info.name == name; });
+                        if (found == all.end()) throw InputError("no policy '" + name + "'");
+                        return *found;
+                      }));
+  module.def("policies", [] {
+    const auto all = policies();
+    return std::vector<PolicyInfo>(all.begin(), all.end());
+  });
+  py::list outcomes, objectives;
+  for (int code = 0; code <= static_cast<int>(JobOutcome::never); ++code) {
+    outcomes.append(std::string(name(static_cast<JobOutcome>(code))));
+  }
+  for (int code = 0; code <= static_cast<int>(Objective::cost); ++code) {
+    objectives.append(std::string(name(static_cast<Objective>(code))));
+  }
+  module.attr("OUTCOMES") = py::tuple(outcomes);
+  module.attr("OBJECTIVES") = py::tuple(objectives);
+}
 
-void bind_simulate(pybind11::module_& module) {
-  using namespace glidepath::python;
-  namespace py = pybind11;
-  py::class_<Memo>(module, "ForecastMemo").def(py::init<>());
-  py::class_<glidepath::Workload, std::shared_ptr<glidepath::Workload>>(module, "WorkloadRecord")
-      .def_readonly("name", &glidepath::Workload::name)
-      .def_readonly("tiers", &glidepath::Workload::tiers)
-      .def_property_readonly("job_count",
-                             [](const glidepath::Workload& w) { return w.jobs.size(); })
+void bind_workload(py::module_& module) {
+  py::class_<PairSpeeds>(module, "PairSpeeds",
+                         "Measured speeds of two jobs on the same GPUs of a tier, each as a share "
+                         "of its own speed alone.")
+      .def(
+          py::init([](std::string first, std::string second, int tier, double first_speed,
+                      double second_speed) {
+            return PairSpeeds{std::move(first), std::move(second), tier, first_speed, second_speed};
+          }),
+          py::arg("first"), py::arg("second"), py::arg("tier"), py::arg("first_speed"),
+          py::arg("second_speed"))
+      .def_readonly("first", &PairSpeeds::first)
+      .def_readonly("second", &PairSpeeds::second)
+      .def_readonly("tier", &PairSpeeds::tier)
+      .def_readonly("first_speed", &PairSpeeds::first_speed)
+      .def_readonly("second_speed", &PairSpeeds::second_speed)
+      .def("__eq__",
+           [](const PairSpeeds& a, const py::object& b) {
+             return py::isinstance<PairSpeeds>(b) && b.cast<const PairSpeeds&>() == a;
+           })
+      .def("__repr__",
+           [](const PairSpeeds& pair) {
+             return text("PairSpeeds(first='", pair.first, "', second='", pair.second,
+                         "', tier=", pair.tier, ", first_speed=", pair.first_speed,
+                         ", second_speed=", pair.second_speed, ")");
+           })
+      .def("__reduce__", [](const PairSpeeds& pair) {
+        return py::make_tuple(py::type::of<PairSpeeds>(),
+                              py::make_tuple(pair.first, pair.second, pair.tier, pair.first_speed,
+                                             pair.second_speed));
+      });
+  py::class_<Workload, std::shared_ptr<Workload>>(module, "WorkloadRecord")
+      .def_readonly("name", &Workload::name)
+      .def_readonly("tiers", &Workload::tiers)
+      .def_readonly("pairs", &Workload::pairs)
+      .def_property_readonly("job_count", [](const Workload& w) { return w.jobs.size(); })
+      .def_property_readonly("lower_bound_jct_s", &lower_bound_jct_s)
       .def("jobs", &job_columns, "Columns of the jobs.")
-      .def("curves", &curve_columns, "(name, step, loss) of each hidden curve.")
-      .def("pairs", &pair_rows, "(first, second, tier, speed of first, of second) of each pair.");
-  const auto record = [](const Shared& shared) {
-    return std::const_pointer_cast<glidepath::Workload>(shared);
-  };
-  module.def(
-      "make_workload",
-      [record](std::vector<glidepath::Tier> tiers, const py::dict& jobs, const py::list& curves,
-               const py::list& pairs, std::string name) {
-        return record(make_workload(std::move(tiers), jobs, curves, pairs, std::move(name)));
-      },
-      py::arg("tiers"), py::arg("jobs"), py::arg("curves"), py::arg("pairs"), py::arg("name"));
+      .def("curves", &curve_columns, "Arguments of a Trace for each hidden curve.")
+      .def(
+          "write_jobs",
+          [](const Workload& workload, const py::bytes& path) {
+            write_jobs(workload, std::string(path));
+          },
+          py::arg("path"));
+  module.def("make_workload", &make_workload, py::arg("tiers"), py::arg("jobs"), py::arg("curves"),
+             py::arg("pairs"), py::arg("name"));
   module.def(
       "workload_from_trace",
-      [record](const py::bytes& path, int gpus, std::optional<int> gpus_per_node) {
+      [](const py::bytes& path, int gpus, std::optional<int> gpus_per_node) {
         const std::string file = path;
         const py::gil_scoped_release release;
-        return record(share(glidepath::workload_from_trace(file, gpus, gpus_per_node)));
+        return share(workload_from_trace(file, gpus, gpus_per_node));
       },
       py::arg("path"), py::arg("gpus"), py::arg("gpus_per_node"));
   module.def(
       "read_workload",
-      [record](const py::bytes& path) {
+      [](const py::bytes& path) {
         const std::string folder = path;
         const py::gil_scoped_release release;
-        return record(share(glidepath::read_workload(folder)));
+        return share(read_workload(folder));
       },
       py::arg("path"));
   module.def(
       "generate_workload",
-      [record](const py::bytes& path, int users, std::uint64_t seed) {
+      [](const py::bytes& path, int users, std::uint64_t seed) {
         const std::string folder = path;
         const py::gil_scoped_release release;
-        return record(share(glidepath::generate_workload(folder, users, seed)));
+        return share(generate_workload(folder, users, seed));
       },
       py::arg("path"), py::arg("users"), py::arg("seed"));
-  module.def(
-      "write_jobs",
-      [](const std::shared_ptr<glidepath::Workload>& workload, const py::bytes& path) {
-        glidepath::write_jobs(*workload, std::string(path));
-      },
-      py::arg("workload"), py::arg("path"));
-  module.def(
-      "simulate",
-      [](const std::shared_ptr<glidepath::Workload>& workload, const py::object& policy,
-         const py::dict& options) { return run_simulation(workload, policy, options); },
-      py::arg("workload"), py::arg("policy"), py::arg("options"));
-  module.def(
-      "lower_bound_jct_s",
-      [](const std::shared_ptr<glidepath::Workload>& workload) {
-        return glidepath::lower_bound_jct_s(*workload);
-      },
-      py::arg("workload"));
+}
+
+void bind_result(py::module_& module) {
+  py::class_<Simulation>(module, "SimulationRecord")
+      .def_readonly("policy", &Simulation::policy)
+      .def_readonly("workload", &Simulation::workload)
+      .def_readonly("tiers", &Simulation::tiers)
+      .def_property_readonly("jobs", &result_columns)
+      .def_property_readonly("spans", &span_columns)
+      .def_property_readonly("timeline", &timeline_columns)
+      .def_property_readonly("user_accounts", &user_columns)
+      .def_property_readonly("tier_accounts", &tier_columns)
+      .def_readonly("mean_jct_s", &Simulation::mean_jct_s)
+      .def_readonly("median_jct_s", &Simulation::median_jct_s)
+      .def_readonly("p95_jct_s", &Simulation::p95_jct_s)
+      .def_readonly("mean_wait_s", &Simulation::mean_wait_s)
+      .def_readonly("total_wait_s", &Simulation::total_wait_s)
+      .def_readonly("mean_wait_per_user_s", &Simulation::mean_wait_per_user_s)
+      .def_readonly("makespan_s", &Simulation::makespan_s)
+      .def_readonly("preemptions", &Simulation::preemptions)
+      .def_readonly("gpu_seconds", &Simulation::gpu_seconds)
+      .def_readonly("utilization", &Simulation::utilization)
+      .def_readonly("energy_kwh", &Simulation::energy_kwh)
+      .def_readonly("carbon_kg", &Simulation::carbon_kg)
+      .def_readonly("worst_ftf", &Simulation::worst_ftf)
+      .def_readonly("share_unfair", &Simulation::share_unfair)
+      .def_readonly("share_in_time", &Simulation::share_in_time)
+      .def_readonly("failures", &Simulation::failures)
+      .def_readonly("lost_gpu_seconds", &Simulation::lost_gpu_seconds)
+      .def_readonly("lower_bound_jct_s", &Simulation::lower_bound_jct_s)
+      .def_readonly("events", &Simulation::events);
+}
+
+void bind_environment(py::module_& module) {
   py::class_<EnvironmentBatch>(module, "EnvironmentBatch")
-      .def(py::init<std::vector<std::shared_ptr<glidepath::Workload>>, int, const py::dict&, int,
-                    int, double, double>(),
+      .def(py::init<std::vector<std::shared_ptr<Workload>>, int, const SimulationOptions&, int, int,
+                    double, double>(),
            py::arg("workloads"), py::arg("count"), py::arg("simulation"), py::arg("slots"),
            py::arg("running"), py::arg("energy_weight"), py::arg("weights_for_s"))
       .def_property_readonly("actions", &EnvironmentBatch::actions)
@@ -600,12 +695,20 @@ void bind_simulate(pybind11::module_& module) {
            py::arg("observation").noconvert(), py::arg("reward").noconvert(),
            py::arg("terminated").noconvert(), py::arg("mask").noconvert())
       .def("simulation", &EnvironmentBatch::simulation, py::arg("environment"));
-  py::list names, outcomes;
-  for (const auto name : glidepath::policy_names()) names.append(py::str(std::string(name)));
-  for (const auto outcome : {glidepath::Outcome::unfinished, glidepath::Outcome::finished,
-                             glidepath::Outcome::target, glidepath::Outcome::never}) {
-    outcomes.append(py::str(std::string(glidepath::name(outcome))));
-  }
-  module.attr("POLICIES") = py::tuple(names);
-  module.attr("OUTCOMES") = py::tuple(outcomes);
+}
+
+}  // namespace
+}  // namespace glidepath::python
+
+void bind_simulate(pybind11::module_& module) {
+  using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
+  bind_policies(module);
+  bind_workload(module);
+  bind_options(module);
+  bind_result(module);
+  py::class_<Memo>(module, "ForecastMemo").def(py::init<>());
+  module.def("simulate", &run_simulation, py::arg("workload"), py::arg("policy"),
+             py::arg("options"), py::arg("memo") = py::none(), py::arg("stream") = py::none(),
+             py::arg("progress") = py::none());
+  bind_environment(module);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/trace.hpp"
 
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "numpy_view.hpp"
+#include "record.hpp"
 
 namespace py = pybind11;
 
@@ -24,52 +25,51 @@ py::str name_of(const std::string& bytes) {
   return py::reinterpret_steal<py::str>(text);
 }
 
-py::object column_or_none(std::vector<double>&& column) {
-  if (column.empty()) return py::none();
-  return adopt(std::move(column));
+/// The bytes of a name.
+struct Text {
+  std::string bytes{};
+  friend bool operator==(const Text&, const Text&) = default;
+};
+
+}  // namespace
+
+template <>
+struct Convert<Text> {
+  static std::string type() { return "str"; }
+  static Text in(py::handle value, const Where& where) {
+    return {Convert<std::string>::in(value, where)};
+  }
+  static py::str out(const Text& text) { return name_of(text.bytes); }
+};
+
+template <>
+struct Names<Direction> {
+  static Direction parse(const std::string& text) { return direction_named(text); }
+};
+
+namespace {
+
+template <std::string Trace::*member>
+Text text_of(const Trace& trace) {
+  return {trace.*member};
+}
+template <std::string Trace::*member>
+void set_text(Trace& trace, Text text) {
+  trace.*member = std::move(text.bytes);
 }
 
-/// (step, loss, lr or None, wall_seconds or None, name, direction)
-py::tuple columns_of(Trace&& trace) {
-  return py::make_tuple(adopt(std::move(trace.step)), adopt(std::move(trace.loss)),
-                        column_or_none(std::move(trace.lr)),
-                        column_or_none(std::move(trace.wall_seconds)), name_of(trace.name),
-                        py::str(std::string(name(trace.direction))));
-}
-
-py::list read_curves(const py::bytes& path, const std::string& metric) {
+std::vector<Trace> read_curves(const py::bytes& path, const std::string& metric) {
   const std::string file = path;
-  std::vector<Trace> traces;
-  {
-    const py::gil_scoped_release release;
-    traces = read_long_csv(file, metric);
-  }
-  py::list columns;
-  for (Trace& trace : traces) columns.append(columns_of(std::move(trace)));
-  return columns;
+  const py::gil_scoped_release release;
+  return read_long_csv(file, metric);
 }
 
-py::tuple clean_columns(const py::object& step, const py::object& loss, const py::object& lr,
-                        const py::object& wall_seconds, int max_points, double winsorise_sigmas) {
-  const auto owned = [](const py::object& object, const char* what) {
-    const DoubleArray array = borrow_or_empty(object, what);
-    return std::vector<double>(array.data(), array.data() + array.size());
-  };
-  Trace raw;
-  raw.step = owned(step, "step");
-  raw.loss = owned(loss, "loss");
-  raw.lr = owned(lr, "lr");
-  raw.wall_seconds = owned(wall_seconds, "wall_seconds");
-  Cleaned cleaned;
-  {
-    const py::gil_scoped_release release;
-    cleaned = clean(raw, {.max_points = max_points, .winsorise_sigmas = winsorise_sigmas});
-  }
-  return py::make_tuple(columns_of(std::move(cleaned.trace)), cleaned.dropped_nonfinite,
-                        cleaned.dropped_repeats, cleaned.pulled_in, cleaned.thinned);
+Cleaned clean_trace(const Trace& raw, int max_points, double winsorise_sigmas) {
+  const py::gil_scoped_release release;
+  return clean(raw, {.max_points = max_points, .winsorise_sigmas = winsorise_sigmas});
 }
 
-void validate_columns(const py::object& step, const py::object& loss) {
+void validate_columns(const ArrayLike& step, const ArrayLike& loss) {
   const DoubleArray steps = borrow(step, "step");
   const DoubleArray losses = borrow(loss, "loss");
   validate({view(steps), view(losses), {}});
@@ -79,13 +79,29 @@ void validate_columns(const py::object& step, const py::object& loss) {
 }  // namespace glidepath::python
 
 void bind_trace(py::module_& module) {
-  using namespace glidepath::python;
-  module.def("read_long_csv", &read_curves, py::arg("path"), py::arg("metric"),
-             "Every curve of a long CSV as (step, loss, lr, wall_seconds, name, direction).");
-  module.def("clean_columns", &clean_columns, py::arg("step"), py::arg("loss"), py::arg("lr"),
-             py::arg("wall_seconds"), py::arg("max_points"), py::arg("winsorise_sigmas"),
-             "The cleaned columns and what was done: (columns, dropped_nonfinite, "
-             "dropped_repeats, pulled_in, thinned).");
-  module.def("validate_trace", &validate_columns, py::arg("step"), py::arg("loss"),
+  using namespace glidepath;          // NOLINT(google-build-using-namespace)
+  using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
+  using namespace py::literals;       // NOLINT(google-build-using-namespace): "name"_a
+
+  Record<Trace>(module, "TraceRecord", "A trace as the library has it; an empty column is absent.")
+      .required("step", &Trace::step)
+      .required("loss", &Trace::loss)
+      .keyword("lr", &Trace::lr)
+      .keyword("wall_seconds", &Trace::wall_seconds)
+      .keyword("name", &text_of<&Trace::name>, &set_text<&Trace::name>)
+      .keyword("metric", &text_of<&Trace::metric>, &set_text<&Trace::metric>)
+      .keyword("direction", &Trace::direction)
+      .keyword("planned_steps", &Trace::planned_steps)
+      .init();
+  py::class_<Cleaned>(module, "CleanedRecord", "A cleaned trace and what was done to it.")
+      .def_readonly("trace", &Cleaned::trace)
+      .def_readonly("dropped_nonfinite", &Cleaned::dropped_nonfinite)
+      .def_readonly("dropped_repeats", &Cleaned::dropped_repeats)
+      .def_readonly("pulled_in", &Cleaned::pulled_in)
+      .def_readonly("thinned", &Cleaned::thinned);
+  module.def("read_long_csv", &read_curves, "path"_a, "metric"_a, "Every curve of a long CSV.");
+  module.def("clean", &clean_trace, "trace"_a, py::kw_only(), "max_points"_a, "winsorise_sigmas"_a,
+             "The cleaned trace and what was done to it.");
+  module.def("validate_trace", &validate_columns, "step"_a, "loss"_a,
              "Throws InputError unless the columns make a trace.");
 }

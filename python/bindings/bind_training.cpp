@@ -58,10 +58,7 @@ Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
 void bind_training(pybind11::module_& module) {
   using namespace glidepath::python;   // NOLINT(google-build-using-namespace)
   using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
-  module.def(
-      "constants_named",
-      [](const std::string& name) { return std::string(glidepath::constants_named(name)); },
-      "name"_a);
+  module.def("learned_table", [] { return std::string(glidepath::detail::learned_table()); });
   module.def("forecast_nodes", &forecast_nodes, "step"_a, "loss"_a, "at"_a, "constants"_a);
   module.def("learn_widths", &learn_widths, "teachers"_a, "shapes"_a, py::kw_only(), "constants"_a,
              "threads"_a);

@@ -95,7 +95,7 @@ void bind_watch(pybind11::module_& module) {
   for (const Verdict verdict : kVerdicts) verdicts.append(std::string(name(verdict)));
   module.attr("VERDICTS") = py::tuple(verdicts);
 
-  record<Decision>(module, "DecisionRecord")
+  opaque_record<Decision>(module, "DecisionRecord")
       .def_static("of", &decision_of, py::kw_only(), "verdict"_a, "probability"_a,
                   "steps_to_target"_a, "reason"_a)
       .def_property_readonly("verdict",
@@ -109,7 +109,7 @@ void bind_watch(pybind11::module_& module) {
       .def_readonly("reason", &Decision::reason)
       .def("state", &decision_fields);
 
-  record<Watch>(module, "WatchRecord")
+  opaque_record<Watch>(module, "WatchRecord")
       .def_static("of", &watch_of, py::kw_only(), "target"_a, "budget"_a, "direction"_a,
                   "schedule"_a, "past"_a, "alpha"_a)
       .def("add", &Watch::add, "step"_a, "loss"_a,

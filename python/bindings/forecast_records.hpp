@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "numpy_view.hpp"
-#include "record.hpp"
+#include "opaque_record.hpp"
 
 namespace glidepath::python {
 

@@ -9,6 +9,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "record.hpp"
+
 namespace py = pybind11;
 
 #define GLIDEPATH_STAGE(stage) void bind_##stage(py::module_& module);
@@ -61,4 +63,5 @@ PYBIND11_MODULE(_core, module) {
 #define GLIDEPATH_STAGE(stage) bind_##stage(module);
 #include "stages.inc"
 #undef GLIDEPATH_STAGE
+  glidepath::python::refuse_uninitialized(module);
 }

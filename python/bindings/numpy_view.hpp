@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -114,13 +115,15 @@ inline DoubleArray output(py::handle out, const std::vector<py::ssize_t>& shape)
   return array;
 }
 
-/// Hands a vector's memory to numpy without a copy.
-template <typename T>
-py::array_t<T> adopt(std::vector<T>&& values, std::vector<py::ssize_t> shape = {}) {
+/// Hands the memory of a vector or of Rows to numpy without a copy.
+template <typename Values>
+requires(!std::is_reference_v<Values>) auto adopt(Values&& values,
+                                                  std::vector<py::ssize_t> shape = {}) {
+  using T = std::remove_cvref_t<decltype(*values.data())>;
   if (shape.empty()) shape = {static_cast<py::ssize_t>(values.size())};
-  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  auto owner = std::make_unique<Values>(std::move(values));
   const T* data = owner->data();
-  const py::capsule free(owner.get(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
+  const py::capsule free(owner.get(), [](void* p) { delete static_cast<Values*>(p); });
   owner.release();  // NOLINT(bugprone-unused-return-value): the capsule owns it now
   return py::array_t<T>(std::move(shape), data, free);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Snapshot and a Plan on their way between Python and C++. The C++ Snapshot borrows; Python's
-// owns, so that a policy may keep one as long as it likes.
+// Values of the planner on their way between Python and C++. The C++ Snapshot and PlanOptions
+// borrow; Python's own, so that a policy may keep one as long as it likes.
 #pragma once
 
 #include "glidepath/plan.hpp"
@@ -15,6 +15,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "record.hpp"
+
 namespace glidepath::python {
 
 namespace py = pybind11;
@@ -26,84 +28,121 @@ std::string text(const Parts&... parts) {
   return out.str();
 }
 
-/// None = without.
-inline const Pairs* pairs_or_null(const py::object& pairs) {
-  return pairs.is_none() ? nullptr : pairs.cast<const Pairs*>();
-}
+template <>
+struct Names<Sharing> {
+  static Sharing parse(const std::string& text) { return sharing_named(text); }
+};
 
 /// A job that owns the curve it has observed.
-struct OwnedJob {
-  Job job{};
-  std::shared_ptr<const Trace> curve{};
+struct OwnedJob : Job {
+  std::shared_ptr<Trace> curve = std::make_shared<Trace>();
 
   OwnedJob() = default;
-  explicit OwnedJob(const Job& other) : job(other) {
-    observe({other.observed.step.begin(), other.observed.step.end()},
-            {other.observed.loss.begin(), other.observed.loss.end()});
+  explicit OwnedJob(const Job& other) : Job(other) {
+    curve->step.assign(other.observed.step.begin(), other.observed.step.end());
+    curve->loss.assign(other.observed.loss.begin(), other.observed.loss.end());
+    observed = curve->view();
   }
-  void observe(std::vector<double> step, std::vector<double> loss) {
-    auto trace = std::make_shared<Trace>();
-    trace->step = std::move(step);
-    trace->loss = std::move(loss);
-    job.observed = trace->view();
-    curve = std::move(trace);
+  /// Of a job that is being made: nobody else has its curve yet.
+  void observe(std::vector<double> Trace::*column, std::vector<double> values) {
+    curve.get()->*column = std::move(values);
+    observed = curve->view();
   }
+  friend bool operator==(const OwnedJob& a, const OwnedJob& b) { return same_fields(a, b); }
 };
 
 class OwnedSnapshot {
  public:
-  OwnedSnapshot(std::vector<Tier> tiers, const std::vector<OwnedJob>& jobs,
-                std::vector<Allocation> running, double now_s)
-      : now_s_(now_s), tiers_(std::move(tiers)), running_(std::move(running)) {
-    for (const OwnedJob& owned : jobs) {
-      jobs_.push_back(owned.job);
-      curves_.push_back(owned.curve);
-    }
-  }
+  OwnedSnapshot() = default;
   /// Copies what the snapshot borrows.
   explicit OwnedSnapshot(const Snapshot& snapshot)
-      : now_s_(snapshot.now_s),
-        tiers_(snapshot.tiers.begin(), snapshot.tiers.end()),
-        running_(snapshot.running.begin(), snapshot.running.end()) {
-    for (const Job& job : snapshot.jobs) {
-      const OwnedJob owned(job);
-      jobs_.push_back(owned.job);
-      curves_.push_back(owned.curve);
-    }
+      : now_s(snapshot.now_s),
+        tiers(snapshot.tiers.begin(), snapshot.tiers.end()),
+        running(snapshot.running.begin(), snapshot.running.end()) {
+    for (const Job& job : snapshot.jobs) add(OwnedJob(job));
   }
 
-  [[nodiscard]] Snapshot view() const { return {now_s_, tiers_, jobs_, running_}; }
-  [[nodiscard]] double now_s() const { return now_s_; }
-  [[nodiscard]] const std::vector<Tier>& tiers() const { return tiers_; }
-  [[nodiscard]] const std::vector<Allocation>& running() const { return running_; }
+  [[nodiscard]] Snapshot view() const { return {now_s, tiers, jobs_, running}; }
   [[nodiscard]] std::vector<OwnedJob> jobs() const {
     std::vector<OwnedJob> jobs(jobs_.size());
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-      jobs[j].job = jobs_[j];
+      static_cast<Job&>(jobs[j]) = jobs_[j];
       jobs[j].curve = curves_[j];
     }
     return jobs;
   }
+  void set_jobs(const std::vector<OwnedJob>& jobs) {
+    jobs_.clear();
+    curves_.clear();
+    for (const OwnedJob& job : jobs) add(job);
+  }
+
+  double now_s = 0;
+  std::vector<Tier> tiers{};
+  std::vector<Allocation> running{};
 
  private:
-  double now_s_;
-  std::vector<Tier> tiers_;
-  std::vector<Job> jobs_;
-  std::vector<std::shared_ptr<const Trace>> curves_;
-  std::vector<Allocation> running_;
+  void add(const OwnedJob& job) {
+    jobs_.push_back(job);
+    curves_.push_back(job.curve);
+  }
+
+  std::vector<Job> jobs_{};
+  std::vector<std::shared_ptr<Trace>> curves_{};
+};
+
+/// A Pairs of Python's, or None.
+struct PairsHandle {
+  py::object object = py::none();
+
+  [[nodiscard]] const Pairs* get() const {
+    return object.is_none() ? nullptr : object.cast<const Pairs*>();
+  }
+  friend bool operator==(const PairsHandle& a, const PairsHandle& b) {
+    return a.object.equal(b.object);
+  }
+};
+template <>
+struct Convert<PairsHandle> {
+  static std::string type() { return Convert<std::optional<Pairs>>::type(); }
+  static PairsHandle in(py::handle value, const Where& where) {
+    if (!value.is_none() && !py::isinstance<Pairs>(value)) where.refuse(value, "Pairs or None");
+    return {py::reinterpret_borrow<py::object>(value)};
+  }
+  static py::object out(const PairsHandle& value) { return value.object; }
+};
+
+struct OwnedPlanOptions : PlanOptions {
+  std::vector<double> last_prices{};
+  PairsHandle known{};
+
+  [[nodiscard]] PlanOptions view() const {
+    PlanOptions options = *this;
+    options.prices = last_prices;
+    options.pairs = known.get();
+    return options;
+  }
+};
+
+struct OwnedPlacementOptions : PlacementOptions {
+  PairsHandle known{};
 };
 
 /// What a policy returned: anything with `allocations` and, if it ends jobs, `stop`.
 inline Plan plan_from_python(py::handle object) {
   Plan plan;
-  plan.allocations = object.attr("allocations").cast<std::vector<Allocation>>();
-  if (py::hasattr(object, "stop"))
-    plan.stop = object.attr("stop").cast<std::vector<std::int64_t>>();
-  if (py::hasattr(object, "value")) plan.value = object.attr("value").cast<double>();
-  if (py::hasattr(object, "bound")) plan.bound = object.attr("bound").cast<double>();
-  if (py::hasattr(object, "prices")) {
-    plan.prices = object.attr("prices").cast<std::vector<double>>();
+  const auto take = [&]<class M>(const char* name, M& out) {
+    if (py::hasattr(object, name)) out = Convert<M>::in(object.attr(name), {"Plan", name});
+  };
+  if (!py::hasattr(object, "allocations")) {
+    throw py::type_error("expected a Plan or another object with allocations, got " +
+                         std::string(py::repr(object)));
   }
+  take("allocations", plan.allocations);
+  take("stop", plan.stop);
+  take("value", plan.value);
+  take("bound", plan.bound);
+  take("prices", plan.prices);
   return plan;
 }
 

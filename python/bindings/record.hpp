@@ -1,44 +1,469 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of the library as Python objects: fields by name, no way to change them.
+// Records: C++ structs that Python makes by keyword, reads, compares, prints, copies and pickles.
+// All of it follows from one table of fields:
+//
+//   Record<Tier>(module, "Tier", "A pool of equal GPUs. ...")
+//       .required("name", &Tier::name)       // also by position, in this order
+//       .optional("nodes", &Tier::nodes)     // the same, with the struct's own default
+//       .keyword("gpu", &Tier::gpu)          // by keyword only
+//       .init(&validate);                    // left out where only functions make the record
+//
+// A field that is no member has a getter and a setter. `Convert` says how a type travels; a stage
+// specialises it for its own, and `Names` for an enum that Python knows by name.
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "numpy_view.hpp"
+
+namespace glidepath::python {
+class ArrayLike;
+}
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::ArrayLike> {
+  static constexpr auto name = const_name("numpy.typing.ArrayLike");
+};
 
 namespace glidepath::python {
 
-namespace py = pybind11;
+/// An argument that numpy can read; the stub says so.
+class ArrayLike : public py::object {
+ public:
+  PYBIND11_OBJECT_DEFAULT(ArrayLike, py::object, anything)
+ private:
+  static bool anything(PyObject* object) { return object != nullptr; }
+};
 
-template <typename T>
-using Record = py::class_<T, std::shared_ptr<T>>;
+/// The argument that is being read, for the sentence that refuses it.
+struct Where {
+  std::string_view record{}, field{};
 
-/// The class of a record, whose objects come from C++ alone: `of` makes one from its fields by
-/// name, which are what `state` gives. pybind11 would let `__new__` make one that holds no value,
-/// and crash where it is used.
-template <typename T>
-Record<T> record(py::module_& module, const char* name) {
-  Record<T> type(module, name);
-  type.def_static("__new__", [](const py::object& self, const py::args&, const py::kwargs&) {
-    throw py::type_error(std::string(py::str(self.attr("__name__"))) +
-                         ": a record is made by its functions");
-  });
-  return type;
+  [[noreturn]] void refuse(py::handle value, std::string_view expected) const {
+    throw py::type_error(std::string(record) + ": " + std::string(field) + " is " +
+                         std::string(py::repr(value)) + ", expected " + std::string(expected));
+  }
+};
+
+/// Names<E>::parse(text) gives the enumerator; `name(E)` gives the text.
+template <class E>
+struct Names;
+
+/// in(): from Python, refusing in a sentence; out(): to Python; type(): what a stub says of in().
+/// This one is of a bound class.
+template <class M>
+struct Convert {
+  static std::string type() {
+    const auto cls = py::type::of<M>();
+    return std::string(py::str(cls.attr("__module__"))) + "." +
+           std::string(py::str(cls.attr("__qualname__")));
+  }
+  static M in(py::handle value, const Where& where) {
+    if (!py::isinstance<M>(value)) {
+      const std::string cls(py::str(py::type::of<M>().attr("__name__")));
+      const bool vowel = std::string_view("AEIO").find(cls.front()) != std::string_view::npos;
+      where.refuse(value, (vowel ? "an " : "a ") + cls);
+    }
+    return value.cast<M>();
+  }
+  static const M& out(const M& value) { return value; }
+};
+
+template <>
+struct Convert<bool> {
+  static std::string type() { return "bool"; }
+  static bool in(py::handle value, const Where& where) {
+    py::detail::make_caster<bool> caster;  // also numpy's
+    if (!caster.load(value, false)) where.refuse(value, "True or False");
+    return py::detail::cast_op<bool>(caster);
+  }
+  static bool out(bool value) { return value; }
+};
+
+template <std::integral M>
+struct Convert<M> {
+  static std::string type() { return "typing.SupportsIndex"; }
+  static M in(py::handle value, const Where& where) {
+    if (PyIndex_Check(value.ptr()) == 0) where.refuse(value, "a whole number");
+    py::detail::make_caster<M> caster;
+    if (!caster.load(value, true)) {
+      PyErr_Clear();
+      where.refuse(value, "a whole number of at most " + std::to_string(8 * sizeof(M)) + " bits");
+    }
+    return py::detail::cast_op<M>(caster);
+  }
+  static M out(M value) { return value; }
+};
+
+template <std::floating_point M>
+struct Convert<M> {
+  static std::string type() { return "typing.SupportsFloat | typing.SupportsIndex"; }
+  static M in(py::handle value, const Where& where) {
+    const double number = PyFloat_AsDouble(value.ptr());
+    if (number == -1.0 && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      where.refuse(value, "a number");
+    }
+    return number;
+  }
+  static M out(M value) { return value; }
+};
+
+template <>
+struct Convert<std::string> {
+  static std::string type() { return "str"; }
+  static std::string in(py::handle value, const Where& where) {
+    if (!py::isinstance<py::str>(value)) where.refuse(value, "text");
+    return value.cast<std::string>();
+  }
+  static const std::string& out(const std::string& value) { return value; }
+};
+
+template <class M>
+requires std::is_enum_v<M>
+struct Convert<M> {
+  static std::string type() { return "str"; }
+  static M in(py::handle value, const Where& where) {
+    return Names<M>::parse(Convert<std::string>::in(value, where));
+  }
+  static std::string out(M value) { return std::string(name(value)); }
+};
+
+/// A column of numbers: any array-like, None is empty; to Python a copy.
+template <>
+struct Convert<std::vector<double>> {
+  static std::string type() { return "numpy.typing.ArrayLike | None"; }
+  static std::vector<double> in(py::handle value, const Where& where) {
+    if (value.is_none()) return {};
+    const DoubleArray array = borrow(value, std::string(where.field).c_str());
+    return {array.data(), array.data() + array.size()};
+  }
+  static py::array_t<double> out(std::vector<double> values) { return adopt(std::move(values)); }
+};
+
+/// A column of whole numbers, in the same way; a plain vector of them is a list in Python.
+struct Indices {
+  std::vector<std::int64_t> values{};
+  friend bool operator==(const Indices&, const Indices&) = default;
+};
+template <>
+struct Convert<Indices> {
+  static std::string type() { return "numpy.typing.ArrayLike"; }
+  static Indices in(py::handle value, const Where& where) {
+    const Int64Array array = borrow_int64(value, std::string(where.field).c_str());
+    return {{array.data(), array.data() + array.size()}};
+  }
+  static py::array_t<std::int64_t> out(Indices column) { return adopt(std::move(column.values)); }
+};
+
+/// A list; any iterable goes in.
+template <class M>
+struct Convert<std::vector<M>> {
+  static std::string type() { return "collections.abc.Sequence[" + Convert<M>::type() + "]"; }
+  static std::vector<M> in(py::handle value, const Where& where) {
+    if (!py::isinstance<py::iterable>(value) || py::isinstance<py::str>(value)) {
+      where.refuse(value, "a list");
+    }
+    std::vector<M> out;
+    for (const py::handle item : value) {
+      const std::string field = std::string(where.field) + "[" + std::to_string(out.size()) + "]";
+      out.push_back(Convert<M>::in(item, {where.record, field}));
+    }
+    return out;
+  }
+  static const std::vector<M>& out(const std::vector<M>& values) { return values; }
+};
+
+/// None is without.
+template <class M>
+struct Convert<std::optional<M>> {
+  static std::string type() { return Convert<M>::type() + " | None"; }
+  static std::optional<M> in(py::handle value, const Where& where) {
+    if (value.is_none()) return std::nullopt;
+    return Convert<M>::in(value, where);
+  }
+  static const std::optional<M>& out(const std::optional<M>& value) { return value; }
+};
+
+namespace detail {
+
+template <class M>
+py::object object(M&& value) {
+  if constexpr (std::is_base_of_v<py::object, std::remove_cvref_t<M>>) {
+    return std::forward<M>(value);
+  } else {
+    return py::cast(std::forward<M>(value));
+  }
 }
 
-/// A column or matrix of a record as a read-only array that keeps the record alive.
-inline py::array_t<double> field(const double* data, std::vector<py::ssize_t> shape,
-                                 const py::object& record) {
-  py::array_t<double> array(std::move(shape), data, record);
-  array.attr("flags").attr("writeable") = false;
-  return array;
+/// Equal, NaN with NaN: as results compare in Python.
+template <class M>
+bool same(const M& a, const M& b) {
+  if constexpr (std::is_floating_point_v<M>) {
+    return a == b || (a != a && b != b);
+  } else if constexpr (std::is_same_v<M, std::vector<double>>) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same<double>);
+  } else {
+    return a == b;
+  }
 }
-inline py::array_t<double> field(const std::vector<double>& column, const py::object& record) {
-  return field(column.data(), {static_cast<py::ssize_t>(column.size())}, record);
+
+/// How a field may be given.
+enum class Given : std::uint8_t { required, positional, keyword };
+
+template <class T>
+struct Field {
+  std::string name{};
+  Given given = Given::keyword;
+  std::string type{};
+  std::function<py::object(const T&)> get{};
+  std::function<void(T&, py::handle)> set{};
+  std::function<bool(const T&, const T&)> same{};
+};
+
+template <class T>
+struct Fields {
+  std::string record{};
+  std::vector<Field<T>> list{};
+  std::function<void(const T&)> check{};
+  std::function<std::string(const T&)> repr{};
+
+  const Field<T>& named(std::string_view name) const {
+    std::string known;
+    for (const Field<T>& field : list) {
+      if (field.name == name) return field;
+      known += (known.empty() ? "" : ", ") + field.name;
+    }
+    throw py::type_error(record + ": no field '" + std::string(name) + "', known: " + known);
+  }
+
+  T make(const py::args& by_position, const py::kwargs& by_name) const {
+    T out{};
+    const std::size_t given = by_position.size();
+    for (std::size_t i = 0; i < given; ++i) {
+      if (i == list.size() || list[i].given == Given::keyword) {
+        throw py::type_error(record + ": takes " + std::to_string(i) +
+                             " values without a name, got " + std::to_string(given));
+      }
+      list[i].set(out, by_position[i]);
+    }
+    for (std::size_t i = given; i < list.size(); ++i) {
+      if (list[i].given == Given::required && !by_name.contains(list[i].name)) {
+        throw py::type_error(record + ": " + list[i].name + " is missing");
+      }
+    }
+    for (const auto& [key, value] : by_name) {
+      const Field<T>& field = named(key.template cast<std::string>());
+      if (static_cast<std::size_t>(&field - list.data()) < given) {
+        throw py::type_error(record + ": " + field.name + " is given twice");
+      }
+      field.set(out, value);
+    }
+    if (check) check(out);
+    return out;
+  }
+
+  py::dict state(const T& value) const {
+    py::dict out;
+    for (const Field<T>& field : list) out[py::str(field.name)] = field.get(value);
+    return out;
+  }
+
+  T restore(const py::dict& state) const {
+    T out{};
+    for (const auto& [key, value] : state) named(key.template cast<std::string>()).set(out, value);
+    return out;
+  }
+
+  bool same(const T& a, const T& b) const {
+    for (const Field<T>& field : list) {
+      if (!field.same(a, b)) return false;
+    }
+    return true;
+  }
+
+  /// The call that makes it, without what is as by default; columns and long lists by their length.
+  std::string print(const T& value) const {
+    if (repr) return repr(value);
+    const T plain{};
+    std::string inside;
+    for (const Field<T>& field : list) {
+      if (field.given == Given::keyword && field.same(value, plain)) continue;
+      inside += (inside.empty() ? "" : ", ") + field.name + "=" + brief(field.get(value));
+    }
+    return record + "(" + inside + ")";
+  }
+
+  static std::string brief(const py::object& value) {
+    constexpr std::size_t kLongList = 4;
+    if (py::isinstance<py::array>(value) ||
+        (py::isinstance<py::list>(value) && py::len(value) > kLongList)) {
+      return "<" + std::to_string(py::len(value)) + " values>";
+    }
+    return std::string(py::repr(value));
+  }
+
+  /// As pybind11 would write it for typed arguments.
+  std::string signature(const std::string& self) const {
+    const T plain{};
+    std::string out = "__init__(self: " + self;
+    bool star = false;
+    for (const Field<T>& field : list) {
+      if (field.given == Given::keyword && !std::exchange(star, true)) out += ", *";
+      out += ", " + field.name + ": " + field.type;
+      if (field.given != Given::required) out += " = " + fallback(field.get(plain));
+    }
+    return out + ") -> None";
+  }
+
+  static std::string fallback(const py::object& value) {
+    if (py::isinstance<py::array>(value)) return "None";
+    const std::string text(py::repr(value));
+    return text == "inf" || text == "nan" || text.find('<') != std::string::npos ? "..." : text;
+  }
+};
+
+/// The one table of a record.
+template <class T>
+Fields<T>& fields_of() {
+  static Fields<T> fields;
+  return fields;
+}
+
+}  // namespace detail
+
+/// Whether two records have equal fields, for one whose struct has no == of its own.
+template <class T>
+bool same_fields(const T& a, const T& b) {
+  return detail::fields_of<T>().same(a, b);
+}
+
+template <class T>
+class Record {
+ public:
+  Record(py::module_& module, const char* name, const char* doc) : class_(module, name, doc) {
+    fields().record = name;
+    class_
+        .def("__eq__",
+             [](const T& a, const py::object& b) {
+               return py::isinstance<T>(b) && fields().same(a, b.cast<const T&>());
+             })
+        .def("__repr__", [](const T& value) { return fields().print(value); })
+        .def(py::pickle([](const T& value) { return fields().state(value); },
+                        [](const py::dict& state) { return fields().restore(state); }));
+  }
+
+  template <class M, class C>
+  Record& required(const char* name, M C::*member) {
+    return add(name, detail::Given::required, member);
+  }
+  template <class M, class C>
+  Record& optional(const char* name, M C::*member) {
+    return add(name, detail::Given::positional, member);
+  }
+  template <class M, class C>
+  Record& keyword(const char* name, M C::*member) {
+    return add(name, detail::Given::keyword, member);
+  }
+  /// A member of a member: Python's keywords are flat.
+  template <class Part, class C, class M>
+  requires std::is_class_v<Part> Record& keyword(const char* name, Part C::*part, M Part::*member) {
+    return keyword(
+        name, [=](const T& t) -> const M& { return t.*part.*member; },
+        [=](T& t, M value) { t.*part.*member = std::move(value); });
+  }
+  /// get(const T&) gives a value, set(T&, value) takes one of the same type.
+  template <class Get, class Set>
+  Record& keyword(const char* name, Get get, Set set) {
+    return add(name, detail::Given::keyword, std::move(get), std::move(set));
+  }
+  template <class Get, class Set>
+  Record& required(const char* name, Get get, Set set) {
+    return add(name, detail::Given::required, std::move(get), std::move(set));
+  }
+
+  /// Python may call the class; `check` throws on values that do not go together.
+  Record& init(std::function<void(const T&)> check = {}) {
+    fields().check = std::move(check);
+    py::options written_by_hand;
+    written_by_hand.disable_function_signatures();
+    const std::string signature = fields().signature(Convert<T>::type());
+    class_.def(py::init([](const py::args& by_position, const py::kwargs& by_name) {
+                 return fields().make(by_position, by_name);
+               }),
+               signature.c_str());
+    return *this;
+  }
+
+  /// Instead of the call that makes it.
+  Record& repr(std::function<std::string(const T&)> print) {
+    fields().repr = std::move(print);
+    return *this;
+  }
+
+  /// For methods, and for what is computed from the fields.
+  py::class_<T>& cls() { return class_; }
+
+ private:
+  template <class M, class C>
+  Record& add(const char* name, detail::Given given, M C::*member) {
+    return add(
+        name, given, [member](const T& t) -> const M& { return t.*member; },
+        [member](T& t, M value) { t.*member = std::move(value); });
+  }
+  template <class Get, class Set>
+  Record& add(const char* name, detail::Given given, Get get, Set set) {
+    using M = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
+    const std::string record = fields().record;
+    fields().list.push_back(
+        {.name = name,
+         .given = given,
+         .type = Convert<M>::type(),
+         .get = [get](const T& t) { return detail::object(Convert<M>::out(std::invoke(get, t))); },
+         .set =
+             [set, record, field = std::string(name)](T& t, py::handle value) {
+               std::invoke(set, t, Convert<M>::in(value, {record, field}));
+             },
+         .same =
+             [get](const T& a, const T& b) {
+               return detail::same<M>(std::invoke(get, a), std::invoke(get, b));
+             }});
+    class_.def_property_readonly(
+        name, [get](const T& t) { return Convert<M>::out(std::invoke(get, t)); });
+    py::list names;  // what `match` and the sentences of others go by
+    for (const auto& field : fields().list) names.append(field.name);
+    class_.attr("__match_args__") = py::tuple(names);
+    return *this;
+  }
+
+  static detail::Fields<T>& fields() { return detail::fields_of<T>(); }
+
+  py::class_<T> class_;
+};
+
+/// Makes methods of an object whose __init__ never ran raise: pybind11 would give them memory that
+/// nothing has written.
+inline void refuse_uninitialized(const py::module_& module) {
+  for (const auto& [name, value] : py::dict(module.attr("__dict__"))) {
+    if (!PyType_Check(value.ptr())) continue;
+    auto* type = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(value.ptr()));
+    if (type == nullptr) continue;
+    type->operator_new = [](std::size_t) -> void* {
+      throw py::type_error("this object was never initialized: call its class, not __new__");
+    };
+  }
 }
 
 }  // namespace glidepath::python

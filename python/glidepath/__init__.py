@@ -5,7 +5,7 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath._compare import Comparison, compare
-from glidepath._core import InputError, IoError, __version__
+from glidepath._core import InputError, IoError, PairSpeeds, PolicyInfo, __version__
 from glidepath._fit import (
     Fit,
     FitBatch,
@@ -15,6 +15,7 @@ from glidepath._fit import (
     fit,
     fit_batch,
     fit_schedule_law,
+    usable,
 )
 from glidepath._follow import Follow, follow
 from glidepath._forecast import (
@@ -30,6 +31,7 @@ from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import (
     AcceleratorChoice,
     Allocation,
+    Gpu,
     Job,
     JobKind,
     KindPair,
@@ -39,7 +41,9 @@ from glidepath._plan import (
     Profile,
     RoundPlan,
     Scaling,
+    SharedSpeeds,
     Snapshot,
+    StepTime,
     Tier,
     catalogue,
     choose_accelerator,
@@ -54,7 +58,7 @@ from glidepath._plan import (
     violations,
 )
 from glidepath._schedule import Schedule
-from glidepath._simulate import POLICIES, Simulation, simulate
+from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
@@ -74,23 +78,28 @@ __all__ = [
     "Follow",
     "Forecast",
     "ForecastBatch",
+    "Gpu",
     "InputError",
     "IoError",
     "Job",
     "JobKind",
     "KindPair",
     "Option",
+    "PairSpeeds",
     "Pairs",
     "PastRuns",
     "Plan",
+    "PolicyInfo",
     "Profile",
     "Reach",
     "RoundPlan",
     "Scaling",
     "Schedule",
     "ScheduleLaw",
+    "SharedSpeeds",
     "Simulation",
     "Snapshot",
+    "StepTime",
     "Tier",
     "Trace",
     "Watch",
@@ -114,6 +123,7 @@ __all__ = [
     "learn_pairs",
     "options_of",
     "plan",
+    "policies",
     "reach",
     "reach_batch",
     "read_pairs",
@@ -122,5 +132,6 @@ __all__ = [
     "shared_speeds",
     "simulate",
     "solve_round",
+    "usable",
     "violations",
 ]

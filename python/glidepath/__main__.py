@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m glidepath`: the command line, where its script is not on the path."""
 
+import sys
+
 from glidepath.cli import main
 
-main()
+sys.exit(main())

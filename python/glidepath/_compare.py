@@ -15,7 +15,7 @@ import numpy as np
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._results import Result, require
-from glidepath._simulate import Policy, _run
+from glidepath._simulate import Policy, _options, _run
 from glidepath._workload import Column, Workload
 
 __all__ = ["Comparison", "compare"]
@@ -47,7 +47,7 @@ class Comparison(Result):
         return list(dict.fromkeys(row["policy"] for row in self.rows))
 
     def values(self, policy: str, metric: str) -> Column:
-        """Give a metric of each run of a policy."""
+        """Metric of each run of a policy."""
         return np.array([row[metric] for row in self.rows if row["policy"] == policy])
 
     def mean(self, metric: str) -> dict[str, tuple[float, float]]:
@@ -126,7 +126,7 @@ def compare(
     progress : callable, optional
         Called with (runs done, runs) after each.
     **options
-        Of `simulate`.
+        Options of `simulate`, but for ``seed``, ``spans``, ``stream`` and ``progress``.
 
     Returns
     -------
@@ -157,11 +157,12 @@ def compare(
         runs += [(workload, policy, seed) for workload in drawn for policy in policies]
     if not runs:
         raise InputError("compare: no workloads")
-    shared = {"memo": _core.ForecastMemo()} | options  # what one run forecasts the others find
+    memo = _core.ForecastMemo()  # what one run forecasts the others find
 
     def one(run: tuple[Workload, Policy, int]) -> dict[str, Any]:
         workload, policy, seed = run
-        result = _run(workload, policy, seed=seed, spans=False, **shared)
+        how = _options(**options | {"seed": seed, "spans": False})
+        result = _run(workload, policy, how, memo=memo)
         row = {"workload": workload.name, "policy": result.policy, "seed": seed}
         return row | result.metrics()
 

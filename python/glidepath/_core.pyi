@@ -11,44 +11,97 @@ import numpy
 import numpy.typing
 import os
 import typing
-__all__: list[str] = ['Allocation', 'DecisionRecord', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitRecord', 'ForecastBatchRecord', 'ForecastConstants', 'ForecastMemo', 'ForecastRecord', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'PastRunsRecord', 'Profile', 'ReachRecord', 'Scaling', 'ScheduleRecord', 'Snapshot', 'Tier', 'VERDICTS', 'WatchRecord', 'WidthsRecord', 'WorkloadRecord', 'available_threads', 'best_isa', 'catalogue', 'choose_accelerator', 'clean_columns', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_columns', 'fit_law', 'fit_scaling', 'forecast', 'forecast_batch', 'forecast_nodes', 'generate_workload', 'gittins_index', 'learn_pairs', 'learn_widths', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'predict_law', 'reach_batch', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
-class ScheduleRecord:
-    @staticmethod
-    def constant(lr: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+__all__: list[str] = ['Allocation', 'CleanedRecord', 'EnvironmentBatch', 'FAMILIES', 'FIT_STATUSES', 'FitBatchRecord', 'FitRecord', 'FitScore', 'ForecastConstants', 'ForecastMemo', 'InputError', 'IoError', 'Job', 'JobKind', 'KindPair', 'OUTCOMES', 'Option', 'POLICIES', 'Pairs', 'Profile', 'Scaling', 'ScheduleLawRecord', 'Snapshot', 'Tier', 'TraceRecord', 'Watch', 'WorkloadRecord', 'available_threads', 'best_isa', 'calibrate', 'calibrate_online', 'catalogue', 'choose_accelerator', 'clean', 'constants_named', 'evaluate_columns', 'fit', 'fit_batch', 'fit_rows', 'fit_scaling', 'fit_schedule_law', 'forecast', 'forecast_batch', 'forecast_nodes', 'forecast_prob_below', 'forecast_quantile', 'generate_workload', 'gittins_index', 'learn_pairs', 'lower_bound_jct_s', 'make_workload', 'options_of', 'plan', 'reach', 'read_constants', 'read_long_csv', 'read_pairs', 'read_workload', 'shared_speeds', 'simulate', 'solve_round', 'usable', 'validate_trace', 'violations', 'workload_from_trace', 'write_jobs']
+class TraceRecord:
+    """
+    A trace as the library has it; an empty column is absent.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    __match_args__: typing.ClassVar[tuple] = ('step', 'loss', 'lr', 'wall_seconds', 'name', 'metric', 'direction', 'planned_steps')
+    def __eq__(self, arg0: typing.Any) -> bool:
         ...
-    @staticmethod
-    def cosine(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+    def __getstate__(self) -> dict:
         ...
-    @staticmethod
-    def linear(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+    def __init__(self, step: numpy.typing.ArrayLike | None, loss: numpy.typing.ArrayLike | None, *, lr: numpy.typing.ArrayLike | None = None, wall_seconds: numpy.typing.ArrayLike | None = None, name: str = '', metric: str = 'loss', direction: str = 'min', planned_steps: typing.SupportsFloat | typing.SupportsIndex | None = None) -> None:
         ...
-    @staticmethod
-    def logged(run: collections.abc.Sequence) -> ScheduleRecord | None:
-        """
-        The schedule that the one run of the list logged, or None.
-        """
-    @staticmethod
-    def of(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], lr: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> ScheduleRecord:
+    def __repr__(self) -> str:
         ...
-    @staticmethod
-    def wsd(peak: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsFloat | typing.SupportsIndex, *, warmup: typing.SupportsFloat | typing.SupportsIndex, decay: typing.SupportsFloat | typing.SupportsIndex, final: typing.SupportsFloat | typing.SupportsIndex) -> ScheduleRecord:
+    def __setstate__(self, arg0: dict) -> None:
         ...
-    def at(self, steps: typing.Annotated[numpy.typing.ArrayLike, numpy.float64]) -> numpy.typing.NDArray[numpy.float64]:
+    @property
+    def direction(self) -> str:
         ...
-    def state(self) -> dict:
+    @property
+    def loss(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
     @property
     def lr(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
     @property
+    def metric(self) -> str:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def planned_steps(self) -> float | None:
+        ...
+    @property
     def step(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+    @property
+    def wall_seconds(self) -> numpy.typing.NDArray[numpy.float64]:
+        ...
+class CleanedRecord:
+    """
+    A cleaned trace and what was done to it.
+    """
+    @property
+    def dropped_nonfinite(self) -> int:
+        ...
+    @property
+    def dropped_repeats(self) -> int:
+        ...
+    @property
+    def pulled_in(self) -> int:
+        ...
+    @property
+    def thinned(self) -> int:
+        ...
+    @property
+    def trace(self) -> TraceRecord:
+        ...
+class FitScore:
+    """
+    How one family did in the choice by AICc.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    __match_args__: typing.ClassVar[tuple] = ('family', 'aicc', 'status')
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> dict:
+        ...
+    def __init__(self, family: str, aicc: typing.SupportsFloat | typing.SupportsIndex, status: str) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: dict) -> None:
+        ...
+    @property
+    def aicc(self) -> float:
+        ...
+    @property
+    def family(self) -> str:
+        ...
+    @property
+    def status(self) -> str:
         ...
 class FitRecord:
     def __getstate__(self) -> tuple:
         ...
     def __setstate__(self, arg0: tuple) -> None:
         ...
-    def predict(self, steps: typing.Any) -> typing.Any:
+    def predict(self, steps: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         ...
     def state(self) -> tuple:
         ...
@@ -62,7 +115,7 @@ class FitRecord:
     def bic(self) -> float:
         ...
     @property
-    def covariance(self) -> typing.Any:
+    def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
     @property
     def family(self) -> str:
@@ -80,7 +133,7 @@ class FitRecord:
     def rss(self) -> float:
         ...
     @property
-    def scores(self) -> list:
+    def scores(self) -> list[FitScore]:
         ...
     @property
     def sigma(self) -> float:
@@ -91,158 +144,89 @@ class FitRecord:
     @property
     def stderr(self) -> tuple:
         ...
-class ForecastConstants: ...
-class WidthsRecord:
-    @staticmethod
-    def of(*, horizon: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], factor: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], runs: typing.SupportsInt | typing.SupportsIndex, scheduled_factor: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], scheduled_runs: typing.SupportsInt | typing.SupportsIndex, schedule_helps: bool) -> WidthsRecord:
-        ...
-    def state(self) -> dict:
+class FitBatchRecord:
+    @property
+    def family(self) -> str:
         ...
     @property
-    def factor(self) -> numpy.typing.NDArray[numpy.float64]:
+    def params(self) -> dict:
         ...
     @property
-    def horizon(self) -> numpy.typing.NDArray[numpy.float64]:
+    def sigma(self) -> numpy.typing.NDArray[numpy.float64]:
         ...
     @property
-    def runs(self) -> int:
+    def status(self) -> numpy.typing.NDArray[numpy.uint8]:
+        ...
+class ScheduleLawRecord:
+    """
+    The law as the library has it.
+    """
+    __hash__: typing.ClassVar[None] = None  # type: ignore[assignment]
+    __match_args__: typing.ClassVar[tuple] = ('kind', 'status', 'floor', 'scale', 'rate', 'drop', 'memory', 'speed', 'shape', 'power', 'warmup', 'sigma', 'rss', 'points')
+    def __eq__(self, arg0: typing.Any) -> bool:
+        ...
+    def __getstate__(self) -> dict:
+        ...
+    def __init__(self, *, kind: str = 'annealing', status: str = 'too_few_points', floor: typing.SupportsFloat | typing.SupportsIndex = 0.0, scale: typing.SupportsFloat | typing.SupportsIndex = 0.0, rate: typing.SupportsFloat | typing.SupportsIndex = 0.0, drop: typing.SupportsFloat | typing.SupportsIndex = 0.0, memory: typing.SupportsFloat | typing.SupportsIndex = 0.0, speed: typing.SupportsFloat | typing.SupportsIndex = 0.0, shape: typing.SupportsFloat | typing.SupportsIndex = 0.0, power: typing.SupportsFloat | typing.SupportsIndex = 0.0, warmup: typing.SupportsFloat | typing.SupportsIndex = 0.0, sigma: typing.SupportsFloat | typing.SupportsIndex = 0.0, rss: typing.SupportsFloat | typing.SupportsIndex = 0.0, points: typing.SupportsIndex = 0) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: dict) -> None:
+        ...
+    def predict(self, step: numpy.typing.ArrayLike, lr: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         ...
     @property
-    def schedule_helps(self) -> bool:
+    def drop(self) -> float:
         ...
     @property
-    def scheduled_factor(self) -> numpy.typing.NDArray[numpy.float64]:
+    def floor(self) -> float:
         ...
     @property
-    def scheduled_runs(self) -> int:
-        ...
-class PastRunsRecord:
-    @staticmethod
-    def of(runs: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> PastRunsRecord:
-        ...
-    @staticmethod
-    def restored(runs: collections.abc.Sequence, widths: WidthsRecord) -> PastRunsRecord:
-        ...
-    @staticmethod
-    def unlearned(runs: collections.abc.Sequence) -> PastRunsRecord:
-        ...
-    def update(self, finished: collections.abc.Sequence, *, constants: ForecastConstants | None) -> PastRunsRecord:
-        """
-        Learns from the one run of the list.
-        """
-    @property
-    def widths(self) -> WidthsRecord:
-        ...
-class ForecastRecord:
-    @staticmethod
-    def of(*, at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], levels: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], median: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], curve_quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], status: str, law: tuple) -> ForecastRecord:
-        ...
-    def curve_quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    def prob_below(self, target: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    def quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    def state(self) -> dict:
+    def kind(self) -> str:
         ...
     @property
-    def at(self) -> numpy.typing.NDArray[numpy.float64]:
+    def memory(self) -> float:
         ...
     @property
-    def curve_quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+    def points(self) -> int:
         ...
     @property
-    def levels(self) -> numpy.typing.NDArray[numpy.float64]:
+    def power(self) -> float:
         ...
     @property
-    def median(self) -> numpy.typing.NDArray[numpy.float64]:
+    def rate(self) -> float:
         ...
     @property
-    def quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
+    def rss(self) -> float:
         ...
     @property
-    def status(self) -> str:
-        ...
-class ForecastBatchRecord:
-    @staticmethod
-    def of(*, at: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], levels: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], median: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], quantiles: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], status: collections.abc.Sequence[str]) -> ForecastBatchRecord:
-        ...
-    def state(self) -> dict:
+    def scale(self) -> float:
         ...
     @property
-    def at(self) -> numpy.typing.NDArray[numpy.float64]:
+    def shape(self) -> float:
         ...
     @property
-    def levels(self) -> numpy.typing.NDArray[numpy.float64]:
+    def sigma(self) -> float:
         ...
     @property
-    def median(self) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    @property
-    def quantiles(self) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    @property
-    def status(self) -> list[str]:
-        ...
-class ReachRecord:
-    @staticmethod
-    def of(*, step: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], cdf: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], prob_never: typing.SupportsFloat | typing.SupportsIndex, target: typing.SupportsFloat | typing.SupportsIndex, budget: typing.SupportsFloat | typing.SupportsIndex, status: str) -> ReachRecord:
-        ...
-    def prob_by(self, step: typing.SupportsFloat | typing.SupportsIndex) -> float:
-        ...
-    def quantile(self, p: typing.SupportsFloat | typing.SupportsIndex) -> float:
-        ...
-    def quantile_if_reached(self, p: typing.SupportsFloat | typing.SupportsIndex) -> float:
-        ...
-    def remaining_steps(self, n: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    def state(self) -> dict:
-        ...
-    @property
-    def budget(self) -> float:
-        ...
-    @property
-    def cdf(self) -> numpy.typing.NDArray[numpy.float64]:
-        ...
-    @property
-    def prob_never(self) -> float:
+    def speed(self) -> float:
         ...
     @property
     def status(self) -> str:
         ...
     @property
-    def step(self) -> numpy.typing.NDArray[numpy.float64]:
+    def warmup(self) -> float:
         ...
-    @property
-    def target(self) -> float:
+class ForecastConstants:
+    pass
+class Watch:
+    def __init__(self, arg0: typing.SupportsFloat | typing.SupportsIndex | None, arg1: typing.SupportsFloat | typing.SupportsIndex | None, arg2: str, arg3: typing.Any, arg4: typing.SupportsFloat | typing.SupportsIndex, arg5: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], arg6: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex]) -> None:
         ...
-class DecisionRecord:
-    @staticmethod
-    def of(*, verdict: str, probability: typing.SupportsFloat | typing.SupportsIndex, steps_to_target: typing.Annotated[collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], "FixedSize(3)"], reason: str) -> DecisionRecord:
+    def add(self, arg0: typing.SupportsFloat | typing.SupportsIndex, arg1: typing.SupportsFloat | typing.SupportsIndex, arg2: typing.SupportsFloat | typing.SupportsIndex) -> None:
         ...
-    def state(self) -> dict:
+    def decision(self) -> tuple[str, float, tuple[float, float, float], str]:
         ...
-    @property
-    def probability(self) -> float:
-        ...
-    @property
-    def reason(self) -> str:
-        ...
-    @property
-    def steps_to_target(self) -> tuple[float, float, float]:
-        ...
-    @property
-    def verdict(self) -> str:
-        ...
-class WatchRecord:
-    @staticmethod
-    def of(*, target: typing.SupportsFloat | typing.SupportsIndex | None, budget: typing.SupportsFloat | typing.SupportsIndex | None, direction: str, schedule: ScheduleRecord | None, past: PastRunsRecord | None, alpha: typing.SupportsFloat | typing.SupportsIndex) -> WatchRecord:
-        ...
-    def add(self, step: typing.SupportsFloat | typing.SupportsIndex, loss: typing.SupportsFloat | typing.SupportsIndex, lr: typing.SupportsFloat | typing.SupportsIndex = ...) -> None:
-        ...
-    def decision(self) -> DecisionRecord:
-        ...
-    def restore(self, state: dict) -> None:
+    def restore(self, arg0: dict) -> None:
         ...
     def state(self) -> dict:
         ...
@@ -761,6 +745,10 @@ def best_isa() -> str:
     """
     Instruction set that the batch kernels use here.
     """
+def calibrate(arg0: list, arg1: str, arg2: dict, arg3: typing.SupportsInt | typing.SupportsIndex) -> tuple:
+    ...
+def calibrate_online(arg0: tuple, arg1: list, arg2: str, arg3: dict) -> tuple:
+    ...
 def catalogue() -> list:
     """
     Every GPU of the catalogue as a dict.
@@ -769,21 +757,19 @@ def choose_accelerator(job: Job, tiers: collections.abc.Sequence[Tier], max_hour
     """
     Options of a job against a need, best first.
     """
-def clean_columns(step: typing.Any, loss: typing.Any, lr: typing.Any, wall_seconds: typing.Any, max_points: typing.SupportsInt | typing.SupportsIndex, winsorise_sigmas: typing.SupportsFloat | typing.SupportsIndex) -> tuple:
+def clean(trace: TraceRecord, *, max_points: typing.SupportsInt | typing.SupportsIndex, winsorise_sigmas: typing.SupportsFloat | typing.SupportsIndex) -> CleanedRecord:
     """
-    The cleaned columns and what was done: (columns, dropped_nonfinite, dropped_repeats, pulled_in, thinned).
+    The cleaned trace and what was done to it.
     """
-def constants_named(name: str) -> str:
+def constants_named(arg0: str) -> str:
     ...
-def evaluate_columns(family: str, params: list, steps: typing.Any, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> typing.Any:
+def evaluate_columns(family: str, params: collections.abc.Sequence[numpy.typing.ArrayLike], steps: numpy.typing.ArrayLike, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
     ...
-def fit(step: typing.Any, loss: typing.Any, weight: typing.Any, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, engine: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
+def fit(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, weight: numpy.typing.ArrayLike | None, family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, solver: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
     ...
-def fit_batch(steps: list, losses: list, family: str, robust: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list:
+def fit_batch(steps: collections.abc.Sequence[numpy.typing.ArrayLike], losses: collections.abc.Sequence[numpy.typing.ArrayLike], family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list[FitRecord]:
     ...
-def fit_columns(step: typing.Any, loss: typing.Any, family: str, floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> tuple:
-    ...
-def fit_law(steps: list, losses: list, rates: list, law: str) -> tuple:
+def fit_rows(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, family: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> FitBatchRecord:
     ...
 def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = None, batch_per_gpu: typing.Any = None) -> Scaling:
     """
@@ -811,11 +797,17 @@ def fit_scaling(gpus: typing.Any, seconds: typing.Any, *, nodes: typing.Any = No
     InputError
         Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
     """
-def forecast(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], lr: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], schedule: ScheduleRecord | None, past: PastRunsRecord | None, levels: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, direction: str, constants: ForecastConstants | None) -> ForecastRecord:
+def fit_schedule_law(traces: collections.abc.Sequence[TraceRecord], kind: str) -> ScheduleLawRecord:
     ...
-def forecast_batch(*, step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], threads: typing.SupportsInt | typing.SupportsIndex, levels: typing.Annotated[numpy.typing.ArrayLike, numpy.float64] | None, direction: str, constants: ForecastConstants | None) -> ForecastBatchRecord:
+def forecast(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], str, dict]:
     ...
-def forecast_nodes(step: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], loss: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], at: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], constants: ForecastConstants) -> typing.Any:
+def forecast_batch(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: typing.SupportsInt | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], list[str]]:
+    ...
+def forecast_nodes(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: dict) -> typing.Any:
+    ...
+def forecast_prob_below(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float64]:
+    ...
+def forecast_quantile(arg0: typing.Any, arg1: dict, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: bool) -> numpy.typing.NDArray[numpy.float64]:
     ...
 def generate_workload(path: bytes, users: typing.SupportsInt | typing.SupportsIndex, seed: typing.SupportsInt | typing.SupportsIndex) -> WorkloadRecord:
     ...
@@ -845,8 +837,6 @@ def learn_pairs(measured: collections.abc.Sequence[KindPair], alone: collections
     InputError
         A slowdown not above 0, one pair with two results, features that do not match.
     """
-def learn_widths(teachers: collections.abc.Sequence, shapes: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> WidthsRecord:
-    ...
 def lower_bound_jct_s(workload: WorkloadRecord) -> float:
     ...
 def make_workload(tiers: collections.abc.Sequence[Tier], jobs: dict, curves: list, pairs: list, name: str) -> WorkloadRecord:
@@ -859,15 +849,13 @@ def plan(snapshot: Snapshot, goals: collections.abc.Sequence[tuple[str, typing.S
     """
     (allocations, stop, value, bound, gap, prices, reasons)
     """
-def predict_law(law: str, parameters: typing.Any, step: typing.Any, lr: typing.Any) -> typing.Any:
+def reach(arg0: typing.Any, arg1: typing.Any, arg2: typing.SupportsFloat | typing.SupportsIndex, arg3: typing.SupportsFloat | typing.SupportsIndex, arg4: dict) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], float, str]:
     ...
-def reach_batch(traces: collections.abc.Sequence, targets: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], budgets: typing.Annotated[numpy.typing.ArrayLike, numpy.float64], *, schedule: ScheduleRecord | None, past: PastRunsRecord | None, direction: str, constants: ForecastConstants | None, threads: typing.SupportsInt | typing.SupportsIndex) -> list[ReachRecord]:
+def read_constants(arg0: str) -> ForecastConstants:
     ...
-def read_constants(text: str) -> ForecastConstants:
-    ...
-def read_long_csv(path: bytes, metric: str) -> list:
+def read_long_csv(path: bytes, metric: str) -> list[TraceRecord]:
     """
-    Every curve of a long CSV as (step, loss, lr, wall_seconds, name, direction).
+    Every curve of a long CSV.
     """
 def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
     """
@@ -899,7 +887,11 @@ def solve_round(job: typing.Any, tier: typing.Any, gpus: typing.Any, value: typi
     """
     (chosen, value, bound, gap, prices)
     """
-def validate_trace(step: typing.Any, loss: typing.Any) -> None:
+def usable(status: str) -> bool:
+    """
+    Whether a fit of that status has a curve.
+    """
+def validate_trace(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike) -> None:
     """
     Throws InputError unless the columns make a trace.
     """
@@ -915,5 +907,4 @@ FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'),
 FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
 OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
 POLICIES: tuple = ('fifo', 'first_fit', 'slurm_backfill', 'sjf', 'srtf', 'srsf', 'las', 'gittins', 'max_min', 'max_min_unaware', 'fifo_perf', 'isolated', 'themis', 'optimus', 'slaq', 'makespan', 'session_fifo', 'dare', 'best_value')
-VERDICTS: tuple = ('unknown', 'reached', 'will_reach', 'never', 'diverged')
 __version__: str

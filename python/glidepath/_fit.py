@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._core import InputError
+from glidepath._core import FitScore, InputError
 from glidepath._results import Result, require, same
+from glidepath._trace import Trace, as_trace
 
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
@@ -27,6 +27,7 @@ __all__ = [
     "fit",
     "fit_batch",
     "fit_schedule_law",
+    "usable",
 ]
 
 Floats = NDArray[np.float64]
@@ -47,25 +48,38 @@ class Points(Protocol):
         """The metric at each of them, shape (n,)."""
 
 
-class FitScore(NamedTuple):
-    """How one family did in the choice by AICc."""
-
-    family: str
-    aicc: float
-    status: str
-
-
 def _robust(robust: bool | str) -> str:
     if robust is True:
         return "cauchy"
-    return robust or "squares"
+    return robust or "none"
 
 
-_NO_FLOOR = -math.inf
+_NO_FLOOR = float("-inf")
 
 
-def _floor(floor: float | None) -> float:
-    return _NO_FLOOR if floor is None else floor
+def _lowest(lowest_floor: float | None) -> float:
+    return _NO_FLOOR if lowest_floor is None else lowest_floor
+
+
+def usable(status: str) -> bool:
+    """Whether a fit of this status has a curve: its parameters are numbers.
+
+    Parameters
+    ----------
+    status : str
+        As in `Fit`.
+
+    Returns
+    -------
+    bool
+        False for ``"too_few_points"`` and ``"not_finite"``.
+
+    Raises
+    ------
+    InputError
+        When there is no such status.
+    """
+    return _core.usable(status)
 
 
 # Not frozen, which would triple what it takes to make one: there is nothing to assign to but the
@@ -79,15 +93,15 @@ class Fit(Result):
     family : str
     status : str
         ``"converged"``, ``"iteration_limit"``, ``"too_few_points"``, ``"flat"`` or
-        ``"not_finite"``. With the last two of ``"too_few_points"`` and ``"not_finite"`` every
-        number is NaN.
+        ``"not_finite"``. Under ``"too_few_points"`` and ``"not_finite"`` every number is NaN; see
+        `usable`.
     params, stderr : dict of str to float
         Parameters by name and their standard errors: 0 for one that rests on a bound, infinite
         where the points cannot tell.
     at_bound : tuple of str
         Parameters that rest on a bound of the search.
     covariance : ndarray, shape (p, p)
-        Of the parameters, in the order of `params` and the products of their units.
+        Covariance of the parameters, in the order of `params` and the products of their units.
     sigma : float
         Residual standard deviation, in the unit of the loss.
     rss, aicc, bic : float
@@ -131,8 +145,7 @@ class Fit(Result):
     @property
     def covariance(self) -> Floats:
         """Covariance of the parameters, shape (p, p)."""
-        covariance: Floats = self._record.covariance
-        return covariance
+        return self._record.covariance
 
     @property
     def sigma(self) -> float:
@@ -167,7 +180,7 @@ class Fit(Result):
     @property
     def scores(self) -> tuple[FitScore, ...]:
         """Families tried, where the family was chosen."""
-        return tuple(FitScore(*score) for score in self._record.scores)
+        return tuple(self._record.scores)
 
     def predict(self, steps: ArrayLike) -> Floats:
         """Evaluate the curve.
@@ -180,8 +193,7 @@ class Fit(Result):
         -------
         ndarray, shape (h,)
         """
-        losses: Floats = self._record.predict(steps)
-        return losses
+        return self._record.predict(steps)
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -205,7 +217,7 @@ class Fit(Result):
             {"value": list(params.values()), "stderr": list(stderr.values())}, index=list(params)
         )
 
-    def plot(self, ax: Any = None, *, trace: Points | None = None) -> Any:
+    def plot(self, ax: Any = None, *, trace: Trace | None = None) -> Any:
         """Draw the curve, over the points where the trace is given.
 
         Parameters
@@ -218,18 +230,9 @@ class Fit(Result):
         -------
         matplotlib.axes.Axes
         """
-        if ax is None:
-            ax = require("matplotlib.pyplot").subplots()[1]
-        last = self.last_step
-        first = min(1.0, last) if trace is None else float(trace.step[0])
-        if trace is not None:
-            ax.plot(trace.step, trace.loss, ".", markersize=3, color="0.6", label="observed")
-        steps = np.linspace(first, last, 400) if last > first else np.array([last])
-        ax.plot(steps, self.predict(steps), label=self.family)
-        ax.set_xlabel("step")
-        ax.set_ylabel("loss")
-        ax.legend()
-        return ax
+        from glidepath._pictures import plots
+
+        return plots.fit(self, trace, ax=ax)
 
     def _summary(self) -> str:
         values = ", ".join(f"{name} {value:.4g}" for name, value in self.params.items())
@@ -301,13 +304,13 @@ class FitBatch(Result):
 
 
 def fit(
-    trace: Points,
+    trace: Points | tuple[ArrayLike, ArrayLike],
     *,
     family: str = "auto",
     robust: bool | str = False,
-    floor: float | None = None,
+    lowest_floor: float | None = None,
     weight: ArrayLike | None = None,
-    engine: str = "closed_form",
+    solver: str = "closed_form",
     starts: int = 4,
 ) -> Fit:
     """Fit a curve to one trace by least squares.
@@ -317,17 +320,18 @@ def fit(
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace or tuple of two arrays
+        Or its steps and losses.
     family : str, optional
         ``"pow2"``, ``"pow3"``, ``"pow4"``, ``"exp3"``, ``"weibull4"``, ``"mmf4"``, ``"log2"`` or
         ``"powexp"``; ``"auto"`` takes the best by AICc among those that the points allow.
     robust : bool or {"huber", "cauchy"}, optional
-        Shrug off spikes, by Cauchy's loss when True. Slower.
-    floor : float, optional
+        Count large residuals for less, so that spikes hardly matter; True is ``"cauchy"``. Slower.
+    lowest_floor : float, optional
         Lowest value the metric can take; no fitted floor is below it.
     weight : array_like, shape (n,), optional
         What each point counts for, relative to the others; 1 by default.
-    engine : {"closed_form", "ceres"}, optional
+    solver : {"closed_form", "ceres"}, optional
         ``"ceres"`` is the slow reference for the same problem.
     starts : int, optional
         Starts of the reference.
@@ -340,11 +344,16 @@ def fit(
     Raises
     ------
     InputError
-        When the family is unknown or an option is out of range.
+        When the family is unknown, an option is out of range or the first argument is no trace.
     """
-    how = "squares" if robust is False else _robust(robust)
-    least = _NO_FLOOR if floor is None else floor
-    return Fit(_core.fit(trace.step, trace.loss, weight, family, how, least, engine, starts))
+    how = "none" if robust is False else _robust(robust)
+    least = _NO_FLOOR if lowest_floor is None else lowest_floor
+    try:  # the usual case first: a fit takes microseconds
+        step, loss = trace.step, trace.loss  # type: ignore[union-attr]
+    except AttributeError:
+        run = as_trace(trace, "fit")
+        step, loss = run.step, run.loss
+    return Fit(_core.fit(step, loss, weight, family, how, least, solver, starts))
 
 
 @overload
@@ -353,7 +362,7 @@ def fit_batch(
     *,
     family: str = "auto",
     robust: bool | str = False,
-    floor: float | None = None,
+    lowest_floor: float | None = None,
     threads: int = 0,
 ) -> list[Fit]: ...
 @overload
@@ -362,7 +371,7 @@ def fit_batch(
     loss: ArrayLike,
     *,
     family: str,
-    floor: float | None = None,
+    lowest_floor: float | None = None,
     threads: int = 0,
 ) -> FitBatch: ...
 def fit_batch(
@@ -371,7 +380,7 @@ def fit_batch(
     *,
     family: str = "auto",
     robust: bool | str = False,
-    floor: float | None = None,
+    lowest_floor: float | None = None,
     threads: int = 0,
 ) -> list[Fit] | FitBatch:
     """Fit many curves in parallel: traces with steps of their own, or rows over shared steps.
@@ -386,7 +395,7 @@ def fit_batch(
         As in `fit`; rows over shared steps need one other than ``"auto"``.
     robust : bool or {"huber", "cauchy"}, optional
         As in `fit`; for traces only.
-    floor : float, optional
+    lowest_floor : float, optional
         As in `fit`.
     threads : int, optional
         0 uses all cores. The answer is the same for any number, and for any split of the rows.
@@ -394,7 +403,7 @@ def fit_batch(
     Returns
     -------
     list of Fit or FitBatch
-        Of traces a list, entry i the `fit` of trace i; of rows one `FitBatch`.
+        For traces a list, entry i the `fit` of trace i; for rows one `FitBatch`.
 
     Raises
     ------
@@ -402,23 +411,35 @@ def fit_batch(
         An unknown family or robust loss, shapes that do not match, or steps that do not increase.
     """
     if loss is None:
-        kept: list[Points] = list(step)  # type: ignore[arg-type]
+        if isinstance(step, Trace):
+            raise InputError("fit_batch: expected several traces, got one gp.Trace, as fit takes")
+        kept = [as_trace(each, "fit_batch") for each in step]  # type: ignore[union-attr]
         records = _core.fit_batch(
-            [trace.step for trace in kept],
-            [trace.loss for trace in kept],
-            family,
-            _robust(robust),
-            _floor(floor),
-            threads,
+            steps=[trace.step for trace in kept],
+            losses=[trace.loss for trace in kept],
+            family=family,
+            robust=_robust(robust),
+            lowest_floor=_lowest(lowest_floor),
+            threads=threads,
         )
         return [Fit(record) for record in records]
     if robust is not False:
         raise InputError(
             "fit_batch: robust is for traces, rows over shared steps are fitted by least squares"
         )
-    columns, sigma, status = _core.fit_columns(step, loss, family, _floor(floor), threads)
-    params = dict(zip(FAMILIES[family], columns, strict=True))
-    return FitBatch(family, params, sigma, _STATUSES[status])
+    found = _core.fit_rows(
+        step=step,  # type: ignore[arg-type]
+        loss=loss,
+        family=family,
+        lowest_floor=_lowest(lowest_floor),
+        threads=threads,
+    )
+    return FitBatch(
+        family=found.family,
+        params=found.params,
+        sigma=found.sigma,
+        status=_STATUSES[found.status],
+    )
 
 
 def evaluate_batch(
@@ -459,8 +480,7 @@ def evaluate_batch(
             f"evaluate: {family} has parameters {', '.join(names)}, got {', '.join(params)}"
         )
     columns = [params[name] for name in names or ()]
-    result: Floats = _core.evaluate_columns(family, columns, steps, threads, out)
-    return result
+    return _core.evaluate_columns(family, columns, steps, threads, out)
 
 
 class Scheduled(Points, Protocol):
@@ -471,21 +491,10 @@ class Scheduled(Points, Protocol):
         """Learning rate at each step, shape (n,)."""
 
 
-_LAWS = {
+_LAW_PARAMS = {
     "annealing": ("floor", "scale", "rate", "drop", "memory", "warmup"),
     "multi_power": ("floor", "scale", "rate", "drop", "speed", "shape", "power", "warmup"),
 }
-_LAW_FIELDS = (
-    "floor",
-    "scale",
-    "rate",
-    "drop",
-    "memory",
-    "speed",
-    "shape",
-    "power",
-    "warmup",
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -494,7 +503,7 @@ class ScheduleLaw(Result):
 
     Attributes
     ----------
-    law : {"annealing", "multi_power"}
+    kind : {"annealing", "multi_power"}
     status : str
         As in `Fit`.
     params : dict of str to float
@@ -506,7 +515,7 @@ class ScheduleLaw(Result):
     points : int
     """
 
-    law: str
+    kind: str
     status: str
     params: dict[str, float]
     sigma: float
@@ -527,22 +536,21 @@ class ScheduleLaw(Result):
         -------
         ndarray, shape (n,)
         """
-        values = [self.params.get(name, 0.0) for name in _LAW_FIELDS]
-        losses: Floats = _core.predict_law(self.law, values, step, lr)
-        return losses
+        values: dict[str, Any] = {"kind": self.kind, **self.params}
+        return _core.ScheduleLawRecord(**values).predict(step, lr)
 
     def _summary(self) -> str:
-        return f"{self.law} {self.status}, sigma {self.sigma:.3g}, {self.points} points"
+        return f"{self.kind} {self.status}, sigma {self.sigma:.3g}, {self.points} points"
 
 
-def fit_schedule_law(traces: Iterable[Scheduled], *, law: str = "annealing") -> ScheduleLaw:
+def fit_schedule_law(traces: Iterable[Scheduled], *, kind: str = "annealing") -> ScheduleLaw:
     """Fit one law to several runs of a model that differ in learning-rate schedule.
 
     Parameters
     ----------
     traces : iterable of Trace
         Each with its `lr`.
-    law : {"annealing", "multi_power"}, optional
+    kind : {"annealing", "multi_power"}, optional
         Tissue, Wang and Wang (2024), or Luo et al. (2025).
 
     Returns
@@ -552,7 +560,7 @@ def fit_schedule_law(traces: Iterable[Scheduled], *, law: str = "annealing") -> 
     Raises
     ------
     InputError
-        When a trace has no learning rate or the law is unknown.
+        When a trace has no learning rate or there is no such law.
 
     Notes
     -----
@@ -561,13 +569,16 @@ def fit_schedule_law(traces: Iterable[Scheduled], *, law: str = "annealing") -> 
     changes k, and ``multi_power`` has ``1 - (1 + speed η^-power (S(t) - S(k)))^-shape`` in place of
     the exponential.
     """
-    kept = list(traces)
-    status, sigma, rss, points, values = _core.fit_law(
-        [trace.step for trace in kept],
-        [trace.loss for trace in kept],
-        [trace.lr for trace in kept],
-        law,
+    runs = [
+        _core.TraceRecord(trace.step, trace.loss, lr=trace.lr, name=str(number))
+        for number, trace in enumerate(traces)
+    ]
+    found = _core.fit_schedule_law(runs, kind)
+    return ScheduleLaw(
+        kind=kind,
+        status=found.status,
+        params={name: getattr(found, name) for name in _LAW_PARAMS[kind]},
+        sigma=found.sigma,
+        rss=found.rss,
+        points=found.points,
     )
-    every = dict(zip(_LAW_FIELDS, values, strict=True))
-    params = {name: every[name] for name in _LAWS[law]}
-    return ScheduleLaw(law, status, params, sigma, rss, points)

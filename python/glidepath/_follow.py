@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs that are still being written: read again whenever they change."""
+"""Logs that are still being written: read again at each change."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Follow", "follow"]
 
 _RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
 _SHARE = 10  # reading takes no more than one part in this many of the time
-# Of every file: which it is, when it changed, how long it is.
+# Each file: its path, inode, time of change and length.
 _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class Follow:
-    """A log that is still being written, read whole whenever it changed.
+    """A log that is still being written, read whole at each change.
 
-    Made by `follow`. Iterating gives the runs that are new or changed, again and again, and waits
+    `follow` makes it. Iterating gives the runs that are new or changed, again and again, and waits
     in between; it does not end by itself.
 
     Attributes
     ----------
     traces : list of Trace
-        As of the last reading that succeeded; empty before.
+        Runs of the last reading that succeeded; empty before.
     trouble : str
-        Why the last one did not, such as a file that is not there yet or was caught half written;
-        empty when it did.
+        Why the last reading failed, such as a file that does not exist yet or is half written;
+        empty when it succeeded.
 
     Notes
     -----
@@ -128,8 +128,8 @@ def follow(
     Parameters
     ----------
     path : path_like or object
-        What `read_traces` takes; it need not be there yet. Servers are asked each time, files are
-        read again when they changed.
+        A path or object as for `read_traces`; it need not exist yet. Files are read again when
+        they changed, servers each time.
     metric, format : str, optional
         As in `read_traces`.
     every_s : float, optional
@@ -142,8 +142,8 @@ def follow(
     Raises
     ------
     InputError
-        At the first look: an unknown format or metric. A file that cannot be read is no error; it
-        is told by ``.trouble`` and tried again.
+        At the first look: an unknown format or metric. A file that cannot be read is no error:
+        ``.trouble`` says why, and it is tried again.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def follow(
 
 
 def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:
-    """Key runs by their name, and by which of that name they are."""
+    """Key runs by their name, and number those that share one."""
     found: dict[tuple[str, int], Trace] = {}
     for trace in traces:
         count = 0
@@ -168,7 +168,7 @@ def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:
 
 
 def _stamp(source: Any) -> _Stamp | None:
-    """Tell whether files changed without reading them; None where only reading can tell."""
+    """Identify the state of files without reading them; None where that is impossible."""
     if not isinstance(source, (str, os.PathLike)) or "://" in str(source):
         return None
     path = Path(source)
@@ -185,13 +185,13 @@ def _stamp(source: Any) -> _Stamp | None:
 
 
 def _ends_within_a_line(source: Any) -> bool:
-    """Whether a text stops before the end of a line: half a number would look like a whole one."""
+    """Whether a text stops within a line: half a number would look like a whole one."""
     if not isinstance(source, (str, os.PathLike)) or not Path(source).is_file():
         return False
     with Path(source).open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 256))
         end = file.read()
-    # Of a binary format the end is hardly ever without a byte that no text has.
+    # The end of a binary file nearly always has a byte that no text has.
     return (
         bool(end) and end[-1:] not in b"\r\n" and not re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", end)
     )

@@ -258,8 +258,7 @@ def _run_of(given: Mapping[str, Any]) -> Trace:
 
 @functools.lru_cache(maxsize=16)
 def _parsed(text: str) -> ForecastConstants:
-    named = text in ("learned", "prototype")
-    return _core.read_constants(_core.constants_named(text) if named else text)
+    return _core.read_constants(text)
 
 
 def constants_of(text: str | None) -> ForecastConstants | None:

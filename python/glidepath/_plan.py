@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import (
     Allocation,
+    Gpu,
     Job,
     JobKind,
     KindPair,
@@ -22,6 +23,7 @@ from glidepath._core import (
     Profile,
     Scaling,
     Snapshot,
+    StepTime,
     Tier,
     catalogue,
     fit_scaling,
@@ -33,6 +35,7 @@ from glidepath._results import Result, require
 __all__ = [
     "AcceleratorChoice",
     "Allocation",
+    "Gpu",
     "Job",
     "JobKind",
     "KindPair",
@@ -42,7 +45,9 @@ __all__ = [
     "Profile",
     "RoundPlan",
     "Scaling",
+    "SharedSpeeds",
     "Snapshot",
+    "StepTime",
     "Tier",
     "catalogue",
     "choose_accelerator",
@@ -148,23 +153,23 @@ def solve_round(
     InputError
         Naming the option: a negative or NaN value, an unknown tier, a gang below 1.
     """
-    return RoundPlan(
-        *_core.solve_round(
+    return RoundPlan._from_record(
+        _core.solve_round(
             job,
             tier,
             gpus,
             value,
             capacity,
-            gap,
-            prices,
-            threads,
-            watts,
-            power_cap_w,
-            user,
-            user_quota,
-            group,
-            group_quota,
-            node_gpus,
+            gap=gap,
+            prices=prices,
+            threads=threads,
+            watts=watts,
+            power_cap_w=power_cap_w,
+            user=user,
+            user_quota=user_quota,
+            group=group,
+            group_quota=group_quota,
+            node_gpus=node_gpus,
         )
     )
 
@@ -185,6 +190,8 @@ class Plan(Result):
         Value of a GPU-second of each tier now.
     reasons : dict of int to str
         One line for each job.
+    tiers : sequence of Tier
+        Of the snapshot that was planned; what `plot` draws on.
     """
 
     allocations: Sequence[Allocation] = ()
@@ -194,6 +201,7 @@ class Plan(Result):
     gap: float = 0.0
     prices: Floats = field(default_factory=_no_prices)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    tiers: Sequence[Tier] = ()
 
     def _summary(self) -> str:
         gpus = sum(allocation.gpus for allocation in self.allocations)
@@ -202,11 +210,13 @@ class Plan(Result):
             f"value {self.value:.4g}/s, gap {self.gap:.2%}"
         )
 
-    def plot(self, tiers: Sequence[Tier], ax: Any = None) -> Any:
-        """Who holds which GPUs of each tier, and what a GPU of it is worth."""
+    def plot(self, ax: Any = None) -> Any:
+        """Draw who holds which GPUs of each tier, and what a GPU of it is worth."""
+        if self.allocations and not self.tiers:
+            raise _core.InputError("plan: nothing to draw on, give the tiers: Plan(..., tiers=...)")
         from glidepath._pictures import plots
 
-        return plots.plan(self, tiers, ax=ax)
+        return plots.plan(self, self.tiers, ax=ax)
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for job, reason in self.reasons.items():
@@ -315,41 +325,35 @@ def plan(
     InputError
         Naming the job: fits no tier, a negative rate, a repeated id.
     """
-    return Plan(
-        *_core.plan(
-            snapshot,
-            _goals(objective),
-            not isinstance(objective, (str, Mapping)),
-            prices,
-            dict(user_quota or {}),
-            dict(group_quota or {}),
-            sharing,
-            in_nodes,
-            pairs,
-            reasons,
-            {
-                "slack": slack,
-                "round_s": round_s,
-                "gap": gap,
-                "stop_probability": stop_probability,
-                "outrun_probability": outrun_probability,
-                "power_cap_w": power_cap_w,
-                "joule_value": joule_value,
-                "hysteresis": hysteresis,
-                "min_run_s": min_run_s,
-                "ageing_s": ageing_s,
-                "max_wait_s": max_wait_s,
-            },
-        )
+    options = _core.PlanOptions(
+        objective=objective,
+        slack=slack,
+        round_s=round_s,
+        gap=gap,
+        stop_probability=stop_probability,
+        outrun_probability=outrun_probability,
+        power_cap_w=power_cap_w,
+        user_quota=user_quota,
+        group_quota=group_quota,
+        in_nodes=in_nodes,
+        sharing=sharing,
+        pairs=pairs,
+        joule_value=joule_value,
+        hysteresis=hysteresis,
+        min_run_s=min_run_s,
+        ageing_s=ageing_s,
+        max_wait_s=max_wait_s,
+        reasons=reasons,
+        prices=prices,
     )
+    return Plan._from_record(_core.plan(snapshot, options), tiers=snapshot.tiers)
 
 
-def _goals(objective: str | Mapping[str, float] | Sequence[str]) -> list[tuple[str, float]]:
-    if isinstance(objective, str):
-        return [(objective, 1.0)]
-    if isinstance(objective, Mapping):
-        return [(name, float(weight)) for name, weight in objective.items()]
-    return [(name, 1.0) for name in objective]
+class SharedSpeeds(NamedTuple):
+    """Speeds of two jobs on the same GPUs, each as a share of its speed alone."""
+
+    first: float
+    second: float
 
 
 def shared_speeds(
@@ -363,7 +367,7 @@ def shared_speeds(
     gpu: str = "",
     kinds: tuple[str, str] = ("", ""),
     pairs: Pairs | None = None,
-) -> tuple[float, float]:
+) -> SharedSpeeds:
     """Speeds of two jobs on the same GPUs, each as a share of its speed alone.
 
     Parameters
@@ -382,15 +386,15 @@ def shared_speeds(
 
     Returns
     -------
-    tuple of float
-        Of the first and of the second, each in [0, 1].
+    SharedSpeeds
+        `first` and `second`, each in [0, 1].
 
     Raises
     ------
     InputError
         An activity outside 0 to 1, or an unknown way of sharing.
     """
-    speeds: tuple[float, float] = _core.shared_speeds(
+    speeds = _core.shared_speeds(
         Profile(first_activity, first_gb, kinds[0]),
         Profile(second_activity, second_gb, kinds[1]),
         sharing,
@@ -398,7 +402,7 @@ def shared_speeds(
         gpu_gb,
         pairs,
     )
-    return speeds
+    return SharedSpeeds(speeds.first, speeds.second)
 
 
 def options_of(
@@ -407,7 +411,7 @@ def options_of(
     *,
     alone: Profile | None = None,
     batch: float = 0.0,
-    most_gpus: int = 1 << 20,
+    max_gpus: int = 1 << 20,
     utilization: float = 1.0,
     sharing: str = "exclusive",
     partner: Profile | None = None,
@@ -428,8 +432,8 @@ def options_of(
     batch : float
         Of all GPUs together, in the unit of the fit's ``batch_per_gpu``; 0 = that of each GPU
         stays what it was measured with.
-    most_gpus : int
-        Of a gang.
+    max_gpus : int
+        Of a gang at most.
     utilization : float
         Of each GPU when alone.
     sharing : str
@@ -438,7 +442,7 @@ def options_of(
         With one, each gang comes a second time at the speed beside it, where the pair fits the
         card.
     pairs : Pairs, optional
-        Measured and learned pairs, asked before the activities are.
+        Measured and learned pairs; the others are predicted from the activities.
 
     Returns
     -------
@@ -458,17 +462,16 @@ def options_of(
                 f"options_of: no tier '{unknown[0]}', known: {', '.join(sorted(names))}"
             )
         scaling = [scaling.get(tier.name) for tier in tiers]
-    return _core.options_of(
-        list(tiers),
-        list(scaling),
-        alone or Profile(),
-        batch,
-        most_gpus,
-        utilization,
-        sharing,
-        partner,
-        pairs,
+    options = _core.PlacementOptions(
+        alone=alone or Profile(),
+        batch=batch,
+        max_gpus=max_gpus,
+        utilization=utilization,
+        sharing=sharing,
+        partner=partner,
+        pairs=pairs,
     )
+    return _core.options_of(list(tiers), list(scaling), options)
 
 
 def violations(
@@ -500,16 +503,15 @@ def violations(
     InputError
         An unknown way of sharing.
     """
-    return _core.violations(
-        snapshot,
-        plan,
-        dict(user_quota or {}),
-        dict(group_quota or {}),
-        sharing,
-        in_nodes,
-        power_cap_w,
-        min_run_s,
+    limits = _core.PlanLimits(
+        power_cap_w=power_cap_w,
+        user_quota=user_quota,
+        group_quota=group_quota,
+        in_nodes=in_nodes,
+        sharing=sharing,
+        min_run_s=min_run_s,
     )
+    return _core.violations(snapshot, plan, limits)
 
 
 def gittins_index(samples: ArrayLike) -> float:
@@ -547,11 +549,12 @@ class AcceleratorChoice(Result):
     probability : float
         Of reaching the target within every limit.
     hours, hours_low, hours_high : float
-        Median, 0.1 and 0.9 quantile of the time to the target; inf where it is more likely missed.
+        Median, 0.1 and 0.9 quantile of the time to the target; inf where it is more
+        likely never reached.
     watts, kwh, cost : float
         Of the gang; medians.
     good : bool
-        The probability is at least the confidence asked for.
+        The probability is at least `confidence`.
     pareto : bool
         No other option is better in one respect and as good in the others.
     reason : str
@@ -634,9 +637,14 @@ def choose_accelerator(
     if target is not None:
         remaining = np.maximum(_samples(job, target), 0.0)
         job = job.with_remaining(remaining)
+    limits = _core.RunLimits(
+        max_hours=max_hours,
+        max_watts=max_watts,
+        max_kwh=max_kwh,
+        max_cost=max_cost,
+        confidence=confidence,
+    )
     return [
-        AcceleratorChoice(*row)
-        for row in _core.choose_accelerator(
-            job, list(tiers), max_hours, max_watts, max_kwh, max_cost, confidence, prefer
-        )
+        AcceleratorChoice._from_record(choice, tier=tiers[choice.option.tier].name)
+        for choice in _core.choose_accelerator(job, list(tiers), limits, prefer)
     ]

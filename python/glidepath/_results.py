@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every result shares: equality that knows numpy, a telling repr, a table for notebooks.
+"""The base of every result: equality that knows numpy, a one-line repr, a table for notebooks.
 
 A result is a plain record::
 
@@ -27,7 +27,7 @@ import importlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -121,12 +121,18 @@ class Result:
             if field.compare
         )
 
+    @classmethod
+    def _from_record(cls, record: object, **more: object) -> Self:
+        """Make it from a bound record with attributes of the same names, and from `more`."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        return cls(**{n: more[n] if n in more else getattr(record, n) for n in names})
+
     def _summary(self) -> str:
         """One line: what it is and whether it is good. Stages override it."""
         return ", ".join(f"{name} {value}" for name, value in self._rows())
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        """Rows of the notebook table. Stages override it where fields say too little."""
+        """Rows of the notebook table. Stages override it where the bare fields are not enough."""
         for field in fields(self):  # type: ignore[arg-type]
             if not field.name.startswith("_"):
                 yield field.name, _short(getattr(self, field.name))

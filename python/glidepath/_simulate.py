@@ -6,22 +6,39 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from glidepath import _core
-from glidepath._core import IoError, Snapshot
+from glidepath._core import IoError, PolicyInfo, SimulationOptions, Snapshot
 from glidepath._plan import Plan
 from glidepath._results import Result, require
 from glidepath._workload import Column, Workload
 
-__all__ = ["POLICIES", "Simulation", "simulate"]
+__all__ = ["POLICIES", "Simulation", "policies", "simulate"]
 
-POLICIES: tuple[str, ...] = _core.POLICIES
 Policy = str | Callable[[Snapshot], Plan]
+
+
+def policies() -> tuple[PolicyInfo, ...]:
+    """Policies that `simulate` knows by name.
+
+    Returns
+    -------
+    tuple of PolicyInfo
+        Each with ``name``, ``description``, ``source`` (of the idea), ``sees`` (``none``: nothing
+        of the future; ``durations``: how long jobs without a curve take; ``all``: also where
+        curves will go), ``stops_at_target``, ``session_s`` and ``round_s`` (seconds, or None).
+        The last three hold where an option of `simulate` is not given; ``session_s`` of a policy
+        that stops at targets only where jobs have curves.
+    """
+    return tuple(_core.policies())
+
+
+POLICIES: tuple[str, ...] = tuple(policy.name for policy in policies())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -43,8 +60,8 @@ class Simulation(Result):
         job on the same GPUs, or -1), in order of their end.
     timeline : dict of str to ndarray, shape (times,)
         ``time_s, running, queued`` (jobs) and ``busy`` (GPUs), from each row's time to the next's.
-    users, tier_accounts : tuple of dict
-        ``user, jobs, mean_jct_s, wait_s, gpu_seconds, energy_kwh`` of each user and ``tier, starts,
+    user_accounts, tier_accounts : dict of str to ndarray, shape (users,) and (tiers,)
+        ``name, jobs, mean_jct_s, wait_s, gpu_seconds, energy_kwh`` of each user and ``name, starts,
         gpu_seconds, utilization, energy_kwh`` of each tier, its idle GPUs included.
     mean_jct_s, median_jct_s, p95_jct_s, mean_wait_s, total_wait_s : float
     mean_wait_per_user_s : float
@@ -56,20 +73,20 @@ class Simulation(Result):
     gpu_seconds, utilization, energy_kwh : float
         GPUs held, their share of all GPU-seconds, and the energy of all GPUs over the makespan.
     carbon_kg : float
-        Of that energy; NaN without an intensity.
+        Emitted for that energy; NaN without an intensity.
     worst_ftf, share_unfair : float
         Largest finish-time fairness (JCT over the time with a fair share of the cluster), and the
         share of jobs for which it is above 1.
     share_in_time : float
-        Of the jobs with a deadline, those that met it; NaN without deadlines.
+        Share of the jobs with a deadline that ended by then; NaN without deadlines.
     failures : int
-        Of jobs, those of nodes under them included.
+        Failures of jobs, those of nodes under them included.
     lost_gpu_seconds : float
         Work done again after failures.
     lower_bound_jct_s : float
         No schedule has a smaller mean JCT; NaN where jobs have curves.
     events : int
-        Events.
+        How many times the policy decided.
     """
 
     policy: str
@@ -78,8 +95,8 @@ class Simulation(Result):
     jobs: dict[str, Column]
     spans: dict[str, Column]
     timeline: dict[str, Column]
-    users: tuple[dict[str, Any], ...]
-    tier_accounts: tuple[dict[str, Any], ...]
+    user_accounts: dict[str, Column]
+    tier_accounts: dict[str, Column]
     mean_jct_s: float
     median_jct_s: float
     p95_jct_s: float
@@ -131,47 +148,29 @@ class Simulation(Result):
         return require("pandas").DataFrame(dict(self.jobs))
 
 
-METRICS = (
-    "mean_jct_s",
-    "median_jct_s",
-    "p95_jct_s",
-    "mean_wait_s",
-    "total_wait_s",
-    "mean_wait_per_user_s",
-    "makespan_s",
-    "preemptions",
-    "gpu_seconds",
-    "utilization",
-    "energy_kwh",
-    "carbon_kg",
-    "worst_ftf",
-    "share_unfair",
-    "share_in_time",
-    "failures",
-    "lost_gpu_seconds",
-    "lower_bound_jct_s",
-    "events",
-)
+METRICS = tuple(field.name for field in fields(Simulation) if field.type in ("float", "int"))
+_DEFAULTS = SimulationOptions()
+_OPTIONS = [key for key, kind in vars(SimulationOptions).items() if isinstance(kind, property)]
 
 
 def simulate(
     workload: Workload,
     policy: Policy,
     *,
-    seed: int = 0,
-    restart_s: float = 0.0,
+    seed: int = _DEFAULTS.seed,
+    restart_s: float = _DEFAULTS.restart_s,
     session_s: float | None = None,
     round_s: float | None = None,
     forecast_sigma: float | None = None,
     stop_at_target: bool | None = None,
     failures: Mapping[str, float] | None = None,
     sleep: Mapping[str, float] | None = None,
-    in_nodes: bool = False,
-    sharing: str = "exclusive",
+    in_nodes: bool = _DEFAULTS.in_nodes,
+    sharing: str = _DEFAULTS.sharing,
     user_gpus: int | None = None,
     carbon_g_per_kwh: float | Sequence[float] | None = None,
     planner: Mapping[str, Any] | None = None,
-    spans: bool = True,
+    spans: bool = _DEFAULTS.spans,
     stream: str | os.PathLike[str] | Callable[..., object] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Simulation:
@@ -182,22 +181,22 @@ def simulate(
     workload : Workload
     policy : str or callable
         One of `POLICIES`; ``best_value:`` and an objective of `plan`, such as
-        ``best_value:energy``; or a function from `Snapshot` to `Plan` that is asked at each
+        ``best_value:energy``; or a function from `Snapshot` to `Plan` that is called at each
         arrival, end of a job, failure, end of a session and round.
     seed : int
-        Of forecast errors and failures.
+        Seed of forecast errors and failures.
     restart_s : float
         GPUs are held without progress at each start after the first.
     session_s : float, optional
-        Length of a session of ``session_fifo`` (3600) and of those that watch losses (300); a
-        callable is asked again when a session ends, if one is given.
+        Length of a session; a callable decides again when one ends. By default that of the policy,
+        see `policies`.
     round_s : float, optional
-        Also decide every so often.
+        Also decide every so often; by default as the policy does, see `policies`.
     forecast_sigma : float, optional
         Policies see duration × exp(N(0, σ)) of a job without a curve instead of the duration.
     stop_at_target : bool, optional
-        A job with a curve ends where the curve reaches its target; by default only under the
-        policies that watch losses (``dare``, ``best_value``, ``optimus``, ``slaq`` ...).
+        A job with a curve ends where the curve reaches its target; by default as the policy
+        does, see `policies`.
     failures : mapping, optional
         ``node_every_s`` (mean time that a node is up), ``repair_s`` (3600), ``job_every_s`` (mean
         running time between crashes of a job), ``checkpoint_s`` (time between checkpoints; 0 loses
@@ -231,71 +230,62 @@ def simulate(
     Raises
     ------
     InputError
-        An unknown policy, a plan that cannot be carried out, a workload that cannot be run.
+        An unknown policy, a plan that cannot be carried out, an option out of range.
     """
-    return _run(
-        workload, policy, stream=stream, seed=seed, restart_s=restart_s, session_s=session_s,
-        round_s=round_s, forecast_sigma=forecast_sigma, stop_at_target=stop_at_target,
-        failures=failures, sleep=sleep, in_nodes=in_nodes, sharing=sharing, user_gpus=user_gpus,
-        carbon_g_per_kwh=carbon_g_per_kwh, planner=planner, spans=spans, progress=progress,
-    )  # fmt: skip
+    given = locals()
+    options = _options(**{name: given[name] for name in _OPTIONS})
+    return _run(workload, policy, options, stream=stream, progress=progress)
+
+
+def _options(**given: Any) -> SimulationOptions:
+    """Options by name."""
+    options = SimulationOptions()
+    for name, value in given.items():
+        if name not in _OPTIONS:
+            raise TypeError(f"no option '{name}', known are {', '.join(_OPTIONS)}")
+        try:
+            setattr(options, name, value)
+        except TypeError:
+            raise TypeError(f"simulate: {name} cannot be {value!r}") from None
+    return options
 
 
 def _run(
     workload: Workload,
     policy: Policy,
+    options: SimulationOptions,
     *,
     stream: str | os.PathLike[str] | Callable[..., object] | None = None,
-    **given: Any,
+    progress: Callable[[int, int], object] | None = None,
+    memo: _core.ForecastMemo | None = None,
 ) -> Simulation:
     """`simulate`, also with a memo of forecasts."""
     if not isinstance(workload, Workload):
         raise TypeError(f"workload: expected a Workload, got {type(workload).__name__}")
     if not isinstance(policy, str) and not callable(policy):
         raise TypeError(f"policy: expected a name or a callable, got {type(policy).__name__}")
-    options = _options(**given)
+
+    def run(stream: Callable[..., object] | None) -> Simulation:
+        record = _core.simulate(workload._record, policy, options, memo, stream, progress)
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+        return _simulation(record, policy=name or type(policy).__name__)
+
     if stream is None or callable(stream):
-        fields = _core.simulate(workload._record, policy, options | {"stream": stream})
-    else:
-        try:
-            with Path(stream).open("w", newline="") as file:
-                write = csv.writer(file).writerow
-                write(("job", "tier", "gpus", "start_s", "end_s", "partner"))
-                options["stream"] = lambda *row: write(row)
-                fields = _core.simulate(workload._record, policy, options)
-        except OSError as error:
-            raise IoError(f"{os.fspath(stream)}: {error.strerror}") from None
-    name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
-    return _simulation(fields, workload, name or type(policy).__name__)
+        return run(stream)
+    try:
+        with Path(stream).open("w", newline="") as file:
+            write = csv.writer(file).writerow
+            write(("job", "tier", "gpus", "start_s", "end_s", "partner"))
+            return run(lambda *row: write(row))
+    except OSError as error:
+        raise IoError(f"{os.fspath(stream)}: {error.strerror}") from None
 
 
-_DEFAULTS: dict[str, Any] = {
-    "seed": 0, "restart_s": 0.0, "session_s": None, "round_s": None, "forecast_sigma": None,
-    "stop_at_target": None, "failures": None, "sleep": None, "in_nodes": False,
-    "sharing": "exclusive", "user_gpus": None, "carbon_g_per_kwh": None, "planner": None,
-    "spans": True, "progress": None, "memo": None,
-}  # fmt: skip
-
-
-def _options(**given: Any) -> dict[str, Any]:
-    """Every option of a simulation as the core takes it."""
-    unknown = next((name for name in given if name not in _DEFAULTS), None)
-    if unknown is not None:
-        raise TypeError(f"no option '{unknown}', known are {', '.join(_DEFAULTS)}")
-    options = _DEFAULTS | given
-    for name in ("failures", "sleep", "planner"):
-        options[name] = dict(options[name] or {})
-    carbon = options["carbon_g_per_kwh"]
-    options["carbon_g_per_kwh"] = [] if carbon is None else np.atleast_1d(carbon).tolist()
-    return options
-
-
-def _simulation(fields: dict[str, Any], workload: Workload, policy: str) -> Simulation:
-    jobs = fields["jobs"]
+def _simulation(record: _core.SimulationRecord, **named: Any) -> Simulation:
+    values = {field.name: getattr(record, field.name) for field in fields(Simulation)} | named
+    values["tiers"] = tuple(values["tiers"])
+    jobs = values["jobs"]
     jobs["outcome"] = np.asarray(_core.OUTCOMES)[jobs["outcome"]]
-    if "user" in jobs:
-        jobs["user"] = np.asarray(jobs["user"])
-    fields["policy"] = policy
-    return Simulation(
-        workload=workload.name, tiers=tuple(tier.name for tier in workload.tiers), **fields
-    )
+    for columns in (jobs, values["user_accounts"], values["tier_accounts"]):
+        columns |= {key: np.asarray(column) for key, column in columns.items()}
+    return Simulation(**values)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -63,16 +64,20 @@ class Trace(Result):
         Seconds since the run began, NaN where they were not recorded.
     name : str, optional
         What reports call the run.
+    metric : str, optional
+        What `loss` holds, as its log calls it: axis labels and tables use it.
     direction : {"min", "max"}, optional
         Whether the metric is better when low, as a loss is, or when high, as an accuracy is.
+    planned_steps : float, optional
+        The step at which the run will end by its own plan, in the unit of `step`.
     notes : iterable of str, optional
         What a reader repaired, a sentence each. Two traces are equal whatever their notes say.
 
     Raises
     ------
     InputError
-        When the columns differ in length, the steps do not increase or a learning rate is negative
-        or infinite.
+        When the columns differ in length, the steps do not increase, a learning rate is negative or
+        infinite or `planned_steps` is not a positive number.
     TypeError
         When a column does not hold numbers.
 
@@ -88,7 +93,9 @@ class Trace(Result):
     lr: Floats | None
     wall_seconds: Floats | None
     name: str
+    metric: str
     direction: Direction
+    planned_steps: float | None
     notes: tuple[str, ...] = field(compare=False)
 
     def __init__(
@@ -99,7 +106,9 @@ class Trace(Result):
         lr: ArrayLike | None = None,
         wall_seconds: ArrayLike | None = None,
         name: str = "",
+        metric: str = "loss",
         direction: str = "min",
+        planned_steps: float | None = None,
         notes: Iterable[str] = (),
     ) -> None:
         if direction not in ("min", "max"):
@@ -111,13 +120,17 @@ class Trace(Result):
             bad = np.flatnonzero((rates < 0) | np.isinf(rates))
             if bad.size:
                 raise InputError(f"trace: lr[{bad[0]}] is {rates[bad[0]]:g}")
+        if planned_steps is not None and not (0 < planned_steps < math.inf):
+            raise InputError(f"trace: planned_steps is {planned_steps}, must be a positive number")
         put = object.__setattr__  # the class is frozen
         put(self, "step", steps)
         put(self, "loss", losses)
         put(self, "lr", rates)
         put(self, "wall_seconds", _beside(wall_seconds, "wall_seconds", steps.size))
         put(self, "name", str(name))
+        put(self, "metric", str(metric))
         put(self, "direction", direction)
+        put(self, "planned_steps", None if planned_steps is None else float(planned_steps))
         put(self, "notes", tuple(notes))
 
     def __len__(self) -> int:
@@ -127,8 +140,7 @@ class Trace(Result):
         return True  # a trace without points is still a trace
 
     def __reduce__(self) -> tuple[Any, ...]:
-        columns = (self.step, self.loss, self.lr, self.wall_seconds)
-        return _trace, (*columns, self.name, self.direction, self.notes)
+        return make, ({each.name: getattr(self, each.name) for each in fields(self)},)
 
     def until(self, step: float) -> Trace:
         """Keep the points up to and including `step`: what was known then. No copy.
@@ -145,14 +157,12 @@ class Trace(Result):
         if np.isnan(step):
             raise InputError("until: step is nan")
         kept = int(np.searchsorted(self.step, step, side="right"))
-        return _trace(
-            self.step[:kept],
-            self.loss[:kept],
-            None if self.lr is None else self.lr[:kept],
-            None if self.wall_seconds is None else self.wall_seconds[:kept],
-            self.name,
-            self.direction,
-            self.notes,
+        return _changed(
+            self,
+            step=self.step[:kept],
+            loss=self.loss[:kept],
+            lr=None if self.lr is None else self.lr[:kept],
+            wall_seconds=None if self.wall_seconds is None else self.wall_seconds[:kept],
         )
 
     def to_pandas(self) -> Any:
@@ -190,8 +200,10 @@ class Trace(Result):
         parts = [repr(self.name)] if self.name else []
         parts.append(f"{len(self)} point{'' if len(self) == 1 else 's'}")
         if len(self):
-            parts.append(f"steps {self.step[0]:g} to {self.step[-1]:g}")
-            parts.append(f"loss {self.loss[0]:.4g} to {self.loss[-1]:.4g}")
+            steps = f"steps {self.step[0]:g} to {self.step[-1]:g}"
+            planned = self.planned_steps
+            parts.append(steps if planned is None else f"{steps} of {planned:g} planned")
+            parts.append(f"{self.metric} {self.loss[0]:.4g} to {self.loss[-1]:.4g}")
         broken = len(self) - int(np.count_nonzero(np.isfinite(self.loss)))
         if broken:
             parts.append(f"{broken} not finite")
@@ -202,34 +214,62 @@ class Trace(Result):
         return "; ".join([", ".join(parts), *self.notes])
 
 
-def _trace(
-    step: ArrayLike,
-    loss: ArrayLike,
-    lr: ArrayLike | None,
-    wall_seconds: ArrayLike | None,
-    name: str,
-    direction: str,
-    notes: tuple[str, ...] = (),
-) -> Trace:
-    """Build a trace of columns that nobody else refers to, in the order of `_core`."""
-    for column in (step, loss, lr, wall_seconds):
+def make(values: Mapping[str, Any]) -> Trace:
+    """Build a trace from its fields by name; its columns belong to nobody else."""
+    for column in values.values():
         if isinstance(column, np.ndarray):
             column.flags.writeable = False
-    return Trace(
-        step,
-        loss,
-        lr=lr,
-        wall_seconds=wall_seconds,
-        name=name,
-        direction=direction,
-        notes=notes,
-    )
+    return Trace(**values)
+
+
+def _changed(trace: Trace, **changes: Any) -> Trace:
+    """Give the trace with other values in some of its fields."""
+    return make({each.name: getattr(trace, each.name) for each in fields(trace)} | changes)
+
+
+def of_record(record: _core.TraceRecord, **changes: Any) -> Trace:
+    """Give the trace of a record, in which an empty column is absent, with other values in some."""
+    names = [each.name for each in fields(Trace) if each.name != "notes"]
+    values = {name: getattr(record, name) for name in names}
+    for name in ("lr", "wall_seconds"):
+        if not values[name].size:
+            values[name] = None
+    return make(values | changes)
 
 
 def renamed(trace: Trace, name: str) -> Trace:
-    """Give the same run under another name. No copy."""
-    columns = (trace.step, trace.loss, trace.lr, trace.wall_seconds)
-    return _trace(*columns, name, trace.direction, trace.notes)
+    """Give the trace under another name."""
+    return _changed(trace, name=name)
+
+
+def as_trace(given: Any, function: str) -> Any:
+    """Take what a function was given for a trace: one, or its steps and losses as a tuple.
+
+    Parameters
+    ----------
+    given : object
+        Whatever has columns `step` and `loss` passes.
+    function : str
+        Whose argument it is, for the message.
+
+    Returns
+    -------
+    object
+        With `step` and `loss`.
+
+    Raises
+    ------
+    InputError
+        When it is neither.
+    """
+    if hasattr(given, "step") and hasattr(given, "loss"):
+        return given
+    if isinstance(given, tuple) and len(given) == 2:
+        return Trace(*given)
+    raise InputError(
+        f"{function}: expected a gp.Trace, got {type(given).__name__}; "
+        "gp.Trace(step, loss) makes one"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -276,7 +316,9 @@ def clean(
     lr: ArrayLike | None = None,
     wall_seconds: ArrayLike | None = None,
     name: str = "",
+    metric: str = "loss",
     direction: str = "min",
+    planned_steps: float | None = None,
     max_points: int = 512,
     winsorise_sigmas: float = 0.0,
 ) -> Cleaned:
@@ -287,7 +329,7 @@ def clean(
 
     Parameters
     ----------
-    step, loss, lr, wall_seconds, name, direction
+    step, loss, lr, wall_seconds, name, metric, direction, planned_steps
         As in `Trace`, except that steps may repeat, go back or be NaN. A `Trace` in place of `step`
         stands for all of them.
     max_points : int, optional
@@ -307,18 +349,24 @@ def clean(
     InputError
         When columns differ in length or an option is out of range.
     """
-    notes: tuple[str, ...] = ()
+    more = {"name": name, "metric": metric, "direction": direction, "planned_steps": planned_steps}
     if isinstance(step, Trace):
         if loss is not None or lr is not None or wall_seconds is not None:
             raise InputError("clean: a Trace has its own loss, lr and wall_seconds")
         raw = step
         step, loss, lr, wall_seconds = raw.step, raw.loss, raw.lr, raw.wall_seconds
-        name, direction, notes = raw.name, raw.direction, raw.notes
+        more = {key: getattr(raw, key) for key in (*more, "notes")}
     if loss is None:
         raise InputError("clean: loss is missing")
-    columns, *counts = _core.clean_columns(
-        step, loss, lr, wall_seconds, max_points, winsorise_sigmas
+    found = _core.clean(
+        _core.TraceRecord(step, loss, lr=lr, wall_seconds=wall_seconds),
+        max_points=max_points,
+        winsorise_sigmas=winsorise_sigmas,
     )
-    steps, losses, rates, seconds, *_ = columns
-    kept = _trace(steps, losses, rates, seconds, name, direction, notes)
-    return Cleaned(kept, *counts)
+    return Cleaned(
+        trace=of_record(found.trace, **more),
+        dropped_nonfinite=found.dropped_nonfinite,
+        dropped_repeats=found.dropped_repeats,
+        pulled_in=found.pulled_in,
+        thinned=found.thinned,
+    )

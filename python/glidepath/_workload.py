@@ -10,13 +10,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._core import IoError, Tier
+from glidepath._core import IoError, PairSpeeds, Tier
 from glidepath._results import same
 from glidepath._trace import Trace
 
@@ -39,9 +39,9 @@ class Workload:
         (n, tiers), 0 where a job cannot run.
     curves : sequence of Trace, optional
         Hidden truths: no policy sees more of one than the job has run.
-    pairs : sequence of tuple, optional
-        Measured ``(class, other class, tier, speed, other's speed)`` of two jobs on the same GPUs,
-        as shares of each alone; `shared_speeds` predicts the pairs that are not there.
+    pairs : sequence of PairSpeeds, optional
+        Measured speeds of two job classes on the same GPUs; `shared_speeds` predicts the pairs
+        that are not there.
     name : str, optional
 
     Raises
@@ -58,7 +58,7 @@ class Workload:
         jobs: Mapping[str, ArrayLike],
         *,
         curves: Sequence[Trace] = (),
-        pairs: Sequence[tuple[str, str, int, float, float]] = (),
+        pairs: Sequence[PairSpeeds | tuple[str, str, int, float, float]] = (),
         name: str = "",
     ) -> None:
         columns = {
@@ -67,11 +67,11 @@ class Workload:
             else np.asarray(values)
             for key, values in jobs.items()
         }
-        plain = [(curve.name, curve.step, curve.loss) for curve in curves]
-        self._record = _core.make_workload(list(tiers), columns, plain, list(pairs), name)
+        speeds = [pair if isinstance(pair, PairSpeeds) else PairSpeeds(*pair) for pair in pairs]
+        self._record = _core.make_workload(list(tiers), columns, list(curves), speeds, name)
 
     @classmethod
-    def _of(cls, record: Any) -> Workload:
+    def _of(cls, record: _core.WorkloadRecord) -> Workload:
         workload = cls.__new__(cls)
         workload._record = record
         return workload
@@ -158,7 +158,7 @@ class Workload:
             jobs["steps_per_s"].append(speed)
             jobs["job_class"].append(" ".join(kind))
         tiers = [Tier(gpu, count) for gpu, count in cluster.items()]
-        pairs: list[tuple[str, str, int, float, float]] = []
+        pairs: list[PairSpeeds] = []
         if sharing:
             pairs = _gavel_pairs(rows, rates, list(cluster), set(jobs["job_class"]))
         name = os.path.basename(os.fspath(path)).split(".")[0]  # noqa: PTH119
@@ -167,12 +167,12 @@ class Workload:
     @property
     def name(self) -> str:
         """What reports call it."""
-        return str(self._record.name)
+        return self._record.name
 
     @property
     def tiers(self) -> list[Tier]:
         """Pools of equal GPUs."""
-        return list(self._record.tiers)
+        return self._record.tiers
 
     @property
     def jobs(self) -> dict[str, Column]:
@@ -182,12 +182,12 @@ class Workload:
     @property
     def curves(self) -> list[Trace]:
         """The hidden truths."""
-        return [Trace(step, loss, name=name) for name, step, loss in self._record.curves()]
+        return [Trace(**columns) for columns in self._record.curves()]
 
     @property
-    def pairs(self) -> list[tuple[str, str, int, float, float]]:
+    def pairs(self) -> list[PairSpeeds]:
         """Measured speeds of pairs of classes on the same GPUs."""
-        return list(self._record.pairs())
+        return self._record.pairs
 
     @property
     def lower_bound_jct_s(self) -> float:
@@ -196,14 +196,19 @@ class Workload:
         The larger of pooled preemptive SRPT and, where speeds differ by tier, a Lagrangian bound
         of the linear program over jobs, tiers and intervals of time.
         """
-        return float(_core.lower_bound_jct_s(self._record))
+        return self._record.lower_bound_jct_s
 
     def write_jobs(self, path: str | os.PathLike[str]) -> None:
         """Write the jobs as the ``jobs.csv`` that `read_workload` reads."""
-        _core.write_jobs(self._record, os.fsencode(path))
+        self._record.write_jobs(os.fsencode(path))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "_record":
+            raise TypeError("this Workload was never initialised: call Workload(...)")
+        raise AttributeError(f"'Workload' object has no attribute '{name}'")
 
     def __len__(self) -> int:
-        return int(self._record.job_count)
+        return self._record.job_count
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
@@ -297,7 +302,7 @@ def _gavel_pairs(
     rates: dict[tuple[str, str, str, str], float],
     tiers: list[str],
     classes: set[str],
-) -> list[tuple[str, str, int, float, float]]:
+) -> list[PairSpeeds]:
     """Speeds of pairs of equal gangs as shares of each alone, where both are classes of ours."""
     pairs = []
     for row in rows:
@@ -314,7 +319,7 @@ def _gavel_pairs(
         if not all(alone) or not classes.issuperset(names):
             continue
         speeds = float(row["steps_per_s"]) / alone[0], float(row["other_steps_per_s"]) / alone[1]
-        pairs.append((*names, tiers.index(row["gpu_type"]), *speeds))
+        pairs.append(PairSpeeds(*names, tiers.index(row["gpu_type"]), *speeds))
     return pairs
 
 
@@ -322,7 +327,7 @@ def _rebuild(
     tiers: list[Tier],
     jobs: dict[str, Column],
     curves: list[Trace],
-    pairs: list[tuple[str, str, int, float, float]],
+    pairs: list[PairSpeeds],
     name: str,
 ) -> Workload:
     return Workload(tiers, jobs, curves=curves, pairs=pairs, name=name)

@@ -34,9 +34,7 @@ SLOT_FEATURES = (
     "present", "remaining", "reached", "gpus", "age", "attained", "speed",
 )  # fmt: skip
 RUNNING_FEATURES = ("present", "remaining", "reached", "gpus", "since", "speed")
-OBJECTIVES = (
-    "jct", "known_size", "quality", "deadline", "fairness", "energy", "edp", "cost",
-)  # fmt: skip
+OBJECTIVES: tuple[str, ...] = _core.OBJECTIVES
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
@@ -78,7 +76,7 @@ class _Batch:
             self.core.step(np.ascontiguousarray(actions, np.int64), *filled)
 
     def simulation(self, which: int) -> Simulation:
-        return _simulation(self.core.simulation(which), self.workloads[0], "agent")
+        return _simulation(self.core.simulation(which))
 
 
 class SchedulingEnv(gymnasium.Env[Floats, Any]):

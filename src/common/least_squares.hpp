@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-/// Non-linear least squares inside a box, for any stage; fit/ceres_engine.cpp is behind it.
+/// Non-linear least squares inside a box, for any stage; Ceres is behind it.
 namespace glidepath::detail {
 
 /// What one residual costs: r²/2, or less than that once |r| passes the scale.

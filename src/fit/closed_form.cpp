@@ -56,42 +56,42 @@ Data merge(const Data& all, std::span<const double> key, double fraction) {
 
 namespace {
 
-constexpr int kSextic = 7;  ///< nodes of it
+constexpr int kSexticNodes = 7;  ///< nodes of it
 
-/// Of the sextics through seven nodes of a scan: the coefficients of the slope, by powers of s - 1,
+/// The sextics through seven nodes of a scan: the coefficients of the slope, by powers of s - 1,
 /// that a value at node i gives, s being the fourth root of the rate over that of node k.
 constexpr auto kSlopes = [] {
   constexpr double kRoot = 1.1892071150027210667;  // of 2, the fourth
-  std::array<std::array<std::array<double, kSextic - 1>, kSextic>, kSextic> slopes{};
-  for (int k = 0; k < kSextic; ++k) {
-    std::array<double, kSextic> at{};
-    for (int i = 0; i < kSextic; ++i) {
+  std::array<std::array<std::array<double, kSexticNodes - 1>, kSexticNodes>, kSexticNodes> slopes{};
+  for (int k = 0; k < kSexticNodes; ++k) {
+    std::array<double, kSexticNodes> at{};
+    for (int i = 0; i < kSexticNodes; ++i) {
       double s = 1.0;
       for (int j = k; j < i; ++j) s *= kRoot;
       for (int j = i; j < k; ++j) s /= kRoot;
       at[i] = s - 1.0;
     }
-    for (int i = 0; i < kSextic; ++i) {
-      std::array<double, kSextic> product{1.0};  // of (s - s_j) / (s_i - s_j)
-      for (int j = 0; j < kSextic; ++j) {
+    for (int i = 0; i < kSexticNodes; ++i) {
+      std::array<double, kSexticNodes> product{1.0};  // of (s - s_j) / (s_i - s_j)
+      for (int j = 0; j < kSexticNodes; ++j) {
         if (j == i) continue;
-        for (int power = kSextic - 1; power >= 0; --power) {
+        for (int power = kSexticNodes - 1; power >= 0; --power) {
           const double lower = power > 0 ? product[power - 1] : 0.0;
           product[power] = (lower - at[j] * product[power]) / (at[i] - at[j]);
         }
       }
-      for (int power = 1; power < kSextic; ++power)
+      for (int power = 1; power < kSexticNodes; ++power)
         slopes[k][i][power - 1] = power * product[power];
     }
   }
   return slopes;
 }();
 
-/// Of a sextic at a point: first to third derivative.
+/// First to third derivative of a sextic at a point.
 struct Slope {
   double first, second, third;
 };
-Slope slope_at(const std::array<double, kSextic - 1>& g, double at) {
+Slope slope_at(const std::array<double, kSexticNodes - 1>& g, double at) {
   return {g[0] + at * (g[1] + at * (g[2] + at * (g[3] + at * (g[4] + at * g[5])))),
           g[1] + at * (2 * g[2] + at * (3 * g[3] + at * (4 * g[4] + at * 5 * g[5]))),
           2 * g[2] + at * (6 * g[3] + at * (12 * g[4] + at * 20 * g[5]))};
@@ -107,11 +107,11 @@ Top top_of(const double* misfit, int nodes, int k) {
   const double octaves = std::clamp(-slope / bend, -0.5, 0.5);
   const double start = octaves * (0.173 + 0.015 * octaves);
   double s = 1.0 + start, third = 0.0;
-  if (nodes >= kSextic) {
-    const int from = std::clamp(k - kSextic / 2, 0, nodes - kSextic);
-    std::array<double, kSextic - 1> g{};
-    for (int i = 0; i < kSextic; ++i) {
-      for (int power = 0; power < kSextic - 1; ++power) {
+  if (nodes >= kSexticNodes) {
+    const int from = std::clamp(k - kSexticNodes / 2, 0, nodes - kSexticNodes);
+    std::array<double, kSexticNodes - 1> g{};
+    for (int i = 0; i < kSexticNodes; ++i) {
+      for (int power = 0; power < kSexticNodes - 1; ++power) {
         g[power] += kSlopes[k - from][i][power] * misfit[from + i];
       }
     }
@@ -128,8 +128,11 @@ Top top_of(const double* misfit, int nodes, int k) {
 
 namespace {
 
+/// Held at its lowest value, or at 0 where the family has none.
+enum class FloorIs : std::uint8_t { free, held };
+
 /// y - held, or y - mean where the floor is free. Returns what was subtracted.
-double fill_losses(const Kernels& run, const Problem& problem, bool free_floor, double held,
+double fill_losses(const Kernels& simd, const Problem& problem, FloorIs floor, double held,
                    Data& data) {
   const int n = static_cast<int>(problem.step.size());
   double* y = scratch().column(kY, problem.step.size());
@@ -147,9 +150,10 @@ double fill_losses(const Kernels& run, const Problem& problem, bool free_floor, 
       sum += w[i] * (problem.loss[i] - problem.centre) * unit;
     }
   }
-  if (free_floor) data.inverse = 1.0 / data.weight;
-  const double subtract = free_floor ? sum * data.inverse : held;
-  data.total = run.rescale(problem.loss.data(), n, problem.centre, unit, subtract, y);
+  const bool is_free = floor == FloorIs::free;
+  if (is_free) data.inverse = 1.0 / data.weight;
+  const double subtract = is_free ? sum * data.inverse : held;
+  data.total = simd.rescale(problem.loss.data(), n, problem.centre, unit, subtract, y);
   if (w != nullptr) {
     data.total = 0;
     for (int i = 0; i < n; ++i) data.total += w[i] * y[i] * y[i];
@@ -195,7 +199,7 @@ Solution solve_line(const Problem& problem) {
 
 /// The columns of a family in units that its kernel wants, and the key that merging goes by.
 template <class Unit>
-std::span<const double> fill_steps(const Kernels& run, const Problem& problem, Data& data) {
+std::span<const double> fill_steps(const Kernels& simd, const Problem& problem, Data& data) {
   const std::span<const double> t = problem.step;
   const int n = static_cast<int>(t.size());
   double* x = scratch().column(kX, t.size());
@@ -207,44 +211,45 @@ std::span<const double> fill_steps(const Kernels& run, const Problem& problem, D
     case Family::exp3: {
       const bool power = Unit::kFamily != Family::exp3;
       const double span = power ? problem.range.log_span() : problem.range.last - first;
-      const auto known = scratch().coordinate(run, t, power, first, 1.0 / span);
+      const auto known = scratch().coordinate(simd, t, power, first, 1.0 / span);
       data.points.x = known.x;
       data.start = known.start;
       return {known.x, t.size()};
     }
     case Family::pow4:
-      run.rescale(t.data(), n, first, 1.0, 0.0, x);
+      simd.rescale(t.data(), n, first, 1.0, 0.0, x);
       return t;
     case Family::powexp: {
       double* x2 = scratch().column(kX2, t.size());
-      run.rescale(t.data(), n, first, 1.0, 0.0, x2);
+      simd.rescale(t.data(), n, first, 1.0, 0.0, x2);
       data.points.x2 = x2;
       [[fallthrough]];
     }
     default: {
       const bool sigmoid = Unit::kFamily == Family::weibull4 || Unit::kFamily == Family::mmf4;
-      run.logs(t.data(), n, 1.0 / (sigmoid ? problem.range.last : first), 1.0, x);
+      simd.logs(t.data(), n, 1.0 / (sigmoid ? problem.range.last : first), 1.0, x);
       return t;
     }
   }
 }
 
 template <class Unit>
-Solution solve_with(const Kernels& run, const Problem& problem, bool free_floor) {
+Solution solve_with(const Kernels& simd, const Problem& problem, FloorIs floor) {
   Data data;
-  const std::span<const double> key = fill_steps<Unit>(run, problem, data);
-  const double subtracted = fill_losses(
-      run, problem, free_floor, free_floor || !Unit::kHasFloor ? 0.0 : problem.lowest_floor, data);
+  const std::span<const double> key = fill_steps<Unit>(simd, problem, data);
+  const bool at_lowest = floor == FloorIs::held && Unit::kHasFloor;
+  const double subtracted =
+      fill_losses(simd, problem, floor, at_lowest ? problem.lowest_floor : 0.0, data);
   Solution solution;
   if constexpr (Unit::kShapes == 1) {
     const double unit = Unit::kFamily == Family::exp3 ? problem.range.last - problem.range.first
                                                       : problem.range.log_span();
     const auto [lower, upper] = Unit::box(problem.range);
-    solution = solve_decay(run, data, key, unit * lower, unit * upper);
+    solution = solve_decay(simd, data, key, {unit * lower, unit * upper});
     const double rate = std::clamp(solution.shapes.q[0] / unit, lower, upper);
     solution.shapes = {{rate, 0}, {{{rate, 0}, {0, 0}}}};
   } else {
-    solution = solve_plane(Unit::kFamily, run, data, key, problem.range);
+    solution = solve_plane(Unit::kFamily, simd, data, key, problem.range);
   }
   solution.floor += subtracted;
   if (!Unit::kHasFloor) {  // no floor: its row and column go
@@ -256,15 +261,16 @@ Solution solve_with(const Kernels& run, const Problem& problem, bool free_floor)
 }  // namespace
 
 Solution solve_in_closed_form(const Problem& problem, Isa isa) {
-  const Kernels& run = kernels(isa);
+  const Kernels& simd = kernels(isa);
   return with_family(problem.family, [&]<class Unit>(Unit) {
     if constexpr (Unit::kShapes == 0) {
       return solve_line(problem);
     } else {
-      Solution solution = solve_with<Unit>(run, problem, Unit::kHasFloor);
+      Solution solution =
+          solve_with<Unit>(simd, problem, Unit::kHasFloor ? FloorIs::free : FloorIs::held);
       if (Unit::kHasFloor && solution.floor < problem.lowest_floor) {
         // below what the metric can be: the best curve of that floor
-        solution = solve_with<Unit>(run, problem, false);
+        solution = solve_with<Unit>(simd, problem, FloorIs::held);
         solution.floor_at_bound = true;
       }
       return solution;

@@ -32,16 +32,16 @@ enum Column : int {
   kStart
 };
 
-/// Of the scan over one shape: where it begins, and the points it takes one by one.
+/// Where the scan over one shape begins, and how many points it takes one by one.
 inline constexpr double kFirstRate = 0.125;
-inline constexpr int kUnmerged = 64;
+inline constexpr int kMaxUnmergedPoints = 64;
 
 /// Memory that a thread keeps from one fit to the next.
 class Scratch {
  public:
   double* column(int which, std::size_t n) {
     std::vector<double>& column = columns_[which];
-    if (column.size() < n + kRoom) column.resize(n + kRoom);
+    if (column.size() < n + kPadding) column.resize(n + kPadding);
     return column.data();
   }
 
@@ -51,32 +51,32 @@ class Scratch {
   struct Known {
     const double *x, *start;
   };
-  Known coordinate(const Kernels& run, std::span<const double> t, bool logarithmic, double first,
+  Known coordinate(const Kernels& simd, std::span<const double> t, bool logarithmic, double first,
                    double over_span) {
     const std::size_t n = t.size();
     double *x = column(kSteps, n), *start = column(kStart, n);
-    const bool brief = n <= kUnmerged;
-    if (&run != run_ || logarithmic != logarithmic_ || n != steps_.size() ||
+    const bool brief = n <= kMaxUnmergedPoints;
+    if (&simd != simd_ || logarithmic != logarithmic_ || n != steps_.size() ||
         std::memcmp(t.data(), steps_.data(), n * sizeof(double)) != 0) {
       steps_.assign(t.begin(), t.end());
-      run_ = &run;
+      simd_ = &simd;
       logarithmic_ = logarithmic;
       const int count = static_cast<int>(n);
       if (logarithmic) {
-        run.logs(t.data(), count, 1.0 / first, over_span, x);
+        simd.logs(t.data(), count, 1.0 / first, over_span, x);
       } else {
-        run.rescale(t.data(), count, first, over_span, 0.0, x);
+        simd.rescale(t.data(), count, first, over_span, 0.0, x);
       }
-      if (brief) run.exponentials(x, count, -kFirstRate, start);
+      if (brief) simd.exponentials(x, count, -kFirstRate, start);
     }
     return {x, brief ? start : nullptr};
   }
 
  private:
-  const Kernels* run_ = nullptr;
+  const Kernels* simd_ = nullptr;
   bool logarithmic_ = false;
-  std::vector<double> steps_;               ///< those that the columns kSteps and kStart belong to
-  static constexpr std::size_t kRoom = 16;  ///< the kernels load whole vectors
+  std::vector<double> steps_;  ///< those that the columns kSteps and kStart belong to
+  static constexpr std::size_t kPadding = 16;  ///< the kernels load whole vectors
   std::array<std::vector<double>, kStart + 1> columns_;
 };
 
@@ -98,10 +98,10 @@ struct Data {
 [[nodiscard]] Data merge(const Data& all, std::span<const double> key, double fraction);
 
 /// Best scale for a node of a scan, and Σ (y explained)².
-struct Node {
+struct ScanNode {
   double explained = 0, a = 0, mean = 0;
 };
-inline Node node_of(const ScanSums& s, double inverse) {
+inline ScanNode node_of(const ScanSums& s, double inverse) {
   const double ff = s.ff - s.f * s.f * inverse;
   if (!(ff > 1e-14 * s.ff) || !std::isfinite(s.fy)) return {};
   return {s.fy * s.fy / ff, s.fy / ff, s.f * inverse};
@@ -116,20 +116,20 @@ struct Top {
 [[nodiscard]] Top top_of(const double* misfit, int nodes, int k);
 inline constexpr double kOctave = std::numbers::ln2;  ///< between the nodes of a scan
 
-/// Of a scan: node k, or nodes k to j that explain the same; in two dimensions node (j, k).
+/// Node k of a scan, or nodes k to j that explain the same; in two dimensions node (j, k).
 struct Valley {
   int k, j;
   double explained;
 };
 
-inline constexpr int kMostPasses = 200;
+inline constexpr int kMaxPasses = 200;
 
 /// The floor c and scale a that a pass takes residuals against, and what it takes off φ.
 struct Line {
   double a = 0, c = 0, centre = 0;
 
   Line() = default;
-  explicit Line(const Node& start) : a(start.a), c(-start.a * start.mean), centre(start.mean) {}
+  explicit Line(const ScanNode& start) : a(start.a), c(-start.a * start.mean), centre(start.mean) {}
 };
 
 /// The best line for the shapes of a pass, found from its sums.
@@ -143,7 +143,7 @@ struct Refined {
                       ///< difference, and the pass must be taken again
 };
 inline constexpr double kLostDigits = 1e6;
-inline constexpr int kMostRepeats = 3;
+inline constexpr int kMaxRepeats = 3;
 
 template <class Sums>
 Refined refine(const Sums& s, const Line& from, double inverse) {
@@ -165,9 +165,9 @@ Refined refine(const Sums& s, const Line& from, double inverse) {
 
 /// A fit that leaves more than this of the total has many valleys of nearly one depth, and is
 /// searched again, finely.
-inline constexpr double kPoor = 0.02;
+inline constexpr double kUnexplainedShare = 0.02;
 /// One whose shapes are known better than that has one valley.
-inline constexpr double kKnown = 0.3;
+inline constexpr double kOneValleyDeviation = 0.3;
 
 /// Where a search for β of φ = exp(-β x) ended.
 struct DecayEnd {
@@ -178,16 +178,16 @@ struct DecayEnd {
   int valleys = 0;  ///< that the scan saw
 };
 
-/// The best β in a box; `key` is what merging goes by.
-[[nodiscard]] DecayEnd search_decay(const Kernels& run, const Data& data,
-                                    std::span<const double> key, double box_low, double box_high);
+/// The best β in a box of it; `key` is what merging goes by.
+[[nodiscard]] DecayEnd search_decay(const Kernels& simd, const Data& data,
+                                    std::span<const double> key, const RateBox& box);
 
 /// The same as a solution, with β as its coordinate.
-[[nodiscard]] Solution solve_decay(const Kernels& run, const Data& data,
-                                   std::span<const double> key, double box_low, double box_high);
+[[nodiscard]] Solution solve_decay(const Kernels& simd, const Data& data,
+                                   std::span<const double> key, const RateBox& box);
 
 /// A family with two shapes; `t` are its steps.
-[[nodiscard]] Solution solve_plane(Family family, const Kernels& run, const Data& data,
+[[nodiscard]] Solution solve_plane(Family family, const Kernels& simd, const Data& data,
                                    std::span<const double> t, const StepRange& range);
 
 }  // namespace glidepath::detail

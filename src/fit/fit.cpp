@@ -84,8 +84,8 @@ TraceView visible(Family family, TraceView trace) {
           trace.weight.empty() ? trace.weight : trace.weight.subspan(from)};
 }
 
-/// What sets the boxes of the shapes. A family that sees a step of 0, yet takes logarithms, is told
-/// of the next two.
+/// What sets the boxes of the shapes. A family that sees a step of 0, yet takes logarithms, gets
+/// the next two.
 detail::StepRange range_of(Family family, std::span<const double> step) {
   const std::size_t from = family != Family::exp3 && step.size() > 2 && step[0] == 0.0 ? 1 : 0;
   return {step[from], step[from + 1], step.back()};
@@ -114,7 +114,7 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
   problem.above_last = above_last;
   problem.spread = has_floor ? 0.5 * (highest - lowest) : largest;
   problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
-  const bool closed = options.engine == Engine::closed_form && options.loss == Loss::squares;
+  const bool closed = options.solver == Solver::closed_form && options.robust == Robust::none;
   return detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
                                            : detail::solve_by_ceres(problem, options));
 }
@@ -125,7 +125,7 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
   const TraceView common = visible(Family::pow3, trace);  // scores compare on the same points only
   Fit best = unfitted(Family::pow3, FitStatus::too_few_points, common);
   bool found = false;
-  std::vector<FamilyScore> scores;
+  std::vector<FitScore> scores;
   for (const Family family : kFamilies) {
     const std::size_t parameters = parameter_names(family).size();
     const bool scored = common.step.size() >= parameters + 3;
@@ -170,6 +170,32 @@ std::string_view name(FitStatus status) noexcept {
   return "not_finite";
 }
 
+bool usable(FitStatus status) noexcept {
+  return status != FitStatus::too_few_points && status != FitStatus::not_finite;
+}
+
+std::string_view name(Robust robust) noexcept {
+  return robust == Robust::none ? "none" : robust == Robust::huber ? "huber" : "cauchy";
+}
+
+Robust robust_named(std::string_view text) {
+  for (const Robust robust : {Robust::none, Robust::huber, Robust::cauchy}) {
+    if (text == name(robust)) return robust;
+  }
+  detail::refuse("fit: robust is '", text, "', expected huber or cauchy");
+}
+
+std::string_view name(Solver solver) noexcept {
+  return solver == Solver::closed_form ? "closed_form" : "ceres";
+}
+
+Solver solver_named(std::string_view text) {
+  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
+    if (text == name(solver)) return solver;
+  }
+  detail::refuse("fit: solver is '", text, "', expected closed_form or ceres");
+}
+
 Fit fit(TraceView trace, const FitOptions& options) {
   validate(options);
   require_valid(trace);
@@ -209,7 +235,7 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
   };
   require_valid(row(0));
   // Whether a row takes the short way is decided by the grid and that row.
-  const bool plain = options.engine == Engine::closed_form && options.loss == Loss::squares;
+  const bool plain = options.solver == Solver::closed_form && options.robust == Robust::none;
   const TraceView seen = visible(out.family, row(0));
   const auto grid = plain ? detail::low_rank_grid(out.family, seen.step, execution.isa) : nullptr;
   const auto fit_block = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {

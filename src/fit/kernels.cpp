@@ -462,14 +462,14 @@ void scan_decay(const Columns& points, double first, int octaves, const double* 
 Turns misfits(const double* f, const double* fy, int nodes, double inverse, double* out) {
   const Tag tag;
   const int lanes = static_cast<int>(hn::Lanes(tag));
-  const Vec most = set(kMostMisfit);
+  const Vec most = set(kWorstMisfit);
   const auto misfit_at = [&](int k) HWY_ATTR {
     const Vec first = hn::LoadU(tag, f + k), squares = hn::LoadU(tag, f + k + 1);
     const Vec y = hn::LoadU(tag, fy + k);
     const Vec ff = hn::NegMulAdd(hn::Mul(first, first), set(inverse), squares);
     const Vec misfit = hn::Div(ff, hn::Mul(y, y));
-    const auto told = hn::And(hn::Gt(ff, hn::Mul(squares, set(1e-14))), hn::Lt(misfit, most));
-    return hn::IfThenElse(told, misfit, most);
+    const auto known = hn::And(hn::Gt(ff, hn::Mul(squares, set(1e-14))), hn::Lt(misfit, most));
+    return hn::IfThenElse(known, misfit, most);
   };
   const auto bits = [&](auto mask, int k) HWY_ATTR {
     uint8_t all[8] = {};

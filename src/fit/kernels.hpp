@@ -48,15 +48,15 @@ struct Extent {
   bool finite = true;
 };
 
-inline constexpr int kMostOctaves = 64;
-inline constexpr double kMostMisfit = 1e300;
-/// Of neighbouring nodes of a scan. Bit k: node k + 1 has the larger misfit, or one that is the
-/// same to eleven digits. Bits past the last pair mean nothing.
+inline constexpr int kMaxOctaves = 64;
+inline constexpr double kWorstMisfit = 1e300;
+/// Neighbouring nodes of a scan. Bit k: node k + 1 has the larger misfit, or one that is the same
+/// to eleven digits. Bits past the last pair mean nothing.
 struct Turns {
   std::uint64_t rises = 0, ties = 0;
 };
-/// Of the octaves of a scan; kernels write past the last one.
-using Octaves = std::array<double, kMostOctaves + 8>;
+/// A number for each octave of a scan; kernels write past the last one.
+using Octaves = std::array<double, kMaxOctaves + 8>;
 
 struct Kernels {
   /// Finite, and each above the one before.
@@ -88,7 +88,7 @@ struct Kernels {
   void (*scan_decay)(const Columns&, double first, int octaves, const double* start, double* link,
                      double* f, double* fy);
   /// (Σ φ² - (Σ φ)² inverse) / (Σ φ y)² of each node of such a scan: over 1, what it explains of y;
-  /// kMostMisfit where nothing can be told. Written to `nodes` rounded up to a multiple of 8.
+  /// kWorstMisfit where nothing can be told. Written to `nodes` rounded up to a multiple of 8.
   Turns (*misfits)(const double* f, const double* fy, int nodes, double inverse, double* out);
   /// Sums of base * link^(2^k) for k < octaves; destroys link.
   void (*scan)(const Columns&, const double* base, double* link, int octaves, ScanSums* out);

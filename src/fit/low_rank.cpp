@@ -18,15 +18,15 @@ namespace {
 
 constexpr double kSmallestBeta = 0.25, kLargestBeta = 24.0;
 /// Cells reach into their neighbours by this share: the best node need not be the nearest.
-constexpr double kReach = 1.3;
+constexpr double kCellOverlap = 1.3;
 /// Past this x the fastest decay is nearly gone, and a curve that still falls there is no faster
 /// one.
-constexpr double kTail = 0.2;
-constexpr int kFewestPoints = 16;
+constexpr double kTailStart = 0.2;
+constexpr int kMinGridPoints = 16;
 
 double spacing() { return std::log(kLargestBeta / kSmallestBeta) / kCells; }
 double centre_of(int cell) { return std::log(kSmallestBeta) + (cell + 0.5) * spacing(); }
-double half() { return 0.5 * kReach * spacing(); }
+double half() { return 0.5 * kCellOverlap * spacing(); }
 
 /// (φ - 1) / (1 - exp(-β)): every decay from 0 to -1, the constant left to the floor.
 double fall(double beta, double x) { return -std::expm1(-beta * x) / std::expm1(-beta); }
@@ -140,52 +140,11 @@ struct ToPowers {
   }
 };
 
-}  // namespace
-
-namespace {
-std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const double> step, Isa isa) {
-  const auto n = static_cast<int>(step.size());
-  if ((family != Family::pow3 && family != Family::exp3) || n < kFewestPoints) return {};
-  const auto made = std::make_shared<LowRankGrid>();
-  LowRankGrid& grid = *made;
-  grid.n = n;
-  const double first = step.front();
-  std::vector<double> x(step.size() + 16);  // the kernels store whole vectors
-  if (family == Family::pow3) {
-    grid.origin = std::log(first);
-    grid.unit = std::log(step.back() / first);
-    kernels(isa).logs(step.data(), n, 1.0 / first, 1.0 / grid.unit, x.data());
-  } else {
-    grid.origin = first;
-    grid.unit = step.back() - first;
-    kernels(isa).rescale(step.data(), n, first, 1.0 / grid.unit, 0.0, x.data());
-  }
-  if (!std::isfinite(grid.unit) || !(grid.unit > 0)) return {};
-  const auto after = std::find_if(x.begin(), x.begin() + n, [](double at) { return at >= kTail; });
-  grid.tail = static_cast<int>(after - x.begin());
-  double sum = 0, squares = 0;
-  for (int i = grid.tail; i < n; ++i) {
-    const double phi = std::exp(-kLargestBeta * x[i]);
-    sum += phi;
-    squares += phi * phi;
-  }
-  grid.leak = std::sqrt(std::max(0.0, squares - sum * sum / std::max(1, n - grid.tail)));
-
-  const Decays& all = decays();
-  const LowRankKernels& run = low_rank_kernels(isa);
-  grid.columns.resize(step.size() * kRank);
-  Rank mean{};
-  run.columns(x.data(), n, all.beta.data(), all.lift.data(), all.factor[0].data(),
-              grid.columns.data(), mean.data());
-  for (double& each : mean) each /= n;
-  for (int i = 0; i < n; ++i) {
-    for (int k = 0; k < kRank; ++k)
-      grid.columns[static_cast<std::size_t>(i) * kRank + k] -= mean[k];
-  }
-  std::array<Rank, kRank> gram{};
-  run.gram(grid.columns.data(), n, gram[0].data());
-
+/// What depends on β in each cell, from the means of q and its sums of products over the points.
+/// False where a decay does not vary over them.
+bool fill_cells(const std::array<Rank, kRank>& gram, const Rank& mean, LowRankGrid& grid) {
   static const ToPowers to_powers;
+  const Decays& all = decays();
   grid.first_centre = centre_of(0);
   grid.spacing = spacing();
   grid.half = half();
@@ -202,7 +161,7 @@ std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const doub
         of_q += w[k] * mean[k];
       }
       const double norm = std::sqrt(square);
-      if (!(norm > 0)) return {};
+      if (!(norm > 0)) return false;
       for (double& each : w) each /= norm;
       inverse[s] = 1.0 / (norm * all.scale[cell][s]);
       means[s] = 1.0 + of_q * all.scale[cell][s];
@@ -215,6 +174,52 @@ std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const doub
       grid.nodes[k * kCells + cell] = powers[0];
     }
   }
+  return true;
+}
+
+std::shared_ptr<const LowRankGrid> make_grid(Family family, std::span<const double> step, Isa isa) {
+  const auto n = static_cast<int>(step.size());
+  if ((family != Family::pow3 && family != Family::exp3) || n < kMinGridPoints) return {};
+  const auto made = std::make_shared<LowRankGrid>();
+  LowRankGrid& grid = *made;
+  grid.n = n;
+  const double first = step.front();
+  std::vector<double> x(step.size() + 16);  // the kernels store whole vectors
+  if (family == Family::pow3) {
+    grid.origin = std::log(first);
+    grid.unit = std::log(step.back() / first);
+    kernels(isa).logs(step.data(), n, 1.0 / first, 1.0 / grid.unit, x.data());
+  } else {
+    grid.origin = first;
+    grid.unit = step.back() - first;
+    kernels(isa).rescale(step.data(), n, first, 1.0 / grid.unit, 0.0, x.data());
+  }
+  if (!std::isfinite(grid.unit) || !(grid.unit > 0)) return {};
+  const auto after =
+      std::find_if(x.begin(), x.begin() + n, [](double at) { return at >= kTailStart; });
+  grid.tail = static_cast<int>(after - x.begin());
+  double sum = 0, squares = 0;
+  for (int i = grid.tail; i < n; ++i) {
+    const double phi = std::exp(-kLargestBeta * x[i]);
+    sum += phi;
+    squares += phi * phi;
+  }
+  grid.leak = std::sqrt(std::max(0.0, squares - sum * sum / std::max(1, n - grid.tail)));
+
+  const Decays& all = decays();
+  const LowRankKernels& simd = low_rank_kernels(isa);
+  grid.columns.resize(step.size() * kRank);
+  Rank mean{};
+  simd.columns(x.data(), n, all.beta.data(), all.lift.data(), all.factor[0].data(),
+               grid.columns.data(), mean.data());
+  for (double& each : mean) each /= n;
+  for (int i = 0; i < n; ++i) {
+    for (int k = 0; k < kRank; ++k)
+      grid.columns[static_cast<std::size_t>(i) * kRank + k] -= mean[k];
+  }
+  std::array<Rank, kRank> gram{};
+  simd.gram(grid.columns.data(), n, gram[0].data());
+  if (!fill_cells(gram, mean, grid)) return {};
   return made;
 }
 }  // namespace
@@ -233,7 +238,7 @@ std::shared_ptr<const LowRankGrid> low_rank_grid(Family family, std::span<const 
     return kept.grid;
   }
   std::shared_ptr<const LowRankGrid> grid = make_grid(family, step, isa);
-  if (grid != nullptr && step.size() <= kMostKept) {
+  if (grid != nullptr && step.size() <= kMaxKeptPoints) {
     kept = {family, isa, {step.begin(), step.end()}, grid};
   }
   return grid;

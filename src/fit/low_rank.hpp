@@ -14,10 +14,10 @@
 /// Many curves on one grid of steps: after one pass over its points a curve is sixteen numbers.
 namespace glidepath::detail {
 
-inline constexpr int kRank = 16;                ///< functions that span all decays
-inline constexpr std::size_t kMostKept = 4096;  ///< points of a grid that is kept: half a MiB
-inline constexpr int kCells = 32;               ///< pieces of the range of log β
-inline constexpr int kCoefficients = 8;         ///< of a polynomial on a piece
+inline constexpr int kRank = 16;                     ///< functions that span all decays
+inline constexpr std::size_t kMaxKeptPoints = 4096;  ///< points of a grid that is kept: half a MiB
+inline constexpr int kCells = 32;                    ///< pieces of the range of log β
+inline constexpr int kCoefficients = 8;              ///< of a polynomial on a piece
 
 /// What a grid of steps is to every curve on it; low_rank.cpp says why. With x in [0, 1] for the
 /// steps, as in closed_form.cpp,
@@ -43,7 +43,7 @@ struct LowRankGrid {
 
 /// The grid of a family that is one decay over a floor. Nothing for the other families, nor for a
 /// handful of points. A scheduler fits the same steps round after round: a thread keeps the last
-/// grid that it asked for.
+/// grid that it used.
 [[nodiscard]] std::shared_ptr<const LowRankGrid> low_rank_grid(Family family,
                                                                std::span<const double> step,
                                                                Isa isa);

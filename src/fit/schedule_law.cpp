@@ -23,7 +23,7 @@ constexpr double kSmallestRate = 1e-6;  ///< of the largest η: a schedule may e
 
 /// One run: S since its first step, by the trapezoid rule, and where η changed. A change lies in
 /// the middle of its interval.
-struct Run {
+struct ScheduledRun {
   std::vector<double> t, eta, sum;
   struct Change {
     std::size_t before;       ///< it is seen from this point on
@@ -32,8 +32,9 @@ struct Run {
   std::vector<Change> changes;
 };
 
-Run run_of(std::span<const double> step, std::span<const double> lr, double largest_eta) {
-  Run run;
+ScheduledRun scheduled_run(std::span<const double> step, std::span<const double> lr,
+                           double largest_eta) {
+  ScheduledRun run;
   double last = std::numeric_limits<double>::quiet_NaN();
   for (const double rate : lr) {  // unrecorded: as it was
     if (std::isfinite(rate)) {
@@ -58,7 +59,7 @@ Run run_of(std::span<const double> step, std::span<const double> lr, double larg
 
 /// The parameters in order: floor, log scale, rate, drop, warm-up as a share of the first step,
 /// then log memory, or log speed, log shape and power.
-constexpr int kMost = 8;
+constexpr int kMaxLawParameters = 8;
 int count_of(ScheduleLawKind kind) { return kind == ScheduleLawKind::annealing ? 6 : 8; }
 
 /// What the law is made of at one point, and the derivatives of the drop in the last three
@@ -69,25 +70,25 @@ struct Terms {
   double warmup_slope = 0;
 };
 
-class Law {
+class Response {
  public:
-  Law(ScheduleLawKind kind, const double* p, double sum_unit)
+  Response(ScheduleLawKind kind, const double* p, double sum_unit)
       : kind_(kind), p_(p), sum_unit_(sum_unit) {}
 
   /// Terms at every point of a run. A rise of the learning rate counts as a fall does, and so does
   /// that from 0, in a straight line, which a trace without its warm-up began with.
-  std::vector<Terms> terms(const Run& run) const {
+  std::vector<Terms> terms(const ScheduledRun& run) const {
     std::vector<Terms> all(run.t.size());
     const double before = run.eta[0] * run.t[0], share = p_[4];
     for (std::size_t i = 0; i < run.t.size(); ++i) {
       all[i].sum = (before * (1.0 - 0.5 * share) + run.sum[i]) / sum_unit_;
     }
-    for (const Run::Change& change : run.changes) add(run, change, 0.0, 0.0, all);
-    for (int k = 0; k < kPieces && before > 0 && share > 0; ++k) {
-      const double u = (k + 0.5) / kPieces, eta = run.eta[0] * u;
+    for (const ScheduledRun::Change& change : run.changes) add(run, change, 0.0, 0.0, all);
+    for (int k = 0; k < kWarmupPieces && before > 0 && share > 0; ++k) {
+      const double u = (k + 0.5) / kWarmupPieces, eta = run.eta[0] * u;
       const double sum = before * (0.5 * share * (1.0 + u * u) - 1.0);  // from the first point
       add(run,
-          {0, share * run.t[0] * u, sum, -run.eta[0] / kPieces,
+          {0, share * run.t[0] * u, sum, -run.eta[0] / kWarmupPieces,
            std::log(std::max(eta, kSmallestRate))},
           run.t[0] * u, 0.5 * before * (1.0 + u * u), all);
     }
@@ -95,11 +96,11 @@ class Law {
   }
 
  private:
-  static constexpr int kPieces = 8;  ///< of a warm-up
+  static constexpr int kWarmupPieces = 8;  ///< of a warm-up
 
   /// The last two are the derivatives of the change's place and sum in the share of the warm-up.
-  void add(const Run& run, const Run::Change& change, double at_slope, double sum_slope,
-           std::vector<Terms>& all) const {
+  void add(const ScheduledRun& run, const ScheduledRun::Change& change, double at_slope,
+           double sum_slope, std::vector<Terms>& all) const {
     if (kind_ == ScheduleLawKind::annealing) {
       // memory in units of the run, so that the drop is of order one: τ / T (1 - e^(-age / τ))
       const double span = sum_unit_, tau = std::exp(p_[5]) * span, size = change.by * tau / span;
@@ -134,61 +135,81 @@ double value(const double* p, const Terms& terms) {
   return p[0] + std::exp(p[1] - p[2] * std::log(terms.sum)) - p[3] * terms.drop;
 }
 
-}  // namespace
+/// The largest learning rate. Throws InputError on one that cannot be.
+double largest_of(std::span<const double> lr) {
+  double largest = 0;
+  for (const double rate : lr) {
+    if (rate < 0 || std::isinf(rate)) refuse("schedule law: a learning rate is ", rate);
+    if (std::isfinite(rate)) largest = std::max(largest, rate);
+  }
+  return largest;
+}
 
-ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
-  ScheduleLaw law{.kind = kind};
-  double largest_eta = 0, lowest = kInfinity, highest = -kInfinity;
+/// The runs that a law is fitted to, in units of the largest η, the largest sum and the spread of
+/// their losses.
+struct Runs {
+  double largest_eta = 0, sum_unit = 0, lowest = kInfinity, highest = -kInfinity;
   bool finite = true;
-  for (const Trace& trace : traces) {
-    validate(trace.view());
-    if (trace.step.empty()) continue;
+  int points = 0;
+  std::vector<ScheduledRun> all;
+  std::vector<double> losses;
+
+  explicit Runs(std::span<const Trace> traces) {
+    for (const Trace& trace : traces) {
+      validate(trace.view());
+      if (!trace.step.empty()) measure(trace);
+    }
+  }
+  void fill(std::span<const Trace> traces) {
+    for (const Trace& trace : traces) {
+      if (trace.step.empty()) continue;
+      all.push_back(scheduled_run(trace.step, trace.lr, largest_eta));
+      for (const double y : trace.loss) losses.push_back((y - lowest) / (highest - lowest));
+      sum_unit = std::max(sum_unit, all.back().eta[0] * all.back().t[0] + all.back().sum.back());
+    }
+  }
+
+ private:
+  void measure(const Trace& trace) {
     if (trace.lr.size() != trace.step.size()) {
       refuse("schedule law: trace '", trace.name, "' has ", trace.step.size(), " steps but ",
              trace.lr.size(), " learning rates");
     }
     if (!(trace.step[0] >= 0)) refuse("schedule law: a step is ", trace.step[0]);
-    double largest = 0;
-    for (const double rate : trace.lr) {
-      if (rate < 0 || std::isinf(rate)) refuse("schedule law: a learning rate is ", rate);
-      if (std::isfinite(rate)) largest = std::max(largest, rate);
-    }
+    const double largest = largest_of(trace.lr);
     if (!(largest > 0)) refuse("schedule law: trace '", trace.name, "' has no learning rate");
     largest_eta = std::max(largest_eta, largest);
     for (const double y : trace.loss) {
       finite = finite && std::isfinite(y);
       lowest = std::min(lowest, y);
       highest = std::max(highest, y);
-      ++law.points;
+      ++points;
     }
   }
-  const int count = count_of(kind);
-  if (!finite) {
+};
+
+/// A law without a fit, and the reason; `converged` where there is one to make.
+ScheduleLaw unfitted_law(ScheduleLawKind kind, const Runs& runs) {
+  ScheduleLaw law{.kind = kind, .points = runs.points};
+  if (!runs.finite) {
     law.status = FitStatus::not_finite;
-  } else if (law.points < count) {
+  } else if (law.points < count_of(kind)) {
     law.status = FitStatus::too_few_points;
-  } else if (!(highest > lowest)) {
+  } else if (!(runs.highest > runs.lowest)) {
     law.status = FitStatus::flat;
-    law.floor = lowest;
+    law.floor = runs.lowest;
   } else {
     law.status = FitStatus::converged;
   }
-  if (law.status == FitStatus::not_finite || law.status == FitStatus::too_few_points) {
+  if (!usable(law.status)) {
     law.floor = law.sigma = law.rss = std::numeric_limits<double>::quiet_NaN();
   }
-  if (law.status != FitStatus::converged) return law;
+  return law;
+}
 
-  std::vector<Run> runs;
-  std::vector<double> losses;
-  double sum_unit = 0;
-  for (const Trace& trace : traces) {
-    if (trace.step.empty()) continue;
-    runs.push_back(run_of(trace.step, trace.lr, largest_eta));
-    for (const double y : trace.loss) losses.push_back((y - lowest) / (highest - lowest));
-    sum_unit = std::max(sum_unit, runs.back().eta[0] * runs.back().t[0] + runs.back().sum.back());
-  }
-
-  detail::LeastSquares problem{.residuals = law.points};
+detail::LeastSquares squares_of(ScheduleLawKind kind, const Runs& runs) {
+  const int count = count_of(kind);
+  detail::LeastSquares problem{.residuals = runs.points};
   problem.lower = {-kInfinity, -20, 1e-3, -kInfinity, 0.0, std::log(1e-5), std::log(1e-3), -2.0};
   problem.upper = {kInfinity, 20, 5.0, kInfinity, 1.0, std::log(1e2), std::log(20.0), 3.0};
   if (kind == ScheduleLawKind::multi_power) {
@@ -197,14 +218,14 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
   }
   problem.lower.resize(count);
   problem.upper.resize(count);
-  problem.evaluate = [&](const double* p, int, int, double* r, double* jacobian) {
-    const Law at(kind, p, sum_unit);
+  problem.evaluate = [&runs, kind, count](const double* p, int, int, double* r, double* jacobian) {
+    const Response at(kind, p, runs.sum_unit);
     std::size_t row = 0;
-    for (const Run& run : runs) {
+    for (const ScheduledRun& run : runs.all) {
       const std::vector<Terms> all = at.terms(run);
       for (const Terms& terms : all) {
         if (!(terms.sum > 0)) return false;
-        r[row] = value(p, terms) - losses[row];
+        r[row] = value(p, terms) - runs.losses[row];
         if (jacobian != nullptr) {
           double* j = jacobian + row * count;
           const double log_sum = std::log(terms.sum), decay = std::exp(p[1] - p[2] * log_sum);
@@ -212,7 +233,7 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
           j[1] = decay;
           j[2] = -decay * log_sum;
           j[3] = -terms.drop;
-          j[4] = 0.5 * p[2] * decay * run.eta[0] * run.t[0] / (sum_unit * terms.sum) -
+          j[4] = 0.5 * p[2] * decay * run.eta[0] * run.t[0] / (runs.sum_unit * terms.sum) -
                  p[3] * terms.warmup_slope;
           for (int k = 5; k < count; ++k) j[k] = -p[3] * terms.slope[k - 5];
         }
@@ -221,9 +242,13 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
     }
     return true;
   };
+  return problem;
+}
 
-  // Starts: a few memories or speeds; the rest follows from there.
-  std::vector<std::array<double, kMost>> starts;
+using LawStart = std::array<double, kMaxLawParameters>;
+/// A few memories or speeds; the rest follows from there.
+std::vector<LawStart> starts_of(ScheduleLawKind kind) {
+  std::vector<LawStart> starts;
   const auto start = [&](double p5, double p6, double p7) {
     starts.push_back({-0.2, std::log(0.3), 0.5, 0.3, 0.9, p5, p6, p7});
   };
@@ -232,33 +257,61 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
   } else {
     for (const double speed : {10.0, 300.0}) start(std::log(speed), std::log(0.5), 0.5);
   }
+  return starts;
+}
+
+/// The parameters in the user's units.
+void fill_parameters(const std::vector<double>& p, const Runs& runs, ScheduleLaw& law) {
+  const double spread = runs.highest - runs.lowest, sum_scale = runs.sum_unit * runs.largest_eta;
+  law.floor = runs.lowest + spread * p[0];
+  law.rate = p[2];
+  law.scale = spread * std::exp(p[1] + p[2] * std::log(sum_scale));
+  law.warmup = p[4] * runs.all[0].t[0];
+  if (law.kind == ScheduleLawKind::annealing) {
+    law.memory = std::exp(p[5]) * runs.sum_unit;
+    law.drop = spread * p[3] / (runs.largest_eta * runs.sum_unit);
+  } else {
+    law.drop = spread * p[3] / runs.largest_eta;
+    law.speed = std::exp(p[5] + p[7] * std::log(runs.largest_eta)) / sum_scale;
+    law.shape = std::exp(p[6]);
+    law.power = p[7];
+  }
+}
+
+}  // namespace
+
+std::string_view name(ScheduleLawKind kind) noexcept {
+  return kind == ScheduleLawKind::annealing ? "annealing" : "multi_power";
+}
+
+ScheduleLawKind schedule_law_named(std::string_view text) {
+  for (const auto kind : {ScheduleLawKind::annealing, ScheduleLawKind::multi_power}) {
+    if (text == name(kind)) return kind;
+  }
+  refuse("schedule law: kind is '", text, "', expected annealing or multi_power");
+}
+
+ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
+  Runs runs(traces);
+  ScheduleLaw law = unfitted_law(kind, runs);
+  if (law.status != FitStatus::converged) return law;
+  runs.fill(traces);
+  const detail::LeastSquares problem = squares_of(kind, runs);
+  const auto count = static_cast<std::size_t>(count_of(kind));
   detail::LeastSquaresSolution best;
-  for (const auto& from : starts) {
-    detail::LeastSquaresSolution found = detail::minimise(
-        problem, std::span(from.data(), static_cast<std::size_t>(count)), {.max_iterations = 200});
+  for (const LawStart& from : starts_of(kind)) {
+    detail::LeastSquaresSolution found =
+        detail::minimise(problem, std::span(from.data(), count), {.max_iterations = 200});
     if (best.parameters.empty() || found.cost < best.cost) best = std::move(found);
   }
   if (best.status != detail::LeastSquaresStatus::converged) {
     law.status = FitStatus::iteration_limit;
   }
-
-  const std::vector<double>& p = best.parameters;
-  const double spread = highest - lowest, sum_scale = sum_unit * largest_eta;
-  law.floor = lowest + spread * p[0];
-  law.rate = p[2];
-  law.scale = spread * std::exp(p[1] + p[2] * std::log(sum_scale));
-  law.warmup = p[4] * runs[0].t[0];
-  if (kind == ScheduleLawKind::annealing) {
-    law.memory = std::exp(p[5]) * sum_unit;
-    law.drop = spread * p[3] / (largest_eta * sum_unit);
-  } else {
-    law.drop = spread * p[3] / largest_eta;
-    law.speed = std::exp(p[5] + p[7] * std::log(largest_eta)) / sum_scale;
-    law.shape = std::exp(p[6]);
-    law.power = p[7];
-  }
+  fill_parameters(best.parameters, runs, law);
+  const double spread = runs.highest - runs.lowest;
   law.rss = 2.0 * best.cost * spread * spread;
-  law.sigma = law.points > count ? std::sqrt(law.rss / (law.points - count)) : 0.0;
+  law.sigma =
+      law.points > count_of(kind) ? std::sqrt(law.rss / (law.points - count_of(kind))) : 0.0;
   return law;
 }
 
@@ -269,25 +322,21 @@ std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step
   }
   if (step.empty()) return {};
   validate(TraceView{step, step, {}});
-  double largest = 0;
-  for (const double rate : lr) {
-    if (rate < 0 || std::isinf(rate)) refuse("schedule law: a learning rate is ", rate);
-    if (std::isfinite(rate)) largest = std::max(largest, rate);
-  }
-  if (!(largest > 0)) refuse("schedule law: no learning rate is positive");
-  const Run run = run_of(step, lr, 1.0);
+  if (!(largest_of(lr) > 0)) refuse("schedule law: no learning rate is positive");
+  const ScheduledRun run = scheduled_run(step, lr, 1.0);
   // the same law with η and S in their own units
   const bool annealing = law.kind == ScheduleLawKind::annealing;
-  const std::array<double, kMost> p{law.floor,
-                                    std::log(law.scale),
-                                    law.rate,
-                                    law.drop,
-                                    std::min(law.warmup / std::max(step[0], 1e-300), 1.0),
-                                    std::log(annealing ? law.memory : law.speed),
-                                    annealing ? 0.0 : std::log(law.shape),
-                                    law.power};
+  const std::array<double, kMaxLawParameters> p{
+      law.floor,
+      std::log(law.scale),
+      law.rate,
+      law.drop,
+      std::min(law.warmup / std::max(step[0], 1e-300), 1.0),
+      std::log(annealing ? law.memory : law.speed),
+      annealing ? 0.0 : std::log(law.shape),
+      law.power};
   std::vector<double> losses;
-  for (const Terms& terms : Law(law.kind, p.data(), 1.0).terms(run)) {
+  for (const Terms& terms : Response(law.kind, p.data(), 1.0).terms(run)) {
     losses.push_back(law.scale > 0 ? value(p.data(), terms) : law.floor);
   }
   return losses;

@@ -45,46 +45,115 @@ bool invert(std::array<double, 16>& a) {
   return true;
 }
 
+/// (floor', A, z) -> (floor, scale, q), and its derivative.
+template <class Unit>
+class Units {
+ public:
+  static constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
+  using Row = std::array<double, kCount>;
+
+  Units(const Problem& problem, const Solution& solution)
+      : spread_(problem.spread), shapes_(solution.shapes) {
+    if constexpr (Unit::kShapes == 0) {  // A (-log t + log t_1)
+      log_first_ = std::log(problem.range.first);
+    } else {
+      lift_ = std::exp(-Unit::exponent(shapes_.q.data(), problem.range.first));
+      Unit::gradient(shapes_.q.data(), problem.range.first, at_first_.data());
+    }
+    const double amplitude = spread_ * solution.amplitude;
+    parameters[kFirst - 1] = amplitude * lift_;
+    if (Unit::kHasFloor) {
+      parameters[0] = problem.centre + spread_ * solution.floor + amplitude * log_first_;
+    }
+    for (int i = 0; i < Unit::kShapes; ++i) parameters[kFirst + i] = shapes_.q[i];
+  }
+
+  /// What a small change of (floor', A, z) makes of (floor, scale, q).
+  [[nodiscard]] Row carried(const Row& change) const {
+    Row to{};
+    to[kFirst - 1] = spread_ * lift_ * change[kFirst - 1];
+    for (int i = 0; i < Unit::kShapes; ++i) {
+      for (int j = 0; j < Unit::kShapes; ++j) {
+        to[kFirst + i] += shapes_.dq[i][j] * change[kFirst + j];
+      }
+      to[kFirst - 1] -= parameters[kFirst - 1] * at_first_[i] * to[kFirst + i];
+    }
+    if (Unit::kHasFloor) to[0] = spread_ * (change[0] + log_first_ * change[kFirst - 1]);
+    return to;
+  }
+
+  std::array<double, kMaxParameters> parameters{};
+
+ private:
+  double spread_;
+  const Shapes& shapes_;
+  double lift_ = 1.0, log_first_ = 0.0;
+  std::array<double, 2> at_first_{};
+};
+
+/// Covariance and standard errors, `sigma` in units of the problem.
+template <class Unit>
+void fill_errors(const Units<Unit>& units, const Solution& solution, double sigma, int freedom,
+                 Fit& fit) {
+  constexpr int kCount = Units<Unit>::kCount;
+  using Row = typename Units<Unit>::Row;
+  std::array<double, 16> inverse = solution.normal;
+  for (int j = 0; j < kCount; ++j) {
+    if (!fit.at_bound[j]) continue;  // known there: out of the matrix
+    for (int k = 0; k < kCount; ++k) inverse[j * kCount + k] = inverse[k * kCount + j] = 0.0;
+    inverse[j * kCount + j] = 1.0;
+  }
+  if (!(freedom > 0 && invert<kCount>(inverse))) {
+    for (int i = 0; i < kCount; ++i) {
+      const double unknown = fit.at_bound[i] ? 0.0 : kInfinity;
+      fit.standard_error[i] = fit.covariance[i * kMaxParameters + i] = unknown;
+    }
+    return;
+  }
+  for (int j = 0; j < kCount; ++j) {
+    if (fit.at_bound[j]) inverse[j * kCount + j] = 0.0;
+  }
+  std::array<Row, kCount> half;  // of the covariance in terms of (floor', A, z), by columns
+  for (int k = 0; k < kCount; ++k) {
+    Row column;
+    for (int j = 0; j < kCount; ++j) column[j] = inverse[k * kCount + j];
+    half[k] = units.carried(column);
+  }
+  for (int i = 0; i < kCount; ++i) {
+    Row row;
+    for (int k = 0; k < kCount; ++k) row[k] = half[k][i];
+    row = units.carried(row);
+    for (int k = 0; k <= i; ++k) {
+      double value = sigma * sigma * row[k];
+      if (!std::isfinite(value)) value = kInfinity;
+      fit.covariance[i * kMaxParameters + k] = fit.covariance[k * kMaxParameters + i] = value;
+    }
+    fit.standard_error[i] = std::sqrt(std::max(0.0, fit.covariance[i * kMaxParameters + i]));
+  }
+}
+
+/// AICc and BIC of `parameters` and the noise level, which is one too.
+void fill_criteria(const Problem& problem, const Solution& solution, int parameters, Fit& fit) {
+  const auto n = static_cast<int>(problem.step.size());
+  // A perfect fit leaves rounding, not 0, to take the logarithm of.
+  const double largest = std::max(std::abs(problem.centre) / problem.spread, 1.0);
+  const double rounding = largest * std::numeric_limits<double>::epsilon();
+  const double deviation = problem.spread * std::max(std::sqrt(solution.rss / n), rounding);
+  const double log_likelihood = 2.0 * std::log(deviation);
+  const int k = parameters + 1;
+  fit.bic = n * log_likelihood + k * std::log(n);
+  if (n > k + 1) {
+    fit.aicc = n * log_likelihood + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0);
+  }
+}
+
 template <class Unit>
 Fit summarise_as(const Problem& problem, const Solution& solution) {
   constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
   const int n = static_cast<int>(problem.step.size());
-  const Shapes& shapes = solution.shapes;
-
-  // (floor', A, z) -> (floor, scale, q)
+  const Units<Unit> units(problem, solution);
   Fit fit;
-  fit.curve.family = Unit::kFamily;
-  std::array<double, 4>& p = fit.curve.parameters;
-  const double amplitude = problem.spread * solution.amplitude;
-  double lift = 1.0, log_first = 0.0;
-  std::array<double, 2> at_first{};
-  if constexpr (Unit::kShapes == 0) {  // A (-log t + log t_1)
-    log_first = std::log(problem.range.first);
-  } else {
-    lift = std::exp(-Unit::exponent(shapes.q.data(), problem.range.first));
-    Unit::gradient(shapes.q.data(), problem.range.first, at_first.data());
-  }
-  p[kFirst - 1] = amplitude * lift;
-  if (Unit::kHasFloor) {
-    p[0] = problem.centre + problem.spread * solution.floor + amplitude * log_first;
-  }
-  for (int i = 0; i < Unit::kShapes; ++i) p[kFirst + i] = shapes.q[i];
-
-  using Row = std::array<double, kCount>;
-  /// Its derivative: what small changes of (floor', A, z) make of (floor, scale, q).
-  const auto carried = [&](const Row& change) {
-    Row to{};
-    to[kFirst - 1] = problem.spread * lift * change[kFirst - 1];
-    for (int i = 0; i < Unit::kShapes; ++i) {
-      for (int j = 0; j < Unit::kShapes; ++j) {
-        to[kFirst + i] += shapes.dq[i][j] * change[kFirst + j];
-      }
-      to[kFirst - 1] -= p[kFirst - 1] * at_first[i] * to[kFirst + i];
-    }
-    if (Unit::kHasFloor) to[0] = problem.spread * (change[0] + log_first * change[kFirst - 1]);
-    return to;
-  };
-
+  fit.curve = {Unit::kFamily, units.parameters};
   if (Unit::kHasFloor) fit.at_bound[0] = solution.floor_at_bound;
   for (int j = 0; j < Unit::kShapes; ++j) fit.at_bound[kFirst + j] = solution.shape_at_bound[j];
 
@@ -97,51 +166,8 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
                        : freedom > 0               ? std::sqrt(solution.rss / freedom)
                                                    : 0.0;
   fit.sigma = sigma * problem.spread;
-
-  std::array<double, 16> inverse = solution.normal;
-  for (int j = 0; j < kCount; ++j) {
-    if (!fit.at_bound[j]) continue;  // known there: out of the matrix
-    for (int k = 0; k < kCount; ++k) inverse[j * kCount + k] = inverse[k * kCount + j] = 0.0;
-    inverse[j * kCount + j] = 1.0;
-  }
-  if (freedom > 0 && invert<kCount>(inverse)) {
-    for (int j = 0; j < kCount; ++j) {
-      if (fit.at_bound[j]) inverse[j * kCount + j] = 0.0;
-    }
-    std::array<Row, kCount> half;  // of the covariance in terms of (floor', A, z), by columns
-    for (int k = 0; k < kCount; ++k) {
-      Row column;
-      for (int j = 0; j < kCount; ++j) column[j] = inverse[k * kCount + j];
-      half[k] = carried(column);
-    }
-    for (int i = 0; i < kCount; ++i) {
-      Row row;
-      for (int k = 0; k < kCount; ++k) row[k] = half[k][i];
-      row = carried(row);
-      for (int k = 0; k <= i; ++k) {
-        double value = sigma * sigma * row[k];
-        if (!std::isfinite(value)) value = kInfinity;
-        fit.covariance[i * kMaxParameters + k] = fit.covariance[k * kMaxParameters + i] = value;
-      }
-      fit.standard_error[i] = std::sqrt(std::max(0.0, fit.covariance[i * kMaxParameters + i]));
-    }
-  } else {
-    for (int i = 0; i < kCount; ++i) {
-      const double unknown = fit.at_bound[i] ? 0.0 : kInfinity;
-      fit.standard_error[i] = fit.covariance[i * kMaxParameters + i] = unknown;
-    }
-  }
-
-  // A perfect fit leaves rounding, not 0, to take the logarithm of.
-  const double largest = std::max(std::abs(problem.centre) / problem.spread, 1.0);
-  const double rounding = largest * std::numeric_limits<double>::epsilon();
-  const double deviation = problem.spread * std::max(std::sqrt(solution.rss / n), rounding);
-  const double log_likelihood = 2.0 * std::log(deviation);
-  const int k = kCount + 1;  // the noise level is one too
-  fit.bic = n * log_likelihood + k * std::log(n);
-  if (n > k + 1) {
-    fit.aicc = n * log_likelihood + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0);
-  }
+  fill_errors<Unit>(units, solution, sigma, freedom, fit);
+  fill_criteria(problem, solution, kCount, fit);
   return fit;
 }
 

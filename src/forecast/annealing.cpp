@@ -6,12 +6,16 @@
 #include <cstddef>
 #include <numeric>
 
-#include "forecast/interpolate.hpp"
+#include "common/interpolate.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr double kLate = 5;  // logging intervals
+constexpr double kMaxLateIntervals = 5;  // logging intervals missing before a log begins late
+constexpr double kMaxParts = 512;        // a stretch of the plan is cut into
+constexpr double kPeakShare = 0.999;     // of the peak, at which the warm-up has ended
+constexpr double kMinFall = 0.01;        // of the peak
 
 /// Gaps take the nearest earlier value, the first ones the first known; false where more than half
 /// is unknown.
@@ -32,7 +36,26 @@ bool fill_gaps(std::vector<double>& lr) {
 /// ended. Merged points count as what they were merged from.
 bool starts_late(std::span<const double> observed, std::span<const double> count) {
   const double points = std::accumulate(count.begin(), count.end(), 0.0);
-  return observed.front() * (points - 1) > kLate * (observed.back() - observed.front());
+  return observed.front() * (points - 1) > kMaxLateIntervals * (observed.back() - observed.front());
+}
+
+/// Appends a plan, which is straight between the few steps at which it is given.
+void extend(std::vector<double>& step, std::vector<double>& lr, std::span<const double> ahead_step,
+            std::span<const double> ahead) {
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < step.size(); ++i) gaps.push_back(step[i] - step[i - 1]);
+  const double gap = gaps.empty() ? step.back() : upper_median(gaps);
+  const double finest = std::max(2 * gap, (ahead_step.back() - step.back()) / kMaxParts);
+  for (std::size_t i = 0; i < ahead.size(); ++i) {
+    const double from = step.back(), to = ahead_step[i], rate = lr.back();
+    const double parts = std::clamp(std::ceil((to - from) / finest), 1.0, kMaxParts);
+    for (double k = 1; k < parts; ++k) {
+      step.push_back(from + (to - from) * (k / parts));
+      lr.push_back(rate + (ahead[i] - rate) * (k / parts));
+    }
+    step.push_back(to);
+    lr.push_back(ahead[i]);
+  }
 }
 
 }  // namespace
@@ -55,33 +78,13 @@ Annealing annealing(std::span<const double> observed, std::span<const double> co
   std::vector<double> lr(past.begin(), past.end()), later(ahead.begin(), ahead.end());
   if (lr.empty() || later.empty() || !fill_gaps(lr) || !fill_gaps(later)) return {};
 
-  // A plan given at a few steps is taken as straight between them.
-  std::vector<double> gaps;
-  for (std::size_t i = 1; i < step.size(); ++i) gaps.push_back(step[i] - step[i - 1]);
-  double gap = step.back();
-  if (!gaps.empty()) {
-    const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-    std::nth_element(gaps.begin(), middle, gaps.end());
-    gap = *middle;
-  }
-  const double span = ahead_step.back() - step.back();
-  const double finest = std::max(2 * gap, span / 512);
-  for (std::size_t i = 0; i < later.size(); ++i) {
-    const double from = step.back(), to = ahead_step[i], rate = lr.back();
-    const double parts = std::clamp(std::ceil((to - from) / finest), 1.0, 512.0);
-    for (double k = 1; k < parts; ++k) {
-      step.push_back(from + (to - from) * (k / parts));
-      lr.push_back(rate + (later[i] - rate) * (k / parts));
-    }
-    step.push_back(to);
-    lr.push_back(later[i]);
-  }
-
+  extend(step, lr, ahead_step, later);
   const auto [least, peak_at] = std::minmax_element(lr.begin(), lr.end());
   const double peak = *peak_at;
-  const bool falls = peak - *least > 0.01 * peak;
+  const bool falls = peak - *least > kMinFall * peak;
   const auto warm = static_cast<std::size_t>(
-      std::find_if(lr.begin(), lr.end(), [&](double v) { return v >= 0.999 * peak; }) - lr.begin());
+      std::find_if(lr.begin(), lr.end(), [&](double v) { return v >= kPeakShare * peak; }) -
+      lr.begin());
   const bool late = warm == 0 && starts_late(observed, count) && constants.warmup < 1;
   if (!(peak > 0) || !(falls || late)) return {};
 

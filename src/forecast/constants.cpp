@@ -5,15 +5,13 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <variant>
 
 #include "common/require.hpp"
 
 namespace glidepath {
 namespace {
 
-constexpr std::string_view kPrototype =
-#include "forecast/prototype_constants.inc"
-    ;
 constexpr std::string_view kLearned =
 #include "forecast/learned_constants.inc"
     ;
@@ -64,97 +62,116 @@ bool read_gate(std::istringstream& words, ForecastConstants& c) {
   return true;
 }
 
+/// "shape power 0.3 0.01 -3.9" and the other lines that a table has any number of.
+bool read_row(const std::string& key, std::istringstream& words, int line, ForecastConstants& c) {
+  if (key == "shape") {
+    std::string family;
+    ForecastConstants::Shape shape;
+    if (!(words >> family >> shape.p >> shape.q >> shape.log_prior)) return false;
+    shape.family = family_from(family, line);
+    c.shapes.push_back(shape);
+    return true;
+  }
+  if (key == "structure") {
+    ForecastConstants::Structure& s = c.structures.emplace_back();
+    return static_cast<bool>(words >> s.lambda >> s.eta >> s.log_prior);
+  }
+  if (key == "gain") {
+    ForecastConstants::Gain& gain = c.gains.emplace_back();
+    return static_cast<bool>(words >> gain.gain >> gain.log_prior);
+  }
+  return key == "gate" && read_gate(words, c);
+}
+
+/// The numbers by name, each of which a table has once.
+using Numbers = std::map<std::string, std::variant<double*, int*>>;
+
+Numbers numbers_of(ForecastConstants& c) {
+  return {{"temper", &c.temper},
+          {"rss_floor", &c.rss_floor},
+          {"rising_penalty", &c.rising_penalty},
+          {"inflation", &c.inflation},
+          {"drop", &c.drop},
+          {"distance", &c.distance},
+          {"distance_power", &c.distance_power},
+          {"degrees", &c.degrees},
+          {"width", &c.width},
+          {"bins", &c.bins},
+          {"count_cap", &c.count_cap},
+          {"spike", &c.spike},
+          {"components", &c.components},
+          {"tail_mass", &c.tail_mass},
+          {"lag", &c.lag},
+          {"backtest", &c.backtest},
+          {"backtest_level", &c.backtest_level},
+          {"clock", &c.clock},
+          {"warm_clock", &c.warm_clock},
+          {"warmup", &c.warmup},
+          {"gain_range", &c.gain_range},
+          {"gain_fall", &c.gain_fall},
+          {"template_odds", &c.template_odds},
+          {"template_discrepancy", &c.template_discrepancy},
+          {"template_shift", &c.template_shift},
+          {"template_stretch", &c.template_stretch},
+          {"analogy", &c.analogy},
+          {"templates", &c.templates}};
+}
+
+bool read_number(std::istringstream& words, const std::variant<double*, int*>& target) {
+  if (const auto* count = std::get_if<int*>(&target)) return words >> **count && **count > 0;
+  double& number = *std::get<double*>(target);
+  return words >> number && std::isfinite(number);
+}
+
+/// What the text as a whole must have.
+void check(const ForecastConstants& c, const Numbers& missing) {
+  if (!missing.empty()) {
+    detail::refuse("forecast constants: no line gives '", missing.begin()->first, "'");
+  }
+  if (c.shapes.empty() || c.structures.empty()) {
+    detail::refuse("forecast constants: ", c.shapes.size(), " shapes and ", c.structures.size(),
+                   " structures, at least one of each is needed");
+  }
+  if (c.bins < 8 || c.bins > 256) {
+    detail::refuse("forecast constants: bins ", c.bins, " is not in 8 to 256");
+  }
+  for (const double divisor :
+       {c.degrees, c.lag, c.gain_range, c.gain_fall, c.template_shift, c.template_stretch}) {
+    if (divisor > 0) continue;
+    detail::refuse(
+        "forecast constants: degrees, lag, gain_range, gain_fall, template_shift and "
+        "template_stretch must be above 0, one is ",
+        divisor);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const ForecastConstants> read_constants(std::string_view text) {
   auto constants = std::make_shared<ForecastConstants>();
   ForecastConstants& c = *constants;
-  const std::map<std::string, double*> numbers{
-      {"temper", &c.temper},
-      {"rss_floor", &c.rss_floor},
-      {"jitter", &c.jitter},
-      {"rising_penalty", &c.rising_penalty},
-      {"inflation", &c.inflation},
-      {"drop", &c.drop},
-      {"distance", &c.distance},
-      {"distance_power", &c.distance_power},
-      {"degrees", &c.degrees},
-      {"width", &c.width},
-      {"backtest", &c.backtest},
-      {"backtest_level", &c.backtest_level},
-      {"count_cap", &c.count_cap},
-      {"spike", &c.spike},
-      {"tail_mass", &c.tail_mass},
-      {"lag", &c.lag},
-      {"warmup", &c.warmup},
-      {"clock", &c.clock},
-      {"warm_clock", &c.warm_clock},
-      {"gain_range", &c.gain_range},
-      {"gain_fall", &c.gain_fall},
-      {"template_mass", &c.template_mass},
-      {"template_odds", &c.template_odds},
-      {"template_discrepancy", &c.template_discrepancy},
-      {"template_shift", &c.template_shift},
-      {"template_stretch", &c.template_stretch},
-      {"analogy", &c.analogy},
-  };
-  const std::map<std::string, int*> counts{
-      {"bins", &c.bins}, {"components", &c.components}, {"templates", &c.templates}};
+  Numbers missing = numbers_of(c);
   std::istringstream lines{std::string(text)};
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
     std::istringstream words(line);
     std::string key;
     if (!(words >> key) || key.front() == '#') continue;
-    bool good = true;
-    if (key == "shape") {
-      std::string family;
-      ForecastConstants::Shape shape;
-      good = static_cast<bool>(words >> family >> shape.p >> shape.q >> shape.log_prior);
-      if (good) shape.family = family_from(family, number);
-      c.shapes.push_back(shape);
-    } else if (key == "structure") {
-      ForecastConstants::Structure structure;
-      good = static_cast<bool>(words >> structure.lambda >> structure.eta >> structure.log_prior);
-      c.structures.push_back(structure);
-    } else if (key == "gain") {
-      ForecastConstants::Gain gain;
-      good = static_cast<bool>(words >> gain.gain >> gain.log_prior);
-      c.gains.push_back(gain);
-    } else if (key == "gate") {
-      good = read_gate(words, c);
-    } else if (key == "signed_metrics") {
-      std::string how;
-      good = static_cast<bool>(words >> how) && (how == "linear" || how == "shifted_log");
-      c.signed_linear = how == "linear";
-    } else if (const auto real = numbers.find(key); real != numbers.end()) {
-      good = static_cast<bool>(words >> *real->second) && std::isfinite(*real->second);
-    } else if (const auto count = counts.find(key); count != counts.end()) {
-      good = static_cast<bool>(words >> *count->second) && *count->second > 0;
-    } else {
-      good = false;
-    }
+    const auto found = missing.find(key);
+    const bool good = found != missing.end() ? read_number(words, found->second)
+                                             : read_row(key, words, number, c);
     if (!good) detail::refuse("forecast constants: line ", number, ": cannot read '", line, "'");
+    if (found != missing.end()) missing.erase(found);
   }
-  if (c.shapes.empty() || c.structures.empty()) {
-    detail::refuse("forecast constants: ", c.shapes.size(), " shapes and ", c.structures.size(),
-                   " structures, at least one of each is needed");
-  }
+  check(c, missing);
   if (c.gains.empty()) c.gains.push_back({});
   c.gate.structure.resize(c.structures.size());
-  if (c.bins < 8 || c.bins > 256) {
-    detail::refuse("forecast constants: bins ", c.bins, " is not in 8 to 256");
-  }
   return constants;
 }
 
-std::string_view constants_named(std::string_view name) {
-  if (name == "learned") return kLearned;
-  if (name == "prototype") return kPrototype;
-  detail::refuse("forecast: unknown constants '", name, "', known are learned and prototype");
-}
-
 namespace detail {
+
+std::string_view learned_table() { return kLearned; }
 
 const ForecastConstants& learned_constants() {
   static const std::shared_ptr<const ForecastConstants> table = read_constants(kLearned);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace glidepath {
@@ -15,7 +16,8 @@ namespace glidepath {
 inline constexpr std::size_t kFeatures = 6;
 using Features = std::array<double, kFeatures>;
 
-/// All numbers of the forecast. Names follow docs/method/forecast.md.
+/// All numbers of the forecast, each of which the table gives. Names follow
+/// docs/method/forecast.md.
 struct ForecastConstants {
   enum class Family : std::uint8_t { power, weibull, hill, log, constant };
   /// One candidate shape f(x) in relative time x = step / last observed step.
@@ -53,46 +55,45 @@ struct ForecastConstants {
   Gate gate{};
 
   // Evidence.
-  double temper = 1;          ///< exponent of the marginal likelihood
-  double rss_floor = 1e-6;    ///< of the variance of z, added to every residual sum of squares
-  double jitter = 0;          ///< of the mean variance, added to the white noise
+  double temper = 0;          ///< exponent of the marginal likelihood
+  double rss_floor = 0;       ///< of the variance of z, added to every residual sum of squares
   double rising_penalty = 0;  ///< log prior of a curve that rises or stays
   // Predictive scale.
-  double inflation = 1;                       ///< of the kriging variance
-  double drop = 0;                            ///< sd per unit of predicted drop
-  double distance = 0, distance_power = 0.7;  ///< sd per unit of late variation, times log^power
-  double degrees = 3;                         ///< of freedom of each component
-  double width = 1;                           ///< factor of every scale
+  double inflation = 0;                     ///< of the kriging variance
+  double drop = 0;                          ///< sd per unit of predicted drop
+  double distance = 0, distance_power = 0;  ///< sd per unit of late variation, times log^power
+  double degrees = 0;                       ///< of freedom of each component
+  double width = 0;                         ///< factor of every scale
   // Preparation.
-  int bins = 48;
-  double count_cap = 50;  ///< a bin's noise falls with at most so many points
-  double spike = 0;       ///< pull in isolated points beyond so many neighbour spreads; 0 = never
-  bool signed_linear = true;  ///< metrics that reach 0: z linear, else log of a shifted metric
+  int bins = 0;
+  double count_cap = 0;  ///< a bin's noise falls with at most so many points
+  double spike = 0;      ///< pull in isolated points beyond so many neighbour spreads
   // Mixture.
-  int components = 96;
+  int components = 0;
   double tail_mass = 0;  ///< lightest components with at most this mass together are left out
   // Annealing.
-  double lag = 0.01;    ///< time constant of the loss behind the learning rate, of the whole plan
-  double backtest = 0;  ///< log of the width per log of the backtest's error; 0 = none
+  double lag = 0;       ///< time constant of the loss behind the learning rate, of the whole plan
+  double backtest = 0;  ///< log of the width per log of the backtest's error
   double backtest_level = 0;  ///< log error from which on nothing is narrowed
-  double clock = 1;           ///< time passes as the learning rate to this power
-  double warm_clock = 1;      ///< the same during a warm-up
-  double warmup = 1;          ///< share of the steps before a late first point that counts as time
-  double gain_range = 0;      ///< range seen in z below which the gains shrink with it; 0 = never
-  double gain_fall = 0;       ///< fall in the last octave above which they grow with it; 0 = never
+  double clock = 0;           ///< time passes as the learning rate to this power
+  double warm_clock = 0;      ///< the same during a warm-up
+  double warmup = 0;          ///< share of the steps before a late first point that counts as time
+  double gain_range = 0;      ///< range seen in z below which the gains shrink with it
+  double gain_fall = 0;       ///< fall in the last octave above which they grow with it
   // Past runs.
-  double template_odds = 0;           ///< of one past run against all shapes; 0 = template_mass
-  double template_mass = 0.9;         ///< of all past runs, however many
-  double template_discrepancy = 0.3;  ///< of drop and distance, for past runs
-  double template_shift = 0;  ///< shift of a past run, of its range, that is not unlikely; 0 = any
-  double template_stretch = 0;  ///< log of its amplitude that is not unlikely; 0 = any
-  double analogy = 0;           ///< most mass of what like runs did from here on; 0 = left out
-  int templates = 150;
+  double template_odds = 0;         ///< of one past run against all shapes
+  double template_discrepancy = 0;  ///< of drop and distance, for past runs
+  double template_shift = 0;        ///< shift of a past run, of its range, that is not unlikely
+  double template_stretch = 0;      ///< log of its amplitude that is not unlikely
+  double analogy = 0;               ///< most mass of what like runs did from here on
+  int templates = 0;                ///< most past runs that are shapes
 };
 
 namespace detail {
 
-/// The learned table, read once.
+/// Text of the learned table.
+[[nodiscard]] std::string_view learned_table();
+/// The same, read once.
 [[nodiscard]] const ForecastConstants& learned_constants();
 [[nodiscard]] inline const ForecastConstants& constants_of(const ForecastOptions& options) {
   return options.constants ? *options.constants : learned_constants();

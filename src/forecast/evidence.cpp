@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "forecast/math.hpp"
+#include "forecast/kernels.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -19,51 +19,6 @@ double clock(double a, double b, double eta) {
   return (std::pow(a, -2 * eta) - std::pow(b, -2 * eta)) / (2 * eta);
 }
 
-/// The filter over all shapes at once: e = f - state, v = e / sqrt(S), state += gain e.
-GLIDEPATH_CLONES void whiten(std::size_t bins, std::size_t stride, const double* basis,
-                             const double* gain, const double* inverse_sd, const double* o,
-                             double* state, double* v, double* ov) {
-  for (std::size_t k = 0; k < stride; ++k) state[k] = ov[k] = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    const double* f = basis + i * stride;
-    double* out = v + i * stride;
-    const double g = gain[i], r = inverse_sd[i], oi = o[i];
-    for (std::size_t k = 0; k < stride; ++k) {
-      const double e = f[k] - state[k];
-      const double w = e * r;
-      state[k] += g * e;
-      out[k] = w;
-      ov[k] += oi * w;
-    }
-  }
-}
-
-/// Takes the part along o out of v: v -= mean o, and <v,v>.
-GLIDEPATH_CLONES void centre(std::size_t bins, std::size_t stride, const double* mean,
-                             const double* o, double* v, double* vv) {
-  for (std::size_t k = 0; k < stride; ++k) vv[k] = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    double* row = v + i * stride;
-    const double oi = o[i];
-    for (std::size_t k = 0; k < stride; ++k) {
-      const double c = row[k] - mean[k] * oi;
-      row[k] = c;
-      vv[k] += c * c;
-    }
-  }
-}
-
-/// <column, v> of every shape, both already without their part along o.
-GLIDEPATH_CLONES void project(std::size_t bins, std::size_t stride, const double* v,
-                              const double* column, double* sum) {
-  for (std::size_t k = 0; k < stride; ++k) sum[k] = 0;
-  for (std::size_t i = 0; i < bins; ++i) {
-    const double* row = v + i * stride;
-    const double ci = column[i];
-    for (std::size_t k = 0; k < stride; ++k) sum[k] += row[k] * ci;
-  }
-}
-
 }  // namespace
 
 double StructureFit::variance_ahead(const ForecastConstants::Structure& structure, double last,
@@ -73,7 +28,7 @@ double StructureFit::variance_ahead(const ForecastConstants::Structure& structur
 }
 
 void whiten_shapes(std::span<const double> x, std::span<const double> count, const Basis& basis,
-                   const ForecastConstants::Structure& structure, double count_cap, double jitter,
+                   const ForecastConstants::Structure& structure, double count_cap,
                    StructureFit& fit) {
   const std::size_t n = x.size(), stride = basis.stride;
   const bool walk_only = structure.lambda >= kWalkOnly;
@@ -81,27 +36,22 @@ void whiten_shapes(std::span<const double> x, std::span<const double> count, con
   fit.lambda2 = walk_only ? 1.0 : structure.lambda * structure.lambda;
 
   const double last = x[n - 1];
-  double trace = 0, gathered = 0;
   fit.clock_unit = fit.lambda2 > 0 ? clock(0.5 * last, last, structure.eta) : 1.0;
   fit.gain.assign(n, 0.0);  // for now: variance that the walk gathers before this bin
   fit.inverse_sd.resize(n);
   fit.o.resize(n);
-  const auto noise = [&](std::size_t i) { return white / std::min(count[i], count_cap); };
   for (std::size_t i = 0; i < n; ++i) {
     if (fit.lambda2 > 0 && i > 0) {
       fit.gain[i] = fit.lambda2 * clock(x[i - 1], x[i], structure.eta) / fit.clock_unit;
     }
-    gathered += fit.gain[i];
-    trace += noise(i) + gathered;
   }
-  const double extra = jitter * trace / static_cast<double>(n);
 
   // Gains of the filter: P = variance of the walk given the bins so far, S = of the innovation.
   double variance = 0;
   fit.log_det = fit.oo = fit.walk_o = 0;
   for (std::size_t i = 0; i < n; ++i) {
     variance += fit.gain[i];
-    const double w = noise(i) + extra;
+    const double w = white / std::min(count[i], count_cap);
     const double s = variance + w;
     fit.gain[i] = variance / s;
     fit.inverse_sd[i] = 1 / std::sqrt(s);
@@ -116,17 +66,18 @@ void whiten_shapes(std::span<const double> x, std::span<const double> count, con
 
   fit.v.resize(n * stride);
   for (auto* column : {&fit.mean_v, &fit.walk_v, &fit.vv}) column->resize(stride);
-  whiten(n, stride, basis.value.data(), fit.gain.data(), fit.inverse_sd.data(), fit.o.data(),
-         fit.walk_v.data(), fit.v.data(), fit.mean_v.data());
+  const ForecastKernels& run = forecast_kernels();
+  run.whiten(n, stride, basis.value.data(), fit.gain.data(), fit.inverse_sd.data(), fit.o.data(),
+             fit.walk_v.data(), fit.v.data(), fit.mean_v.data());
   for (double& mean : fit.mean_v) mean /= fit.oo;
-  centre(n, stride, fit.mean_v.data(), fit.o.data(), fit.v.data(), fit.vv.data());
+  run.centre(n, stride, fit.mean_v.data(), fit.o.data(), fit.v.data(), fit.vv.data());
 }
 
 void fit_structure(std::span<const double> z, std::span<const double> annealed, std::size_t stride,
-                   std::vector<double>& scratch, StructureFit& fit) {
+                   StructureFit& fit) {
   const std::size_t n = z.size();
-  scratch.resize(n);
-  double* u = scratch.data();
+  thread_local std::vector<double> u;
+  u.resize(n);
   const auto filtered = [&](std::span<const double> column, double& walk, double& mean) {
     double along = 0;
     walk = 0;
@@ -145,11 +96,11 @@ void fit_structure(std::span<const double> z, std::span<const double> annealed, 
   std::vector<double> h;
   if (!annealed.empty()) {
     filtered(annealed, fit.walk_h, fit.mean_h);
-    h.assign(u, u + n);
-    project(n, stride, fit.v.data(), h.data(), fit.hv.data());
+    h = u;
+    forecast_kernels().project(n, stride, fit.v.data(), h.data(), fit.hv.data());
   }
   filtered(z, fit.walk_u, fit.mean_u);
-  project(n, stride, fit.v.data(), u, fit.uv.data());
+  forecast_kernels().project(n, stride, fit.v.data(), u.data(), fit.uv.data());
   fit.uu = 0;
   for (std::size_t i = 0; i < n; ++i) {
     fit.uu += u[i] * u[i];

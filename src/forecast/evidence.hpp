@@ -36,14 +36,13 @@ struct StructureFit {
 
 /// Whitens ones and shapes by V = diag(w / count) + lambda^2 min(G_i, G_j): the scalar Kalman
 /// filter of a random walk seen through noise, whose innovations are the columns times the inverse
-/// of the Cholesky factor of V. O(bins) per shape. `jitter` times the mean variance is added to the
-/// white noise (what the Cholesky factor of the prototype needs; the filter does not).
+/// of the Cholesky factor of V. O(bins) per shape.
 void whiten_shapes(std::span<const double> x, std::span<const double> count, const Basis& basis,
-                   const ForecastConstants::Structure& structure, double count_cap, double jitter,
+                   const ForecastConstants::Structure& structure, double count_cap,
                    StructureFit& fit);
 
 /// The same for `z` and the annealing fraction (empty without a schedule), and their sums.
 void fit_structure(std::span<const double> z, std::span<const double> annealed, std::size_t stride,
-                   std::vector<double>& scratch, StructureFit& fit);
+                   StructureFit& fit);
 
 }  // namespace glidepath::detail

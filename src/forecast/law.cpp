@@ -2,24 +2,32 @@
 #include "forecast/law.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
+#include "common/interpolate.hpp"
 #include "common/require.hpp"
 #include "forecast/analogy.hpp"
 #include "forecast/backtest.hpp"
-#include "forecast/interpolate.hpp"
+#include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
+#include "forecast/predict.hpp"
 #include "forecast/rates.hpp"
-#include "forecast/student.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr double kNoiseDegrees = 8;     // Student-t of a raw observation around the curve
-constexpr double kFlatScale = 0.01;     // of a constant run, relative
-constexpr double kFewScale = 0.3;       // of a run of 1 or 2 points, times log(x)^0.7
-constexpr std::size_t kPastPoints = 8;  // fewest that make a past run a shape
+constexpr double kFlatScale = 0.01;  // of a constant run, relative
+// Of a run of 1 or 2 points: kFewScale log(x)^kFewPower, the logarithm at most kFewMaxLog.
+constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
+constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
+constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
+constexpr double kMinProbability = 1e-9;   // at which a quantile of the noise is taken
+constexpr int kBisections = 60;
+
+/// Half-width of a raw observation whose curve lies `half` from the median.
+double with_noise(double half, double noise) { return std::sqrt(half * half + noise * noise); }
 
 /// Past runs that cover the horizon and began before half of the observed points, as shapes.
 std::vector<Template> templates_of(const Prepared& p, double horizon,
@@ -30,9 +38,9 @@ std::vector<Template> templates_of(const Prepared& p, double horizon,
   for (const Trace& run : options.past->runs()) {
     if (templates.size() >= static_cast<std::size_t>(constants.templates)) break;
     const std::size_t n = run.step.size();
-    if (n < kPastPoints || run.loss.size() != n) continue;
-    const double shift = run.step[0] <= 0 ? run.step[1] - 2 * run.step[0] : 0.0;
-    if (run.step[n - 1] + shift < 0.98 * horizon ||
+    if (n < kMinPastPoints || run.loss.size() != n) continue;
+    const double shift = step_shift(run.step);
+    if (run.step[n - 1] + shift < kMinPastShare * horizon ||
         run.step[0] + shift > p.step[p.step.size() / 2]) {
       continue;
     }
@@ -60,58 +68,86 @@ Annealing annealing_of(const Prepared& p, Rates rates, const ForecastConstants& 
   return plan.moves(p.step) ? plan : Annealing{};
 }
 
-/// Law of a run that cannot be modelled: the last value, with a width from outside.
-void stay(const Prepared& p, std::span<const double> knots, ForecastLaw& law) {
-  const bool flat = p.step.size() >= 3;
-  law.weight = {1.0};
-  law.location.assign(knots.size(), p.last_z);
-  for (const double step : knots) {
-    const double log_x = p.step.empty() ? 1.0 : std::log(std::max(step / p.step.back(), 1.0001));
-    law.scale.push_back(p.step.empty() ? 1.0
-                        : flat         ? kFlatScale
-                                       : kFewScale * std::pow(std::min(log_x, 3.0), 0.7));
+/// A law has a knot at each step where they are few; else at `most` of them, even in log step, or,
+/// as a schedule is followed, even in the steps.
+std::vector<double> knots_for(std::span<const double> steps, double shift, std::size_t most,
+                              bool scheduled) {
+  std::vector<double> knots;
+  if (steps.size() <= most) {
+    for (const double step : steps) knots.push_back(step + shift);
+    return knots;
   }
-  law.noise.assign(knots.size(), 0.0);
+  if (scheduled) {
+    for (std::size_t i = 0; i < most; ++i) {
+      knots.push_back(steps[i * (steps.size() - 1) / (most - 1)] + shift);
+    }
+    return knots;
+  }
+  const double from = steps.front() + shift, to = steps.back() + shift;
+  const double log_from = std::log10(from), log_to = std::log10(to);
+  knots.push_back(from);
+  for (std::size_t i = 1; i + 1 < most; ++i) {
+    const double at = static_cast<double>(i) / static_cast<double>(most - 1);
+    const double knot = std::pow(10.0, log_from + at * (log_to - log_from));
+    if (knot > knots.back() && knot < to) knots.push_back(knot);
+  }
+  knots.push_back(to);
+  return knots;
+}
+
+/// Law of a run that cannot be modelled: the last value, with a width from outside.
+void stay(const Prepared& p, Law& law) {
+  const bool flat = p.step.size() >= 3;
+  const std::size_t knots = law.knots.size();
+  law.mixture.components = 1;
+  law.mixture.queries = knots;
+  law.mixture.weight = {1.0};
+  law.mixture.location.assign(knots, p.last_z);
+  for (const double step : law.knots) {
+    const double log_x = p.step.empty() ? 1.0 : std::log(std::max(step / p.step.back(), kMinAhead));
+    law.mixture.scale.push_back(p.step.empty() ? 1.0
+                                : flat
+                                    ? kFlatScale
+                                    : kFewScale * std::pow(std::min(log_x, kFewMaxLog), kFewPower));
+  }
   law.lowest = p.last_z - 3;
   law.highest = p.last_z + 1;
 }
 
-}  // namespace
-
-Coordinate coordinate_of(const ForecastLaw& law) {
-  Coordinate c;
-  c.sign = law.sign;
-  c.unit = law.unit;
-  c.offset = law.offset;
-  c.logarithmic = law.logarithmic;
-  c.floor = law.floor;
-  c.ceiling = law.ceiling;
-  return c;
-}
-
-Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
-                      const ForecastOptions& options, Use use) {
-  const ForecastConstants& constants = constants_of(options);
-  Predicted result{prepare(trace, options.direction, constants), {}, false};
-  Prepared& p = result.prepared;
-  ForecastLaw& law = result.law;
+void refuse_bad_steps(std::span<const double> observed, std::span<const double> steps) {
   if (steps.empty()) refuse("forecast: no steps to forecast");
-  double before = trace.step.empty() ? 0.0 : trace.step.back();
+  double before = observed.empty() ? 0.0 : observed.back();
   for (const double step : steps) {
-    if (!std::isfinite(step) || !(step > before || trace.step.empty())) {
+    if (!std::isfinite(step) || !(step > before || observed.empty())) {
       refuse("forecast: step ", step, " is not after ", before,
              ": steps must increase past the last observed one");
     }
     before = step;
   }
+}
 
-  law.degrees = constants.degrees;
-  law.sign = p.coordinate.sign;
-  law.unit = p.coordinate.unit;
-  law.offset = p.coordinate.offset;
-  law.logarithmic = p.coordinate.logarithmic;
-  law.floor = p.coordinate.floor;
-  law.ceiling = p.coordinate.ceiling;
+/// The numbers and the columns of a law, in the order in which they are stored.
+struct Parts {
+  std::array<double*, 10> numbers;
+  std::array<std::vector<double>*, 5> columns;
+};
+Parts parts_of(Law& law) {
+  Coordinate& c = law.coordinate;
+  Mixture& m = law.mixture;
+  return {{&c.sign, &c.unit, &c.offset, &c.floor, &c.ceiling, &law.step_shift, &law.noise,
+           &law.lowest, &law.highest, &m.degrees},
+          {&law.knots, &law.stretch, &m.weight, &m.location, &m.scale}};
+}
+
+}  // namespace
+
+Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
+                      const ForecastOptions& options, Use use) {
+  const ForecastConstants& constants = constants_of(options);
+  Predicted result{prepare(trace, options.direction, constants), {}, false};
+  const Prepared& p = result.prepared;
+  Law& law = result.law;
+  refuse_bad_steps(trace.step, steps);
 
   refuse_other_direction(options.past, options.direction);
   static const Widths kNoWidths;
@@ -122,47 +158,31 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     if (p.modelled && learned.schedule_helps) plan = annealing_of(p, std::move(rates), constants);
   }
   result.scheduled = plan.known();
-  // Knots: the steps themselves where they are few; else even in log step, or, as a schedule is
-  // followed, even in the steps.
-  std::vector<double>& knots = law.knots;
-  const std::size_t most = plan.known() ? 2 * max_knots : max_knots;
-  const double shift = p.step_shift;
-  if (steps.size() <= most) {
-    for (const double step : steps) knots.push_back(step + shift);
-  } else if (plan.known()) {
-    for (std::size_t i = 0; i < most; ++i) {
-      knots.push_back(steps[i * (steps.size() - 1) / (most - 1)] + shift);
-    }
-  } else {
-    const double from = steps.front() + shift, to = steps.back() + shift;
-    const double log_from = std::log10(from), log_to = std::log10(to);
-    knots.push_back(from);
-    for (std::size_t i = 1; i + 1 < most; ++i) {
-      const double at = static_cast<double>(i) / static_cast<double>(most - 1);
-      const double knot = std::pow(10.0, log_from + at * (log_to - log_from));
-      if (knot > knots.back() && knot < to) knots.push_back(knot);
-    }
-    knots.push_back(to);
-  }
-  law.stretch.assign(knots.size(), 1.0);
+  law.coordinate = p.coordinate;
+  law.step_shift = p.step_shift;
+  law.knots =
+      knots_for(steps, p.step_shift, plan.known() ? 2 * max_knots : max_knots, plan.known());
+  law.stretch.assign(law.knots.size(), 1.0);
+  double last = p.step.empty() ? 0.0 : p.step.back();
   if (!p.modelled) {
-    stay(p, knots, law);
+    stay(p, law);
   } else {
-    const std::vector<Template> past = templates_of(p, knots.back(), options, constants);
+    const std::vector<Template> past = templates_of(p, law.knots.back(), options, constants);
     const double narrowing = use == Use::intervals ? backtest_width(p, plan, constants) : 1.0;
-    Mixture mixture = predict(p, knots, plan, past, constants, narrowing);
-    mix_in_analogy(p.step, p.z, knots, past, constants, mixture);
-    law.weight = std::move(mixture.weight);
-    law.location = std::move(mixture.location);
-    law.scale = std::move(mixture.scale);
-    law.noise.assign(knots.size(), p.noise);
+    const Observed observed(p, plan);
+    const Points& seen = observed.points;
+    law.mixture = predict(observed, law.knots, past, constants, narrowing);
+    mix_in_analogy(seen.step, seen.z, law.knots, past, constants, law.mixture);
+    law.noise = p.noise;
     law.lowest = p.lowest;
     law.highest = p.highest;
+    last = seen.step.back();
   }
+  law.mixture.degrees = constants.degrees;
   const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
   if (!factor.empty() && !p.step.empty()) {
-    for (std::size_t j = 0; j < knots.size(); ++j) {
-      law.stretch[j] = interpolate(std::log(knots[j] / p.step.back()), learned.horizon, factor);
+    for (std::size_t j = 0; j < law.knots.size(); ++j) {
+      law.stretch[j] = interpolate(std::log(law.knots[j] / last), learned.horizon, factor);
     }
   }
   return result;
@@ -179,7 +199,7 @@ Levels prepare_levels(std::span<const double> levels, double degrees, bool falli
     before = p;
     l.level.push_back(falling ? 1 - p : p);
   }
-  const std::vector<double> asked = l.level;
+  const std::vector<double> given = l.level;
   l.level.push_back(0.5);
   std::sort(l.level.begin(), l.level.end());
   l.level.erase(std::unique(l.level.begin(), l.level.end()), l.level.end());
@@ -188,7 +208,7 @@ Levels prepare_levels(std::span<const double> levels, double degrees, bool falli
                                     l.level.begin());
   };
   l.median = index(0.5);
-  for (const double p : asked) l.row.push_back(index(p));
+  for (const double p : given) l.row.push_back(index(p));
   for (const double p : l.level) {
     l.unit.push_back(student_quantile(degrees, p));
     l.noise.push_back(student_quantile(kNoiseDegrees, p));
@@ -196,46 +216,101 @@ Levels prepare_levels(std::span<const double> levels, double degrees, bool falli
   return l;
 }
 
-void law_quantiles(const ForecastLaw& law, const Levels& levels, std::vector<double>& curve,
-                   std::vector<double>& raw) {
-  const std::size_t count = levels.level.size(), knots = law.knots.size();
-  const std::size_t components = law.weight.size();
-  curve.resize(count * knots);
-  raw.resize(count * knots);
+double Law::cdf(std::size_t knot, double z) const {
+  const MixtureView curve = mixture.at(knot);
+  const double middle = median(knot);
+  const double wanted = (z - middle) / stretch[knot];
+  if (wanted == 0) return 0.5;
+  // The raw half-width at the curve's own quantile x, sqrt((x - middle)^2 + (noise t(F(x)))^2),
+  // grows with |x - middle|: find the x whose half-width is the one wanted.
+  const auto half_width = [&](double x) {
+    const double half = clip(x) - middle;
+    if (noise == 0) return std::abs(half);
+    const double p = std::clamp(mixture_cdf(curve, x), kMinProbability, 1 - kMinProbability);
+    return with_noise(half, noise * student_quantile(kNoiseDegrees, p));
+  };
+  const double side = wanted < 0 ? -1.0 : 1.0;
+  const double limit = std::abs(wanted);
+  const double edge = side < 0 ? middle - lowest : highest - middle;
+  double inside = 0, outside = limit;  // the noise only widens: |x - middle| <= limit
+  if (half_width(middle + side * outside) < limit && outside >= edge) return side < 0 ? 0.0 : 1.0;
+  for (int i = 0; i < kBisections; ++i) {
+    const double x = 0.5 * (inside + outside);
+    (half_width(middle + side * x) < limit ? inside : outside) = x;
+  }
+  return mixture_cdf(curve, middle + side * outside);
+}
+
+void Law::quantiles(const Levels& levels, std::vector<double>& curve,
+                    std::vector<double>& raw) const {
+  const std::size_t count = levels.level.size();
+  curve.resize(count * knots.size());
+  raw.resize(count * knots.size());
   thread_local std::vector<double> guess, q;
   guess.clear();
   q.resize(count);
-  for (std::size_t j = 0; j < knots; ++j) {
-    const MixtureView mixture{law.weight,
-                              {law.location.data() + j * components, components},
-                              {law.scale.data() + j * components, components},
-                              law.degrees};
-    mixture_quantiles(mixture, levels.level, levels.unit, guess, q);
-    const double median = std::clamp(q[levels.median], law.lowest, law.highest);
+  for (std::size_t j = 0; j < knots.size(); ++j) {
+    mixture_quantiles(mixture.at(j), levels.level, levels.unit, guess, q);
+    const double middle = clip(q[levels.median]);
     for (std::size_t i = 0; i < count; ++i) {
-      const double half = std::clamp(q[i], law.lowest, law.highest) - median;
-      const double noise = law.noise[j] * levels.noise[i];
-      const double wide = law.stretch[j] * std::sqrt(half * half + noise * noise);
-      curve[i * knots + j] = median + law.stretch[j] * half;
-      raw[i * knots + j] = half == 0 ? median : median + std::copysign(wide, half);
+      const double half = clip(q[i]) - middle;
+      const double wide = stretch[j] * with_noise(half, noise * levels.noise[i]);
+      curve[i * knots.size() + j] = middle + stretch[j] * half;
+      raw[i * knots.size() + j] = half == 0 ? middle : middle + std::copysign(wide, half);
     }
   }
 }
 
-void spread_to_steps(const ForecastLaw& law, double step_shift, std::span<const double> steps,
-                     std::span<const double> z, std::span<double> metric) {
-  const Coordinate coordinate = coordinate_of(law);
-  if (steps.size() == law.knots.size()) {
+void Law::spread(std::span<const double> z, std::span<const double> steps,
+                 std::span<double> metric) const {
+  if (steps.size() == knots.size()) {
     for (std::size_t i = 0; i < steps.size(); ++i) metric[i] = coordinate.metric(z[i]);
     return;
   }
   std::size_t k = 0;  // knots[k] <= step < knots[k + 1]
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double step = steps[i] + step_shift;
-    while (k + 2 < law.knots.size() && law.knots[k + 1] <= step) ++k;
-    const double part = std::log(step / law.knots[k]) / std::log(law.knots[k + 1] / law.knots[k]);
+    while (k + 2 < knots.size() && knots[k + 1] <= step) ++k;
+    const double part = std::log(step / knots[k]) / std::log(knots[k + 1] / knots[k]);
     metric[i] = coordinate.metric(z[k] + std::clamp(part, 0.0, 1.0) * (z[k + 1] - z[k]));
   }
+}
+
+std::vector<double> pack_law(const Law& law) {
+  Law copy = law;
+  const Parts parts = parts_of(copy);
+  std::vector<double> numbers{static_cast<double>(law.knots.size()),
+                              static_cast<double>(law.mixture.components),
+                              law.coordinate.logarithmic ? 1.0 : 0.0};
+  for (const double* number : parts.numbers) numbers.push_back(*number);
+  for (const auto* column : parts.columns) {
+    numbers.insert(numbers.end(), column->begin(), column->end());
+  }
+  return numbers;
+}
+
+Law unpack_law(std::span<const double> numbers) {
+  Law law;
+  const Parts parts = parts_of(law);
+  const auto size = static_cast<double>(numbers.size()), head = 3.0 + parts.numbers.size();
+  const double knots = size > head ? numbers[0] : 0, components = size > head ? numbers[1] : 0;
+  if (!(knots >= 1 && components >= 1) ||
+      size != head + 2 * knots + components + 2 * knots * components) {
+    refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast");
+  }
+  law.mixture.queries = static_cast<std::size_t>(knots);
+  law.mixture.components = static_cast<std::size_t>(components);
+  law.coordinate.logarithmic = numbers[2] != 0;
+  auto next = numbers.begin() + 3;
+  for (double* number : parts.numbers) *number = *next++;
+  const double cells = knots * components;
+  const std::array sizes{knots, knots, components, cells, cells};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto end = next + static_cast<std::ptrdiff_t>(sizes[i]);
+    parts.columns[i]->assign(next, end);
+    next = end;
+  }
+  return law;
 }
 
 }  // namespace glidepath::detail

@@ -3,49 +3,73 @@
 
 #include "glidepath/forecast.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "forecast/predict.hpp"
 #include "forecast/prepare.hpp"
+#include "forecast/student.hpp"
 
 namespace glidepath::detail {
-
-/// The predictive law of a trace at the knots, with how it came about.
-struct Predicted {
-  Prepared prepared;
-  ForecastLaw law;
-  bool scheduled = false;  ///< a learning rate ahead was known, and moves
-};
-
-/// What the law is for: intervals, which the backtest may narrow, or a decision that hangs on its
-/// tails, for which a few points that were foreseen do not vouch.
-enum class Use : std::uint8_t { intervals, decision };
-
-/// `knots` are steps in the trace's own unit, increasing, past the last observed one.
-[[nodiscard]] Predicted predict_law(TraceView trace, std::span<const double> steps,
-                                    std::size_t max_knots, const ForecastOptions& options, Use use);
 
 /// Quantile levels with what the quantile search needs of them.
 struct Levels {
   std::vector<double> level;        ///< of z, increasing, with the median inserted
   std::vector<double> unit, noise;  ///< standard quantiles of a component and of the noise
   std::size_t median = 0;           ///< index of 0.5
-  std::vector<std::size_t> row;     ///< of each level that was asked for
+  std::vector<std::size_t> row;     ///< of each level that was given
 };
 /// Throws InputError on a level out of order or out of (0, 1). `falling`: the metric falls with z,
 /// so that its level p is the level 1 - p of z.
 [[nodiscard]] Levels prepare_levels(std::span<const double> levels, double degrees, bool falling);
 
-/// z quantiles at the knots, (level, knot) row-major: of the curve, and of a raw observation.
-void law_quantiles(const ForecastLaw& law, const Levels& levels, std::vector<double>& curve,
-                   std::vector<double>& raw);
+/// The predictive law of a run. The curve is a mixture of Student-t in z at each knot; an
+/// observation lies around it with Student-t noise; stretch widens both about the median of the
+/// curve. Between knots quantiles are linear in log step.
+struct Law {
+  Coordinate coordinate{};
+  double step_shift = 0;           ///< added to every step, see step_shift()
+  std::vector<double> knots{};     ///< shifted steps, increasing
+  Mixture mixture{};               ///< of the curve, one query per knot
+  double noise = 0;                ///< scale of the t with kNoiseDegrees
+  std::vector<double> stretch{};   ///< factor of the half-widths, per knot
+  double lowest = 0, highest = 0;  ///< clip of z
 
-/// Metric at `steps` from z at the knots.
-void spread_to_steps(const ForecastLaw& law, double step_shift, std::span<const double> steps,
-                     std::span<const double> z, std::span<double> metric);
+  [[nodiscard]] bool falling() const { return coordinate.sign < 0; }
+  [[nodiscard]] double clip(double z) const { return std::clamp(z, lowest, highest); }
+  /// Of the curve at a knot, in z.
+  [[nodiscard]] double median(std::size_t knot) const {
+    return clip(mixture_median(mixture.at(knot)));
+  }
+  /// P(z of a raw observation at a knot <= z).
+  [[nodiscard]] double cdf(std::size_t knot, double z) const;
+  /// z quantiles at all knots, (level, knot) row-major: of the curve, and of a raw observation.
+  void quantiles(const Levels& levels, std::vector<double>& curve, std::vector<double>& raw) const;
+  /// Metric at `steps` from z at the knots.
+  void spread(std::span<const double> z, std::span<const double> steps,
+              std::span<double> metric) const;
+};
 
-[[nodiscard]] Coordinate coordinate_of(const ForecastLaw& law);
+/// A law as numbers, to be stored, and back. unpack_law() throws InputError on other numbers.
+[[nodiscard]] std::vector<double> pack_law(const Law& law);
+[[nodiscard]] Law unpack_law(std::span<const double> numbers);
+
+/// The law of a trace, with how it came about.
+struct Predicted {
+  Prepared prepared;
+  Law law;
+  bool scheduled = false;  ///< a learning rate ahead was known, and moves
+};
+
+/// What the law is for: intervals, which the backtest may narrow, or a decision, which depends on
+/// the tails, and those a short backtest cannot check.
+enum class Use : std::uint8_t { intervals, decision };
+
+/// `steps` are in the trace's own unit, increasing, past the last observed one; the law has a knot
+/// at each, or `max_knots` where they are more (twice as many under a schedule).
+[[nodiscard]] Predicted predict_law(TraceView trace, std::span<const double> steps,
+                                    std::size_t max_knots, const ForecastOptions& options, Use use);
 
 }  // namespace glidepath::detail

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branch-free exp, log and arctan that the compiler can vectorise. They take part in loops over
-// nodes or levels, never in a sum across lanes, and nothing is fused (-ffp-contract=off), so that
-// every instruction set gives the same bytes.
+// Branch-free functions that the compiler can vectorise in the loops of kernels.cpp: never in a sum
+// across lanes and with nothing fused (-ffp-contract=off), so that every instruction set gives the
+// same bytes.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <numbers>
 
-// One clone of a loop for each instruction set, chosen when the library is loaded. The sanitizers
-// do not bear the indirect functions that this needs.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
-    defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define GLIDEPATH_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define GLIDEPATH_CLONES
-#endif
 #define GLIDEPATH_INLINE [[gnu::always_inline]] inline
 
 namespace glidepath::detail {
+
+inline constexpr double kPi = std::numbers::pi;
+inline constexpr double kInvSqrt3 = 0.57735026918962576451;
 
 /// exp(x) to about 1 ulp; 0 below -708 and exp(708) above.
 /// x = k log 2 + r, |r| <= log(2) / 2; Taylor series of r to degree 13.
@@ -84,7 +79,7 @@ GLIDEPATH_INLINE Arc fast_arc(double x) {
   const bool middle = a > 0.4142135623730950;  // tan(pi / 8)
   const double top = large ? -1.0 : (middle ? a - 1.0 : a);
   const double bottom = large ? a : (middle ? a + 1.0 : 1.0);
-  const double base = large ? std::numbers::pi / 2 : (middle ? std::numbers::pi / 4 : 0.0);
+  const double base = large ? kPi / 2 : (middle ? kPi / 4 : 0.0);
   const double square = 1.0 + a * a;
   const double inverse = 1.0 / (bottom * square);
   const double r = top * square * inverse;
@@ -100,6 +95,17 @@ GLIDEPATH_INLINE Arc fast_arc(double x) {
   const double p = low + (high + highest * z4) * z4;
   const double y = base + r * p;
   return {x < 0 ? -y : y, bottom * inverse};
+}
+
+/// Degrees of freedom of a raw observation around the curve.
+inline constexpr double kNoiseDegrees = 8;
+
+/// CDF of Student's t with kNoiseDegrees = 8:
+/// 1/2 + s/2 (1 + c/2 + 3/8 c^2 + 5/16 c^3), s = u / sqrt(8 + u^2), c = 1 - s^2.
+GLIDEPATH_INLINE double noise_cdf(double u) {
+  static_assert(kNoiseDegrees == 8);
+  const double r = 1 / (8 + u * u), s = u * __builtin_sqrt(r), c = 8 * r;
+  return 0.5 + 0.5 * s * (1 + c * (0.5 + c * (0.375 + c * 0.3125)));
 }
 
 }  // namespace glidepath::detail

@@ -64,7 +64,7 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
     const TraceView seen{{run.step.data(), k}, {run.loss.data(), k}, {}};
     std::vector<double> steps, truth;
     std::vector<std::size_t> horizon;
-    const double shift = run.step[0] > 0 ? 0.0 : run.step[1] - 2 * run.step[0];
+    const double shift = detail::step_shift(run.step);
     for (std::size_t h = 0; h < kHorizons.size(); ++h) {
       const double at = (run.step[k - 1] + shift) * std::exp(kHorizons[h]) - shift;
       const auto next =
@@ -81,12 +81,12 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
         detail::predict_law(seen, steps, steps.size(), options, detail::Use::intervals);
     const bool other = predicted.scheduled != (options.schedule != nullptr);
     if (predicted.prepared.status != ForecastStatus::good || other) continue;
-    const detail::Levels levels =
-        detail::prepare_levels(asked, predicted.law.degrees, options.direction == Direction::max);
+    const detail::Levels levels = detail::prepare_levels(asked, predicted.law.mixture.degrees,
+                                                         options.direction == Direction::max);
     std::vector<double> curve, raw;
-    detail::law_quantiles(predicted.law, levels, curve, raw);
+    predicted.law.quantiles(levels, curve, raw);
     const std::size_t knots = steps.size();
-    const detail::Coordinate coordinate = detail::coordinate_of(predicted.law);
+    const detail::Coordinate& coordinate = predicted.law.coordinate;
     for (std::size_t j = 0; j < knots; ++j) {
       const double middle = raw[levels.median * knots + j];
       const double z = coordinate.z(truth[j]);

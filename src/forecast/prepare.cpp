@@ -5,20 +5,14 @@
 #include <array>
 #include <cmath>
 
+#include "common/interpolate.hpp"
 #include "common/numbers.hpp"
-#include "forecast/interpolate.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath::detail {
 namespace {
 
 constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
-}
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`
 /// times the spread of those neighbours (their middle four) and the typical successive difference.
@@ -53,8 +47,8 @@ void pull_in_spikes(std::vector<double>& z, double limit) {
   }
 }
 
-/// sd of white noise of one observation, from successive differences of the later half: median |dz|
-/// / (0.6745 sqrt 2). Points that were merged from several differ by less.
+/// sd of white noise of one observation, from successive differences of the later half: their
+/// median size / (0.6745 sqrt 2). Points that were merged from several differ by less.
 double successive_noise(const std::vector<double>& z, const std::vector<double>& count) {
   const std::size_t half = z.size() / 2;
   if (z.size() - half <= 3) return 0;
@@ -64,7 +58,7 @@ double successive_noise(const std::vector<double>& z, const std::vector<double>&
     const double merged = 2 * count[i] * count[i - 1] / std::max(count[i] + count[i - 1], 1e-300);
     differences.push_back(std::abs(z[i] - z[i - 1]) * std::sqrt(merged));
   }
-  return median(differences) / (0.6745 * std::sqrt(2.0));
+  return median(differences) / (kMadPerDeviation * std::sqrt(2.0));
 }
 
 /// Lower-is-better values: a rising metric in [0, 1] or [0, 100] becomes its distance from the top.
@@ -85,6 +79,70 @@ Coordinate oriented(double lowest, double highest, Direction direction) {
   return c;
 }
 
+/// Edges of bins, half of them even in log time, half even in time.
+std::vector<double> bin_edges(double first, double last, std::size_t half) {
+  std::vector<double> edges;
+  edges.reserve(2 * half);
+  const double earliest = std::max(first, last * 1e-4);
+  const double from = std::log10(earliest), to = std::log10(last);
+  const auto parts = static_cast<double>(half - 1);
+  for (std::size_t i = 0; i < half; ++i) {
+    const auto step = static_cast<double>(i);
+    edges.push_back(i == 0          ? earliest
+                    : i + 1 == half ? last
+                                    : std::pow(10.0, step * ((to - from) / parts) + from));
+    edges.push_back(i + 1 == half ? last : step * ((last - first) / parts) + first);
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return edges;
+}
+
+/// Of the finite ones among values.
+struct Extent {
+  std::size_t points = 0;
+  double lowest = kInfinity, highest = -kInfinity;
+};
+
+Extent finite_extent(std::span<const double> values) {
+  Extent extent;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    ++extent.points;
+    extent.lowest = std::min(extent.lowest, value);
+    extent.highest = std::max(extent.highest, value);
+  }
+  return extent;
+}
+
+/// Oriented values (lower is better) become z: their logarithm, or where they reach 0 a share of
+/// their range. False where there are fewer than 3 or all are equal.
+bool into_z(std::vector<double>& values, Coordinate& c) {
+  const auto [min_y, max_y] = std::minmax_element(values.begin(), values.end());
+  const double least = *min_y, most = *max_y, range = most - least;
+  if (!(least > 0)) {
+    c.logarithmic = false;
+    c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
+  }
+  for (double& v : values) v = c.logarithmic ? std::log(v) : v / c.unit;
+  return values.size() >= 3 && range > 1e-12 * std::max(std::abs(least), std::abs(most));
+}
+
+/// The unit is the range of the run, not that of a spike that was pulled in.
+void rescale(std::vector<double>& z, Coordinate& c) {
+  const auto [low, high] = std::minmax_element(z.begin(), z.end());
+  const double kept = *high - *low;
+  if (!(kept > 0 && kept < 1)) return;
+  for (double& v : z) v /= kept;
+  c.unit *= kept;
+}
+
+ForecastStatus status_of(const Prepared& p, bool ends_finite) {
+  if (!ends_finite) return ForecastStatus::not_finite;
+  if (p.step.size() < 3) return ForecastStatus::too_few_points;
+  return p.modelled ? ForecastStatus::good : ForecastStatus::flat;
+}
+
 }  // namespace
 
 double Coordinate::metric(double z) const {
@@ -98,86 +156,45 @@ double Coordinate::z(double metric) const {
   return g > 0 ? std::log(g) : -kInfinity;
 }
 
+double step_shift(std::span<const double> step) {
+  if (step.empty() || step[0] > 0) return 0;
+  return (step.size() > 1 ? step[1] - step[0] : 1.0) - step[0];
+}
+
 Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& constants) {
   validate(trace);
   Prepared p;
+  p.step_shift = step_shift(trace.step);
   const std::size_t total = trace.step.size();
-  std::size_t finite = 0;
-  double low = kInfinity, high = -kInfinity;
-  for (std::size_t i = 0; i < total; ++i) {
-    if (!std::isfinite(trace.loss[i])) continue;
-    ++finite;
-    low = std::min(low, trace.loss[i]);
-    high = std::max(high, trace.loss[i]);
-  }
-  if (total > 0 && trace.step[0] <= 0) {
-    p.step_shift = (total > 1 ? trace.step[1] - trace.step[0] : 1.0) - trace.step[0];
-  }
-  p.last = total > 0 ? trace.step[total - 1] + p.step_shift : 0;
-  if (finite == 0) {
+  const Extent loss = finite_extent(trace.loss);
+  if (loss.points == 0) {
     p.status = total == 0 ? ForecastStatus::too_few_points : ForecastStatus::not_finite;
     p.coordinate = oriented(0, 1, direction);
     p.coordinate.logarithmic = false;
     return p;
   }
-
-  Coordinate& c = p.coordinate;
-  c = oriented(low, high, direction);
-  std::vector<double> y;  // oriented: lower is better
-  y.reserve(finite);
-  p.step.reserve(finite);
-  p.count.reserve(finite);
+  p.coordinate = oriented(loss.lowest, loss.highest, direction);
+  p.step.reserve(loss.points);
+  p.z.reserve(loss.points);
+  p.count.reserve(loss.points);
   for (std::size_t i = 0; i < total; ++i) {
     if (!std::isfinite(trace.loss[i])) continue;
     p.step.push_back(trace.step[i] + p.step_shift);
-    y.push_back(c.sign * trace.loss[i] + c.offset);
+    p.z.push_back(p.coordinate.sign * trace.loss[i] + p.coordinate.offset);
     p.count.push_back(trace.weight.empty() ? 1.0 : trace.weight[i]);
   }
-  const auto [min_y, max_y] = std::minmax_element(y.begin(), y.end());
-  const double least = *min_y, most = *max_y, range = most - least;
-  if (!(least > 0)) {
-    if (constants.signed_linear) {
-      c.logarithmic = false;
-      c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
-    } else {
-      const double shift = -least + 0.05 * std::max(range, 1e-9);
-      for (double& value : y) value += shift;
-      c.offset += shift;
-    }
-  }
-  const bool failed = !std::isfinite(trace.loss[total - 1]);
-  const double size = std::max(std::abs(least), std::abs(most));
-  p.z.resize(y.size());
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    p.z[i] = c.logarithmic ? std::log(y[i]) : y[i] / c.unit;
-  }
-  p.modelled = finite >= 3 && range > 1e-12 * size;
-  if (failed) {
-    p.status = ForecastStatus::not_finite;
-  } else if (finite < 3) {
-    p.status = ForecastStatus::too_few_points;
-  } else if (!p.modelled) {
-    p.status = ForecastStatus::flat;
-  }
-  if (constants.spike > 0 && p.modelled) {
+  p.modelled = into_z(p.z, p.coordinate);
+  p.status = status_of(p, std::isfinite(trace.loss[total - 1]));
+  if (p.modelled) {
     pull_in_spikes(p.z, constants.spike);
-    if (!c.logarithmic) {  // the unit is the range of the run, not that of a spike
-      const auto [low_z, high_z] = std::minmax_element(p.z.begin(), p.z.end());
-      const double kept = *high_z - *low_z;
-      if (kept > 0 && kept < 1) {
-        for (double& z : p.z) z /= kept;
-        c.unit *= kept;
-      }
-    }
+    if (!p.coordinate.logarithmic) rescale(p.z, p.coordinate);
   }
+  const auto [low, high] = std::minmax_element(p.z.begin(), p.z.end());
   p.last_z = p.z.back();
-  const auto [min_z, max_z] = std::minmax_element(p.z.begin(), p.z.end());
-  const double spread = *max_z - *min_z;
-  p.range = spread;
-  p.points = finite;
+  p.range = *high - *low;
   // The upper clip: without it the tail of a log-t explodes under exp.
-  p.lowest = *min_z - (c.logarithmic ? std::max(5 * spread, 1.0) : 5 * spread);
-  p.highest = *max_z + spread;
+  p.lowest = *low - (p.coordinate.logarithmic ? std::max(5 * p.range, 1.0) : 5 * p.range);
+  p.highest = *high + p.range;
   p.noise = successive_noise(p.z, p.count);
   return p;
 }
@@ -194,7 +211,6 @@ Prepared first_points(const Prepared& all, std::size_t points) {
   p.step = first(all.step);
   p.z = first(all.z);
   p.count = first(all.count);
-  p.points = points;
   p.last_z = p.z.back();
   const auto [low, high] = std::minmax_element(p.z.begin(), p.z.end());
   p.range = *high - *low;
@@ -202,55 +218,31 @@ Prepared first_points(const Prepared& all, std::size_t points) {
   return p;
 }
 
-void bin_points(Prepared& p, std::span<const double> relative, int bins) {
-  const std::size_t n = relative.size();
+Points bin(const Points& points, const Coordinate& coordinate, int bins) {
+  const std::size_t n = points.x.size();
   const auto limit = static_cast<std::size_t>(bins);
-  if (n <= limit) {
-    p.x.assign(relative.begin(), relative.end());
-    p.bin_step = p.step;
-    p.bin_z = p.z;
-    return;
-  }
-  // Edges: half of them even in log time, half even in time.
-  const double first = relative[0], last = relative[n - 1];
-  const std::size_t half = limit / 2;
-  std::vector<double> edges;
-  edges.reserve(2 * half);
-  const double from = std::log10(std::max(first, last * 1e-4)), to = std::log10(last);
-  const auto parts = static_cast<double>(half - 1);
-  for (std::size_t i = 0; i < half; ++i) {
-    const auto step = static_cast<double>(i);
-    edges.push_back(i == 0          ? std::max(first, last * 1e-4)
-                    : i + 1 == half ? last
-                                    : std::pow(10.0, step * ((to - from) / parts) + from));
-    edges.push_back(i + 1 == half ? last : step * ((last - first) / parts) + first);
-  }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-
-  const Coordinate& c = p.coordinate;
-  std::vector<double> count;
-  p.x.clear();
-  p.bin_step.clear();
-  p.bin_z.clear();
+  if (n <= limit) return points;
+  const std::vector<double> edges = bin_edges(points.x.front(), points.x.back(), limit / 2);
+  const bool logarithmic = coordinate.logarithmic;
+  Points binned;
   std::size_t edge = 0;
   for (std::size_t i = 0; i < n;) {
-    while (edge < edges.size() && edges[edge] < relative[i]) ++edge;
-    double points = 0, sum_x = 0, sum_y = 0;
+    while (edge < edges.size() && edges[edge] < points.x[i]) ++edge;
+    double weight = 0, sum_x = 0, sum_y = 0;
     const double bound = edge < edges.size() ? edges[edge] : kInfinity;
-    for (; i < n && relative[i] <= bound; ++i) {
-      const double w = p.count[i];
-      points += w;
-      sum_x += w * relative[i];
-      sum_y += w * (c.logarithmic ? std::exp(p.z[i]) : p.z[i]);
+    for (; i < n && points.x[i] <= bound; ++i) {
+      const double w = points.count[i];
+      weight += w;
+      sum_x += w * points.x[i];
+      sum_y += w * (logarithmic ? std::exp(points.z[i]) : points.z[i]);
     }
-    if (points <= 0) continue;
-    count.push_back(points);
-    p.x.push_back(sum_x / points);
-    p.bin_step.push_back(interpolate(p.x.back(), relative, p.step));
-    p.bin_z.push_back(c.logarithmic ? std::log(sum_y / points) : sum_y / points);
+    if (weight <= 0) continue;
+    binned.count.push_back(weight);
+    binned.x.push_back(sum_x / weight);
+    binned.step.push_back(interpolate(binned.x.back(), points.x, points.step));
+    binned.z.push_back(logarithmic ? std::log(sum_y / weight) : sum_y / weight);
   }
-  p.count = std::move(count);
+  return binned;
 }
 
 }  // namespace glidepath::detail

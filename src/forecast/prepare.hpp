@@ -3,6 +3,8 @@
 
 #include "glidepath/forecast.hpp"
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "forecast/constants.hpp"
@@ -20,31 +22,36 @@ struct Coordinate {
   [[nodiscard]] double z(double metric) const;
 };
 
-/// One trace, ready for the nodes: clean, in z, compressed to a few dozen bins.
+/// What is added to every step of a run so that all are positive: 0, or so much that the first of a
+/// run that counts from 0 lies one logging interval after 0.
+[[nodiscard]] double step_shift(std::span<const double> step);
+
+/// One trace, ready for the nodes: clean and in z.
 struct Prepared {
   ForecastStatus status = ForecastStatus::good;
   bool modelled = false;  ///< at least 3 finite points that are not all equal
   Coordinate coordinate{};
-  double step_shift = 0;  ///< added to every step, so that they are positive
-  double last = 0;        ///< last observed step, shifted
+  double step_shift = 0;  ///< see step_shift()
   double last_z = 0;
-  double lowest = 0, highest = 0;    ///< clip of z
-  double range = 0;                  ///< of z
-  std::size_t points = 0;            ///< finite ones
-  double noise = 0;                  ///< of a raw observation around the curve, in z
-  std::vector<double> step, z;       ///< all finite points, shifted steps
-  std::vector<double> x, bin_step;   ///< bins: mean relative time, its step
-  std::vector<double> bin_z, count;  ///< log of the mean metric, points in the bin
+  double lowest = 0, highest = 0;      ///< clip of z
+  double range = 0;                    ///< of z
+  double noise = 0;                    ///< of a raw observation around the curve, in z
+  std::vector<double> step, z, count;  ///< all finite points: shifted step, z, points merged in it
 };
 
-/// Cleans and transforms; the bins follow from bin_points() once relative time is known.
 [[nodiscard]] Prepared prepare(TraceView trace, Direction direction,
                                const ForecastConstants& constants);
 
 /// The same run as it was at its point number `points`.
 [[nodiscard]] Prepared first_points(const Prepared& prepared, std::size_t points);
 
-/// Fills x, bin_step, bin_z and count of at most `bins` bins from relative times of all points.
-void bin_points(Prepared& prepared, std::span<const double> relative, int bins);
+/// Points with their relative time x, that of the last observed step being 1.
+struct Points {
+  std::vector<double> x, step, z, count;
+};
+
+/// At most `bins` bins of `points`: mean relative time, its step, log of the mean metric (the mean
+/// where z is not a logarithm), points in it.
+[[nodiscard]] Points bin(const Points& points, const Coordinate& coordinate, int bins);
 
 }  // namespace glidepath::detail

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <span>
+#include <vector>
 
+#include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
-#include "forecast/interpolate.hpp"
+#include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
-#include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
 
@@ -19,10 +21,12 @@ namespace glidepath {
 namespace {
 
 using detail::kInfinity;
+using detail::kPaths;
 
-constexpr std::size_t kGrid = 60;  // log-spaced steps from the last observed one to the budget
-constexpr std::size_t kPaths = 8;  // that stand for the Student-t of a component
-constexpr double kFar = 60;        // sd of the noise: no observation strays so far
+constexpr std::size_t kGridSteps = 60;  // log-spaced, from the last observed step to the budget
+constexpr double kMaxDeviation = 60;    // scales of the noise: no observation strays so far
+constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
+constexpr double kMinSurvival = 1e-9;  // below it a component is left out of account
 // Probabilities between which a path lies: fine in the tails, where "never" is decided.
 constexpr std::array kEdges{0.0, 0.004, 0.03, 0.15, 0.5, 0.85, 0.97, 0.996, 1.0};
 
@@ -49,25 +53,73 @@ double density_of(TraceView trace) {
   return points / (trace.step[n - 1] - trace.step[half - 1]);
 }
 
-/// Multiplies the survival of each path of a component by the chance that `count` observations with
-/// t_8 noise around it all stay above the target.
-GLIDEPATH_CLONES void pass(const double* unit, double location, double scale, double lowest,
-                           double highest, double target, double inverse_noise, double count,
-                           double* log_survival, double* survival) {
-  for (std::size_t i = 0; i < kPaths; ++i) {
-    double path = location + scale * unit[i];
-    path = path < lowest ? lowest : path;
-    path = path > highest ? highest : path;
-    // F_8(u) = 1/2 + s/2 (1 + c/2 + 3/8 c^2 + 5/16 c^3), s = u / sqrt(8 + u^2), c = 1 - s^2
-    double u = (path - target) * inverse_noise;
-    u = u < -1e8 ? -1e8 : u;
-    u = u > 1e8 ? 1e8 : u;
-    const double r = 1 / (8 + u * u), s = u * std::sqrt(r), c = 8 * r;
-    const double above = 0.5 + 0.5 * s * (1 + c * (0.5 + c * (0.375 + c * 0.3125)));
-    log_survival[i] += count * detail::fast_log(above < 1e-12 ? 1e-12 : above);
-    survival[i] = detail::fast_exp(log_survival[i]);
+/// The first point at the target, or the size of the trace.
+std::size_t first_at(TraceView trace, double target, bool rising) {
+  std::size_t i = 0;
+  for (; i < trace.step.size(); ++i) {
+    const double loss = trace.loss[i];
+    if (std::isfinite(loss) && (rising ? loss >= target : loss <= target)) break;
   }
+  return i;
 }
+
+/// Steps after `last` up to the budget, even in the logarithm of the shifted step.
+std::vector<double> grid_to(double budget, double last, double shift) {
+  std::vector<double> steps;
+  const double from = last + shift, ratio = (budget + shift) / from;
+  for (std::size_t i = 1; i < kGridSteps; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(kGridSteps);
+    const double step = from * std::pow(ratio, part) - shift;
+    if (step > (steps.empty() ? last : steps.back()) && step < budget) steps.push_back(step);
+  }
+  steps.push_back(budget);
+  return steps;
+}
+
+/// Probability that no observation has come to the target, from knot to knot. Each component of the
+/// law is a handful of paths, each of which the observations follow with noise.
+class Survival {
+ public:
+  Survival(const detail::Law& law, double target)
+      : law_(law),
+        target_(target),
+        paths_(paths_of(law.mixture.degrees)),
+        log_survival_(law.mixture.components * kPaths, 0.0),
+        survival_(law.mixture.components * kPaths, 1.0),
+        left_(law.mixture.components, 1.0) {}
+
+  /// After `count` observations more, which end at knot j.
+  double past(std::size_t j, double count) {
+    const detail::MixtureView curve = law_.mixture.at(j);
+    const double stretch = law_.stretch[j];
+    const double middle = stretch != 1 ? detail::mixture_median(curve) : 0.0;
+    const double inverse_noise = 1 / std::max(stretch * law_.noise, kMinNoise);
+    double never = 0;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      const double location = middle + stretch * (curve.location[i] - middle);
+      const double scale = stretch * curve.scale[i];
+      const bool above =
+          (location + scale * paths_.unit[0] - target_) * inverse_noise > kMaxDeviation;
+      if (!above && left_[i] > kMinSurvival) {
+        double* mine = survival_.data() + i * kPaths;
+        detail::forecast_kernels().pass(paths_.unit.data(), location, scale, law_.lowest,
+                                        law_.highest, target_, inverse_noise, count,
+                                        log_survival_.data() + i * kPaths, mine);
+        left_[i] = 0;
+        for (std::size_t l = 0; l < kPaths; ++l) left_[i] += paths_.mass[l] * mine[l];
+      }
+      never += curve.weight[i] * left_[i];
+    }
+    return never;
+  }
+
+ private:
+  const detail::Law& law_;
+  double target_;
+  Paths paths_;
+  std::vector<double> log_survival_, survival_;  // of each path
+  std::vector<double> left_;                     // of each component
+};
 
 }  // namespace
 
@@ -110,83 +162,37 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   if (options.schedule != nullptr) options.schedule->validate();
   const bool rising = options.direction == Direction::max;
   Reach r{.target = target, .budget = budget};
-  for (std::size_t i = 0; i < trace.step.size(); ++i) {
-    const double loss = trace.loss[i];
-    if (!std::isfinite(loss) || !(rising ? loss >= target : loss <= target)) continue;
-    if (trace.step[i] > budget) break;
-    r.step = {trace.step[i]};
-    r.cdf = {1.0};
-    r.prob_never = 0;
-    return r;
+  if (const auto met = first_at(trace, target, rising); met < trace.step.size()) {
+    if (trace.step[met] <= budget) {
+      r.step = {trace.step[met]};
+      r.cdf = {1.0};
+      r.prob_never = 0;
+      return r;
+    }
   }
   const double last = trace.step.empty() ? 0.0 : trace.step.back();
-  if (trace.step.empty() || budget <= last) {
-    r.step = {last};
-    r.cdf = {0.0};
-    if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
-    return r;
-  }
-  // Shifted so that steps are positive, as the forecast does it.
-  const double shift = trace.step[0] > 0       ? 0.0
-                       : trace.step.size() > 1 ? trace.step[1] - 2 * trace.step[0]
-                                               : 1.0 - trace.step[0];
-  std::vector<double> steps;
-  const double from = last + shift, ratio = (budget + shift) / from;
-  for (std::size_t i = 1; i < kGrid; ++i) {
-    const double step =
-        from * std::pow(ratio, static_cast<double>(i) / static_cast<double>(kGrid)) - shift;
-    if (step > (steps.empty() ? last : steps.back()) && step < budget) steps.push_back(step);
-  }
-  steps.push_back(budget);
-  const detail::Predicted predicted =
-      detail::predict_law(trace, steps, kGrid, options, detail::Use::decision);
-  const ForecastLaw& law = predicted.law;
-  r.status = predicted.prepared.status;
+  r.step = {last};
+  r.cdf = {0.0};
+  if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
+  if (trace.step.empty() || budget <= last) return r;
 
-  const detail::Coordinate coordinate = detail::coordinate_of(law);
-  const bool impossible = rising ? target > coordinate.ceiling : target < coordinate.floor;
-  const double z = coordinate.z(target);
-  r.step.push_back(last);
-  r.cdf.push_back(0.0);
-  if (impossible || z < law.lowest) {
-    r.step.insert(r.step.end(), steps.begin(), steps.end());
+  const std::vector<double> steps = grid_to(budget, last, detail::step_shift(trace.step));
+  const detail::Predicted predicted =
+      detail::predict_law(trace, steps, kGridSteps, options, detail::Use::decision);
+  const detail::Law& law = predicted.law;
+  r.status = predicted.prepared.status;
+  r.step.insert(r.step.end(), steps.begin(), steps.end());
+  const double z = law.coordinate.z(target);
+  if (z < law.lowest ||
+      (rising ? target > law.coordinate.ceiling : target < law.coordinate.floor)) {
     r.cdf.resize(r.step.size(), 0.0);
     return r;
   }
-  const Paths paths = paths_of(law.degrees);
+  Survival survival(law, z);
   const double density = density_of(trace);
-  const std::size_t k = law.weight.size();
-  std::vector<double> log_survival(k * kPaths, 0.0), survival(k * kPaths, 1.0), left(k, 1.0);
   for (std::size_t j = 0; j < steps.size(); ++j) {
-    const double* location = law.location.data() + j * k;
-    const double* scale = law.scale.data() + j * k;
-    double middle = 0;
-    if (law.stretch[j] != 1) {
-      const detail::MixtureView mixture{law.weight, {location, k}, {scale, k}, law.degrees};
-      const double levels[] = {0.5};
-      const double unit[] = {0.0};
-      double median[] = {0.0};
-      std::vector<double> guess;
-      detail::mixture_quantiles(mixture, levels, unit, guess, median);
-      middle = median[0];
-    }
-    const double inverse_noise = 1 / std::max(law.stretch[j] * law.noise[j], 1e-12);
-    const double count = std::max(density * (steps[j] - r.step.back()), 1e-9);
-    double never = 0;
-    for (std::size_t i = 0; i < k; ++i) {
-      const double m = middle + law.stretch[j] * (location[i] - middle);
-      const double width = law.stretch[j] * scale[i];
-      const bool above = (m + width * paths.unit[0] - z) * inverse_noise > kFar;
-      if (!above && left[i] > 1e-9) {
-        double* mine = survival.data() + i * kPaths;
-        pass(paths.unit.data(), m, width, law.lowest, law.highest, z, inverse_noise, count,
-             log_survival.data() + i * kPaths, mine);
-        left[i] = 0;
-        for (std::size_t l = 0; l < kPaths; ++l) left[i] += paths.mass[l] * mine[l];
-      }
-      never += law.weight[i] * left[i];
-    }
-    r.step.push_back(steps[j]);
+    const double count = std::max(density * (r.step[j + 1] - r.step[j]), kMinCount);
+    const double never = survival.past(j, count);
     r.cdf.push_back(std::clamp(1 - never, r.cdf.back(), 1.0));
   }
   r.prob_never = 1 - r.cdf.back();

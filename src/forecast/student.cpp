@@ -3,50 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "common/numbers.hpp"
+#include "forecast/kernels.hpp"
 #include "forecast/math.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-using std::numbers::pi;
-
-constexpr double kInvSqrt3 = 0.57735026918962576451;
 constexpr int kMaxIterations = 80;
 
-/// t_3: F(u) = 1/2 + [w / (1 + w^2) + arctan w] / pi and f(u) = 2 / (pi sqrt 3 (1 + w^2)^2),
-/// w = u / sqrt 3. Adds weight * F, weight * f / scale
-/// and weight * f' / scale^2.
-GLIDEPATH_CLONES void add_component(std::size_t lanes, const double* x, double location,
-                                    double inverse_scale, double weight, double* cdf,
-                                    double* density, double* slope) {
-  const double step = inverse_scale * kInvSqrt3;
-  const double each = weight / pi;
-  const double high = 2 * each * step, steep = -4 * high * step;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    const double w = (x[i] - location) * step;
-    const Arc arc = fast_arc(w);
-    cdf[i] += each * (w * arc.rest + arc.tangent);
-    density[i] += high * (arc.rest * arc.rest);
-    slope[i] += steep * w * (arc.rest * arc.rest * arc.rest);
-  }
-}
-
-/// Extreme quantiles of one component at each level.
-GLIDEPATH_CLONES void bracket(std::size_t lanes, const double* unit, double location, double scale,
-                              double* low, double* high) {
-  for (std::size_t i = 0; i < lanes; ++i) {
-    const double q = location + unit[i] * scale;
-    low[i] = q < low[i] ? q : low[i];
-    high[i] = q > high[i] ? q : high[i];
-  }
-}
-
+/// As add_components() of kernels.cpp.
 double student3_cdf(double u) {
   const double w = u * kInvSqrt3;
-  return 0.5 + (w / (1 + w * w) + std::atan(w)) / pi;
+  return 0.5 + (w / (1 + w * w) + std::atan(w)) / kPi;
 }
 
 /// Regularised incomplete beta by Lentz's continued fraction (Numerical Recipes 6.4).
@@ -80,13 +50,39 @@ double incomplete_beta(double a, double b, double x) {
 
 double student_density(double degrees, double x) {
   return std::exp(std::lgamma(0.5 * (degrees + 1)) - std::lgamma(0.5 * degrees)) /
-         std::sqrt(degrees * pi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
+         std::sqrt(degrees * kPi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
+}
+
+/// CDF of a mixture, its density and, at 3 degrees, its slope at each of `count` points x.
+void evaluate(const MixtureView& mixture, std::size_t count, std::size_t lanes, const double* x,
+              double* cdf, double* density, double* slope) {
+  const std::size_t components = mixture.weight.size();
+  if (mixture.degrees == 3) {
+    std::fill(cdf, cdf + lanes, 0.5);
+    std::fill(density, density + lanes, 0.0);
+    std::fill(slope, slope + lanes, 0.0);
+    forecast_kernels().add_components(lanes, x, components, mixture.weight.data(),
+                                      mixture.location.data(), mixture.scale.data(), cdf, density,
+                                      slope);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    cdf[i] = density[i] = 0;
+    for (std::size_t k = 0; k < components; ++k) {
+      const double u = (x[i] - mixture.location[k]) / mixture.scale[k];
+      cdf[i] += mixture.weight[k] * student_cdf(mixture.degrees, u);
+      density[i] += mixture.weight[k] * student_density(mixture.degrees, u) / mixture.scale[k];
+    }
+  }
 }
 
 }  // namespace
 
 double student_cdf(double degrees, double x) {
-  if (degrees == 3) return student3_cdf(x);
+  return degrees == 3 ? student3_cdf(x) : student_cdf_general(degrees, x);
+}
+
+double student_cdf_general(double degrees, double x) {
   const double tail = 0.5 * incomplete_beta(0.5 * degrees, 0.5, degrees / (degrees + x * x));
   return x > 0 ? 1 - tail : tail;
 }
@@ -118,6 +114,14 @@ double mixture_cdf(const MixtureView& mixture, double x) {
   return std::clamp(cdf, 0.0, 1.0);
 }
 
+double mixture_median(const MixtureView& mixture) {
+  const double level = 0.5, unit = 0;
+  double median = 0;
+  std::vector<double> guess;
+  mixture_quantiles(mixture, {&level, 1}, {&unit, 1}, guess, {&median, 1});
+  return median;
+}
+
 void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
                        std::span<const double> unit, std::vector<double>& guess,
                        std::span<double> out) {
@@ -136,8 +140,9 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
     mean += mixture.weight[k] * mixture.location[k];
     wide += mixture.weight[k] * mixture.scale[k];
     least = std::min(least, mixture.scale[k]);
-    bracket(lanes, units, mixture.location[k], mixture.scale[k], low, high);
   }
+  forecast_kernels().bracket(lanes, units, components, mixture.location.data(),
+                             mixture.scale.data(), low, high);
   for (std::size_t k = 0; k < components; ++k) {
     const double d = mixture.location[k] - mean;
     square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
@@ -153,23 +158,7 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
   }
   const double tolerance = (mixture.degrees == 3 ? 1e-3 : 1e-5) * least;  // else slope = 0: Newton
   for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
-    if (mixture.degrees == 3) {
-      std::fill(cdf, cdf + lanes, 0.5);
-      std::fill(density, slope + lanes, 0.0);
-      for (std::size_t k = 0; k < components; ++k) {
-        add_component(lanes, x, mixture.location[k], 1 / mixture.scale[k], mixture.weight[k], cdf,
-                      density, slope);
-      }
-    } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        cdf[i] = density[i] = 0;
-        for (std::size_t k = 0; k < components; ++k) {
-          const double u = (x[i] - mixture.location[k]) / mixture.scale[k];
-          cdf[i] += mixture.weight[k] * student_cdf(mixture.degrees, u);
-          density[i] += mixture.weight[k] * student_density(mixture.degrees, u) / mixture.scale[k];
-        }
-      }
-    }
+    evaluate(mixture, count, lanes, x, cdf, density, slope);
     double largest = 0;  // Halley's method triples the digits: a small step is the last one
     for (std::size_t i = 0; i < count; ++i) {
       const double error = cdf[i] - levels[i];

@@ -7,9 +7,11 @@
 
 namespace glidepath::detail {
 
-/// CDF of Student's t with any `degrees` > 0 (closed form at 3, incomplete beta otherwise).
+/// CDF of Student's t with any `degrees` > 0: a closed form at 3, the incomplete beta otherwise.
 [[nodiscard]] double student_cdf(double degrees, double x);
-/// Its inverse, p in (0, 1).
+/// The incomplete beta for any `degrees`, slower.
+[[nodiscard]] double student_cdf_general(double degrees, double x);
+/// Inverse of student_cdf(), p in (0, 1).
 [[nodiscard]] double student_quantile(double degrees, double p);
 
 /// One mixture sum_k weight_k t(location_k, scale_k), borrowed.
@@ -18,7 +20,23 @@ struct MixtureView {
   double degrees = 3;
 };
 
+/// A mixture at each of several queries, of the same weights.
+struct Mixture {
+  std::size_t components = 0, queries = 0;
+  double degrees = 3;
+  std::vector<double> weight{};             ///< sums to 1
+  std::vector<double> location{}, scale{};  ///< (queries, components) row-major
+
+  [[nodiscard]] MixtureView at(std::size_t query) const {
+    const auto row = [&](const std::vector<double>& column) {
+      return std::span(column).subspan(query * components, components);
+    };
+    return {weight, row(location), row(scale), degrees};
+  }
+};
+
 [[nodiscard]] double mixture_cdf(const MixtureView& mixture, double x);
+[[nodiscard]] double mixture_median(const MixtureView& mixture);
 
 /// Quantiles at increasing `levels`, by Halley's method between the extreme quantiles of the
 /// components, all levels at once. `unit[i]` is the component's quantile at levels[i]. `guess`

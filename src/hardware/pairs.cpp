@@ -25,10 +25,10 @@ namespace {
 constexpr double kAlpha = 0.0096;
 constexpr double kBeta = 0.0072;
 constexpr double kGamma = 0.011;
-constexpr double kPairNoise = 0.00052;  // variance of one measurement
-constexpr double kOtherModel = 0.28;    // of K between kinds of different models
-constexpr double kLength = 2.5;         // of the features, in their spread
-constexpr double kLeastSpeed = 0.05;    // of a prediction
+constexpr double kPairNoise = 0.00052;     // variance of one measurement
+constexpr double kOtherModelShare = 0.28;  // of K between kinds of different models
+constexpr double kFeatureLength = 2.5;     // of the features, in their spread
+constexpr double kMinSpeed = 0.05;         // of a prediction
 
 auto key(const KindPair& pair) { return std::tie(pair.gpu, pair.sharing, pair.first, pair.second); }
 
@@ -109,8 +109,8 @@ Kinds kinds_of(std::string_view gpu, std::span<const JobKind> alone) {
     for (Eigen::Index j = 0; j < n; ++j) {
       const bool same = kinds.of[static_cast<std::size_t>(i)]->model ==
                         kinds.of[static_cast<std::size_t>(j)]->model;
-      kinds.like(i, j) =
-          std::exp(-(x.row(i) - x.row(j)).norm() / kLength) * (same ? 1.0 : kOtherModel);
+      kinds.like(i, j) = std::exp(-(x.row(i) - x.row(j)).norm() / kFeatureLength) *
+                         (same ? 1.0 : kOtherModelShare);
     }
   }
   return kinds;
@@ -155,7 +155,7 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
   Eigen::MatrixXd speed = kGamma * (K * W * K.transpose());
   speed.colwise() += kAlpha * (K * W.rowwise().sum());
   speed.rowwise() += kBeta * (K * W.colwise().sum().transpose()).transpose();
-  return (speed.array() + mean).cwiseMax(kLeastSpeed).cwiseMin(1.0);
+  return (speed.array() + mean).cwiseMax(kMinSpeed).cwiseMin(1.0);
 }
 
 }  // namespace

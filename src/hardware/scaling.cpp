@@ -28,11 +28,11 @@ namespace {
 constexpr int kTerms = Scaling::kTerms;
 constexpr std::array<std::string_view, kTerms> kNames{
     "other", "compute", "ring", "tree", "crowd", "hop", "spread", "depth", "share", "queue"};
-constexpr double kRidge = 0.01;     // of other and compute, in their share of the step time
+constexpr double kComputeRidge = 0.01;  // of other and compute, in their share of the step time
 constexpr double kCommRidge = 0.1;  // of communication: what may be compute is taken for compute
-constexpr double kAmplitude = 0.2;  // of the correction's logarithm
-constexpr double kNoise = 0.05;     // of one measurement
-constexpr double kLengthGpus = 2;   // octaves over which the correction is forgotten
+constexpr double kCorrectionAmplitude = 0.2;  // of the correction's logarithm
+constexpr double kMeasurementNoise = 0.05;    // of one measurement
+constexpr double kLengthGpus = 2;             // octaves over which the correction is forgotten
 constexpr double kLengthNodes = 2;
 
 std::array<double, kTerms> terms(int gpus, int nodes, double batch_per_gpu) {
@@ -45,7 +45,7 @@ std::array<double, kTerms> terms(int gpus, int nodes, double batch_per_gpu) {
 double sum_of_terms(const Scaling& scaling, int gpus, int nodes, double batch_per_gpu) {
   const auto term = terms(gpus, nodes, batch_per_gpu);
   double sum = 0;
-  for (std::size_t i = 0; i < term.size(); ++i) sum += scaling.seconds[i] * term[i];
+  for (std::size_t i = 0; i < term.size(); ++i) sum += scaling.terms[i] * term[i];
   return sum;
 }
 
@@ -53,7 +53,7 @@ double covariance(const StepTime& a, int gpus, int nodes) {
   const double away = std::abs(std::log2(static_cast<double>(a.gpus) / gpus)) / kLengthGpus +
                       std::abs(std::log2(static_cast<double>(a.nodes) / nodes)) / kLengthNodes +
                       ((a.nodes > 1) != (nodes > 1) ? 1.0 : 0.0);
-  return kAmplitude * kAmplitude * std::exp(-away);
+  return kCorrectionAmplitude * kCorrectionAmplitude * std::exp(-away);
 }
 
 void check(std::span<const StepTime> measured) {
@@ -97,7 +97,7 @@ void fit_terms(Scaling& scaling) {
       .evaluate = [&](const double* c, int begin, int end, double* r, double* jacobian) {
         for (int m = begin; m < end; ++m) {
           const int term = m - points;  // of the ridge, past the measurements
-          const double ridge = term < 2 ? kRidge : kCommRidge;
+          const double ridge = term < 2 ? kComputeRidge : kCommRidge;
           double sum = term < 0 ? -1.0 : ridge * c[term];
           for (int i = 0; i < kTerms; ++i) {
             const auto column = static_cast<std::size_t>(i);
@@ -113,7 +113,7 @@ void fit_terms(Scaling& scaling) {
   const std::vector<double> start(kTerms, 1.0 / kTerms);
   const detail::LeastSquaresSolution solution = detail::minimise(problem, start);
   for (std::size_t i = 0; i < largest.size(); ++i) {
-    scaling.seconds[i] = largest[i] > 0 ? std::max(0.0, solution.parameters[i]) / largest[i] : 0.0;
+    scaling.terms[i] = largest[i] > 0 ? std::max(0.0, solution.parameters[i]) / largest[i] : 0.0;
   }
 }
 
@@ -129,7 +129,7 @@ void fit_correction(Scaling& scaling) {
     for (Eigen::Index j = 0; j < n; ++j) {
       K(i, j) = covariance(measured[static_cast<std::size_t>(j)], m.gpus, m.nodes);
     }
-    K(i, i) += kNoise * kNoise;
+    K(i, i) += kMeasurementNoise * kMeasurementNoise;
   }
   const Eigen::VectorXd w = K.llt().solve(rest);
   scaling.correction.assign(w.begin(), w.end());

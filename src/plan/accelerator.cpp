@@ -4,6 +4,7 @@
 #include "glidepath/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <tuple>
@@ -15,23 +16,30 @@
 namespace glidepath {
 namespace {
 
-void check(const Need& need) {
+constexpr std::array kPreferences{
+    std::pair{Preference::hours, std::string_view{"hours"}},
+    std::pair{Preference::kwh, std::string_view{"kwh"}},
+    std::pair{Preference::cost, std::string_view{"cost"}},
+    std::pair{Preference::watts, std::string_view{"watts"}},
+};
+
+void check(const RunLimits& limits) {
   for (const auto& [what, x] :
-       {std::pair{"max_hours", need.max_hours}, std::pair{"max_watts", need.max_watts},
-        std::pair{"max_kwh", need.max_kwh}, std::pair{"max_cost", need.max_cost}}) {
+       {std::pair{"max_hours", limits.max_hours}, std::pair{"max_watts", limits.max_watts},
+        std::pair{"max_kwh", limits.max_kwh}, std::pair{"max_cost", limits.max_cost}}) {
     if (!(x >= 0)) detail::refuse("choose_accelerator: ", what, " is ", x);
   }
-  if (!(need.confidence >= 0 && need.confidence <= 1)) {
-    detail::refuse("choose_accelerator: confidence is ", need.confidence);
+  if (!(limits.confidence >= 0 && limits.confidence <= 1)) {
+    detail::refuse("choose_accelerator: confidence is ", limits.confidence);
   }
 }
 
-AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Outlook& outlook,
-                        const Need& need) {
+AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::RemainingWork& work,
+                        const RunLimits& limits) {
   AcceleratorChoice choice{.option = option};
   const double steps_per_hour = 3600 * option.steps_per_s;
   const double price = option.gpus * tier.price_per_gpu_hour;
-  const auto hours = [&](double p) { return outlook.quantile(p) / steps_per_hour; };
+  const auto hours = [&](double p) { return work.quantile(p) / steps_per_hour; };
   choice.watts = option.gpus * watts(tier, option.utilization);
   choice.hours = hours(0.5);
   choice.hours_low = hours(0.1);
@@ -39,23 +47,23 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Ou
   choice.kwh = choice.watts > 0 ? choice.hours * choice.watts / 1000 : 0;
   choice.cost = price > 0 ? choice.hours * price : 0;
   // Hours, kWh and money all grow with the steps: the tightest limit is one on the steps.
-  double limit = need.max_hours;
-  if (choice.watts > 0) limit = std::min(limit, 1000 * need.max_kwh / choice.watts);
-  if (price > 0) limit = std::min(limit, need.max_cost / price);
-  if (choice.watts <= need.max_watts) {
+  double limit = limits.max_hours;
+  if (choice.watts > 0) limit = std::min(limit, 1000 * limits.max_kwh / choice.watts);
+  if (price > 0) limit = std::min(limit, limits.max_cost / price);
+  if (choice.watts <= limits.max_watts) {
     // Never is beyond every limit.
     choice.probability =
-        outlook.prob_within(std::min(limit * steps_per_hour, std::numeric_limits<double>::max()));
+        work.prob_within(std::min(limit * steps_per_hour, std::numeric_limits<double>::max()));
   }
-  choice.good = choice.probability >= need.confidence;
+  choice.good = choice.probability >= limits.confidence;
   const char* short_of = "may take too long or never get there";
   if (choice.good) {
     short_of = "keeps to every limit";
-  } else if (choice.watts > need.max_watts) {
+  } else if (choice.watts > limits.max_watts) {
     short_of = "draws too much power";
-  } else if (limit < need.max_hours) {
-    short_of = price > 0 && limit == need.max_cost / price ? "may cost too much"
-                                                           : "may use too much energy";
+  } else if (limit < limits.max_hours) {
+    short_of = price > 0 && limit == limits.max_cost / price ? "may cost too much"
+                                                             : "may use too much energy";
   }
   char verdict[96];
   std::snprintf(verdict, sizeof verdict, "%s (probability %.2f)", short_of, choice.probability);
@@ -74,15 +82,15 @@ bool dominates(const AcceleratorChoice& a, const AcceleratorChoice& b) {
   return no_worse && better;
 }
 
-double preferred(const AcceleratorChoice& choice, Prefer prefer) {
+double preferred(const AcceleratorChoice& choice, Preference prefer) {
   switch (prefer) {
-    case Prefer::kwh:
+    case Preference::kwh:
       return choice.kwh;
-    case Prefer::cost:
+    case Preference::cost:
       return choice.cost;
-    case Prefer::watts:
+    case Preference::watts:
       return choice.watts;
-    case Prefer::hours:
+    case Preference::hours:
       break;
   }
   return choice.hours;
@@ -90,15 +98,31 @@ double preferred(const AcceleratorChoice& choice, Prefer prefer) {
 
 }  // namespace
 
+std::string_view name(Preference preference) noexcept {
+  for (const auto& [value, text] : kPreferences) {
+    if (value == preference) return text;
+  }
+  return "?";
+}
+
+Preference preference_named(std::string_view text) {
+  std::string known;
+  for (const auto& [value, preference] : kPreferences) {
+    if (preference == text) return value;
+    known += (known.empty() ? "" : ", ") + std::string(preference);
+  }
+  detail::refuse("choose_accelerator: prefer is '", text, "', known: ", known);
+}
+
 std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<const Tier> tiers,
-                                                  const Need& need, Prefer prefer) {
-  check(need);
+                                                  const RunLimits& limits, Preference prefer) {
+  check(limits);
   const Snapshot snapshot{.tiers = tiers};
   const PlanOptions options;
   for (const Tier& tier : tiers) validate(tier);
   detail::check_job(job, snapshot);
-  const detail::Outlook outlook = detail::outlook_of(job, options);
-  if (outlook.steps.empty()) {
+  const detail::RemainingWork work = detail::remaining_work(job, options);
+  if (work.steps.empty()) {
     detail::refuse("choose_accelerator: job ", job.id, " has no forecast of its remaining steps");
   }
   std::vector<AcceleratorChoice> choices;
@@ -106,7 +130,7 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<cons
     const Tier& tier = tiers[static_cast<std::size_t>(option.tier)];
     if (option.gpus > tier.gpus() || option.steps_per_s <= 0) continue;
     if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
-    choices.push_back(judge(option, tier, outlook, need));
+    choices.push_back(judge(option, tier, work, limits));
   }
   if (choices.empty()) detail::refuse_unfit(job, snapshot);
   for (AcceleratorChoice& choice : choices) {

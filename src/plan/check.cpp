@@ -48,28 +48,28 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
     refuse("plan: the round is ", options.round_s, " s");
   }
-  if (options.goals.empty()) refuse("plan: no objective");
-  for (const Goal& goal : options.goals) {
-    if (!finite_from_zero(goal.weight)) {
-      refuse("plan: objective '", name(goal.objective), "' has weight ", goal.weight);
+  if (options.objectives.empty()) refuse("plan: no objective");
+  for (const WeightedObjective& each : options.objectives) {
+    if (!finite_from_zero(each.weight)) {
+      refuse("plan: objective '", name(each.objective), "' has weight ", each.weight);
     }
   }
   if (!(options.slack >= 0 && options.slack < 1)) {
     refuse("plan: slack is ", options.slack, ", expected 0 to less than 1");
   }
-  for (const auto& [what, x] :
-       {std::pair{"hysteresis", options.hysteresis}, std::pair{"min_run_s", options.min_run_s},
-        std::pair{"joule_value", options.joule_value}}) {
+  for (const auto& [what, x] : {std::pair{"hysteresis", options.dynamics.hysteresis},
+                                std::pair{"min_run_s", options.limits.min_run_s},
+                                std::pair{"joule_value", options.joule_value}}) {
     if (!finite_from_zero(x)) refuse("plan: ", what, " is ", x);
   }
-  for (const auto& [what, x] :
-       {std::pair{"power_cap_w", options.power_cap_w}, std::pair{"max_wait_s", options.max_wait_s},
-        std::pair{"stop_probability", options.stop_probability},
-        std::pair{"outrun_probability", options.outrun_probability}}) {
+  for (const auto& [what, x] : {std::pair{"power_cap_w", options.limits.power_cap_w},
+                                std::pair{"max_wait_s", options.dynamics.max_wait_s},
+                                std::pair{"stop_probability", options.stop_probability},
+                                std::pair{"outrun_probability", options.outrun_probability}}) {
     if (!(x >= 0)) refuse("plan: ", what, " is ", x);
   }
-  if (!(options.ageing_s > 0)) refuse("plan: ageing_s is ", options.ageing_s);
-  for (const auto* quotas : {&options.user_quota, &options.group_quota}) {
+  if (!(options.dynamics.ageing_s > 0)) refuse("plan: ageing_s is ", options.dynamics.ageing_s);
+  for (const auto* quotas : {&options.limits.user_quota, &options.limits.group_quota}) {
     for (const Quota& quota : *quotas) {
       if (quota.gpus < 0) refuse("plan: the quota of '", quota.name, "' is ", quota.gpus);
     }

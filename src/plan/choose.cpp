@@ -43,16 +43,16 @@ RoundPlan Planner::best_choice(const RoundView& round, const std::vector<std::si
   std::vector<double> prices(options_.prices.begin(), options_.prices.end());
   for (double& price : prices) price *= scale_;
   const RoundOptions options{.gap = options_.gap, .prices = prices};
-  if (!options_.in_order) return solve_round(round, options);
-  std::vector<std::vector<double>> values(goal_.size());
-  for (std::size_t g = 0; g < goal_.size(); ++g) {
-    for (const std::size_t o : offer_of) values[g].push_back(scale_ * goal_[g][o]);
+  if (!in_order()) return solve_round(round, options);
+  std::vector<std::vector<double>> values(by_objective_.size());
+  for (std::size_t g = 0; g < by_objective_.size(); ++g) {
+    for (const std::size_t o : offer_of) values[g].push_back(scale_ * by_objective_[g][o]);
   }
   Ordered ordered = solve_in_order(round, values, options_.slack, options);
   for (const std::size_t o : offer_of) {
     offers_[o].value = 0;
-    for (std::size_t g = 0; g < goal_.size(); ++g) {
-      offers_[o].value += ordered.weight[g] * goal_[g][o];
+    for (std::size_t g = 0; g < by_objective_.size(); ++g) {
+      offers_[o].value += ordered.weight[g] * by_objective_[g][o];
     }
   }
   return std::move(ordered.round);
@@ -87,7 +87,7 @@ RoundView Planner::columns(const std::vector<std::size_t>& members, const std::v
                   .group = groups_,
                   .user_quota = user_.left,
                   .group_quota = group_.left};
-  if (options_.in_nodes) {
+  if (options_.limits.in_nodes) {
     round.capacity = all_;
     round.node_gpus = nodes_;
     round.taken_tier = taken_tier_;

@@ -23,7 +23,7 @@ class Labels {
 
   struct Label {
     std::int64_t loss = 0;
-    std::int32_t node = -1;  ///< last deviation, in the arena
+    std::int32_t entry = -1;  ///< last deviation, in the arena
   };
 
   [[nodiscard]] std::size_t size() const { return label_.size(); }
@@ -81,7 +81,7 @@ class Labels {
   std::vector<std::uint32_t> table_;
 };
 
-struct Node {  // one deviation of a label's history
+struct PastDeviation {  // one deviation of a label's history
   std::int32_t parent = -1, job = 0, option = 0;
 };
 
@@ -107,8 +107,8 @@ class CoreSearch {
     Labels labels(R + apart), pending(R + apart), kept(R + apart);
     std::vector<std::int64_t> added(R + apart, 0);
     labels.insert(added.data(), {base_loss_, -1});
-    node_.clear();
-    std::int32_t best_node = kUnchanged;
+    history_.clear();
+    std::int32_t best_entry = kUnchanged;
     for (std::size_t stage = 0; stage + 1 < stage_.size(); ++stage) {
       pending.clear();
       for (std::size_t d = stage_[stage]; d < stage_[stage + 1]; ++d) {
@@ -119,11 +119,11 @@ class CoreSearch {
           std::copy_n(labels.added(i), R, added.begin());
           shift(deviation, added);
           if (hopeless(added.data(), loss, stage + 1)) continue;
-          const auto node = static_cast<std::int32_t>(node_.size());
-          if (apart) added[R] = node + 1;
-          if (!pending.insert(added.data(), {loss, node})) continue;
-          node_.push_back({labels[i].node, deviation.job, deviation.option});
-          offer(added.data(), loss, node, best_node);
+          const auto entry = static_cast<std::int32_t>(history_.size());
+          if (apart) added[R] = entry + 1;
+          if (!pending.insert(added.data(), {loss, entry})) continue;
+          history_.push_back({labels[i].entry, deviation.job, deviation.option});
+          offer(added.data(), loss, entry, best_entry);
         }
       }
       for (std::size_t i = 0; i < pending.size(); ++i) labels.insert(pending.added(i), pending[i]);
@@ -132,7 +132,7 @@ class CoreSearch {
         proof = false;
       }
     }
-    if (best_node != kUnchanged) choice_ = choice_of(best_node);
+    if (best_entry != kUnchanged) choice_ = choice_of(best_entry);
     return proof;
   }
 
@@ -141,10 +141,10 @@ class CoreSearch {
  private:
   static constexpr std::int32_t kUnchanged = -2;
 
-  [[nodiscard]] std::vector<std::int32_t> choice_of(std::int32_t node) const {
+  [[nodiscard]] std::vector<std::int32_t> choice_of(std::int32_t entry) const {
     std::vector<std::int32_t> choice = choice_;
-    for (std::int32_t n = node; n >= 0; n = node_[static_cast<std::size_t>(n)].parent) {
-      const Node& step = node_[static_cast<std::size_t>(n)];
+    for (std::int32_t n = entry; n >= 0; n = history_[static_cast<std::size_t>(n)].parent) {
+      const PastDeviation& step = history_[static_cast<std::size_t>(n)];
       choice[static_cast<std::size_t>(step.job)] = step.option;
     }
     return choice;
@@ -274,17 +274,17 @@ class CoreSearch {
   }
 
   /// Takes the label as it is, with all later jobs unchanged, if that is feasible and cheaper.
-  void offer(const std::int64_t* added, std::int64_t loss, std::int32_t node,
-             std::int32_t& best_node) {
+  void offer(const std::int64_t* added, std::int64_t loss, std::int32_t entry,
+             std::int32_t& best_entry) {
     Wide cost = fixed_cost_ + loss;
     for (std::size_t r = 0; r < row_.size(); ++r) {
       if (added[r] > target_[r]) return;
       cost += Wide{price_[row_[r]]} * (target_[r] - added[r]);
     }
     if (cost >= best_cost_) return;
-    if (!round_.packs && !fits_nodes(round_, choice_of(node))) return;
+    if (!round_.packs && !fits_nodes(round_, choice_of(entry))) return;
     best_cost_ = static_cast<std::int64_t>(cost);
-    best_node = node;
+    best_entry = entry;
   }
 
   /// The labels nearest to a full cluster at the least loss.
@@ -320,7 +320,7 @@ class CoreSearch {
   std::vector<std::int64_t> target_;  ///< what the choice leaves free of them
   Wide fixed_cost_ = 0;               ///< price of what is free of the other rows
   std::vector<std::int64_t> most_, least_;
-  std::vector<Node> node_;
+  std::vector<PastDeviation> history_;
   std::int64_t best_cost_ = 0;
 };
 
@@ -328,20 +328,23 @@ class CoreSearch {
 
 bool search_core(const Round& round, const Prices& price, const Inner& inner, double gap,
                  std::vector<std::int32_t>& choice) {
-  constexpr std::int32_t kAlwaysExact = 8, kOftenExact = 32;
+  constexpr std::int32_t kExactJobs = 8;  // no limit up to these many: always exact
+  constexpr std::int32_t kFewJobs = 32;   // up to these the long search often ends with a proof
+  constexpr std::size_t kShortJobs = 24, kShortLabels = 32;
+  constexpr std::size_t kLongJobs = 200, kLongLabels = 4'000, kLongLabelsOfFewJobs = 20'000;
   CoreSearch search(round, price, inner, choice);
-  if (round.jobs() <= kAlwaysExact) {
+  if (round.jobs() <= kExactJobs) {
     return search.run(CoreSearch::kUnlimited, CoreSearch::kUnlimited);
   }
   const auto within = [&](double share) {
     const Wide value = value_of(round, choice);
     return static_cast<double>(inner.bound - value) <= share * static_cast<double>(inner.bound);
   };
-  // A short search is worth its time well inside the gap asked for, a long one only outside.
+  // A short search is worth its time until well inside the gap, a long one only outside of it.
   if (within(gap / 4)) return false;
-  if (search.run(24, 32)) return true;
+  if (search.run(kShortJobs, kShortLabels)) return true;
   if (within(gap)) return false;
-  return search.run(200, round.jobs() <= kOftenExact ? 20'000 : 4'000);
+  return search.run(kLongJobs, round.jobs() <= kFewJobs ? kLongLabelsOfFewJobs : kLongLabels);
 }
 
 }  // namespace glidepath::detail

@@ -18,8 +18,8 @@ namespace {
 constexpr std::ptrdiff_t kBlock = 8192;  // jobs per block: sums do not depend on the threads
 constexpr double kTolerance = 3e-5;      // relative decrease of D not worth an evaluation
 constexpr int kMaxEvaluations = 120;
-constexpr std::int32_t kSampleAbove = 3000;  // jobs from which a sample finds the first prices
-constexpr std::int32_t kSample = 1000;
+constexpr std::int32_t kMinJobsToSample = 3000;  // jobs from which a sample finds the first prices
+constexpr std::int32_t kSampleJobs = 1000;
 
 using Vector = std::vector<double>;
 
@@ -73,8 +73,8 @@ void add_job(const Round& round, std::size_t job, const double* price, Evaluatio
 /// other rows alone.
 class DualFunction {
  public:
-  DualFunction(const Round& round, std::int32_t stride, int threads)
-      : round_(round), rows_(static_cast<std::size_t>(round.first_user)), threads_(threads) {
+  DualFunction(const Round& round, std::int32_t stride, Execution execution)
+      : round_(round), rows_(static_cast<std::size_t>(round.first_user)), execution_(execution) {
     const std::size_t users = round.capacity.size() - rows_;
     quota_price_.assign(users, 0.0);
     user_jobs_.resize(users);
@@ -104,7 +104,7 @@ class DualFunction {
   void add_free_jobs(const Vector& lambda, Evaluation& total) const {
     const auto n = static_cast<std::ptrdiff_t>(free_jobs_.size());
     std::vector<Evaluation> part(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
-    for_each_block(n, kBlock, {.threads = threads_}, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    for_each_block(n, kBlock, execution_, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
       Evaluation sum{0, Vector(rows_, 0.0)};
       for (std::ptrdiff_t j = begin; j < end; ++j) {
         const auto job = static_cast<std::size_t>(free_jobs_[static_cast<std::size_t>(j)]);
@@ -161,7 +161,7 @@ class DualFunction {
 
   const Round& round_;
   std::size_t rows_;
-  int threads_;
+  Execution execution_;
   double share_ = 1;
   Vector quota_price_;
   std::vector<std::int32_t> free_jobs_;
@@ -343,16 +343,16 @@ void descend(DualFunction& function, Vector& lambda, double radius) {
 
 }  // namespace
 
-Prices minimise_dual(const Round& round, std::span<const double> start, int threads) {
-  DualFunction function(round, 1, threads);
+Prices minimise_dual(const Round& round, std::span<const double> start, Execution execution) {
+  DualFunction function(round, 1, execution);
   Vector lambda(function.rows(), 0.0);
   if (round.jobs() > 0) {
     double radius = 1.0;
     if (!start.empty()) {
       for (std::size_t t = 0; t < start.size(); ++t) lambda[t] = start[t] / round.quantum;
       radius = 0.01;
-    } else if (round.jobs() > kSampleAbove) {
-      DualFunction sample(round, round.jobs() / kSample, 1);
+    } else if (round.jobs() > kMinJobsToSample) {
+      DualFunction sample(round, round.jobs() / kSampleJobs, {.threads = 1});
       descend(sample, lambda, radius);
       radius = 0.02;
     }

@@ -9,7 +9,7 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr std::size_t kExhaustive = 10;  // parts
+constexpr std::size_t kMaxExhaustiveParts = 10;  // parts
 
 bool best_fit(const std::vector<std::int64_t>& parts, std::int64_t nodes, std::int64_t size) {
   std::vector<std::int64_t> room_of_nodes(static_cast<std::size_t>(size) + 1, 0);  // nodes by room
@@ -54,7 +54,7 @@ bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int
   if (nodes < 0) return false;
   std::sort(parts.begin(), parts.end(), std::greater<>());
   if (best_fit(parts, nodes, size)) return true;
-  return parts.size() <= kExhaustive && exhaustive(parts, nodes, size);
+  return parts.size() <= kMaxExhaustiveParts && exhaustive(parts, nodes, size);
 }
 
 bool fits_nodes(const Round& round, std::span<const std::int32_t> choice) {

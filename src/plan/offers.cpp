@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the options of every job are worth now: their values by the goals, what a restart costs
+// What the options of every job are worth now: their values by the objectives, what a restart costs
 // taken into account.
 #include <algorithm>
 #include <cmath>
 
 #include "common/require.hpp"
 #include "plan/check.hpp"
+#include "plan/order.hpp"
 #include "plan/planner.hpp"
 
 namespace glidepath::detail {
 
 namespace {
 
-constexpr double kSure = 0.9;        // quantile of a job's end that backfill relies on
-constexpr double kMostWorth = 1e12;  // of an option in a round; beyond it values are scaled down
-constexpr double kTooMuch = 1e100;
+constexpr double kEndQuantile = 0.9;  // quantile of a job's end that backfill relies on
+constexpr double kMaxOfferValue = 1e12;  // in a round: where one is larger, all are scaled down
+constexpr double kMaxValue = 1e100;
 
 }  // namespace
 
 void Planner::evaluate() {
   std::vector<const Option*> usable;
-  goal_.resize(options_.goals.size());
+  by_objective_.resize(options_.objectives.size());
   for (Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
     candidate.first = candidate.end = offers_.size();
-    const Outlook outlook = outlook_of(job, options_);
-    if (std::max(outlook.reached, outlook.never) >= options_.stop_probability &&
+    const RemainingWork work = remaining_work(job, options_);
+    if (std::max(work.reached, work.never) >= options_.stop_probability &&
         !job.remaining_steps.empty()) {
       candidate.fate = Fate::ended;
       plan_.stop.push_back(job.id);
@@ -48,25 +49,26 @@ void Planner::evaluate() {
                " GPUs of tier ", held->tier, ", not one of its options");
       }
     }
-    valuation_.set_job(job, outlook, usable);
-    const double age = waited_s(job, snapshot_.now_s) / options_.ageing_s;
-    const double likely_steps = outlook.quantile(kSure);
+    valuation_.set_job(job, work, usable);
+    const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
+    const double likely_steps = work.quantile(kEndQuantile);
     for (const Option* option : usable) {
       const Allocation* held = candidate.held;
       const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
       const double restart_s = !keeps && job.attained_s > 0 ? job.restart_s : 0.0;
-      const double worth = (keeps ? 1 + options_.hysteresis : 1.0) * (1 + age * age);
-      for (std::size_t g = 0; g < goal_.size(); ++g) {
-        const double v = worth * valuation_.value(options_.goals[g].objective, *option, restart_s);
-        if (!(v <= kTooMuch)) refuse("plan: job ", job.id, " is worth ", v, " per second");
-        goal_[g].push_back(v);
+      const double worth = (keeps ? 1 + options_.dynamics.hysteresis : 1.0) * (1 + age * age);
+      for (std::size_t g = 0; g < by_objective_.size(); ++g) {
+        const double v =
+            worth * valuation_.value(options_.objectives[g].objective, *option, restart_s);
+        if (!(v <= kMaxValue)) refuse("plan: job ", job.id, " is worth ", v, " per second");
+        by_objective_[g].push_back(v);
       }
       const double ends_s =
           option->steps_per_s > 0 ? restart_s + likely_steps / option->steps_per_s : kInfinity;
       const double exempt_s =
-          keeps ? std::max(0.0, options_.min_run_s - (snapshot_.now_s - held->since_s))
-                : options_.min_run_s;
-      const double time_s = restart_s + 1 / (option->steps_per_s * outlook.index);
+          keeps ? std::max(0.0, options_.limits.min_run_s - (snapshot_.now_s - held->since_s))
+                : options_.limits.min_run_s;
+      const double time_s = restart_s + 1 / (option->steps_per_s * work.index);
       offers_.push_back({option, 0, valuation_.power(*option),
                          job.preemptible ? std::min(exempt_s, ends_s) : ends_s, time_s, keeps});
     }
@@ -76,31 +78,31 @@ void Planner::evaluate() {
   charge_restarts();
   double top = 0;
   for (const Offer& offer : offers_) top = std::max(top, offer.value);
-  if (top > kMostWorth) scale_ = std::ldexp(1.0, -std::ilogb(top / kMostWorth) - 1);
+  if (top > kMaxOfferValue) scale_ = std::ldexp(1.0, -std::ilogb(top / kMaxOfferValue) - 1);
 }
 
 void Planner::combine() {
-  for (std::size_t g = 0; g < goal_.size(); ++g) {
-    std::vector<double>& goal = goal_[g];
+  for (std::size_t g = 0; g < by_objective_.size(); ++g) {
+    std::vector<double>& values = by_objective_[g];
     const auto top = [](const std::vector<double>& of) {
       return of.empty() ? 0.0 : *std::max_element(of.begin(), of.end());
     };
-    double share = options_.in_order ? 1.0 : options_.goals[g].weight;
-    if (options_.in_order && g > 0) {
-      share = top(goal) > 0 ? std::ldexp(top(goal_[0]) / top(goal), -20) : 0;
-    } else if (goal_.size() > 1 && !options_.in_order) {
+    double share = in_order() ? 1.0 : options_.objectives[g].weight;
+    if (in_order() && g > 0) {
+      share = top(values) > 0 ? std::ldexp(top(by_objective_[0]) / top(values), -kTieExponent) : 0;
+    } else if (by_objective_.size() > 1 && !in_order()) {
       double sum = 0;
-      for (const double v : goal) sum += v;
-      share *= sum > 0 ? static_cast<double>(goal.size()) / sum : 0;
+      for (const double v : values) sum += v;
+      share *= sum > 0 ? static_cast<double>(values.size()) / sum : 0;
     }
     for (std::size_t o = 0; o < offers_.size(); ++o) {
-      const double joules = g == 0 && options_.in_order ? joules_of(o) : 0;
-      goal[o] = std::max(0.0, goal[o] - joules);
-      offers_[o].value += share * goal[o];
+      const double joules = g == 0 && in_order() ? joules_of(o) : 0;
+      values[o] = std::max(0.0, values[o] - joules);
+      offers_[o].value += share * values[o];
     }
   }
-  if (options_.in_order) return;
-  goal_.clear();
+  if (in_order()) return;
+  by_objective_.clear();
   for (std::size_t o = 0; o < offers_.size(); ++o) {
     offers_[o].value = std::max(0.0, offers_[o].value - joules_of(o));
   }
@@ -159,7 +161,7 @@ void Planner::charge_restarts() {
       const double held_s = all.gpu_s / std::min(all.gpus, static_cast<double>(free_[t]));
       const double factor = 1 + candidate.job->restart_s / held_s;
       offer.value *= factor;
-      for (auto& goal : goal_) goal[o] *= factor;
+      for (auto& values : by_objective_) values[o] *= factor;
     }
   }
 }

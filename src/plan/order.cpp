@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A later goal v_2 enters the round with a weight: maximise v_1 + w v_2. A choice that is optimal
-// there and still worth V_1, the optimum of v_1, is worth most to v_2 among all that are worth V_1:
-// any other such y has V_1 + w v_2(y) <= V_1 + w v_2(x). So the order needs no further constraint,
-// only a weight that is small enough; with slack, the largest one that keeps to
-// v_1 >= (1 - slack) V_1. Where V_1 is not proved optimal, a choice may be short of it by what the
-// proof leaves open.
+// A later objective v_2 enters the round with a weight: maximise v_1 + w v_2. A choice that is
+// optimal there and still worth V_1, the optimum of v_1, is worth most to v_2 among all that are
+// worth V_1: any other such y has V_1 + w v_2(y) <= V_1 + w v_2(x). So the order needs no further
+// constraint, only a weight that is small enough; with slack, the largest one that keeps to v_1 >=
+// (1 - slack) V_1. Where V_1 is not proved optimal, a choice may be short of it by what the proof
+// leaves open.
 #include "plan/order.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr int kSmallest = 30, kSmall = 20;  // weights of ties alone: 2^-20, if need be 2^-30
-constexpr int kLargest = -10;               // with slack
+constexpr int kFinestTieExponent = 30;  // tried where the first weight was not small enough
+constexpr int kSlackExponent = -10;     // of the largest weight tried where slack is left
 
 double worth(std::span<const std::int64_t> chosen, const std::vector<double>& value) {
   double sum = 0;
@@ -34,8 +34,9 @@ Ordered solve_in_order(const RoundView& view, std::span<const std::vector<double
   round.value = values.front();
   Ordered best{solve_round(round, options), std::vector<double>(values.size(), 0.0)};
   best.weight.front() = 1;
-  std::vector<double> combined = values.front(), trial;  // the goals so far, with their weights
-  std::vector<double> floor, open;  // of each goal so far: least worth, and what is not proved
+  std::vector<double> combined = values.front(),
+                      trial;        // the objectives so far, with their weights
+  std::vector<double> floor, open;  // of each objective so far: least worth, and what is not proved
   const auto settle = [&](double value) {
     floor.push_back((1 - slack) * value * (1 - 1e-12));
     open.push_back(best.round.gap * value);
@@ -52,7 +53,7 @@ Ordered solve_in_order(const RoundView& view, std::span<const std::vector<double
       round.value = trial;
       RoundPlan found = solve_round(round, options);
       for (std::size_t l = 0; l < g; ++l) {
-        const double least = floor[l] - (smallness == kSmallest ? open[l] : 0);
+        const double least = floor[l] - (smallness == kFinestTieExponent ? open[l] : 0);
         if (worth(found.chosen, values[l]) < least) return false;
       }
       best.round = std::move(found);
@@ -60,9 +61,9 @@ Ordered solve_in_order(const RoundView& view, std::span<const std::vector<double
       return true;
     };
     if (unit > 0) {
-      const bool kept = attempt(kSmall) || attempt(kSmallest);
+      const bool kept = attempt(kTieExponent) || attempt(kFinestTieExponent);
       // Find the largest weight that keeps to the floors; they fall as it grows.
-      for (int low = kLargest, high = kSmall; kept && slack > 0 && high - low > 1;) {
+      for (int low = kSlackExponent, high = kTieExponent; kept && slack > 0 && high - low > 1;) {
         const int middle = (low + high) / 2;
         (attempt(middle) ? high : low) = middle;
       }

@@ -21,9 +21,9 @@ Plan Planner::run() {
     nodes_.push_back(tier.gpus_per_node);
   }
   free_ = all_;
-  power_left_ = options_.power_cap_w;
-  quotas(options_.user_quota, &Job::user, user_);
-  quotas(options_.group_quota, &Job::group, group_);
+  power_left_ = options_.limits.power_cap_w;
+  quotas(options_.limits.user_quota, &Job::user, user_);
+  quotas(options_.limits.group_quota, &Job::group, group_);
   evaluate();
   pin();
   place_owed();
@@ -34,7 +34,7 @@ Plan Planner::run() {
   }
   plan_.prices.assign(snapshot_.tiers.size(), 0.0);
   for (const auto& [priority, members] : classes) solve(members);
-  if (options_.sharing != Sharing::exclusive) share();
+  if (options_.limits.sharing != Sharing::exclusive) share();
   write();
   return std::move(plan_);
 }
@@ -103,7 +103,7 @@ bool Planner::fits(std::size_t c, const Offer& offer) const {
 }
 
 bool Planner::packs(const Offer& offer) const {
-  if (!options_.in_nodes) return true;
+  if (!options_.limits.in_nodes) return true;
   const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(offer.option->tier)];
   std::vector<std::int64_t> gangs{offer.option->gpus};
   for (std::size_t i = 0; i < taken_tier_.size(); ++i) {

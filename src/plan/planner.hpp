@@ -35,7 +35,7 @@ struct Candidate {
 struct Offer {
   const Option* option = nullptr;
   double value = 0, watts = 0;
-  double done_s = 0;   ///< when its GPUs can be had again, at the latest (quantile kSure)
+  double done_s = 0;   ///< when its GPUs can be had again, at the latest (quantile kEndQuantile)
   double time_s = 0;   ///< 1 / its Gittins index: how long it is expected to hold them
   bool keeps = false;  ///< the allocation that the job holds
 };
@@ -61,6 +61,8 @@ class Planner {
     std::vector<std::int64_t> of_job{};  ///< index into it
   };
 
+  [[nodiscard]] bool in_order() const { return options_.combine == Combine::in_order; }
+
   // plan.cpp: who is there, what is left, what is decided
   void candidates();
   void quotas(const std::vector<Quota>& given, std::string Job::*key, Quotas& out) const;
@@ -76,8 +78,8 @@ class Planner {
   // offers.cpp
   /// Options that fit the hardware, with their values; jobs at either end of their forecast end.
   void evaluate();
-  /// One goal keeps its unit; several are brought to mean 1 and weighted. Goals in order stay
-  /// apart, a later one is worth a little only where nothing else decides.
+  /// One objective keeps its unit; several are brought to mean 1 and weighted. Objectives in order
+  /// stay apart, a later one is worth a little only where nothing else decides.
   void combine();
   [[nodiscard]] double joules_of(std::size_t o) const;
   /// Who gives way pays a restart later: kappa seconds in which the GPUs earn nothing. Spread over
@@ -130,8 +132,9 @@ class Planner {
   std::vector<Candidate> candidates_;
   std::unordered_map<std::int64_t, std::size_t> index_;  // candidate of a job's id
   std::vector<Offer> offers_;
-  std::vector<std::vector<double>> goal_;  // values of the offers, apart for goals in order
-  double scale_ = 1;                       // of the values in a round
+  std::vector<std::vector<double>>
+      by_objective_;  // values of the offers, apart for objectives in order
+  double scale_ = 1;  // of the values in a round
   std::vector<std::int64_t> all_, free_;
   std::vector<std::int64_t> nodes_, taken_tier_, taken_gpus_;
   double power_left_ = kInfinity;

@@ -35,13 +35,14 @@ std::string Planner::reason(std::size_t c) const {
                   k, where);
     case Fate::owed:
       return line("gets %d x %s: it has waited %.3g h, the limit is %.3g h", k, where,
-                  waited_s(*candidate.job, snapshot_.now_s) / 3600, options_.max_wait_s / 3600);
+                  waited_s(*candidate.job, snapshot_.now_s) / 3600,
+                  options_.dynamics.max_wait_s / 3600);
     case Fate::guest: {
       const Pair& pair = partner_.at(c);
       return line(
           "shares %d x %s with job %lld (%s): at %.0f %% of its speed, the other at %.0f %%", k,
           where, static_cast<long long>(candidates_[pair.host].job->id),
-          std::string(name(options_.sharing)).c_str(), 100 * pair.guest_speed,
+          std::string(name(options_.limits.sharing)).c_str(), 100 * pair.guest_speed,
           100 * pair.host_speed);
     }
     default:
@@ -53,10 +54,10 @@ std::string Planner::reason(std::size_t c) const {
 }
 
 std::string Planner::reason_of_end(const Job& job) const {
-  const Outlook outlook = outlook_of(job, options_);
-  return outlook.reached >= outlook.never
-             ? line("ends: target reached with probability %.3g", outlook.reached)
-             : line("ends: target out of reach with probability %.3g", outlook.never);
+  const RemainingWork work = remaining_work(job, options_);
+  return work.reached >= work.never
+             ? line("ends: target reached with probability %.3g", work.reached)
+             : line("ends: target out of reach with probability %.3g", work.never);
 }
 
 std::string Planner::reason_of_wait(std::size_t c) const {
@@ -71,7 +72,7 @@ std::string Planner::reason_of_wait(std::size_t c) const {
   bool fits_somewhere = false;
   for (std::size_t o = candidate.first; o < candidate.end; ++o) {
     if (offers_[o].value * rent(*best) > best->value * rent(offers_[o])) best = &offers_[o];
-    fits_somewhere = fits_somewhere || (!options_.in_nodes && fits(c, offers_[o]));
+    fits_somewhere = fits_somewhere || (!options_.limits.in_nodes && fits(c, offers_[o]));
   }
   const int k = best->option->gpus;
   const char* where = snapshot_.tiers[static_cast<std::size_t>(best->option->tier)].name.c_str();

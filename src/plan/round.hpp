@@ -76,7 +76,8 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
 
 /// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda' a_o).
 /// `start` holds a price for each tier, or nothing.
-[[nodiscard]] Prices minimise_dual(const Round& round, std::span<const double> start, int threads);
+[[nodiscard]] Prices minimise_dual(const Round& round, std::span<const double> start,
+                                   Execution execution);
 
 /// What the prices say: the best option of each job and the bound.
 struct Inner {

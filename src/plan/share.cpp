@@ -12,8 +12,8 @@ namespace glidepath::detail {
 namespace {
 
 // Enough to find good pairs; the work stays below their product.
-constexpr std::size_t kMostHosts = 64;     // of one tier and gang, the least active ones
-constexpr std::size_t kMostGuests = 2000;  // the most valuable ones
+constexpr std::size_t kMaxHosts = 64;     // of one tier and gang, the least active ones
+constexpr std::size_t kMaxGuests = 2000;  // the most valuable ones
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
     std::stable_sort(seats.begin(), seats.end(), [](const Seat* a, const Seat* b) {
       return a->profile.sm_activity < b->profile.sm_activity;
     });
-    seats.resize(std::min(seats.size(), kMostHosts));
+    seats.resize(std::min(seats.size(), kMaxHosts));
   }
   std::vector<const Seat*> order;
   for (const Seat& guest : guests) {
@@ -33,7 +33,7 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const Seat* a, const Seat* b) { return a->value > b->value; });
-  order.resize(std::min(order.size(), kMostGuests));
+  order.resize(std::min(order.size(), kMaxGuests));
 
   std::vector<Pair> pairs;
   for (const Seat* seat : order) {
@@ -44,7 +44,7 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
     double most = 0;
     for (const Seat* host : found->second) {
       const SharedSpeeds speed =
-          shared_speeds(host->profile, guest.profile, options.sharing, tier, options.pairs);
+          shared_speeds(host->profile, guest.profile, options.limits.sharing, tier, options.pairs);
       const double gain = host->value * (speed.first - 1) + guest.value * speed.second;
       if (gain <= 0) continue;
       pairs.push_back({host->job, guest.job, guest.offer, speed.first, speed.second, gain});
@@ -90,7 +90,7 @@ std::vector<std::size_t> Planner::offers_to_share(const Candidate& candidate) co
   for (const Option& option : candidate.job->options) {
     if (option.sharing == Sharing::exclusive) continue;
     silent = false;
-    if (option.sharing == options_.sharing) permitted.emplace(option.tier, option.gpus);
+    if (option.sharing == options_.limits.sharing) permitted.emplace(option.tier, option.gpus);
   }
   const bool waits = candidate.fate == Fate::waits;
   const std::size_t first = waits ? candidate.first : candidate.offer;

@@ -24,11 +24,11 @@ void check(const RoundView& view, const RoundOptions& options) {
 
 }  // namespace
 
-RoundPlan solve_round(const RoundView& view, const RoundOptions& options) {
+RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
   using namespace detail;
   check(view, options);
   const Round round = read_round(view);
-  Prices price = minimise_dual(round, options.prices, options.threads);
+  Prices price = minimise_dual(round, options.prices, execution);
   const Inner inner = inner_solution(round, price);
   std::vector<std::int32_t> choice = repair(round, price, inner);
   const bool optimal = search_core(round, price, inner, options.gap, choice);

@@ -19,7 +19,7 @@ bool Planner::rejoin(std::size_t c) {
   for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
     if (!offers_[o].keeps) continue;
     const Sharing sharing =
-        options_.sharing == Sharing::exclusive ? Sharing::naive : options_.sharing;
+        options_.limits.sharing == Sharing::exclusive ? Sharing::naive : options_.limits.sharing;
     // They are together, so what memory they need does not matter any more.
     Tier tier = snapshot_.tiers[static_cast<std::size_t>(held.tier)];
     tier.memory_gb = 0;
@@ -39,7 +39,7 @@ void Planner::pin() {
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
     if (!candidate.held || candidate.fate == Fate::ended) continue;
-    const bool exempt = snapshot_.now_s - candidate.held->since_s < options_.min_run_s;
+    const bool exempt = snapshot_.now_s - candidate.held->since_s < options_.limits.min_run_s;
     if (exempt || !candidate.job->preemptible) pinned.emplace_back(candidate.held->since_s, c);
   }
   std::sort(pinned.begin(), pinned.end());
@@ -55,12 +55,13 @@ void Planner::pin() {
 }
 
 void Planner::place_owed() {
-  if (options_.max_wait_s == kInfinity) return;
+  if (options_.dynamics.max_wait_s == kInfinity) return;
   std::vector<std::pair<double, std::size_t>> owed;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
     const double waited = waited_s(*candidate.job, snapshot_.now_s);
-    if (candidate.fate != Fate::waits || candidate.held || waited < options_.max_wait_s) continue;
+    if (candidate.fate != Fate::waits || candidate.held || waited < options_.dynamics.max_wait_s)
+      continue;
     owed.emplace_back(-waited, c);
   }
   std::sort(owed.begin(), owed.end());

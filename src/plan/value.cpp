@@ -9,9 +9,9 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kBesides = 1e-3;  // weight of completion time where deadlines leave a choice
-constexpr double kFairness = 1.0;  // gamma in exp(gamma rho)
-constexpr double kMostUnfair = 30;
+constexpr double kJctTieWeight = 1e-3;  // weight of completion time where deadlines leave a choice
+constexpr double kFairnessGamma = 1.0;  // gamma in exp(gamma rho)
+constexpr double kMaxUnfairness = 30;
 
 double fastest_of(const Job& job) {
   double fastest = 0;
@@ -44,52 +44,52 @@ double loss_range(const Job& job) {
 
 }  // namespace
 
-double Outlook::prob_within(double x) const {
+double RemainingWork::prob_within(double x) const {
   if (x <= 0) return 0;
   if (steps.empty()) return 1 - std::exp(-x / unknown_mean);
   const auto done = std::upper_bound(steps.begin(), steps.end(), x) - steps.begin();
   return static_cast<double>(done) / static_cast<double>(steps.size());
 }
 
-double Outlook::quantile(double p) const {
+double RemainingWork::quantile(double p) const {
   if (steps.empty()) return kInfinity;
   const auto n = static_cast<double>(steps.size());
   return steps[static_cast<std::size_t>(std::clamp(std::ceil(p * n) - 1, 0.0, n - 1))];
 }
 
-Outlook outlook_of(const Job& job, const PlanOptions& options) {
-  Outlook outlook;
+RemainingWork remaining_work(const Job& job, const PlanOptions& options) {
+  RemainingWork work;
   const double progress =
       job.forecast_at_steps >= 0 ? std::max(0.0, job.steps_done - job.forecast_at_steps) : 0.0;
   // No decision is finer than a second, so no sample is shorter: keeps the index finite.
   const double fastest = fastest_of(job);
   const auto n = static_cast<double>(job.remaining_steps.size());
   double passed = 0;
-  outlook.steps.reserve(job.remaining_steps.size());
+  work.steps.reserve(job.remaining_steps.size());
   for (const double s : job.remaining_steps) {
-    outlook.reached += s <= 0;
-    outlook.never += s == kInfinity;
+    work.reached += s <= 0;
+    work.never += s == kInfinity;
     if (progress > 0 && s <= progress) {
       passed += 1;
     } else {
-      outlook.steps.push_back(std::max(s - progress, fastest));
+      work.steps.push_back(std::max(s - progress, fastest));
     }
   }
-  if (n > 0) outlook.reached /= n;
-  if (n > passed) outlook.never /= n - passed;  // given that it has not ended
-  outlook.unknown_mean = std::max(job.steps_done, fastest * options.round_s);
-  outlook.outrun = progress > 0 && passed >= options.outrun_probability * n;
-  if (outlook.outrun) outlook.steps.clear();
-  if (outlook.steps.empty()) {
+  if (n > 0) work.reached /= n;
+  if (n > passed) work.never /= n - passed;  // given that it has not ended
+  work.unknown_mean = std::max(job.steps_done, fastest * options.round_s);
+  work.outrun = progress > 0 && passed >= options.outrun_probability * n;
+  if (work.outrun) work.steps.clear();
+  if (work.steps.empty()) {
     // Least attained service: as much again as it has had. The hazard of a power law.
-    outlook.index = outlook.unknown_mean > 0 ? 1 / outlook.unknown_mean : 0;
-    return outlook;
+    work.index = work.unknown_mean > 0 ? 1 / work.unknown_mean : 0;
+    return work;
   }
-  if (!std::is_sorted(outlook.steps.begin(), outlook.steps.end())) {
-    std::sort(outlook.steps.begin(), outlook.steps.end());
+  if (!std::is_sorted(work.steps.begin(), work.steps.end())) {
+    std::sort(work.steps.begin(), work.steps.end());
   }
-  outlook.index = fastest > 0 ? gittins_index(outlook.steps) : 0;
-  return outlook;
+  work.index = fastest > 0 ? gittins_index(work.steps) : 0;
+  return work;
 }
 
 double waited_s(const Job& job, double now_s) {
@@ -97,10 +97,10 @@ double waited_s(const Job& job, double now_s) {
   return std::max(0.0, now_s - job.submit_s - job.attained_s);
 }
 
-void Valuation::set_job(const Job& job, const Outlook& outlook,
+void Valuation::set_job(const Job& job, const RemainingWork& work,
                         const std::vector<const Option*>& usable) {
   job_ = &job;
-  outlook_ = &outlook;
+  work_ = &work;
   fastest_ = 0;
   least_joules_ = least_money_ = kInfinity;
   for (const Option* option : usable) {
@@ -122,7 +122,7 @@ double Valuation::money(const Option& option) const {
 }
 
 double Valuation::value(Objective objective, const Option& option, double restart_s) const {
-  if (option.steps_per_s <= 0 || outlook_->index <= 0) return 0;
+  if (option.steps_per_s <= 0 || work_->index <= 0) return 0;
   const auto discount = [](double least, double own) { return own > 0 ? least / own : 1.0; };
   Option fastest = option;  // speed is worth nothing where only joules or money count
   fastest.steps_per_s = fastest_;
@@ -134,7 +134,7 @@ double Valuation::value(Objective objective, const Option& option, double restar
     case Objective::quality:
       return quality(option, restart_s);
     case Objective::deadline:
-      return deadline(option, restart_s) + kBesides * jct(option, restart_s);
+      return deadline(option, restart_s) + kJctTieWeight * jct(option, restart_s);
     case Objective::fairness:
       return fairness(option, restart_s);
     case Objective::energy:
@@ -149,21 +149,21 @@ double Valuation::value(Objective objective, const Option& option, double restar
 
 /// w / (1 / (mu G) + restart): the Gittins index of a job that first has to pay its restart.
 double Valuation::jct(const Option& option, double restart_s) const {
-  return job_->weight / (1 / (option.steps_per_s * outlook_->index) + restart_s);
+  return job_->weight / (1 / (option.steps_per_s * work_->index) + restart_s);
 }
 
 /// w P(S finite) / (E[S | finite] / mu + restart)
 double Valuation::known_size(const Option& option, double restart_s) const {
   double sum = 0, finite = 0;
-  for (const double s : outlook_->steps) {
+  for (const double s : work_->steps) {
     if (s == kInfinity) break;
     sum += s;
     finite += 1;
   }
-  if (outlook_->steps.empty()) return jct(option, restart_s);
+  if (work_->steps.empty()) return jct(option, restart_s);
   if (finite == 0) return 0;
   const double mean = sum / finite;
-  const double share = finite / static_cast<double>(outlook_->steps.size());
+  const double share = finite / static_cast<double>(work_->steps.size());
   return job_->weight * share / (mean / option.steps_per_s + restart_s);
 }
 
@@ -185,8 +185,8 @@ double Valuation::quality(const Option& option, double restart_s) const {
 double Valuation::deadline(const Option& option, double restart_s) const {
   const double left = job_->deadline_s - snapshot_.now_s;
   if (left == kInfinity || left <= 0) return 0;
-  const double now = outlook_->prob_within(option.steps_per_s * (left - restart_s));
-  const double later = outlook_->prob_within(fastest_ * (left - options_.round_s));
+  const double now = work_->prob_within(option.steps_per_s * (left - restart_s));
+  const double later = work_->prob_within(fastest_ * (left - options_.round_s));
   return job_->weight * std::max(0.0, now - later) / options_.round_s;
 }
 
@@ -194,12 +194,12 @@ double Valuation::deadline(const Option& option, double restart_s) const {
 /// longer the job takes than it would alone. Weights that grow with rho lead to max-min (Arora,
 /// Hazan, Kale 2012).
 double Valuation::fairness(const Option& option, double restart_s) const {
-  const double left = 1 / (fastest_ * outlook_->index);
+  const double left = 1 / (fastest_ * work_->index);
   const double age = std::max(0.0, snapshot_.now_s - job_->submit_s);
   const double rho = (age + left) / (std::min(job_->attained_s, age) + left);
   const double speed = option.steps_per_s / fastest_;
   const double progress = options_.round_s / (options_.round_s + restart_s);
-  return job_->weight * std::exp(kFairness * std::min(rho, kMostUnfair)) * speed * progress;
+  return job_->weight * std::exp(kFairnessGamma * std::min(rho, kMaxUnfairness)) * speed * progress;
 }
 
 }  // namespace glidepath::detail

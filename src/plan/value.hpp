@@ -10,7 +10,7 @@ namespace glidepath::detail {
 
 /// What the forecast of a job says now: its samples less the progress made since, given that the
 /// job has not ended.
-struct Outlook {
+struct RemainingWork {
   std::vector<double> steps{};  ///< still needed, equally likely, sorted; inf = never; may be empty
   double reached = 0;           ///< share of the forecast with nothing left to do
   double never = 0;             ///< share that no number of steps reaches
@@ -24,7 +24,7 @@ struct Outlook {
 
   double unknown_mean = 0;  ///< steps that a job without forecast is thought to need
 };
-[[nodiscard]] Outlook outlook_of(const Job& job, const PlanOptions& options);
+[[nodiscard]] RemainingWork remaining_work(const Job& job, const PlanOptions& options);
 
 /// Values per second of the options of a job.
 class Valuation {
@@ -33,7 +33,7 @@ class Valuation {
       : snapshot_(snapshot), options_(options) {}
 
   /// Prepares for one job and those of its options that it may use.
-  void set_job(const Job& job, const Outlook& outlook, const std::vector<const Option*>& usable);
+  void set_job(const Job& job, const RemainingWork& work, const std::vector<const Option*>& usable);
   /// `restart_s`: what the job pays before it makes progress.
   [[nodiscard]] double value(Objective objective, const Option& option, double restart_s) const;
   [[nodiscard]] double power(const Option& option) const;  ///< W of the gang
@@ -53,7 +53,7 @@ class Valuation {
   const Snapshot& snapshot_;
   const PlanOptions& options_;
   const Job* job_ = nullptr;
-  const Outlook* outlook_ = nullptr;
+  const RemainingWork* work_ = nullptr;
   double fastest_ = 0;                         ///< steps per second of the best option
   double least_joules_ = 0, least_money_ = 0;  ///< per step, over the options
 };

@@ -43,8 +43,8 @@ bool fit_nodes(const Tier& tier, const std::vector<int>& gangs) {
 
 class Inspector {
  public:
-  Inspector(const Snapshot& snapshot, const Plan& plan, const PlanOptions& options)
-      : snapshot_(snapshot), plan_(plan), options_(options) {}
+  Inspector(const Snapshot& snapshot, const Plan& plan, const PlanLimits& limits)
+      : snapshot_(snapshot), plan_(plan), limits_(limits) {}
 
   std::vector<std::string> run() {
     for (const Job& job : snapshot_.jobs) jobs_[job.id] = &job;
@@ -55,8 +55,8 @@ class Inspector {
     }
     for (const Allocation& a : plan_.allocations) inspect(a);
     capacities();
-    quotas(options_.user_quota, "user", &Job::user);
-    quotas(options_.group_quota, "group", &Job::group);
+    quotas(limits_.user_quota, "user", &Job::user);
+    quotas(limits_.group_quota, "group", &Job::group);
     for (const Allocation& held : snapshot_.running) guarantees(held);
     if (!std::isfinite(plan_.value) || !std::isfinite(plan_.bound) || plan_.value > plan_.bound) {
       report("the value ", plan_.value, " is not at most the bound ", plan_.bound);
@@ -130,7 +130,7 @@ class Inspector {
   }
 
   void memory_of_pair(const Job& job, const Job& other, const Tier& tier) {
-    const bool halves = options_.sharing == Sharing::mig;
+    const bool halves = limits_.sharing == Sharing::mig;
     const double both =
         halves ? 2 * std::max(job.memory_gb, other.memory_gb) : job.memory_gb + other.memory_gb;
     if (tier.memory_gb <= 0 || both <= tier.memory_gb) return;
@@ -145,7 +145,7 @@ class Inspector {
     for (const Option& o : job.options) {
       if (o.sharing == Sharing::exclusive) continue;
       asked = true;
-      if (o.sharing == options_.sharing && o.tier == a.tier && o.gpus == a.gpus) return;
+      if (o.sharing == limits_.sharing && o.tier == a.tier && o.gpus == a.gpus) return;
     }
     for (const Allocation& held : snapshot_.running) {
       if (held.job == a.job && held.partner == a.partner) return;
@@ -161,12 +161,12 @@ class Inspector {
       for (const int gpus : gangs) used += gpus;
       if (used > there) {
         report("tier ", tier.name, " has ", there, " GPUs, the plan uses ", used);
-      } else if (options_.in_nodes && !fit_nodes(tier, gangs)) {
+      } else if (limits_.in_nodes && !fit_nodes(tier, gangs)) {
         report("the gangs on tier ", tier.name, " do not fit in its nodes");
       }
     }
-    if (watts_ > options_.power_cap_w * (1 + 1e-9) + 1e-3) {
-      report("the GPUs in use draw ", watts_, " W, the cap is ", options_.power_cap_w);
+    if (watts_ > limits_.power_cap_w * (1 + 1e-9) + 1e-3) {
+      report("the GPUs in use draw ", watts_, " W, the cap is ", limits_.power_cap_w);
     }
   }
 
@@ -187,7 +187,7 @@ class Inspector {
   void guarantees(const Allocation& held) {
     const auto job = jobs_.find(held.job);
     if (job == jobs_.end() || ended_.contains(held.job)) return;
-    const bool exempt = snapshot_.now_s - held.since_s < options_.min_run_s;
+    const bool exempt = snapshot_.now_s - held.since_s < limits_.min_run_s;
     if (job->second->preemptible && !exempt) return;
     const auto now = by_job_.find(held.job);
     if (now != by_job_.end() && now->second->tier == held.tier && now->second->gpus == held.gpus) {
@@ -199,7 +199,7 @@ class Inspector {
 
   const Snapshot& snapshot_;
   const Plan& plan_;
-  const PlanOptions& options_;
+  const PlanLimits& limits_;
   std::map<std::int64_t, const Job*> jobs_;
   std::map<std::int64_t, const Allocation*> by_job_;
   std::set<std::int64_t> placed_, ended_;
@@ -211,8 +211,8 @@ class Inspector {
 }  // namespace
 
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
-                                    const PlanOptions& options) {
-  return Inspector(snapshot, plan, options).run();
+                                    const PlanLimits& limits) {
+  return Inspector(snapshot, plan, limits).run();
 }
 
 }  // namespace glidepath

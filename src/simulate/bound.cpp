@@ -24,107 +24,137 @@ using detail::kInfinity;
 // subgradient with a target step (Polyak 1969) makes it large.
 constexpr int kIntervals = 96;
 constexpr int kSteps = 150;
-constexpr double kMostJobs = 5000;  // above, this bound is left out: it would take seconds
+constexpr double kMaxJobs = 5000;  // above, this bound is left out: it would take seconds
 
 struct Task {
   double submit, fastest;
   std::vector<double> gpu_s;  // k w of each tier, infinite where it cannot run
 };
 
-double by_intervals(const Workload& workload) {
-  const auto n = static_cast<double>(workload.jobs.size());
-  if (n > kMostJobs) return 0;
-  const std::size_t tiers = workload.tiers.size();
-  std::vector<Task> tasks;
-  double first = kInfinity, last = 0, gpu_s = 0, gpus = 0;
-  for (const Tier& tier : workload.tiers) gpus += tier.gpus();
-  for (const WorkloadJob& job : workload.jobs) {
-    Task task{job.submit_s, kInfinity, std::vector<double>(tiers, kInfinity)};
-    const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
-    for (std::size_t t = 0; t < tiers; ++t) {
-      const Tier& tier = workload.tiers[t];
-      const double rate = job.steps_per_s.empty() ? 1 : job.steps_per_s[t];
-      if (rate <= 0 || job.gpus > tier.gpus()) continue;
-      if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
-      task.fastest = std::min(task.fastest, work / rate);
-      task.gpu_s[t] = job.gpus * work / rate;
-    }
-    first = std::min(first, job.submit_s);
-    last = std::max(last, job.submit_s + task.fastest);
-    gpu_s += *std::max_element(task.gpu_s.begin(), task.gpu_s.end(), [](double a, double b) {
-      return (a < kInfinity ? a : 0) < (b < kInfinity ? b : 0);
-    });
-    tasks.push_back(std::move(task));
+Task task_of(const WorkloadJob& job, const std::vector<Tier>& tiers) {
+  Task task{job.submit_s, kInfinity, std::vector<double>(tiers.size(), kInfinity)};
+  const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
+  for (std::size_t t = 0; t < tiers.size(); ++t) {
+    const double rate = job.steps_per_s.empty() ? 1 : job.steps_per_s[t];
+    if (rate <= 0 || job.gpus > tiers[t].gpus()) continue;
+    if (tiers[t].memory_gb > 0 && job.memory_gb > tiers[t].memory_gb) continue;
+    task.fastest = std::min(task.fastest, work / rate);
+    task.gpu_s[t] = job.gpus * work / rate;
   }
-  const double length = std::max(1.0, (std::max(last, first + gpu_s / gpus) - first) / kIntervals);
-  const auto at = [&](std::size_t t, int i) {
-    return t * kIntervals + static_cast<std::size_t>(i);
-  };
+  return task;
+}
 
-  std::vector<double> price(tiers * kIntervals, 0.0), used(price.size());
-  struct Place {
+/// The program over (job, tier, interval), and prices of the room of each (tier, interval).
+class Intervals {
+ public:
+  explicit Intervals(const Workload& workload) : tiers_(workload.tiers) {
+    double last = 0, gpu_s = 0, gpus = 0;
+    for (const Tier& tier : tiers_) gpus += tier.gpus();
+    for (const WorkloadJob& job : workload.jobs) {
+      const Task& task = tasks_.emplace_back(task_of(job, tiers_));
+      first_ = std::min(first_, job.submit_s);
+      last = std::max(last, job.submit_s + task.fastest);
+      gpu_s += *std::max_element(task.gpu_s.begin(), task.gpu_s.end(), [](double a, double b) {
+        return (a < kInfinity ? a : 0) < (b < kInfinity ? b : 0);
+      });
+    }
+    length_ = std::max(1.0, (std::max(last, first_ + gpu_s / gpus) - first_) / kIntervals);
+    price_.assign(tiers_.size() * kIntervals, 0.0);
+    used_ = price_;
+  }
+
+  /// The best bound on the sum of completion times that the steps find.
+  double ascend() {
+    double best = 0;
+    double target = 0;
+    int stalled = 0;
+    for (int step = 0; step < kSteps; ++step) {
+      std::fill(used_.begin(), used_.end(), 0.0);
+      double bound = 0;
+      for (const Task& task : tasks_) cheapest(task, bound);
+      const double norm = subgradient(bound);
+      if (step == 0) target = 0.5 * std::abs(bound);
+      if (bound > best) {
+        best = bound;
+        stalled = 0;
+      } else if (++stalled >= 6) {
+        target /= 2;
+        stalled = 0;
+      }
+      if (norm <= 0) break;
+      const double size = (best + target - bound) / norm;
+      for (std::size_t k = 0; k < price_.size(); ++k)
+        price_[k] = std::max(0.0, price_[k] + size * used_[k]);
+    }
+    return best;
+  }
+
+ private:
+  struct Slot {
     double cost;
     int interval;
     std::size_t tier;
   };
-  std::vector<Place> places(kIntervals);
-  double best = 0;
-  double target = 0;
-  int stalled = 0;
-  for (int step = 0; step < kSteps; ++step) {
-    std::fill(used.begin(), used.end(), 0.0);
-    double bound = 0;
-    for (const Task& task : tasks) {
-      int count = 0;
-      for (int i = 0; i < kIntervals; ++i) {
-        const double start = first + i * length;
-        if (start + length <= task.submit) continue;
-        Place place{kInfinity, i, 0};
-        for (std::size_t t = 0; t < tiers; ++t) {
-          if (task.gpu_s[t] == kInfinity) continue;
-          const double cost = price[at(t, i)] * task.gpu_s[t];
-          if (cost < place.cost) place = {cost, i, t};
-        }
-        place.cost += std::max(start, task.submit);
-        places[static_cast<std::size_t>(count++)] = place;
-      }
-      std::sort(places.begin(), places.begin() + count,
-                [](const Place& a, const Place& b) { return a.cost < b.cost; });
-      double left = 1;
-      const double after = first + kIntervals * length;
-      for (int p = 0; p < count && left > 0; ++p) {
-        const Place& place = places[static_cast<std::size_t>(p)];
-        if (place.cost >= after) break;
-        const double share = std::min(left, length / task.fastest);
-        left -= share;
-        bound += share * place.cost;
-        used[at(place.tier, place.interval)] += share * task.gpu_s[place.tier];
-      }
-      bound += left * after + task.fastest / 2 - task.submit;
-    }
-    double norm = 0;
-    for (std::size_t t = 0; t < tiers; ++t) {
-      const double room = workload.tiers[t].gpus() * length;
-      for (int i = 0; i < kIntervals; ++i) {
-        bound -= price[at(t, i)] * room;
-        used[at(t, i)] -= room;  // the subgradient
-        if (used[at(t, i)] > 0 || price[at(t, i)] > 0) norm += used[at(t, i)] * used[at(t, i)];
-      }
-    }
-    if (step == 0) target = 0.5 * std::abs(bound);
-    if (bound > best) {
-      best = bound;
-      stalled = 0;
-    } else if (++stalled >= 6) {
-      target /= 2;
-      stalled = 0;
-    }
-    if (norm <= 0) break;
-    const double size = (best + target - bound) / norm;
-    for (std::size_t k = 0; k < price.size(); ++k)
-      price[k] = std::max(0.0, price[k] + size * used[k]);
+
+  [[nodiscard]] static std::size_t at(std::size_t tier, int interval) {
+    return tier * kIntervals + static_cast<std::size_t>(interval);
   }
-  return best / n;
+
+  /// Puts a job where it costs least: adds its cost to the bound and its room to `used_`.
+  void cheapest(const Task& task, double& bound) {
+    slots_.clear();
+    for (int i = 0; i < kIntervals; ++i) {
+      const double start = first_ + i * length_;
+      if (start + length_ <= task.submit) continue;
+      Slot slot{kInfinity, i, 0};
+      for (std::size_t t = 0; t < tiers_.size(); ++t) {
+        if (task.gpu_s[t] == kInfinity) continue;
+        const double cost = price_[at(t, i)] * task.gpu_s[t];
+        if (cost < slot.cost) slot = {cost, i, t};
+      }
+      slot.cost += std::max(start, task.submit);
+      slots_.push_back(slot);
+    }
+    std::sort(slots_.begin(), slots_.end(),
+              [](const Slot& a, const Slot& b) { return a.cost < b.cost; });
+    double left = 1;
+    const double after = first_ + kIntervals * length_;
+    for (const Slot& slot : slots_) {
+      if (left <= 0 || slot.cost >= after) break;
+      const double share = std::min(left, length_ / task.fastest);
+      left -= share;
+      bound += share * slot.cost;
+      used_[at(slot.tier, slot.interval)] += share * task.gpu_s[slot.tier];
+    }
+    bound += left * after + task.fastest / 2 - task.submit;
+  }
+
+  /// Takes the price of all room off the bound and the room off `used_`, which becomes the
+  /// subgradient. Returns its squared norm.
+  double subgradient(double& bound) {
+    double norm = 0;
+    for (std::size_t t = 0; t < tiers_.size(); ++t) {
+      const double room = tiers_[t].gpus() * length_;
+      for (int i = 0; i < kIntervals; ++i) {
+        double& used = used_[at(t, i)];
+        bound -= price_[at(t, i)] * room;
+        used -= room;
+        if (used > 0 || price_[at(t, i)] > 0) norm += used * used;
+      }
+    }
+    return norm;
+  }
+
+  const std::vector<Tier>& tiers_;
+  std::vector<Task> tasks_;
+  double first_ = kInfinity, length_ = 1;
+  std::vector<double> price_, used_;
+  std::vector<Slot> slots_;
+};
+
+double by_intervals(const Workload& workload) {
+  const auto n = static_cast<double>(workload.jobs.size());
+  return n > kMaxJobs ? 0 : Intervals(workload).ascend() / n;
 }
 
 }  // namespace

@@ -26,17 +26,17 @@ void normalise(Range& values) {
 
 }  // namespace
 
-Durations::Durations(const Engine& engine, double sigma, std::vector<double> log_forecast)
-    : engine_(engine),
+Durations::Durations(const Cluster& cluster, double sigma, std::vector<double> log_forecast)
+    : cluster_(cluster),
       sigma_(sigma),
-      origin_(std::log(static_cast<double>(engine.per_second))),
+      origin_(std::log(static_cast<double>(cluster.per_second))),
       log_forecast_(std::move(log_forecast)) {
   start();
 }
 
 int Durations::gap(int before, int job) const {
-  const Tick ticks = engine_.runs[at(job)].submit - engine_.runs[at(before)].submit;
-  return std::min(kGaps - 1, static_cast<int>(std::log10(1 + engine_.seconds(ticks))));
+  const Tick ticks = cluster_.runs[at(job)].submit - cluster_.runs[at(before)].submit;
+  return std::min(kGaps - 1, static_cast<int>(std::log10(1 + cluster_.seconds(ticks))));
 }
 
 const Durations::Grid& Durations::law_of(int gpus) const {
@@ -46,8 +46,8 @@ const Durations::Grid& Durations::law_of(int gpus) const {
 
 void Durations::meet(int job) {
   if (at(job) < prior_.size()) return;
-  const int gpus = engine_.runs[at(job)].gpus;
-  Chain& chain = chains_[{engine_.asked(job).user, gpus}];
+  const int gpus = cluster_.runs[at(job)].gpus;
+  Chain& chain = chains_[{cluster_.asked(job).user, gpus}];
   chain.gpus = gpus;
   chain.jobs.push_back(job);
   for (auto* grids : {&likelihood_, &forward_, &backward_, &prior_, &log_prior_}) {
@@ -62,10 +62,10 @@ void Durations::meet(int job) {
 
 void Durations::observe(int job) {
   if (final_[at(job)]) return;
-  const Run& run = engine_.runs[at(job)];
+  const Run& run = cluster_.runs[at(job)];
   const bool ended = run.end >= 0;
   final_[at(job)] = ended;
-  const double done = ended ? run.work : engine_.done(job);
+  const double done = ended ? run.work : cluster_.done(job);
   const double y = ended ? std::log(run.work) : log_forecast_[at(job)];
   const double s = std::hypot(ended ? 0.0 : sigma_, 0.5 * kGridStep);
   Grid& out = likelihood_[at(job)];
@@ -195,15 +195,15 @@ void Durations::learn() {
 }
 
 bool Durations::refresh() {
-  const int happened = 2 * engine_.arrived - engine_.live;
+  const int happened = 2 * cluster_.arrived - cluster_.live;
   if (happened < look_at_) return false;
   look_at_ = happened + happened / 100 + 1;
-  for (int job = 0; job < engine_.arrived; ++job) {
+  for (int job = 0; job < cluster_.arrived; ++job) {
     meet(job);
     observe(job);
   }
-  if (engine_.arrived >= learn_at_) {
-    learn_at_ = engine_.arrived + engine_.arrived / 4 + 1;
+  if (cluster_.arrived >= learn_at_) {
+    learn_at_ = cluster_.arrived + cluster_.arrived / 4 + 1;
     learn();
   }
   for (const auto& [key, chain] : chains_) {

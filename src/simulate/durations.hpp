@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 
 namespace glidepath::detail {
 
@@ -32,7 +32,7 @@ class Durations {
   static constexpr double kGridStep = 0.32;  ///< up to 4e7 seconds
 
   /// `log_forecast` of each job in order of submission, in log ticks.
-  Durations(const Engine& engine, double sigma, std::vector<double> log_forecast);
+  Durations(const Cluster& cluster, double sigma, std::vector<double> log_forecast);
 
   /// A job has arrived: what those before it tell of it. Jobs come in order.
   void meet(int job);
@@ -72,7 +72,7 @@ class Durations {
   [[nodiscard]] int gap(int before, int job) const;
   [[nodiscard]] const Grid& law_of(int gpus) const;
 
-  const Engine& engine_;
+  const Cluster& cluster_;
   double sigma_, origin_;
   std::vector<double> log_forecast_;
   std::map<std::pair<std::string_view, int>, Chain> chains_;               ///< by user and gang

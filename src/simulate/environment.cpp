@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "common/numbers.hpp"
 #include "common/require.hpp"
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 #include "simulate/forecasts.hpp"
 #include "simulate/live.hpp"
+#include "simulate/logged.hpp"
 #include "simulate/metrics.hpp"
 #include "simulate/policies.hpp"
+#include "simulate/policy_table.hpp"
 
 namespace glidepath {
 
@@ -28,10 +31,12 @@ float feature(double seconds) {
   return static_cast<float>(std::min(1.0, std::log1p(std::max(0.0, seconds)) / 16));
 }
 
-/// What is shown and what the planner is told is forecast once.
-SimulationOptions with_memo(SimulationOptions options) {
+/// Options under which the planner decides as best_value does; what is shown and what the planner
+/// sees is forecast once.
+SimulationOptions planner_options(const Workload& workload, SimulationOptions options) {
   if (!options.memo) options.memo = make_forecast_memo();
-  return options;
+  return detail::with_defaults_of(detail::policy_named("best_value").info, workload,
+                                  std::move(options));
 }
 
 float share(double part, double whole) {
@@ -42,27 +47,29 @@ float share(double part, double whole) {
 
 struct Environment::State {
   State(const Workload& workload, const SimulationOptions& how)
-      : options(with_memo(how)),
-        engine(workload, options, options.stop_at_target.value_or(true)),
-        predict(engine),
+      : options(planner_options(workload, how)),
+        cluster(workload, options, options.stop_at_target.value_or(true)),
+        predict(cluster),
         touched(workload.jobs.size(), -1) {
     for (const Tier& tier : workload.tiers) {
       gpus += tier.gpus();
       largest = std::max(largest, tier.gpus());
     }
-    if (!workload.curves.empty()) seen.resize(workload.jobs.size());
+    if (workload.curves.empty()) return;
+    seen.resize(workload.jobs.size());
+    logged.resize(workload.jobs.size());
   }
 
-  // What the engine's run asks of a scheduler: the agent decides elsewhere.
+  // What the cluster's run asks of a scheduler: the agent decides elsewhere.
   void arrive(int job) { waiting.push_back(job); }
   void leave(int) {}
   void schedule() {
-    if (engine.options.failures.node_every_s == Failures::kNone &&
-        engine.options.failures.job_every_s == Failures::kNone) {
+    if (cluster.options.failures.node_every_s == Failures::kNone &&
+        cluster.options.failures.job_every_s == Failures::kNone) {
       return;
     }
-    for (int job = 0; job < engine.arrived; ++job) {  // those that failed wait again
-      const detail::Run& run = engine.runs[at(job)];
+    for (int job = 0; job < cluster.arrived; ++job) {  // those that failed wait again
+      const detail::Run& run = cluster.runs[at(job)];
       const auto place = std::lower_bound(waiting.begin(), waiting.end(), job);
       if (run.end < 0 && run.tier < 0 && (place == waiting.end() || *place != job)) {
         waiting.insert(place, job);
@@ -74,22 +81,23 @@ struct Environment::State {
   /// The fastest tier with room for the job; -1 without one.
   [[nodiscard]] int tier_for(int job) const {
     int best = -1;
-    for (int t = 0; t < static_cast<int>(engine.capacity.size()); ++t) {
-      if (engine.free[at(t)] < engine.runs[at(job)].gpus || !engine.fits_memory(job, t)) continue;
-      const double rate = engine.rate(job, t);
-      if (rate > 0 && (best < 0 || rate > engine.rate(job, best))) best = t;
+    for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
+      if (cluster.free[at(t)] < cluster.runs[at(job)].gpus || !cluster.fits_memory(job, t))
+        continue;
+      const double rate = cluster.rate(job, t);
+      if (rate > 0 && (best < 0 || rate > cluster.rate(job, best))) best = t;
     }
     return best;
   }
   [[nodiscard]] bool may_start(int job) const {
-    return touched[at(job)] != engine.now && tier_for(job) >= 0;
+    return touched[at(job)] != cluster.now && tier_for(job) >= 0;
   }
-  [[nodiscard]] bool may_preempt(int job) const { return touched[at(job)] != engine.now; }
+  [[nodiscard]] bool may_preempt(int job) const { return touched[at(job)] != cluster.now; }
 
   [[nodiscard]] double fastest(int job) const {
     double best = 0;
-    for (int t = 0; t < static_cast<int>(engine.capacity.size()); ++t) {
-      best = std::max(best, engine.rate(job, t));
+    for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
+      best = std::max(best, cluster.rate(job, t));
     }
     return best;
   }
@@ -99,24 +107,19 @@ struct Environment::State {
   };
   /// Seconds to go on the fastest tier, as far as a forecast says, and the chance to get there.
   [[nodiscard]] Outlook outlook(int job) {
-    const double done = engine.done(job);
-    const auto per_second = static_cast<double>(engine.per_second);
-    const WorkloadJob& asked = engine.asked(job);
+    const double done = cluster.done(job);
+    const auto per_second = static_cast<double>(cluster.per_second);
+    const WorkloadJob& asked = cluster.asked(job);
     if (asked.truth < 0) {
       const double total = predict.total(job);
       return {(done < total ? total - done : std::max(done, 1.0)) / per_second / fastest(job), 1};
     }
     Job& view = seen[at(job)];
-    const Trace& truth = engine.workload.curves[at(asked.truth)];
+    const Trace& truth = cluster.workload.curves[at(asked.truth)];
     view.steps_done = done / per_second;
     view.target_loss = asked.target_loss;
     view.budget_steps = asked.budget_steps;
-    // The points that are logged: a prefix, and nothing behind it is read.
-    const auto points = static_cast<std::size_t>(
-        std::upper_bound(truth.step.begin(), truth.step.end(), view.steps_done) -
-        truth.step.begin());
-    const std::size_t known = std::max(points, view.observed.step.size());
-    view.observed = {std::span(truth.step).first(known), std::span(truth.loss).first(known), {}};
+    view.observed = logged[at(job)].up_to(truth, view.steps_done);
     predict.curve(job, view, false);
     const double budget_s = (asked.budget_steps - view.steps_done) / fastest(job);
     if (view.remaining_steps.empty()) return {budget_s, 1};
@@ -132,13 +135,13 @@ struct Environment::State {
 
   [[nodiscard]] double watts_now() const {
     double sum = 0;
-    for (std::size_t t = 0; t < engine.capacity.size(); ++t) {
-      sum += engine.workload.tiers[t].idle_watts * engine.free[t];
+    for (std::size_t t = 0; t < cluster.capacity.size(); ++t) {
+      sum += cluster.workload.tiers[t].idle_watts * cluster.free[t];
     }
-    for (const detail::Running& running : engine.running) {
-      const detail::Run& run = engine.runs[at(running.job)];
+    for (const detail::Running& running : cluster.running) {
+      const detail::Run& run = cluster.runs[at(running.job)];
       sum += run.gpus *
-             watts(engine.workload.tiers[at(run.tier)], engine.asked(running.job).utilization);
+             watts(cluster.workload.tiers[at(run.tier)], cluster.asked(running.job).utilization);
     }
     return sum;
   }
@@ -147,12 +150,12 @@ struct Environment::State {
   /// left.
   template <class Next>
   bool elapse(Next&& next, double energy_weight, double& reward) {
-    const detail::Tick before = engine.now;
-    const double jobs = engine.live;
-    const bool began = engine.arrived > 0;  // before the first submission nothing counts
+    const detail::Tick before = cluster.now;
+    const double jobs = cluster.live;
+    const bool began = cluster.arrived > 0;  // before the first submission nothing counts
     const double watts = energy_weight > 0 && began ? watts_now() : 0;
     if (!next()) return false;
-    const double hours = engine.seconds(engine.now - before) / 3600;
+    const double hours = cluster.seconds(cluster.now - before) / 3600;
     if (began) reward -= hours * (jobs + energy_weight * watts / 1000);
     return true;
   }
@@ -161,7 +164,7 @@ struct Environment::State {
   double pass(double energy_weight) {
     double reward = 0;
     do {
-      if (elapse([&] { return advance(engine, *this); }, energy_weight, reward)) continue;
+      if (elapse([&] { return advance(cluster, *this); }, energy_weight, reward)) continue;
       if (waiting.empty()) break;
       // Nothing runs and nothing will come: the agent waits for nothing, so the first one runs.
       const auto first =
@@ -175,15 +178,15 @@ struct Environment::State {
   /// Lets the planner decide by `goals` for a while. Returns the reward.
   double plan_for(double seconds, double energy_weight) {
     double reward = 0;
-    if (!planned) planned = detail::stepwise(engine, detail::steered_planner(options, goals));
-    if (engine.arrived == 0) elapse(planned, energy_weight, reward);
-    const detail::Tick until = engine.now + engine.ticks(seconds);
-    while (!done() && engine.now < until && !stuck) {
+    if (!planned) planned = detail::stepwise(cluster, detail::steered_planner(options, goals));
+    if (cluster.arrived == 0) elapse(planned, energy_weight, reward);
+    const detail::Tick until = cluster.now + cluster.ticks(seconds);
+    while (!done() && cluster.now < until && !stuck) {
       stuck = !elapse(planned, energy_weight, reward);
     }
     waiting.clear();
-    for (int job = 0; job < engine.arrived; ++job) {
-      const detail::Run& run = engine.runs[at(job)];
+    for (int job = 0; job < cluster.arrived; ++job) {
+      const detail::Run& run = cluster.runs[at(job)];
       if (run.end < 0 && run.tier < 0) waiting.push_back(job);
     }
     look();
@@ -191,15 +194,15 @@ struct Environment::State {
   }
 
   bool start(int job) {
-    if (!engine.start(job, tier_for(job))) return false;
-    touched[at(job)] = engine.now;
+    if (!cluster.start(job, tier_for(job))) return false;
+    touched[at(job)] = cluster.now;
     waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), job));
     return true;
   }
 
   void preempt(int job) {
-    engine.suspend(job);
-    touched[at(job)] = engine.now;
+    cluster.suspend(job);
+    touched[at(job)] = cluster.now;
     waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), job), job);
   }
 
@@ -210,7 +213,7 @@ struct Environment::State {
       outlooks.push_back(outlook(waiting[k]));
     }
     longest.clear();
-    for (const detail::Running& running : engine.running) {
+    for (const detail::Running& running : cluster.running) {
       longest.push_back({outlook(running.job), running.job});
     }
     const auto shown = static_cast<std::ptrdiff_t>(std::min(longest.size(), shown_running));
@@ -223,7 +226,7 @@ struct Environment::State {
   }
 
   [[nodiscard]] bool done() const {
-    return stuck || (engine.live == 0 && engine.arrived == static_cast<int>(engine.runs.size()));
+    return stuck || (cluster.live == 0 && cluster.arrived == static_cast<int>(cluster.runs.size()));
   }
 
   struct Seen {
@@ -231,18 +234,19 @@ struct Environment::State {
     int job;
   };
   SimulationOptions options;
-  detail::Engine engine;
+  detail::Cluster cluster;
   detail::Predictor predict;
-  std::vector<int> waiting;           ///< in order of submission
-  std::vector<detail::Tick> touched;  ///< started or preempted last; once at one instant
-  std::vector<Job> seen;              ///< the curves so far
-  std::vector<Outlook> outlooks;      ///< of the first waiting jobs
-  std::vector<Seen> longest;          ///< running jobs
+  std::vector<int> waiting;            ///< in order of submission
+  std::vector<detail::Tick> touched;   ///< started or preempted last; once at one instant
+  std::vector<Job> seen;               ///< jobs with curves
+  std::vector<detail::Logged> logged;  ///< their curves so far
+  std::vector<Outlook> outlooks;       ///< of the first waiting jobs
+  std::vector<Seen> longest;           ///< running jobs
   std::size_t slots = 0, shown_running = 0;
   int gpus = 0, largest = 1;
-  std::vector<Goal> goals;        ///< of the planner, where it decides
-  std::function<bool()> planned;  ///< the next event under its decisions
-  bool stuck = false;             ///< it leaves jobs waiting for ever
+  std::vector<WeightedObjective> goals;  ///< of the planner, where it decides
+  std::function<bool()> planned;         ///< the next event under its decisions
+  bool stuck = false;                    ///< it leaves jobs waiting for ever
 };
 
 Environment::Environment(const EnvironmentOptions& options) : options_(options) {
@@ -270,48 +274,53 @@ void Environment::reset(const Workload& workload, std::uint64_t seed) {
   if (options_.weights_for_s == 0) state_->pass(0);
 }
 
+Environment::State& Environment::state() const {
+  if (state_ == nullptr) detail::refuse("environment: reset() begins an episode, it comes first");
+  return *state_;
+}
+
 double Environment::step(int action) {
-  State& state = *state_;
+  State& now = state();
   if (action < 0 || action >= actions()) {
     detail::refuse("environment: action ", action, " of ", actions());
   }
-  if (state.done()) return 0;
+  if (now.done()) return 0;
   if (options_.weights_for_s > 0) detail::refuse("environment: expected weights, not an action");
   const std::size_t k = at(action);
-  if (k < std::min(state.slots, state.waiting.size()) && state.may_start(state.waiting[k]) &&
-      state.start(state.waiting[k])) {
+  if (k < std::min(now.slots, now.waiting.size()) && now.may_start(now.waiting[k]) &&
+      now.start(now.waiting[k])) {
     // Time stands still while there is something left to decide.
-    if (!state.waiting.empty()) {
-      state.look();
+    if (!now.waiting.empty()) {
+      now.look();
       return 0;
     }
-  } else if (k >= state.slots && k - state.slots < state.longest.size()) {
-    const int job = state.longest[k - state.slots].job;
-    if (state.may_preempt(job)) {
-      state.preempt(job);
-      state.look();
+  } else if (k >= now.slots && k - now.slots < now.longest.size()) {
+    const int job = now.longest[k - now.slots].job;
+    if (now.may_preempt(job)) {
+      now.preempt(job);
+      now.look();
       return 0;
     }
   }
-  return state.pass(options_.energy_weight);
+  return now.pass(options_.energy_weight);
 }
 
 double Environment::step(std::span<const double> weights) {
-  State& state = *state_;
+  State& now = state();
   if (options_.weights_for_s == 0 || weights.size() != kObjectives) {
     detail::refuse("environment: ", weights.size(), " weights, expected ",
                    options_.weights_for_s == 0 ? 0 : kObjectives);
   }
-  if (state.done()) return 0;
-  state.goals.clear();
+  if (now.done()) return 0;
+  now.goals.clear();
   for (std::size_t k = 0; k < kObjectives; ++k) {
     if (!(weights[k] >= 0 && std::isfinite(weights[k]))) {
       detail::refuse("environment: weight ", weights[k], ", expected 0 or more");
     }
-    if (weights[k] > 0) state.goals.push_back({static_cast<Objective>(k), weights[k]});
+    if (weights[k] > 0) now.goals.push_back({static_cast<Objective>(k), weights[k]});
   }
-  if (state.goals.empty()) state.goals = {{}};
-  return state.plan_for(options_.weights_for_s, options_.energy_weight);
+  if (now.goals.empty()) now.goals = {{}};
+  return now.plan_for(options_.weights_for_s, options_.energy_weight);
 }
 
 bool Environment::done() const { return state_ == nullptr || state_->done(); }
@@ -323,14 +332,14 @@ int Environment::actions() const {
 
 void Environment::mask(std::span<std::uint8_t> out) const {
   const bool weighs = options_.weights_for_s > 0;
+  const State& now = state();
   std::fill(out.begin(), out.end(), std::uint8_t{weighs});
   if (weighs) return;
-  const State& state = *state_;
-  for (std::size_t k = 0; k < std::min(state.waiting.size(), state.slots); ++k) {
-    out[k] = state.may_start(state.waiting[k]) ? 1 : 0;
+  for (std::size_t k = 0; k < std::min(now.waiting.size(), now.slots); ++k) {
+    out[k] = now.may_start(now.waiting[k]) ? 1 : 0;
   }
-  for (std::size_t k = 0; k < state.longest.size(); ++k) {
-    out[state.slots + k] = state.may_preempt(state.longest[k].job) ? 1 : 0;
+  for (std::size_t k = 0; k < now.longest.size(); ++k) {
+    out[now.slots + k] = now.may_preempt(now.longest[k].job) ? 1 : 0;
   }
   out.back() = 1;
 }
@@ -342,45 +351,45 @@ int Environment::observation_size(std::size_t tiers) const {
 
 void Environment::observe(std::span<float> out) const {
   std::fill(out.begin(), out.end(), 0.0F);
-  const State& state = *state_;
-  const detail::Engine& engine = state.engine;
+  const State& now = state();
+  const detail::Cluster& cluster = now.cluster;
   float* to = out.data();
-  for (std::size_t k = 0; k < state.outlooks.size() && k < state.waiting.size(); ++k) {
-    const int job = state.waiting[k];
-    const detail::Run& run = engine.runs[at(job)];
+  for (std::size_t k = 0; k < now.outlooks.size() && k < now.waiting.size(); ++k) {
+    const int job = now.waiting[k];
+    const detail::Run& run = cluster.runs[at(job)];
     float* slot = to + k * kSlot;
     slot[0] = 1;
-    slot[1] = feature(state.outlooks[k].seconds);
-    slot[2] = static_cast<float>(state.outlooks[k].reached);
-    slot[3] = share(run.gpus, state.largest);
-    slot[4] = feature(engine.seconds(engine.now - run.submit));
-    slot[5] = feature(engine.seconds(run.held));
-    const int tier = state.tier_for(job);
-    slot[6] = tier < 0 ? 0 : share(engine.rate(job, tier), state.fastest(job));
+    slot[1] = feature(now.outlooks[k].seconds);
+    slot[2] = static_cast<float>(now.outlooks[k].reached);
+    slot[3] = share(run.gpus, now.largest);
+    slot[4] = feature(cluster.seconds(cluster.now - run.submit));
+    slot[5] = feature(cluster.seconds(run.held));
+    const int tier = now.tier_for(job);
+    slot[6] = tier < 0 ? 0 : share(cluster.rate(job, tier), now.fastest(job));
   }
-  to += state.slots * kSlot;
-  for (std::size_t k = 0; k < state.longest.size(); ++k) {
-    const int job = state.longest[k].job;
-    const detail::Run& run = engine.runs[at(job)];
+  to += now.slots * kSlot;
+  for (std::size_t k = 0; k < now.longest.size(); ++k) {
+    const int job = now.longest[k].job;
+    const detail::Run& run = cluster.runs[at(job)];
     float* seat = to + k * kRunning;
     seat[0] = 1;
-    seat[1] = feature(state.longest[k].outlook.seconds);
-    seat[2] = static_cast<float>(state.longest[k].outlook.reached);
-    seat[3] = share(run.gpus, state.largest);
-    seat[4] = feature(engine.seconds(engine.now - run.since));
-    seat[5] = share(engine.rate(job, run.tier), state.fastest(job));
+    seat[1] = feature(now.longest[k].outlook.seconds);
+    seat[2] = static_cast<float>(now.longest[k].outlook.reached);
+    seat[3] = share(run.gpus, now.largest);
+    seat[4] = feature(cluster.seconds(cluster.now - run.since));
+    seat[5] = share(cluster.rate(job, run.tier), now.fastest(job));
   }
-  to += state.shown_running * kRunning;
-  for (std::size_t t = 0; t < engine.capacity.size(); ++t) {
-    to[0] = share(engine.free[t], engine.workload.tiers[t].gpus());
-    to[1] = share(engine.workload.tiers[t].gpus(), state.gpus);
+  to += now.shown_running * kRunning;
+  for (std::size_t t = 0; t < cluster.capacity.size(); ++t) {
+    to[0] = share(cluster.free[t], cluster.workload.tiers[t].gpus());
+    to[1] = share(cluster.workload.tiers[t].gpus(), now.gpus);
     to += kTier;
   }
-  to[0] = static_cast<float>(std::min(1.0, std::log1p(state.waiting.size()) / 8));
-  to[1] = static_cast<float>(std::min(1.0, std::log1p(engine.running.size()) / 8));
-  to[2] = engine.arrived < static_cast<int>(engine.runs.size()) ? 1.0F : 0.0F;  // more will come
+  to[0] = static_cast<float>(std::min(1.0, std::log1p(now.waiting.size()) / 8));
+  to[1] = static_cast<float>(std::min(1.0, std::log1p(cluster.running.size()) / 8));
+  to[2] = cluster.arrived < static_cast<int>(cluster.runs.size()) ? 1.0F : 0.0F;  // more will come
 }
 
-Simulation Environment::simulation() { return detail::results(state_->engine, "agent"); }
+Simulation Environment::simulation() { return detail::results(state().cluster, "agent"); }
 
 }  // namespace glidepath

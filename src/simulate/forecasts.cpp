@@ -17,13 +17,13 @@ namespace glidepath {
 namespace detail {
 namespace {
 
-constexpr int kSamples = 40;        ///< equally likely values of a law of steps or service
-constexpr int kLawPoints = 64;      ///< atoms of a law of durations
-constexpr std::size_t kFewest = 5;  ///< points before the first forecast of a curve
+constexpr int kSamples = 40;           ///< equally likely values of a law of steps or service
+constexpr int kLawPoints = 64;         ///< atoms of a law of durations
+constexpr std::size_t kMinPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
 std::size_t due(std::size_t points) {
-  std::size_t at = kFewest;
+  std::size_t at = kMinPoints;
   for (std::size_t next = at; next <= points; next = at + std::max<std::size_t>(2, at / 4)) {
     at = next;
   }
@@ -59,36 +59,36 @@ std::shared_ptr<const ForecastMemo::Law> ForecastMemo::find(const Key& key,
 
 namespace detail {
 
-Predictor::Predictor(const Engine& engine)
-    : engine_(engine), sigma_(engine.options.forecast_sigma.value_or(0)) {
-  const Rng rng{engine.options.seed};
-  total_.reserve(engine.runs.size());
-  for (std::size_t i = 0; i < engine.runs.size(); ++i) {
-    total_.push_back(engine.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
+Predictor::Predictor(const Cluster& cluster)
+    : cluster_(cluster), sigma_(cluster.options.forecast_sigma.value_or(0)) {
+  const Rng rng{cluster.options.seed};
+  total_.reserve(cluster.runs.size());
+  for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
+    total_.push_back(cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
   }
   if (sigma_ > 0) {
     std::vector<double> logs;
     for (const double total : total_) logs.push_back(std::log(total));
-    durations_ = std::make_unique<Durations>(engine, sigma_, std::move(logs));
+    durations_ = std::make_unique<Durations>(cluster, sigma_, std::move(logs));
   }
-  if (engine.workload.curves.empty()) return;
-  known_.resize(engine.runs.size());
-  memo_ = engine.options.memo ? engine.options.memo : make_forecast_memo();
-  for (const Trace& curve : engine.workload.curves) hash_.push_back(hash_of(curve));
+  if (cluster.workload.curves.empty()) return;
+  known_.resize(cluster.runs.size());
+  memo_ = cluster.options.memo ? cluster.options.memo : make_forecast_memo();
+  for (const Trace& curve : cluster.workload.curves) hash_.push_back(hash_of(curve));
 }
 
 void Predictor::curve(int job, Job& seen, bool ahead) {
-  Known& known = known_[Engine::index(job)];
-  if (seen.observed.step.size() < kFewest) return;
+  Known& known = known_[Cluster::index(job)];
+  if (seen.observed.step.size() < kMinPoints) return;
   const std::size_t points =
       known.outrun ? seen.observed.step.size() : due(seen.observed.step.size());
   if (points > known.points) {
-    const std::size_t which = Engine::index(engine_.asked(job).truth);
+    const std::size_t which = Cluster::index(cluster_.asked(job).truth);
     const auto make = [&] {
       const TraceView prefix{
           seen.observed.step.first(points), seen.observed.loss.first(points), {}};
       // The schedule of the learning rate is part of what the user submitted, unlike the losses.
-      const Trace& curve = engine_.workload.curves[which];
+      const Trace& curve = cluster_.workload.curves[which];
       ForecastOptions options;
       const std::optional<Schedule> schedule = Schedule::logged(curve);
       if (schedule && points < curve.step.size()) options.schedule = &*schedule;
@@ -130,8 +130,8 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
 bool Predictor::refresh() { return sigma_ > 0 && durations_->refresh(); }
 
 const Predictor::Law& Predictor::law(int job) const {
-  const double done = engine_.done(job);
-  const double y = std::log(total_[Engine::index(job)]);
+  const double done = cluster_.done(job);
+  const double y = std::log(total_[Cluster::index(job)]);
   const auto log_weight = [&](double at) {
     const double u = (at - y) / sigma_;
     return -0.5 * u * u + durations_->log_prior(job, at);
@@ -145,7 +145,7 @@ const Predictor::Law& Predictor::law(int job) const {
   constexpr int kLook = Durations::kGrid;
   const double stride = (durations_->highest() - least) / kLook;
   std::array<double, kLook> look;
-  for (int i = 0; i < kLook; ++i) look[Engine::index(i)] = log_weight(least + stride * (i + 0.5));
+  for (int i = 0; i < kLook; ++i) look[Cluster::index(i)] = log_weight(least + stride * (i + 0.5));
   const double top = *std::max_element(look.begin(), look.end());
   const auto matters = [&](double value) { return value > top - 12; };
   const auto first = std::find_if(look.begin(), look.end(), matters) - look.begin();
@@ -166,8 +166,8 @@ const Predictor::Law& Predictor::law(int job) const {
 }
 
 double Predictor::gittins_rank(int job) const {
-  const double done = engine_.done(job);
-  if (sigma_ == 0) return std::max(0.0, total_[Engine::index(job)] - done);
+  const double done = cluster_.done(job);
+  if (sigma_ == 0) return std::max(0.0, total_[Cluster::index(job)] - done);
   const Law& known = law(job);
   if (known.work.empty()) return std::max(1.0, done);
   double best = std::numeric_limits<double>::infinity();
@@ -185,7 +185,7 @@ double Predictor::gittins_rank(int job) const {
 double Predictor::likely(int job) const {
   if (sigma_ == 0) return total(job);
   const Law& known = law(job);
-  if (known.work.empty()) return 2 * std::max(1.0, engine_.done(job));
+  if (known.work.empty()) return 2 * std::max(1.0, cluster_.done(job));
   double sum = 0;
   for (std::size_t i = 0; i < known.work.size(); ++i) {
     sum += known.weight[i] * std::log(known.work[i]);
@@ -194,11 +194,11 @@ double Predictor::likely(int job) const {
 }
 
 void Predictor::service(int job, Job& seen) {
-  const auto per_second = static_cast<double>(engine_.per_second);
-  const double done = engine_.done(job);
+  const auto per_second = static_cast<double>(cluster_.per_second);
+  const double done = cluster_.done(job);
   seen.remaining_steps.clear();
   if (sigma_ == 0) {
-    seen.remaining_steps.push_back(std::max(0.0, total_[Engine::index(job)] - done) / per_second);
+    seen.remaining_steps.push_back(std::max(0.0, total_[Cluster::index(job)] - done) / per_second);
     return;
   }
   refresh();

@@ -12,8 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include "simulate/cluster.hpp"
 #include "simulate/durations.hpp"
-#include "simulate/engine.hpp"
 
 namespace glidepath {
 
@@ -29,7 +29,7 @@ class ForecastMemo {
   };
   struct Law {
     std::vector<double> reached_at;  ///< equally likely absolute steps, inf = never
-    std::vector<double> step, loss;  ///< the median ahead, where it was asked for
+    std::vector<double> step, loss;  ///< the median ahead, where it is needed
   };
   std::shared_ptr<const Law> find(const Key& key, const std::function<Law()>& make);
 
@@ -42,10 +42,10 @@ class ForecastMemo {
 
 namespace glidepath::detail {
 
-/// What a scheduler is told of the service that jobs still need.
+/// Forecasts of the service that jobs still need.
 class Predictor {
  public:
-  explicit Predictor(const Engine& engine);
+  explicit Predictor(const Cluster& cluster);
 
   /// Remaining steps of a job with a curve: the law of glidepath::reach on its first 5, 7, 9, 11,
   /// 13, 16, 20 ... points, a quarter more each time, whoever decides when: so that policies share
@@ -66,7 +66,7 @@ class Predictor {
   [[nodiscard]] double likely(int job) const;
 
   /// The forecast itself in ticks of work: fixed for each job, by seed.
-  [[nodiscard]] double total(int job) const { return total_[Engine::index(job)]; }
+  [[nodiscard]] double total(int job) const { return total_[Cluster::index(job)]; }
 
  private:
   /// Law of the true work given the forecast, the work already done and what other jobs were like:
@@ -77,7 +77,7 @@ class Predictor {
   };
   const Law& law(int job) const;
 
-  const Engine& engine_;
+  const Cluster& cluster_;
   double sigma_;
   std::vector<double> total_;
   std::unique_ptr<Durations> durations_;  ///< where forecasts have an error

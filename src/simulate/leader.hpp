@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 
 namespace glidepath::detail {
 
@@ -14,7 +14,7 @@ namespace glidepath::detail {
 /// decides from then on.
 class Leader {
  public:
-  explicit Leader(const Engine& engine) : engine_(engine) {}
+  explicit Leader(const Cluster& cluster) : cluster_(cluster) {}
   /// Whether the order changed. `work` of a job that has not ended, in ticks.
   bool refresh(const std::function<double(int)>& work);
   /// What a gang of so many GPUs multiplies the remaining time with.
@@ -23,7 +23,7 @@ class Leader {
  private:
   bool due();
 
-  const Engine& engine_;
+  const Cluster& cluster_;
   bool by_gpu_time_ = false;
   bool led_ = false;  ///< one was ahead of the other
   int look_at_ = 0;   ///< jobs that have arrived

@@ -32,9 +32,9 @@ double percentile(std::vector<double>& values, double p) {
 /// Finish-time fairness (Themis, Mahajan et al., NSDI 2020): JCT over the time that the job would
 /// have taken with an equal share of the cluster, A max(1, n g / C): A its time alone with the same
 /// share of each tier, g its gang, C all GPUs, n the mean number of live jobs while it lived.
-std::vector<double> finish_time_fairness(const Engine& engine) {
+std::vector<double> finish_time_fairness(const Cluster& cluster) {
   std::vector<std::pair<Tick, int>> changes;
-  for (const Run& run : engine.runs) {
+  for (const Run& run : cluster.runs) {
     if (run.end < 0) continue;
     changes.emplace_back(run.submit, 1);
     changes.emplace_back(run.end, -1);
@@ -53,21 +53,21 @@ std::vector<double> finish_time_fairness(const Engine& engine) {
     return area[static_cast<std::size_t>(it - changes.begin()) + 1];
   };
   double all_gpus = 0;
-  for (const Tier& tier : engine.workload.tiers) all_gpus += tier.gpus();
+  for (const Tier& tier : cluster.workload.tiers) all_gpus += tier.gpus();
   std::vector<double> out;
-  out.reserve(engine.runs.size());
-  for (std::size_t i = 0; i < engine.runs.size(); ++i) {
-    const Run& run = engine.runs[i];
+  out.reserve(cluster.runs.size());
+  for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
+    const Run& run = cluster.runs[i];
     if (run.end <= run.submit) {
       out.push_back(run.end < 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0);
       continue;
     }
     double even = 0;
-    for (std::size_t t = 0; t < engine.workload.tiers.size(); ++t) {
+    for (std::size_t t = 0; t < cluster.workload.tiers.size(); ++t) {
       const int tier = static_cast<int>(t);
-      const bool fits = engine.fits_memory(static_cast<int>(i), tier);
-      even += (fits ? engine.rate(static_cast<int>(i), tier) : 0) *
-              engine.workload.tiers[t].gpus() / all_gpus;
+      const bool fits = cluster.fits_memory(static_cast<int>(i), tier);
+      even += (fits ? cluster.rate(static_cast<int>(i), tier) : 0) *
+              cluster.workload.tiers[t].gpus() / all_gpus;
     }
     const auto jct = static_cast<double>(run.end - run.submit);
     const double n = (area_at(run.end) - area_at(run.submit)) / jct;
@@ -77,13 +77,13 @@ std::vector<double> finish_time_fairness(const Engine& engine) {
   return out;
 }
 
-void user_accounts(const Engine& engine, Simulation& out) {
+void user_accounts(const Cluster& cluster, Simulation& out) {
   std::map<std::string_view, std::size_t> place;  // in order of first submission
-  for (std::size_t i = 0; i < engine.runs.size(); ++i) {
-    const std::string& user = engine.workload.jobs[engine.order[i]].user;
-    const auto [it, is_new] = place.emplace(user, out.users.size());
-    if (is_new) out.users.push_back({.name = user});
-    UserAccount& account = out.users[it->second];
+  for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
+    const std::string& user = cluster.workload.jobs[cluster.order[i]].user;
+    const auto [it, is_new] = place.emplace(user, out.user_accounts.size());
+    if (is_new) out.user_accounts.push_back({.name = user});
+    UserAccount& account = out.user_accounts[it->second];
     ++account.jobs;
     account.gpu_seconds += out.jobs.gpu_seconds[i];
     account.energy_kwh += out.jobs.energy_j[i] / kJoulesPerKwh;
@@ -91,35 +91,36 @@ void user_accounts(const Engine& engine, Simulation& out) {
     account.mean_jct_s += out.jobs.jct_s[i];  // divided below
     account.wait_s += out.jobs.wait_s[i];
   }
-  std::vector<double> ended(out.users.size(), 0.0);
-  for (std::size_t i = 0; i < engine.runs.size(); ++i) {
-    if (engine.runs[i].end < 0) continue;
-    ended[place.at(engine.workload.jobs[engine.order[i]].user)] += 1;
+  std::vector<double> ended(out.user_accounts.size(), 0.0);
+  for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
+    if (cluster.runs[i].end < 0) continue;
+    ended[place.at(cluster.workload.jobs[cluster.order[i]].user)] += 1;
   }
-  for (std::size_t u = 0; u < ended.size(); ++u) out.users[u].mean_jct_s /= ended[u];
+  for (std::size_t u = 0; u < ended.size(); ++u) out.user_accounts[u].mean_jct_s /= ended[u];
 }
 
 /// Held GPUs at the power of their jobs, the others idle, asleep or out, from the first submission
 /// to the last end.
-void tier_accounts(Engine& engine, Tick first, Tick last, Simulation& out) {
-  const bool carbon = !engine.options.carbon_g_per_kwh.empty();
-  const Stretch all = engine.clock.between(first, last);
-  if (engine.nodes) engine.nodes->close(last);
+void tier_accounts(Cluster& cluster, Tick first, Tick last, Simulation& out) {
+  const bool carbon = !cluster.options.carbon_g_per_kwh.empty();
+  const Stretch all = cluster.clock.between(first, last);
+  if (cluster.nodes) cluster.nodes->close(last);
   double joules = 0;
   double grams = 0;
   double gpus = 0;
-  for (std::size_t t = 0; t < engine.workload.tiers.size(); ++t) {
-    const Tier& tier = engine.workload.tiers[t];
-    const Nodes::Off off = engine.nodes ? engine.nodes->off()[t] : Nodes::Off{};
-    const Stretch idle = tier.gpus() * all - engine.held[t] - off.asleep - off.out;
-    Stretch energy = engine.energy[t];
+  for (std::size_t t = 0; t < cluster.workload.tiers.size(); ++t) {
+    const Tier& tier = cluster.workload.tiers[t];
+    const Nodes::Off off = cluster.nodes ? cluster.nodes->off()[t] : Nodes::Off{};
+    const Stretch idle = tier.gpus() * all - cluster.held[t] - off.asleep - off.out;
+    Stretch energy = cluster.energy[t];
     energy += tier.idle_watts * idle;
-    energy += engine.options.sleep.watts * off.asleep;
-    out.tiers.push_back({.name = tier.name,
-                         .starts = engine.starts[t],
-                         .gpu_seconds = engine.held[t].s,
-                         .utilization = all.s > 0 ? engine.held[t].s / (tier.gpus() * all.s) : 0,
-                         .energy_kwh = energy.s / kJoulesPerKwh});
+    energy += cluster.options.sleep.watts * off.asleep;
+    out.tier_accounts.push_back(
+        {.name = tier.name,
+         .starts = cluster.starts[t],
+         .gpu_seconds = cluster.held[t].s,
+         .utilization = all.s > 0 ? cluster.held[t].s / (tier.gpus() * all.s) : 0,
+         .energy_kwh = energy.s / kJoulesPerKwh});
     joules += energy.s;
     grams += energy.carbon / kJoulesPerKwh;
     gpus += tier.gpus();
@@ -129,22 +130,22 @@ void tier_accounts(Engine& engine, Tick first, Tick last, Simulation& out) {
   out.utilization = out.makespan_s > 0 ? out.gpu_seconds / (gpus * out.makespan_s) : 0;
 }
 
-std::vector<TimelineRow> timeline(const Engine& engine) {
+std::vector<TimelineRow> timeline(const Cluster& cluster) {
   struct Change {
     double time_s;
     int running, live;
     double busy;
   };
   std::vector<Change> changes;
-  changes.reserve(2 * (engine.spans.size() + engine.runs.size()));
-  for (const Span& span : engine.spans) {
+  changes.reserve(2 * (cluster.spans.size() + cluster.runs.size()));
+  for (const JobSpan& span : cluster.spans) {
     const double busy = span.gpus * (span.partner < 0 ? 1.0 : 0.5);
     changes.push_back({span.start_s, 1, 0, busy});
     changes.push_back({span.end_s, -1, 0, -busy});
   }
-  for (const Run& run : engine.runs) {
-    changes.push_back({engine.seconds(run.submit), 0, 1, 0});
-    if (run.end >= 0) changes.push_back({engine.seconds(run.end), 0, -1, 0});
+  for (const Run& run : cluster.runs) {
+    changes.push_back({cluster.seconds(run.submit), 0, 1, 0});
+    if (run.end >= 0) changes.push_back({cluster.seconds(run.end), 0, -1, 0});
   }
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) { return a.time_s < b.time_s; });
@@ -160,81 +161,84 @@ std::vector<TimelineRow> timeline(const Engine& engine) {
   return rows;
 }
 
-}  // namespace
+struct Ended {
+  std::vector<double> jct;        ///< of the jobs that ended
+  Tick first = kNever, last = 0;  ///< submission of any, end
+};
 
-Simulation results(Engine& engine, std::string policy) {
+/// Fills the columns of the jobs and the sums over them.
+Ended job_columns(const Cluster& cluster, Simulation& out) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Simulation out;
-  out.policy = std::move(policy);
-  const std::size_t n = engine.runs.size();
+  const std::size_t n = cluster.runs.size();
   JobColumns& jobs = out.jobs;
-  for (auto* column : {&jobs.submit_s, &jobs.start_s, &jobs.end_s, &jobs.jct_s, &jobs.wait_s,
-                       &jobs.gpu_seconds, &jobs.energy_j}) {
-    column->reserve(n);
-  }
-  jobs.job.reserve(n);
-  jobs.user.reserve(n);
-  jobs.preemptions.reserve(n);
-  jobs.failures.reserve(n);
-  jobs.outcome.reserve(n);
-  std::vector<double> jct;
-  jct.reserve(n);
-  Tick first = kNever;
-  Tick last = 0;
+  Ended ended;
   double with_deadline = 0;
   double in_time = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Run& run = engine.runs[i];
-    const WorkloadJob& asked = engine.workload.jobs[engine.order[i]];
-    const bool ended = run.end >= 0;
+    const Run& run = cluster.runs[i];
+    const WorkloadJob& asked = cluster.workload.jobs[cluster.order[i]];
+    const bool has_ended = run.end >= 0;
+    const auto if_ended = [&](Tick tick) { return has_ended ? cluster.seconds(tick) : nan; };
     jobs.job.push_back(asked.id);
     jobs.user.push_back(asked.user);
-    jobs.submit_s.push_back(engine.seconds(run.submit));
-    jobs.start_s.push_back(run.first_start < 0 ? nan : engine.seconds(run.first_start));
-    jobs.end_s.push_back(ended ? engine.seconds(run.end) : nan);
-    jobs.jct_s.push_back(ended ? engine.seconds(run.end - run.submit) : nan);
-    jobs.wait_s.push_back(ended ? engine.seconds(run.end - run.submit - run.held) : nan);
+    jobs.submit_s.push_back(cluster.seconds(run.submit));
+    jobs.start_s.push_back(run.first_start < 0 ? nan : cluster.seconds(run.first_start));
+    jobs.end_s.push_back(if_ended(run.end));
+    jobs.jct_s.push_back(if_ended(run.end - run.submit));
+    jobs.wait_s.push_back(if_ended(run.end - run.submit - run.held));
     jobs.preemptions.push_back(run.suspensions);
     jobs.failures.push_back(run.failures);
-    jobs.gpu_seconds.push_back(engine.seconds(run.held) * run.gpus -
-                               0.5 * engine.seconds(run.shared) * run.gpus);
+    jobs.gpu_seconds.push_back(cluster.seconds(run.held) * run.gpus -
+                               0.5 * cluster.seconds(run.shared) * run.gpus);
     jobs.energy_j.push_back(run.energy_j);
     jobs.outcome.push_back(run.outcome);
     out.preemptions += run.suspensions;
     out.failures += run.failures;
     if (asked.deadline_s < kInfinity) {
       ++with_deadline;
-      in_time += ended && engine.seconds(run.end) <= asked.deadline_s;
+      in_time += has_ended && cluster.seconds(run.end) <= asked.deadline_s;
     }
     out.gpu_seconds += jobs.gpu_seconds.back();
-    first = std::min(first, run.submit);
-    if (!ended) continue;
-    last = std::max(last, run.end);
-    jct.push_back(jobs.jct_s.back());
+    ended.first = std::min(ended.first, run.submit);
+    if (!has_ended) continue;
+    ended.last = std::max(ended.last, run.end);
+    ended.jct.push_back(jobs.jct_s.back());
     out.total_wait_s += jobs.wait_s.back();
   }
-  out.events = engine.events;
-  out.lost_gpu_seconds = engine.lost_gpu_s;
   out.share_in_time = in_time / with_deadline;
-  out.lower_bound_jct_s = lower_bound_jct_s(engine.workload);
-  user_accounts(engine, out);
-  if (engine.options.spans) out.timeline = timeline(engine);
-  out.spans = std::move(engine.spans);
+  return ended;
+}
+
+}  // namespace
+
+Simulation results(Cluster& cluster, std::string policy) {
+  Simulation out;
+  out.policy = std::move(policy);
+  out.workload = cluster.workload.name;
+  for (const Tier& tier : cluster.workload.tiers) out.tiers.push_back(tier.name);
+  auto [jct, first, last] = job_columns(cluster, out);
+  out.events = cluster.events;
+  out.lost_gpu_seconds = cluster.lost_gpu_s;
+  out.lower_bound_jct_s = lower_bound_jct_s(cluster.workload);
+  user_accounts(cluster, out);
+  if (cluster.options.spans) out.timeline = timeline(cluster);
+  out.spans = std::move(cluster.spans);
   const auto ended = static_cast<double>(jct.size());
   if (jct.empty()) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
     out.mean_jct_s = out.median_jct_s = out.p95_jct_s = out.mean_wait_s = nan;
     return out;
   }
   for (const double value : jct) out.mean_jct_s += value;
   out.mean_jct_s /= ended;
   out.mean_wait_s = out.total_wait_s / ended;
-  out.mean_wait_per_user_s = out.total_wait_s / static_cast<double>(out.users.size());
+  out.mean_wait_per_user_s = out.total_wait_s / static_cast<double>(out.user_accounts.size());
   out.median_jct_s = percentile(jct, 0.5);
   out.p95_jct_s = percentile(jct, 0.95);
-  out.makespan_s = engine.seconds(last - first);
-  tier_accounts(engine, first, last, out);
-  jobs.ftf = finish_time_fairness(engine);
-  for (const double rho : jobs.ftf) {
+  out.makespan_s = cluster.seconds(last - first);
+  tier_accounts(cluster, first, last, out);
+  out.jobs.ftf = finish_time_fairness(cluster);
+  for (const double rho : out.jobs.ftf) {
     if (rho > out.worst_ftf) out.worst_ftf = rho;  // false for NaN
     out.share_unfair += rho > 1;
   }

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 
 namespace glidepath::detail {
 
-/// What came of a run that is over. Takes the spans from the engine.
-[[nodiscard]] Simulation results(Engine& engine, std::string policy);
+/// What came of a run that is over. Takes the spans from the cluster.
+[[nodiscard]] Simulation results(Cluster& cluster, std::string policy);
 
 }  // namespace glidepath::detail

@@ -20,6 +20,8 @@ namespace glidepath::detail {
 
 namespace {
 
+constexpr double kStays = 1.05;  ///< value of staying where one is, as a factor: fewer moves
+
 /// Room on the tiers while a plan is made.
 class Filling {
  public:
@@ -86,9 +88,9 @@ double fastest(const Job& job) {
 
 int gang(const Job& job) { return job.options.empty() ? 1 : job.options.front().gpus; }
 
-/// Seconds that a job needs on its fastest tier, as the user asked (a job with a curve) or as it is
+/// Seconds that a job needs on its fastest tier: to its budget (a job with a curve) or as it is
 /// forecast.
-double asked_seconds(const Job& job) {
+double expected_s(const Job& job) {
   const double steps =
       job.budget_steps > 0 ? job.budget_steps - job.steps_done
       : job.remaining_steps.empty()
@@ -98,12 +100,16 @@ double asked_seconds(const Job& job) {
   return std::max(0.0, steps) / fastest(job);
 }
 
-Plan in_order_of_arrival(const Snapshot& snapshot, bool skip) {
+struct HeadOfLine {
+  bool skips;  ///< what does not fit is passed over; else it blocks the others
+};
+
+Plan in_order_of_arrival(const Snapshot& snapshot, HeadOfLine head) {
   Plan plan;
   Filling filling(snapshot);
   for (const Job& job : snapshot.jobs) filling.keep(job, plan);
   for (const Job& job : snapshot.jobs) {
-    if (filling.holds(job) == nullptr && !filling.start(job, plan) && !skip) break;
+    if (filling.holds(job) == nullptr && !filling.start(job, plan) && !head.skips) break;
   }
   return plan;
 }
@@ -160,17 +166,54 @@ struct SessionFifoPolicy {
   }
 };
 
-/// Seconds that count as attained in the queue of a job: 2D-LAS on GPU-seconds.
+/// The queue of a job: 2D-LAS on GPU-seconds.
 double las_level(const Job& job) {
-  return job.attained_gpu_s < 3250 ? 0 : job.attained_gpu_s < 7200 ? 1 : 2;
+  return static_cast<double>(
+      std::count_if(kLasLimitsGpuS.begin(), kLasLimitsGpuS.end(),
+                    [&](double limit) { return job.attained_gpu_s >= limit; }));
+}
+
+/// E[min(S, d)] / P(S <= d) x GPUs on the fastest tier: the inverse of the Gittins index.
+double gittins_rank(const Job& job) {
+  const double index = job.remaining_steps.empty() ? kInfinity : gittins_index(job.remaining_steps);
+  return index > 0 ? gang(job) / (index * fastest(job)) : kInfinity;
 }
 
 double remaining_s(const Job& job, double share) {  // a quantile of the time on the fastest tier
-  if (job.remaining_steps.empty()) return asked_seconds(job);
+  if (job.remaining_steps.empty()) return expected_s(job);
   std::vector<double> sorted = job.remaining_steps;
   std::sort(sorted.begin(), sorted.end());
   const auto k = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
-  return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : asked_seconds(job);
+  return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : expected_s(job);
+}
+
+/// GPUs kept for the first job that does not fit.
+struct Reservation {
+  int tier = 0, spare = 0;    ///< of the tier, what is left beside the job
+  double from_s = kInfinity;  ///< from now
+};
+
+/// On the tier where running jobs will first have made room for the job.
+Reservation reserve(const Job& job, const Plan& plan, const Filling& filling,
+                    const std::unordered_map<std::int64_t, const Job*>& of_id) {
+  Reservation out;
+  for (const Option& option : job.options) {
+    std::vector<std::pair<double, int>> ends;
+    for (const Allocation& held : plan.allocations) {
+      if (held.tier != option.tier) continue;
+      ends.emplace_back(remaining_s(*of_id.at(held.job), 0.9), held.gpus);
+    }
+    std::sort(ends.begin(), ends.end());
+    int room = filling.room(option.tier);
+    double when = 0;
+    for (const auto& [end, gpus] : ends) {
+      if (room >= option.gpus) break;
+      room += gpus;
+      when = end;
+    }
+    if (room >= option.gpus && when < out.from_s) out = {option.tier, room - option.gpus, when};
+  }
+  return out;
 }
 
 /// EASY backfill (Lifka 1995) by priority, then order of arrival, as Slurm's: the first job that
@@ -190,50 +233,28 @@ Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const Job* a, const Job* b) { return a->priority > b->priority; });
-  const Job* first = nullptr;  // the one that waits for room
-  int tier = 0, spare = 0;
-  double shadow_s = kInfinity;
+  std::optional<Reservation> kept;
   for (const Job* next : order) {
     const Job& job = *next;
     if (filling.holds(job) != nullptr) continue;
     if (user_gpus && of_user[job.user] + gang(job) > *user_gpus) continue;
-    if (first == nullptr) {
+    if (!kept) {
       if (filling.start(job, plan)) {
         of_user[job.user] += gang(job);
-        continue;
-      }
-      first = &job;
-      for (const Option& option : job.options) {  // the tier that has room for it first
-        std::vector<std::pair<double, int>> ends;
-        for (const Allocation& held : plan.allocations) {
-          if (held.tier != option.tier) continue;
-          ends.emplace_back(remaining_s(*of_id.at(held.job), 0.9), held.gpus);
-        }
-        std::sort(ends.begin(), ends.end());
-        int room = filling.room(option.tier);
-        double when = 0;
-        for (const auto& [end, gpus] : ends) {
-          if (room >= option.gpus) break;
-          room += gpus;
-          when = end;
-        }
-        if (room >= option.gpus && when < shadow_s) {
-          shadow_s = when;
-          tier = option.tier;
-          spare = room - option.gpus;
-        }
+      } else {
+        kept = reserve(job, plan, filling, of_id);
       }
       continue;
     }
     const double needs_s = remaining_s(job, 0.9);
     const auto may = [&](const Option& option) {
-      return option.tier != tier || option.gpus <= spare ||
-             needs_s * fastest(job) / option.steps_per_s <= shadow_s;
+      return option.tier != kept->tier || option.gpus <= kept->spare ||
+             needs_s * fastest(job) / option.steps_per_s <= kept->from_s;
     };
     if (!filling.start(job, plan, may)) continue;
     of_user[job.user] += gang(job);
-    if (plan.allocations.back().tier == tier && needs_s > shadow_s) {
-      spare -= plan.allocations.back().gpus;
+    if (plan.allocations.back().tier == kept->tier && needs_s > kept->from_s) {
+      kept->spare -= plan.allocations.back().gpus;
     }
   }
   return plan;
@@ -274,7 +295,7 @@ Plan least_makespan(const Snapshot& snapshot) {
       gpus.push_back(option.gpus);
       const bool here = held != holds.end() && held->second->tier == option.tier;
       value.push_back(option.steps_per_s / fastest(live) * option.gpus * (share * share + late) *
-                      (here ? 1.05 : 1.0));
+                      (here ? kStays : 1.0));
     }
   }
   for (const Tier& each : snapshot.tiers) capacity.push_back(each.gpus());
@@ -329,7 +350,7 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
       const SharedSpeeds speed = speeds(held.job, job.id, held.tier);
       if (!(speed.first > 0 && speed.second > 0)) continue;
       const auto had = partner.find(job.id);
-      const double kept = had != partner.end() && had->second == held.job ? 1.05 : 1.0;
+      const double kept = had != partner.end() && had->second == held.job ? kStays : 1.0;
       const double gain =
           kept * speed.second * own - (1 - speed.first) * value(*hosts[h], held.tier);
       if (gain > 0) joins.push_back({gain, h, &job});
@@ -345,11 +366,13 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
   }
 }
 
-Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const PairTable& pairs) {
+Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> objectives,
+               const PairTable& pairs) {
   PlanOptions options = how.planner;
-  options.goals = std::move(goals);
-  options.sharing = pairs ? Sharing::exclusive : how.sharing;  // measured pairs, or predicted ones
-  options.in_nodes = how.in_nodes;
+  options.objectives = std::move(objectives);
+  options.limits.sharing =
+      pairs ? Sharing::exclusive : how.sharing;  // measured pairs, or predicted ones
+  options.limits.in_nodes = how.in_nodes;
   options.reasons = false;
   if (how.round_s) options.round_s = *how.round_s;
   const bool shares = how.sharing != Sharing::exclusive;
@@ -358,7 +381,7 @@ Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const Pair
     if (user_gpus) {
       std::set<std::string> users;
       for (const Job& job : snapshot.jobs) users.insert(job.user);
-      for (const std::string& user : users) now.user_quota.push_back({user, *user_gpus});
+      for (const std::string& user : users) now.limits.user_quota.push_back({user, *user_gpus});
     }
     if (!shares) return plan(snapshot, now);
     // A guest is planned anew, as one that waits: it may join the same host.
@@ -378,7 +401,7 @@ Policy planner(const SimulationOptions& how, std::vector<Goal> goals, const Pair
 
 /// DARE: every job is profiled for a session at once, then forecast; it ends when the forecast says
 /// that the target is out of reach, and runs by Gittins index of its remaining time, for sessions,
-/// until the target is met.
+/// until the target is reached.
 struct DarePolicy {
   double session_s;
   double never_probability = 0.98;  ///< of the samples, so all of 40: a false stop costs a user
@@ -391,16 +414,16 @@ struct DarePolicy {
     const auto stopped = [&](const Job& job) {
       return std::find(plan.stop.begin(), plan.stop.end(), job.id) != plan.stop.end();
     };
-    struct Place {
+    struct Turn {
       int kind;  // 0 inside a session, 1 to be profiled, 2 the others
       double key;
       std::size_t i;
-      bool operator<(const Place& o) const {
+      bool operator<(const Turn& o) const {
         return kind != o.kind ? kind < o.kind : key != o.key ? key < o.key : i < o.i;
       }
     };
     Filling filling(snapshot);
-    std::vector<Place> order;
+    std::vector<Turn> order;
     for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
       const Job& job = snapshot.jobs[i];
       if (stopped(job)) continue;
@@ -412,13 +435,12 @@ struct DarePolicy {
       } else if (job.remaining_steps.empty()) {
         order.push_back({1, job.attained_s, i});
       } else {
-        const double index = gittins_index(job.remaining_steps);
-        order.push_back({2, index > 0 ? gang(job) / (index * fastest(job)) : kInfinity, i});
+        order.push_back({2, gittins_rank(job), i});
       }
     }
     std::sort(order.begin(), order.end());
-    for (const Place& place : order) {
-      const Job& job = snapshot.jobs[place.i];
+    for (const Turn& turn : order) {
+      const Job& job = snapshot.jobs[turn.i];
       if (!filling.keep(job, plan)) filling.start(job, plan);
     }
     return plan;
@@ -435,42 +457,59 @@ struct DarePolicy {
 
 }  // namespace
 
-Policy steered_planner(const SimulationOptions& options, const std::vector<Goal>& goals) {
+Policy steered_planner(const SimulationOptions& options,
+                       const std::vector<WeightedObjective>& goals) {
   return [&options, &goals](const Snapshot& s) { return planner(options, goals, {})(s); };
 }
 
-Policy make_policy(std::string_view name, const SimulationOptions& options,
-                   const PairTable& pairs) {
-  if (name == "fifo") return [](const Snapshot& s) { return in_order_of_arrival(s, false); };
-  if (name == "first_fit") return [](const Snapshot& s) { return in_order_of_arrival(s, true); };
-  if (name == "sjf") return [](const Snapshot& s) { return in_order_of(s, gang); };
-  if (name == "srtf") return [](const Snapshot& s) { return in_order_of(s, asked_seconds); };
-  if (name == "srsf") {
-    return [](const Snapshot& s) {
-      return in_order_of(s, [](const Job& job) { return asked_seconds(job) * gang(job); });
-    };
-  }
-  if (name == "las") return [](const Snapshot& s) { return in_order_of(s, las_level); };
-  if (name == "session_fifo") return SessionFifoPolicy{options.session_s.value_or(3600)};
-  if (name == "dare") return DarePolicy{options.session_s.value_or(300)};
-  if (name == "slurm_backfill") {
-    return [user_gpus = options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
-  }
-  if (name == "makespan") return least_makespan;
-  if (name == "themis") return planner(options, {{Objective::fairness, 1.0}}, pairs);
-  if (name == "optimus") return planner(options, {{Objective::known_size, 1.0}}, pairs);
-  if (name == "slaq")
-    return planner(options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, pairs);
-  if (name == "gittins") {
-    return [](const Snapshot& s) {
-      return in_order_of(s, [](const Job& job) {
-        const double index =
-            job.remaining_steps.empty() ? kInfinity : gittins_index(job.remaining_steps);
-        return index > 0 ? gang(job) / (index * fastest(job)) : kInfinity;
-      });
-    };
-  }
-  return planner(options, options.planner.goals, pairs);  // best_value
+Policy make_fifo(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) { return in_order_of_arrival(s, {.skips = false}); };
+}
+Policy make_first_fit(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) { return in_order_of_arrival(s, {.skips = true}); };
+}
+Policy make_slurm_backfill(const PolicyInfo&, const SimulationOptions& options, const PairTable&) {
+  return [user_gpus = options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
+}
+Policy make_sjf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) { return in_order_of(s, gang); };
+}
+Policy make_srtf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) { return in_order_of(s, expected_s); };
+}
+Policy make_srsf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) {
+    return in_order_of(s, [](const Job& job) { return expected_s(job) * gang(job); });
+  };
+}
+Policy make_las(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) { return in_order_of(s, las_level); };
+}
+Policy make_gittins(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return [](const Snapshot& s) { return in_order_of(s, gittins_rank); };
+}
+Policy make_session_fifo(const PolicyInfo& info, const SimulationOptions& options,
+                         const PairTable&) {
+  return SessionFifoPolicy{options.session_s.value_or(*info.session_s)};
+}
+Policy make_dare(const PolicyInfo& info, const SimulationOptions& options, const PairTable&) {
+  return DarePolicy{options.session_s.value_or(*info.session_s)};
+}
+Policy make_makespan(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+  return least_makespan;
+}
+Policy make_themis(const PolicyInfo&, const SimulationOptions& options, const PairTable& pairs) {
+  return planner(options, {{Objective::fairness, 1.0}}, pairs);
+}
+Policy make_optimus(const PolicyInfo&, const SimulationOptions& options, const PairTable& pairs) {
+  return planner(options, {{Objective::known_size, 1.0}}, pairs);
+}
+Policy make_slaq(const PolicyInfo&, const SimulationOptions& options, const PairTable& pairs) {
+  return planner(options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, pairs);
+}
+Policy make_best_value(const PolicyInfo&, const SimulationOptions& options,
+                       const PairTable& pairs) {
+  return planner(options, options.planner.objectives, pairs);
 }
 
 }  // namespace glidepath::detail

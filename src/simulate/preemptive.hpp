@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Preemptive schedulers that keep the live jobs in one order. A `Place` is where a job stands in
+// it: its key by the scheduler's Rank (remaining time, ...), ties by submission. A greedy fill in
+// that order runs each job that still fits. The waiting jobs are kept apart by size of gang,
+// because room only shrinks along a fill: the first job of each size is its `Head`, and only a head
+// can be next. A `Taken` is a running job, whose GPUs a head before it in the order may take; what
+// lies behind the first head that has room is all that an event looks at. `Patient` does not take
+// at once: it sees running jobs as `Seat`s, GPUs with the time until they come free by themselves,
+// and weighs waiting for them against what a preemption costs.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +21,7 @@
 #include <vector>
 
 #include "simulate/by_gang.hpp"
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 
 namespace glidepath::detail {
 
@@ -33,16 +41,47 @@ struct Taken {
   int gpus;
 };
 
+using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
+
+/// The waiting jobs of each size of gang, by place.
+template <class Rank>
+class Waiting {
+ public:
+  Waiting(const Cluster& cluster, const Rank& rank)
+      : cluster_(cluster), rank_(rank), heaps_(cluster.capacity[0]) {}
+
+  void add(int job) { heap_of(job).push({rank_.waiting(job), job}); }
+  /// Back with the place it had.
+  void add(const Place& place) { heap_of(place.job).push(place); }
+  /// All keys have changed.
+  void rebuild() {
+    std::vector<int> all;
+    for (auto& of : heaps_) {
+      for (; !of.queue.empty(); of.queue.pop()) all.push_back(of.queue.top().job);
+    }
+    for (const int job : all) add(job);
+  }
+  [[nodiscard]] bool is_head(int job) { return heap_of(job).top().job == job; }
+  auto begin() { return heaps_.begin(); }
+  auto end() { return heaps_.end(); }
+
+ private:
+  Heap& heap_of(int job) { return heaps_[cluster_.runs[Cluster::index(job)].gpus]; }
+  const Cluster& cluster_;
+  const Rank& rank_;
+  ByGang<Heap> heaps_;
+};
+
 /// The running jobs by place where those of one gang have the order in which they end, whatever the
 /// time: a question costs a search for each size of gang.
 template <class Rank>
 class ByFinish {
  public:
-  ByFinish(Engine& engine, const Rank& rank)
-      : engine_(engine), rank_(rank), jobs_(engine.capacity[0]) {}
+  ByFinish(Cluster& cluster, const Rank& rank)
+      : cluster_(cluster), rank_(rank), jobs_(cluster.capacity[0]) {}
 
   void start(int job) {
-    const End end{engine_.runs[Engine::index(job)].finishes, job};
+    const End end{cluster_.runs[Cluster::index(job)].finishes, job};
     std::vector<End>& ends = gang(job).ends;
     ends.insert(std::lower_bound(ends.begin(), ends.end(), end, std::greater<>()), end);
   }
@@ -50,7 +89,7 @@ class ByFinish {
   void end(int job) { gang(job).ends.pop_back(); }
   /// To be called while it runs.
   void suspend(int job) {
-    const End end{engine_.runs[Engine::index(job)].finishes, job};
+    const End end{cluster_.runs[Cluster::index(job)].finishes, job};
     std::vector<End>& ends = gang(job).ends;
     ends.erase(std::lower_bound(ends.begin(), ends.end(), end, std::greater<>()));
   }
@@ -100,11 +139,11 @@ class ByFinish {
     std::vector<End> ends;  ///< the last first
     std::size_t taken = 0;  ///< of them, in this event
   };
-  Ends& gang(int job) { return jobs_[engine_.runs[Engine::index(job)].gpus]; }
+  Ends& gang(int job) { return jobs_[cluster_.runs[Cluster::index(job)].gpus]; }
   [[nodiscard]] Place place_of(const End& end, int gpus) const {
     return {rank_.running({end.finishes, end.job, gpus}), end.job};
   }
-  Engine& engine_;
+  Cluster& cluster_;
   const Rank& rank_;
   ByGang<Ends> jobs_;
 };
@@ -113,7 +152,7 @@ class ByFinish {
 template <class Rank>
 class Scanned {
  public:
-  Scanned(Engine& engine, const Rank& rank) : engine_(engine), rank_(rank) {}
+  Scanned(Cluster& cluster, const Rank& rank) : cluster_(cluster), rank_(rank) {}
   void start(int) {}
   void end(int) {}
   void suspend(int) {}
@@ -121,7 +160,7 @@ class Scanned {
   void look(const Place& first) {
     behind_.clear();
     sorted_ = false;
-    for (const Running& running : engine_.running) {
+    for (const Running& running : cluster_.running) {
       const Place place{rank_.running(running), running.job};
       if (first < place) behind_.push_back({place, running.gpus});
     }
@@ -152,7 +191,7 @@ class Scanned {
 
  private:
   static bool before(const Taken& a, const Taken& b) { return a.place < b.place; }
-  Engine& engine_;
+  Cluster& cluster_;
   const Rank& rank_;
   std::vector<Taken> behind_;
   bool sorted_ = false;  ///< as a heap, the last first
@@ -165,10 +204,10 @@ class Scanned {
 template <class Rank>
 class Preemptive {
  public:
-  explicit Preemptive(Engine& engine)
-      : engine_(engine), rank_(engine), waiting_(engine.capacity[0]), running_(engine, rank_) {}
+  explicit Preemptive(Cluster& cluster)
+      : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_), running_(cluster, rank_) {}
   void arrive(int job) {
-    wait(job);
+    waiting_.add(job);
     arrivals_.push_back(job);
   }
   void leave(int job) {
@@ -183,7 +222,8 @@ class Preemptive {
     left_ = false;
     if (nothing_new) return;
     if constexpr (requires { rank_.refresh(); }) {
-      if (rank_.refresh()) rebuild();  // what is known of durations changed, and so did all keys
+      if (rank_.refresh())
+        waiting_.rebuild();  // what is known of durations changed, and so did all keys
     }
     heads_.clear();
     for (auto& of : waiting_) {
@@ -199,7 +239,7 @@ class Preemptive {
     started_.clear();
     // The first head that has room where it stands: nothing changes before it. Mostly there is
     // none, or free GPUs are enough for it, and nothing has to be sorted.
-    int room = engine_.free[0];
+    int room = cluster_.free[0];
     Head* start = first_with_room(room);
     while (start != nullptr && start->gpus <= room) {
       room -= start->gpus;
@@ -210,17 +250,16 @@ class Preemptive {
     if (start != nullptr) preempt_for(*start, room);
     for (const int job : suspended_) {
       running_.suspend(job);
-      engine_.suspend(job);
-      wait(job);
+      cluster_.suspend(job);
+      waiting_.add(job);
     }
     for (const int job : started_) {
-      engine_.start(job, 0);
+      cluster_.start(job, 0);
       running_.start(job);
     }
   }
 
  private:
-  using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   struct Head {
     Place place;
     int gpus;
@@ -265,21 +304,8 @@ class Preemptive {
 
   /// Without an end the room of waiting jobs does not grow: only a new head can change anything.
   [[nodiscard]] bool an_arrival_is_a_head() {
-    return std::any_of(arrivals_.begin(), arrivals_.end(), [&](int job) {
-      return waiting_[engine_.runs[Engine::index(job)].gpus].top().job == job;
-    });
-  }
-
-  void rebuild() {
-    std::vector<int> all;
-    for (auto& of : waiting_) {
-      for (; !of.queue.empty(); of.queue.pop()) all.push_back(of.queue.top().job);
-    }
-    for (const int job : all) wait(job);
-  }
-
-  void wait(int job) {
-    waiting_[engine_.runs[Engine::index(job)].gpus].push({rank_.waiting(job), job});
+    return std::any_of(arrivals_.begin(), arrivals_.end(),
+                       [&](int job) { return waiting_.is_head(job); });
   }
 
   /// The first waiting job that fits into the room.
@@ -307,9 +333,9 @@ class Preemptive {
     return first;
   }
 
-  Engine& engine_;
+  Cluster& cluster_;
   Rank rank_;
-  ByGang<Heap> waiting_;
+  Waiting<Rank> waiting_;
   std::conditional_t<Rank::kByFinish, ByFinish<Rank>, Scanned<Rank>> running_;
   std::vector<Head> heads_;
   std::vector<Taken> last_;
@@ -326,10 +352,11 @@ class Preemptive {
 template <class Rank>
 class Patient {
  public:
-  explicit Patient(Engine& engine) : engine_(engine), rank_(engine), waiting_(engine.capacity[0]) {}
-  void arrive(int job) { wait(job); }
+  explicit Patient(Cluster& cluster)
+      : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_) {}
+  void arrive(int job) { waiting_.add(job); }
   void leave(int job) {
-    const Run& run = engine_.runs[Engine::index(job)];
+    const Run& run = cluster_.runs[Cluster::index(job)];
     jct_ += static_cast<double>(run.end - run.submit);
     ++ended_;
   }
@@ -337,62 +364,47 @@ class Patient {
 
   void schedule() {
     if constexpr (requires { rank_.refresh(); }) {
-      if (rank_.refresh()) rebuild();
+      if (rank_.refresh()) waiting_.rebuild();
     }
     look();
     wake_ = kNever;
-    int room = engine_.free[0];
+    int room = cluster_.free[0];
     int ahead = 0;  // GPUs that earlier jobs wait for
     for (Heap* queue = next(room); queue != nullptr; queue = next(room)) {
       const Place place = queue->top();
-      const int gpus = engine_.runs[Engine::index(place.job)].gpus;
+      const int gpus = cluster_.runs[Cluster::index(place.job)].gpus;
       queue->pop();
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
         started_.push_back(place.job);
-        const Seat seat{rank_.left(place.job) + static_cast<double>(engine_.restart), gpus, -1};
+        const Seat seat{rank_.left(place.job) + static_cast<double>(cluster_.restart), gpus, -1};
         seats_.insert(std::upper_bound(seats_.begin(), seats_.end(), seat, sooner), seat);
       } else {
         ahead += gpus;
         passed_.push_back(place);
       }
     }
-    for (const Place& place : passed_) {
-      waiting_[engine_.runs[Engine::index(place.job)].gpus].push(place);
-    }
+    for (const Place& place : passed_) waiting_.add(place);
     for (const int job : suspended_) {
-      engine_.suspend(job);
-      wait(job);
+      cluster_.suspend(job);
+      waiting_.add(job);
     }
-    for (const int job : started_) engine_.start(job, 0);
+    for (const int job : started_) cluster_.start(job, 0);
   }
 
  private:
-  static constexpr double kPatience = 0.5;  ///< mean completion times that a preemption costs
-  static constexpr double kLate = 12;       ///< times that a fair share would have taken
-  using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
-  struct Seat {  ///< GPUs in use, and for how long
+  static constexpr double kPreemptionJcts = 0.5;  ///< mean completion times that a preemption costs
+  static constexpr double kMaxFairShares = 12;    ///< times that a fair share would have taken
+  struct Seat {                                   ///< GPUs in use, and for how long
     double left;
     int gpus, job;
   };
   static bool sooner(const Seat& a, const Seat& b) { return a.left < b.left; }
 
-  void wait(int job) {
-    waiting_[engine_.runs[Engine::index(job)].gpus].push({rank_.waiting(job), job});
-  }
-
-  void rebuild() {
-    std::vector<int> all;
-    for (auto& of : waiting_) {
-      for (; !of.queue.empty(); of.queue.pop()) all.push_back(of.queue.top().job);
-    }
-    for (const int job : all) wait(job);
-  }
-
   void look() {
     seats_.clear();
     running_.clear();
-    for (const Running& running : engine_.running) {
+    for (const Running& running : cluster_.running) {
       seats_.push_back({rank_.left(running.job), running.gpus, running.job});
       running_.push_back({{rank_.running(running), running.job}, running.gpus});
     }
@@ -433,9 +445,9 @@ class Patient {
     });
     const double mean = ended_ > 0 ? jct_ / static_cast<double>(ended_) : 0;
     const Tick late = late_at(place.job);
-    if (late > engine_.now) wake_ = std::min(wake_, late);
+    if (late > cluster_.now) wake_ = std::min(wake_, late);
     const double cost =
-        static_cast<double>(engine_.restart) + (late > engine_.now ? kPatience * mean : 0);
+        static_cast<double>(cluster_.restart) + (late > cluster_.now ? kPreemptionJcts * mean : 0);
     if (wait_for(gpus + ahead, room) <= cost * static_cast<double>(taken_.size())) return false;
     for (const Taken& running : taken_) {
       suspended_.push_back(running.place.job);
@@ -449,14 +461,14 @@ class Patient {
   static int job_of(const Seat& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }
 
-  /// From when on the job would take more than kLate times as long as with a fair share, see
-  /// Simulation::worst_ftf, if it started only then.
+  /// From when on the job would take more than kMaxFairShares times as long as with a fair share,
+  /// see Simulation::worst_ftf, if it started only then.
   [[nodiscard]] Tick late_at(int job) const {
-    const Run& run = engine_.runs[Engine::index(job)];
+    const Run& run = cluster_.runs[Cluster::index(job)];
     const double left = rank_.left(job);
-    const double crowd = static_cast<double>(engine_.live) * run.gpus / engine_.capacity[0];
-    const double fair = (engine_.done(job) + left) * std::max(1.0, crowd);
-    return run.submit + static_cast<Tick>(std::min(kLate * fair - left, 1e18));
+    const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
+    const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);
+    return run.submit + static_cast<Tick>(std::min(kMaxFairShares * fair - left, 1e18));
   }
 
   /// Until so many GPUs have come free by themselves.
@@ -468,9 +480,9 @@ class Patient {
     return std::numeric_limits<double>::infinity();
   }
 
-  Engine& engine_;
+  Cluster& cluster_;
   Rank rank_;
-  ByGang<Heap> waiting_;
+  Waiting<Rank> waiting_;
   std::vector<Seat> seats_;     ///< the first to be given back first
   std::vector<Taken> running_;  ///< the last in the order first
   std::vector<Taken> taken_;

@@ -10,6 +10,7 @@
 
 #include "common/numbers.hpp"
 #include "simulate/by_gang.hpp"
+#include "simulate/policy_table.hpp"
 #include "simulate/preemptive.hpp"
 #include "simulate/ranks.hpp"
 
@@ -24,43 +25,43 @@ using Index = std::size_t;
 /// Strict head of line: the first that does not fit blocks the others.
 class Fifo {
  public:
-  explicit Fifo(Engine& engine) : engine_(engine) {}
+  explicit Fifo(Cluster& cluster) : cluster_(cluster) {}
   void arrive(int) {}
   void leave(int) {}
   [[nodiscard]] Tick wake() const { return kNever; }
   void schedule() {
-    while (head_ < engine_.arrived && engine_.runs[at(head_)].gpus <= engine_.free[0]) {
-      engine_.start(head_++, 0);
+    while (head_ < cluster_.arrived && cluster_.runs[at(head_)].gpus <= cluster_.free[0]) {
+      cluster_.start(head_++, 0);
     }
   }
 
  private:
-  Engine& engine_;
+  Cluster& cluster_;
   int head_ = 0;
 };
 
 /// FIFO that skips what does not fit: backfill without reservation.
 class FirstFit {
  public:
-  explicit FirstFit(Engine& engine) : engine_(engine), waiting_(engine.capacity[0]) {}
-  void arrive(int job) { waiting_[engine_.runs[at(job)].gpus].push_back(job); }
+  explicit FirstFit(Cluster& cluster) : cluster_(cluster), waiting_(cluster.capacity[0]) {}
+  void arrive(int job) { waiting_[cluster_.runs[at(job)].gpus].push_back(job); }
   void leave(int) {}
   [[nodiscard]] Tick wake() const { return kNever; }
   void schedule() {
     for (;;) {
       std::deque<int>* first = nullptr;
       for (auto& of : waiting_) {
-        if (of.gpus > engine_.free[0] || of.queue.empty()) continue;
+        if (of.gpus > cluster_.free[0] || of.queue.empty()) continue;
         if (first == nullptr || of.queue.front() < first->front()) first = &of.queue;
       }
       if (first == nullptr) return;
-      engine_.start(first->front(), 0);
+      cluster_.start(first->front(), 0);
       first->pop_front();
     }
   }
 
  private:
-  Engine& engine_;
+  Cluster& cluster_;
   ByGang<std::deque<int>> waiting_;
 };
 
@@ -68,25 +69,25 @@ class FirstFit {
 /// of their start, arrivals, starts.
 class SessionFifo {
  public:
-  explicit SessionFifo(Engine& engine)
-      : engine_(engine), session_(engine.ticks(engine.options.session_s.value_or(3600))) {}
+  explicit SessionFifo(Cluster& cluster)
+      : cluster_(cluster), session_(cluster.ticks(*cluster.options.session_s)) {}
   void arrive(int job) { arrivals_.push_back(job); }
   void leave(int) {}
   [[nodiscard]] Tick wake() const { return sessions_.empty() ? kNever : sessions_.top().end; }
   void schedule() {
-    while (!sessions_.empty() && sessions_.top().end == engine_.now) {
+    while (!sessions_.empty() && sessions_.top().end == cluster_.now) {
       const int job = sessions_.top().job;
       sessions_.pop();
-      engine_.suspend(job);
+      cluster_.suspend(job);
       queue_.push_back(job);
     }
     queue_.insert(queue_.end(), arrivals_.begin(), arrivals_.end());
     arrivals_.clear();
-    while (!queue_.empty() && engine_.runs[at(queue_.front())].gpus <= engine_.free[0]) {
+    while (!queue_.empty() && cluster_.runs[at(queue_.front())].gpus <= cluster_.free[0]) {
       const int job = queue_.front();
       queue_.pop_front();
-      engine_.start(job, 0);
-      const Run& run = engine_.runs[at(job)];
+      cluster_.start(job, 0);
+      const Run& run = cluster_.runs[at(job)];
       if (run.finishes > run.resumes + session_) {
         sessions_.push({run.resumes + session_, starts_++, job});
       }
@@ -102,7 +103,7 @@ class SessionFifo {
       return end != other.end ? end > other.end : start > other.start;
     }
   };
-  Engine& engine_;
+  Cluster& cluster_;
   Tick session_;
   std::deque<int> queue_, arrivals_;
   std::priority_queue<Session, std::vector<Session>, std::greater<>> sessions_;
@@ -116,9 +117,9 @@ class SessionFifo {
 /// executed seconds) / gpus, which is late for gangs that were preempted.
 class Las {
  public:
-  explicit Las(Engine& engine) : engine_(engine) {
-    for (Level& level : levels_) level.waiting = ByGang<std::deque<Waiting>>(engine.capacity[0]);
-    limits_ = {engine.ticks(3250), engine.ticks(7200)};
+  explicit Las(Cluster& cluster) : cluster_(cluster) {
+    for (Level& level : levels_) level.waiting = ByGang<std::deque<Waiting>>(cluster.capacity[0]);
+    for (Index q = 0; q < limits_.size(); ++q) limits_[q] = cluster.ticks(kLasLimitsGpuS[q]);
   }
   void arrive(int job) { levels_[0].append(gpus(job), job); }
   void leave(int job) {
@@ -130,17 +131,17 @@ class Las {
     demote();
     suspended_.clear();
     started_.clear();
-    int room = engine_.capacity[0];
+    int room = cluster_.capacity[0];
     for (Level& level : levels_) fill(level, room);
-    for (const int job : suspended_) engine_.suspend(job);
-    for (const int job : started_) engine_.start(job, 0);
+    for (const int job : suspended_) cluster_.suspend(job);
+    for (const int job : started_) cluster_.start(job, 0);
 
     wake_ = kNever;
     for (Index q = 0; q < limits_.size(); ++q) {
       for (const int job : levels_[q].running) {
         const Tick left = limits_[q] - executed(job);
         const Tick wait = (left + gpus(job) - 1) / gpus(job);
-        wake_ = std::min(wake_, engine_.now + std::max<Tick>(1, wait));
+        wake_ = std::min(wake_, cluster_.now + std::max<Tick>(1, wait));
       }
     }
   }
@@ -159,8 +160,8 @@ class Las {
     void prepend(int gpus, int job) { waiting[gpus].push_front({--front, job}); }
   };
 
-  [[nodiscard]] int gpus(int job) const { return engine_.runs[at(job)].gpus; }
-  [[nodiscard]] Tick executed(int job) const { return static_cast<Tick>(engine_.done(job)); }
+  [[nodiscard]] int gpus(int job) const { return cluster_.runs[at(job)].gpus; }
+  [[nodiscard]] Tick executed(int job) const { return static_cast<Tick>(cluster_.done(job)); }
 
   void demote() {
     demoted_.clear();
@@ -218,66 +219,50 @@ class Las {
     level.running = kept_;
   }
 
-  Engine& engine_;
-  std::array<Level, 3> levels_;
-  std::array<Tick, 2> limits_{};
+  Cluster& cluster_;
+  std::array<Level, kLasLimitsGpuS.size() + 1> levels_;
+  std::array<Tick, kLasLimitsGpuS.size()> limits_{};
   Tick wake_ = kNever;
   std::vector<std::pair<int, Index>> demoted_;
   std::vector<int> kept_, out_, suspended_, started_;
 };
 
 template <class Scheduler>
-void run_as(Engine& engine) {
-  Scheduler scheduler(engine);
-  run(engine, scheduler);
+void run_as(Cluster& cluster) {
+  Scheduler scheduler(cluster);
+  run(cluster, scheduler);
+}
+
+bool knows_durations(const Cluster& cluster) {
+  return cluster.options.forecast_sigma.value_or(0) == 0;
 }
 
 /// One rank where durations are known, another where they are forecast.
 template <class Known, class Forecast>
-void run_by(Engine& engine) {
-  if (engine.options.forecast_sigma.value_or(0) == 0) {
-    run_as<Preemptive<Known>>(engine);
+void run_by(Cluster& cluster) {
+  if (knows_durations(cluster)) {
+    run_as<Preemptive<Known>>(cluster);
   } else {
-    run_as<Preemptive<Forecast>>(engine);
+    run_as<Preemptive<Forecast>>(cluster);
   }
 }
-
-/// SRTF or SRSF, or by Gittins index where durations are forecast; with patience where starts cost.
-void run_gittins(Engine& engine) {
-  const bool known = engine.options.forecast_sigma.value_or(0) == 0;
-  if (engine.restart == 0) return run_by<LedRank, GittinsRank>(engine);
-  if (known) {
-    run_as<Patient<ServiceRank>>(engine);
-  } else {
-    run_as<Patient<GittinsRank>>(engine);
-  }
-}
-
-struct Named {
-  std::string_view name;
-  void (*run)(Engine&);
-};
-constexpr std::array kQueues{
-    Named{"fifo", &run_as<Fifo>},
-    Named{"first_fit", &run_as<FirstFit>},
-    Named{"sjf", &run_as<Preemptive<GangRank>>},
-    Named{"srtf", &run_by<TimeRank, ForecastTimeRank>},
-    Named{"srsf", &run_by<ServiceRank, ForecastServiceRank>},
-    Named{"gittins", &run_gittins},
-    Named{"las", &run_as<Las>},
-    Named{"session_fifo", &run_as<SessionFifo>},
-};
 
 }  // namespace
 
-bool has_queue(std::string_view policy) {
-  return std::any_of(kQueues.begin(), kQueues.end(),
-                     [&](const Named& named) { return named.name == policy; });
-}
+void run_fifo(Cluster& cluster) { run_as<Fifo>(cluster); }
+void run_first_fit(Cluster& cluster) { run_as<FirstFit>(cluster); }
+void run_sjf(Cluster& cluster) { run_as<Preemptive<GangRank>>(cluster); }
+void run_srtf(Cluster& cluster) { run_by<TimeRank, ForecastTimeRank>(cluster); }
+void run_srsf(Cluster& cluster) { run_by<ServiceRank, ForecastServiceRank>(cluster); }
+void run_las(Cluster& cluster) { run_as<Las>(cluster); }
+void run_session_fifo(Cluster& cluster) { run_as<SessionFifo>(cluster); }
 
-void run_queue(Engine& engine, std::string_view policy) {
-  for (const Named& named : kQueues) {
-    if (named.name == policy) named.run(engine);
+void run_gittins(Cluster& cluster) {
+  if (cluster.restart == 0) return run_by<LedRank, GittinsRank>(cluster);
+  if (knows_durations(cluster)) {
+    run_as<Patient<ServiceRank>>(cluster);
+  } else {
+    run_as<Patient<GittinsRank>>(cluster);
   }
 }
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+// Indexed schedulers for one tier and jobs without curves, each run to the end. Per event they look
+// at the heads of their queues and at the few running jobs behind them, never at all waiting jobs.
 #pragma once
 
-#include <string_view>
-
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 
 namespace glidepath::detail {
 
-/// Whether `policy` has an indexed scheduler for one tier and jobs without curves.
-[[nodiscard]] bool has_queue(std::string_view policy);
-
-/// Runs such a scheduler to the end. Per event it looks at the heads of its queues and at the few
-/// running jobs behind them, never at all waiting jobs.
-void run_queue(Engine& engine, std::string_view policy);
+void run_fifo(Cluster& cluster);
+void run_first_fit(Cluster& cluster);
+void run_sjf(Cluster& cluster);
+void run_srtf(Cluster& cluster);
+void run_srsf(Cluster& cluster);
+void run_las(Cluster& cluster);
+/// Sessions of SimulationOptions::session_s, which must be set.
+void run_session_fifo(Cluster& cluster);
+/// The better of SRTF and SRSF so far, or by Gittins index where durations are forecast; with
+/// patience where starts cost.
+void run_gittins(Cluster& cluster);
 
 }  // namespace glidepath::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 #include "simulate/forecasts.hpp"
 #include "simulate/leader.hpp"
 
@@ -13,59 +13,59 @@ namespace glidepath::detail {
 /// Smallest gang first.
 struct GangRank {
   static constexpr bool kByFinish = false, kMonotone = true;
-  explicit GangRank(Engine& e) : engine(e) {}
-  [[nodiscard]] double waiting(int job) const { return engine.runs[Engine::index(job)].gpus; }
+  explicit GangRank(Cluster& e) : cluster(e) {}
+  [[nodiscard]] double waiting(int job) const { return cluster.runs[Cluster::index(job)].gpus; }
   [[nodiscard]] double running(const Running& job) const { return job.gpus; }
-  Engine& engine;
+  Cluster& cluster;
 };
 
 /// Shortest remaining time by forecast: what is left of it, and once it is passed as long again.
 struct ForecastRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  ForecastRank(Engine& e, bool times_gpus) : engine(e), predict(e), by_gpu(times_gpus) {}
+  ForecastRank(Cluster& e, bool times_gpus) : cluster(e), predict(e), by_gpu(times_gpus) {}
   [[nodiscard]] double waiting(int job) const {
-    const double done = engine.done(job);
+    const double done = cluster.done(job);
     const double total = predict.total(job);
     return (done < total ? total - done : done) *
-           (by_gpu ? engine.runs[Engine::index(job)].gpus : 1);
+           (by_gpu ? cluster.runs[Cluster::index(job)].gpus : 1);
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
-  Engine& engine;
+  Cluster& cluster;
   Predictor predict;
   bool by_gpu;
 };
 struct ForecastTimeRank : ForecastRank {
-  explicit ForecastTimeRank(Engine& e) : ForecastRank(e, false) {}
+  explicit ForecastTimeRank(Cluster& e) : ForecastRank(e, false) {}
 };
 struct ForecastServiceRank : ForecastRank {
-  explicit ForecastServiceRank(Engine& e) : ForecastRank(e, true) {}
+  explicit ForecastServiceRank(Cluster& e) : ForecastRank(e, true) {}
 };
 
 /// Shortest remaining time, exactly known.
 struct TimeRank {
   static constexpr bool kByFinish = true, kMonotone = true;
-  explicit TimeRank(Engine& e) : engine(e) {}
+  explicit TimeRank(Cluster& e) : cluster(e) {}
   [[nodiscard]] double waiting(int job) const {
-    const Run& run = engine.runs[Engine::index(job)];
+    const Run& run = cluster.runs[Cluster::index(job)];
     return run.work - run.done;
   }
   [[nodiscard]] double running(const Running& running) const {
-    return static_cast<double>(running.finishes - engine.now);
+    return static_cast<double>(running.finishes - cluster.now);
   }
-  Engine& engine;
+  Cluster& cluster;
 };
 
 /// Smallest remaining time x GPUs, exactly known.
 struct ServiceRank {
   static constexpr bool kByFinish = true, kMonotone = true;
-  explicit ServiceRank(Engine& e) : time(e) {}
+  explicit ServiceRank(Cluster& e) : time(e) {}
   [[nodiscard]] double waiting(int job) const { return time.waiting(job) * gpus(job); }
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * running.gpus;
   }
-  [[nodiscard]] double gpus(int job) const { return time.engine.runs[Engine::index(job)].gpus; }
+  [[nodiscard]] double gpus(int job) const { return time.cluster.runs[Cluster::index(job)].gpus; }
   [[nodiscard]] double left(int job) const {
-    return time.engine.runs[Engine::index(job)].work - time.engine.done(job);
+    return time.cluster.runs[Cluster::index(job)].work - time.cluster.done(job);
   }
   TimeRank time;
 };
@@ -73,12 +73,12 @@ struct ServiceRank {
 /// The one of these two that would have served the jobs so far better.
 struct LedRank {
   static constexpr bool kByFinish = true, kMonotone = true;
-  explicit LedRank(Engine& e) : time(e), leader(e) {}
+  explicit LedRank(Cluster& e) : time(e), leader(e) {}
   bool refresh() {
-    return leader.refresh([&](int job) { return time.engine.runs[Engine::index(job)].work; });
+    return leader.refresh([&](int job) { return time.cluster.runs[Cluster::index(job)].work; });
   }
   [[nodiscard]] double waiting(int job) const {
-    return time.waiting(job) * leader.factor(time.engine.runs[Engine::index(job)].gpus);
+    return time.waiting(job) * leader.factor(time.cluster.runs[Cluster::index(job)].gpus);
   }
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * leader.factor(running.gpus);
@@ -91,19 +91,19 @@ struct LedRank {
 /// that is still needed (Gittins 1989; for gangs as in Tiresias), or of the time, where that leads.
 struct GittinsRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  explicit GittinsRank(Engine& e) : engine(e), predict(e), leader(e) {}
+  explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e) {}
   bool refresh() {
     const bool learned = predict.refresh();
     const bool led =
-        engine.restart == 0 && leader.refresh([&](int job) { return predict.likely(job); });
+        cluster.restart == 0 && leader.refresh([&](int job) { return predict.likely(job); });
     return learned || led;
   }
   [[nodiscard]] double left(int job) const { return predict.gittins_rank(job); }
   [[nodiscard]] double waiting(int job) const {
-    return left(job) * leader.factor(engine.runs[Engine::index(job)].gpus);
+    return left(job) * leader.factor(cluster.runs[Cluster::index(job)].gpus);
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
-  Engine& engine;
+  Cluster& cluster;
   Predictor predict;
   Leader leader;
 };

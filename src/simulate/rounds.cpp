@@ -2,7 +2,6 @@
 #include "simulate/rounds.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -87,34 +86,35 @@ struct Member {
 
 class Rounds {
  public:
-  Rounds(Engine& engine, std::string_view policy, double round_s)
-      : engine_(engine),
-        policy_(policy),
-        round_s_(round_s),
-        shuffle_(engine.options.seed + 5),
-        fastest_first_(policy == "fifo_perf" || policy == "max_min"),
-        tier_time_(engine.capacity.size()) {}
+  Rounds(Cluster& cluster, Shares shares)
+      : cluster_(cluster),
+        shares_(shares),
+        round_s_(*cluster.options.round_s),
+        shuffle_(cluster.options.seed + 5),
+        fastest_first_(shares == Shares::in_order || shares == Shares::max_min),
+        tier_time_(cluster.capacity.size()) {}
 
   void run() {
-    const int jobs = static_cast<int>(engine_.runs.size());
+    const int jobs = static_cast<int>(cluster_.runs.size());
     double now = submit(0);
     double round_start = 0;
     double round_end = -1;
-    while (engine_.arrived < jobs || !members_.empty()) {
-      if (engine_.arrived == jobs && ran_.empty()) last_reset_ = 0;
+    while (cluster_.arrived < jobs || !members_.empty()) {
+      if (cluster_.arrived == jobs && ran_.empty()) last_reset_ = 0;
       if (!ran_.empty()) {
         double latest = 0;
         for (const Ran& ran : ran_) latest = std::max(latest, ran.finish);
         if (round_end >= 0) round_start = round_end;
         now = round_end = latest;
-      } else if (engine_.arrived < jobs) {
-        now = std::max(now, submit(engine_.arrived));
+      } else if (cluster_.arrived < jobs) {
+        now = std::max(now, submit(cluster_.arrived));
       }
       end_round(round_start);
-      for (; engine_.arrived < jobs && submit(engine_.arrived) <= now; ++engine_.arrived) admit();
+      for (; cluster_.arrived < jobs && submit(cluster_.arrived) <= now; ++cluster_.arrived)
+        admit();
       update_priorities(now);
       start_round(now);
-      ++engine_.events;
+      ++cluster_.events;
     }
   }
 
@@ -125,24 +125,28 @@ class Rounds {
   };
 
   [[nodiscard]] double submit(int job) const {
-    return engine_.seconds(engine_.runs[at(job)].submit);
+    return cluster_.seconds(cluster_.runs[at(job)].submit);
   }
-  [[nodiscard]] int tiers() const { return static_cast<int>(engine_.capacity.size()); }
-  [[nodiscard]] int gpus(const Member& member) const { return engine_.runs[at(member.job)].gpus; }
+  [[nodiscard]] int tiers() const { return static_cast<int>(cluster_.capacity.size()); }
+  [[nodiscard]] int gpus(const Member& member) const { return cluster_.runs[at(member.job)].gpus; }
 
   void admit() {
-    Member member{
-        .job = engine_.arrived, .rate = {}, .share = {}, .time = {}, .deficit = {}, .priority = {}};
-    member.work = engine_.runs[at(member.job)].work / static_cast<double>(engine_.per_second);
+    Member member{.job = cluster_.arrived,
+                  .rate = {},
+                  .share = {},
+                  .time = {},
+                  .deficit = {},
+                  .priority = {}};
+    member.work = cluster_.runs[at(member.job)].work / static_cast<double>(cluster_.per_second);
     for (int t = 0; t < tiers(); ++t) {
-      member.rate.push_back(engine_.fits_memory(member.job, t) ? engine_.rate(member.job, t) : 0);
+      member.rate.push_back(cluster_.fits_memory(member.job, t) ? cluster_.rate(member.job, t) : 0);
     }
     member.share.assign(at(tiers()), 0.0);
     member.time.assign(at(tiers()), round_s_ / 2);
     member.deficit.assign(at(tiers()), 0.0);
     member.priority.assign(at(tiers()), 0.0);
     members_.push_back(std::move(member));
-    ++engine_.live;
+    ++cluster_.live;
     stale_ = true;
   }
 
@@ -152,8 +156,7 @@ class Rounds {
       return std::find_if(members_.begin(), members_.end(),
                           [&](const Member& member) { return member.job == ran.job; });
     };
-    // The last to finish is booked first, as there: equal priorities are told apart by the last
-    // bit.
+    // The last to finish is booked first, as there: equal priorities differ in the last bit.
     std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
       return std::tie(b.finish, a.job) < std::tie(a.finish, b.job);
     });
@@ -169,8 +172,8 @@ class Rounds {
     for (const Ran& ran : ran_) {
       const auto it = member_of(ran);
       if (it->steps_done < it->work) continue;
-      engine_.now = std::max(engine_.now, engine_.ticks(ran.finish));
-      engine_.finish(ran.job, engine_.runs[at(ran.job)].at_end);
+      cluster_.now = std::max(cluster_.now, cluster_.ticks(ran.finish));
+      cluster_.finish(ran.job, cluster_.runs[at(ran.job)].at_end);
       members_.erase(it);
       stale_ = true;
     }
@@ -208,64 +211,78 @@ class Rounds {
       member.share.assign(at(tiers()), 0.0);
     }
     if (members_.empty()) return;
-    if (policy_ == "fifo_perf") return share_in_order();
+    if (shares_ == Shares::in_order) return share_in_order();
     const auto n = static_cast<Eigen::Index>(members_.size());
     Eigen::VectorXd gang(n), capacity(tiers());
-    for (int t = 0; t < tiers(); ++t) capacity(t) = engine_.capacity[at(t)];
+    for (int t = 0; t < tiers(); ++t) capacity(t) = cluster_.capacity[at(t)];
     for (Eigen::Index i = 0; i < n; ++i) gang(i) = gpus(members_[static_cast<Index>(i)]);
-    Eigen::MatrixXd x(n, tiers());
-    if (policy_ == "isolated") {  // 1/n of each tier, within the time of one job
-      // Divided and summed in the order of Gavel's names, so that ties stay ties.
-      std::vector<int> by_name(at(tiers()));
-      std::iota(by_name.begin(), by_name.end(), 0);
-      std::sort(by_name.begin(), by_name.end(), [&](int a, int b) {
-        return engine_.workload.tiers[at(a)].name < engine_.workload.tiers[at(b)].name;
-      });
-      for (Eigen::Index i = 0; i < n; ++i) {
-        double sum = 0;
-        for (const int t : by_name) {
-          x(i, t) = capacity(t) / static_cast<double>(n) / gang(i);
-          sum += x(i, t);
-        }
-        x.row(i) /= std::max(1.0, sum);
-      }
-    } else if (policy_ == "max_min_unaware") {
-      // Which of the many optima a solver returns decides mean completion times by a fifth. Simplex
-      // codes perturb the costs of all variables at random against degenerate steps, and so return
-      // the optimum that is the cheapest by those; a unit of time costs a wide gang no more than a
-      // narrow one, which leaves the scarce types to the narrow ones.
-      const Rng random{engine_.options.seed};
-      Eigen::MatrixXd cost(n, tiers());
-      for (Eigen::Index i = 0; i < n; ++i) {
-        for (int t = 0; t < tiers(); ++t) {
-          cost(i, t) =
-              1 + random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(t));
-        }
-      }
-      x = even_shares(cost, gang, capacity);
-    } else {
-      Eigen::MatrixXd a(n, tiers());
-      for (Eigen::Index i = 0; i < n; ++i) {
-        const Member& member = members_[static_cast<Index>(i)];
-        double even = 0;  // rate with the same share of each tier
-        for (int t = 0; t < tiers(); ++t) {
-          const double rate = member.rate[at(t)];
-          a(i, t) = rate * gang(i);
-          even += rate * capacity(t) / capacity.sum();
-        }
-        a.row(i) /= even;
-      }
-      x = max_min_shares(a, gang, capacity);
-    }
+    const Eigen::MatrixXd x = shares_ == Shares::equal             ? equal_time(gang, capacity)
+                              : shares_ == Shares::max_min_unaware ? even_time(gang, capacity)
+                                                                   : fair_time(gang, capacity);
     for (Eigen::Index i = 0; i < n; ++i) {
       for (int t = 0; t < tiers(); ++t) members_[static_cast<Index>(i)].share[at(t)] = x(i, t);
     }
   }
 
+  /// 1/n of each tier, within the time of one job. Divided and summed in the order of Gavel's
+  /// names, so that ties stay ties.
+  [[nodiscard]] Eigen::MatrixXd equal_time(const Eigen::VectorXd& gang,
+                                           const Eigen::VectorXd& capacity) const {
+    std::vector<int> by_name(at(tiers()));
+    std::iota(by_name.begin(), by_name.end(), 0);
+    std::sort(by_name.begin(), by_name.end(), [&](int a, int b) {
+      return cluster_.workload.tiers[at(a)].name < cluster_.workload.tiers[at(b)].name;
+    });
+    const Eigen::Index n = gang.size();
+    Eigen::MatrixXd x(n, tiers());
+    for (Eigen::Index i = 0; i < n; ++i) {
+      double sum = 0;
+      for (const int t : by_name) {
+        x(i, t) = capacity(t) / static_cast<double>(n) / gang(i);
+        sum += x(i, t);
+      }
+      x.row(i) /= std::max(1.0, sum);
+    }
+    return x;
+  }
+
+  /// Which of the many optima a solver returns decides mean completion times by a fifth. Simplex
+  /// codes perturb the costs of all variables at random against degenerate steps, and so return the
+  /// optimum that is the cheapest by those; a unit of time costs a wide gang no more than a narrow
+  /// one, which leaves the scarce types to the narrow ones.
+  [[nodiscard]] Eigen::MatrixXd even_time(const Eigen::VectorXd& gang,
+                                          const Eigen::VectorXd& capacity) const {
+    const Rng random{cluster_.options.seed};
+    Eigen::MatrixXd cost(gang.size(), tiers());
+    for (Eigen::Index i = 0; i < gang.size(); ++i) {
+      for (int t = 0; t < tiers(); ++t) {
+        cost(i, t) =
+            1 + random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(t));
+      }
+    }
+    return even_shares(cost, gang, capacity);
+  }
+
+  [[nodiscard]] Eigen::MatrixXd fair_time(const Eigen::VectorXd& gang,
+                                          const Eigen::VectorXd& capacity) const {
+    Eigen::MatrixXd a(gang.size(), tiers());
+    for (Eigen::Index i = 0; i < gang.size(); ++i) {
+      const Member& member = members_[static_cast<Index>(i)];
+      double even = 0;  // rate with the same share of each tier
+      for (int t = 0; t < tiers(); ++t) {
+        const double rate = member.rate[at(t)];
+        a(i, t) = rate * gang(i);
+        even += rate * capacity(t) / capacity.sum();
+      }
+      a.row(i) /= even;
+    }
+    return max_min_shares(a, gang, capacity);
+  }
+
   /// FIFO: all the time of the fastest tier that still has room; the first that fits nowhere ends
   /// it.
   void share_in_order() {
-    std::vector<int> room = engine_.capacity;
+    std::vector<int> room = cluster_.capacity;
     for (Member& member : members_) {
       int best = -1;
       for (int t = 0; t < tiers(); ++t) {
@@ -292,24 +309,24 @@ class Rounds {
         return std::tie(x.priority[at(t)], x.deficit[at(t)], x.share[at(t)]) >
                std::tie(y.priority[at(t)], y.deficit[at(t)], y.share[at(t)]);
       });
-      int room = engine_.capacity[at(t)];
+      int room = cluster_.capacity[at(t)];
       for (const Index i : queue) {
         const Member& member = members_[i];
         if (chosen[i] >= 0 || member.rate[at(t)] <= 0 || gpus(member) > room) continue;
-        if (policy_ == "fifo_perf" && member.priority[at(t)] <= 0) continue;
+        if (shares_ == Shares::in_order && member.priority[at(t)] <= 0) continue;
         chosen[i] = t;
         room -= gpus(member);
       }
     }
-    engine_.now = std::max(engine_.now, engine_.ticks(now));
+    cluster_.now = std::max(cluster_.now, cluster_.ticks(now));
     for (Index i = 0; i < members_.size(); ++i) {
-      const int running_on = engine_.runs[at(members_[i].job)].tier;
-      if (running_on >= 0 && running_on != chosen[i]) engine_.suspend(members_[i].job);
+      const int running_on = cluster_.runs[at(members_[i].job)].tier;
+      if (running_on >= 0 && running_on != chosen[i]) cluster_.suspend(members_[i].job);
     }
     for (Index i = 0; i < members_.size(); ++i) {
       const Member& member = members_[i];
       if (chosen[i] < 0 || !member.shared) continue;  // the unshared hold room, and do not run yet
-      if (engine_.runs[at(member.job)].tier < 0) engine_.start(member.job, chosen[i]);
+      if (cluster_.runs[at(member.job)].tier < 0) cluster_.start(member.job, chosen[i]);
       const double rate = member.rate[at(chosen[i])];
       const double whole = std::floor(rate * round_s_);  // a round makes whole steps
       const double steps =
@@ -318,8 +335,8 @@ class Rounds {
     }
   }
 
-  Engine& engine_;
-  std::string_view policy_;
+  Cluster& cluster_;
+  Shares shares_;
   double round_s_;
   Shuffler shuffle_;
   bool fastest_first_;
@@ -330,17 +347,8 @@ class Rounds {
   bool stale_ = true;
 };
 
-constexpr std::array<std::string_view, 4> kRoundPolicies{"fifo_perf", "isolated", "max_min",
-                                                         "max_min_unaware"};
-
 }  // namespace
 
-bool is_round_policy(std::string_view policy) {
-  return std::find(kRoundPolicies.begin(), kRoundPolicies.end(), policy) != kRoundPolicies.end();
-}
-
-void run_rounds(Engine& engine, std::string_view policy, double round_s) {
-  Rounds(engine, policy, round_s).run();
-}
+void run_rounds(Cluster& cluster, Shares shares) { Rounds(cluster, shares).run(); }
 
 }  // namespace glidepath::detail

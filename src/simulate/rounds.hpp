@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
-
-#include "simulate/engine.hpp"
+#include "simulate/policy_table.hpp"
 
 namespace glidepath::detail {
 
-[[nodiscard]] bool is_round_policy(std::string_view policy);
-
-/// Runs a policy of shares of time, rounds of `round_s`, as the simulator of Gavel does (Narayanan
-/// et al., OSDI 2020).
-void run_rounds(Engine& engine, std::string_view policy, double round_s);
+/// Runs a policy of shares of time in rounds of SimulationOptions::round_s, which must be set, as
+/// the simulator of Gavel does (Narayanan et al., OSDI 2020).
+void run_rounds(Cluster& cluster, Shares shares);
 
 }  // namespace glidepath::detail

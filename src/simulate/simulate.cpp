@@ -2,16 +2,16 @@
 #include "glidepath/simulate.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "common/require.hpp"
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 #include "simulate/live.hpp"
 #include "simulate/metrics.hpp"
-#include "simulate/queues.hpp"
+#include "simulate/policy_table.hpp"
 #include "simulate/rounds.hpp"
 
 namespace glidepath {
@@ -19,11 +19,6 @@ namespace glidepath {
 namespace {
 
 using detail::refuse;
-
-constexpr std::array<std::string_view, 19> kPolicies{
-    "fifo",    "first_fit", "slurm_backfill",  "sjf",       "srtf",      "srsf",   "las",
-    "gittins", "max_min",   "max_min_unaware", "fifo_perf", "isolated",  "themis", "optimus",
-    "slaq",    "makespan",  "session_fifo",    "dare",      "best_value"};
 
 void check(const SimulationOptions& options) {
   const auto positive = [](const char* what, const std::optional<double>& value) {
@@ -54,151 +49,94 @@ void check(const SimulationOptions& options) {
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
 }
 
-/// Whether best_value has only an order to choose: one tier, and nothing asked but completion
+/// Whether best_value has only an order to choose: one tier, no limits, and only completion
 /// times.
 bool only_orders(const Workload& workload, const SimulationOptions& options) {
   const PlanOptions& asked = options.planner;
   const PlanOptions plain;
-  const bool limited = asked.power_cap_w != plain.power_cap_w || !asked.user_quota.empty() ||
-                       !asked.group_quota.empty() || options.user_gpus ||
-                       asked.max_wait_s != plain.max_wait_s || asked.min_run_s > 0 ||
-                       asked.ageing_s != plain.ageing_s || asked.hysteresis != plain.hysteresis ||
-                       asked.joule_value != 0;
-  return !limited && asked.goals.size() == 1 && asked.goals.front().objective == Objective::jct &&
+  const bool limited =
+      asked.limits.power_cap_w != plain.limits.power_cap_w || !asked.limits.user_quota.empty() ||
+      !asked.limits.group_quota.empty() || options.user_gpus ||
+      asked.dynamics.max_wait_s != plain.dynamics.max_wait_s || asked.limits.min_run_s > 0 ||
+      asked.dynamics.ageing_s != plain.dynamics.ageing_s ||
+      asked.dynamics.hysteresis != plain.dynamics.hysteresis || asked.joule_value != 0;
+  return !limited && asked.objectives.size() == 1 &&
+         asked.objectives.front().objective == Objective::jct &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
          std::all_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const WorkloadJob& job) { return job.weight == 1 && job.priority == 0; });
 }
 
+bool fails(const SimulationOptions& options) {
+  return options.failures.node_every_s < Failures::kNone ||
+         options.failures.job_every_s < Failures::kNone;
+}
+
+/// The scheduler that does what the policy does on Snapshots, only faster; null where there is
+/// none.
+detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workload& workload,
+                               const SimulationOptions& options) {
+  if (workload.tiers.size() != 1 || !workload.curves.empty()) return nullptr;
+  if (fails(options) || options.in_nodes) return nullptr;
+  // Where starts cost time the patience of the queue saves more of them than the planner does.
+  const bool patient =
+      traits.patient_queue != nullptr && options.restart_s > 0 && only_orders(workload, options);
+  return patient ? traits.patient_queue : traits.queue;
+}
+
+[[noreturn]] void refuse_objective(const PolicyInfo& policy) {
+  std::string known;
+  for (const std::string_view name : policy_names()) {
+    if (!detail::policy_named(name).takes_objective) continue;
+    known += known.empty() ? "" : ", ";
+    known += name;
+  }
+  refuse("simulate: '", policy.name, "' has no objectives, ", known, " has");
+}
+
 }  // namespace
 
-std::string_view name(Outcome outcome) noexcept {
+std::string_view name(JobOutcome outcome) noexcept {
   switch (outcome) {
-    case Outcome::unfinished:
+    case JobOutcome::unfinished:
       return "unfinished";
-    case Outcome::finished:
+    case JobOutcome::finished:
       return "finished";
-    case Outcome::target:
+    case JobOutcome::target:
       return "target";
-    case Outcome::never:
+    case JobOutcome::never:
       return "never";
   }
   return "";
 }
 
-std::span<const std::string_view> policy_names() noexcept { return kPolicies; }
-
-void validate(const Workload& workload) {
-  if (workload.tiers.empty()) refuse("simulate: the workload has no tier");
-  if (workload.jobs.empty()) refuse("simulate: the workload has no job");
-  for (const Tier& tier : workload.tiers) validate(tier);
-  for (const PairSpeeds& pair : workload.pairs) {
-    if (pair.tier < 0 || pair.tier >= static_cast<int>(workload.tiers.size()) ||
-        !(pair.speeds.first >= 0 && pair.speeds.second >= 0)) {
-      refuse("simulate: the pair of '", pair.first, "' and '", pair.second, "' has tier ",
-             pair.tier, " and speeds ", pair.speeds.first, " and ", pair.speeds.second);
-    }
-  }
-  std::unordered_set<std::int64_t> ids;
-  for (const WorkloadJob& job : workload.jobs) {
-    const auto refuse_job = [&](const auto&... parts) {
-      refuse("simulate: job ", job.id, " ", parts...);
-    };
-    if (!ids.insert(job.id).second) refuse_job("is there twice");
-    if (!(std::isfinite(job.submit_s) && job.submit_s >= 0)) {
-      refuse_job("has submit_s ", job.submit_s, ", expected 0 or more");
-    }
-    if (!(std::isfinite(job.duration_s) && job.duration_s >= 0)) {
-      refuse_job("has duration_s ", job.duration_s, ", expected more than 0");
-    }
-    if (!(std::isfinite(job.budget_steps) && job.budget_steps >= 0)) {
-      refuse_job("has budget_steps ", job.budget_steps, ", expected more than 0");
-    }
-    if (job.duration_s == 0 && job.budget_steps == 0) {
-      refuse_job("has neither duration_s nor budget_steps above 0");
-    }
-    if (job.duration_s > 1e12 || job.submit_s > 1e12) refuse_job("lies beyond 1e12 seconds");
-    if (job.gpus < 1) refuse_job("asks ", job.gpus, " GPUs");
-    if (!(job.utilization >= 0 && job.utilization <= 1)) {
-      refuse_job("has utilization ", job.utilization, ", expected 0 to 1");
-    }
-    if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
-      refuse_job("has sm_activity ", job.sm_activity, ", expected 0 to 1");
-    }
-    if (!(job.weight >= 0 && std::isfinite(job.weight))) refuse_job("has weight ", job.weight);
-    if (std::isnan(job.deadline_s)) refuse_job("has deadline_s nan");
-    if (!(job.memory_gb >= 0)) refuse_job("has memory_gb ", job.memory_gb);
-    if (job.truth >= static_cast<int>(workload.curves.size()) || job.truth < -1) {
-      refuse_job("names curve ", job.truth, " of ", workload.curves.size());
-    }
-    if (!job.steps_per_s.empty() && job.steps_per_s.size() != workload.tiers.size()) {
-      refuse_job("has ", job.steps_per_s.size(), " step rates for ", workload.tiers.size(),
-                 " tiers");
-    }
-    for (const double rate : job.steps_per_s) {
-      if (!(rate >= 0 && std::isfinite(rate))) refuse_job("has steps_per_s ", rate);
-    }
-    int largest = 0;
-    double memory = 0;
-    bool runs = false;
-    for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
-      const Tier& tier = workload.tiers[t];
-      largest = std::max(largest, tier.gpus());
-      memory = std::max(memory, tier.memory_gb);
-      runs |= job.gpus <= tier.gpus() && (tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb) &&
-              (job.steps_per_s.empty() || job.steps_per_s[t] > 0);
-    }
-    if (job.gpus > largest) {
-      refuse_job("asks ", job.gpus, " GPUs, the largest tier has ", largest);
-    }
-    if (!runs) {
-      refuse_job("fits no tier: it asks ", job.gpus, " GPUs of ", job.memory_gb,
-                 " GB each (largest memory ", memory, " GB) and a step rate above 0");
-    }
-  }
-}
-
 Simulation simulate(const Workload& workload, std::string_view policy,
                     const SimulationOptions& given) {
   const std::size_t colon = policy.find(':');  // best_value:objective
-  const std::string_view rule = policy.substr(0, colon);
-  if (std::find(kPolicies.begin(), kPolicies.end(), rule) == kPolicies.end()) {
-    std::string known;
-    for (const std::string_view name : kPolicies) {
-      known += known.empty() ? "" : ", ";
-      known += name;
-    }
-    refuse("simulate: unknown policy '", policy, "', known are ", known);
-  }
+  const detail::PolicyTraits& traits = detail::policy_named(policy.substr(0, colon));
+  const PolicyInfo& info = traits.info;
   SimulationOptions options = given;
   if (colon != std::string_view::npos) {
-    if (rule != "best_value") refuse("simulate: '", rule, "' has no objectives, best_value has");
-    options.planner.goals = {{objective_named(policy.substr(colon + 1)), 1.0}};
+    if (!traits.takes_objective) refuse_objective(info);
+    options.planner.objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
   }
   check(options);
   validate(workload);
-  const bool learns = detail::stops_at_target(rule);
-  detail::Engine engine(workload, options, options.stop_at_target.value_or(learns));
-  const bool fails = options.failures.node_every_s < Failures::kNone ||
-                     options.failures.job_every_s < Failures::kNone;
-  if (detail::is_round_policy(rule)) {
-    if (fails || options.in_nodes) {
-      refuse("simulate: '", rule, "' divides time among all GPUs, without failures or in_nodes");
+  const detail::QueueKernel* queue = queue_for(traits, workload, options);
+  options = detail::with_defaults_of(info, workload, std::move(options));
+  detail::Cluster cluster(workload, options, options.stop_at_target.value_or(info.stops_at_target));
+  if (traits.shares) {
+    if (fails(options) || options.in_nodes) {
+      refuse("simulate: '", info.name,
+             "' divides time among all GPUs, without failures or in_nodes");
     }
-    detail::run_rounds(engine, rule, options.round_s.value_or(360));
-  } else if (workload.tiers.size() == 1 && workload.curves.empty() && !fails && !options.in_nodes) {
-    // Where starts cost time the patience of the queue saves more of them than the planner does.
-    const bool patient =
-        rule == "best_value" && options.restart_s > 0 && only_orders(workload, options);
-    if (patient || detail::has_queue(rule)) {
-      detail::run_queue(engine, patient ? "gittins" : rule);
-    } else {
-      detail::run_named(engine, rule);
-    }
+    detail::run_rounds(cluster, *traits.shares);
+  } else if (queue != nullptr) {
+    queue(cluster);
   } else {
-    detail::run_named(engine, rule);
+    detail::run_named(cluster, traits);
   }
-  return detail::results(engine, std::string(policy));
+  return detail::results(cluster, std::string(policy));
 }
 
 Simulation simulate(const Workload& workload, const Policy& policy,
@@ -206,9 +144,9 @@ Simulation simulate(const Workload& workload, const Policy& policy,
   if (!policy) refuse("simulate: the policy is empty");
   check(options);
   validate(workload);
-  detail::Engine engine(workload, options, options.stop_at_target.value_or(false));
-  detail::run_policy(engine, policy);
-  return detail::results(engine, "custom");
+  detail::Cluster cluster(workload, options, options.stop_at_target.value_or(false));
+  detail::run_policy(cluster, policy);
+  return detail::results(cluster, "custom");
 }
 
 }  // namespace glidepath

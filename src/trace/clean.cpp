@@ -7,18 +7,12 @@
 #include <numeric>
 
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath {
 namespace {
 
 using Indices = std::vector<std::size_t>;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
 
 /// Keeps the rows of `from` at `indices`; an empty column stays empty.
 Trace rows(const Trace& from, const Indices& indices) {
@@ -34,7 +28,9 @@ Trace rows(const Trace& from, const Indices& indices) {
           .loss = pick(from.loss),
           .lr = pick(from.lr),
           .wall_seconds = pick(from.wall_seconds),
-          .direction = from.direction};
+          .metric = from.metric,
+          .direction = from.direction,
+          .planned_steps = from.planned_steps};
 }
 
 /// Standard deviation of the noise from the successive differences of the losses, which a slow
@@ -42,9 +38,9 @@ Trace rows(const Trace& from, const Indices& indices) {
 double noise_of(const std::vector<double>& loss) {
   std::vector<double> d(loss.size() - 1);
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = loss[i + 1] - loss[i];
-  const double centre = median(d);
+  const double centre = detail::median(d);
   for (double& each : d) each = std::abs(each - centre);
-  return 1.4826 * median(d) / std::sqrt(2.0);
+  return detail::kDeviationPerMad * detail::median(d) / std::sqrt(2.0);
 }
 
 /// Pulls each loss to within `sigmas` noise levels of the median of its window of five. A monotone

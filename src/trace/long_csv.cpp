@@ -14,7 +14,7 @@ namespace {
 
 using detail::refuse_file;
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotRecorded = std::numeric_limits<double>::quiet_NaN();
 
 /// a.csv and a.csv.gz -> a.json
 std::filesystem::path sidecar(std::filesystem::path file) {
@@ -52,15 +52,31 @@ std::string json_string_member(std::string_view json, std::string_view key) {
   return {};
 }
 
-Direction direction_beside(const std::filesystem::path& file) {
+/// What the file beside a long CSV says of its column `value`.
+struct Description {
+  Direction direction = Direction::min;
+  std::string metric = "value";
+};
+
+Description description_beside(const std::filesystem::path& file) {
+  Description found;
   const std::filesystem::path json = sidecar(file);
   std::error_code none;
-  if (json == file || !std::filesystem::is_regular_file(json, none)) return Direction::min;
-  const std::string text = json_string_member(detail::read_file(json), "direction");
-  if (text.empty() || text == "min") return Direction::min;
-  if (text == "max") return Direction::max;
-  refuse_file(detail::shown_path(json), ": direction '", detail::shown(text),
-              "' is neither min nor max");
+  if (json == file || !std::filesystem::is_regular_file(json, none)) return found;
+  const std::string text = detail::read_file(json);
+  const std::string direction = json_string_member(text, "direction");
+  if (direction == "max") {
+    found.direction = Direction::max;
+  } else if (!direction.empty() && direction != "min") {
+    refuse_file(detail::shown_path(json), ": direction '", detail::shown(direction),
+                "' is neither min nor max");
+  }
+  std::string metric = json_string_member(text, "metric");
+  metric.erase(std::min(metric.find_first_of("(,;"), metric.size()));
+  while (!metric.empty() && metric.back() == ' ') metric.pop_back();
+  // A name with an escape would have to be read as JSON is.
+  if (!metric.empty() && metric.find('\\') == std::string::npos) found.metric = metric;
+  return found;
 }
 
 /// An optional column: empty as a whole where no row of the curve has a value.
@@ -79,9 +95,10 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
   const int value_column = csv.column(metric);
   const int lr_column = csv.find("lr");
   const int wall_column = csv.find("wall_seconds");
-  const Direction direction = direction_beside(file);
+  Description about = description_beside(file);
+  if (metric != "value") about.metric = metric;
   const auto optional = [&](int column) {
-    if (column < 0 || csv.text(column).empty()) return kUnknown;
+    if (column < 0 || csv.text(column).empty()) return kNotRecorded;
     return csv.number(column);
   };
 
@@ -96,7 +113,10 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
       name = csv.text(curve_column);
       const auto [entry, added] = index_of.try_emplace(name, traces.size());
       index = entry->second;
-      if (added) traces.push_back({.name = std::string(name), .direction = direction});
+      if (added) {
+        traces.push_back(
+            {.name = std::string(name), .metric = about.metric, .direction = about.direction});
+      }
     }
     Trace& trace = traces[index];
     const double step = csv.finite_number(step_column);

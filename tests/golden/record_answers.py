@@ -273,7 +273,7 @@ def fit_answers() -> Answers:
         for robust in ("huber", "cauchy"):
             found = gp.fit(seen, family="pow3", robust=robust)
             put(answers, f"{key}/{robust}", _of_fit(found))
-        bound = gp.fit(seen, family="pow4", floor=0.9 * least)
+        bound = gp.fit(seen, family="pow4", lowest_floor=0.9 * least)
         put(answers, f"{key}/floor", _of_fit(bound) | {"at_bound": words(bound.at_bound)})
         weight = 1.0 + np.arange(len(seen)) / max(1, len(seen))
         put(answers, f"{key}/weight", _of_fit(gp.fit(seen, family="exp3", weight=weight)))
@@ -288,7 +288,7 @@ def fit_answers() -> Answers:
     rows[6] = 1.0
     at = np.array([30.0, 600.0, 2400.0])
     for family in families:
-        batch = gp.fit_batch(step, rows, family=family, floor=0.1, threads=1)
+        batch = gp.fit_batch(step, rows, family=family, lowest_floor=0.1, threads=1)
         params = {name: np.where(np.isnan(v), 1.0, v) for name, v in batch.params.items()}
         found = {f"params {name}": values for name, values in batch.params.items()}
         found |= {"sigma": batch.sigma, "status": words(batch.status)}
@@ -297,7 +297,11 @@ def fit_answers() -> Answers:
         put(answers, f"batch/{family}", found)
 
     traces = [run for _, run in runs[::2]] + list(odd_traces().values())
-    for options in ({"family": "auto"}, {"family": "pow3", "robust": "cauchy"}, {"floor": 0.5}):
+    for options in (
+        {"family": "auto"},
+        {"family": "pow3", "robust": "cauchy"},
+        {"lowest_floor": 0.5},
+    ):
         for i, found in enumerate(_fit_traces(traces, threads=2, **options)):
             put(answers, f"traces/{words(options.values())}/{i}", _of_fit(found))
 
@@ -306,7 +310,7 @@ def fit_answers() -> Answers:
         kept = (*logged[:3], logged[-1])
         group = [gp.Trace(run.step[::4], run.loss[::4], lr=run.lr[::4]) for run in kept]
         for law in ("annealing", "multi_power"):
-            made = gp.fit_schedule_law(group[:3], law=law)
+            made = gp.fit_schedule_law(group[:3], kind=law)
             found = {"status": made.status, "params": list(made.params.values())}
             found |= {"sigma": made.sigma, "rss": made.rss, "points": made.points}
             found["predict"] = made.predict(group[-1].step, group[-1].lr)[::8]

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that tests read: the bundled data, and shared files that may be absent."""
+"""Fixtures of several files: bundled and shared data, a simulated cluster."""
+
+from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from slurm_world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,3 +30,11 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared folder with the larger data sets")
     return folder
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A simulated cluster behind the commands of Slurm, and a pilot."""
+    from slurm_world import World
+
+    return World(tmp_path)

@@ -27,7 +27,7 @@ def curve(kind: str, total: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
 
 def constants_with(**numbers: float) -> str:
     """The learned constants with some of them changed."""
-    table = _core.constants_named("learned")
+    table = _core.learned_table()
     for key, value in numbers.items():
         table, found = re.subn(rf"(?m)^{key} .*$", f"{key} {value:g}", table)
         assert found == 1

@@ -11,9 +11,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from glidepath.engines.slurm import Answer, ClusterError, ClusterJob, Pool
+from glidepath.engines.slurm import Answer, ClusterError, ClusterJob, ClusterTier
 from glidepath.engines.slurm._text import NODE_FIELDS, QUEUE_FIELDS, format_of
-from glidepath.engines.slurm.simulated import Run, Simulated
+from glidepath.engines.slurm.simulated import SimulatedCluster, SimulatedRun
 
 
 def _clock(seconds: float) -> str:
@@ -55,13 +55,13 @@ def queue_text(jobs: Sequence[ClusterJob]) -> str:
     return "".join(lines)
 
 
-def nodes_text(pools: Sequence[Pool]) -> str:
+def nodes_text(tiers: Sequence[ClusterTier]) -> str:
     """What sinfo prints for these tiers."""
     lines = []
-    for pool in pools:
-        for node in pool.nodes:
-            gres = f"gpu:{pool.gpu}:{pool.gpus // len(pool.nodes)}"
-            fields = dict(zip(NODE_FIELDS, (node, pool.name, "mixed", gres), strict=True))
+    for tier in tiers:
+        for node in tier.nodes:
+            gres = f"gpu:{tier.gpu}:{tier.gpus // len(tier.nodes)}"
+            fields = dict(zip(NODE_FIELDS, (node, tier.name, "mixed", gres), strict=True))
             lines.append("".join(f"{fields[name]}\x1f" for name in NODE_FIELDS) + "\x1e\n")
     return "".join(lines)
 
@@ -69,7 +69,7 @@ def nodes_text(pools: Sequence[Pool]) -> str:
 class SlurmStub:
     """A `Runner`. `before` sees each command first and may change the cluster, or raise."""
 
-    def __init__(self, cluster: Simulated) -> None:
+    def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
         self.before: Callable[[Sequence[str]], None] = lambda _: None
         self.after: Callable[[Sequence[str]], None] = lambda _: None
@@ -86,7 +86,7 @@ class SlurmStub:
         match command:
             case ("sinfo", "-h", "-N", "-O", what):
                 assert what == format_of(NODE_FIELDS)
-                return Answer(0, nodes_text(self.cluster.pools))
+                return Answer(0, nodes_text(self.cluster.tiers))
             case ("squeue", "-h", "-r", "-O", what):
                 assert what == format_of(QUEUE_FIELDS)
                 return Answer(0, queue_text([run.job for run in self.cluster.live]))
@@ -113,7 +113,10 @@ class SlurmStub:
         raise AssertionError(f"no such command: {command}")
 
     def _each(
-        self, command: tuple[str, ...], ids: Sequence[str], act: Callable[[Run], str | None]
+        self,
+        command: tuple[str, ...],
+        ids: Sequence[str],
+        act: Callable[[SimulatedRun], str | None],
     ) -> Answer:
         errors = []
         for job in ids:
@@ -127,13 +130,13 @@ class SlurmStub:
                 errors.append(f"{said} for job {job}")
         return Answer(1 if errors else 0, "", "\n".join(errors))
 
-    def _requeue(self, run: Run) -> str | None:
+    def _requeue(self, run: SimulatedRun) -> str | None:
         if run.job.state != "RUNNING":
             return "Job is pending execution"
         self.cluster.requeue(run.job.id)
         return None
 
-    def _update(self, run: Run, changes: Sequence[str]) -> str | None:
+    def _update(self, run: SimulatedRun, changes: Sequence[str]) -> str | None:
         job = run.job
         for change in changes:
             key, _, value = change.partition("=")
@@ -142,7 +145,7 @@ class SlurmStub:
                 case "Comment":
                     self.cluster.update(job.id, comment=value)
                 case "Partition" if pending:
-                    if value not in {pool.name for pool in self.cluster.pools}:
+                    if value not in {tier.name for tier in self.cluster.tiers}:
                         return "Invalid partition name specified"
                     self.cluster.update(job.id, partition=value)
                 case "StartTime" if pending:

@@ -14,6 +14,9 @@ import pytest
 
 import glidepath as gp
 from glidepath import cli
+from glidepath._answer import when
+from glidepath.cli._console import EXIT_CODES, plain
+from glidepath.cli._simulate import COMPARED
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPERCOM = ROOT / "data" / "workloads" / "supercom"
@@ -77,7 +80,9 @@ def test_forecast_tells_when_the_target_is_reached(
     assert code == 0
     assert row["observed_to"] == 60
     assert row["q10"] < 2.0 + 3.0 * 120**-0.5 < row["q90"]
-    assert 0 < row["prob_reached"] <= 1
+    assert 0 < row["probability"] <= 1
+    assert row["at"] == row["budget"] == 120
+    assert row["steps_q50"] == row["reach_q50"] - 60
     code, out, _ = run(capsys, "forecast", curves, "--curve", "good", "--target", 2.3)
     assert code == 0
     assert "reaches 2.3" in out
@@ -86,17 +91,17 @@ def test_forecast_tells_when_the_target_is_reached(
 def test_forecast_says_of_one_run_when_it_is_there(
     curves: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("forecast", curves, "--curve", "good", "--observed", 0.5, "--target", 2.3)
-    _, (row,) = run_json(capsys, *asked)
-    _, out, _ = run(capsys, *asked)
-    said = re.search(r"reaches 2\.3 at step (\d+) \((\d+)–(\w+)\), (.+)", out)
+    line = ("forecast", curves, "--curve", "good", "--observed", 0.5, "--target", 2.3)
+    _, (row,) = run_json(capsys, *line)
+    _, out, _ = run(capsys, *line)
+    said = re.search(r"reaches 2\.3 at step (\d+) \((?:from )?(\d+).*\), (.+)", out)
     assert said
     assert int(said[1]) == round(row["reach_q50"])
     assert int(said[2]) == round(row["reach_q10"])
-    assert said[4] in (f"{100 * row['prob_reached']:.0f} %", "> 99 %")
-    _, out, _ = run(capsys, *asked[:-1], 2.6)
+    assert said[3] in (f"{100 * row['probability']:.0f} %", "> 99 %")
+    _, out, _ = run(capsys, *line[:-1], 2.6)
     assert re.search(r"reached 2\.6 at step \d+\n", out)
-    _, out, _ = run(capsys, *asked[:-1], 1.0)
+    _, out, _ = run(capsys, *line[:-1], 1.0)
     assert re.search(r"reaches 1 by step 120: (0|< 1|< 0\.1) %", out)
 
 
@@ -117,15 +122,15 @@ def test_forecast_learns_from_runs_that_have_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = ended_runs(tmp_path, 9)
-    asked = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
-    _, (alone,) = run_json(capsys, *asked)
-    _, (told,) = run_json(capsys, *asked, "--past", file)  # all but the run itself
+    line = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
+    _, (alone,) = run_json(capsys, *line)
+    _, (told,) = run_json(capsys, *line, "--past", file)  # all but the run itself
     truth = float(gp.read_traces(file)[4].loss[-1])
     assert abs(told["median"] - truth) < 0.3 * abs(alone["median"] - truth)
     assert told["q90"] - told["q10"] < 0.5 * (alone["q90"] - alone["q10"])
     code, out, error = run(capsys, "forecast", file, "--past", file)
     assert (code, out) == (2, "")
-    assert error == f"glidepath: --past {file}: no run but those that are asked about\n"
+    assert error == f"glidepath: --past {file}: it holds only the runs to be forecast\n"
 
 
 def test_forecast_draws_a_fan_chart(
@@ -142,7 +147,7 @@ def test_a_plan_is_drawn_and_takes_goals_in_order(
 ) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "plan.png"
-    options = ("--users", 60, "--at", 20, "--objective", "deadline,jct", "--plot", picture)
+    options = ("--users", 60, "--at-h", 20, "--objective", "deadline,jct", "--plot", picture)
     code, plan = run_json(capsys, "plan", SUPERCOM, *options)
     assert code == 0
     assert plan["allocations"]
@@ -150,7 +155,7 @@ def test_a_plan_is_drawn_and_takes_goals_in_order(
 
 
 def test_plan_explains_every_job_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
-    code, plan = run_json(capsys, "plan", SUPERCOM, "--users", 60, "--at", 20)
+    code, plan = run_json(capsys, "plan", SUPERCOM, "--users", 60, "--at-h", 20)
     assert code == 0
     assert plan["value"] <= plan["bound"]
     assert set(plan["prices"]) == {"Bronze", "Silver", "Gold"}
@@ -162,15 +167,18 @@ def test_plan_explains_every_job_of_the_moment(capsys: pytest.CaptureFixture[str
 def test_simulate_compares_policies_on_the_same_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     code, rows = run_json(capsys, "simulate", SUPERCOM, "--compare")
     assert code == 0
-    assert [row["policy"] for row in rows] == list(cli.COMPARED)
-    fifo, dare = rows[0], rows[cli.COMPARED.index("dare")]
+    assert [row["policy"] for row in rows] == list(COMPARED)
+    fifo, dare = rows[0], rows[COMPARED.index("dare")]
     assert dare["total_wait_s"] < fifo["total_wait_s"]
     assert dare["mean_jct_s"] < fifo["mean_jct_s"]
     assert len({sum(row["outcomes"].values()) for row in rows}) == 1
 
 
 def test_simulate_with_failures_and_carbon(capsys: pytest.CaptureFixture[str]) -> None:
-    faults = ("--node-mtbf", 12, "--job-mtbf", 6, "--checkpoint", 15, "--carbon", 400)
+    faults = (
+        *("--node-mtbf-h", 12, "--job-mtbf-h", 6, "--checkpoint-min", 15),
+        *("--carbon-g-per-kwh", 400),
+    )
     code, (row,) = run_json(capsys, "simulate", SUPERCOM, "-p", "fifo", *faults)
     assert code == 0
     assert row["failures"] > 0
@@ -195,8 +203,9 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{curves}", "--family", "pow9"), ("pow9", "pow3")),
         (("fit", "{curves}", "--curve", "x"), ("'x'", "'good'")),
         (("forecast", "{curves}", "--observed", 0), ("--observed 0",)),
-        (("forecast", "{curves}", "--until", 5), ("--until 5",)),
-        (("forecast", "{curves}", "--until", "inf"), ("--until inf",)),
+        (("forecast", "{curves}", "--budget", 5), ("--budget 5",)),
+        (("forecast", "{curves}", "--budget", "inf"), ("--budget inf",)),
+        (("fit", "{accuracy}"), ("say --metric",)),
         (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
         (("forecast",), ("FILE", "forecast --help")),
         (("fit", ""), ("path is empty",)),
@@ -205,8 +214,8 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("report", "{curves}", "--budget", "nan"), ("--budget nan",)),
         (("report", "{curves}", "-o", "/nowhere/r.html"), ("/nowhere/r.html", "No such file")),
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),
-        (("plan", SUPERCOM, "--at", 1e6), ("--at",)),
-        (("plan", SUPERCOM, "--at", "nan"), ("--at nan",)),
+        (("plan", SUPERCOM, "--at-h", 1e6), ("--at-h",)),
+        (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h nan",)),
         (("simulate", SUPERCOM, "--users", 5, "--seed", -1), ("--seed",)),
         (("bench", "accuracy", "{curves}", "--constants", "/nowhere"), ("/nowhere",)),
         (("bench", "accuracy", "{curves}", "--rows", "/nowhere/x.json"), ("/nowhere/x.json",)),
@@ -220,8 +229,11 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     arguments: tuple[object, ...],
     words: tuple[str, ...],
 ) -> None:
-    asked = [str(argument).replace("{curves}", str(curves)) for argument in arguments]
-    code, out, err = run(capsys, *asked)
+    accuracy = curves.with_name("accuracy.csv")
+    accuracy.write_text("step,accuracy,f1\n1,0.1,0.2\n2,0.3,0.3\n")
+    files = {"{curves}": str(curves), "{accuracy}": str(accuracy)}
+    line = [files.get(str(argument), str(argument)) for argument in arguments]
+    code, out, err = run(capsys, *line)
     assert code == 2
     assert out == ""
     assert err.startswith("glidepath: ")
@@ -260,7 +272,7 @@ def test_a_report_prints_the_numbers_of_its_page_and_takes_workloads_too(
     assert json.dumps(row["median"]) in page.read_text()
     code, rows = run_json(capsys, "report", SUPERCOM, "-o", page)
     assert code == 0
-    assert [row["policy"] for row in rows] == list(cli.COMPARED)
+    assert [row["policy"] for row in rows] == list(COMPARED)
     assert "Who held which GPU" in page.read_text()
 
 
@@ -288,7 +300,7 @@ def test_a_malformed_row_is_named_by_file_and_line(
 
 
 def test_the_module_runs_as_a_program_and_keeps_stdout_pure(curves: Path) -> None:
-    command = [sys.executable, "-m", "glidepath.cli", "fit", str(curves), "--json"]
+    command = [sys.executable, "-m", "glidepath", "fit", str(curves), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert len(json.loads(done.stdout)) == 3
@@ -332,8 +344,8 @@ def test_bench_policies_studies_loads_and_needs_a_folder(
     arguments = ("bench", "policies", SUPERCOM, "--seed-study", "--users", 10, "--seeds", 2)
     code, rows = run_json(capsys, *arguments, "--out", tmp_path / "study.html")
     assert code == 0
-    assert {row["arm"] for row in rows} == {"asked", "stopped", "unstopped"}
-    dare = next(row for row in rows if (row["arm"], row["policy"]) == ("asked", "dare"))
+    assert {row["arm"] for row in rows} == {"overfitting", "interrupted", "uninterrupted"}
+    dare = next(row for row in rows if (row["arm"], row["policy"]) == ("overfitting", "dare"))
     assert dare["mean_jct_s_ratio"] < 1
     for folder in (tmp_path, tmp_path / "absent"):
         code, _, err = run(capsys, "bench", "policies", folder)
@@ -341,7 +353,7 @@ def test_bench_policies_studies_loads_and_needs_a_folder(
         assert str(folder) in err
 
 
-def test_what_the_reader_repaired_is_told_on_stderr(
+def test_what_the_reader_repaired_is_printed_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "log.jsonl"
@@ -397,3 +409,70 @@ def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> No
         },
     )
     assert done.stdout.split() == expected
+
+
+KEYS = {"run", "metric", "status", "observed_to", "loss"}
+AHEAD = {"at", "median", "q10", "q90"}
+REACH = {"target", "budget", "probability"} | {
+    f"{name}_q{p}" for name in ("reach", "steps") for p in (10, 50, 90)
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "keys"),
+    [
+        ("fit", (), KEYS),
+        ("forecast", ("--target", 2.2), KEYS | AHEAD | REACH),
+        ("report", ("--target", 2.2), KEYS | AHEAD | REACH),
+        ("watch", ("--target", 2.2, "--once"), KEYS | AHEAD | REACH | {"verdict", "reason"}),
+    ],
+)
+def test_the_same_thing_has_the_same_key_in_every_verb(
+    curves: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+    options: tuple[object, ...],
+    keys: set[str],
+) -> None:
+    page = ("-o", tmp_path / "page.html") if verb == "report" else ()
+    _, (row,) = run_json(capsys, verb, curves, "--curve", "good", *options, *page)
+    assert keys <= set(row)
+    assert (row["run"], row["metric"], row["observed_to"]) == ("good", "loss", 120)
+
+
+def test_json_has_one_way_to_write_what_is_not_finite() -> None:
+    assert plain({"a": np.array([np.inf, -np.inf, np.nan]), "b": (1.5, np.float64(2))}) == {
+        "a": ["inf", "-inf", None],
+        "b": [1.5, 2.0],
+    }
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ((np.inf, np.inf, np.inf), "never"),
+        ((21451.2, np.inf, np.inf), "probably never; earliest (10 %) at step 21 500"),
+        ((310, 420, np.inf), "at step 420 (from 310, or never)"),
+        ((310, 420, 1234567), "at step 420 (310 to 1 230 000)"),
+        ((50, 50, 50), "at step 50"),
+    ],
+)
+def test_when_a_target_is_reached_is_said_in_words(
+    steps: tuple[float, float, float], words: str
+) -> None:
+    assert when(*steps) == words
+
+
+def test_one_result_is_not_several(curves: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "forecast", curves, "--curve", "good")
+    assert "1 forecast of curves.csv" in out
+    _, out, _ = run(capsys, "fit", curves)
+    assert "3 fits of curves.csv" in out
+
+
+def test_help_shows_the_table_of_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--help")
+    text = " ".join(out.replace("│", " ").split())
+    for code, meaning in EXIT_CODES.items():
+        assert f"{code} {meaning}" in text

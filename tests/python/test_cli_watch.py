@@ -18,7 +18,8 @@ import pytest
 from rich.console import Console
 
 import glidepath as gp
-from glidepath import _cli_watch, cli
+from glidepath import cli
+from glidepath.cli import _watch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,9 +79,10 @@ def test_once_says_what_the_library_decides(
     assert row["reason"] == decision.reason
     assert row["steps_q50"] == decision.steps_to_target[1]
     assert row["seconds_q50"] == pytest.approx(decision.steps_to_target[1] / 2)  # the log's clock
-    assert row["forecast"]["step"] == 20000
+    assert row["reach_q50"] == 2000 + row["steps_q50"]
+    assert row["at"] == 20000
     ahead = gp.forecast(trace, np.linspace(2000 + 18000 / 12, 20000, 12))
-    assert row["forecast"]["median"] == ahead.median[-1]
+    assert row["median"] == ahead.median[-1]
     code, out, _ = run(capsys, file, "--target", 1.05, "--budget", 20000, "--once")
     assert code == 0
     assert decision.reason in out.replace("\n", " ")
@@ -120,7 +122,7 @@ def test_a_growing_log_gives_a_line_a_change_until_it_is_decided(
     between(lambda: log(file, 100), lambda: None, lambda: log(file, 200), lambda: log(file, 900))
     code, out, err = run(capsys, file, "--target", 1.15, "--until-decided", "--json")
     rows = [json.loads(line) for line in out.splitlines()]
-    assert [row["step"] for row in rows] == [100, 200, 900]
+    assert [row["observed_to"] for row in rows] == [100, 200, 900]
     assert rows[-1]["verdict"] == "reached"
     assert code == 0
     assert err.startswith(f"waiting: {file}")
@@ -146,7 +148,7 @@ def test_the_view_of_a_terminal_is_kept_up_to_date(
     screen = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")  # whatever the tests run in
     terminal = Console(file=screen, force_terminal=True, width=78, color_system="standard")
-    monkeypatch.setattr(_cli_watch, "stdout", terminal)
+    monkeypatch.setattr(_watch, "stdout", terminal)
     file = tmp_path / "log.csv"
     between(lambda: log(file, 100), lambda: log(file, 2000))
     assert cli.main(["watch", str(file), "--target", "1.05"]) == 130
@@ -177,7 +179,7 @@ def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     [
         (("nowhere.csv", "--once"), "nowhere.csv: "),
         (("nowhere.csv", "--alpha", "0.7"), "alpha 0.7 is not between 0 and 0.5"),
-        (("nowhere.csv", "--every", "0"), "'--every'"),
+        (("nowhere.csv", "--every-s", "0"), "'--every-s'"),
     ],
 )
 def test_bad_input_is_exit_code_two(
@@ -201,16 +203,14 @@ def test_a_watch_learns_from_runs_that_have_ended(
         (ended / f"{i}.csv").write_text("step,loss\n" + "".join(lines))
     live = tmp_path / "live.csv"
     log(live, 300, floor=1.035)
-    asked = (live, "--target", 0.5, "--budget", 1000, "--once", "--json")
-    _, out, _ = run(capsys, *asked)
+    line = (live, "--target", 0.5, "--budget", 1000, "--once", "--json")
+    _, out, _ = run(capsys, *line)
     (alone,) = json.loads(out)
-    _, out, _ = run(capsys, *asked, "--past", ended)
+    _, out, _ = run(capsys, *line, "--past", ended)
     (told,) = json.loads(out)
     assert alone["probability"] < 0.05
     assert told["probability"] > 0.5
-    assert told["forecast"]["median"] == pytest.approx(
-        curve(np.array([1000.0]))[0] - 0.765, abs=0.1
-    )
+    assert told["median"] == pytest.approx(curve(np.array([1000.0]))[0] - 0.765, abs=0.1)
 
 
 def test_every_format_of_the_shared_logs_can_be_watched(
@@ -227,7 +227,7 @@ def test_every_format_of_the_shared_logs_can_be_watched(
 def test_ctrl_c_ends_it_without_a_trace_of_python(tmp_path: Path) -> None:
     log(tmp_path / "log.csv", 100)
     process = subprocess.Popen(
-        [sys.executable, "-m", "glidepath.cli", "watch", str(tmp_path / "log.csv")],
+        [sys.executable, "-m", "glidepath", "watch", str(tmp_path / "log.csv")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

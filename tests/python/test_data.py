@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled recordings are what data/SOURCES.md says, and enough to work with alone."""
+"""The bundled files are what data/SOURCES.md says, and the recordings enough to work with alone."""
 
 import hashlib
 import re
@@ -11,6 +11,7 @@ import glidepath as gp
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 FILES = sorted((DATA / "curves").glob("*.csv.gz"))
+TRACES = sorted((DATA / "traces").glob("*.csv.gz"))
 
 
 def test_sixty_runs_or_more_fit_into_six_megabytes() -> None:
@@ -20,9 +21,11 @@ def test_sixty_runs_or_more_fit_into_six_megabytes() -> None:
 
 def test_the_checksums_are_those_of_the_sources_page() -> None:
     page = (DATA / "SOURCES.md").read_text()
-    for path in FILES:
+    assert len(TRACES) == 3
+    for path in FILES + TRACES:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        assert re.search(rf"\| {path.name} \| \d+ \| `{digest}` \|", page), path.name
+        size = path.stat().st_size
+        assert re.search(rf"\| {path.name} \| {size} \| `{digest}` \|", page), path.name
 
 
 def test_every_run_has_a_learning_rate_and_a_clock() -> None:

@@ -20,6 +20,12 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 # <!-- from examples/01_fit_one_trace.py --> says that the block below is an excerpt of that file.
 SNIPPET = re.compile(r"<!-- from (\S+) -->\n+```\w*\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\[[^\]]*\]\(([^)#\s]*)#([^)\s]+)\)")
+# All Markdown that a reader of the tree sees.
+PAGES = sorted({*DOCUMENTS, ROOT / "CHANGELOG.md", *(ROOT / "data").rglob("*.md")})
+METHOD = sorted((ROOT / "docs" / "method").glob("*.md"))
+# Words of an examiner, and of clipped prose: figures have a column "goal" in docs/results.
+UNPLAIN = ("asked for", "aimed at", "is told", "says nothing", "vouch")
 
 
 def excerpts(text: str) -> list[tuple[str, str]]:
@@ -44,6 +50,54 @@ def test_links_lead_somewhere(document: Path) -> None:
     for link in LINK.findall(document.read_text()):
         if "://" not in link:
             assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def anchor(heading: str) -> str:
+    """The anchor of a heading as GitHub and the site make it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_within_pages_lead_to_a_heading(document: Path) -> None:
+    for link, target in ANCHOR.findall(document.read_text()):
+        if "://" not in link:
+            page = document if not link else document.parent / link
+            headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+            assert target in map(anchor, headings), f"{document.name}: {link}#{target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_lines_of_markdown_have_at_most_140_columns(page: Path) -> None:
+    long = [i for i, line in enumerate(page.read_text().splitlines(), 1) if len(line) > 140]
+    assert not long, f"lines {long}"
+
+
+@pytest.mark.parametrize("page", METHOD, ids=lambda path: path.name)
+def test_a_method_is_read_in_one_sitting(page: Path) -> None:
+    assert len(page.read_text().splitlines()) <= 200
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_are_written_for_users(document: Path) -> None:
+    text = " ".join(document.read_text().split())
+    assert not [words for words in UNPLAIN if words in text]
+
+
+def table_of_policies() -> list[list[str]]:
+    """The rows of the table of policies in docs/method/simulate.md."""
+    text = (ROOT / "docs" / "method" / "simulate.md").read_text()
+    rows = re.findall(r"^\| (`\w+` \|.*) \|$", text, re.MULTILINE)
+    return [[cell.strip().strip("`") for cell in row.split("|")] for row in rows]
+
+
+def test_the_table_of_policies_has_every_policy_once() -> None:
+    assert sorted(row[0] for row in table_of_policies()) == sorted(gp.POLICIES)
+
+
+def test_every_public_name_of_python_stands_beside_its_twin() -> None:
+    table = (ROOT / "docs" / "api" / "index.md").read_text()
+    missing = [name for name in gp.__all__ if name != "__version__" and f"`{name}`" not in table]
+    assert not missing
 
 
 def test_a_wrong_snippet_would_be_found() -> None:
@@ -144,16 +198,17 @@ def test_the_pilot_of_the_slurm_page_runs(tmp_path: Path) -> None:
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from glidepath.engines.slurm import ClusterJob, Pool, slurm
-from glidepath.engines.slurm.simulated import Run, Simulated
+from glidepath.engines.slurm import ClusterJob, ClusterTier
+from glidepath.engines import slurm
+from glidepath.engines.slurm.simulated import SimulatedRun, SimulatedCluster
 from slurm_stub import SlurmStub
 
-pools = [Pool(name, name, (name + "0",), 2, 2, 1.0) for name in ("bronze", "silver")]
-cluster = Simulated(pools, Path("logs"))
+tiers = [ClusterTier(name, name, (name + "0",), 2, 2, 1.0) for name in ("bronze", "silver")]
+cluster = SimulatedCluster(tiers, Path("logs"))
 cluster.folder.mkdir()
 comment = "glidepath target=0.4 budget=2000"
 job = ClusterJob("17", "me", "PENDING", "bronze", gpus=1, limit_s=3600.0, comment=comment)
-cluster.submit(Run(replace(job, workdir="logs"), loss=lambda step: 1 / step, budget=2000))
+cluster.submit(SimulatedRun(replace(job, workdir="logs"), loss=lambda step: 1 / step, budget=2000))
 slurm.Slurm = partial(
     slurm.Slurm, users=["me"], run=SlurmStub(cluster), clock=lambda: cluster.now_s
 )

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import glidepath
-from glidepath.engines.slurm import Outlook
+from glidepath.engines.slurm import JobForecast
 from glidepath.engines.slurm.urgency import urgency
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/kubernetes.md"
@@ -66,7 +66,7 @@ def test_the_classes_of_the_page_are_those_of_the_program_in_order() -> None:
     values = [int(value) for value in re.findall(r"value: (\d+)", block("yaml"))]
     assert values == sorted(values, reverse=True)
     hours = [0.5, 12.0, 100.0, math.inf]
-    assert names == [urgency(Outlook("unknown", 0.9, remaining=(h,)), 1.0) for h in hours]
+    assert names == [urgency(JobForecast("unknown", 0.9, remaining=(h,)), 1.0) for h in hours]
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_the_classes_of_the_page_are_those_of_the_program_in_order() -> None:
     [(0.4, "glide-doubtful"), (0.6, "glide-soon"), (math.nan, "glide-soon")],
 )
 def test_a_run_that_more_likely_than_not_fails_is_doubtful(probability: float, word: str) -> None:
-    assert urgency(Outlook("unknown", probability, remaining=(1.0,)), 10.0) == word
-    assert urgency(Outlook(), 10.0) is None
+    assert urgency(JobForecast("unknown", probability, remaining=(1.0,)), 10.0) == word
+    assert urgency(JobForecast(), 10.0) is None

@@ -116,7 +116,8 @@ def lacks(thing: Any) -> list[str]:
                 missing.append(f"{name}()")
     else:
         names(inspect.signature(thing).parameters)
-        for section in ("Parameters", "Returns", "Raises"):
+        takes = ("Parameters", "Raises") if inspect.signature(thing).parameters else ()
+        for section in (*takes, "Returns"):
             if not re.search(rf"^{section}\n---", text, re.M):
                 missing.append(section)
     arrays = re.findall(r"^.* : .*(?:ndarray|array_like).*$", text, re.M)

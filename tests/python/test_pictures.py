@@ -87,7 +87,7 @@ class Ran:
         return {"jct_s": HOUR * self.factor * np.array([1.0, 1.5, 2.0, 3.0, 5.0, 8.0])}
 
     @property
-    def events(self) -> dict[str, np.ndarray]:
+    def spans(self) -> dict[str, np.ndarray]:
         start = HOUR * self.factor * np.array([0, 0, 1, 2, 2, 4, 5, 6], dtype=float)
         return {
             "job": np.arange(8),

@@ -45,14 +45,15 @@ def test_a_plan_shows_each_gang_on_its_tier_and_the_prices() -> None:
     plan = gp.Plan(
         [gp.Allocation(7, 0, 3, 0.0, 8), gp.Allocation(8, 0, 3, 0.0, 7), gp.Allocation(9, 1, 2)],
         prices=np.array([0.5, 2.0]),
+        tiers=tiers,
     )
-    ax = plan.plot(tiers)
+    ax = plan.plot()
     bars = {(bar.get_x(), round(bar.get_y() + 0.35), bar.get_width()) for bar in ax.patches}
     assert bars == {(0, 0, 3), (3, 0, 1), (0, 1, 2)}  # the pair once, one idle GPU, the gang
     assert [text.get_text() for text in ax.texts] == ["7 + 8", "9"]
     (beside,) = ax.child_axes
     assert [bar.get_width() for bar in beside.patches] == [1800.0, 7200.0]
-    assert gp.Plan().plot(tiers).child_axes
+    assert gp.Plan(tiers=tiers).plot().child_axes
 
 
 def test_the_fan_shows_forecast_points_target_and_what_came() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML reports: self-contained, complete, and telling the numbers of the results."""
+"""The HTML reports: self-contained, complete, with the numbers of the results."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_the_page_needs_nothing_from_outside(page: tuple[str, list[gp.Simulation
     assert page[0].count("plotly.js v") == 1
 
 
-def test_the_table_and_the_data_tell_the_metrics(page: tuple[str, list[gp.Simulation]]) -> None:
+def test_the_table_and_the_data_have_the_metrics(page: tuple[str, list[gp.Simulation]]) -> None:
     text, results = page
     for row, result in zip(embedded(text, "data"), results, strict=True):
         assert row["policy"] == result.policy

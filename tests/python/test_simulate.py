@@ -234,8 +234,8 @@ def test_failures_sleep_and_carbon_are_accounted(supercom: gp.Workload) -> None:
     assert run == gp.simulate(
         supercom, "srtf", carbon_g_per_kwh=[300.0, 300.0], restart_s=60, **options
     )
-    for of in (run.users, run.tier_accounts):
-        assert sum(row["gpu_seconds"] for row in of) == pytest.approx(run.gpu_seconds)
+    for accounts in (run.user_accounts, run.tier_accounts):
+        assert accounts["gpu_seconds"].sum() == pytest.approx(run.gpu_seconds)
     held = run.timeline["busy"][:-1] @ np.diff(run.timeline["time_s"])
     assert held == pytest.approx(run.gpu_seconds)
     asleep = gp.simulate(supercom, "srtf", sleep={"after_s": 600, "watts": 5})

@@ -17,10 +17,10 @@ def test_the_study_writes_its_page_and_says_what_is_reached(tmp_path: Path) -> N
     rows = bench.seed_study(SUPERCOM, users=(10,), seeds=2)
     assert {(row["arm"], row["policy"]) for row in rows} == {
         (arm, policy)
-        for arm in ("asked", "stopped", "unstopped")
+        for arm in ("overfitting", "interrupted", "uninterrupted")
         for policy in ("fifo", "session_fifo", "dare", "best_value")
     }
-    (said,) = bench.verdicts(rows)
+    (said,) = bench.factors(rows)
     assert "83x in energy" in said["reached"]
     bench.write_study(tmp_path / "study.html", SUPERCOM, rows)
     page = (tmp_path / "study.html").read_text()
@@ -36,10 +36,11 @@ def test_factors_are_reached_or_not() -> None:
         return {"users": 7, "arm": arm, "policy": policy} | ratios
 
     rows = [
-        row("asked", "dare", 0.01, 0.2, 0.5), row("asked", "best_value", 0.2, 0.1, 0.4),
-        row("unstopped", "dare", 1.0, 0.9, 1.0), row("unstopped", "best_value", 1.0, 0.8, 1.0),
+        row("overfitting", "dare", 0.01, 0.2, 0.5), row("overfitting", "best_value", 0.2, 0.1, 0.4),
+        row("uninterrupted", "dare", 1.0, 0.9, 1.0),
+        row("uninterrupted", "best_value", 1.0, 0.8, 1.0),
     ]  # fmt: skip
-    (said,) = bench.verdicts(rows)
+    (said,) = bench.factors(rows)
     assert said["wait"] == pytest.approx(100)
     assert said["JCT"] == pytest.approx(10)
     assert said["without_interruption"] == 0.8
@@ -48,7 +49,7 @@ def test_factors_are_reached_or_not() -> None:
         "not 83x in energy"
     )
     rows[0]["total_wait_s_ratio"] = rows[1]["total_wait_s_ratio"] = math.nan
-    assert "nobody waits under fifo" in bench.verdicts(rows)[0]["reached"]
+    assert "nobody waits under fifo" in bench.factors(rows)[0]["reached"]
 
 
 def test_two_jobs_on_one_gpu_get_what_their_pair_was_measured_at() -> None:

@@ -78,20 +78,20 @@ ANY = "tiers=bronze,silver,gold checkpoint=usr1"
 def queue() -> list[Work]:
     """Nine runs, the longest first, as users submit them; the noise of the labels is 0.1."""
 
-    def wish(target: float, budget: int, rest: str) -> str:
+    def request(target: float, budget: int, rest: str) -> str:
         return f"glidepath target={target} budget={budget} {rest}"
 
     up = "tiers=bronze,silver checkpoint=usr1"
     return [
-        Work("climber", "bronze", 1000, wish(0.205, 1000, up)),
-        Work("hopeless", "bronze", 800, wish(0.05, 800, "tiers=bronze")),
-        Work("a", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
-        Work("b", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
-        Work("c", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
-        Work("d", "bronze", 400, wish(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
-        Work("e", "silver", 400, wish(0.4, 400, "tiers=silver")),
-        Work("vain", "silver", 2000, wish(0.05, 2000, "tiers=silver")),
-        Work("f", "gold", 600, wish(0.4, 600, "tiers=gold")),
+        Work("climber", "bronze", 1000, request(0.205, 1000, up)),
+        Work("hopeless", "bronze", 800, request(0.05, 800, "tiers=bronze")),
+        Work("a", "bronze", 400, request(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("b", "bronze", 400, request(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("c", "bronze", 400, request(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("d", "bronze", 400, request(0.4, 400, "tiers=bronze,gold checkpoint=usr1")),
+        Work("e", "silver", 400, request(0.4, 400, "tiers=silver")),
+        Work("vain", "silver", 2000, request(0.05, 2000, "tiers=silver")),
+        Work("f", "gold", 600, request(0.4, 600, "tiers=gold")),
     ]
 
 
@@ -142,7 +142,7 @@ def watch(works: Sequence[Work], seconds: float = 240) -> None:
 def pilot_process(folder: Path, log: Path) -> Iterator[subprocess.Popen[str]]:
     """`glidepath slurm run --act`, until the end of the block; killed there, it must end well."""
     command = [
-        sys.executable, "-c", "from glidepath.cli._slurm import app; app()", "run", "--act",
+        sys.executable, "-m", "glidepath", "slurm", "run", "--act",
         "--tiers", TIERS, "--log", str(log), "--round-s", "0.7", "--grace-s", "10",
         "--restart-s", "1",
     ]  # fmt: skip
@@ -250,7 +250,7 @@ def test_one_climbs_one_reaches_one_is_hopeless_and_the_log_tells_why(
         assert ("place", "done") in kinds or ("place", "unknown") in kinds
         # `why` tells it to a person.
         why = subprocess.run(
-            [sys.executable, "-c", "from glidepath.cli._slurm import app; app()", "why",
+            [sys.executable, "-m", "glidepath", "slurm", "why",
              climber.id, "--log", str(log)], capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         assert "silver" in why

@@ -28,7 +28,9 @@ def trace() -> gp.Trace:
         lr=[0.1, 0.2, NAN],
         wall_seconds=[5, 6, 8],
         name="run",
+        metric="val_acc",
         direction="max",
+        planned_steps=9,
     )
 
 
@@ -55,7 +57,8 @@ def test_trace_holds_read_only_float64_columns() -> None:
     assert run.step[0] == 1
     assert run.lr is None
     assert run.wall_seconds is None
-    assert (run.name, run.direction, len(run)) == ("", "min", 3)
+    assert (run.name, run.metric, run.direction, len(run)) == ("", "loss", "min", 3)
+    assert run.planned_steps is None
 
 
 def test_trace_takes_strided_columns_of_any_real_kind() -> None:
@@ -87,6 +90,9 @@ def test_trace_without_points_is_a_trace() -> None:
         (([1, 2], [1, 2]), {"lr": [INF, 1]}, r"lr\[0\] is inf"),
         (([1, 2], [1, 2]), {"wall_seconds": [1]}, "2 steps but 1 of wall_seconds"),
         (([1, 2], [1, 2]), {"direction": "up"}, "direction 'up' is neither"),
+        (([1, 2], [1, 2]), {"planned_steps": 0}, "planned_steps is 0, must be a positive number"),
+        (([1, 2], [1, 2]), {"planned_steps": NAN}, "planned_steps is nan"),
+        (([1, 2], [1, 2]), {"planned_steps": INF}, "planned_steps is inf"),
     ],
 )
 def test_trace_refuses_in_a_sentence(arguments, options, message) -> None:  # noqa: ANN001
@@ -106,6 +112,8 @@ def test_trace_is_a_frozen_value() -> None:
         run.name = "other"  # type: ignore[misc]
     assert run == trace()
     assert run != gp.Trace([1, 2, 4], [3.0, NAN, 1.0], name="run", direction="max")
+    assert gp.Trace([1], [2], metric="eval_loss") != gp.Trace([1], [2])
+    assert gp.Trace([1], [2], planned_steps=9) != gp.Trace([1], [2])
     for again in (pickle.loads(pickle.dumps(run)), copy.copy(run), copy.deepcopy(run)):
         assert again == run
         assert not again.step.flags.writeable
@@ -113,25 +121,26 @@ def test_trace_is_a_frozen_value() -> None:
 
 def test_trace_says_in_one_line_what_it_is() -> None:
     assert repr(trace()) == (
-        "<Trace: 'run', 3 points, steps 1 to 4, loss 3 to 1, 1 not finite, with lr, "
-        "higher is better>"
+        "<Trace: 'run', 3 points, steps 1 to 4 of 9 planned, val_acc 3 to 1, 1 not finite, "
+        "with lr, higher is better>"
     )
     assert "\n" not in repr(trace())
 
 
-def test_head_is_what_was_known_at_a_step() -> None:
+def test_until_is_what_was_known_at_a_step() -> None:
     run = trace()
     early = run.until(2)
     assert early.step.tolist() == [1, 2]
     assert early.lr is not None
     assert early.lr.tolist() == [0.1, 0.2]
     assert early.wall_seconds is not None
-    assert (early.name, early.direction) == ("run", "max")
+    assert (early.name, early.metric, early.direction) == ("run", "val_acc", "max")
+    assert early.planned_steps == 9
     assert np.shares_memory(early.step, run.step)
     assert len(run.until(0.5)) == 0
     assert len(run.until(3.9)) == 2
     assert run.until(INF) == run
-    with pytest.raises(gp.InputError, match="last_step is nan"):
+    with pytest.raises(gp.InputError, match="until: step is nan"):
         run.until(NAN)
 
 
@@ -190,7 +199,7 @@ def test_reads_every_shared_collection_as_pythons_csv_does(shared: Path) -> None
             )
 
 
-def test_reads_the_metric_asked_for(tmp_path: Path) -> None:
+def test_reads_the_metric_of_that_name(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("curve,step,value,val_loss\nx,1,3,\nx,2,2,2.5\n")
     assert gp.read_traces(file)[0].loss.tolist() == [3, 2]

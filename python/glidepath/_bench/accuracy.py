@@ -107,7 +107,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What a method is given: the seen part, the steps ahead, and what the caller knows besides."""
+    """Input of a method: the observed part, the steps ahead, and what else is known."""
 
     seen: Trace
     steps: Floats
@@ -276,23 +276,23 @@ def _score(
         row["pit"] = float(ends[int((quantiles[:, -1] < ahead[-1]).sum())] + 0.025)
     if below is not None:
         row["prob_target"] = below(target)
-        row["target_met"] = truth <= target
+        row["target_reached"] = truth <= target
         row.update(_time_to_target(prefix, trace, k, constants))
     return row
 
 
 def _time_to_target(prefix: Prefix, trace: Trace, k: int, constants: str | None) -> dict[str, Any]:
-    """When is the level reached that the run has at 70 %? Asked with a budget of three runs.
+    """Score when the level is reached that the run has at 70 %, with a budget of three runs.
 
-    The run did reach it, so that the law given that it does is what can be held against it.
+    The run did reach it, so the law given that it does is scored.
     """
     at = round(0.7 * len(trace))
     half = max(1, round(LAST_SHARE * len(trace)))
     target = float(trace.loss[max(0, at - half) : at + half].mean())
-    met = np.flatnonzero(trace.loss <= target)
-    if met.size == 0 or met[0] < k or at >= len(trace):
+    below = np.flatnonzero(trace.loss <= target)
+    if below.size == 0 or below[0] < k or at >= len(trace):
         return {}
-    truth = float(trace.step[met[0]])
+    truth = float(trace.step[below[0]])
     budget = 3.0 * float(trace.step[-1])
     law = reach(prefix.seen, target, budget=budget, constants=constants)
     low, middle, high = (law.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
@@ -313,13 +313,13 @@ def _mean(rows: Sequence[dict[str, Any]], key: str) -> float:
     return float(np.mean(values)) if values else math.nan
 
 
-def _auc(probability: Floats, met: NDArray[np.bool_]) -> float:
-    if met.all() or not met.any():
+def _auc(probability: Floats, reached: NDArray[np.bool_]) -> float:
+    if reached.all() or not reached.any():
         return math.nan
     rank = _ranks(probability)
-    positive = int(met.sum())
-    area = rank[met].sum() - positive * (positive + 1) / 2
-    return float(area / (positive * (met.size - positive)))
+    positive = int(reached.sum())
+    area = rank[reached].sum() - positive * (positive + 1) / 2
+    return float(area / (positive * (reached.size - positive)))
 
 
 def _summary(rows: Sequence[dict[str, Any]], last: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -355,7 +355,8 @@ class Accuracy(Result):
     ----------
     rows : list of dict
         One per method, curve and cutoff: `method, collection, curve, cutoff, error, crps, cov80,
-        cov80_final, pit, prob_target, target_met, reach_error, reach_inside, cpu_ms, failed` ...
+        cov80_final, pit, prob_target, target_reached, reach_error, reach_inside, cpu_ms,
+        failed` ...
     """
 
     rows: list[dict[str, Any]]
@@ -383,16 +384,16 @@ class Accuracy(Result):
         """
         rows = [r for r in self.rows if r["method"] == method and "prob_target" in r]
         probability = np.array([r["prob_target"] for r in rows])
-        met = np.array([r["target_met"] for r in rows], dtype=bool)
+        reached = np.array([r["target_reached"] for r in rows], dtype=bool)
         stopped = probability < alpha
         timed = [r for r in rows if "reach_error" in r and r["cutoff"] == 0.4]
         errors = [r["reach_error"] for r in timed]
         return {
             "n": len(rows),
-            "auc": _auc(probability, met) if rows else math.nan,
-            "brier": float(np.mean((probability - met) ** 2)) if rows else math.nan,
+            "auc": _auc(probability, reached) if rows else math.nan,
+            "brier": float(np.mean((probability - reached) ** 2)) if rows else math.nan,
             "stopped": float(stopped.mean()) if rows else math.nan,
-            "wrong": float(met[stopped].mean()) if stopped.any() else math.nan,
+            "wrong": float(reached[stopped].mean()) if stopped.any() else math.nan,
             "reach_n": len(timed),
             "reach_error": float(np.median(errors)) if errors else math.nan,
             "reach_inside": _mean(timed, "reach_inside"),
@@ -452,9 +453,9 @@ def run(
         Files of finished curves (long CSV, plain or gzip), or one such file.
     methods : sequence of str
         Names from `METHODS`; ``"last"`` is always there, for the skill.
-        Ours may be told more: ``"glidepath+lr"`` the schedule where one was logged, ``"+past"``
-        runs of other groups, ``"+calibrated"`` widths by a dozen of them, where there are five or
-        more; together in this order.
+        Ours take more: ``"glidepath+lr"`` the schedule where one was logged, ``"+past"`` runs of
+        other groups, ``"+calibrated"`` widths by a dozen of them, where there are five or more;
+        together in this order.
     max_curves : int
         Curves of each collection, drawn with a fixed seed.
     constants : str, optional

@@ -25,7 +25,7 @@ import glidepath as gp
 from glidepath import _core
 from glidepath._results import require
 
-__all__ = ["curves", "run", "verdicts"]
+__all__ = ["curves", "limits", "run"]
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -134,7 +134,7 @@ def _python_rows(family: str, step: Floats, losses: Floats) -> list[Row]:
 
 
 def _medians(turns: Sequence[Sequence[Row]]) -> list[Row]:
-    """Of turns that have the same rows in the same order: the median speed, the largest error."""
+    """Take the median speed and the largest error of each row over turns with the same rows."""
     return [
         {
             **same[0],
@@ -146,7 +146,7 @@ def _medians(turns: Sequence[Sequence[Row]]) -> list[Row]:
 
 
 def _call_row(family: str, step: Floats, losses: Floats) -> Row:
-    """What a call from Python costs beyond the fit, in microseconds."""
+    """Measure what a call from Python costs beyond the fit, in microseconds."""
     traces = [gp.Trace(step, loss) for loss in losses[:20]] * 25
     columns = [trace.step for trace in traces], [trace.loss for trace in traces]
 
@@ -206,7 +206,7 @@ _SCIPY, _CERES = "scipy curve_fit lm", "Ceres loop, autodiff, default"
 _TINY = "TinySolver analytic, tight"
 _CALL = "a call from Python, us beyond the fit"
 _ALL = (50, 200, 1000)
-_TARGETS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, ...]], ...] = (
+_LIMITS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, ...]], ...] = (
     (_SINGLE, _SCIPY, ("pow3", "exp3"), _ALL, (300, 120, 50)),
     (_SINGLE, _TINY, ("pow3", "exp3"), _ALL, (8, 10, 10)),
     (_SINGLE, _SCIPY, ("pow4",), _ALL, (140, 60, 26)),
@@ -223,25 +223,25 @@ _TARGETS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, .
 )
 
 
-def verdicts(rows: Sequence[Row]) -> list[Row]:
-    """Put the ratios that were asked for beside those that were measured.
+def limits(rows: Sequence[Row]) -> list[Row]:
+    """Put the limits that ratios should keep beside the ratios that were measured.
 
     Parameters
     ----------
     rows : sequence of dict
-        What `run` returned.
+        Rows of `run`.
 
     Returns
     -------
     list of dict
         ``what``, ``against``, ``family``, ``n``, ``measured`` (the worst of the families),
-        ``target`` and ``met``, for every pair that was measured; last what a call from Python
+        ``limit`` and ``holds``, for every pair that was measured; last what a call from Python
         costs beyond the fit, in microseconds, where less is better.
     """
     speed = {(row["what"], row["family"], row["n"]): row["per_second"] for row in rows}
     found: list[Row] = []
-    for what, against, families, points, targets in _TARGETS:
-        for n, target in zip(points, targets, strict=True):
+    for what, against, families, points, least in _LIMITS:
+        for n, limit in zip(points, least, strict=True):
             ratios = [
                 speed[what, family, n] / speed[against, family, n]
                 for family in families
@@ -255,8 +255,8 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
                         "family": ", ".join(families),
                         "n": n,
                         "measured": min(ratios),
-                        "target": target,
-                        "met": min(ratios) >= target,
+                        "limit": limit,
+                        "holds": min(ratios) >= limit,
                     }
                 )
     calls = [row["per_second"] for row in rows if row["what"] == _CALL]
@@ -268,8 +268,8 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
                 "family": "pow3, exp3",
                 "n": 200,
                 "measured": max(calls),
-                "target": 1.5,
-                "met": max(calls) <= 1.5,
+                "limit": 1.5,
+                "holds": max(calls) <= 1.5,
             }
         )
     return found
@@ -289,7 +289,7 @@ def run(
     families, points : sequences, optional
         What to fit, and to how many points.
     rounds : int, optional
-        Rounds in which the solvers take turns.
+        Number of rounds in which the solvers take turns.
     progress : callable, optional
         Called with (sets of curves done, sets).
 
@@ -300,7 +300,7 @@ def run(
         ``error`` (largest relative error of a parameter or value) and ``ratio`` (fits per second
         over those of ``scipy curve_fit lm``, values over those of filling the memory). The last
         rows are microseconds that a call costs and a peak of memory in MiB, their ratios those to
-        the 1.5 us and 64 MiB that are allowed.
+        the limits of 1.5 us and 64 MiB.
     """
     program, evaluate = _program("fit_rivals"), _program("evaluate_rivals")
     rows: list[Row] = []

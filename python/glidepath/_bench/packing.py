@@ -24,7 +24,7 @@ class Queue:
     Parameters
     ----------
     workload : Workload
-        Of `Workload.from_gavel` with ``sharing=True``.
+        A workload from `Workload.from_gavel` with ``sharing=True``.
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -35,9 +35,10 @@ class Queue:
         self.even = rates @ self.capacity / self.capacity.sum()
         self.speed = rates / self.even[:, None]
         self.pairs: dict[tuple[str, str, int], tuple[float, float]] = {}
-        for first, second, tier, one, other in workload.pairs:
-            self.pairs[first, second, tier] = one, other
-            self.pairs[second, first, tier] = other, one
+        for pair in workload.pairs:
+            speeds = pair.first_speed, pair.second_speed
+            self.pairs[pair.first, pair.second, pair.tier] = speeds
+            self.pairs[pair.second, pair.first, pair.tier] = speeds[::-1]
 
     def gavel(self, *, packed: bool) -> float:
         """Throughput under the largest least throughput (`MaxMinFairnessPolicyWithPacking`)."""

@@ -2,7 +2,7 @@
 """What the planner achieves, measured side by side with HiGHS: `glidepath bench plan`.
 
 Times are CPU seconds of one thread, the best of a few runs, so that a busy machine distorts them
-little. Every row carries what was asked for and whether it was met; nothing here can fail.
+little. Rows with a limit say whether it holds.
 """
 
 from __future__ import annotations
@@ -177,17 +177,15 @@ def _against_ortools(jobs: int) -> list[Row]:
     ]
 
 
-def _row(
-    what: str, measured: float, unit: str, target: float | None, *, least: bool = False
-) -> Row:
-    met = None if target is None else bool(measured >= target if least else measured <= target)
-    return {"what": what, "measured": measured, "unit": unit, "target": target, "met": met}
+def _row(what: str, measured: float, unit: str, limit: float | None, *, least: bool = False) -> Row:
+    holds = None if limit is None else bool(measured >= limit if least else measured <= limit)
+    return {"what": what, "measured": measured, "unit": unit, "limit": limit, "holds": holds}
 
 
 def _rounds(sizes: Sequence[int], repeats: int) -> list[Row]:
     """Time and gap of one round, cold and from the prices of the round before."""
-    target_ms = {1_000: 1.5, 10_000: 15.0, 100_000: 200.0}
-    target_gap = {100: 0.3, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05}
+    limit_ms = {1_000: 1.5, 10_000: 15.0, 100_000: 200.0}
+    limit_gap = {100: 0.3, 1_000: 0.05, 10_000: 0.05, 100_000: 0.05}
     rows = []
     for jobs in sizes:
         columns = random_round(jobs, seed=jobs)
@@ -195,12 +193,12 @@ def _rounds(sizes: Sequence[int], repeats: int) -> list[Row]:
         drift = np.random.default_rng(1).uniform(0.99, 1.01, columns[3].size)
         later = (*columns[:3], columns[3] * drift, columns[4])
         warm_s, warm = _cpu(partial(gp.solve_round, *later, prices=cold.prices), 2 * repeats)
-        limit = target_ms.get(jobs)
+        limit = limit_ms.get(jobs)
         rows.append(_row(f"round of {jobs:,} jobs, warm", 1e3 * warm_s, "ms", limit))
         four = None if limit is None else 4 * limit
         rows.append(_row(f"round of {jobs:,} jobs, cold", 1e3 * cold_s, "ms", four))
         gap = 100 * max(cold.gap, warm.gap)
-        rows.append(_row(f"round of {jobs:,} jobs, certified gap", gap, "%", target_gap.get(jobs)))
+        rows.append(_row(f"round of {jobs:,} jobs, certified gap", gap, "%", limit_gap.get(jobs)))
     return rows
 
 
@@ -308,14 +306,14 @@ def random_snapshot(jobs: int, *, seed: int = 0, samples: int = 64) -> gp.Snapsh
 
 
 def _plans(sizes: Sequence[int], repeats: int) -> list[Row]:
-    target = {100: 0.5, 10_000: 50.0}
+    limit_ms = {100: 0.5, 10_000: 50.0}
     rows = []
     for jobs in sizes:
         snapshot = random_snapshot(jobs, seed=jobs)
         prices = gp.plan(snapshot).prices
         seconds, plan = _cpu(partial(gp.plan, snapshot, prices=prices), 3 * repeats)
         label = f"plan of {jobs:,} live jobs"
-        rows.append(_row(label, 1e3 * seconds, "ms", target.get(jobs)))
+        rows.append(_row(label, 1e3 * seconds, "ms", limit_ms.get(jobs)))
         rows.append(_row(f"{label}, certified gap", 100 * plan.gap, "%", None))
         found = gp.violations(snapshot, plan)
         rows.append(_row(f"{label}, violations", float(len(found)), "", 0.0))
@@ -397,7 +395,9 @@ def held_out_scaling_errors(
                     if row[0] != held or (other is not job and not strict)
                 ]
                 scaling = _fit(seen)
-                errors += [abs(scaling.seconds(k, n, b) / s - 1) for k, n, b, s in job if k == held]
+                errors += [
+                    abs(scaling.step_seconds(k, n, b) / s - 1) for k, n, b, s in job if k == held
+                ]
     return np.array(errors)
 
 
@@ -429,8 +429,8 @@ Sharings = dict[str, tuple[list[Kind], dict[tuple[str, str], float]]]
 def read_sharing(table: str | Path) -> Sharings:
     """Kinds of each GPU type of Gavel's table, and the speed of the first beside the second.
 
-    Of one GPU, on one server; pairs that did not fit are left out. A speed is a share of that
-    alone. Features are logarithms of the batch size and of the time of a step alone.
+    Only rows of one GPU on one server; pairs that did not fit are left out. A speed is a share of
+    the speed alone. Features are logarithms of the batch size and of the time of a step alone.
     """
     alone: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     together: dict[str, list[tuple[tuple[str, str], tuple[str, str], float]]] = defaultdict(list)
@@ -531,14 +531,14 @@ def _sharing(traces: Path) -> list[Row]:
     if not table.exists():
         return []
     rows = []
-    for leave, label, target in (
+    for leave, label, limit in (
         ("kind", "every pair of a model at one batch size", 0.055),
         ("model", "every pair of a model", 0.055),
         ("profiled", "the same but beside one job of each other model", None),
         ("pair", "single pairs", None),
     ):
         errors = held_out_sharing_errors(table, leave)
-        rows.append(_row(f"sharing, held out: {label} ({errors.size})", errors.mean(), "", target))
+        rows.append(_row(f"sharing, held out: {label} ({errors.size})", errors.mean(), "", limit))
     hindsight = hindsight_sharing_errors(table)
     label = "sharing, in hindsight: sums of two numbers a kind"
     rows.append(_row(f"{label} ({hindsight.size})", hindsight.mean(), "", None))
@@ -565,7 +565,7 @@ def run(
     Parameters
     ----------
     parts : sequence of str
-        Of `PARTS`: what is measured.
+        What to measure: names from `PARTS`.
     sizes : sequence of int
         Jobs of the timed rounds.
     repeats : int
@@ -584,7 +584,7 @@ def run(
     Returns
     -------
     list of dict
-        ``what``, ``measured``, ``unit``, ``target`` (None = for information), ``met``.
+        ``what``, ``measured``, ``unit``, ``limit`` (None = for information), ``holds``.
 
     Raises
     ------
@@ -605,11 +605,11 @@ def run(
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         raise gp.InputError(f"bench plan: no part '{unknown[0]}', known: {', '.join(PARTS)}")
-    asked = [part for part in parts if part in measure]
+    chosen = [part for part in parts if part in measure]
     rows: list[Row] = []
-    for done, part in enumerate(asked):
+    for done, part in enumerate(chosen):
         if progress is not None:
-            progress(done, len(asked))
+            progress(done, len(chosen))
         rows += measure[part]()
     return rows
 
@@ -617,9 +617,9 @@ def run(
 def main() -> None:
     """Print the table: `python -m glidepath._bench.plan [traces]`."""
     for row in run(traces=sys.argv[1] if len(sys.argv) > 1 else None):
-        verdict = {None: "", True: "met", False: "MISSED"}[row["met"]]
-        target = "" if row["target"] is None else f"{row['target']:g}"
-        line = f"{row['what']:<75} {row['measured']:>10.4g} {row['unit']:<6} {target:>6} {verdict}"
+        holds = {None: "", True: "holds", False: "DOES NOT HOLD"}[row["holds"]]
+        limit = "" if row["limit"] is None else f"{row['limit']:g}"
+        line = f"{row['what']:<75} {row['measured']:>10.4g} {row['unit']:<6} {limit:>6} {holds}"
         sys.stdout.write(line.rstrip() + "\n")
 
 

@@ -24,10 +24,10 @@ from glidepath import _core
 from glidepath._bench.packing import Queue
 from glidepath._compare import Comparison
 from glidepath._core import IoError, Tier
-from glidepath._simulate import Simulation, _run, simulate
+from glidepath._simulate import Simulation, _options, _run, simulate
 from glidepath._workload import Workload, generate_workload
 
-__all__ = ["run", "seed_study", "verdicts", "write_study"]
+__all__ = ["factors", "run", "seed_study", "write_study"]
 
 _TIRESIAS = {
     "fifo": "fifo", "fjf": "first_fit", "sjf": "sjf", "shortest": "srtf", "shortest-gpu": "srsf",
@@ -118,8 +118,8 @@ _CASES = {"philly_0e4a51_480": 60, "philly_103959": 16, "philly_0e4a51": 32}
 _NOISE = {0.5: (0.80, 0.60, 0.48), 2.0: (0.88, 0.64, 0.70), 20.0: (1.05, 1.05, 1.05)}
 
 
-def _asked(traces: Path) -> Iterator[dict[str, Any]]:
-    """What was asked of the policies on the traces: `reference` is the most that is allowed."""
+def _limits(traces: Path) -> Iterator[dict[str, Any]]:
+    """Limits that the policies should keep on the traces, given as `reference`."""
     for place, (name, gpus) in enumerate(_CASES.items()):
         path = traces / f"{name}.csv.gz"
         if not path.exists():
@@ -131,7 +131,7 @@ def _asked(traces: Path) -> Iterator[dict[str, Any]]:
         las = run("las").mean_jct_s
         costly = run("srsf", restart_s=60)
         for policy in ("best_value", "gittins"):
-            row = partial(_row, "asked", policy=policy)
+            row = partial(_row, "limit", policy=policy)
             yield row(case, metric="mean_jct_s", ours=run(policy).mean_jct_s, theirs=better)
             for sigma, limits in _NOISE.items():
                 noisy = [run(policy, forecast_sigma=sigma, seed=s).mean_jct_s for s in range(3)]
@@ -154,7 +154,7 @@ def _asked(traces: Path) -> Iterator[dict[str, Any]]:
         cluster = dict(zip(_TYPES, (8, 16, 24), strict=True))
         gavel = Workload.from_gavel(traces / f"{name}.csv.gz", table, cluster=cluster)
         ours = float(getattr(simulate(gavel, policy, spans=False), metric))
-        yield _row("asked", f"{name}, 8:16:24", policy, metric, ours, most)
+        yield _row("limit", f"{name}, 8:16:24", policy, metric, ours, most)
 
 
 def _packing(traces: Path) -> Iterator[dict[str, Any]]:
@@ -182,18 +182,18 @@ def _speed(traces: Path) -> Iterator[dict[str, Any]]:
     workload = Workload.from_trace(path, gpus=400)
     for policy in ("fifo", "srtf", "gittins"):
         best, result = _timed(partial(simulate, workload, policy, spans=False))
-        yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "cpu_s", best, 0.25)
+        yield _row("limit", "philly, 82 247 jobs, 400 GPUs", policy, "cpu_s", best, 0.25)
         rate = result.events / best
-        yield _row("target", "philly, 82 247 jobs, 400 GPUs", policy, "events_per_s", rate, 6e5)
+        yield _row("limit", "philly, 82 247 jobs, 400 GPUs", policy, "events_per_s", rate, 6e5)
     cpu_s, peak_mib = _million(path)
-    yield _row("target", "philly tiled, 1 000 000 jobs", "srtf", "cpu_s", cpu_s, 6.0)
-    yield _row("target", "philly tiled, 1 000 000 jobs", "srtf", "peak_mib", peak_mib, 1024.0)
+    yield _row("limit", "philly tiled, 1 000 000 jobs", "srtf", "cpu_s", cpu_s, 6.0)
+    yield _row("limit", "philly tiled, 1 000 000 jobs", "srtf", "peak_mib", peak_mib, 1024.0)
     if (one := traces / "philly_b436b2.csv.gz").exists():
         alone = Workload.from_trace(one, gpus=64)
         best, _ = _timed(partial(simulate, alone, "srtf", spans=False))
         yield _row("Tiresias", "philly_b436b2", "srtf", "times as fast", _TIRESIAS_S / best, 500.0)
     if find_spec("gymnasium"):
-        yield _row("target", "64 environments", "random", "steps_per_s", _steps_per_s(), 50_000.0)
+        yield _row("limit", "64 environments", "random", "steps_per_s", _steps_per_s(), 50_000.0)
 
 
 _TIRESIAS_S = 25.0  # its simulator on philly_b436b2 under SRTF
@@ -256,7 +256,7 @@ def _timed(run_once: Callable[[], Simulation]) -> tuple[float, Simulation]:
 
 
 def run(traces: str | os.PathLike[str], *, speed: bool = True) -> list[dict[str, Any]]:
-    """Run every reference case whose trace is there.
+    """Run every reference case whose trace is in the folder.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def run(traces: str | os.PathLike[str], *, speed: bool = True) -> list[dict[str,
         *_tiresias(folder),
         *_sessions(folder),
         *_gavel(folder),
-        *_asked(folder),
+        *_limits(folder),
         *_packing(folder),
     ]
     if speed:
@@ -306,9 +306,9 @@ def seed_study(
     Returns
     -------
     list of dict
-        One row for each load, arm and policy. The arms: ``asked`` (who does not watch losses runs
-        the whole budget: retraining to overfitting), ``stopped`` (every policy stops at the target)
-        and ``unstopped`` (none does; dare still gives up on targets out of reach). Means over seeds
+        One row for each load, arm and policy. The arms: ``overfitting`` (policies that do not watch
+        losses run every job to its budget), ``interrupted`` (every policy stops at the target) and
+        ``uninterrupted`` (none does; dare still gives up on targets out of reach). Means over seeds
         with the half-width of their 95 % intervals, and geometric means of the ratio to fifo.
     """
     rows = []
@@ -320,9 +320,9 @@ def seed_study(
     for count in users:
         stops, runs = tables[count, True], tables[count, False]
         for arm, table_of in (
-            ("asked", {name: runs if "fifo" in name else stops for name in _SEED_POLICIES}),
-            ("stopped", dict.fromkeys(_SEED_POLICIES, stops)),
-            ("unstopped", dict.fromkeys(_SEED_POLICIES, runs)),
+            ("overfitting", {name: runs if "fifo" in name else stops for name in _SEED_POLICIES}),
+            ("interrupted", dict.fromkeys(_SEED_POLICIES, stops)),
+            ("uninterrupted", dict.fromkeys(_SEED_POLICIES, runs)),
         ):
             base = {name: table_of["fifo"].values("fifo", name) for name in metrics}
             for policy, table in table_of.items():
@@ -366,7 +366,10 @@ def _study_tables(
     def one(run: tuple[int, bool, str, int]) -> dict[str, Any]:
         count, stop, policy, seed = run
         result = _run(
-            drawn[count, seed], policy, seed=seed, stop_at_target=stop, spans=False, memo=memo
+            drawn[count, seed],
+            policy,
+            _options(seed=seed, stop_at_target=stop, spans=False),
+            memo=memo,
         )
         return {"workload": result.workload, "policy": policy, "seed": seed} | result.metrics()
 
@@ -387,7 +390,7 @@ def write_study(
     Parameters
     ----------
     path : path
-        Of the HTML page; ``.png`` or ``.svg`` for the picture alone.
+        The HTML page to write; ``.png`` or ``.svg`` for the picture alone.
     folder : path
         The workload folder.
     rows : list of dict
@@ -412,7 +415,7 @@ def write_study(
     for policy, stop in arms:
         title = f"{policy}, stopped at the target" if stop else policy
         charts[title] = simulate(drawn, policy, stop_at_target=stop)
-    _report.write_study(out, Path(folder).name, rows, verdicts(rows), shown, charts)
+    _report.write_study(out, Path(folder).name, rows, factors(rows), shown, charts)
 
 
 # What the system that supercom is modelled on reports: 15 % less JCT and wait without interruption,
@@ -420,13 +423,13 @@ def write_study(
 _REPORTED = {"wait": 80.0, "JCT": 80.0, "energy": 83.0}
 
 
-def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Say for each load which of the reported factors are reached.
+def factors(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Compare the factors of each load with those that are reported.
 
     Parameters
     ----------
     rows : list of dict
-        Of `seed_study`.
+        Rows of `seed_study`.
 
     Returns
     -------
@@ -441,7 +444,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for load in dict.fromkeys(row["users"] for row in rows):
         best: dict[str, Any] = {"users": load}
         ours = ("dare", "best_value")
-        calm = {name: found[load, "unstopped", name]["mean_jct_s_ratio"] for name in ours}
+        calm = {name: found[load, "uninterrupted", name]["mean_jct_s_ratio"] for name in ours}
         best["without_interruption"] = min(calm.values())
         said = [
             f"{'at least' if best['without_interruption'] <= 0.85 else 'not'} 15 % less mean JCT "
@@ -451,7 +454,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ("wait", "total_wait_s_ratio"), ("JCT", "mean_jct_s_ratio"),
             ("energy", "energy_kwh_ratio"),
         ):  # fmt: skip
-            ratio = min(found[load, "asked", policy][metric] for policy in ours)
+            ratio = min(found[load, "overfitting", policy][metric] for policy in ours)
             best[name] = 1 / ratio if ratio else float("inf")
             if ratio != ratio or ratio == 0:
                 said.append(f"nobody waits under {'ours' if ratio == 0 else 'fifo'}")

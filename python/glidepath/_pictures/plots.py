@@ -2,9 +2,9 @@
 """Pictures of results: axes in, axes out.
 
 Every function takes `ax=None` (a new figure when none is given), draws on it and returns it;
-nothing is shown, saved or set globally. Colours are those of Okabe and Ito (2008), told apart by
-colour-blind readers, and every distinction is also one of line style, hatching or lightness, so
-that a black-and-white print says the same.
+nothing is shown, saved or set globally. Colours are those of Okabe and Ito (2008), distinct to
+colour-blind readers; every distinction is also one of line style, hatching or lightness, so that
+a black-and-white print shows the same.
 """
 
 from __future__ import annotations
@@ -55,8 +55,13 @@ def _steps(ax: Axes) -> None:
     )
 
 
+def _metric(trace: series.TraceLike | None) -> str:
+    """Name what a run measures, for the axis."""
+    return str(getattr(trace, "metric", "loss"))
+
+
 def trace(trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
-    """The points of a run.
+    """Draw the points of a run.
 
     Parameters
     ----------
@@ -73,14 +78,14 @@ def trace(trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
     if limits is not None:
         ax.set_ylim(*limits)
     _steps(ax)
-    ax.set_ylabel("loss")
+    ax.set_ylabel(_metric(trace))
     return ax
 
 
 def fit(
     fit: series.FitLike, trace: series.TraceLike | None = None, *, ax: Axes | None = None
 ) -> Axes:
-    """The fitted curve, and the points it was fitted to where they are given.
+    """Draw a fitted curve and, where given, the points it was fitted to.
 
     Parameters
     ----------
@@ -108,14 +113,14 @@ def fit(
     if limits is not None:
         ax.set_ylim(*limits)
     _steps(ax)
-    ax.set_ylabel("loss")
+    ax.set_ylabel(_metric(trace))
     if seen:
         ax.legend(frameon=False)
     return ax
 
 
 def residuals(fit: series.FitLike, trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
-    """What the fit leaves over, against the step; the grey band is two residual sigmas wide."""
+    """Draw observed minus fitted values by step; the grey band is two sigmas to each side."""
     ax = _axes(ax)
     left = np.asarray(trace.loss) - fit.predict(trace.step)
     if math.isfinite(fit.sigma):
@@ -153,17 +158,17 @@ def forecast(
     decision: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """A fan chart: what was seen, what is expected, and how sure that is.
+    """Draw a fan chart: the observed points, the median forecast and its bands.
 
     Parameters
     ----------
     forecast : Forecast
     trace : Trace, optional
-        The points that it was made from.
+        The observed points.
     later : Trace, optional
-        What happened after; drawn in another marker, to judge the forecast by.
+        The points that followed; drawn in another marker, to judge the forecast by.
     target : float, optional
-        Target loss, drawn as a line.
+        Value to reach, drawn as a line.
     reach : Reach, optional
         When the target is reached: its median and 80 % interval are marked on that line.
     decision : str, optional
@@ -212,7 +217,7 @@ def forecast(
     if limits is not None:
         ax.set_ylim(*limits)
     _steps(ax)
-    ax.set_ylabel("loss")
+    ax.set_ylabel(_metric(trace))
     if decision:
         ax.set_title(decision, loc="left", fontsize=10)
     ax.legend(frameon=False, fontsize=9)
@@ -229,7 +234,7 @@ def _mark_reach(ax: Axes, reach: series.ReachLike, target: float) -> None:
 
 
 def reach(reach: series.ReachLike, *, ax: Axes | None = None) -> Axes:
-    """When the target is reached: a density over steps, and beside it the chance of never."""
+    """Draw when the target is reached: a density over steps, beside it the chance of never."""
     ax = _axes(ax)
     edges, mass = series.reach_density(reach)
     never = reach.prob_never
@@ -280,7 +285,7 @@ def gantt(
     tiers: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """One row per GPU, one block per stretch of a job; a job keeps its colour throughout."""
+    """Draw one row per GPU, one block per stretch of a job; a job keeps its colour."""
     ax = _axes(ax, (9.0, 4.5))
     boxes, lanes = series.gantt(simulation.spans)
     base, ticks, names = 0, [], []
@@ -317,7 +322,7 @@ simulation = gantt
 
 
 def _job_colour(job: int) -> tuple[float, float, float]:
-    """Neighbouring jobs differ in hue and in lightness."""
+    """Choose a colour: neighbouring jobs differ in hue and in lightness."""
     rgb = require("matplotlib.colors").to_rgb(PALETTE[job % 6])
     share = (0.0, 0.28, 0.5)[job // 6 % 3]
     return (
@@ -334,13 +339,13 @@ def policies(
     errors: Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """One bar per policy.
+    """Draw one bar per policy.
 
     Parameters
     ----------
     values : mapping of policy name to value
     label : str
-        What the bars measure, with its unit.
+        Name of the metric, with its unit.
     errors : mapping of policy name to half-width, optional
     ax : matplotlib Axes, optional
 
@@ -374,9 +379,9 @@ def policies(
 
 
 def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Four pictures over the number of users, one line per policy; dashed: all stop at the target.
+    """Draw four panels over the number of users, a line per policy; dashed: stops at the target.
 
-    `rows` are those of ``_bench_policies.seed_study``.
+    `rows` are those of ``_bench.policies.seed_study``.
     """
     figure: Figure
     figure, axes = require("matplotlib.pyplot").subplots(2, 2, figsize=(9.0, 6.4), sharex=True)
@@ -390,17 +395,17 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     for ax, (metric, unit, title, scale) in zip(axes.flat, panels, strict=True):
         _axes(ax)
         for k, policy in enumerate(names):
-            for arm, dash in (("asked", "-"), ("stopped", "--")):
+            for arm, dash in (("overfitting", "-"), ("interrupted", "--")):
                 line = [row for row in rows if row["policy"] == policy and row["arm"] == arm]
-                if arm == "stopped" and policy not in ("fifo", "session_fifo"):
+                if arm == "interrupted" and policy not in ("fifo", "session_fifo"):
                     continue  # they stop anyway
                 users = [row["users"] for row in line]
                 mean = np.array([row[metric] for row in line]) / unit
                 half = np.array([row[f"{metric}_ci"] for row in line]) / unit
                 colour = PALETTE[k]
-                label = policy if arm == "asked" else f"{policy}, stops at target"
+                label = policy if arm == "overfitting" else f"{policy}, stops at target"
                 ax.plot(users, mean, dash, color=colour, marker="o", markersize=3, label=label)
-                if arm == "asked":
+                if arm == "overfitting":
                     low = np.maximum(mean - half, 0 if scale != "log" else mean / 3)
                     ax.fill_between(users, low, mean + half, color=colour, alpha=0.15, linewidth=0)
         ax.set_xscale("log")
@@ -420,7 +425,7 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def jct_cdf(simulations: Sequence[series.SimulationLike], *, ax: Axes | None = None) -> Axes:
-    """Fraction of jobs completed within a time, one line per policy; unfinished jobs count."""
+    """Draw the fraction of all jobs completed within a time, one line per policy."""
     ax = _axes(ax)
     positive = []
     for i, simulation in enumerate(simulations):
@@ -448,7 +453,7 @@ def jct_cdf(simulations: Sequence[series.SimulationLike], *, ax: Axes | None = N
 def utilization(
     simulations: Sequence[series.SimulationLike], *, gpus: int, ax: Axes | None = None
 ) -> Axes:
-    """Share of the `gpus` that jobs hold over time, one line per policy."""
+    """Draw the share of the `gpus` that jobs hold over time, one line per policy."""
     ax = _axes(ax)
     for i, simulation in enumerate(simulations):
         time, busy = series.busy_gpus(simulation.spans)
@@ -471,7 +476,7 @@ def utilization(
 
 
 def reliability(pit_values: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """Observed against nominal coverage of central intervals; on the diagonal when calibrated."""
+    """Draw observed against nominal coverage; a calibrated forecast is on the diagonal."""
     ax = _axes(ax, (4.6, 4.4))
     nominal = np.linspace(0.1, 0.9, 9)
     values = np.asarray(pit_values, dtype=float)
@@ -493,7 +498,7 @@ def reliability(pit_values: ArrayLike, *, ax: Axes | None = None) -> Axes:
 
 
 def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | None = None) -> Axes:
-    """Mean error of each method against the share of the run that it has seen."""
+    """Draw the mean error of each method against the share of the run it has observed."""
     ax = _axes(ax, (5.2, 3.6))
     for i, (name, by_cutoff) in enumerate(errors.items()):
         ax.plot(
@@ -512,7 +517,7 @@ def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | N
 
 
 def pit(pit_values: ArrayLike, *, bins: int = 10, ax: Axes | None = None) -> Axes:
-    """Histogram of the probability integral transform; flat when calibrated."""
+    """Draw the histogram of the probability integral transform; flat when calibrated."""
     ax = _axes(ax, (5.2, 3.4))
     values = np.asarray(pit_values, dtype=float)
     counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
@@ -534,7 +539,7 @@ def prices(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Price of one more GPU of each tier over time, as the planner sees it."""
+    """Draw the planner's price of one more GPU of each tier over time."""
     ax = _axes(ax)
     for i, (tier, price) in enumerate(prices.items()):
         ax.step(
@@ -555,13 +560,13 @@ def prices(
 def plan(
     plan: series.PlanLike, tiers: Sequence[series.TierLike], *, ax: Axes | None = None
 ) -> Axes:
-    """Who holds which GPUs of each tier, and beside it what a GPU of the tier is worth now.
+    """Draw who holds the GPUs of each tier, and beside it the price of a GPU of the tier.
 
     Parameters
     ----------
     plan : Plan
     tiers : sequence of Tier
-        Of the snapshot that was planned.
+        Tiers of the snapshot that was planned.
     ax : matplotlib Axes, optional
 
     Returns

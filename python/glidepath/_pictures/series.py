@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers behind the pictures, drawn by `_plots` (matplotlib) and `_report_figures` (plotly).
+"""The numbers behind the pictures, drawn by `plots` (matplotlib) and `_report.figures` (plotly).
 
-Results are described here by what a picture reads of them, so that pictures depend on no stage.
+The protocols list what a picture reads of a result, so that pictures depend on no stage.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class AllocationLike(Protocol):
 
 
 class PlanLike(Protocol):
-    """What the picture of a plan reads."""
+    """A plan."""
 
     @property
     def allocations(self) -> Sequence[AllocationLike]: ...
@@ -86,7 +86,7 @@ class PlanLike(Protocol):
 
 
 class TierLike(Protocol):
-    """What the picture of a plan reads of a tier."""
+    """A tier of GPUs."""
 
     @property
     def name(self) -> str: ...
@@ -118,12 +118,12 @@ class Box:
 
 
 def count(value: float) -> str:
-    """A step as a reader writes it: 41 200, not 4.12e4."""
+    """Write a step as a reader does: 41 200, not 4.12e4."""
     return f"{value:,.0f}".replace(",", " ") if value == round(value) else f"{value:g}"
 
 
 def percent(chance: float) -> str:
-    """A probability as a reader writes it; 0 % and 100 % are kept for what is certain."""
+    """Write a probability; only what is certain is 0 % or 100 %."""
     if 0.0 < chance < 0.005:
         return "< 1 %" if chance >= 0.0005 else "< 0.1 %"
     if 0.995 <= chance < 1.0:
@@ -132,7 +132,7 @@ def percent(chance: float) -> str:
 
 
 def central_bands(levels: Floats) -> list[tuple[int, int, float]]:
-    """Rows of symmetric quantile levels as (low row, high row, coverage), the widest first.
+    """Pair symmetric quantile levels as (low row, high row, coverage), the widest first.
 
     A level without its mirror image is in no band.
     """
@@ -145,7 +145,7 @@ def central_bands(levels: Floats) -> list[tuple[int, int, float]]:
 
 
 def main_bands(levels: Floats) -> list[tuple[int, int, float]]:
-    """The widest band and the one nearest to one half: a picture with more is not read better."""
+    """Choose the widest band and the one nearest to one half."""
     bands = central_bands(levels)
     if len(bands) < 2:
         return bands
@@ -153,7 +153,7 @@ def main_bands(levels: Floats) -> list[tuple[int, int, float]]:
 
 
 def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
-    """Range of losses worth showing: the first steps of a run may be far above all the rest."""
+    """Find the range of losses to show: the first steps may be far above all others."""
     if not columns:
         return None
     values = np.concatenate([np.ravel(np.asarray(column, dtype=float)) for column in columns])
@@ -169,9 +169,9 @@ def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
 
 
 def reach_density(reach: ReachLike, bins: int = 60) -> tuple[Floats, Floats]:
-    """Edges (bins + 1) in steps and probability of each bin; the rest of the mass is never.
+    """Give edges (bins + 1) in steps and the probability of each bin; the rest is never.
 
-    Empty arrays when the target is surely out of reach.
+    Empty arrays when the target is surely not reached.
     """
     reached = 1.0 - reach.prob_never
     if reached <= 1e-9:
@@ -189,14 +189,14 @@ def reach_density(reach: ReachLike, bins: int = 60) -> tuple[Floats, Floats]:
 
 
 def cdf(values: ArrayLike) -> tuple[Floats, Floats]:
-    """Sorted finite values and the fraction of *all* values at or below each."""
+    """Give the sorted finite values and the fraction of *all* values at or below each."""
     column = np.ravel(np.asarray(values, dtype=float))
     finite = np.sort(column[np.isfinite(column)])
     return finite, np.arange(1, finite.size + 1) / max(column.size, 1)
 
 
 def gantt(spans: Mapping[str, NDArray[Any]]) -> tuple[list[Box], dict[int, int]]:
-    """Boxes of a Gantt chart, and the number of lanes (GPUs drawn) of each tier.
+    """Give the boxes of a Gantt chart, and the number of lanes (GPUs drawn) of each tier.
 
     A simulation says how many GPUs of a tier a job held; which of them is chosen here: the lowest
     neighbouring block that is free, else the lowest free ones in pieces.
@@ -221,7 +221,7 @@ def gantt(spans: Mapping[str, NDArray[Any]]) -> tuple[list[Box], dict[int, int]]
 
 
 def _blocks(lanes: Sequence[float], gpus: int, now: float) -> list[tuple[int, int]]:
-    """Where to put `gpus` GPUs: (first lane, count) of each piece."""
+    """Find lanes for `gpus` GPUs: (first lane, count) of each piece."""
     free = [lane for lane, until in enumerate(lanes) if until <= now]
     free += range(len(lanes), len(lanes) + gpus)
     for first in range(len(free) - gpus + 1):
@@ -238,7 +238,7 @@ def _blocks(lanes: Sequence[float], gpus: int, now: float) -> list[tuple[int, in
 
 
 def busy_gpus(spans: Mapping[str, NDArray[Any]], tier: int | None = None) -> tuple[Floats, Floats]:
-    """Times (s) and the number of GPUs held from each on; of one tier, or of all."""
+    """Give times (s) and the GPUs held from each on, for one tier or all."""
     chosen = np.ones(len(spans["job"]), dtype=bool) if tier is None else spans["tier"] == tier
     time = np.concatenate([spans["start_s"][chosen], spans["end_s"][chosen]])
     change = np.concatenate([spans["gpus"][chosen], -spans["gpus"][chosen]]).astype(float)
@@ -249,10 +249,10 @@ def busy_gpus(spans: Mapping[str, NDArray[Any]], tier: int | None = None) -> tup
 
 
 def pit(forecast: ForecastLike, losses: ArrayLike) -> Floats:
-    """Probability integral transform of what was seen: P(forecast <= loss), between the levels.
+    """Give the probability integral transform of observed losses: P(forecast <= loss).
 
-    Below the lowest level and above the highest, the middle of the tail. Uniform when the forecast
-    is calibrated (Dawid 1984).
+    Linear between the levels; in a tail its middle. Uniform when the forecast is calibrated
+    (Dawid 1984).
     """
     levels = np.asarray(forecast.levels, dtype=float)
     seen = np.asarray(losses, dtype=float)
@@ -271,7 +271,7 @@ def pit(forecast: ForecastLike, losses: ArrayLike) -> Floats:
 
 
 def coverage(pit_values: ArrayLike, nominal: ArrayLike) -> Floats:
-    """Fraction of runs inside the central interval of each nominal coverage."""
+    """Give the fraction of runs inside the central interval of each nominal coverage."""
     values = np.asarray(pit_values, dtype=float)[:, None]
     half = np.asarray(nominal, dtype=float)[None, :] / 2.0
     return np.asarray(np.mean(np.abs(values - 0.5) <= half + 1e-12, axis=0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the reports, as plotly JSON: what `_plots` draws for print, to be explored."""
+"""The figures of the reports, as plotly JSON: what `plots` draws for print, here to be explored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _layout(height: int, x: str, y: str, **more: Any) -> dict[str, Any]:
 
 
 def _round(values: Any, digits: int = 6) -> NDArray[np.float64]:
-    """Six significant digits: what a picture shows, at half the bytes."""
+    """Round to six significant digits: as much as a picture shows, at half the bytes."""
     array = np.asarray(values, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(array == 0, 1.0, 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(array)))))
@@ -48,7 +48,7 @@ def _round(values: Any, digits: int = 6) -> NDArray[np.float64]:
 
 
 def bars(values: Mapping[str, float]) -> Figure:
-    """One bar per policy; the card around it says of what."""
+    """Draw one bar per policy; the card around it names the metric."""
     names = list(values)
     return {
         "data": [
@@ -81,7 +81,7 @@ def bars(values: Mapping[str, float]) -> Figure:
 
 
 def gantt(simulation: gp.Simulation) -> Figure:
-    """One row per GPU: bars of the jobs that held it."""
+    """Draw one row per GPU: bars of the jobs that held it."""
     boxes, lanes = series.gantt(simulation.spans)
     rows: list[str] = []
     bases: dict[int, int] = {}
@@ -157,8 +157,9 @@ def fan(
     *,
     later: gp.Trace | None = None,
     target: float | None = None,
+    metric: str = "loss",
 ) -> Figure:
-    """What was seen, what is expected and how sure that is."""
+    """Draw a forecast: the observed points, the median and its bands."""
     data: list[dict[str, Any]] = []
     steps = _round(ahead.at)
     for (low, high, cover), opacity in zip(
@@ -191,7 +192,7 @@ def fan(
         shown.append(np.array([target]))
     limits = series.loss_limits(*shown)
     axis = {} if limits is None else {"range": list(limits)}
-    return {"data": data, "layout": _layout(340, "step", "loss", yaxis=axis)}
+    return {"data": data, "layout": _layout(340, "step", metric, yaxis=axis)}
 
 
 def _line(
@@ -209,7 +210,7 @@ def _line(
 
 
 def lines(lines: Mapping[str, Sequence[float]], loads: Sequence[int], label: str) -> Figure:
-    """One line per policy over the load, both axes logarithmic."""
+    """Draw one line per policy over the load, both axes logarithmic."""
     return {
         "data": [
             {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained interactive page: its looks, its behaviour, one embedded copy of plotly.js.
+"""One self-contained interactive page: style, script, one embedded copy of plotly.js.
 
 The page needs no network and opens from a file. Tables are HTML tables, every number on the page
 comes from the JSON it embeds, colours follow the reader's light or dark setting.

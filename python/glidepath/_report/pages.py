@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reports tell: of a set of runs, of one workload under policies, of a study of loads."""
+"""The pages: a set of runs, one workload under several policies, a study of loads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
+from glidepath._answer import forecast_keys, metric_of, reach_keys, run_keys, when
 from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
@@ -17,6 +18,7 @@ from glidepath._report.page import Figure, Page
 __all__ = ["advise", "write_runs", "write_simulations", "write_study"]
 
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
+_STEPS = 40  # of a forecast
 
 _COLUMNS: tuple[tuple[str, str, Callable[[gp.Simulation], float]], ...] = (
     ("total wait h", ".1f", lambda s: s.total_wait_s / 3600),
@@ -40,7 +42,7 @@ def write_simulations(
     ----------
     path : Path
     simulations : sequence of Simulation
-        Of the same workload.
+        Results on the same workload.
     workload : Workload
 
     Raises
@@ -56,53 +58,13 @@ def write_simulations(
         "energy counts idle GPUs until the last job ends."
     )
     page = Page(f"{workload.name}: {len(simulations)} policies", lead)
-    page.heading("Policies")
-    best = min(range(len(simulations)), key=lambda i: simulations[i].mean_jct_s)
-    page.table(
-        ("policy", *(name for name, _, _ in _COLUMNS), "jobs"),
-        (
-            (
-                s.policy,
-                *(format(value(s), spec) for _, spec, value in _COLUMNS),
-                ", ".join(f"{count} {kind}" for kind, count in _outcomes(s).items()),
-            )
-            for s in simulations
-        ),
-        best=best,
-    )
-    page.grid(
-        {
-            name: figures.bars({s.policy: value(s) for s in simulations})
-            for name, _, value in _COLUMNS
-            if name in _BARS
-        }
-    )
+    _add_metrics(page, simulations)
     page.heading(
         "Who held which GPU",
         "One row per GPU, one colour per job; which GPU of a tier is chosen for the picture.",
     )
     page.tabs("Gantt chart", {s.policy: figures.gantt(s) for s in simulations})
-    page.heading("Job completion times and use of the GPUs")
-    gpus = sum(tier.gpus for tier in workload.tiers)
-    busy = {s.policy: series.busy_gpus(s.spans) for s in simulations}
-    page.grid(
-        {
-            "Jobs completed within a time": figures.steps(
-                {
-                    s.policy: (x / 3600, y)
-                    for s in simulations
-                    for x, y in [series.cdf(s.jobs["jct_s"])]
-                },
-                "hours",
-                "share of jobs",
-            ),
-            "GPUs held over time": figures.steps(
-                {name: (x / 3600, y / max(gpus, 1)) for name, (x, y) in busy.items()},
-                "hours",
-                "share of GPUs",
-            ),
-        }
-    )
+    _add_times(page, simulations, sum(tier.gpus for tier in workload.tiers))
     forecasts = _forecasts(workload)
     if forecasts:
         page.heading(
@@ -117,11 +79,68 @@ def write_simulations(
     )
 
 
+def _add_metrics(page: Page, simulations: Sequence[gp.Simulation]) -> None:
+    """Add a table of the metrics, and bars of the main ones."""
+    page.heading("Policies")
+    page.table(
+        ("policy", *(name for name, _, _ in _COLUMNS), "jobs"),
+        (
+            (
+                s.policy,
+                *(format(value(s), spec) for _, spec, value in _COLUMNS),
+                ", ".join(f"{count} {kind}" for kind, count in _outcomes(s).items()),
+            )
+            for s in simulations
+        ),
+        best=min(range(len(simulations)), key=lambda i: simulations[i].mean_jct_s),
+    )
+    page.grid(
+        {
+            name: figures.bars({s.policy: value(s) for s in simulations})
+            for name, _, value in _COLUMNS
+            if name in _BARS
+        }
+    )
+
+
+def _add_times(page: Page, simulations: Sequence[gp.Simulation], gpus: int) -> None:
+    """Add the distribution of completion times, and the use of the GPUs."""
+    page.heading("Job completion times and use of the GPUs")
+    done = {s.policy: series.cdf(s.jobs["jct_s"]) for s in simulations}
+    busy = {s.policy: series.busy_gpus(s.spans) for s in simulations}
+    page.grid(
+        {
+            "Jobs completed within a time": figures.steps(
+                {name: (x / 3600, y) for name, (x, y) in done.items()}, "hours", "share of jobs"
+            ),
+            "GPUs held over time": figures.steps(
+                {name: (x / 3600, y / max(gpus, 1)) for name, (x, y) in busy.items()},
+                "hours",
+                "share of GPUs",
+            ),
+        }
+    )
+
+
+_STUDY_COLUMNS = (
+    ("total wait, h", "total_wait_s", 3600.0),
+    ("wait per user, h", "mean_wait_per_user_s", 3600.0),
+    ("mean JCT, h", "mean_jct_s", 3600.0),
+    ("GPUs in use, %", "utilization", 0.01),
+    ("energy, kWh", "energy_kwh", 1.0),
+)
+_ARMS = (
+    ("overfitting", "With retraining to overfitting"),
+    ("interrupted", "With interruption at the target"),
+    ("uninterrupted", "Without interruption"),
+)
+
+
 def write_study(
     path: Path,
     name: str,
     rows: Sequence[Mapping[str, Any]],
-    verdicts: Sequence[Mapping[str, Any]],
+    factors: Sequence[Mapping[str, Any]],
     shown: int,
     charts: Mapping[str, gp.Simulation],
 ) -> None:
@@ -129,9 +148,18 @@ def write_study(
     page = Page(
         f"{name}: how much forecasts are worth, by load",
         "Policies of DARE-ML's experiment and ours on the same users, with recorded loss curves. "
-        "Retraining to overfitting: who does not watch losses runs every job to its budget. With "
-        "interruption: every policy ends a job at its target. Without: none does.",
+        "Retraining to overfitting: policies that do not watch losses run every job to its budget. "
+        "With interruption: every policy ends a job at its target. Without: none does.",
     )
+    _add_factors(page, factors)
+    for arm, title in _ARMS:
+        _add_arm(page, title, [row for row in rows if row["arm"] == arm])
+    page.heading("Who held which GPU", f"{shown} users of seed 0; one row per GPU.")
+    page.tabs("Gantt chart", {title: figures.gantt(run) for title, run in charts.items()})
+    page.write(path, {"rows": list(rows), "factors": list(factors)})
+
+
+def _add_factors(page: Page, factors: Sequence[Mapping[str, Any]]) -> None:
     page.heading(
         "Are the reported factors reached?",
         "Reported: 15 % less JCT without interruption; with it up to 80 times less wait and JCT "
@@ -148,59 +176,47 @@ def write_study(
                 *(f"{row[key]:.1f}" for key in ("wait", "JCT", "energy")),
                 row["reached"],
             )
-            for row in verdicts
+            for row in factors
         ),
     )  # fmt: skip
+
+
+def _add_arm(page: Page, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add pictures and table of one arm of the study."""
     loads = list(dict.fromkeys(row["users"] for row in rows))
     policies = list(dict.fromkeys(row["policy"] for row in rows))
-    columns = (
-        ("total wait, h", "total_wait_s", 3600.0),
-        ("wait per user, h", "mean_wait_per_user_s", 3600.0),
-        ("mean JCT, h", "mean_jct_s", 3600.0),
-        ("GPUs in use, %", "utilization", 0.01),
-        ("energy, kWh", "energy_kwh", 1.0),
+    found = {(row["users"], row["policy"]): row for row in rows}
+    page.heading(title, "Mean over seeds and half of the 95 % interval.")
+    page.grid(
+        {
+            label: figures.lines(
+                {
+                    policy: [found[load, policy][metric] / unit for load in loads]
+                    for policy in policies
+                },
+                loads,
+                label,
+            )
+            for label, metric, unit in _STUDY_COLUMNS
+        }
     )
-    arms = (
-        ("asked", "With retraining to overfitting"),
-        ("stopped", "With interruption at the target"),
-        ("unstopped", "Without interruption"),
-    )
-    for arm, title in arms:
-        page.heading(title, "Mean over seeds and half of the 95 % interval.")
-        of_arm = {(row["users"], row["policy"]): row for row in rows if row["arm"] == arm}
-        page.grid(
-            {
-                label: figures.lines(
-                    {
-                        policy: [of_arm[load, policy][metric] / unit for load in loads]
-                        for policy in policies
-                    },
-                    loads,
-                    label,
-                )
-                for label, metric, unit in columns
-            }
-        )
-        page.table(
-            ("users", "policy", *(label for label, _, _ in columns), "preemptions"),
+    page.table(
+        ("users", "policy", *(label for label, _, _ in _STUDY_COLUMNS), "preemptions"),
+        (
             (
-                (
-                    str(load),
-                    policy,
-                    *(
-                        f"{of_arm[load, policy][metric] / unit:.4g} ± "
-                        f"{of_arm[load, policy][f'{metric}_ci'] / unit:.2g}"
-                        for _, metric, unit in columns
-                    ),
-                    f"{of_arm[load, policy]['preemptions']:.0f}",
-                )
-                for load in loads
-                for policy in policies
-            ),
-        )
-    page.heading("Who held which GPU", f"{shown} users of seed 0; one row per GPU.")
-    page.tabs("Gantt chart", {title: figures.gantt(run) for title, run in charts.items()})
-    page.write(path, {"rows": list(rows), "verdicts": list(verdicts)})
+                str(load),
+                policy,
+                *(
+                    f"{found[load, policy][metric] / unit:.4g} ± "
+                    f"{found[load, policy][f'{metric}_ci'] / unit:.2g}"
+                    for _, metric, unit in _STUDY_COLUMNS
+                ),
+                f"{found[load, policy]['preemptions']:.0f}",
+            )
+            for load in loads
+            for policy in policies
+        ),
+    )
 
 
 def _outcomes(simulation: gp.Simulation) -> dict[str, int]:
@@ -247,7 +263,7 @@ def write_runs(
     path : Path
     traces : sequence of Trace
     target : float, optional
-        Loss that every run should reach; without it there are forecasts but no advice.
+        Value that every run should reach; without it there are forecasts but no advice.
     budget : float, optional
         Last step allowed; by default twice the last observed step of each run.
     title : str
@@ -257,7 +273,7 @@ def write_runs(
     Returns
     -------
     list of dict
-        The numbers that the page shows and embeds, a dict a run.
+        The numbers of each run, which the page shows and embeds.
 
     Raises
     ------
@@ -266,59 +282,66 @@ def write_runs(
     ImportError
         When plotly is missing.
     """
-    rows: list[tuple[str, ...]] = []
+    cells: list[tuple[str, ...]] = []
     fans: dict[str, Figure] = {}
-    data: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for done, trace in enumerate(traces):
         if progress is not None:
             progress(done, len(traces))
-        last = float(trace.step[-1])
-        end = budget if budget is not None and budget > last else last + max(abs(last), 1.0)
-        ahead = gp.forecast(trace, last + np.geomspace((end - last) / 40.0, end - last, 40))
-        reach = None if target is None else gp.reach(trace, target, budget=end)
-        if not np.isfinite(trace.loss[-1]):
-            advice = "stop: diverged, its last loss is not finite"
-        else:
-            advice = "" if reach is None else advise(reach)
-        low, high = ahead.quantile(0.1)[-1], ahead.quantile(0.9)[-1]
-        rows.append(
-            (
-                trace.name or "run",
-                series.count(last),
-                f"{trace.loss[-1]:.4g}",
-                f"{ahead.median[-1]:.4g} ({low:.4g} to {high:.4g}) at {series.count(end)}",
-                ahead.status,
-                advice,
-            )
-        )
+        ahead, reach = _look(trace, target, budget)
+        row = _row(trace, ahead, reach)
+        rows.append(row)
+        cells.append(_cells(row))
         name = trace.name or f"run {len(fans) + 1}"
         fans[name if name not in fans else f"{name} ({len(fans) + 1})"] = figures.fan(
-            ahead, trace, target=target
-        )
-        data.append(
-            {"run": trace.name, "last_step": last, "loss": trace.loss[-1], "status": ahead.status}
-            | {"step": end, "median": ahead.median[-1], "q10": low, "q90": high, "advice": advice}
-            | (
-                {}
-                if reach is None
-                else {
-                    "prob_reached": 1.0 - reach.prob_never,
-                    "reach_step": [reach.quantile(p) for p in (0.1, 0.5, 0.9)],
-                }
-            )
+            ahead, trace, target=target, metric=metric_of(trace)
         )
     aim = "" if target is None else f" Target {target:g}."
-    page = Page(title, f"{len(rows)} runs, forecast from what each has logged.{aim}")
+    count = f"{len(rows)} run{'' if len(rows) == 1 else 's'}"
+    page = Page(title, f"{count}, forecast from what each has logged.{aim}")
     page.heading("Runs")
-    page.table(("run", "seen to", "loss now", "forecast, 80 % within", "status", "advice"), rows)
+    page.table(
+        ("run", "observed to", "last value", "forecast, 80 % within", "status", "advice"), cells
+    )
     page.heading("Forecasts")
     page.grid(fans)
-    page.write(path, data)
-    return data
+    page.write(path, rows)
+    return rows
+
+
+def _look(
+    trace: gp.Trace, target: float | None, budget: float | None
+) -> tuple[gp.Forecast, gp.Reach | None]:
+    last = float(trace.step[-1])
+    end = budget if budget is not None and budget > last else last + max(abs(last), 1.0)
+    ahead = gp.forecast(trace, last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
+    return ahead, None if target is None else gp.reach(trace, target, budget=end)
+
+
+def _row(trace: gp.Trace, ahead: gp.Forecast, reach: gp.Reach | None) -> dict[str, Any]:
+    row = run_keys(trace) | forecast_keys(ahead)
+    if reach is not None:
+        row |= reach_keys(reach, row["observed_to"])
+    if not np.isfinite(trace.loss[-1]):
+        advice = "stop: diverged, its last loss is not finite"
+    else:
+        advice = "" if reach is None else advise(reach)
+    return {**row, "advice": advice}
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        row["run"] or "run",
+        series.count(row["observed_to"]),
+        f"{row['loss']:.4g}",
+        f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g}) at {series.count(row['at'])}",
+        row["status"],
+        row["advice"],
+    )
 
 
 def advise(reach: gp.Reach, *, alpha: float = 0.02) -> str:
-    """One sentence on what to do with a run that has a target."""
+    """Say in one sentence what to do with a run that has a target."""
     chance = 1.0 - reach.prob_never
     if reach.step.size == 1 and chance == 1.0:
         return f"reached: at step {series.count(reach.step[0])}"
@@ -327,9 +350,4 @@ def advise(reach: gp.Reach, *, alpha: float = 0.02) -> str:
         return f"stop: {says} to reach its target"
     if chance < 0.5:
         return f"watch: {says} to reach its target"
-    low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
-    until = series.count(round(high)) if np.isfinite(high) else "never"
-    return (
-        f"continue: {says} to reach it, at step {series.count(round(middle))} "
-        f"({series.count(round(low))} to {until})"
-    )
+    return f"continue: {says} to reach it, {when(*(reach.quantile(p) for p in (0.1, 0.5, 0.9)))}"

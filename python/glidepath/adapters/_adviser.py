@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the adapters share: a watch with a budget, a mode, and words for the framework's tracker."""
+"""The core of every adapter: a watch with a budget and a mode, and numbers for trackers."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from typing import Any
 
 from glidepath._core import InputError
 from glidepath._schedule import Schedule
+from glidepath._verdicts import is_lost
 from glidepath._watch import SETTINGS, Decision, Watch
 
-__all__ = ["PATIENCE", "Adviser", "judge", "lambda_rate", "planned", "steady_rate", "told"]
+__all__ = ["PATIENCE", "Adviser", "advice", "judge", "lambda_rate", "planned", "steady_rate"]
 
-# For how many looks a run must count as lost before it is one: a forecast asked at every point is
-# wrong at some of them.
+# Looks in a row at which a run must be lost before it is stopped: of many forecasts some are wrong.
 PATIENCE = 5
 
 _log = logging.getLogger("glidepath.adapters")
 
 
-def told(decision: Decision, stop: bool) -> dict[str, float]:
+def advice(decision: Decision, *, stop: bool) -> dict[str, float]:
     """Put a decision into numbers that every tracker can draw, always under the same names.
 
-    Without a target only whether to stop. Steps to the target are those of the median, -1 where it
-    is not reached within the budget.
+    Without a target there is only `forecast_stop`. `forecast_steps` is the median of the steps to
+    the target, -1 where that is not within the budget.
     """
-    advice = {"forecast_stop": float(stop)}
+    numbers = {"forecast_stop": float(stop)}
     if math.isnan(decision.probability):
-        return advice
+        return numbers
     steps = decision.steps_to_target[1]
-    advice["forecast_steps"] = steps if math.isfinite(steps) else -1.0
-    return {"forecast_probability": decision.probability, **advice}
+    numbers["forecast_steps"] = steps if math.isfinite(steps) else -1.0
+    return {"forecast_probability": decision.probability, **numbers}
 
 
 def judge(
     watch: Watch, points: Sequence[tuple[float, float]], patience: int = PATIENCE
 ) -> tuple[Decision, bool]:
-    """Show a run to a watch; give its decision, and whether to stop, by its last few points."""
+    """Add all points of a run to a watch; give its decision, and whether to stop the run."""
     decision, lost = watch.decision(), 0
     for left, (step, loss) in zip(range(len(points), 0, -1), points, strict=True):
         watch.add(step, loss)
         if left <= patience:
             decision = watch.decision()
-            lost = lost + 1 if decision.verdict in ("never", "diverged") else 0
+            lost = lost + 1 if is_lost(decision.verdict) else 0
     return decision, decision.verdict == "reached" or lost >= patience
 
 
 def planned(rate: Callable[[float], float], budget: float) -> Schedule:
-    """Write a schedule down: at 128 steps, without those on the line between their neighbours."""
+    """Sample a schedule at 128 steps; drop steps on the line between their neighbours."""
     plan: list[tuple[float, float]] = []
     for step in sorted({float(round(budget * i / 128)) for i in range(129)}):
         point = step, float(rate(step))
@@ -65,9 +65,9 @@ def planned(rate: Callable[[float], float], budget: float) -> Schedule:
 
 
 def lambda_rate(scheduler: Any) -> Callable[[float], float] | None:
-    """Learning rate by step of torch's `LambdaLR`, which all of Hugging Face's schedules are.
+    """Learning rate by step of torch's `LambdaLR`, the class of all Hugging Face schedules.
 
-    Others depend on more than the step, such as on the losses, and have none.
+    None for other schedulers: their rate depends on more than the step, such as on the losses.
     """
     shapes, bases = getattr(scheduler, "lr_lambdas", None), getattr(scheduler, "base_lrs", None)
     if not shapes or not bases:
@@ -76,25 +76,25 @@ def lambda_rate(scheduler: Any) -> Callable[[float], float] | None:
 
 
 def steady_rate(configs: Iterable[Any]) -> Callable[[float], float] | None:
-    """`lambda_rate` of the first of Lightning's schedulers that is stepped with the optimizer."""
+    """`lambda_rate` of the first Lightning scheduler that steps with the optimizer."""
     steady = (c.scheduler for c in configs if (c.interval, c.frequency) == ("step", 1))
     return lambda_rate(next(steady, None))
 
 
 class Adviser:
-    """A watch that says what to log, and whether to stop.
+    """A watch that gives the numbers to log, and says whether to stop.
 
     Parameters
     ----------
     mode : {"advise", "act"}
-        Whether `stop` is ever true.
+        With ``"advise"`` `stop` is never true.
     patience : int
-        Looks for which never or diverged must hold before `stop` is true; counted anew after a
-        resume.
+        Looks in a row at which the verdict must be never or diverged before `stop` is true;
+        counted anew after a resume.
     file : path_like, optional
-        Where the state is kept between the processes of one run, for frameworks that keep none.
+        File that keeps the state between the processes of one run, for frameworks that keep none.
     **watch
-        Options of `glidepath.Watch`. Without a budget, that of the framework.
+        Options of `glidepath.Watch`. The budget is by default that of the framework.
     """
 
     def __init__(
@@ -118,16 +118,16 @@ class Adviser:
         seen: Iterable[tuple[float, float]] = (),
         rate: Callable[[float], float] | None = None,
     ) -> None:
-        """Begin anew, or where a run that is resumed has left off.
+        """Begin anew, or go on where a resumed run was interrupted.
 
         Parameters
         ----------
         budget : float, optional
-            Of the framework, where the user gave none.
+            Budget of the framework, used where the user gave none.
         seen : iterable of (step, loss)
-            What the framework remembers of an earlier process.
+            Observations of an earlier process, as the framework kept them.
         rate : callable, optional
-            The learning rate that the framework plans at a step, where the user gave no schedule.
+            Learning rate of the framework at a step, used where the user gave no schedule.
         """
         options = dict(self._options)
         if options.get("budget") is None and budget is not None and 0 < budget < float("inf"):
@@ -144,15 +144,15 @@ class Adviser:
             self.watch.add(step, loss)
 
     def state(self) -> dict[str, Any]:
-        """Give what a checkpoint keeps."""
+        """Give the state for a checkpoint."""
         return self.watch.to_dict()
 
     def keep(self, state: dict[str, Any]) -> None:
-        """Keep the state of a checkpoint until the training begins."""
+        """Hold the state of a checkpoint until the training begins."""
         self._state = state
 
     def _resume(self, state: dict[str, Any]) -> None:
-        """Take up what was seen from the state of another watch; target and budget stay ours."""
+        """Take the observations from the state of another watch; keep our own settings."""
         ours = self.watch.to_dict()
         state = (
             state
@@ -162,16 +162,16 @@ class Adviser:
         self.watch = Watch.from_dict(state, past=self.watch.past)
 
     def look(self, step: float, loss: float | None) -> dict[str, float]:
-        """Add what a framework holds; nothing before the first step, or for what was seen."""
+        """Add an observation unless it is none, of step 0, or the same as before."""
         return {} if loss is None or step in (0, self.step) else self.add(step, loss)
 
     def add(self, step: float, loss: float) -> dict[str, float]:
-        """Add what was observed; give what a tracker should log."""
+        """Add an observation; give the numbers for the tracker."""
         self.step = float(step)
         self.watch.add(self.step, float(loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
-        self._lost = self._lost + 1 if self.decision.verdict in ("never", "diverged") else 0
+        self._lost = self._lost + 1 if is_lost(self.decision.verdict) else 0
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             new = self._file.with_name(f"{self._file.name}.new")
@@ -188,10 +188,10 @@ class Adviser:
                 self.decision.reason,
                 does if stops else "",
             )
-        return told(self.decision, self._over)
+        return advice(self.decision, stop=self._over)
 
     def end(self, metric: str) -> None:
-        """Forget the file, as the run has ended; tell where it never logged the metric."""
+        """Remove the file, as the run has ended; warn where it never logged the metric."""
         if self.decision is None:
             _log.warning("%r was never logged: nothing was forecast", metric)
         if self._file is not None:

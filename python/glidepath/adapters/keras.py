@@ -21,12 +21,12 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
     monitor : str, optional
         A name of the epoch's logs.
     mode : {"advise", "act"}, optional
-        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+        ``"act"`` stops the training when the target is reached or the run is lost.
     state : path_like, optional
-        A file that keeps what was seen, for a run that is interrupted and resumed, as with
+        A file that keeps the observations, for a run that is interrupted and resumed, as with
         `keras.callbacks.BackupAndRestore`; it is removed when the training ends.
     **watch
-        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
         options of `glidepath.Watch`; the budget is by default the number of epochs.
 
     Notes
@@ -49,7 +49,7 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
         self.adviser = Adviser(mode, state, target=target, **watch)
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Begin, or take up the state of the file."""
+        """Begin, or go on from the state in the file."""
         self.adviser.begin(self.params["epochs"])
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -60,5 +60,5 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
                 self.model.stop_training = True
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Forget the file."""
+        """Remove the file; warn where the metric was never logged."""
         self.adviser.end(self.monitor)

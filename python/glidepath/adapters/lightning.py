@@ -24,11 +24,11 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     monitor : str, optional
         A metric that the module logs.
     every_n_steps : int, optional
-        Look at the metric after so many optimizer steps; by default after each validation.
+        Optimizer steps between two looks at the metric; by default each validation is one look.
     mode : {"advise", "act"}, optional
-        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+        ``"act"`` stops the training when the target is reached or the run is lost.
     **watch
-        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
         options of `glidepath.Watch`; the budget is by default all steps of the Trainer, the
         schedule that of a `LambdaLR` that is stepped with the optimizer.
     """
@@ -44,31 +44,31 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     ) -> None:
         self.monitor, self.every_n_steps = monitor, every_n_steps
         self.adviser = Adviser(mode, target=target, **watch)
-        # What Lightning asks for when it writes and reads a checkpoint.
+        # Lightning calls these when it writes and reads a checkpoint.
         self.state_dict, self.load_state_dict = self.adviser.state, self.adviser.keep
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin, or take up the state of a checkpoint."""
+        """Begin, or go on from the state of a checkpoint."""
         rate = steady_rate(trainer.lr_scheduler_configs)
         self.adviser.begin(trainer.estimated_stepping_batches, rate=rate)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Forecast, unless it is done each few steps."""
+        """Forecast, unless `every_n_steps` is given."""
         if self.every_n_steps is None and not trainer.sanity_checking:
             self._look(trainer)
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
-        """Forecast at each few steps of the optimizer, of which several batches may make one."""
+        """Forecast every few steps of the optimizer; a step may take several batches."""
         if self.every_n_steps and trainer.global_step % self.every_n_steps == 0:
             self._look(trainer)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """Tell where there was nothing to look at."""
+        """Warn where the metric was never logged."""
         self.adviser.end(self.monitor)
 
     def _look(self, trainer: Any) -> None:
-        told = self.adviser.look(trainer.global_step, trainer.callback_metrics.get(self.monitor))
-        for logger in trainer.loggers if told else ():
-            logger.log_metrics(told, step=trainer.global_step)
+        numbers = self.adviser.look(trainer.global_step, trainer.callback_metrics.get(self.monitor))
+        for logger in trainer.loggers if numbers else ():
+            logger.log_metrics(numbers, step=trainer.global_step)
         stop = trainer.should_stop or self.adviser.stop
         trainer.should_stop = trainer.strategy.reduce_boolean_decision(stop, all=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optuna: prune the trials that the forecast says cannot win."""
+"""Optuna: prune trials that cannot win."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from glidepath._results import require
 from glidepath._watch import Watch
-from glidepath.adapters._adviser import PATIENCE, Adviser, judge, told
+from glidepath.adapters._adviser import PATIENCE, Adviser, advice, judge
 
 __all__ = ["ForecastPruner"]
 
@@ -25,14 +25,13 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
     mode : {"advise", "act"}, optional
         ``"act"`` prunes; both write the forecast and the advice to the trial's user attributes.
     patience : int, optional
-        Reports for which a trial must count as lost before it is pruned.
+        Reports in a row at which a trial must be lost before it is pruned.
     **watch
         Options of `glidepath.Watch` but the direction, which is the study's.
 
     Notes
     -----
-    It keeps nothing: all that it knows is in the study's storage, so that a study goes on in
-    another process.
+    All state is in the storage of the study, so a study can go on in another process.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
     ) -> None:
         self._mode, self._target, self._patience = mode, target, patience
         self._options = {**watch, "budget": budget}
-        # Refuses now what would be refused later.
+        # Refuses bad options now, not at the first report.
         Adviser(mode, patience=patience, target=target, **self._options)
 
     def prune(self, study: Any, trial: Any) -> bool:
@@ -63,8 +62,8 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         watch = Watch(target=target, direction=direction, **self._options)
         decision, over = judge(watch, reported, self._patience)
         hopeless = over and decision.verdict != "reached"
-        advice = {**told(decision, hopeless), "forecast_reason": decision.reason}
-        for name, word in advice.items():
-            # As Optuna's own pruners do: a pruner is given no trial that it may write to.
-            study._storage.set_trial_user_attr(trial._trial_id, name, word)
+        attributes = {**advice(decision, stop=hopeless), "forecast_reason": decision.reason}
+        for name, value in attributes.items():
+            # As Optuna's own pruners do: the trial that a pruner gets cannot be written to.
+            study._storage.set_trial_user_attr(trial._trial_id, name, value)
         return hopeless and self._mode == "act"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray Tune: stop the trials that have nothing left to gain."""
+"""Ray Tune: stop trials that are reached or lost."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["ForecastStopper"]
 
 
 class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
-    """Forecast of each trial whether it reaches a target.
+    """Forecast whether each trial reaches a target.
 
     Parameters
     ----------
     metric : str
-        A name of what trials report.
+        Name of a metric that trials report.
     target : float, optional
         Value to reach.
     time_attr : str, optional
-        What counts their steps.
+        Name of the counter of their steps.
     mode : {"advise", "act"}, optional
-        ``"act"`` stops a trial when its target is reached, out of reach, or lost.
+        ``"act"`` stops a trial when its target is reached or it is lost.
     state : path_like, optional
-        A folder, one file a trial, that keeps what was seen for `Tuner.restore`.
+        A folder, with one file a trial, that keeps the observations for `Tuner.restore`.
     **watch
-        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
         options of `glidepath.Watch`.
 
     Notes
@@ -50,7 +50,7 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
         self._folder = None if state is None else Path(state).resolve()
         self._options = {**watch, "mode": mode, "target": target}
         self._trials: dict[str, Adviser] = {}
-        Adviser(**self._options)  # refuses now what it would refuse later
+        Adviser(**self._options)  # refuses bad options now
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Judge a trial by a new result."""

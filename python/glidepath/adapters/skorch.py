@@ -23,15 +23,15 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
     monitor : str, optional
         A name of the net's history.
     mode : {"advise", "act"}, optional
-        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+        ``"act"`` stops the training when the target is reached or the run is lost.
     patience : int, optional
-        Epochs for which a run must count as lost before it is stopped.
+        Epochs in a row at which a run must be lost before it is stopped.
     budget, direction, past, alpha
-        As of `glidepath.Watch`; the budget is by default all epochs of the net.
+        As for `glidepath.Watch`; the budget is by default all epochs of the net.
 
     Notes
     -----
-    The forecast goes to the history. Where that is loaded again, a net trains on as if it had never
+    The forecast goes to the history. A net whose history is loaded goes on as if it had never
     stopped.
     """
 
@@ -52,7 +52,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         self.budget, self.direction, self.past, self.alpha = budget, direction, past, alpha
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
-        """Take up what the history holds."""
+        """Begin with the observations of the history."""
         options = self.get_params(deep=False)
         del options["monitor"]
         self.adviser_ = Adviser(**options)
@@ -69,5 +69,5 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
                 raise KeyboardInterrupt
 
     def on_train_end(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
-        """Tell where there was nothing to look at."""
+        """Warn where the metric was never logged."""
         self.adviser_.end(self.monitor)

@@ -22,9 +22,9 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
     metric : str, optional
         ``"loss"`` of training, or such as ``"eval_loss"``.
     mode : {"advise", "act"}, optional
-        ``"act"`` stops the training when the target is reached, out of reach, or lost.
+        ``"act"`` stops the training when the target is reached or the run is lost.
     **watch
-        `patience`, the looks for which a run must count as lost before it is stopped (5), and
+        `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
         options of `glidepath.Watch`; budget and schedule are by default the Trainer's.
 
     Notes
@@ -46,27 +46,27 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
         self.adviser = Adviser(mode, target=target, **watch)
 
     def lead(self, trainer: Any) -> None:
-        """Go before all other callbacks of a Trainer, so that its trackers log the forecast too."""
+        """Put this callback first in a Trainer, so that its trackers log the forecast too."""
         trainer.remove_callback(self)
         trainer.callback_handler.callbacks.insert(0, self)
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, lr_scheduler: Any = None, **_: Any
     ) -> None:
-        """Take up what the log history holds."""
+        """Begin with the observations of the log history."""
         seen = ((row["step"], self._loss(row)) for row in state.log_history if self.metric in row)
         self.adviser.begin(state.max_steps, seen, lambda_rate(lr_scheduler))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Forecast. Every process sees the same loss, so that all stop together."""
         if logs and self.metric in logs:
-            told = self.adviser.add(state.global_step, self._loss(logs))
-            logs.update(told)
-            state.log_history[-1].update(told)
+            numbers = self.adviser.add(state.global_step, self._loss(logs))
+            logs.update(numbers)
+            state.log_history[-1].update(numbers)
             control.should_training_stop |= self.adviser.stop
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Tell where there was nothing to look at."""
+        """Warn where the metric was never logged."""
         self.adviser.end(self.metric)
 
     def _loss(self, row: dict[str, Any]) -> float:

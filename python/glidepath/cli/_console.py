@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs of the command line share: their two streams, tables, progress and input."""
+"""What the verbs share: exit codes, options, the two streams, tables, progress and input."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -21,8 +21,21 @@ from glidepath._json import plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ANSWER, WARNING, BAD_INPUT = 0, 1, 2
+EXIT_CODES = {
+    0: "an answer",
+    1: "an answer with a warning status",
+    2: "bad input",
+    130: "Ctrl-C",
+}
+ANSWER, WARNING, BAD_INPUT, INTERRUPTED = EXIT_CODES
 T = TypeVar("T")
+
+
+def exit_codes(own: Mapping[int, str] | None = None) -> str:
+    """Write the table of exit codes; a verb may have words of its own for some."""
+    meanings = {**EXIT_CODES, **(own or {})}
+    return f"Exit codes: {', '.join(f'{code} {text}' for code, text in meanings.items())}."
+
 
 stdout = Console()
 stderr = Console(stderr=True)
@@ -48,12 +61,30 @@ def curves_of(context: typer.Context, incomplete: str) -> list[str]:
 
 
 Curve = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=curves_of)]
-Metric = Annotated[str | None, typer.Option(help="Name of the loss in the log.")]
+Metric = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The metric of the log; default: its loss.")
+]
+Target = Annotated[float | None, typer.Option(help="Value of the metric that a run must reach.")]
+Budget = Annotated[
+    float | None, typer.Option(metavar="STEP", help="Last step that a run may take.")
+]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw the first result: .png, .svg or .pdf.")
+]
+Users = Annotated[
+    int | None, typer.Option(min=1, help="Draw the jobs of this many users, not those of jobs.csv.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed for drawing users.")]
+Gpus = Annotated[
+    int | None, typer.Option(min=1, help="GPUs of the cluster, for a CSV trace of jobs.")
+]
 Past = Annotated[
     str | None,
-    typer.Option(help="A log or folder of runs of the same kind that have ended: learn from them."),
+    typer.Option(
+        metavar="FILE", help="A log or folder of finished runs of the same kind, to learn from."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def emit(document: Any) -> None:
@@ -61,7 +92,13 @@ def emit(document: Any) -> None:
     sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
 
 
+def check_budget(budget: float | None) -> None:
+    if budget is not None and not 0 < budget < math.inf:
+        raise gp.InputError(f"--budget {budget:g} is no step")
+
+
 def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
+    """Read the runs of a file that a command is about."""
     with progress("reading"):
         traces = gp.read_traces(file, metric=metric)
     found = [trace for trace in traces if curve in (None, trace.name)]
@@ -76,13 +113,13 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
 
 
 def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> gp.PastRuns | None:
-    """Learn from the runs of ``--past``, those that are live left out."""
+    """Learn from the runs of ``--past``, without those in `live`."""
     if past is None:
         return None
     runs = gp.read_traces(past, metric=metric)
     finished = gp.PastRuns._restored(runs, gp.Widths()).without(*live).runs
     if not finished:
-        raise gp.InputError(f"--past {past}: the folder holds only the runs being forecast")
+        raise gp.InputError(f"--past {past}: it holds only the runs to be forecast")
     with progress("learning"):
         return gp.PastRuns(finished)
 
@@ -100,9 +137,9 @@ def save(plot: Callable[..., Any], path: Path) -> None:
 
 @contextmanager
 def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr that shows itself only where someone can see it.
+    """Show a bar on stderr, in a terminal only.
 
-    A still one is drawn at each update only, and by no thread of its own: for what is being timed.
+    A still bar is drawn at each update and by no thread of its own: it does not disturb timings.
     """
     with Progress(
         TextColumn("{task.description}"),
@@ -120,6 +157,11 @@ def progress(label: str, *, still: bool = False) -> Iterator[Callable[[int, int]
             bar.update(task, completed=done, total=total, refresh=still)
 
         yield update
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number and its noun: 1 fit, 2 fits."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def each(label: str, items: Sequence[T]) -> Iterator[T]:
@@ -146,7 +188,7 @@ def open_workload(source: Path, users: int | None, seed: int, gpus: int | None) 
         raise gp.IoError(f"{source}: no such file or folder")
     if source.is_dir():
         if gpus is not None:
-            raise gp.InputError(f"--gpus: the tiers of {source} say how many there are")
+            raise gp.InputError(f"--gpus: {source} is a workload, its tiers have their own GPUs")
         if users is None:
             return gp.read_workload(source)
         return gp.generate_workload(source, users=users, seed=seed)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
@@ -15,9 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from glidepath._answer import decision_keys, quantile_keys
 from glidepath._core import InputError
+from glidepath._verdicts import words
+from glidepath.cli._console import ANSWER, WARNING, Json, emit, stderr, stdout
 
-if TYPE_CHECKING:  # the engines cost time to load, and `--help` needs none of them
+if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
     from glidepath.engines.slurm import Event, JobView, Pilot, Round
 
 __all__ = ["app"]
@@ -33,7 +35,7 @@ _Tiers = Annotated[
     typer.Option(
         "--tiers",
         metavar="NAME=SPEED,…",
-        help="Partitions that are tiers, with their relative speeds. Default: found by itself.",
+        help="Partitions that are tiers, and their relative speeds. Default: found from the GPUs.",
     ),
 ]
 _Trace = Annotated[
@@ -42,29 +44,46 @@ _Trace = Annotated[
         "--trace",
         metavar="PATTERN",
         envvar="GLIDEPATH_TRACE",
-        help="Where jobs log that do not say so; %j %A %a %x %u as in sbatch. May be repeated.",
+        help="Where a job logs whose comment does not say it; %j %A %a %x %u as in sbatch. May be"
+        " repeated.",
     ),
 ]
 _Partitions = Annotated[
-    str, typer.Option("--partitions", help="Partitions whose jobs take part without a comment.")
+    str,
+    typer.Option(
+        "--partitions", metavar="NAME,…", help="Partitions whose jobs take part without a comment."
+    ),
 ]
 _AllUsers = Annotated[
-    bool, typer.Option("--all-users", help="Jobs of everybody, not only yours (for operators).")
+    bool, typer.Option("--all-users", help="Jobs of all users, not only yours (for operators).")
 ]
 _Log = Annotated[
     Path | None,
-    typer.Option("--log", help="The decision log.", envvar="GLIDEPATH_SLURM_LOG"),
+    typer.Option("--log", metavar="FILE", help="The decision log.", envvar="GLIDEPATH_SLURM_LOG"),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-_RoundS = Annotated[float, typer.Option("--round-s", help="Seconds between rounds.")]
+_RoundS = Annotated[
+    float, typer.Option("--round-s", metavar="SECONDS", help="Time between two rounds.")
+]
 _Order = Annotated[
     str, typer.Option("--order", help="How waiting jobs are kept behind: defer or nice.")
 ]
 _GraceS = Annotated[
-    float, typer.Option("--grace-s", help="Seconds from SIGUSR1 to requeue, for who needs it.")
+    float,
+    typer.Option(
+        "--grace-s",
+        metavar="SECONDS",
+        help="Time from SIGUSR1 to requeue, for jobs that do not requeue themselves.",
+    ),
 ]
-_RestartS = Annotated[float, typer.Option("--restart-s", help="Seconds that a move costs a job.")]
-_TimeoutS = Annotated[float, typer.Option("--timeout-s", help="Patience with a Slurm command.")]
+_RestartS = Annotated[
+    float, typer.Option("--restart-s", metavar="SECONDS", help="Time that a move costs a job.")
+]
+_TimeoutS = Annotated[
+    float,
+    typer.Option(
+        "--timeout-s", metavar="SECONDS", help="Time after which a Slurm command has failed."
+    ),
+]
 
 
 def _default_log() -> Path:
@@ -99,34 +118,30 @@ def _pilot(
 ) -> Pilot:
     from glidepath.engines.slurm import Pilot, PilotOptions, Slurm
 
-    try:
-        engine = Slurm(
-            tiers=_speeds(tiers),
-            partitions=[name for name in partitions.split(",") if name],
-            all_users=all_users,
-            timeout_s=timeout_s,
-        )
-        patterns = tuple(trace) or PilotOptions().trace_patterns
-        settings = PilotOptions(trace_patterns=patterns, **options)
-        return Pilot(engine, log or _default_log(), settings)
-    except InputError as error:
-        typer.echo(f"glidepath slurm: {error}", err=True)
-        raise typer.Exit(2) from None
+    scheduler = Slurm(
+        tiers=_speeds(tiers),
+        partitions=[name for name in partitions.split(",") if name],
+        all_users=all_users,
+        timeout_s=timeout_s,
+    )
+    patterns = tuple(trace) or PilotOptions().trace_patterns
+    settings = PilotOptions(trace_patterns=patterns, **options)
+    return Pilot(scheduler, log or _default_log(), settings)
 
 
 @app.command(epilog="Example: glidepath slurm status")
 def status(
     *,
     tiers: _Tiers = "",
-    trace: _Trace = [],  # noqa: B006 - typer's way to say a repeated option
+    trace: _Trace = [],  # noqa: B006 - how typer repeats an option
     partitions: _Partitions = "",
     all_users: _AllUsers = False,
     log: _Log = None,
-    as_json: _Json = False,
-) -> None:
-    """Show your jobs: forecast, verdict, tier, reason. Changes nothing and notes nothing."""
+    as_json: Json = False,
+) -> int:
+    """Show your jobs: forecast, verdict, tier, reason. Changes nothing."""
     pilot = _pilot(tiers=tiers, trace=trace, partitions=partitions, all_users=all_users, log=log)
-    _show([pilot.look()], as_json=as_json, with_commands=False)
+    return _show([pilot.look()], as_json=as_json, with_commands=False)
 
 
 @app.command(epilog="Example: glidepath slurm plan --tiers slow=1,fast=3")
@@ -140,8 +155,8 @@ def plan(
     round_s: _RoundS = 60.0,
     order: _Order = "defer",
     restart_s: _RestartS = 60.0,
-    as_json: _Json = False,
-) -> None:
+    as_json: Json = False,
+) -> int:
     """Show the exact commands that a round would run now. Changes nothing."""
     pilot = _pilot(
         tiers=tiers,
@@ -153,17 +168,17 @@ def plan(
         order=order,
         restart_s=restart_s,
     )
-    _show([pilot.look()], as_json=as_json, with_commands=True)
+    return _show([pilot.look()], as_json=as_json, with_commands=True)
 
 
 @app.command(epilog="Example: glidepath slurm run --tiers slow=1,fast=3")
 def run(
     *,
     act: Annotated[
-        bool, typer.Option("--act", help="Carry the plan out; without it, only advise and note.")
+        bool, typer.Option("--act", help="Carry the plan out; without it, only advise.")
     ] = False,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="End after so many rounds.")
+        int | None, typer.Option("--rounds", min=1, help="End after this many rounds.")
     ] = None,
     tiers: _Tiers = "",
     trace: _Trace = [],  # noqa: B006
@@ -175,9 +190,9 @@ def run(
     grace_s: _GraceS = 60.0,
     restart_s: _RestartS = 60.0,
     timeout_s: _TimeoutS = 30.0,
-    as_json: _Json = False,
-) -> None:
-    """Plan round after round until interrupted. May be killed at any time and started again."""
+    as_json: Json = False,
+) -> int:
+    """Plan round after round until interrupted. It may be killed and started again at any time."""
     pilot = _pilot(
         tiers=tiers,
         trace=trace,
@@ -192,56 +207,58 @@ def run(
         restart_s=restart_s,
     )
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
     seen: list[Round] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
+    try:
+        pilot.run(rounds=rounds, stop=stop, on_round=seen.append if as_json else _print_round)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    return _show(seen, as_json=True, with_commands=True) if as_json else ANSWER
 
-    def report(result: Round) -> None:
-        if as_json:
-            seen.append(result)
-            return
-        clock = time.strftime("%H:%M:%S", time.localtime(result.at_s))
-        typer.echo(f"{clock} {'! ' if result.trouble else ''}{result.summary}")
-        for command in result.commands:
-            typer.echo(f"    {shlex.join(command)}")
-        for outcome in result.outcomes:
-            if outcome.status != "done":
-                typer.echo(f"    {outcome.status}: {outcome.action.job.id} {outcome.detail}")
 
-    pilot.run(rounds=rounds, stop=stop, on_round=report)
-    if as_json:
-        _show(seen, as_json=True, with_commands=True)
+def _print_round(result: Round) -> None:
+    clock = time.strftime("%H:%M:%S", time.localtime(result.at_s))
+    typer.echo(f"{clock} {'! ' if result.trouble else ''}{result.summary}")
+    for command in result.commands:
+        typer.echo(f"    {shlex.join(command)}")
+    for outcome in result.outcomes:
+        if outcome.status != "done":
+            typer.echo(f"    {outcome.status}: {outcome.action.job.id} {outcome.detail}")
 
 
 @app.command(epilog="Example: glidepath slurm why 4711")
 def why(
-    job: Annotated[str, typer.Argument(help="Job number, such as 17 or 12_3.")],
+    job: Annotated[str, typer.Argument(help="Number of the job, such as 17 or 12_3.")],
     *,
     log: _Log = None,
-    as_json: _Json = False,
-) -> None:
-    """Tell what was forecast, decided and done for a job, and why."""
+    as_json: Json = False,
+) -> int:
+    """Show what was forecast, decided and done for a job, and why."""
     from glidepath.engines.slurm import DecisionLog, LogError
 
     path = log or _default_log()
+    if not path.exists():
+        raise InputError(f"{path}: no such decision log: nothing was decided so far")
     try:
         with DecisionLog(path, readonly=True) as book:
             events = book.events(job)
     except LogError as error:
-        typer.echo(f"glidepath slurm: {error}", err=True)
-        raise typer.Exit(2) from None
+        raise InputError(str(error)) from None
     if as_json:
-        typer.echo(json.dumps({"job": job, "events": [_event(event) for event in events]}))
+        emit({"job": job, "events": [_event(event) for event in events]})
     else:
         for line in story(events):
             typer.echo(line)
     if not events:
-        typer.echo(f"glidepath slurm: {path} says nothing of job {job}", err=True)
-        raise typer.Exit(1)
+        _warn(f"{path} has no entry for job {job}")
+        return WARNING
+    return ANSWER
 
 
 def story(events: list[Event]) -> list[str]:
-    """Write events of one job as lines."""
+    """Write the events of one job as lines."""
     lines = []
     for event in events:
         clock = time.strftime("%d %b %H:%M:%S", time.localtime(event.at_s))
@@ -249,9 +266,9 @@ def story(events: list[Event]) -> list[str]:
         if event.kind == "forecast":
             odds = detail.get("probability")
             where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
-            what = f"step {detail['step']:g}" if detail["step"] else "no log yet"
+            what = f"step {detail['observed_to']:g}" if detail["observed_to"] else "no log yet"
             if odds is not None:
-                what += f", P(target) {odds:.2f}, {detail['verdict'].lower().replace('_', ' ')}"
+                what += f", P(target) {odds:.2f}, {words(detail['verdict'])}"
             lines.append(f"{clock}  {where}: {what}; {event.why}")
         elif event.phase in ("intended", "advised"):
             lines.append(f"{clock}  {event.phase} {event.kind}: {event.why}")
@@ -274,25 +291,29 @@ def _event(event: Event) -> dict[str, Any]:
     }
 
 
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _row(view: JobView) -> dict[str, Any]:
+    forecast, request = view.forecast, view.request
+    levels = (0.1, 0.5, 0.9) if forecast.remaining else ()
     return {
         "job": view.job.id,
         "user": view.job.user,
-        "name": view.job.name,
+        "run": view.job.name,
+        "metric": (request.metric if request else "") or "loss",
         "state": view.job.state,
         "tier": view.tier,
         "planned_tier": view.planned,
-        "step": view.outlook.last_step,
-        "value": _number(view.outlook.last_value),
-        "target": view.wish.target if view.wish else None,
-        "verdict": view.outlook.verdict,
-        "probability": _number(view.outlook.probability),
-        "finish_s": [_number(t) for t in view.finish_s] if view.finish_s else None,
-        "reason": view.reason or view.outlook.problem,
+        "observed_to": forecast.last_step,
+        "loss": forecast.last_value,
+        **decision_keys(
+            target=request.target if request else None,
+            budget=request.budget if request else None,
+            verdict=forecast.verdict,
+            probability=forecast.probability,
+            reason=view.reason or forecast.problem,
+            observed_to=forecast.last_step,
+            steps=[forecast.quantile(level) for level in levels] or None,
+        ),
+        **quantile_keys("seconds", view.finish_s),
     }
 
 
@@ -310,18 +331,23 @@ def _document(result: Round) -> dict[str, Any]:
     }
 
 
-def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> None:
+def _warn(sentence: str) -> None:
+    stderr.print(f"glidepath: {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> int:
     last = rounds[-1] if rounds else None
     if as_json:
-        typer.echo(json.dumps({"rounds": [_document(result) for result in rounds]}))
+        emit({"rounds": [_document(result) for result in rounds]})
     elif last is not None and not last.trouble:
         _table(last)
         if with_commands:
             for command in last.commands:
                 typer.echo(shlex.join(command))
     if last is not None and last.trouble:
-        typer.echo(f"glidepath slurm: {last.trouble}", err=True)
-        raise typer.Exit(1)
+        _warn(last.trouble)
+        return WARNING
+    return ANSWER
 
 
 def _table(result: Round) -> None:
@@ -336,26 +362,24 @@ def _table(result: Round) -> None:
         table.add_column(column, no_wrap=True)
     table.add_column("reason", min_width=24)
     for view in result.views:
-        outlook = view.outlook
+        forecast = view.forecast
         moves = view.planned and view.planned != view.tier
         table.add_row(
             view.job.id,
             view.job.state.lower(),
             f"{view.tier} → {view.planned}" if moves else view.tier,
-            f"{outlook.last_step:g}" if outlook.last_step else "",
-            "" if math.isnan(outlook.probability) else f"{outlook.probability:.2f}",
+            f"{forecast.last_step:g}" if forecast.last_step else "",
+            "" if math.isnan(forecast.probability) else f"{forecast.probability:.2f}",
             _left(view),
-            outlook.verdict.lower().replace("_", " "),
-            view.reason or outlook.problem,
+            words(forecast.verdict),
+            view.reason or forecast.problem,
         )
-    console = Console()
-    if not console.is_terminal:
-        console.width = 160
+    console = stdout if stdout.is_terminal else Console(width=160)
     console.print(table)
 
 
 def _left(view: JobView) -> str:
-    """Write the time it still needs: median, and the 10 % and 90 % quantiles."""
+    """Write the time that a job still needs: median, and the 10 % and 90 % quantiles."""
     if view.finish_s is None:
         return ""
     low, middle, high = (_clock(t) for t in view.finish_s)

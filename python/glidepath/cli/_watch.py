@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`glidepath watch`: a growing log, looked at again and again, and what is to be expected of it."""
+"""`glidepath watch`: a growing log, read again and again, and a verdict on each of its runs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from rich.live import Live
 from rich.text import Text
 
 import glidepath as gp
-from glidepath._json import plain
+from glidepath._answer import decision_keys, forecast_keys, quantile_keys, run_keys, when
+from glidepath._verdicts import is_lost, words
 from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
+    Budget,
     Curve,
     Json,
     Log,
     Metric,
     Past,
+    Target,
     emit,
     learned,
     stderr,
@@ -46,64 +49,79 @@ _SEEN_BARS, _AHEAD_BARS = 24, 12
 
 def watch(
     file: Log,
-    target: Annotated[float | None, typer.Option(help="Loss to reach.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Last step allowed; default: ten times those seen.")
-    ] = None,
+    target: Target = None,
+    budget: Budget = None,
     curve: Curve = None,
     past: Past = None,
     metric: Metric = None,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    every_s: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Time between two looks at the log.")
+    ] = 2.0,
     alpha: Annotated[
         float, typer.Option(help="Error rate of the verdicts will_reach and never.")
     ] = 0.02,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="End when no run has anything left to gain.")
+        bool, typer.Option("--until-decided", help="End when every run is reached or lost.")
     ] = False,
     as_json: Json = False,
 ) -> int:
     """Watch a growing log: forecast, verdict, probability and time left of each run.
 
-    A log that is not there yet is waited for. In a terminal the view is kept up to date until
-    Ctrl-C; elsewhere each change is a line, with --json one JSON document a line.
+    The command waits for a log that does not exist yet. In a terminal the view is kept up to date
+    until Ctrl-C; elsewhere each change is a line, with --json one JSON document a line. Without
+    --budget a run may take ten times the steps seen.
     """
     view = _View(file, target, budget, curve, alpha, learned(past, metric, []))
-    follow = gp.follow(file, metric=metric, every_s=every)
+    follow = gp.follow(file, metric=metric, every_s=every_s)
     if once:
-        changed = view.look(follow)
-        if not changed:
-            raise gp.IoError(follow.trouble or f"{file}: no curve {curve!r}")
-        if as_json:
-            emit([_told(row) for row in changed])
-        else:
-            stdout.print(view.show(""))
-        return view.code()
+        return _once(view, follow, as_json=as_json)
     if stdout.is_terminal and not as_json:
-        with Live(console=stdout, auto_refresh=False) as live:
-            while not (view.look(follow) and until_decided and view.decided()):
-                live.update(view.show(follow.trouble), refresh=True)
-                follow.wait()
-            live.update(view.show(""), refresh=True)
-        return view.code()
-    said = ""
+        return _in_terminal(view, follow, until_decided=until_decided)
+    return _in_lines(view, follow, until_decided=until_decided, as_json=as_json)
+
+
+def _once(view: _View, follow: gp.Follow, *, as_json: bool) -> int:
+    changed = view.look(follow)
+    if not changed:
+        raise gp.IoError(follow.trouble or view.no_run())
+    if as_json:
+        emit([_public(row) for row in changed])
+    else:
+        stdout.print(view.show(""))
+    return view.code()
+
+
+def _in_terminal(view: _View, follow: gp.Follow, *, until_decided: bool) -> int:
+    """Keep one view up to date."""
+    with Live(console=stdout, auto_refresh=False) as live:
+        while not (view.look(follow) and until_decided and view.decided()):
+            live.update(view.show(follow.trouble), refresh=True)
+            follow.wait()
+        live.update(view.show(""), refresh=True)
+    return view.code()
+
+
+def _in_lines(view: _View, follow: gp.Follow, *, until_decided: bool, as_json: bool) -> int:
+    """Print a line for each change."""
+    trouble = ""
     while True:
         changed = view.look(follow)
         for row in changed:
-            text = json.dumps(plain(_told(row)), allow_nan=False) if as_json else _line(row)
+            text = json.dumps(plain(_public(row)), allow_nan=False) if as_json else _line(row)
             sys.stdout.write(text + "\n")
         sys.stdout.flush()
-        if follow.trouble != said:
-            said = follow.trouble
-            if said:
-                stderr.print(f"waiting: {said}", highlight=False, markup=False, soft_wrap=True)
+        if follow.trouble != trouble:
+            trouble = follow.trouble
+            if trouble:
+                stderr.print(f"waiting: {trouble}", highlight=False, markup=False, soft_wrap=True)
         if until_decided and changed and view.decided():
             return view.code()
         follow.wait()
 
 
 class _View:
-    """What is known of each run."""
+    """The runs of a log: a row of numbers for each."""
 
     def __init__(
         self,
@@ -116,7 +134,7 @@ class _View:
     ) -> None:
         self._log, self._curve, self._past = log, curve, past
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
-        gp.Watch(**self._watch)  # refuses bad options before anything is waited for
+        gp.Watch(**self._watch)  # refuses bad options before the command waits
         self._rows: dict[str, dict[str, Any]] = {}
         self._began: dict[str, tuple[float, float]] = {}
 
@@ -125,52 +143,51 @@ class _View:
         changed = []
         for trace in follow.poll():
             if self._curve in (None, trace.name) and len(trace):
-                self._rows[trace.name] = self._judge(trace)
+                self._rows[trace.name] = self._row(trace)
                 changed.append(self._rows[trace.name])
         return changed
 
-    def _judge(self, trace: gp.Trace) -> dict[str, Any]:
-        points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
+    def _row(self, trace: gp.Trace) -> dict[str, Any]:
         past = None if self._past is None else self._past.without(trace)
-        # The error rate of verdicts was measured without learned widths: docs/live.md.
-        shapes = None if past is None else past.runs
-        live = gp.Watch(direction=trace.direction, past=shapes, **self._watch)
-        decision, stop = judge(live, points)
-        last = float(trace.step[-1])
-        end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
-        steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
-        ahead = gp.forecast(trace, steps, past=past)
-        low, middle, high = decision.steps_to_target
+        decision, stop = self._judge(trace, past)
+        ahead = self._ahead(trace, past)
         pace = self._seconds_per_step(trace)
+        steps = decision.steps_to_target
         return {
-            "run": trace.name,
+            **run_keys(trace),
             "points": len(trace),
-            "step": last,
-            "loss": float(trace.loss[-1]),
-            "verdict": decision.verdict,
-            "probability": decision.probability,
+            **forecast_keys(ahead),
+            **decision_keys(
+                target=self._watch["target"],
+                budget=self._watch["budget"],
+                verdict=decision.verdict,
+                probability=decision.probability,
+                reason=decision.reason,
+                observed_to=float(trace.step[-1]),
+                steps=steps,
+            ),
+            **quantile_keys("seconds", [step * pace for step in steps]),
             "stop": stop,
-            "reason": decision.reason,
-            "steps_q10": low,
-            "steps_q50": middle,
-            "steps_q90": high,
-            "seconds_q10": low * pace,
-            "seconds_q50": middle * pace,
-            "seconds_q90": high * pace,
-            "forecast": {
-                "step": end,
-                "median": float(ahead.median[-1]),
-                "q10": float(ahead.quantile(0.1)[-1]),
-                "q90": float(ahead.quantile(0.9)[-1]),
-                "status": ahead.status,
-            },
             "notes": list(trace.notes),
             "_seen": trace.loss,
             "_ahead": ahead.median,
         }
 
+    def _judge(self, trace: gp.Trace, past: gp.PastRuns | None) -> tuple[gp.Decision, bool]:
+        points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
+        # The error rate of verdicts was measured without learned widths: docs/live.md.
+        shapes = None if past is None else past.runs
+        live = gp.Watch(direction=trace.direction, past=shapes, **self._watch)
+        return judge(live, points)
+
+    def _ahead(self, trace: gp.Trace, past: gp.PastRuns | None) -> gp.Forecast:
+        last = float(trace.step[-1])
+        end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
+        steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
+        return gp.forecast(trace, steps, past=past)
+
     def _seconds_per_step(self, trace: gp.Trace) -> float:
-        """By the clock of the log, over its later half; else by ours, since the first look."""
+        """Take the pace from the log's clock, over its later half; else from ours."""
         if trace.wall_seconds is not None:
             known = np.flatnonzero(np.isfinite(trace.wall_seconds))[-(len(trace) + 1) // 2 - 1 :]
             if known.size > 1:
@@ -182,13 +199,17 @@ class _View:
         began, at = self._began.setdefault(trace.name, (now, step))
         return (now - began) / (step - at) if step > at else math.nan
 
+    def no_run(self) -> str:
+        """Say that the log lacks the run of ``--curve``."""
+        return f"{self._log}: no curve {self._curve!r}"
+
     def decided(self) -> bool:
-        """Whether no run has anything left to gain."""
+        """Whether every run is reached or lost."""
         return all(row["stop"] for row in self._rows.values())
 
     def code(self) -> int:
-        """Give the exit code: whether stopping a run is advised."""
-        lost = any(row["stop"] and row["verdict"] != "reached" for row in self._rows.values())
+        """Give the exit code: a warning where a run is lost."""
+        lost = any(row["stop"] and is_lost(row["verdict"]) for row in self._rows.values())
         return WARNING if lost else ANSWER
 
     def show(self, trouble: str) -> Group:
@@ -196,7 +217,7 @@ class _View:
         texts = []
         for row in sorted(self._rows.values(), key=lambda row: not row["stop"]):
             name = Text.assemble((row["run"] or self._log, "bold"), _position(row))
-            verdict = (row["verdict"], _COLOURS[row["verdict"]])
+            verdict = (words(row["verdict"]), _COLOURS[row["verdict"]])
             texts += [name, Text.assemble(_spark(row["_seen"], row["_ahead"]), "  ", verdict)]
             texts += [Text(f"  {sentence}") for sentence in _sentences(row)]
             texts += [Text(f"  {note}", style="dim") for note in row["notes"]]
@@ -206,29 +227,28 @@ class _View:
 
 
 def _position(row: dict[str, Any]) -> str:
-    return f": step {row['step']:g}, loss {row['loss']:.4g}"
+    return f": step {row['observed_to']:g}, {row['metric']} {row['loss']:.4g}"
 
 
 def _sentences(row: dict[str, Any]) -> list[str]:
-    """Say what is to be expected of a run."""
+    """Say what to expect of a run."""
     sentences = [row["reason"]]
-    if row["verdict"] in ("will_reach", "unknown") and math.isfinite(row["steps_q10"]):
-        at = [row["step"] + row[f"steps_{q}"] for q in ("q50", "q10", "q90")]
-        middle, low, high = (f"{step:.0f}" if math.isfinite(step) else "never" for step in at)
+    if row["verdict"] in ("will_reach", "unknown") and math.isfinite(row["reach_q10"]):
         left = f", {_time(row['seconds_q50'])} from now" if _time(row["seconds_q50"]) else ""
-        sentences.append(f"target at step {middle} ({low} to {high}){left}")
-    ahead = row["forecast"]
-    law = f"{ahead['mean']:.4g} ({ahead['q10']:.4g} to {ahead['q90']:.4g})"
-    return [*sentences, f"forecast at step {ahead['step']:g}: {law}"]
+        at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
+        sentences.append(f"target: {at}{left}")
+    law = f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g})"
+    return [*sentences, f"forecast at step {row['at']:g}: {law}"]
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _public(row: dict[str, Any]) -> dict[str, Any]:
     """Leave out what only the picture needs."""
     return {key: value for key, value in row.items() if key[0] != "_"}
 
 
 def _line(row: dict[str, Any]) -> str:
-    return "; ".join([f"{row['run']}{_position(row)}, {row['verdict']}", *_sentences(row)])
+    verdict = words(row["verdict"])
+    return "; ".join([f"{row['run']}{_position(row)}, {verdict}", *_sentences(row)])
 
 
 def _time(seconds: float) -> str:
@@ -243,7 +263,7 @@ def _time(seconds: float) -> str:
 
 
 def _spark(seen: Iterable[float], ahead: Iterable[float]) -> Text:
-    """Draw the curve in a row of bars, what is forecast in another colour."""
+    """Draw the curve as a row of bars, its forecast in another colour."""
     past = np.asarray(seen, dtype=float)
     pieces = np.array_split(past, min(_SEEN_BARS, past.size))
     finite = [piece[np.isfinite(piece)] for piece in pieces]

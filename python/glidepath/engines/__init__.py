@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real engines, imported by name: `slurm` drives a scheduler, `dask` fits tables of runs."""
+"""Links to other systems: `slurm` drives a job scheduler, `dask` works on tables of runs."""

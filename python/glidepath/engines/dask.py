@@ -37,7 +37,7 @@ def fit_table(
     source: str | os.PathLike[str],
     *,
     family: str = "pow3",
-    floor: float | None = None,
+    lowest_floor: float | None = None,
     run: str = "curve",
     step: str = "step",
     value: str = "value",
@@ -52,7 +52,7 @@ def fit_table(
     ----------
     source : path_like
         A Parquet file, or a folder of them, that every worker can read: a row for each point.
-    family, floor
+    family, lowest_floor
         As in `glidepath.fit_batch`.
     run, step, value : str
         Names of the columns: which run (integers or text), the step, the metric. Points of a run
@@ -63,7 +63,7 @@ def fit_table(
     client : distributed.Client, optional
         The cluster; by default the threads of this process.
     partition_rows : int
-        Rows of a task, about. A task holds some 150 bytes a row.
+        Rows of a task, approximately. A task needs some 150 bytes a row.
     progress : bool
         Draw a bar on stderr.
 
@@ -81,7 +81,7 @@ def fit_table(
     """
     if family not in FAMILIES:
         raise InputError(f"fit_table: unknown family {family!r}, known: {', '.join(FAMILIES)}")
-    question = _Question("fit", run, step, value, {"family": family, "floor": floor})
+    question = _Question("fit", run, step, value, {"family": family, "lowest_floor": lowest_floor})
     return _answer(question, Path(source), out, client, partition_rows, progress)
 
 
@@ -108,7 +108,7 @@ def forecast_table(
         Increasing, and past the last point of each run; a run that is already there gets the status
         ``"ended"`` and null.
     levels : sequence of float
-        Of the quantiles.
+        Levels of the quantiles.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def forecast_table(
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked of each run."""
+    """The question to each run: a fit or a forecast, its columns and its options."""
 
     kind: str
     run: str
@@ -190,7 +190,7 @@ def _pieces(source: Path, run: str) -> list[_Piece]:
 
 
 def _ends(path: Path, group: int, run: str) -> tuple[Any, Any]:
-    """Least and greatest run of a row group that does not say so itself."""
+    """Find the least and greatest run of a row group without statistics."""
     parquet, compute = require("pyarrow.parquet"), require("pyarrow.compute")
     column = parquet.ParquetFile(path).read_row_group(group, columns=[run])[run]
     ends = compute.min_max(column)
@@ -324,7 +324,7 @@ def _fit(question: _Question, part: _Part) -> Any:
     sigma, points = np.full(runs, np.nan), np.zeros(runs, dtype=np.int64)
     status = np.full(runs, "too_few_points", dtype=object)
     for which, steps, values in _grids(code, step, value, runs):
-        found = fit_batch(steps, values, family=family, floor=question.options["floor"], threads=1)
+        found = fit_batch(steps, values, **question.options, threads=1)
         for name, column in found.params.items():
             params[name][which] = column
         sigma[which], status[which], points[which] = found.sigma, found.status, steps.size
@@ -477,12 +477,12 @@ def _claim(
     folder: Path, question: _Question, pieces: Sequence[_Piece], partition_rows: int
 ) -> None:
     """Make the folder of the answer, or see that what is in it answers the same question."""
-    asked = {
+    claim = {
         "question": asdict(question),
         "partition_rows": partition_rows,
         "source": sorted({(p.path, Path(p.path).stat().st_size) for p in pieces}),
     }
-    text = json.dumps(asked, indent=1)
+    text = json.dumps(claim, indent=1)
     note = folder / "question.json"
     if note.exists():
         if note.read_text(encoding="utf-8") != text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,13 +14,12 @@ from urllib.parse import urlsplit
 
 from glidepath._core import InputError, IoError
 from glidepath._trace import Trace, renamed
-from glidepath.readers._series import HEAD_BYTES, AbsentError, RefusedError, open_log
-from glidepath.readers.long_csv import header
+from glidepath.readers._series import HEAD_BYTES, AbsentError, RefusedError, header, open_log
 
 __all__ = ["FORMATS", "read_traces"]
 
 # What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
-# read. In the order in which they are asked whether a file is theirs.
+# read. In the order in which they get to judge whether a file is theirs.
 FORMATS = {
     "csv": "long_csv",
     "wandb": "wandb_log",
@@ -78,8 +78,9 @@ def read_traces(
     *,
     metric: str | None = None,
     format: str | None = None,  # noqa: A002 - the builtin is not needed here
+    pattern: str | None = None,
 ) -> list[Trace]:
-    """Read every run of a file, of all files of a folder and the folders in it, or of a server.
+    r"""Read every run of a file, of all files of a folder and the folders in it, or of a server.
 
     Parameters
     ----------
@@ -95,20 +96,27 @@ def read_traces(
     format : str, optional
         ``"csv"`` is the long form ``curve,step,value[,lr][,wall_seconds]``, plain or gzip, one row
         a point, by default of the column ``value``. Rows without a value are passed over. A JSON
-        file of the same stem beside it may say ``"direction": "max"``. ``"table"`` is a CSV or TSV
-        with a column a metric (Lightning, Keras, Ultralytics, AlgoPerf); the others are
-        ``"trainer_state"`` of Hugging Face, ``"jsonl"``, ``"tensorboard"``, ``"mlflow"`` (the file
-        store), ``"mlflow_sqlite"``, ``"wandb"`` (its log on disk), ``"wandb_csv"`` (a panel),
-        ``"trackio"``, ``"parquet"``, ``"dvclive"``, ``"text"`` (Megatron-LM, DeepSpeed, nanoGPT,
-        llm.c) and ``"wandb_summary"``, which is refused. By default it is found from each file's
-        content. Of a file or folder only.
+        file of the same stem beside it may say ``"direction": "max"`` and what `value` is,
+        ``"metric"``. ``"table"`` is a CSV or TSV with a column a metric (Lightning, Keras,
+        Ultralytics, AlgoPerf); the others are ``"trainer_state"`` of Hugging Face, ``"jsonl"``,
+        ``"tensorboard"``, ``"mlflow"`` (the file store), ``"mlflow_sqlite"``, ``"wandb"`` (its log
+        on disk), ``"wandb_csv"`` (a panel), ``"trackio"``, ``"parquet"``, ``"dvclive"``, ``"text"``
+        (Megatron-LM, DeepSpeed, nanoGPT, llm.c) and ``"wandb_summary"``, which is refused. By
+        default it is found from each file's content. For a file or folder only.
+    pattern : str, optional
+        A regular expression for console logs of one's own, in place of `format`: of each line in
+        which it is found, its groups ``step``, ``value`` and, if it has them, ``lr`` and
+        ``planned_steps`` are numbers of a run, as in
+        ``r"it (?P<step>\d+)/(?P<planned_steps>\d+).*err=(?P<value>\S+)"``. The metric is called
+        `metric`, by default ``"loss"``.
 
     Returns
     -------
     list of Trace
         In the order of the file, and of the files' names. Of a folder, a run is named by its
         relative path; those of trackers by their id or name, and several of one file as it says.
-        Where a run restarted, the later rows win, and the trace's `notes` tell.
+        Where a run restarted, the later rows win, and the trace's `notes` tell. `metric` is the
+        name that was read, `planned_steps` where the log says at which step the run will end.
 
     Raises
     ------
@@ -116,10 +124,12 @@ def read_traces(
         With file and line, when a file is missing, empty, malformed, of no known format or without
         the metric, or a folder has no file that is; with the server's words, when it gave none.
     InputError
-        When `format` is unknown, or the path empty.
+        When `format` is unknown, the path empty, or `pattern` no regular expression with groups
+        ``step`` and ``value``.
     TypeError
         When `path` is none of the above.
     """
+    expression = None if pattern is None else _compiled(pattern, path, format)
     if not isinstance(path, (str, os.PathLike)):
         return _read_object(path, metric)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
@@ -130,11 +140,48 @@ def read_traces(
         raise InputError("read_traces: the path is empty")
     path = Path(path)
     try:
+        if expression is not None:
+            return _read_pattern(path, metric, expression)
         return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
     except IoError:
         raise
     except OSError as error:  # such as a folder or file that may not be read
         raise IoError(f"{error.filename or path}: {error.strerror or error}") from None
+
+
+def _compiled(pattern: str, path: Any, format: str | None) -> re.Pattern[str]:  # noqa: A002
+    if format is not None:
+        raise InputError(f"read_traces: a pattern reads text of any form, not format {format!r}")
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(
+            f"read_traces: a pattern is for a file or folder, not a {type(path).__name__}"
+        )
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"read_traces: pattern {pattern!r}: {error}") from None
+    for group in ("step", "value"):
+        if group not in expression.groupindex:
+            raise InputError(f"read_traces: pattern {pattern!r} has no group (?P<{group}>…)")
+    return expression
+
+
+def _read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -> list[Trace]:
+    """Read a file, or every file of a folder in which the pattern is found."""
+    reader = _reader("text")
+    if not path.is_dir():
+        return [reader.read_pattern(path, metric, expression)]
+    traces = []
+    for file in sorted(path.rglob("*")):
+        try:
+            if file.is_file() and b"\x00" not in _head(file):
+                found = reader.read_pattern(file, metric, expression)
+                traces.append(renamed(found, file.relative_to(path).as_posix()))
+        except AbsentError:
+            continue
+    if not traces:
+        raise IoError(f"{path}: no file of this folder has a line with {expression.pattern!r}")
+    return traces
 
 
 def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import IoError
-from glidepath._trace import Trace, _trace
+from glidepath._trace import Trace, make
 
 __all__ = [
     "HEAD_BYTES",
@@ -26,6 +26,7 @@ __all__ = [
     "RefusedError",
     "Series",
     "choose",
+    "header",
     "lines",
     "open_log",
     "to_trace",
@@ -130,7 +131,7 @@ def choose(names: Iterable[str], metric: str | None, path: Path | str) -> str:
     names : iterable of str
         The metrics of the run.
     metric : str or None
-        The one asked for. Without it, in this order: `PREFERRED`, any with both "train" and "loss"
+        The one to read. Without it, in this order: `PREFERRED`, any with both "train" and "loss"
         in its name, `SECOND`, any with "loss", "metric", and the only one there is.
     path : Path or str
         Who to blame: a file, or what a server calls its run.
@@ -202,6 +203,8 @@ def to_trace(
     path: Path | str,
     name: str,
     notes: Iterable[str] = (),
+    *,
+    planned_steps: float | None = None,
 ) -> Trace:
     """Make the trace of one run.
 
@@ -215,9 +218,12 @@ def to_trace(
     path : Path or str
         The file, for messages.
     name : str
-        Of the run.
+        Name of the run.
     notes : iterable of str
         What the reader repaired already.
+    planned_steps : float, optional
+        The step at which the log says that the run will end, in the unit of its steps. One before
+        the last step is left out: the run has gone on under another plan.
 
     Returns
     -------
@@ -226,18 +232,19 @@ def to_trace(
     """
     full = {key: column for key, column in series.items() if column.step}
     key = choose(full, metric, path)
-    told = list(notes)
+    said = list(notes)
     if metric is None and normal(key) not in PREFERRED:
-        told.append(f"no metric is called a training loss: {key!r} was read")
+        said.append(f"no metric is called a training loss: {key!r} was read")
     column = full[key]
     step, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
     if not np.isfinite(step).all():
         raise IoError(f"{path}: a step of {key!r} is not a finite number")
     if step.size > 1 and not step.any():
-        told.append("every row is at step 0: rows are numbered from 1 instead")
+        said.append("every row is at step 0: rows are numbered from 1 instead")
+        planned_steps = None
         step = np.arange(1.0, step.size + 1)
     kept, repairs = _later_wins(step)
-    told += repairs
+    said += repairs
     step, value = step[kept], value[kept]
     rates = None
     rate = next((other for other in full if is_rate(other) and other != key), None)
@@ -245,15 +252,29 @@ def to_trace(
         rates = _at_same_step(step, full[rate])
         bad = (rates < 0) | np.isinf(rates)
         if bad.any():
-            told.append(f"{counted(int(bad.sum()), 'learning rate')} below 0 or infinite: left out")
+            said.append(f"{counted(int(bad.sum()), 'learning rate')} below 0 or infinite: left out")
             rates[bad] = math.nan
         if np.isnan(rates).all():
             rates = None
     seconds = np.array(column.seconds or [math.nan] * len(column.step), dtype=float)[kept]
     direction, guess = direction_of(key, value)
-    told += guess
+    said += guess
     wall = None if np.isnan(seconds).all() else seconds
-    return _trace(step, value, rates, wall, name, direction, tuple(told))
+    if planned_steps is not None and not (max(0.0, step[-1]) <= planned_steps < math.inf):
+        planned_steps = None
+    return make(
+        {
+            "step": step,
+            "loss": value,
+            "lr": rates,
+            "wall_seconds": wall,
+            "name": name,
+            "metric": key,
+            "direction": direction,
+            "planned_steps": planned_steps or None,
+            "notes": said,
+        }
+    )
 
 
 def traces_of(
@@ -289,8 +310,8 @@ def traces_of(
     traces, absent = [], None
     for key, series in runs.items():
         try:
-            name, told = (names or {}).get(key, key), (notes or {}).get(key, ())
-            traces.append(to_trace(series, metric, path, name, told))
+            name, said = (names or {}).get(key, key), (notes or {}).get(key, ())
+            traces.append(to_trace(series, metric, path, name, said))
         except AbsentError as error:
             absent = error
     if not traces:
@@ -356,6 +377,12 @@ def open_log(path: Path) -> IO[bytes] | gzip.GzipFile:
         return gzip.open(path) if packed else path.open("rb")
     except OSError as error:
         raise IoError(f"{path}: {error.strerror or error}") from None
+
+
+def header(head: bytes) -> list[str]:
+    """Split the first line of a CSV into the names of its columns."""
+    text = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").strip()
+    return [column.strip().strip('"') for column in text.split(",")]
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -24,6 +24,11 @@ from glidepath.readers._series import (
 
 __all__ = ["read", "recognises", "unit"]
 
+# LLaMA-Factory's name for the number of optimizer steps that a run will have.
+_PLANNED = "total_steps"
+# The columns of steps that count them.
+_OPTIMIZER_STEPS = ("current_steps", "step", "global_step")
+
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether the first line is a JSON object with a step."""
@@ -49,6 +54,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     broken: str | None = None
     without = 0
     origin: float | None = None
+    planned: float | None = None
     for number, line in enumerate(lines(path), 1):
         if not line.strip():
             continue
@@ -69,6 +75,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             continue
         if not isinstance(step, (int, float)) or not math.isfinite(step):
             raise IoError(f"{path}:{number}: {column} {step!r} is not a finite number")
+        if column in _OPTIMIZER_STEPS and isinstance(cells.get(_PLANNED), float):
+            planned = cells.pop(_PLANNED)
         clock, of_day = clock_column(cells)
         seconds = math.nan if clock is None else seconds_of(str(cells[clock]))
         if of_day:
@@ -85,4 +93,4 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         notes.append("the last line is cut: left out")
     if without:
         notes.append(f"{counted(without, 'row')} without a step: left out")
-    return [to_trace(series, metric, path, path.name, notes)]
+    return [to_trace(series, metric, path, path.name, notes, planned_steps=planned)]

@@ -7,16 +7,10 @@ import os
 from pathlib import Path
 
 from glidepath import _core
-from glidepath._trace import Trace, _trace
-from glidepath.readers._series import AbsentError
+from glidepath._trace import Trace, of_record
+from glidepath.readers._series import AbsentError, header
 
 __all__ = ["read", "recognises", "unit"]
-
-
-def header(head: bytes) -> list[str]:
-    """Split the first line of a CSV into the names of its columns."""
-    text = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").strip()
-    return [column.strip().strip('"') for column in text.split(",")]
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -31,7 +25,7 @@ def unit(path: Path) -> Path:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every curve of the file."""
-    return [_trace(*row) for row in _core.read_long_csv(os.fsencode(path), metric or "value")]
+    return [of_record(each) for each in _core.read_long_csv(os.fsencode(path), metric or "value")]
 
 
 def read_in_folder(path: Path, metric: str | None, head: bytes) -> list[Trace]:

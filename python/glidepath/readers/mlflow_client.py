@@ -65,10 +65,10 @@ def read(
     return traces
 
 
-def _pages(question: Callable[..., Any], **asked: Any) -> Iterator[Any]:
+def _pages(question: Callable[..., Any], **options: Any) -> Iterator[Any]:
     token = None
     while True:
-        page = question(**asked, page_token=token)
+        page = question(**options, page_token=token)
         yield from page
         token = page.token
         if not token:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._results import require
-from glidepath._trace import Trace
+from glidepath._trace import Trace, renamed
 from glidepath.readers.frame import of_table
 
 __all__ = ["read", "recognises", "unit"]
@@ -33,5 +33,5 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         raise IoError(f"{path}: {error}") from None
     traces = of_table(table, metric, path)
     if len(traces) == 1 and not traces[0].name:
-        object.__setattr__(traces[0], "name", path.name)  # nobody else has seen it yet
+        traces = [renamed(traces[0], path.name)]
     return traces

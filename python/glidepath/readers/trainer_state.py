@@ -36,7 +36,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     try:
         with open_log(path) as file:
             text = file.read().decode("utf-8-sig", errors="replace")
-        history = json.loads(text, parse_int=float)["log_history"]  # every number, however large
+        state = json.loads(text, parse_int=float)  # every number, however large
+        history, planned = state["log_history"], state.get("max_steps")
     except json.JSONDecodeError as error:
         cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
         why = "the file ends too early, as if it was cut" if cut else error.msg
@@ -79,4 +80,5 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         for rows, where in zip(masked, ("beside a NaN grad_norm", f"after {before:g}"), strict=True)
         if rows
     ]
-    return [to_trace(series, metric, path, path.name, notes)]
+    planned_steps = planned if isinstance(planned, float) else None
+    return [to_trace(series, metric, path, path.name, notes, planned_steps=planned_steps)]

@@ -40,7 +40,7 @@ def unit(path: Path) -> Path:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read every run, by its name. A point that stands for several steps is told."""
+    """Read every run, by its name. Points that stand for several steps are counted in the notes."""
     rows = csv.reader(lines(path))
     try:
         names = next(rows, [])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from glidepath._core import IoError
@@ -67,7 +68,28 @@ def _is_number(text: str) -> bool:
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run."""
     series, notes = columns(path, metric)
-    return [to_trace(series, metric, path, path.name, notes)]
+    planned = _planned_steps(path, series)
+    return [to_trace(series, metric, path, path.name, notes, planned_steps=planned)]
+
+
+# What a tool writes beside its table, by the column of steps that it counts in: Ultralytics'
+# settings, and the hyper-parameters that Lightning saves.
+_SETTINGS = {"epoch": ("args.yaml", "epochs"), "step": ("hparams.yaml", "max_steps")}
+
+
+def _planned_steps(path: Path, series: Mapping[str, Series]) -> float | None:
+    """Find the step at which the run ends by its settings, where they lie beside the table."""
+    column = step_column(_split(next(lines(path), ""))[0])
+    name, setting = _SETTINGS.get(normal(column or ""), ("", ""))
+    settings = path.with_name(name) if name else path
+    if settings == path or not settings.is_file():
+        return None
+    text = settings.read_text(encoding="utf-8", errors="replace")
+    match = re.search(rf"^{setting}:\s*(\d+)\s*$", text, re.MULTILINE)
+    if match is None or int(match[1]) == 0:
+        return None
+    first = min((column.step[0] for column in series.values() if column.step), default=1.0)
+    return float(match[1]) - (first == 0)  # counted from 0, the last one is one less
 
 
 def columns(path: Path, metric: str | None) -> tuple[dict[str, Series], list[str]]:

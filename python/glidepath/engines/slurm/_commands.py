@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm as the engine: reads the queue, acts through scontrol and scancel, and nothing else.
+"""The scheduler Slurm: reads the queue by squeue and sinfo, acts by scontrol and scancel.
 
-Needs no administrator: every lever works for a plain user on their own jobs. No libslurm, no REST,
-no JSON: the commands' text formats have been stable for 15 years.
+A plain user may run every command on their own jobs; no administrator is needed. No libslurm, no
+REST, no JSON: the text formats of the commands have been stable for 15 years.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from glidepath.engines.slurm._model import (
     Cluster,
     ClusterError,
     ClusterJob,
+    ClusterTier,
     Outcome,
-    Pool,
 )
 from glidepath.engines.slurm._text import (
     NODE_FIELDS,
@@ -43,7 +43,7 @@ _PARALLEL = 4  # commands at a time; slurmctld takes them one by one anyway
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -99,16 +99,16 @@ class Slurm:
     Parameters
     ----------
     users : iterable of str, optional
-        Users for whose jobs we may act; by default only the one who runs this. `all_users` is
+        Users whose jobs may be changed; by default only the user who runs this. `all_users` is
         for an operator.
     partitions : iterable of str
-        Partitions whose jobs take part without saying so in their comment.
+        Partitions whose jobs take part without a comment.
     tiers : mapping of str to float, optional
-        Partitions that are tiers, and how fast each is beside the others. By default every
-        partition of GPUs of one kind that shares no node with an earlier one, with the speeds of
-        the catalogue where it knows the GPU and 1 where it does not.
+        Partitions that are tiers, and the relative speed of each. By default every partition of
+        GPUs of one kind that shares no node with an earlier one; speeds are those of the
+        catalogue, 1 for a GPU that it lacks.
     timeout_s : float
-        How long a command may take; a busy controller needs 10 s at times.
+        Seconds that a command may take; a busy controller needs 10 s at times.
     run : Runner
         Runs a command.
     clock : callable
@@ -135,43 +135,43 @@ class Slurm:
         nodes = self._ask("sinfo", "-h", "-N", "-O", format_of(NODE_FIELDS))
         queue = self._ask("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS))
         jobs, unreadable = read_queue(queue)
-        return Cluster(now_s, tuple(jobs), tuple(self._pools(read_nodes(nodes))), unreadable)
+        return Cluster(now_s, tuple(jobs), tuple(self._tiers(read_nodes(nodes))), unreadable)
 
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
-        """Look again at some jobs; the ones that are gone are missing."""
+        """Read some jobs again; those that are gone are missing."""
         found: dict[str, ClusterJob] = {}
         for start in range(0, len(ids), _LOOKED_AT):
             listed = ",".join(ids[start : start + _LOOKED_AT])
             command = ("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS), "-j", listed)
             answer = self.run(command, self.timeout_s)
             if answer.code and _is_any(answer.err, _GONE):
-                continue  # the only one asked for is gone
+                continue  # it was the only one, and it is gone
             jobs, _ = read_queue(self._good(command, answer))
             found.update((job.id, job) for job in jobs)
         return found
 
     def may_touch(self, job: ClusterJob) -> bool:
-        """Whether the job is ours, or we are operator, and it opted in."""
+        """Whether the job takes part and is ours, or we are operator."""
         if not self.all_users and job.user not in self._users:
             return False
-        return job.wish is not None or job.partition in self._partitions
+        return job.request is not None or job.partition in self._partitions
 
-    def _pools(self, found: Sequence[Pool]) -> list[Pool]:
+    def _tiers(self, found: Sequence[ClusterTier]) -> list[ClusterTier]:
         if self.tiers is not None:
-            by_name = {pool.name: pool for pool in found}
+            by_name = {tier.name: tier for tier in found}
             return [
                 replace(by_name[name], speed=speed)
                 for name, speed in self.tiers.items()
                 if name in by_name
             ]
-        pools: list[Pool] = []
+        tiers: list[ClusterTier] = []
         taken: set[str] = set()
         # The smaller partition first: one that spans several tiers is an entrance, not a tier.
-        for pool in sorted(found, key=lambda pool: len(pool.nodes)):
-            if pool.gpu and taken.isdisjoint(pool.nodes):
-                taken.update(pool.nodes)
-                pools.append(replace(pool, speed=_speed_of(pool.gpu)))
-        return sorted(pools, key=lambda pool: (pool.speed, pool.name))
+        for tier in sorted(found, key=lambda tier: len(tier.nodes)):
+            if tier.gpu and taken.isdisjoint(tier.nodes):
+                taken.update(tier.nodes)
+                tiers.append(replace(tier, speed=_speed_of(tier.gpu)))
+        return sorted(tiers, key=lambda tier: (tier.speed, tier.name))
 
     def _ask(self, *command: str) -> str:
         return self._good(command, self.run(command, self.timeout_s))
@@ -186,11 +186,11 @@ class Slurm:
     # ------------------------------------------------------------------------------------- acting
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
-        """Write what `send` would run."""
+        """Give the commands that `send` would run."""
         return [command for group in self._groups(actions) for command in group.commands("steps")]
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Check every job again, then act; jobs that get the same change share a command.
+        """Check every job again, then act; jobs with the same change share a command.
 
         Raises
         ------
@@ -210,13 +210,13 @@ class Slurm:
                 outcomes[id(action)] = Outcome(action, "changed", f"now {now.state} {now.reason}")
             else:
                 waiting.append(action)
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            for group in pool.map(lambda g: self._carry_out(g, steps), self._groups(waiting)):
+        with ThreadPoolExecutor(_PARALLEL) as threads:
+            for group in threads.map(lambda g: self._carry_out(g, steps), self._groups(waiting)):
                 outcomes.update((id(outcome.action), outcome) for outcome in group)
         return [outcomes[id(action)] for action in actions]
 
     def _jobs_with_steps(self, ids: Sequence[str]) -> set[str]:
-        """Which jobs run their training through srun, so that signals go to it and not to bash."""
+        """Find the jobs that train through srun: their signals go to it and not to bash."""
         if not ids:
             return set()
         command = ("squeue", "-h", "-s", "-o", "%i", "-j", ",".join(ids))
@@ -261,7 +261,7 @@ class Slurm:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Actions that differ in nothing but the job."""
+    """Actions that differ in the job alone."""
 
     actions: tuple[Action, ...]
 
@@ -276,7 +276,7 @@ class _Group:
             case "checkpoint":
                 to_batch = ("--batch",) if signal_to == "batch" else ()
                 signal = ("scancel", "--signal=USR1", *to_batch, *ids)
-                # What is meant first: whoever finds the job in between knows where it goes.
+                # The comment comes first: whoever finds the job in between knows where it goes.
                 return [(*update, *comment), signal]
             case "requeue":
                 noted = [(*update, *comment)] if comment else []
@@ -300,11 +300,11 @@ def _is_any(text: str, phrases: Iterable[str]) -> bool:
     return any(phrase in text for phrase in phrases)
 
 
-def _speed_of(gpu: str) -> float:
+def _speed_of(model: str) -> float:
     """Training speed of a GPU beside a V100, by the catalogue; 1 when it is not in it."""
-    wanted = "".join(filter(str.isalnum, gpu.lower()))
-    for row in _core.catalogue():
-        name = "".join(filter(str.isalnum, row["name"].lower()))
-        if row["relative_speed"] > 0 and name.startswith(wanted):
-            return float(row["relative_speed"])
+    wanted = "".join(filter(str.isalnum, model.lower()))
+    for gpu in _core.catalogue():
+        name = "".join(filter(str.isalnum, gpu.name.lower()))
+        if gpu.relative_speed > 0 and name.startswith(wanted):
+            return gpu.relative_speed
     return 1.0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decision log: an SQLite file to which rows are only ever added.
 
-Before an action is sent a row says `intended`; afterwards a second one says what became of it. An
-`intended` without a second one is where a process was killed. The log explains, and does not
-remember for us: what to do next is always read from the cluster.
+Before an action is sent, a row says `intended`; afterwards a second row says what became of it. An
+`intended` without a second row is where a process was killed. The log explains what was done; what
+to do next is always read from the cluster.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ CREATE TRIGGER IF NOT EXISTS event_stays BEFORE DELETE ON event
 
 
 class LogError(RuntimeError):
-    """The log cannot be read or written: a full disk, a missing folder, another glidepath."""
+    """The log cannot be read or written: full disk, missing folder, another writer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of the log: a forecast that was seen, or a phase of an action."""
+    """A row of the log: a forecast, or a phase of an action."""
 
     job: str
     kind: str  # of the action, or "forecast"
@@ -212,7 +212,7 @@ class DecisionLog:
             ).fetchall()
 
     def interrupted(self) -> list[Event]:
-        """Find actions whose process ended between sending and noting what came of it."""
+        """Find actions whose process ended before it could write down their outcome."""
         with self._trouble():
             rows = self._db.execute(
                 f"SELECT {_COLUMNS} FROM event"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the decision log says of earlier rounds, and the rows that this round adds."""
+"""Earlier rounds, as the decision log has them, and the rows that this round adds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from glidepath.engines.slurm._decision_log import DecisionLog, Event
+from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import Action, ActionKind, Cluster
 from glidepath.engines.slurm._options import PilotOptions
-from glidepath.engines.slurm._outlook import JobView
 
 __all__ = ["History", "action_event"]
 
@@ -21,7 +21,7 @@ _KINDS = get_args(ActionKind)
 
 @dataclass
 class History:
-    """What the log says of earlier rounds, as far as this one needs it."""
+    """Earlier rounds as far as this one needs them."""
 
     at_s: float
     options: PilotOptions
@@ -72,32 +72,32 @@ class History:
 
     def set_rate(self, view: JobView, cluster: Cluster) -> None:
         """Work out steps per second at speed 1 from the pace on the tier where it was logged."""
-        job, outlook = view.job, view.outlook
-        speeds = {pool.name: pool.speed for pool in cluster.pools}
+        job, forecast = view.job, view.forecast
+        speeds = {tier.name: tier.speed for tier in cluster.tiers}
         earlier = self.forecasts.get(job.id)
         detail = (earlier.detail or {}) if earlier else {}
-        if outlook.steps_per_s is None or view.tier not in speeds:
+        if forecast.steps_per_s is None or view.tier not in speeds:
             view.base_rate = detail.get("base_rate")
             return
         # No row yet since the job came to this tier: the pace is that of the tier before.
         fresh = job.state != "PENDING" and (
-            not detail or detail["tier"] == view.tier or outlook.last_step > detail["step"]
+            not detail or detail["tier"] == view.tier or forecast.last_step > detail["observed_to"]
         )
         where = view.tier if fresh else detail.get("tier", view.tier)
-        view.base_rate = outlook.steps_per_s / speeds.get(where, 1.0)
+        view.base_rate = forecast.steps_per_s / speeds.get(where, 1.0)
 
     def forecast_event(self, view: JobView) -> Event | None:
-        """Make a row for a forecast that is news."""
-        outlook, job = view.outlook, view.job
-        moving = job.transit
+        """Make a row for a forecast that has changed."""
+        forecast, job = view.forecast, view.job
+        moving = job.move
         detail: dict[str, Any] = {
             "state": job.state,
             "tier": view.tier,
             "planned": view.planned,
-            "verdict": outlook.verdict,
-            "probability": None if math.isnan(outlook.probability) else outlook.probability,
-            "step": outlook.last_step,
-            "value": None if math.isnan(outlook.last_value) else outlook.last_value,
+            "verdict": forecast.verdict,
+            "probability": None if math.isnan(forecast.probability) else forecast.probability,
+            "observed_to": forecast.last_step,
+            "loss": None if math.isnan(forecast.last_value) else forecast.last_value,
             "base_rate": view.base_rate,
             "finish_s": view.finish_s and [t if math.isfinite(t) else None for t in view.finish_s],
             "moving": moving.to if moving else "",
@@ -109,11 +109,11 @@ class History:
             p, q = old.get("probability"), detail["probability"]
             if same and (p == q or (p is not None and q is not None and abs(p - q) < 0.1)):
                 return None
-        why = view.reason or outlook.problem
+        why = view.reason or forecast.problem
         return Event(job.id, "forecast", "noted", why, "", detail, job.submit_s)
 
     def advice(self, actions: Sequence[Action], words: Callable[[Action], str]) -> list[Event]:
-        """Make rows for advice that was not given before."""
+        """Make rows for advice that is new."""
         events = []
         for action in actions:
             if action.kind in ("annotate", "defer", "rank"):

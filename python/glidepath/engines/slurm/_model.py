@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every engine speaks: jobs and tiers as read, actions as sent, and what became of them."""
+"""What every scheduler understands: jobs and tiers as read, actions as sent, their outcomes."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 __all__ = [
     "Action",
     "Cluster",
     "ClusterError",
     "ClusterJob",
-    "Engine",
+    "ClusterTier",
+    "JobRequest",
+    "Move",
     "Outcome",
-    "Pool",
-    "Transit",
-    "Wish",
+    "Scheduler",
 ]
 
-#: The first word of a job's comment that puts the job in glidepath's hands.
+#: A job whose comment begins with this word takes part.
 KEYWORD = "glidepath"
 
-Habit = Literal["none", "usr1", "requeue"]
-_CHECKPOINT: tuple[Habit, ...] = ("none", "usr1", "requeue")
+CheckpointMode = Literal["none", "usr1", "requeue"]
+_CHECKPOINT_MODES: tuple[CheckpointMode, ...] = get_args(CheckpointMode)
 
 
 class ClusterError(RuntimeError):
-    """The cluster did not answer, or not in time. Nothing is known of what was just sent."""
+    """The cluster did not answer in time: whether it did what was sent last is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a user asks for in the comment of a job, such as `glidepath target=0.1 budget=20000`.
+class JobRequest:
+    """The request in the comment of a job, such as `glidepath target=0.1 budget=20000`.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Wish:
         Step at which the run ends in any case.
     trace : str
         Where the run logs: a file or a folder, with Slurm's %j %A %a %x %u; relative to the
-        working directory of the job. Empty = the engine's own pattern.
+        working directory of the job. Empty = `PilotOptions.trace_patterns`.
     metric, direction : str
         Column of the log, and whether "min" or "max" of it is better.
     tiers : tuple of str
@@ -53,9 +53,9 @@ class Wish:
         Whether a running job may be moved: never; after SIGUSR1, upon which it writes a
         checkpoint; or at any time, because it writes checkpoints on its own.
     weight : float
-        How much a second of it is worth beside the others.
+        What a second of the job is worth beside the others.
     problem : str
-        What of the comment could not be understood; such a job is left alone.
+        The part of the comment that cannot be understood; such a job is left alone.
     """
 
     target: float | None = None
@@ -64,29 +64,29 @@ class Wish:
     metric: str = ""
     direction: Literal["min", "max"] = "min"
     tiers: tuple[str, ...] = ()
-    checkpoint: Habit = "none"
+    checkpoint: CheckpointMode = "none"
     weight: float = 1.0
     problem: str = ""
 
     @staticmethod
     @functools.lru_cache(maxsize=1 << 16)  # jobs are looked at many times a round, and many alike
-    def read(comment: str) -> Wish | None:
+    def read(comment: str) -> JobRequest | None:
         """Read a comment; None when the job did not opt in."""
         words = comment.partition("|")[0].split()
         if not words or words[0] != KEYWORD:
             return None
-        wish = Wish()
+        request = JobRequest()
         for word in words[1:]:
             key, equals, value = word.partition("=")
             try:
                 if not equals:
                     raise ValueError(word)
-                wish = wish._with(key, value)
+                request = request._with(key, value)
             except ValueError:
-                return replace(wish, problem=f"cannot read {word!r} in the comment")
-        return wish
+                return replace(request, problem=f"cannot read {word!r} in the comment")
+        return request
 
-    def _with(self, key: str, value: str) -> Wish:
+    def _with(self, key: str, value: str) -> JobRequest:
         if key in ("target", "budget", "weight"):
             number = float(value)
             if not math.isfinite(number) or (key != "target" and number <= 0):
@@ -102,31 +102,31 @@ class Wish:
             return replace(self, direction="min" if value == "min" else "max")
         if key == "tiers" and value:
             return replace(self, tiers=tuple(value.split(",")))
-        for habit in _CHECKPOINT:
-            if key == "checkpoint" and value == habit:
-                return replace(self, checkpoint=habit)
+        for mode in _CHECKPOINT_MODES:
+            if key == "checkpoint" and value == mode:
+                return replace(self, checkpoint=mode)
         raise ValueError(key)
 
 
 @dataclass(frozen=True, slots=True)
-class Transit:
-    """A job on its way from one tier to another, as its own comment remembers it.
+class Move:
+    """A job on its way from one tier to another, as its own comment says.
 
-    Kept in the cluster rather than in our memory, so that whoever comes next can go on from there.
+    The comment holds it, and not our memory: another process can go on from there.
 
     Attributes
     ----------
     to : str
         The tier; "-" = back to the queue, "end" = the run is done and ends once it is saved.
     since_s : int
-        When the job was told to write a checkpoint.
+        Time at which the job received the signal to write a checkpoint.
     """
 
     to: str
     since_s: int
 
     @classmethod
-    def read(cls, comment: str) -> Transit | None:
+    def read(cls, comment: str) -> Move | None:
         """Read the part of a comment that glidepath wrote."""
         for word in comment.partition("|")[2].split():
             if word.startswith("moving="):
@@ -161,17 +161,17 @@ class ClusterJob:
     stdout: str = ""
 
     @property
-    def wish(self) -> Wish | None:
-        """What its comment asks of glidepath; None when it does not name glidepath."""
-        return Wish.read(self.comment)
+    def request(self) -> JobRequest | None:
+        """The request in its comment; None when the comment does not begin with glidepath."""
+        return JobRequest.read(self.comment)
 
     @property
-    def transit(self) -> Transit | None:
-        """The move it is in the middle of."""
-        return Transit.read(self.comment)
+    def move(self) -> Move | None:
+        """The move that is under way, if any."""
+        return Move.read(self.comment)
 
     def same_situation(self, other: ClusterJob) -> bool:
-        """Whether what was decided of `other` still applies to this later look at the job."""
+        """Whether a decision made for `other` still applies to this later state of the job."""
         return (
             self.id == other.id
             and self.user == other.user
@@ -179,8 +179,8 @@ class ClusterJob:
             and self.partition == other.partition
             and self.restarts == other.restarts
             and self.submit_s == other.submit_s
-            and self.wish == other.wish
-            and self.transit == other.transit
+            and self.request == other.request
+            and self.move == other.move
             and (self.state != "RUNNING" or self.start_s == other.start_s)
             and self.held == other.held
         )
@@ -192,8 +192,8 @@ class ClusterJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """A tier: a partition whose GPUs are alike."""
+class ClusterTier:
+    """A partition whose GPUs are alike."""
 
     name: str
     gpu: str
@@ -205,21 +205,21 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Everything that was read in one go."""
+    """All jobs and tiers at one moment."""
 
     now_s: float
     jobs: tuple[ClusterJob, ...]
-    pools: tuple[Pool, ...]
+    tiers: tuple[ClusterTier, ...]
     unreadable: int = 0  # records of jobs that could not be understood; those jobs stay untouched
 
-    def pool_of(self, job: ClusterJob) -> Pool | None:
+    def tier_of(self, job: ClusterJob) -> ClusterTier | None:
         """Find the tier on which a job runs or, while it waits, to which it was submitted."""
-        for pool in self.pools:
+        for tier in self.tiers:
             if job.nodes and job.state != "PENDING":
-                if job.nodes[0] in pool.nodes:
-                    return pool
-            elif job.partition == pool.name:
-                return pool
+                if job.nodes[0] in tier.nodes:
+                    return tier
+            elif job.partition == tier.name:
+                return tier
         return None
 
 
@@ -268,8 +268,8 @@ class Outcome:
     detail: str = ""
 
 
-class Engine(Protocol):
-    """A cluster that runs jobs: Slurm, or a simulation of one."""
+class Scheduler(Protocol):
+    """A system that runs jobs: Slurm, or a simulation of it."""
 
     def read(self) -> Cluster:
         """Jobs and tiers now. Raises ClusterError."""
@@ -280,20 +280,20 @@ class Engine(Protocol):
         ...
 
     def may_touch(self, job: ClusterJob) -> bool:
-        """Whether the job has opted in and belongs to a user for whom we may act."""
+        """Whether the job takes part and belongs to a user for whom the pilot may act."""
         ...
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
-        """Write the commands that `send` would run, for a dry run."""
+        """Give the commands that `send` would run."""
         ...
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
-        """Carry out actions, each checked against the job's state first; one outcome for each."""
+        """Check the state of each job, then carry out its action; one outcome for each."""
         ...
 
 
 def with_note(comment: str, note: str) -> str:
-    """Keep what the user wrote in a comment and replace what glidepath wrote behind the bar."""
-    wish = comment.partition("|")[0].strip() or KEYWORD
+    """Keep what the user wrote in a comment; replace what glidepath wrote behind the bar."""
+    request = comment.partition("|")[0].strip() or KEYWORD
     note = " ".join(note.replace("|", "/").split())
-    return f"{wish} | {note[:200]}" if note else wish
+    return f"{request} | {note[:200]}" if note else request

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a pilot flies."""
+"""Settings of the Slurm pilot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["PilotOptions"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PilotOptions:
-    """How a pilot flies.
+    """Settings of the Slurm pilot.
 
     Attributes
     ----------
@@ -22,26 +22,26 @@ class PilotOptions:
     round_s : float
         Seconds between rounds.
     trace_patterns : tuple of str
-        Where jobs log that do not say so in their comment.
+        Where a job logs whose comment does not say it.
     stop_probability : float
-        A job ends once it reached its target, or once the probability that it misses the target
-        within the budget of its comment is at least this.
+        A job ends once it has reached its target, or once the probability that it does not reach
+        it within the budget of its comment is at least this.
     min_points : int
-        Points of a log below which no job is called hopeless.
+        Points that a log must have before its job can be called hopeless.
     order : {"defer", "nice"}
         How jobs that the plan leaves waiting are kept behind: by a start time a little ahead,
         which runs out by itself; or by a higher nice value, which leaves Slurm free to fill a gap
         but which only an operator may take back.
     grace_s : float
-        Time between SIGUSR1 and requeue, for a job that does not requeue itself.
+        Seconds between SIGUSR1 and requeue, for a job that does not requeue itself.
     restart_s : float
-        What a move costs a job.
+        Seconds that a move costs a job.
     moves_per_hour : int
-        Most moves of one job in an hour.
+        Upper limit on the moves of one job in an hour.
     disruptions_per_round : int
-        Most running jobs stopped or moved in a round.
+        Upper limit on running jobs stopped or moved in a round.
     notes_per_round : int
-        Most comments written in a round; each takes a command of its own.
+        Upper limit on comments written in a round; each takes a command of its own.
     """
 
     mode: Literal["advise", "act"] = "advise"
@@ -68,5 +68,5 @@ class PilotOptions:
 
     @property
     def lease_s(self) -> float:
-        """For how long a waiting job is deferred: three rounds, should we come late."""
+        """Seconds for which a waiting job is deferred: three rounds, as the next may be late."""
         return max(30.0, 3 * self.round_s)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The round: read, forecast, plan, decide, check again, act, note.
+"""The round: read, forecast, plan, decide, check again, act, write down.
 
-Nothing is remembered between rounds but what the cluster itself and the decision log say, so a
-process may end at any point and another may go on.
+All memory between rounds is in the cluster itself and in the decision log, so a process may end at
+any point and another may go on.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from glidepath.engines.slurm._course import Course
+from glidepath.engines.slurm._action_planner import ActionPlanner
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
 from glidepath.engines.slurm._history import History, action_event
+from glidepath.engines.slurm._job_forecast import JobForecast, JobView, forecast_job
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
     ClusterError,
-    Engine,
+    JobRequest,
     Outcome,
-    Wish,
+    Scheduler,
 )
 from glidepath.engines.slurm._options import PilotOptions
-from glidepath.engines.slurm._outlook import JobView, Outlook, look_ahead
 from glidepath.engines.slurm._traces import Progress, TraceStore, trace_path
 
 __all__ = ["Pilot", "Round"]
@@ -39,7 +39,7 @@ _STATES = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "REQU
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round saw and did; `trouble` says what kept it from more."""
+    """What one round saw and did; `trouble` says what stopped it."""
 
     number: int
     at_s: float
@@ -49,7 +49,7 @@ class Round:
     commands: tuple[tuple[str, ...], ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     trouble: str = ""
-    in_transit: int = 0
+    moves_underway: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -65,11 +65,11 @@ class Round:
 
 
 class Pilot:
-    """Plans and steers the jobs of an engine.
+    """Plans and steers the jobs of a scheduler.
 
     Parameters
     ----------
-    engine : Engine
+    scheduler : Scheduler
     log : path_like
         The decision log, an SQLite file; made where there is none.
     options : PilotOptions
@@ -81,20 +81,20 @@ class Pilot:
 
     def __init__(
         self,
-        engine: Engine,
+        scheduler: Scheduler,
         log: str | os.PathLike[str],
         options: PilotOptions | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.engine = engine
+        self.scheduler = scheduler
         self.log_path = Path(log)
         self.options = options or PilotOptions()
         self._clock = clock
         self._log: DecisionLog | None = None
         self._inside = False
         self._store = TraceStore()
-        self._outlooks: dict[str, tuple[Progress, Wish, Outlook]] = {}
+        self._forecasts: dict[str, tuple[Progress, JobRequest, JobForecast]] = {}
 
     # --------------------------------------------------------------------------------------- loop
 
@@ -105,7 +105,7 @@ class Pilot:
         stop: threading.Event | None = None,
         on_round: Callable[[Round], None] = lambda _: None,
     ) -> None:
-        """Fly until `rounds` are over or `stop` is set; trouble is reported, waited out, retried.
+        """Do rounds until `rounds` are over or `stop` is set; after trouble, wait and try again.
 
         While a job is on its way between tiers the next round comes after a second at most.
         """
@@ -124,23 +124,23 @@ class Pilot:
             wait = self.options.round_s
             if failures:
                 wait = max(1.0, min(wait, 2.0**failures, 60.0)) if wait > 1 else wait
-            elif result.in_transit:
+            elif result.moves_underway:
                 wait = min(wait, 1.0)
             if rounds is None or done < rounds:
                 stop.wait(wait)
 
     def look(self) -> Round:
-        """See what a round would see and decide, and leave no trace of it, not even in the log."""
+        """See what a round would see and decide; change nothing, not even the log."""
         at_s = self._clock()
         try:
             path = self.log_path if self.log_path.exists() else None
             with DecisionLog(path, readonly=True) as log:
-                return self._decide(log, self.engine.read(), at_s, _Stopwatch())[0]
+                return self._decide(log, self.scheduler.read(), at_s, _Stopwatch())[0]
         except (ClusterError, LogError) as error:
             return Round(0, at_s, "advise", trouble=str(error))
 
     def round(self) -> Round:
-        """Do one round. Never raises for what a cluster, a log or a disk may do."""
+        """Do one round; whatever goes wrong with cluster, log or disk is in its `trouble`."""
         at_s, mode = self._clock(), self.options.mode
         keep = False
         try:
@@ -158,7 +158,7 @@ class Pilot:
         return result
 
     def __enter__(self) -> Pilot:
-        """Keep the decision log open, and others out of it, from one round to the next."""
+        """Keep the decision log open, and closed to other writers, from round to round."""
         self._inside = True
         return self
 
@@ -178,9 +178,9 @@ class Pilot:
         history = History.of(log, cluster, at_s, self.options)
         views = self._views(cluster, history)
         seconds["forecast"] = watch.lap()
-        course = Course(cluster, views, history, self.options)
-        actions = course.decide()
-        commands = tuple(self.engine.commands(actions))
+        planner = ActionPlanner(cluster, views, history, self.options)
+        actions = planner.decide()
+        commands = tuple(self.scheduler.commands(actions))
         seconds["plan"] = watch.lap()
         decided = Round(
             0,
@@ -189,7 +189,7 @@ class Pilot:
             tuple(views),
             tuple(actions),
             commands,
-            in_transit=course.in_transit,
+            moves_underway=planner.moves_underway,
             seconds=seconds,
         )
         return decided, history
@@ -197,7 +197,7 @@ class Pilot:
     def _round(self, log: DecisionLog, at_s: float) -> Round:
         watch = _Stopwatch()
         try:
-            cluster = self.engine.read()
+            cluster = self.scheduler.read()
         except ClusterError as error:
             log.begin_round(at_s, self.options.mode, str(error))
             raise
@@ -222,12 +222,12 @@ class Pilot:
         actions: Sequence[Action],
         noted: list[Event],
     ) -> tuple[Sequence[Outcome], str]:
-        """Say what is meant, on disk; do it; say what came of it."""
+        """Write down the actions, carry them out, write down the outcomes."""
         intended = [action_event(a, "intended", self._words(a)) for a in actions]
         rows = log.add(number, at_s, noted + intended)[len(noted) :]
         trouble = ""
         try:
-            outcomes = self.engine.send(actions)
+            outcomes = self.scheduler.send(actions)
         except ClusterError as error:  # the check before failed, so nothing was sent
             trouble = str(error)
             outcomes = [Outcome(action, "unknown", f"not sent: {error}") for action in actions]
@@ -242,10 +242,10 @@ class Pilot:
         return outcomes, trouble
 
     def _words(self, action: Action) -> str:
-        return "; ".join(shlex.join(command) for command in self.engine.commands([action]))
+        return "; ".join(shlex.join(command) for command in self.scheduler.commands([action]))
 
     def _close_interrupted(self, log: DecisionLog, cluster: Cluster, at_s: float) -> None:
-        """Note what is left of actions whose process ended before it could."""
+        """Complete the records of actions whose process ended in between."""
         open_ends = log.interrupted()
         if not open_ends:
             return
@@ -265,60 +265,64 @@ class Pilot:
     # ----------------------------------------------------------------------------------- forecast
 
     def _views(self, cluster: Cluster, history: History) -> list[JobView]:
-        """Look at the jobs we may touch: their logs, their forecasts."""
+        """Read the logs of the jobs that take part, and forecast them."""
         views = []
         paths: dict[str, Path] = {}
         for job in cluster.jobs:
-            if not self.engine.may_touch(job) or job.state not in _STATES:
+            if not self.scheduler.may_touch(job) or job.state not in _STATES:
                 continue
-            view = JobView(job, job.wish or Wish())
-            pool = cluster.pool_of(job)
-            view.tier = pool.name if pool else ""
+            view = JobView(job, job.request or JobRequest())
+            tier = cluster.tier_of(job)
+            view.tier = tier.name if tier else ""
             views.append(view)
-            path = trace_path(job, view.wish or Wish(), self.options.trace_patterns)
+            path = trace_path(job, view.request or JobRequest(), self.options.trace_patterns)
             if path is not None:
                 paths[job.id] = path
         self._store.keep_only(set(paths.values()))
         known = {view.job.id for view in views}
-        self._outlooks = {job: seen for job, seen in self._outlooks.items() if job in known}
+        self._forecasts = {job: seen for job, seen in self._forecasts.items() if job in known}
         news = []
         for view in views:
             path = paths.get(view.job.id)
-            outlook = self._known_outlook(view, path)
-            if isinstance(outlook, Outlook):
-                view.outlook = outlook
+            forecast = self._known_forecast(view, path)
+            if isinstance(forecast, JobForecast):
+                view.forecast = forecast
             else:
-                news.append((view, outlook))
+                news.append((view, forecast))
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:  # outside of Python's lock
-            outlooks = threads.map(lambda new: self._forecast(*new), news)
-            for (view, _), outlook in zip(news, outlooks, strict=True):
-                view.outlook = outlook
+            forecasts = threads.map(lambda new: self._forecast(*new), news)
+            for (view, _), forecast in zip(news, forecasts, strict=True):
+                view.forecast = forecast
         for view in views:
             history.set_rate(view, cluster)
         return views
 
-    def _known_outlook(self, view: JobView, path: Path | None) -> Outlook | Progress:
-        """Read the log; its forecast where there is nothing new in it, else what it says."""
-        job, wish = view.job, view.wish or Wish()
-        if wish.problem:
-            return Outlook(problem=wish.problem)
+    def _known_forecast(self, view: JobView, path: Path | None) -> JobForecast | Progress:
+        """Read the log of a job; give its last forecast where the log has not changed."""
+        job, request = view.job, view.request or JobRequest()
+        if request.problem:
+            return JobForecast(problem=request.problem)
         if path is None:
-            return Outlook(problem="has not started" if job.state == "PENDING" else "no log found")
-        progress = self._store.read(path, metric=wish.metric, direction=wish.direction)
-        known = self._outlooks.get(job.id)
-        if known is not None and known[0] is progress and known[1] == wish:
+            return JobForecast(
+                problem="has not started" if job.state == "PENDING" else "no log found"
+            )
+        progress = self._store.read(path, metric=request.metric, direction=request.direction)
+        known = self._forecasts.get(job.id)
+        if known is not None and known[0] is progress and known[1] == request:
             return known[2]
         return progress
 
-    def _forecast(self, view: JobView, progress: Progress) -> Outlook:
-        job, wish = view.job, view.wish or Wish()
-        outlook = replace(look_ahead(progress, wish, self.options), logged_s=progress.modified_s)
-        if outlook.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
+    def _forecast(self, view: JobView, progress: Progress) -> JobForecast:
+        job, request = view.job, view.request or JobRequest()
+        forecast = replace(
+            forecast_job(progress, request, self.options), logged_s=progress.modified_s
+        )
+        if forecast.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
             elapsed = progress.modified_s - job.start_s
             if elapsed > 1 and progress.last_step > 0:
-                outlook = replace(outlook, steps_per_s=progress.last_step / elapsed)
-        self._outlooks[job.id] = (progress, wish, outlook)
-        return outlook
+                forecast = replace(forecast, steps_per_s=progress.last_step / elapsed)
+        self._forecasts[job.id] = (progress, request, forecast)
+        return forecast
 
 
 @dataclass

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from glidepath.engines.slurm._model import ClusterJob, Pool
+from glidepath.engines.slurm._model import ClusterJob, ClusterTier
 
 __all__ = ["NODE_FIELDS", "QUEUE_FIELDS", "expand_nodes", "format_of", "read_nodes", "read_queue"]
 
@@ -161,21 +161,21 @@ def read_queue(text: str) -> tuple[list[ClusterJob], int]:
     return whole, bad + len(jobs) - len(whole)
 
 
-def read_nodes(text: str) -> list[Pool]:
+def read_nodes(text: str) -> list[ClusterTier]:
     """Read sinfo's answer: each partition with GPUs, in its order."""
     rows, _ = _records(text, len(NODE_FIELDS))
-    pools: dict[str, dict[str, tuple[int, str, bool]]] = {}
+    tiers: dict[str, dict[str, tuple[int, str, bool]]] = {}
     for node, partition, state, gres in rows:
         count, kind = _gpus(gres)
         if count:
             up = state.rstrip("*~#!%$@^-+").startswith(_UP) and not state.endswith("*")
             for name in expand_nodes(node):
-                pools.setdefault(partition.rstrip("*"), {})[name] = (count, kind, up)
+                tiers.setdefault(partition.rstrip("*"), {})[name] = (count, kind, up)
     found = []
-    for partition, nodes in pools.items():
+    for partition, nodes in tiers.items():
         kinds = sorted({kind for _, kind, _ in nodes.values()})
         found.append(
-            Pool(
+            ClusterTier(
                 name=partition,
                 gpu=kinds[0] if len(kinds) == 1 else "",
                 nodes=tuple(sorted(nodes)),

@@ -19,7 +19,7 @@ import numpy as np
 
 from glidepath._core import InputError, IoError
 from glidepath._trace import Trace, clean
-from glidepath.engines.slurm._model import ClusterJob, Wish
+from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.readers._open import read_traces
 
 __all__ = ["Progress", "TraceStore", "trace_path"]
@@ -33,7 +33,7 @@ _RATE_ROWS = 32  # last rows whose median pace is the speed now
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a log tells so far; `problem` says why it tells nothing."""
+    """A log as far as it has been written; `problem` says why there is no trace."""
 
     trace: Trace | None = None
     last_step: float = 0.0
@@ -43,7 +43,7 @@ class Progress:
     problem: str = ""
 
 
-def trace_path(job: ClusterJob, wish: Wish, patterns: Sequence[str]) -> Path | None:
+def trace_path(job: ClusterJob, request: JobRequest, patterns: Sequence[str]) -> Path | None:
     """Find where the job logs.
 
     The comment's own `trace=` counts; else the first of `patterns` that exists. Slurm's %j %A %a
@@ -57,8 +57,8 @@ def trace_path(job: ClusterJob, wish: Wish, patterns: Sequence[str]) -> Path | N
             r"%([jAaxu%])", lambda match: values[match[1]], pattern
         )
 
-    if wish.trace:
-        return absolute(wish.trace)
+    if request.trace:
+        return absolute(request.trace)
     candidates = (absolute(pattern) for pattern in patterns)
     return next((path for path in candidates if path.exists()), None)
 
@@ -163,7 +163,7 @@ def _pick(names: Sequence[str], usual: Sequence[str], wanted: str) -> str:
 
 
 class TraceStore:
-    """Reads logs and remembers how far, by path. Forgetting it costs time, nothing else."""
+    """Reads logs and remembers how far, by path. A new store costs time, nothing else."""
 
     def __init__(self) -> None:
         self._growing: dict[tuple[str, str], _Growing] = {}

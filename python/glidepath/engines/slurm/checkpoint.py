@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The side of the training script: log a curve, save when asked, go on where it was left.
+"""For the training script: log a curve, save upon a signal, go on where the last attempt ended.
 
-Speaks the habit of Lightning and submitit: SIGUSR1 means "write a checkpoint and requeue yourself".
-A script that uses either of them needs nothing of this module.
+As for Lightning and submitit, SIGUSR1 means "write a checkpoint and requeue yourself"; a script
+that uses either of them does not need this module.
 
     from glidepath.engines.slurm import checkpoint
 
@@ -43,10 +43,10 @@ def job_id() -> str:
 
 
 class Asked:
-    """A flag that signals raise: true once the job was asked to save its work.
+    """A flag that signals raise: true once the job must save its work.
 
-    SIGUSR1 asks to save and requeue, SIGTERM to save and end. Must be made in the main thread,
-    before the first step: until then SIGUSR1 kills the process.
+    SIGUSR1 means save and requeue, SIGTERM save and end. Make it in the main thread, before the
+    first step: until then SIGUSR1 kills the process.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Asked:
             signal.signal(number, self._raise)
 
     def _raise(self, number: int, _: FrameType | None) -> None:
-        # The end outranks a move that was asked for before.
+        # The end outranks a move that was signalled before.
         self._signal = signal.SIGTERM if signal.SIGTERM in (number, self._signal) else number
 
     def __bool__(self) -> bool:
@@ -64,13 +64,13 @@ class Asked:
     def leave(self, *, patience_s: float = 60.0) -> None:
         """Leave the GPU, after saving: requeue the job upon SIGUSR1, end upon SIGTERM.
 
-        Returns only when the cluster does not let the job requeue; the flag is down again then and
+        Returns only where the cluster refuses to requeue the job; the flag is down again then, and
         training may go on.
 
         Parameters
         ----------
         patience_s : float
-            How long Slurm may take to end this process once it said yes.
+            Seconds that Slurm may take to end this process after it accepted the requeue.
         """
         job = job_id()
         if self._signal != signal.SIGTERM and job:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster in memory with the habits of Slurm: for rehearsals and for the tests of a `Pilot`.
+"""A cluster in memory that behaves as Slurm does: for rehearsals and for tests of a `Pilot`.
 
 Time passes only in `advance`. Jobs start first come, first served within their partition, write
 their logs to real files, finish at their budget, are killed at their time limit, and upon SIGUSR1
-save and requeue themselves where they are of that habit.
+save and requeue themselves where their `usr1` says so.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glidepath.engines.slurm._model import Action, Cluster, ClusterJob, Outcome, Pool
+from glidepath.engines.slurm._model import Action, Cluster, ClusterJob, ClusterTier, Outcome
 
-__all__ = ["Run", "Simulated"]
+__all__ = ["SimulatedCluster", "SimulatedRun"]
 
 REQUEUE_DELAY_S = 120.0  # as in Slurm
 COMPLETING_S = 1.0
 
 
 @dataclass
-class Run:
-    """A job with the truth about it, which no policy sees.
+class SimulatedRun:
+    """A training run with the truth about it, which no policy sees.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Run:
     steps_per_s : float
         On a tier of speed 1.
     usr1 : {"requeue", "save", "ignore", "die"}
-        What it does upon SIGUSR1: save and requeue itself, save and train on, train on, or end.
+        Response to SIGUSR1: save and requeue itself, save and train on, train on, or end.
     save_every : int
-        Steps between checkpoints of its own accord; 0 = none.
+        Steps between the checkpoints that it writes by itself; 0 = none.
     load_s : float
-        From each start to the first step; until then SIGUSR1 kills, for want of a handler.
+        Seconds from each start to the first step; until then SIGUSR1 kills it.
     """
 
     job: ClusterJob
@@ -60,50 +60,50 @@ class Run:
     requeues: bool = False
 
 
-class Simulated:
-    """An `Engine` without a cluster.
+class SimulatedCluster:
+    """A `Scheduler` in memory.
 
     Parameters
     ----------
-    pools : sequence of Pool
+    tiers : sequence of ClusterTier
         Each is a partition, too.
     folder : path_like
         Where the logs of the jobs go.
     user : str
-        Whose jobs may be touched.
+        The user whose jobs may be changed.
     now_s : float
         The time at the start.
     """
 
     def __init__(
         self,
-        pools: Sequence[Pool],
+        tiers: Sequence[ClusterTier],
         folder: str | os.PathLike[str],
         *,
         user: str = "me",
         now_s: float = 1.8e9,
     ) -> None:
-        self.pools = tuple(pools)
+        self.tiers = tuple(tiers)
         self.folder = Path(folder)
         self.user = user
         self.now_s = now_s
-        self.runs: dict[str, Run] = {}
+        self.runs: dict[str, SimulatedRun] = {}
 
     # ------------------------------------------------------------------------------------- people
 
-    def submit(self, run: Run) -> None:
+    def submit(self, run: SimulatedRun) -> None:
         """Put a job in the queue now."""
         run.job = replace(
             run.job, state="PENDING", submit_s=self.now_s, eligible_s=self.now_s, start_s=0.0
         )
         self.runs[run.job.id] = run
 
-    def log_of(self, run: Run) -> Path:
+    def log_of(self, run: SimulatedRun) -> Path:
         """Name the log that a job writes."""
         return self.folder / f"glidepath-{run.job.id}.csv"
 
     @property
-    def live(self) -> list[Run]:
+    def live(self) -> list[SimulatedRun]:
         """Jobs in the queue."""
         return [run for run in self.runs.values() if not run.ended]
 
@@ -124,11 +124,11 @@ class Simulated:
                     self._settle(run)
             self._start()
 
-    def _train(self, run: Run, seconds: float) -> None:
-        pool = next(p for p in self.pools if run.job.nodes[0] in p.nodes)
+    def _train(self, run: SimulatedRun, seconds: float) -> None:
+        tier = next(p for p in self.tiers if run.job.nodes[0] in p.nodes)
         run.job = replace(run.job, used_s=run.job.used_s + seconds)
         seconds = min(seconds, max(0.0, run.job.used_s - run.load_s))
-        run.fraction += seconds * run.steps_per_s * pool.speed
+        run.fraction += seconds * run.steps_per_s * tier.speed
         steps, run.fraction = int(run.fraction), run.fraction % 1
         if steps:
             self._write(run, steps, seconds)
@@ -137,7 +137,7 @@ class Simulated:
         elif run.job.used_s >= run.job.limit_s:
             self._end(run, "TIMEOUT")
 
-    def _write(self, run: Run, steps: int, seconds: float) -> None:
+    def _write(self, run: SimulatedRun, steps: int, seconds: float) -> None:
         path = self.log_of(run)
         new = not path.exists()
         with path.open("a", encoding="utf-8") as log:
@@ -153,7 +153,7 @@ class Simulated:
                     run.saved = run.step
         os.utime(path, (self.now_s, self.now_s))  # files live in the time of the cluster
 
-    def _settle(self, run: Run) -> None:
+    def _settle(self, run: SimulatedRun) -> None:
         if run.requeues:
             run.requeues = False
             run.step, run.fraction = run.saved, 0.0
@@ -172,31 +172,31 @@ class Simulated:
             run.ended = "CANCELLED"
 
     def _start(self) -> None:
-        busy = dict.fromkeys((pool.name for pool in self.pools), 0)
+        busy = dict.fromkeys((tier.name for tier in self.tiers), 0)
         for run in self.live:
-            for pool in self.pools:
-                if run.job.nodes and run.job.nodes[0] in pool.nodes:
-                    busy[pool.name] += run.job.gpus
+            for tier in self.tiers:
+                if run.job.nodes and run.job.nodes[0] in tier.nodes:
+                    busy[tier.name] += run.job.gpus
         waiting = [run for run in self.live if run.job.state == "PENDING"]
         blocked: set[str] = set()
         for run in sorted(waiting, key=lambda r: (r.job.nice, r.job.submit_s, r.job.id)):
             job = run.job
-            found = [p for p in self.pools if p.name == job.partition]
+            found = [p for p in self.tiers if p.name == job.partition]
             if job.held or job.reason == "Dependency" or not found or found[0].name in blocked:
                 continue
-            pool = found[0]
+            tier = found[0]
             if job.eligible_s > self.now_s:
                 run.job = replace(job, reason="BeginTime")
-            elif busy[pool.name] + job.gpus > pool.gpus:
+            elif busy[tier.name] + job.gpus > tier.gpus:
                 run.job = replace(job, reason="Resources")
-                blocked.add(pool.name)
+                blocked.add(tier.name)
             else:
-                busy[pool.name] += job.gpus
+                busy[tier.name] += job.gpus
                 run.job = replace(
-                    job, state="RUNNING", reason="", start_s=self.now_s, nodes=pool.nodes[:1]
+                    job, state="RUNNING", reason="", start_s=self.now_s, nodes=tier.nodes[:1]
                 )
 
-    def _end(self, run: Run, how: str) -> None:
+    def _end(self, run: SimulatedRun, how: str) -> None:
         run.ended, run.end_s = how, self.now_s
         run.job = replace(run.job, state=how, nodes=())
 
@@ -237,7 +237,7 @@ class Simulated:
         elif run.usr1 == "die":
             self._end(run, "FAILED")
 
-    def _leave(self, run: Run, *, requeues: bool) -> None:
+    def _leave(self, run: SimulatedRun, *, requeues: bool) -> None:
         run.requeues = requeues
         run.state_since_s = self.now_s
         run.job = replace(run.job, state="COMPLETING")
@@ -246,18 +246,18 @@ class Simulated:
 
     def read(self) -> Cluster:
         """Jobs and tiers now."""
-        return Cluster(self.now_s, tuple(run.job for run in self.live), self.pools)
+        return Cluster(self.now_s, tuple(run.job for run in self.live), self.tiers)
 
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
         """Look again at some jobs."""
         return {run.job.id: run.job for run in self.live if run.job.id in ids}
 
     def may_touch(self, job: ClusterJob) -> bool:
-        """Whether the job is the user's and opted in."""
-        return job.user == self.user and job.wish is not None
+        """Whether the job takes part and is the user's."""
+        return job.user == self.user and job.request is not None
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
-        """Write what would be done."""
+        """Give the actions as words."""
         return [(action.kind, action.job.id, action.tier) for action in actions]
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file that knows Ceres. Its CHECKs end the process, so everything they look at is
 // refused or repaired here first.
+#include "common/least_squares.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -11,16 +13,15 @@
 #include <ceres/problem.h>
 #include <ceres/solver.h>
 
-#include "common/least_squares.hpp"
 #include "common/require.hpp"
 
 namespace glidepath::detail {
 namespace {
 
 /// Residuals begin..end-1 of a problem.
-class Rows : public ceres::CostFunction {
+class ResidualBlock : public ceres::CostFunction {
  public:
-  Rows(const LeastSquares& problem, int begin, int end)
+  ResidualBlock(const LeastSquares& problem, int begin, int end)
       : problem_(problem), begin_(begin), end_(end) {
     set_num_residuals(end - begin);
     mutable_parameter_block_sizes()->push_back(static_cast<int>(problem.lower.size()));
@@ -65,11 +66,12 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
   ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
   ceres::Problem model(ownership);
   const auto rho = loss(options);
-  std::vector<std::unique_ptr<Rows>> rows;  // a loss works on a block, so robust means row by row
+  std::vector<std::unique_ptr<ResidualBlock>>
+      blocks;  // a loss works on a block, so robust means row by row
   const int block = rho ? 1 : problem.residuals;
   for (int begin = 0; begin < problem.residuals; begin += block) {
-    rows.push_back(std::make_unique<Rows>(problem, begin, begin + block));
-    model.AddResidualBlock(rows.back().get(), rho.get(), p.data());
+    blocks.push_back(std::make_unique<ResidualBlock>(problem, begin, begin + block));
+    model.AddResidualBlock(blocks.back().get(), rho.get(), p.data());
   }
   std::vector<int> held;
   for (int j = 0; j < static_cast<int>(p.size()); ++j) {

@@ -10,26 +10,26 @@ from typing import Any, Literal
 
 from glidepath._plan import Allocation, Job, Option, Plan, Snapshot, Tier, plan
 from glidepath.engines.slurm._history import History
+from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
     ClusterJob,
-    Pool,
-    Transit,
-    Wish,
+    ClusterTier,
+    JobRequest,
+    Move,
     with_note,
 )
 from glidepath.engines.slurm._options import PilotOptions
-from glidepath.engines.slurm._outlook import JobView
 
-__all__ = ["Course"]
+__all__ = ["ActionPlanner"]
 
 _REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
 
 
-class Course:
-    """Decides the actions of one round."""
+class ActionPlanner:
+    """Decides the actions of one round; each round has a planner of its own."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class Course:
         self.history = history
         self.options = options
         self.now_s = cluster.now_s
-        self.pools = {pool.name: pool for pool in cluster.pools}
-        self.free = {pool.name: pool.gpus for pool in cluster.pools}
-        self.in_transit = 0
+        self.tiers = {tier.name: tier for tier in cluster.tiers}
+        self.free = {tier.name: tier.gpus for tier in cluster.tiers}
+        self.moves_underway = 0
         self.actions: list[Action] = []
 
     def decide(self) -> list[Action]:
-        """Make the list: at most one action a job, so that their order does not matter."""
+        """List at most one action a job, so that their order does not matter."""
         ours = {view.job.id for view in self.views}
         for job in self.cluster.jobs:  # GPUs that are not ours to plan with
             if job.id not in ours:
@@ -62,38 +62,39 @@ class Course:
 
     # ---- one job at a time
 
-    def _occupy(self, job: ClusterJob, pool: Pool | None = None) -> None:
-        pool = pool or (self.cluster.pool_of(job) if job.state != "PENDING" else None)
-        if pool is not None:
-            self.free[pool.name] -= job.gpus
+    def _occupy(self, job: ClusterJob, tier: ClusterTier | None = None) -> None:
+        tier = tier or (self.cluster.tier_of(job) if job.state != "PENDING" else None)
+        if tier is not None:
+            self.free[tier.name] -= job.gpus
 
     def _settle(self, view: JobView) -> bool:
-        """Deal with a job that leaves the planner no choice; False for one to plan with."""
-        job, wish, outlook = view.job, view.wish or Wish(), view.outlook
-        transit = job.transit
-        if transit is not None and not self._arrived(job, transit):
-            self._go_on(view, transit)
+        """Settle a job that leaves no choice; False for a job to plan with."""
+        job, request, forecast = view.job, view.request or JobRequest(), view.forecast
+        move = job.move
+        if move is not None and not self._arrived(job, move):
+            self._go_on(view, move)
             return True
-        if wish.problem:
-            return self._leave(view, wish.problem)
+        if request.problem:
+            return self._leave(view, request.problem)
         if job.state not in ("PENDING", "RUNNING"):
             return self._leave(view, f"is {job.state.lower()}")
         if job.gpus == 0:
             return self._leave(view, "asks for no GPU")
-        if outlook.verdict == "reached":
-            why = f"reached {wish.target:g} by step {outlook.last_step:g}"
+        if forecast.verdict == "reached":
+            why = f"reached {request.target:g} by step {forecast.last_step:g}"
             if job.state == "RUNNING" and not self._listens(view):
                 return self._leave(view, f"{why}; saves once it logs a step")
             self._end(view, why)
             return True
-        if outlook.verdict == "never":
-            why = outlook.problem or (
-                f"P(reaching {wish.target:g} by step {wish.budget:g}) is {outlook.probability:.3f}"
+        if forecast.verdict == "never":
+            why = forecast.problem or (
+                f"P(reaching {request.target:g} by step {request.budget:g}) is "
+                f"{forecast.probability:.3f}"
             )
             self._end(view, why)
             return True
         if job.state == "RUNNING":
-            return self._settle_running(view, wish)
+            return self._settle_running(view, request)
         if job.held:
             return self._leave(view, "is held by a person")
         if job.reason.startswith("Dependency"):
@@ -102,26 +103,26 @@ class Course:
             return self._leave(view, "was submitted to begin later")
         return False
 
-    def _settle_running(self, view: JobView, wish: Wish) -> bool:
+    def _settle_running(self, view: JobView, request: JobRequest) -> bool:
         job = view.job
-        if wish.checkpoint == "none":
+        if request.checkpoint == "none":
             return self._leave(view, "runs on: it writes no checkpoint")
         if self.history.moves[job.id] >= self.options.moves_per_hour:
             return self._leave(view, f"runs on: moved {self.history.moves[job.id]} times this hour")
-        if view.tier not in {pool.name for pool in self._tiers_of(view)}:
+        if view.tier not in {tier.name for tier in self._tiers_of(view)}:
             return self._leave(view, "runs on, outside its tiers")
         if not self._listens(view):
             return self._leave(view, "runs on: no step logged since it started")
         return False
 
     def _listens(self, view: JobView) -> bool:
-        """Whether SIGUSR1 would find its handler: before that is installed, the signal kills.
+        """Whether the job handles SIGUSR1 by now: before that, the signal kills it.
 
-        A step logged since this start says so; where there is no log, the time that others get to
+        A step logged since its start proves it; without a log it has the time that others get to
         save.
         """
-        job, logged_s = view.job, view.outlook.logged_s
-        if (view.wish or Wish()).checkpoint != "usr1":
+        job, logged_s = view.job, view.forecast.logged_s
+        if (view.request or JobRequest()).checkpoint != "usr1":
             return True
         if logged_s > 0:
             return logged_s > job.start_s + 1  # squeue cuts off the fraction of the start
@@ -134,21 +135,21 @@ class Course:
         self._occupy(view.job)
         return True
 
-    def _arrived(self, job: ClusterJob, transit: Transit) -> bool:
+    def _arrived(self, job: ClusterJob, move: Move) -> bool:
         """Whether the job runs again since it was told to move."""
-        return job.state == "RUNNING" and job.start_s > transit.since_s + 1
+        return job.state == "RUNNING" and job.start_s > move.since_s + 1
 
-    def _go_on(self, view: JobView, transit: Transit) -> None:
+    def _go_on(self, view: JobView, move: Move) -> None:
         """Take the next step of a move."""
         job = view.job
-        self.in_transit += 1
+        self.moves_underway += 1
         self._occupy(job)
-        to = self.pools.get(transit.to)
+        to = self.tiers.get(move.to)
         view.planned = to.name if to else ""
         if to is not None:
             self._occupy(job, to)
-        waited = self.now_s - transit.since_s
-        if transit.to == "end":
+        waited = self.now_s - move.since_s
+        if move.to == "end":
             view.reason = "reached its target, is writing its last checkpoint"
             if job.state == "PENDING" or (
                 job.state == "RUNNING" and waited >= self.options.grace_s
@@ -168,7 +169,7 @@ class Course:
             view.reason = f"is on its way to {view.planned or 'the queue'}"
 
     def _our_delay(self, job: ClusterJob) -> bool:
-        """Whether the job waits for a time that we, or a requeue, set."""
+        """Whether the start time that the job waits for was set by us or by a requeue."""
         deferred = self.history.deferred.get(job.id)
         if deferred is not None:
             until = float((deferred.detail or {}).get("until", 0))
@@ -177,71 +178,71 @@ class Course:
         return job.restarts > 0 and job.eligible_s <= self.now_s + _REQUEUE_DELAY_S
 
     def _end(self, view: JobView, why: str) -> None:
-        job, wish = view.job, view.wish or Wish()
+        job, request = view.job, view.request or JobRequest()
         view.reason = why
         self._occupy(job)  # until it is gone
-        saves = wish.checkpoint == "usr1" and view.outlook.verdict == "reached"
+        saves = request.checkpoint == "usr1" and view.forecast.verdict == "reached"
         if job.state == "RUNNING" and saves:
             self._depart(view, "end", why)
         else:
             self._do("stop", view, why)
 
     def _depart(self, view: JobView, to: str, why: str) -> None:
-        job, wish = view.job, view.wish or Wish()
+        job, request = view.job, view.request or JobRequest()
         note = f"moving={to}@{int(self.now_s)} {why}"
         kind: Literal["checkpoint", "requeue"] = (
-            "checkpoint" if wish.checkpoint == "usr1" else "requeue"
+            "checkpoint" if request.checkpoint == "usr1" else "requeue"
         )
         self._do(kind, view, why, tier=to, comment=with_note(job.comment, note))
-        self.in_transit += 1
+        self.moves_underway += 1
 
     def _do(self, kind: Any, view: JobView, why: str, **more: Any) -> None:
         self.actions.append(Action(kind, view.job, why, **more))
 
     # ---- all jobs together
 
-    def _tiers_of(self, view: JobView) -> list[Pool]:
+    def _tiers_of(self, view: JobView) -> list[ClusterTier]:
         """Find the tiers on which a job may run and which are large enough."""
-        job, wish = view.job, view.wish or Wish()
-        pools = [
-            pool
-            for pool in self.cluster.pools
-            if job.gpus <= pool.gpus and job.gpu_type in ("", pool.gpu)
+        job, request = view.job, view.request or JobRequest()
+        tiers = [
+            tier
+            for tier in self.cluster.tiers
+            if job.gpus <= tier.gpus and job.gpu_type in ("", tier.gpu)
         ]
-        if wish.tiers:
-            return [pool for pool in pools if pool.name in wish.tiers]
-        own = [pool for pool in pools if pool.name == job.partition]
-        return own if job.partition in self.pools else pools
+        if request.tiers:
+            return [tier for tier in tiers if tier.name in request.tiers]
+        own = [tier for tier in tiers if tier.name == job.partition]
+        return own if job.partition in self.tiers else tiers
 
     def _plan(self, live: Sequence[JobView]) -> None:
         candidates, options = [], []
         rates = sorted(v.base_rate for v in self.views if v.base_rate)
         usual = rates[len(rates) // 2] if rates else 1.0
         for view in live:
-            pools = self._tiers_of(view)
-            free = [pool for pool in pools if view.job.gpus <= self.free[pool.name]]
-            if not pools:
+            tiers = self._tiers_of(view)
+            free = [tier for tier in tiers if view.job.gpus <= self.free[tier.name]]
+            if not tiers:
                 view.reason = "fits no tier that is up"
             elif not free:
                 view.reason = "waits: others hold the GPUs of its tiers"
             else:
-                pools = free
+                tiers = free
                 view.base_rate = view.base_rate or usual
                 candidates.append(view)
-                options.append(pools)
+                options.append(tiers)
         for view in candidates:
-            self._finish(view, view.tier)
+            self._finish(view)
         if not candidates:
             return
-        names = list(self.pools)
+        names = list(self.tiers)
         jobs = [
-            self._job(number, view, [(names.index(pool.name), pool) for pool in pools])
-            for number, (view, pools) in enumerate(zip(candidates, options, strict=True))
+            self._job(number, view, [(names.index(tier.name), tier) for tier in tiers])
+            for number, (view, tiers) in enumerate(zip(candidates, options, strict=True))
         ]
-        tiers = [
+        free_tiers = [
             # What is free for us, one GPU at a time: nodes are Slurm's business.
-            Tier(name=pool.name, gpu=pool.gpu, nodes=max(0, self.free[pool.name]), gpus_per_node=1)
-            for pool in self.cluster.pools
+            Tier(name=tier.name, gpu=tier.gpu, nodes=max(0, self.free[tier.name]), gpus_per_node=1)
+            for tier in self.cluster.tiers
         ]
         running = [
             Allocation(number, names.index(view.tier), view.job.gpus, view.job.start_s)
@@ -249,29 +250,32 @@ class Course:
             if view.job.state == "RUNNING"
         ]
         made = plan(
-            Snapshot(now_s=self.now_s, tiers=tiers, jobs=jobs, running=running),
+            Snapshot(now_s=self.now_s, tiers=free_tiers, jobs=jobs, running=running),
             round_s=self.options.round_s,
             stop_probability=1.0,  # who ends is decided above
         )
         self._follow(made, candidates, names)
 
-    def _job(self, number: int, view: JobView, pools: Sequence[tuple[int, Pool]]) -> Job:
-        job, wish, outlook = view.job, view.wish or Wish(), view.outlook
+    def _job(self, number: int, view: JobView, tiers: Sequence[tuple[int, ClusterTier]]) -> Job:
+        job, request, forecast = view.job, view.request or JobRequest(), view.forecast
         rate = view.base_rate or 1.0
-        budget = wish.budget if wish.budget is not None else 0.0
+        budget = request.budget if request.budget is not None else 0.0
         return Job(
             id=number,
             user=job.user,
             submit_s=job.submit_s,
-            weight=wish.weight,
-            options=[Option(tier=t, gpus=job.gpus, steps_per_s=rate * p.speed) for t, p in pools],
+            weight=request.weight,
+            options=[
+                Option(tier=index, gpus=job.gpus, steps_per_s=rate * tier.speed)
+                for index, tier in tiers
+            ],
             # Without a log, time on a GPU stands for steps: the longer it ran, the longer it will.
-            steps_done=max(outlook.last_step, job.used_s * rate),
+            steps_done=max(forecast.last_step, job.used_s * rate),
             attained_s=job.used_s,
             attained_gpu_s=job.used_s * job.gpus,
-            target_loss=wish.target if wish.target is not None else 0.0,
+            target_loss=request.target if request.target is not None else 0.0,
             budget_steps=budget,
-            remaining_steps=list(outlook.remaining),
+            remaining_steps=list(forecast.remaining),
             restart_s=self.options.restart_s,
         )
 
@@ -302,30 +306,31 @@ class Course:
     def _own_nice(self, job: ClusterJob) -> int:
         return int(self.history.nices.get(job.id, job.nice))
 
-    def _finish(self, view: JobView, tier: str) -> None:
-        outlook = view.outlook
-        pool = self.pools.get(tier)
-        if view.job.state == "RUNNING" and pool and view.base_rate and outlook.remaining:
-            pace = view.base_rate * pool.speed
-            lo, mid, hi = (outlook.quantile(q) / pace for q in (0.1, 0.5, 0.9))
+    def _finish(self, view: JobView) -> None:
+        """Work out when a running job will be done, on the tier where it runs."""
+        forecast = view.forecast
+        tier = self.tiers.get(view.tier)
+        if view.job.state == "RUNNING" and tier and view.base_rate and forecast.remaining:
+            pace = view.base_rate * tier.speed
+            lo, mid, hi = (forecast.quantile(q) / pace for q in (0.1, 0.5, 0.9))
             view.finish_s = (lo, mid, hi)
 
     def _limits(self) -> None:
         """Lower the limit of a job that waits to what it may still need, for backfill's sake."""
         busy = {action.job.id for action in self.actions}
         for view in self.views:
-            job, wish, outlook = view.job, view.wish or Wish(), view.outlook
-            if job.state != "PENDING" or not outlook.remaining or wish.budget is None:
+            job, request, forecast = view.job, view.request or JobRequest(), view.forecast
+            if job.state != "PENDING" or not forecast.remaining or request.budget is None:
                 continue
-            if job.id in busy or job.transit is not None:
+            if job.id in busy or job.move is not None:
                 continue
-            pools = self._tiers_of(view)
-            if wish.checkpoint == "none" or not pools or not view.base_rate or job.held:
+            tiers = self._tiers_of(view)
+            if request.checkpoint == "none" or not tiers or not view.base_rate or job.held:
                 continue
-            # The last sample stands for the 98th percentile and above: ask for the whole budget
-            # where that says never.
-            steps = min(outlook.remaining[-1] * 1.1, wish.budget - outlook.last_step)
-            slowest = min(pool.speed for pool in pools)
+            # The last sample stands for the 98th percentile and above: where that is never, the
+            # job gets the time for its whole budget.
+            steps = min(forecast.remaining[-1] * 1.1, request.budget - forecast.last_step)
+            slowest = min(tier.speed for tier in tiers)
             need = (1.2 * steps / (view.base_rate * slowest) + self.options.restart_s) / 60
             minutes = _round_up(need)
             now, before = job.limit_s / 60, self.history.limits.get(job.id)
@@ -337,38 +342,38 @@ class Course:
                 self._do("limit", view, why, limit_min=to)
 
     def _notes(self) -> None:
-        """Tell the user in the job's comment, when it is news."""
+        """Write the forecast into the comment of a job, where it has changed."""
         busy = {action.job.id for action in self.actions}
         left = self.options.notes_per_round
         for view in self.views:
             job = view.job
             if left == 0:
                 return
-            if job.id in busy or job.wish is None:
+            if job.id in busy or job.request is None:
                 continue
-            if job.transit is not None and not self._arrived(job, job.transit):
+            if job.move is not None and not self._arrived(job, job.move):
                 continue
             note = with_note(job.comment, self._note(view))
             told = self.history.annotated.get(job.id)
             old = str((told.detail or {}).get("note", "")) if told else ""
-            stale = job.transit is not None
+            stale = job.move is not None
             if stale or (_gist(note) != _gist(old) and note != job.comment):
                 self._do("annotate", view, "tells the user", comment=note)
                 left -= 1
 
     def _note(self, view: JobView) -> str:
-        outlook = view.outlook
+        forecast = view.forecast
         parts = []
-        if not math.isnan(outlook.probability):
-            parts.append(f"P(target) {outlook.probability:.2f}")
+        if not math.isnan(forecast.probability):
+            parts.append(f"P(target) {forecast.probability:.2f}")
         if view.finish_s and math.isfinite(view.finish_s[1]):
             clock = time.strftime("%d %b %H:%M", time.localtime(self.now_s + view.finish_s[1]))
             parts.append(f"done {clock}")
-        parts.append(view.reason or outlook.problem)
+        parts.append(view.reason or forecast.problem)
         return "; ".join(part for part in parts if part)
 
     def _within_rate(self) -> list[Action]:
-        """Drop what was refused lately, and disruptions beyond the limit of a round."""
+        """Drop actions that were refused lately, and disruptions beyond the limit of a round."""
         kept, disruptions = [], 0
         for action in self.actions:
             if (action.job.id, action.kind) in self.history.refused:
@@ -382,7 +387,7 @@ class Course:
 
 
 def _gist(comment: str) -> tuple[str, str]:
-    """Reduce a note to what is worth a new one: the tenth of P, and the words of the reason."""
+    """Reduce a note to what must change for a new one: the first digit of P and the reason."""
     note = comment.partition("|")[2].strip()
     probability = note.partition("P(target) ")[2][:3]
     words = "".join(c for c in note.rpartition("; ")[2] if c.isalpha() or c == " ")

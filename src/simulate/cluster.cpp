@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulate/engine.hpp"
+#include "simulate/cluster.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,7 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
   return 1'000'000;
 }
 
-Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at_target)
+Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_at_target)
     : workload(given),
       options(how),
       clock(ticks_per_second(given, how), how.carbon_g_per_kwh),
@@ -78,15 +78,15 @@ Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at
     const double reached = first_step_at(given.curves[index(job.truth)], job.target_loss);
     if (reached <= job.budget_steps) {
       runs[i].work = reached * static_cast<double>(per_second);
-      runs[i].at_end = Outcome::target;
+      runs[i].at_end = JobOutcome::target;
     }
   }
   for (const Tier& tier : given.tiers) capacity.push_back(tier.gpus());
   free = capacity;
   restart = ticks(how.restart_s);
   for (const PairSpeeds& pair : given.pairs) {
-    pairs_[{pair.first, pair.second, pair.tier}] = pair.speeds;
-    pairs_[{pair.second, pair.first, pair.tier}] = {pair.speeds.second, pair.speeds.first};
+    pairs_[{pair.first, pair.second, pair.tier}] = {pair.first_speed, pair.second_speed};
+    pairs_[{pair.second, pair.first, pair.tier}] = {pair.second_speed, pair.first_speed};
   }
   if (how.spans) spans.reserve(runs.size());
   if (how.in_nodes || how.failures.node_every_s < kInfinity || how.sleep.after_s < kInfinity) {
@@ -94,17 +94,17 @@ Engine::Engine(const Workload& given, const SimulationOptions& how, bool stop_at
   }
 }
 
-double Engine::rate(int job, int tier) const {
+double Cluster::rate(int job, int tier) const {
   const std::vector<double>& rates = asked(job).steps_per_s;
   return rates.empty() ? 1.0 : rates[index(tier)];
 }
 
-bool Engine::fits_memory(int job, int tier) const {
+bool Cluster::fits_memory(int job, int tier) const {
   const double room = workload.tiers[index(tier)].memory_gb;
   return room <= 0 || asked(job).memory_gb <= room;
 }
 
-SharedSpeeds Engine::shared(int first, int second, int tier) const {
+SharedSpeeds Cluster::shared(int first, int second, int tier) const {
   const WorkloadJob &a = asked(first), &b = asked(second);
   const double memory = workload.tiers[index(tier)].memory_gb;
   if (memory > 0 && a.memory_gb + b.memory_gb > memory) return {0, 0};
@@ -114,7 +114,7 @@ SharedSpeeds Engine::shared(int first, int second, int tier) const {
                        memory);
 }
 
-Tick Engine::next_event() const {
+Tick Cluster::next_event() const {
   Tick next = ends.empty() ? kNever : ends.begin()->first;
   if (index(arrived) < runs.size()) next = std::min(next, runs[index(arrived)].submit);
   if (!crashes_.empty()) next = std::min(next, crashes_.begin()->first);
@@ -125,7 +125,7 @@ Tick Engine::next_event() const {
   return next;
 }
 
-bool Engine::start(int job, int tier) {
+bool Cluster::start(int job, int tier) {
   Run& run = runs[index(job)];
   Tick wake = 0;
   if (nodes && !nodes->place(job, tier, run.gpus, now, wake)) return false;
@@ -141,7 +141,7 @@ bool Engine::start(int job, int tier) {
   return true;
 }
 
-void Engine::join(int job, int host) {
+void Cluster::join(int job, int host) {
   settle(host);
   Run& run = runs[index(job)];
   Run& other = runs[index(host)];
@@ -158,14 +158,14 @@ void Engine::join(int job, int host) {
   run_on(job);
 }
 
-double Engine::speed(int job) const {
+double Cluster::speed(int job) const {
   const Run& run = runs[index(job)];
   const double alone = rate(job, run.tier);
   return run.partner < 0 ? alone : alone * shared(job, run.partner, run.tier).first;
 }
 
 /// Begins a stretch at the rate that the job has now.
-void Engine::run_on(int job) {
+void Cluster::run_on(int job) {
   Run& run = runs[index(job)];
   run.rate = speed(job);
   // Whole where the rate is 1; elsewhere the first tick at which the work is surely done.
@@ -180,7 +180,7 @@ void Engine::run_on(int job) {
 }
 
 /// Crash k of a job comes after a time of running that the seed alone decides.
-void Engine::draw_crash(int job) {
+void Cluster::draw_crash(int job) {
   Run& run = runs[index(job)];
   if (options.failures.job_every_s == kInfinity) return;
   const Rng rng{options.seed ^ 0x6a6f62ULL};
@@ -190,7 +190,7 @@ void Engine::draw_crash(int job) {
 }
 
 /// Ends a stretch: books what was held and done in it.
-void Engine::settle(int job) {
+void Cluster::settle(int job) {
   Run& run = runs[index(job)];
   ends.erase({run.finishes, job});
   if (options.failures.job_every_s < kInfinity)
@@ -220,9 +220,9 @@ void Engine::settle(int job) {
   energy[index(run.tier)] += power * gpu;
   run.energy_j += gpu.s * power;
   if (length > 0 && (options.spans || options.stream)) {
-    const Span span{own.id,       run.tier,
-                    run.gpus,     seconds(run.began),
-                    seconds(now), sharing ? asked(run.partner).id : -1};
+    const JobSpan span{own.id,       run.tier,
+                       run.gpus,     seconds(run.began),
+                       seconds(now), sharing ? asked(run.partner).id : -1};
     if (options.spans) spans.push_back(span);
     if (options.stream) options.stream(span);
   }
@@ -230,7 +230,7 @@ void Engine::settle(int job) {
 }
 
 /// Gives the GPUs back, or leaves them to the partner.
-void Engine::leave(int job) {
+void Cluster::leave(int job) {
   Run& run = runs[index(job)];
   const int partner = run.partner;
   if (partner >= 0) settle(partner);
@@ -247,12 +247,12 @@ void Engine::leave(int job) {
   run.tier = -1;
 }
 
-void Engine::suspend(int job) {
+void Cluster::suspend(int job) {
   leave(job);
   ++runs[index(job)].suspensions;
 }
 
-void Engine::finish(int job, Outcome outcome) {
+void Cluster::finish(int job, JobOutcome outcome) {
   Run& run = runs[index(job)];
   if (run.tier >= 0) {
     leave(job);
@@ -264,7 +264,7 @@ void Engine::finish(int job, Outcome outcome) {
   --live;
 }
 
-void Engine::fail(int job) {
+void Cluster::fail(int job) {
   Run& run = runs[index(job)];
   const double rate_then = run.rate;
   leave(job);
@@ -276,7 +276,7 @@ void Engine::fail(int job) {
   lost_gpu_s += lost / rate_then / static_cast<double>(per_second) * run.gpus;
 }
 
-bool Engine::apply_failures() {
+bool Cluster::apply_failures() {
   bool any = false;
   while (nodes && nodes->next_change() <= now) {
     const Nodes::Change change = nodes->take_change();

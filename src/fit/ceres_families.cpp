@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference engine: all parameters free, Ceres from several starts.
+// The reference solver: all parameters free, Ceres from several starts.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "common/least_squares.hpp"
+#include "common/statistics.hpp"
 #include "fit/problem.hpp"
 
 namespace glidepath::detail {
@@ -13,9 +14,9 @@ namespace {
 
 /// ψ(t_i) and its derivatives in z, for one z.
 template <class Unit>
-class Model {
+class ShapeModel {
  public:
-  Model(const Problem& problem, const double* z) : problem_(problem) {
+  ShapeModel(const Problem& problem, const double* z) : problem_(problem) {
     shapes_ = Unit::shapes(z, problem.range);
     if constexpr (Unit::kShapes > 0) {
       at_first_ = Unit::exponent(shapes_.q.data(), problem.range.first);
@@ -71,7 +72,7 @@ struct Start {
 /// The best floor' and A for the shapes of a start, and what is left.
 template <class Unit>
 void eliminate(const Problem& problem, const Points& points, Start& start) {
-  const Model<Unit> model(problem, start.z.data());
+  const ShapeModel<Unit> model(problem, start.z.data());
   const std::size_t n = problem.step.size();
   std::vector<double> psi(n);
   double w = 0, y1 = 0, f1 = 0;
@@ -143,12 +144,6 @@ std::vector<Start> starts(const Problem& problem, const Points& points, int coun
   return best;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 /// Noise of the losses about the line through their neighbours, in the way of Rice (1984), by the
 /// median, which neither spikes nor a steep start move.
 double noise_of(const Points& points) {
@@ -157,19 +152,16 @@ double noise_of(const Points& points) {
   for (std::size_t i = 1; i + 1 < points.loss.size(); ++i) {
     bend.push_back(std::abs(points.loss[i] - 0.5 * (points.loss[i - 1] + points.loss[i + 1])));
   }
-  return 1.4826 * median(std::move(bend)) / std::sqrt(1.5);
+  return kDeviationPerMad * upper_median(bend) / std::sqrt(1.5);
 }
 
+/// Residuals in (floor', A, z), with the bounds of the family.
 template <class Unit>
-Solution solve(const Problem& problem, const FitOptions& options) {
+LeastSquares squares_of(const Problem& problem, const Points& points) {
   constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
-  const Points points(problem);
-  const int n = static_cast<int>(problem.step.size());
   const auto axes = Unit::axes(problem.range);
-  const auto floor_of = [](const double* p) { return Unit::kHasFloor ? p[0] : 0.0; };
-
   LeastSquares squares;
-  squares.residuals = n;
+  squares.residuals = static_cast<int>(problem.step.size());
   squares.lower.assign(kCount, -std::numeric_limits<double>::infinity());
   squares.upper.assign(kCount, std::numeric_limits<double>::infinity());
   if (Unit::kHasFloor && Unit::kShapes > 0) squares.lower[0] = problem.lowest_floor;
@@ -179,11 +171,11 @@ Solution solve(const Problem& problem, const FitOptions& options) {
   }
   squares.evaluate = [&](const double* p, int begin, int end, double* r, double* jacobian) {
     if (!feasible<Unit>(p + kFirst, problem.range)) return false;
-    const Model<Unit> model(problem, p + kFirst);
+    const ShapeModel<Unit> model(problem, p + kFirst);
+    const double floor = Unit::kHasFloor ? p[0] : 0.0, amplitude = p[kFirst - 1];
     for (int i = begin; i < end; ++i) {
       const double psi = model.value(problem.step[i]), root = points.root_weight[i];
-      const double amplitude = p[kFirst - 1];
-      *r++ = root * (floor_of(p) + amplitude * psi - points.loss[i]);
+      *r++ = root * (floor + amplitude * psi - points.loss[i]);
       if (jacobian == nullptr) continue;
       if (Unit::kHasFloor) *jacobian++ = root;
       *jacobian++ = root * psi;
@@ -192,58 +184,77 @@ Solution solve(const Problem& problem, const FitOptions& options) {
     }
     return true;
   };
+  return squares;
+}
 
+template <class Unit>
+LeastSquaresSolution best_of_starts(const LeastSquares& squares, const std::vector<Start>& from,
+                                    const LeastSquaresOptions& how) {
+  LeastSquaresSolution best;
+  for (const Start& start : from) {
+    std::vector<double> p;
+    if (Unit::kHasFloor) p.push_back(start.floor);
+    p.push_back(start.amplitude);
+    p.insert(p.end(), start.z.begin(), start.z.begin() + Unit::kShapes);
+    LeastSquaresSolution found = minimise(squares, p, how);
+    if (best.parameters.empty() || found.cost < best.cost) best = std::move(found);
+  }
+  return best;
+}
+
+/// A robust fit with the scale of its own residuals, which is found again after each fit.
+template <class Unit>
+LeastSquaresSolution robust_of_starts(const LeastSquares& squares, const std::vector<Start>& from,
+                                      const Points& points, const FitOptions& options,
+                                      double& sigma) {
+  // 95 % efficiency on Gaussian noise (Holland and Welsch 1977)
+  const bool huber = options.robust == Robust::huber;
+  const double tuning = huber ? 1.345 : 2.385;
+  const double smallest = 1e-12;
+  sigma = std::max(noise_of(points), smallest);
+  std::vector<double> r(points.loss.size());
+  LeastSquaresSolution best;
+  for (int round = 0; round < 5; ++round) {
+    best = best_of_starts<Unit>(squares, from,
+                                {.rho = huber ? Rho::huber : Rho::cauchy,
+                                 .rho_scale = tuning * sigma,
+                                 .max_iterations = options.max_iterations});
+    squares.evaluate(best.parameters.data(), 0, squares.residuals, r.data(), nullptr);
+    for (double& each : r) each = std::abs(each);
+    const double found = std::max(kDeviationPerMad * upper_median(r), smallest);
+    const bool settled = std::abs(found - sigma) <= 0.02 * sigma;
+    sigma = found;
+    if (settled) break;
+  }
+  return best;
+}
+
+template <class Unit>
+Solution solve(const Problem& problem, const FitOptions& options) {
+  constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
+  const Points points(problem);
+  const LeastSquares squares = squares_of<Unit>(problem, points);
   const std::vector<Start> from = starts<Unit>(problem, points, std::max(1, options.starts));
-  const auto best_of_starts = [&](const LeastSquaresOptions& how) {
-    LeastSquaresSolution best;
-    for (const Start& start : from) {
-      std::vector<double> p;
-      if (Unit::kHasFloor) p.push_back(start.floor);
-      p.push_back(start.amplitude);
-      p.insert(p.end(), start.z.begin(), start.z.begin() + Unit::kShapes);
-      LeastSquaresSolution found = minimise(squares, p, how);
-      if (best.parameters.empty() || found.cost < best.cost) best = std::move(found);
-    }
-    return best;
-  };
 
   Solution solution;
-  LeastSquaresSolution best;
-  if (options.loss == Loss::squares) {
-    best = best_of_starts({.max_iterations = options.max_iterations});
-  } else {
-    // 95 % efficiency on Gaussian noise (Holland and Welsch 1977); the scale is that of the
-    // residuals, found again after each fit.
-    const double tuning = options.loss == Loss::huber ? 1.345 : 2.385;
-    const double smallest = 1e-12;
-    double sigma = std::max(noise_of(points), smallest);
-    std::vector<double> r(n);
-    for (int round = 0; round < 5; ++round) {
-      best = best_of_starts({.rho = options.loss == Loss::huber ? Rho::huber : Rho::cauchy,
-                             .rho_scale = tuning * sigma,
-                             .max_iterations = options.max_iterations});
-      squares.evaluate(best.parameters.data(), 0, n, r.data(), nullptr);
-      for (double& each : r) each = std::abs(each);
-      const double found = std::max(1.4826 * median(r), smallest);
-      const bool settled = std::abs(found - sigma) <= 0.02 * sigma;
-      sigma = found;
-      if (settled) break;
-    }
-    solution.robust_sigma = sigma;
-  }
-
+  const LeastSquaresSolution best =
+      options.robust == Robust::none
+          ? best_of_starts<Unit>(squares, from, {.max_iterations = options.max_iterations})
+          : robust_of_starts<Unit>(squares, from, points, options, solution.robust_sigma);
   const std::vector<double>& p = best.parameters;
-  solution.floor = floor_of(p.data());
+  solution.floor = Unit::kHasFloor ? p[0] : 0.0;
   solution.amplitude = p[kFirst - 1];
   solution.floor_at_bound = Unit::kHasFloor && solution.floor <= squares.lower[0];
   const double* z = p.data() + kFirst;
   solution.shapes = Unit::shapes(z, problem.range);
   for (int j = 0; j < Unit::kShapes; ++j) {
-    solution.shape_at_bound[j] = std::min(z[j] - axes[j].lower, axes[j].upper - z[j]) < 1e-6;
+    const double lower = squares.lower[kFirst + j], upper = squares.upper[kFirst + j];
+    solution.shape_at_bound[j] = std::min(z[j] - lower, upper - z[j]) < 1e-6;
   }
   solution.rss = 2.0 * best.cost;
   solution.status = best.status == LeastSquaresStatus::converged ? FitStatus::converged
                                                                  : FitStatus::iteration_limit;
+  const int n = squares.residuals;
   std::vector<double> r(n), jacobian(static_cast<std::size_t>(n) * kCount);
   squares.evaluate(p.data(), 0, n, r.data(), jacobian.data());
   for (int i = 0; i < n; ++i) {

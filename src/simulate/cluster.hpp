@@ -42,11 +42,11 @@ struct Run {
   int gpus = 1;
   int tier = -1;            ///< -1 while it does not run
   int partner = -1;         ///< on the same GPUs
-  int slot = -1;            ///< in Engine::running
+  int slot = -1;            ///< in Cluster::running
   std::uint64_t drawn = 0;  ///< crashes so far and the next
   std::int64_t suspensions = 0, failures = 0;
-  Outcome outcome = Outcome::unfinished;
-  Outcome at_end = Outcome::finished;  ///< what doing all of `work` means
+  JobOutcome outcome = JobOutcome::unfinished;
+  JobOutcome at_end = JobOutcome::finished;  ///< what doing all of `work` means
 };
 
 /// A running job, packed: what an event may have to look at for each of them.
@@ -57,17 +57,17 @@ struct Running {
 
 /// State of the cluster and the mechanics of starting, suspending and ending jobs. Which job runs
 /// is a scheduler's business; a job's index is its place in order of submission.
-class Engine {
+class Cluster {
  public:
   /// `stop_at_target`: the work of a job with a curve ends where the curve reaches its target.
-  Engine(const Workload& workload, const SimulationOptions& options, bool stop_at_target);
+  Cluster(const Workload& workload, const SimulationOptions& options, bool stop_at_target);
 
   /// On GPUs of its own. False where they must be of whole nodes and are not.
   bool start(int job, int tier);
   /// On the GPUs of `host`, which runs alone; both slow down.
   void join(int job, int host);
   void suspend(int job);
-  void finish(int job, Outcome outcome);
+  void finish(int job, JobOutcome outcome);
   /// Fails: waits again with the work of its last checkpoint.
   void fail(int job);
   /// Failures and repairs of nodes and crashes of jobs that are due now; whether there were any.
@@ -109,7 +109,7 @@ class Engine {
   std::vector<Running> running;                     ///< the same jobs in no order
   int arrived = 0;                                  ///< jobs [0, arrived) have been submitted
   int live = 0;
-  std::vector<Span> spans;
+  std::vector<JobSpan> spans;
   std::vector<Stretch> held;  ///< GPU-seconds per tier
   std::optional<Nodes> nodes;
   std::vector<Stretch> energy;       ///< joules of the jobs per tier
@@ -131,33 +131,34 @@ class Engine {
 /// arrivals in order of submission, then the scheduler decides. False when nothing is left. A
 /// scheduler has arrive(job), leave(job), wake() and schedule().
 template <class Scheduler>
-bool advance(Engine& engine, Scheduler& scheduler) {
-  const int jobs = static_cast<int>(engine.runs.size());
+bool advance(Cluster& cluster, Scheduler& scheduler) {
+  const int jobs = static_cast<int>(cluster.runs.size());
   const Tick wake = scheduler.wake();
-  const Tick next = std::min(engine.next_event(), wake);
+  const Tick next = std::min(cluster.next_event(), wake);
   if (next == kNever) return false;
-  engine.now = std::max(engine.now, next);
-  while (!engine.ends.empty() && engine.ends.begin()->first == engine.now) {
-    const int job = engine.ends.begin()->second;
-    engine.finish(job, engine.runs[Engine::index(job)].at_end);
+  cluster.now = std::max(cluster.now, next);
+  while (!cluster.ends.empty() && cluster.ends.begin()->first == cluster.now) {
+    const int job = cluster.ends.begin()->second;
+    cluster.finish(job, cluster.runs[Cluster::index(job)].at_end);
     scheduler.leave(job);
-    ++engine.events;
+    ++cluster.events;
   }
-  engine.apply_failures();
-  while (engine.arrived < jobs && engine.runs[Engine::index(engine.arrived)].submit == engine.now) {
-    ++engine.live;
-    scheduler.arrive(engine.arrived++);
-    ++engine.events;
+  cluster.apply_failures();
+  while (cluster.arrived < jobs &&
+         cluster.runs[Cluster::index(cluster.arrived)].submit == cluster.now) {
+    ++cluster.live;
+    scheduler.arrive(cluster.arrived++);
+    ++cluster.events;
   }
-  if (wake == engine.now) ++engine.events;
+  if (wake == cluster.now) ++cluster.events;
   scheduler.schedule();
-  if (engine.options.progress) engine.options.progress(engine.arrived - engine.live, jobs);
+  if (cluster.options.progress) cluster.options.progress(cluster.arrived - cluster.live, jobs);
   return true;
 }
 
 template <class Scheduler>
-void run(Engine& engine, Scheduler& scheduler) {
-  while (advance(engine, scheduler)) {
+void run(Cluster& cluster, Scheduler& scheduler) {
+  while (advance(cluster, scheduler)) {
   }
 }
 

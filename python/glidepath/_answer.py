@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys and words of every answer: the same for the same thing, whatever part of glidepath asks.
+
+================================  ================================================================
+run, metric                       name of the run, and what is measured
+status                            status of the fit or forecast
+observed_to, loss                 the last observation: its step and value
+at, median, q10, q90              the forecast at step `at`: median and 80 % interval
+target, budget, probability       probability of reaching the target by step `budget`
+reach_q10, reach_q50, reach_q90   quantiles of the step at which the target is reached; inf = never
+steps_q10, steps_q50, steps_q90   the same as steps that are still needed
+verdict, reason                   as in `glidepath.Decision`
+================================  ================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from glidepath._pictures import series
+
+if TYPE_CHECKING:
+    from glidepath._forecast import Forecast, Reach
+    from glidepath._trace import Trace
+
+__all__ = [
+    "decision_keys",
+    "forecast_keys",
+    "metric_of",
+    "quantile_keys",
+    "reach_keys",
+    "run_keys",
+    "when",
+]
+
+_LEVELS = (0.1, 0.5, 0.9)
+
+
+def metric_of(trace: Trace) -> str:
+    """What a run measures."""
+    return str(getattr(trace, "metric", "loss"))
+
+
+def run_keys(trace: Trace) -> dict[str, Any]:
+    """Which run, and how far it has been observed."""
+    return {
+        "run": trace.name,
+        "metric": metric_of(trace),
+        "observed_to": float(trace.step[-1]) if len(trace) else None,
+        "loss": float(trace.loss[-1]) if len(trace) else None,
+    }
+
+
+def forecast_keys(ahead: Forecast) -> dict[str, Any]:
+    """The forecast at its last step."""
+    return {
+        "status": ahead.status,
+        "at": float(ahead.at[-1]),
+        "median": float(ahead.median[-1]),
+        "q10": float(ahead.quantile(0.1)[-1]),
+        "q90": float(ahead.quantile(0.9)[-1]),
+    }
+
+
+def quantile_keys(name: str, values: Sequence[float] | None) -> dict[str, Any]:
+    """Quantiles 0.1, 0.5 and 0.9 of a quantity; nothing where they are unknown."""
+    if values is None:
+        return {}
+    return {f"{name}_q{100 * p:.0f}": value for p, value in zip(_LEVELS, values, strict=True)}
+
+
+def reach_keys(reach: Reach, observed_to: float) -> dict[str, Any]:
+    """Whether and when a run reaches its target."""
+    steps = [reach.quantile(p) for p in _LEVELS]
+    return {
+        "target": reach.target,
+        "budget": reach.budget,
+        "probability": 1.0 - reach.prob_never,
+        **quantile_keys("reach", steps),
+        **quantile_keys("steps", [max(0.0, step - observed_to) for step in steps]),
+    }
+
+
+def decision_keys(
+    *,
+    target: float | None,
+    budget: float | None,
+    verdict: str,
+    probability: float,
+    reason: str,
+    observed_to: float,
+    steps: Sequence[float] | None,
+) -> dict[str, Any]:
+    """A verdict on a run, and the steps that it still needs."""
+    return {
+        "target": target,
+        "budget": budget,
+        "verdict": verdict,
+        "probability": probability,
+        "reason": reason,
+        **quantile_keys("reach", steps and [observed_to + step for step in steps]),
+        **quantile_keys("steps", steps),
+    }
+
+
+def when(low: float, middle: float, high: float) -> str:
+    """Write quantiles 0.1, 0.5, 0.9 of the step at which a target is reached.
+
+    Steps have three digits: the interval is wider than that.
+    """
+    if not math.isfinite(low):
+        return "never"
+    first, usual, last = (
+        series.count(float(f"{round(step):.3g}")) if math.isfinite(step) else ""
+        for step in (low, middle, high)
+    )
+    if not usual:
+        return f"probably never; earliest (10 %) at step {first}"
+    if not last:
+        return f"at step {usual} (from {first}, or never)"
+    return f"at step {usual}" if low == high else f"at step {usual} ({first} to {last})"

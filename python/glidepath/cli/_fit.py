@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath fit`: a curve through each run of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import glidepath as gp
+from glidepath._answer import run_keys
+from glidepath._fit import FAMILIES
+from glidepath.cli._console import (
+    ANSWER,
+    WARNING,
+    Curve,
+    Json,
+    Log,
+    Metric,
+    Plot,
+    chosen,
+    counted,
+    emit,
+    print_table,
+    progress,
+    save,
+)
+
+_BATCH = 256  # runs between two updates of the bar
+
+
+def fit(
+    file: Log,
+    curve: Curve = None,
+    family: Annotated[
+        str,
+        typer.Option(
+            help="A family of curves, or auto: the best by AICc.",
+            autocompletion=lambda: ["auto", *FAMILIES],
+        ),
+    ] = "auto",
+    robust: Annotated[
+        bool, typer.Option("--robust", help="Give spikes and outliers little weight.")
+    ] = False,
+    metric: Metric = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> int:
+    """Fit a learning-curve family to each run of a file."""
+    traces = chosen(file, curve, metric)
+    fits = _fits(traces, family, robust=robust)
+    if plot is not None:
+        save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
+    rows = [_row(trace, fit) for trace, fit in zip(traces, fits, strict=True)]
+    if as_json:
+        emit(rows)
+    else:
+        _print(file, rows)
+    return ANSWER if all(fit.status == "converged" for fit in fits) else WARNING
+
+
+def _fits(traces: list[gp.Trace], family: str, *, robust: bool) -> list[gp.Fit]:
+    fits: list[gp.Fit] = []
+    with progress("fits") as update:
+        for first in range(0, len(traces), _BATCH):
+            fits += gp.fit_batch(traces[first : first + _BATCH], family=family, robust=robust)
+            update(len(fits), len(traces))
+    return fits
+
+
+def _row(trace: gp.Trace, fit: gp.Fit) -> dict[str, Any]:
+    return {
+        **run_keys(trace),
+        "points": fit.points,
+        "status": fit.status,
+        "family": fit.family,
+        "params": fit.params,
+        "stderr": fit.stderr,
+        "sigma": fit.sigma,
+        "aicc": fit.aicc,
+        "bic": fit.bic,
+    }
+
+
+def _print(file: str, rows: list[dict[str, Any]]) -> None:
+    print_table(
+        f"{counted(len(rows), 'fit')} of {Path(file).name}",
+        ("run", "points", "family", "parameters", "sigma", "status"),
+        (
+            (
+                row["run"],
+                str(row["points"]),
+                row["family"],
+                "  ".join(f"{key} {value:.4g}" for key, value in row["params"].items()),
+                f"{row['sigma']:.3g}",
+                row["status"],
+            )
+            for row in rows
+        ),
+    )

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath plan`: the plan of one moment of a workload."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import glidepath as gp
+from glidepath.cli._console import (
+    ANSWER,
+    Gpus,
+    Json,
+    Plot,
+    Seed,
+    Users,
+    emit,
+    open_workload,
+    print_table,
+    progress,
+    save,
+)
+
+_ROUND_S, _SESSION_S = 360.0, 300.0  # of the simulation that leads to the moment
+
+
+def plan(
+    workload: Annotated[Path, typer.Argument(help="A workload folder.")],
+    at_h: Annotated[
+        float, typer.Option(metavar="HOURS", help="Moment to plan; before it, best_value decides.")
+    ] = 12.0,
+    users: Users = None,
+    seed: Seed = 0,
+    gpus: Gpus = None,
+    objective: Annotated[
+        str,
+        typer.Option(help="What the plan maximises; several in order of weight: deadline,jct."),
+    ] = "jct",
+    sharing: Annotated[
+        str, typer.Option(help="How jobs may share GPUs: exclusive, naive, mps or mig.")
+    ] = "exclusive",
+    pairs: Annotated[
+        Path | None, typer.Option(help="A CSV of measured pairs of job classes.")
+    ] = None,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> int:
+    """Show the plan of one moment: who runs where, who waits, who ends, and why."""
+    if math.isnan(at_h):
+        raise gp.InputError(f"--at-h {at_h:g} is no hour")
+    measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
+    drawn = open_workload(workload, users, seed, gpus)
+    with progress("planning"):
+        snapshot = _snapshot_at(drawn, at_h)
+        planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
+    if plot is not None:
+        save(lambda ax: planned.plot(ax=ax), plot)
+    if as_json:
+        emit(_document(snapshot, planned, [tier.name for tier in drawn.tiers]))
+    else:
+        _print_jobs(drawn, snapshot, planned)
+        _print_prices(drawn, planned)
+    return ANSWER
+
+
+class _Reached(Exception):  # noqa: N818 - an event, not an error
+    """The simulation has come to the moment to plan."""
+
+
+def _snapshot_at(workload: gp.Workload, at_h: float) -> gp.Snapshot:
+    """Run a workload under the planner until a moment; give what it sees then."""
+    seen: list[gp.Snapshot] = []
+
+    def watch(snapshot: gp.Snapshot) -> gp.Plan:
+        seen[:] = [snapshot]
+        if snapshot.now_s >= at_h * 3600.0:
+            raise _Reached
+        return gp.plan(snapshot, reasons=False)
+
+    try:
+        gp.simulate(workload, watch, round_s=_ROUND_S, session_s=_SESSION_S, stop_at_target=True)
+    except _Reached:
+        return seen[0]
+    raise gp.InputError(f"--at-h {at_h:g}: the last job of {workload.name} has ended by then")
+
+
+def _document(snapshot: gp.Snapshot, planned: gp.Plan, tiers: list[str]) -> dict[str, Any]:
+    return {
+        "now_s": snapshot.now_s,
+        "value": planned.value,
+        "bound": planned.bound,
+        "gap": planned.gap,
+        "prices": dict(zip(tiers, planned.prices, strict=True)),
+        "allocations": [
+            {
+                "job": a.job,
+                "tier": tiers[a.tier],
+                "gpus": a.gpus,
+                "since_s": a.since_s,
+                "partner": a.partner if a.partner >= 0 else None,
+            }
+            for a in planned.allocations
+        ],
+        "stop": list(planned.stop),
+        "reasons": dict(planned.reasons),
+    }
+
+
+def _print_jobs(workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan) -> None:
+    placed = {a.job: f"{a.gpus} {workload.tiers[a.tier].name}" for a in planned.allocations}
+    state = dict.fromkeys(planned.stop, "ends") | placed
+    jobs = sorted(snapshot.jobs, key=lambda job: (job.id not in state, job.id))
+    print_table(
+        f"{workload.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",
+        ("job", "user", "GPUs", "steps", "why"),
+        (
+            (
+                str(job.id),
+                job.user,
+                state.get(job.id, "waits"),
+                f"{job.steps_done:.0f} of {job.budget_steps:.0f}",
+                planned.reasons.get(job.id, ""),
+            )
+            for job in jobs
+        ),
+    )
+
+
+def _print_prices(workload: gp.Workload, planned: gp.Plan) -> None:
+    print_table(
+        "Prices",
+        ("tier", "GPUs", "value of one more GPU-hour"),
+        (
+            (tier.name, str(tier.gpus), f"{3600.0 * price:.4g}")
+            for tier, price in zip(workload.tiers, planned.prices, strict=True)
+        ),
+    )

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath report`: one interactive page on runs, or on a workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import glidepath as gp
+from glidepath.cli._console import (
+    ANSWER,
+    Budget,
+    Curve,
+    Json,
+    Log,
+    Metric,
+    Target,
+    check_budget,
+    chosen,
+    emit,
+    progress,
+    stdout,
+)
+from glidepath.cli._simulate import simulate
+
+
+def report(
+    file: Log,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML page to write.")] = Path(
+        "report.html"
+    ),
+    curve: Curve = None,
+    target: Target = None,
+    budget: Budget = None,
+    metric: Metric = None,
+    as_json: Json = False,
+) -> int:
+    """Write one interactive page on the runs of a file: forecasts and advice.
+
+    Without --budget a run is forecast to twice the last step that was observed. For a workload
+    folder, with tiers.csv and jobs.csv, the page is that of `simulate --compare`.
+    """
+    from glidepath import _report
+
+    check_budget(budget)
+    if (Path(file) / "tiers.csv").is_file():
+        if (target, budget, curve, metric) != (None, None, None, None):
+            raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
+        return simulate(Path(file), compare=True, report=output, as_json=as_json)
+    traces = chosen(file, curve, metric)
+    with progress("report") as update:
+        rows = _report.write_runs(
+            output, traces, target=target, budget=budget, title=Path(file).name, progress=update
+        )
+    if as_json:
+        emit(rows)
+    else:
+        stdout.print(f"Report: {output}", highlight=False, markup=False)
+    return ANSWER

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath simulate`: a workload under one policy or several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import glidepath as gp
+from glidepath.cli._console import (
+    ANSWER,
+    WARNING,
+    Gpus,
+    Json,
+    Seed,
+    Users,
+    emit,
+    open_workload,
+    print_table,
+    progress,
+    stderr,
+    stdout,
+)
+
+COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
+_COLUMNS = {  # heading: metric, divisor, digits
+    "total wait h": ("total_wait_s", 3600.0, 1),
+    "wait per user h": ("mean_wait_per_user_s", 3600.0, 2),
+    "mean JCT h": ("mean_jct_s", 3600.0, 2),
+    "p95 JCT h": ("p95_jct_s", 3600.0, 2),
+    "makespan h": ("makespan_s", 3600.0, 1),
+    "GPU-hours": ("gpu_seconds", 3600.0, 1),
+    "kWh": ("energy_kwh", 1.0, 1),
+    "preemptions": ("preemptions", 1.0, 0),
+}
+
+
+def simulate(
+    workload: Annotated[Path, typer.Argument(help="A workload folder, or a CSV trace of jobs.")],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="May be repeated; default: best_value.",
+            autocompletion=lambda: list(gp.POLICIES),
+        ),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help=f"The policies {', '.join(COMPARED)}.")
+    ] = False,
+    users: Users = None,
+    seed: Seed = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Repeat with this many seeds: means and 95 % intervals.")
+    ] = 1,
+    gpus: Gpus = None,
+    restart_s: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time without progress at each restart.")
+    ] = 0.0,
+    session_s: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Length of a session; default: the policy's own."),
+    ] = None,
+    stop_at_target: Annotated[
+        bool, typer.Option("--stop-at-target", help="Every policy ends a job at its target.")
+    ] = False,
+    node_mtbf_h: Annotated[
+        float | None,
+        typer.Option(metavar="HOURS", help="Mean time between failures of a node."),
+    ] = None,
+    job_mtbf_h: Annotated[
+        float | None,
+        typer.Option(metavar="HOURS", help="Mean running time between crashes of a job."),
+    ] = None,
+    checkpoint_min: Annotated[
+        float, typer.Option(metavar="MINUTES", help="Time between checkpoints.")
+    ] = 0.0,
+    carbon_g_per_kwh: Annotated[
+        float | None, typer.Option(metavar="GRAMS", help="CO2 for each kWh of electricity.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write one interactive HTML page.")] = None,
+    as_json: Json = False,
+) -> int:
+    """Run a workload to its end under one policy, or compare several."""
+    policies = list(policy or (COMPARED if compare else ["best_value"]))
+    failures = _failures(node_mtbf_h, job_mtbf_h, checkpoint_min)
+    options: dict[str, Any] = {
+        "restart_s": restart_s,
+        "session_s": session_s,
+        "stop_at_target": True if stop_at_target else None,
+        "failures": failures,
+        "carbon_g_per_kwh": carbon_g_per_kwh,
+    }
+    if seeds > 1:
+        if report is not None:
+            raise gp.InputError("--report shows one seed: leave --seeds out")
+        if users is None:
+            raise gp.InputError("--seeds draws users anew: say how many by --users")
+        drawn_from = range(seed, seed + seeds)
+        return _compare_seeds(workload, policies, users, drawn_from, options, as_json=as_json)
+    drawn = open_workload(workload, users, seed, gpus)
+    results = _results(drawn, policies, seed, options)
+    return show(results, drawn, report, as_json=as_json)
+
+
+def show(
+    results: Sequence[gp.Simulation], workload: gp.Workload, report: Path | None, *, as_json: bool
+) -> int:
+    """Print results, write their page where one is named, and give the exit code."""
+    if report is not None:
+        from glidepath import _report
+
+        _report.write_simulations(report, results, workload)
+    if as_json:
+        emit([_row(result) for result in results])
+    else:
+        _print(workload, results)
+        if report is not None:
+            stdout.print(f"Report: {report}", highlight=False, markup=False)
+    unfinished = any("unfinished" in outcomes(result) for result in results)
+    return WARNING if unfinished else ANSWER
+
+
+def _failures(
+    node_mtbf_h: float | None, job_mtbf_h: float | None, checkpoint_min: float
+) -> dict[str, float]:
+    return {
+        "node_every_s": 3600 * node_mtbf_h if node_mtbf_h is not None else math.inf,
+        "job_every_s": 3600 * job_mtbf_h if job_mtbf_h is not None else math.inf,
+        "checkpoint_s": 60 * checkpoint_min,
+    }
+
+
+def _results(
+    workload: gp.Workload, policies: Sequence[str], seed: int, options: dict[str, Any]
+) -> list[gp.Simulation]:
+    results = []
+    for name in policies:
+        with progress(name) as update:
+            shown = update if stderr.is_terminal else None
+            results.append(gp.simulate(workload, name, seed=seed, progress=shown, **options))
+    return results
+
+
+def _row(result: gp.Simulation) -> dict[str, Any]:
+    named = {"policy": result.policy, "workload": result.workload}
+    return named | result.metrics() | {"outcomes": outcomes(result)}
+
+
+def outcomes(result: gp.Simulation) -> dict[str, int]:
+    """Count the jobs by how they ended."""
+    kinds, counts = np.unique(result.jobs["outcome"], return_counts=True)
+    return {str(kind): int(count) for kind, count in zip(kinds, counts, strict=True)}
+
+
+def _print(workload: gp.Workload, results: Sequence[gp.Simulation]) -> None:
+    tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
+    print_table(
+        f"{workload.name}: {len(workload)} jobs on {tiers}",
+        ("policy", *_COLUMNS, "jobs"),
+        (
+            (
+                result.policy,
+                *(
+                    f"{getattr(result, metric) / divisor:.{digits}f}"
+                    for metric, divisor, digits in _COLUMNS.values()
+                ),
+                ", ".join(f"{count} {kind}" for kind, count in outcomes(result).items()),
+            )
+            for result in results
+        ),
+    )
+
+
+def _compare_seeds(
+    workload: Path,
+    policies: Sequence[str],
+    users: int,
+    seeds: range,
+    options: dict[str, Any],
+    *,
+    as_json: bool,
+) -> int:
+    """Print means over workloads drawn with each seed, and ratios to the first policy."""
+    with progress("simulations") as update:
+        compared = gp.compare(
+            lambda seed: open_workload(workload, users, seed, None),
+            policies,
+            seeds=seeds,
+            progress=update,
+            **options,
+        )
+    if as_json:
+        emit(list(compared.rows))
+    else:
+        _print_comparison(
+            f"{workload.name}: {users} users, seeds {seeds.start} to {seeds.stop - 1}", compared
+        )
+    return ANSWER
+
+
+def _print_comparison(title: str, compared: gp.Comparison) -> None:
+    cells: dict[str, list[str]] = {policy: [policy] for policy in compared.policies}
+    for metric, divisor, digits in _COLUMNS.values():
+        for policy, (mean, half) in compared.mean(metric).items():
+            cells[policy].append(f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}")
+    first = compared.policies[0]
+    for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
+        cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
+    print_table(title, ("policy", *_COLUMNS, f"JCT / {first}"), cells.values())

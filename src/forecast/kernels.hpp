@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace glidepath::detail {
+
+inline constexpr std::size_t kPaths = 8;  // that stand for the Student-t of a component
+
+/// The loops over shapes, levels and paths. Nothing is summed across the lanes of a vector, so that
+/// every instruction set gives the same bytes.
+struct ForecastKernels {
+  /// out = exp(-b log(x + d))
+  void (*power)(std::size_t n, const double* log_x, double b, double* out);
+  /// out = exp(-(b x)^k)
+  void (*weibull)(std::size_t n, const double* log_x, double log_b, double k, double* out);
+  /// out = 1 / (1 + (x / half)^b)
+  void (*hill)(std::size_t n, const double* log_x, double log_half, double b, double* out);
+  /// Each of `stride` shapes to mean 0 and sd 1 over the first `bins` of the points; `largest` is
+  /// scratch.
+  void (*standardise)(std::size_t stride, std::size_t points, std::size_t bins, double* value,
+                      double* mean, double* deviation, double* largest);
+
+  /// The filter over all shapes at once: e = f - state, v = e / sqrt(S), state += gain e.
+  void (*whiten)(std::size_t bins, std::size_t stride, const double* basis, const double* gain,
+                 const double* inverse_sd, const double* o, double* state, double* v, double* ov);
+  /// Takes the part along o out of v: v -= mean o, and <v,v>.
+  void (*centre)(std::size_t bins, std::size_t stride, const double* mean, const double* o,
+                 double* v, double* vv);
+  /// <column, v> of every shape, both already without their part along o.
+  void (*project)(std::size_t bins, std::size_t stride, const double* v, const double* column,
+                  double* sum);
+
+  /// Extreme quantiles of the components at each level, into `low` and `high`.
+  void (*bracket)(std::size_t lanes, const double* unit, std::size_t components,
+                  const double* location, const double* scale, double* low, double* high);
+  /// Mixture of t_3 at each x: adds F to `cdf` (which begins at 1/2), F' to `density` and F'' to
+  /// `slope`.
+  void (*add_components)(std::size_t lanes, const double* x, std::size_t components,
+                         const double* weight, const double* location, const double* scale,
+                         double* cdf, double* density, double* slope);
+
+  /// Multiplies the survival of each of the kPaths paths of a component by the chance that `count`
+  /// observations with t_8 noise around it all stay above the target.
+  void (*pass)(const double* unit, double location, double scale, double lowest, double highest,
+               double target, double inverse_noise, double count, double* log_survival,
+               double* survival);
+};
+
+[[nodiscard]] const ForecastKernels& forecast_kernels();
+
+}  // namespace glidepath::detail

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/observer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/numbers.hpp"
+
+namespace glidepath::detail {
+
+Observer::Observer(const Cluster& cluster, const Foresight& foresight)
+    : cluster_(cluster), foresight_(foresight), predict_(cluster), tiers_(cluster.workload.tiers) {
+  if (foresight.follows_leader) leader_.emplace(cluster);
+}
+
+void Observer::arrive(int job) {
+  index_.emplace(cluster_.asked(job).id, job);
+  live_.push_back(job);
+  jobs_.push_back(described(job));
+}
+
+void Observer::leave(int job) {
+  const auto it = std::lower_bound(live_.begin(), live_.end(), job);
+  jobs_.erase(jobs_.begin() + (it - live_.begin()));
+  live_.erase(it);
+  index_.erase(cluster_.asked(job).id);
+  logged_.erase(job);
+}
+
+Snapshot Observer::snapshot() {
+  running_.clear();
+  if (leader_) leader_->refresh([&](int job) { return predict_.likely(job); });
+  for (std::size_t i = 0; i < live_.size(); ++i) observe(live_[i], jobs_[i]);
+  return {.now_s = cluster_.seconds(cluster_.now),
+          .tiers = tiers_,
+          .jobs = in_service(),
+          .running = running_};
+}
+
+int Observer::job_of(std::int64_t id) const {
+  const auto it = index_.find(id);
+  return it == index_.end() ? -1 : it->second;
+}
+
+bool Observer::has_reached_target(int job) const {
+  const WorkloadJob& asked = cluster_.asked(job);
+  const auto place = std::lower_bound(live_.begin(), live_.end(), job) - live_.begin();
+  const Job& seen = jobs_[static_cast<std::size_t>(place)];
+  return asked.truth >= 0 && std::any_of(seen.observed.loss.begin(), seen.observed.loss.end(),
+                                         [&](double loss) { return loss <= asked.target_loss; });
+}
+
+/// The live jobs; with nodes out, those of them that still fit somewhere.
+std::span<const Job> Observer::in_service() {
+  if (!cluster_.nodes) return jobs_;
+  for (std::size_t t = 0; t < tiers_.size(); ++t) {
+    tiers_[t].nodes = cluster_.capacity[t] / tiers_[t].gpus_per_node;
+  }
+  if (cluster_.nodes->all_up()) return jobs_;
+  shown_.clear();
+  for (const Job& job : jobs_) {
+    Job shown = job;
+    std::erase_if(shown.options, [&](const Option& option) {
+      return option.gpus > cluster_.capacity[at(option.tier)];
+    });
+    if (!shown.options.empty()) shown_.push_back(std::move(shown));
+  }
+  return shown_;
+}
+
+/// What does not change while the job lives.
+Job Observer::described(int job) const {
+  const WorkloadJob& asked = cluster_.asked(job);
+  Job out{.id = asked.id, .user = asked.user, .submit_s = asked.submit_s};
+  out.memory_gb = asked.memory_gb;
+  out.target_loss = asked.target_loss;
+  out.budget_steps = asked.truth >= 0 ? asked.budget_steps : 0;
+  out.weight = asked.weight;
+  out.priority = asked.priority;
+  out.deadline_s = asked.deadline_s;
+  out.sm_activity = asked.sm_activity;
+  out.kind = asked.job_class;
+  for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
+    const double rate = cluster_.rate(job, tier);
+    if (rate <= 0 || !cluster_.fits_memory(job, tier)) continue;
+    if (asked.gpus > cluster_.workload.tiers[at(tier)].gpus()) continue;
+    out.options.push_back({tier, asked.gpus, rate, asked.utilization});
+  }
+  return out;
+}
+
+void Observer::observe(int job, Job& seen) {
+  const Run& run = cluster_.runs[at(job)];
+  const auto per_second = static_cast<double>(cluster_.per_second);
+  Tick held = run.held;
+  if (run.tier >= 0) {
+    held += cluster_.now - run.began;
+    const std::int64_t partner = run.partner < 0 ? -1 : cluster_.asked(run.partner).id;
+    running_.push_back({seen.id, run.tier, run.gpus, cluster_.seconds(run.since), partner});
+  }
+  seen.steps_done = cluster_.done(job) / per_second;
+  seen.attained_s = cluster_.seconds(held);
+  seen.attained_gpu_s = seen.attained_s * run.gpus;
+  // Value per GPU is weight / (time x gang): the gang counts as the leader says.
+  if (leader_) seen.weight = cluster_.asked(job).weight * run.gpus / leader_->factor(run.gpus);
+  seen.restart_s = run.first_start < 0 ? 0 : cluster_.options.restart_s;
+  const WorkloadJob& asked = cluster_.asked(job);
+  if (asked.truth >= 0) {
+    const Trace& truth = cluster_.workload.curves[at(asked.truth)];
+    seen.observed = logged_[job].up_to(truth, seen.steps_done);
+    if (foresight_.sees == Forecasts::all) predict_.curve(job, seen, foresight_.looks_ahead);
+  } else if (foresight_.sees != Forecasts::none) {
+    predict_.service(job, seen);
+  }
+}
+
+}  // namespace glidepath::detail

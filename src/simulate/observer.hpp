@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "simulate/cluster.hpp"
+#include "simulate/forecasts.hpp"
+#include "simulate/leader.hpp"
+#include "simulate/logged.hpp"
+
+namespace glidepath::detail {
+
+/// What is made for a policy beside what everybody may see.
+struct Foresight {
+  Forecasts sees = Forecasts::all;
+  bool looks_ahead = false;     ///< also forecast the losses on the way
+  bool follows_leader = false;  ///< weights that make the planner's values those of the leader
+};
+
+/// Builds what a policy may see of a Cluster. The truth stays there: of a curve a Snapshot has the
+/// points up to the step that the job has reached.
+class Observer {
+ public:
+  Observer(const Cluster& cluster, const Foresight& foresight);
+
+  void arrive(int job);
+  void leave(int job);
+
+  /// The cluster now. Valid until the next call.
+  [[nodiscard]] Snapshot snapshot();
+
+  [[nodiscard]] const std::vector<int>& live() const { return live_; }
+  /// The index of a live job; -1 for another id.
+  [[nodiscard]] int job_of(std::int64_t id) const;
+  /// Whether the points that a live job has logged reach its target.
+  [[nodiscard]] bool has_reached_target(int job) const;
+
+ private:
+  [[nodiscard]] Job described(int job) const;
+  void observe(int job, Job& seen);
+  [[nodiscard]] std::span<const Job> in_service();
+
+  const Cluster& cluster_;
+  Foresight foresight_;
+  Predictor predict_;
+  std::optional<Leader> leader_;
+  std::vector<Tier> tiers_;  ///< without the nodes that are out
+  std::vector<Job> shown_;   ///< jobs that some tier can hold while nodes are out
+  std::vector<int> live_;    ///< in order of submission
+  std::vector<Job> jobs_;    ///< what the policy sees of them
+  std::vector<Allocation> running_;
+  std::unordered_map<std::int64_t, int> index_;  ///< of a live job by its id
+  std::unordered_map<int, Logged> logged_;
+};
+
+}  // namespace glidepath::detail

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/policy_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "common/require.hpp"
+#include "simulate/policies.hpp"
+#include "simulate/queues.hpp"
+
+namespace glidepath {
+namespace detail {
+namespace {
+
+constexpr double kSessionS = 3600;
+constexpr double kLookS = 300;  ///< losses come in between events: look at them now and then
+constexpr double kRoundS = 360;
+
+constexpr std::array kPolicies{
+    PolicyTraits{
+        .info = {.name = "fifo",
+                 .description = "order of arrival; the first that does not fit blocks the others"},
+        .make = &make_fifo,
+        .queue = &run_fifo},
+    PolicyTraits{.info = {.name = "first_fit",
+                          .description = "order of arrival; what does not fit is passed over"},
+                 .make = &make_first_fit,
+                 .queue = &run_first_fit},
+    PolicyTraits{.info = {.name = "slurm_backfill",
+                          .description = "priority, then arrival, with EASY backfill on the 0.9 "
+                                         "quantile of remaining times and user_gpus; no preemption",
+                          .source = "Lifka 1995",
+                          .sees = Forecasts::all},
+                 .make = &make_slurm_backfill},
+    PolicyTraits{.info = {.name = "sjf",
+                          .description = "smallest gang first, preemptive",
+                          .source = "Gu et al., NSDI 2019",
+                          .sees = Forecasts::durations},
+                 .make = &make_sjf,
+                 .queue = &run_sjf},
+    PolicyTraits{.info = {.name = "srtf",
+                          .description = "shortest remaining time first, preemptive; past its "
+                                         "forecast a job counts as long again",
+                          .source = "Gu et al., NSDI 2019",
+                          .sees = Forecasts::durations},
+                 .make = &make_srtf,
+                 .queue = &run_srtf},
+    PolicyTraits{.info = {.name = "srsf",
+                          .description = "least remaining time x GPUs first, preemptive; past its "
+                                         "forecast a job counts as long again",
+                          .source = "Gu et al., NSDI 2019",
+                          .sees = Forecasts::durations},
+                 .make = &make_srsf,
+                 .queue = &run_srsf},
+    PolicyTraits{.info = {.name = "las",
+                          .description = "discretised 2D-LAS: three queues by attained "
+                                         "GPU-seconds",
+                          .source = "Gu et al., NSDI 2019",
+                          .sees = Forecasts::durations},
+                 .make = &make_las,
+                 .queue = &run_las},
+    PolicyTraits{.info = {.name = "gittins",
+                          .description = "least E[min(S, d)] / P(S <= d) of the remaining service "
+                                         "S first, times the GPUs where that leads",
+                          .source = "Gittins 1989; Aalto, Ayesta, Righter 2009",
+                          .sees = Forecasts::all},
+                 .make = &make_gittins,
+                 .queue = &run_gittins},
+    PolicyTraits{.info = {.name = "max_min",
+                          .description = "max-min fair shares of time per tier, by each job's "
+                                         "rates on the tiers",
+                          .source = "Narayanan et al., OSDI 2020",
+                          .round_s = kRoundS},
+                 .shares = Shares::max_min},
+    PolicyTraits{.info = {.name = "max_min_unaware",
+                          .description = "equal shares of time, as if all tiers were alike",
+                          .source = "Narayanan et al., OSDI 2020",
+                          .round_s = kRoundS},
+                 .shares = Shares::max_min_unaware},
+    PolicyTraits{.info = {.name = "fifo_perf",
+                          .description = "order of arrival, each on the fastest tier with room",
+                          .source = "Narayanan et al., OSDI 2020",
+                          .round_s = kRoundS},
+                 .shares = Shares::in_order},
+    PolicyTraits{.info = {.name = "isolated",
+                          .description = "1/n of the time of each tier for each of n jobs",
+                          .source = "Narayanan et al., OSDI 2020",
+                          .round_s = kRoundS},
+                 .shares = Shares::equal},
+    PolicyTraits{.info = {.name = "themis",
+                          .description = "plan() with the objective fairness",
+                          .source = "Mahajan et al., NSDI 2020",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookS},
+                 .make = &make_themis},
+    PolicyTraits{.info = {.name = "optimus",
+                          .description = "plan() with the objective known_size",
+                          .source = "Peng et al., EuroSys 2018",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookS},
+                 .make = &make_optimus},
+    PolicyTraits{.info = {.name = "slaq",
+                          .description = "plan() with the objective quality",
+                          .source = "Zhang et al., SoCC 2017",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookS},
+                 .make = &make_slaq,
+                 .looks_ahead = true},
+    // Nobody ends for a long time where the longest go first: a round shows who is late.
+    PolicyTraits{.info = {.name = "makespan",
+                          .description = "longest remaining time first, each on the tier where it "
+                                         "is worth most; sooner for jobs that take longer than a "
+                                         "fair share would",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookS,
+                          .round_s = kRoundS},
+                 .make = &make_makespan},
+    PolicyTraits{.info = {.name = "session_fifo",
+                          .description = "order of arrival, a session each, then to the tail; the "
+                                         "first that does not fit blocks the others",
+                          .session_s = kSessionS},
+                 .make = &make_session_fifo,
+                 .queue = &run_session_fifo},
+    PolicyTraits{.info = {.name = "dare",
+                          .description = "profile each job for a session, end it when its forecast "
+                                         "is out of reach, run by Gittins index for sessions",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookS},
+                 .make = &make_dare},
+    PolicyTraits{.info = {.name = "best_value",
+                          .description = "plan() with the objectives of `planner`, jct by default",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookS},
+                 .make = &make_best_value,
+                 .patient_queue = &run_gittins,
+                 .takes_objective = true,
+                 .follows_leader = true},
+};
+
+constexpr bool complete() {
+  for (std::size_t i = 0; i < kPolicies.size(); ++i) {
+    const PolicyTraits& row = kPolicies[i];
+    if (row.info.name.empty() || row.info.description.empty()) return false;
+    if ((row.make != nullptr) == row.shares.has_value()) return false;
+    if (row.shares && !row.info.round_s) return false;
+    for (std::size_t k = 0; k < i; ++k) {
+      if (kPolicies[k].info.name == row.info.name) return false;
+    }
+  }
+  return true;
+}
+static_assert(complete(), "each row has a name of its own, a description, and one way to decide");
+
+template <class Get>
+constexpr auto column(Get get) {
+  std::array<decltype(get(kPolicies[0])), kPolicies.size()> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = get(kPolicies[i]);
+  return out;
+}
+constexpr auto kInfos = column([](const PolicyTraits& row) { return row.info; });
+constexpr auto kNames = column([](const PolicyTraits& row) { return row.info.name; });
+
+}  // namespace
+
+const PolicyTraits& policy_named(std::string_view name) {
+  const auto row = std::find_if(kPolicies.begin(), kPolicies.end(),
+                                [&](const PolicyTraits& each) { return each.info.name == name; });
+  if (row != kPolicies.end()) return *row;
+  std::string known;
+  for (const std::string_view each : kNames) {
+    known += known.empty() ? "" : ", ";
+    known += each;
+  }
+  refuse("simulate: unknown policy '", name, "', known are ", known);
+}
+
+SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
+                                   SimulationOptions options) {
+  const bool has_sessions = !policy.stops_at_target || !workload.curves.empty();
+  if (!options.session_s && has_sessions) options.session_s = policy.session_s;
+  if (!options.round_s) options.round_s = policy.round_s;
+  return options;
+}
+
+}  // namespace detail
+
+std::span<const PolicyInfo> policies() noexcept { return detail::kInfos; }
+std::span<const std::string_view> policy_names() noexcept { return detail::kNames; }
+
+std::string_view name(Forecasts forecasts) noexcept {
+  switch (forecasts) {
+    case Forecasts::none:
+      return "none";
+    case Forecasts::durations:
+      return "durations";
+    case Forecasts::all:
+      return "all";
+  }
+  return "";
+}
+
+}  // namespace glidepath

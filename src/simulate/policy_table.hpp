@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy is, in one row: a new policy is a row of policy_table.cpp and the function it
+// names.
+#pragma once
+
+#include "glidepath/simulate.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "simulate/cluster.hpp"
+
+namespace glidepath::detail {
+
+/// GPU-seconds attained at which `las` moves a job to its second and third queue.
+inline constexpr std::array<double, 2> kLasLimitsGpuS{3250, 7200};
+
+/// Measured speeds of two live jobs on the same GPUs of a tier: what a profile of the pair says.
+using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t second, int tier)>;
+
+using MakePolicy = Policy(const PolicyInfo& info, const SimulationOptions& options,
+                          const PairTable& pairs);
+
+/// How a policy of Gavel divides the time of each tier among jobs.
+enum class Shares : std::uint8_t { in_order, equal, max_min, max_min_unaware };
+
+/// A scheduler for one tier and jobs without curves, faster than its policy on Snapshots.
+using QueueKernel = void(Cluster& cluster);
+
+struct PolicyTraits {
+  PolicyInfo info;
+  /// The policy as a function of Snapshots. `pairs` is empty where jobs may not share.
+  MakePolicy* make = nullptr;
+  QueueKernel* queue = nullptr;
+  /// Instead of `queue` where starts cost time and there is only an order to choose.
+  QueueKernel* patient_queue = nullptr;
+  std::optional<Shares> shares{};  ///< set for a policy of shares of time, which has no `make`
+  bool takes_objective = false;    ///< its name may be followed by ':' and an objective of plan()
+  bool looks_ahead = false;        ///< also forecast the losses on the way
+  bool follows_leader = false;     ///< of SRTF and SRSF, on one tier, for mean completion times
+};
+
+/// The row of a policy. Throws InputError naming the text and the known policies.
+[[nodiscard]] const PolicyTraits& policy_named(std::string_view name);
+
+/// The options with the sessions and rounds of the policy where they have none of their own.
+[[nodiscard]] SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
+                                                 SimulationOptions options);
+
+}  // namespace glidepath::detail

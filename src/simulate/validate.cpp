@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "common/require.hpp"
+
+namespace glidepath {
+
+namespace {
+
+using detail::refuse;
+
+template <class... Parts>
+[[noreturn]] void refuse_job(const WorkloadJob& job, const Parts&... parts) {
+  refuse("simulate: job ", job.id, " ", parts...);
+}
+
+void validate_pair(const PairSpeeds& pair, const Workload& workload) {
+  if (pair.tier < 0 || pair.tier >= static_cast<int>(workload.tiers.size()) ||
+      !(pair.first_speed >= 0 && pair.second_speed >= 0)) {
+    refuse("simulate: the pair of '", pair.first, "' and '", pair.second, "' has tier ", pair.tier,
+           " and speeds ", pair.first_speed, " and ", pair.second_speed);
+  }
+}
+
+void validate_work(const WorkloadJob& job) {
+  const auto time = [&](const char* what, double value, const char* expected) {
+    if (std::isfinite(value) && value >= 0) return;
+    refuse_job(job, "has ", what, " ", value, ", expected ", expected);
+  };
+  time("submit_s", job.submit_s, "0 or more");
+  time("duration_s", job.duration_s, "more than 0");
+  time("budget_steps", job.budget_steps, "more than 0");
+  if (job.duration_s == 0 && job.budget_steps == 0) {
+    refuse_job(job, "has neither duration_s nor budget_steps above 0");
+  }
+  if (job.duration_s > 1e12 || job.submit_s > 1e12) refuse_job(job, "lies beyond 1e12 seconds");
+}
+
+void validate_columns(const WorkloadJob& job, const Workload& workload) {
+  if (job.gpus < 1) refuse_job(job, "asks ", job.gpus, " GPUs");
+  const auto share = [&](const char* what, double value) {
+    if (!(value >= 0 && value <= 1)) refuse_job(job, "has ", what, " ", value, ", expected 0 to 1");
+  };
+  share("utilization", job.utilization);
+  share("sm_activity", job.sm_activity);
+  if (!(job.weight >= 0 && std::isfinite(job.weight))) refuse_job(job, "has weight ", job.weight);
+  if (std::isnan(job.deadline_s)) refuse_job(job, "has deadline_s nan");
+  if (!(job.memory_gb >= 0)) refuse_job(job, "has memory_gb ", job.memory_gb);
+  if (job.truth >= static_cast<int>(workload.curves.size()) || job.truth < -1) {
+    refuse_job(job, "names curve ", job.truth, " of ", workload.curves.size());
+  }
+  if (!job.steps_per_s.empty() && job.steps_per_s.size() != workload.tiers.size()) {
+    refuse_job(job, "has ", job.steps_per_s.size(), " step rates for ", workload.tiers.size(),
+               " tiers");
+  }
+  for (const double rate : job.steps_per_s) {
+    if (!(rate >= 0 && std::isfinite(rate))) refuse_job(job, "has steps_per_s ", rate);
+  }
+}
+
+/// Some tier has the GPUs, the memory and a rate for the job.
+void validate_room(const WorkloadJob& job, const Workload& workload) {
+  int largest = 0;
+  double memory = 0;
+  bool runs = false;
+  for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
+    const Tier& tier = workload.tiers[t];
+    largest = std::max(largest, tier.gpus());
+    memory = std::max(memory, tier.memory_gb);
+    runs |= job.gpus <= tier.gpus() && (tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb) &&
+            (job.steps_per_s.empty() || job.steps_per_s[t] > 0);
+  }
+  if (job.gpus > largest) {
+    refuse_job(job, "asks ", job.gpus, " GPUs, the largest tier has ", largest);
+  }
+  if (!runs) {
+    refuse_job(job, "fits no tier: it asks ", job.gpus, " GPUs of ", job.memory_gb,
+               " GB each (largest memory ", memory, " GB) and a step rate above 0");
+  }
+}
+
+}  // namespace
+
+void validate(const Workload& workload) {
+  if (workload.tiers.empty()) refuse("simulate: the workload has no tier");
+  if (workload.jobs.empty()) refuse("simulate: the workload has no job");
+  for (const Tier& tier : workload.tiers) validate(tier);
+  for (const PairSpeeds& pair : workload.pairs) validate_pair(pair, workload);
+  std::unordered_set<std::int64_t> ids;
+  for (const WorkloadJob& job : workload.jobs) {
+    if (!ids.insert(job.id).second) refuse_job(job, "is there twice");
+    validate_work(job);
+    validate_columns(job, workload);
+    validate_room(job, workload);
+  }
+}
+
+}  // namespace glidepath

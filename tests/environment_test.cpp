@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/error.hpp"
+#include "glidepath/simulate.hpp"
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "simulated.hpp"
+#include "temporary_files.hpp"
+
+namespace glidepath {
+namespace {
+
+/// Takes the first action that can be taken until the episode is over. Returns the sum of rewards.
+double play_first(Environment& environment) {
+  std::vector<std::uint8_t> may(static_cast<std::size_t>(environment.actions()));
+  double reward = 0;
+  while (!environment.done()) {
+    environment.mask(may);
+    const auto first = std::find(may.begin(), may.end(), std::uint8_t{1});
+    const auto action = static_cast<int>(first - may.begin());
+    const bool preempts = action >= 32 && action < environment.actions() - 1;
+    reward += environment.step(preempts ? environment.actions() - 1 : action);
+  }
+  return reward;
+}
+
+double total_jct_hours(const Simulation& run) {
+  return std::accumulate(run.jobs.jct_s.begin(), run.jobs.jct_s.end(), 0.0) / 3600;
+}
+
+TEST(EnvironmentTest, StartingTheFirstThatFitsIsFirstFit) {
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Workload workload = random_workload(seed, 40);
+    Environment environment;
+    environment.reset(workload, seed);
+    const double reward = play_first(environment);
+    const Simulation run = environment.simulation();
+    EXPECT_EQ(run.jobs.end_s, simulate(workload, "first_fit").jobs.end_s);
+    EXPECT_NEAR(-reward, total_jct_hours(run), 1e-9 * total_jct_hours(run));
+  }
+}
+
+TEST(EnvironmentTest, AllWeightOnOneObjectiveIsThePlannerWithIt) {
+  const Workload workload = random_tiers(4, 30);
+  Environment environment({.weights_for_s = 900});
+  environment.reset(workload, 0);
+  std::vector<double> weights(static_cast<std::size_t>(environment.actions()), 0.0);
+  weights[static_cast<std::size_t>(Objective::energy)] = 1;
+  while (!environment.done()) (void)environment.step(weights);
+  EXPECT_EQ(environment.simulation().jobs.end_s,
+            simulate(workload, "best_value:energy").jobs.end_s);
+}
+
+TEST(EnvironmentTest, BeforeAnEpisodeEachQuestionIsRefusedInASentence) {
+  Environment environment;
+  const std::string want = "environment: reset() begins an episode, it comes first";
+  std::vector<std::uint8_t> may(static_cast<std::size_t>(environment.actions()));
+  std::vector<float> seen(static_cast<std::size_t>(environment.observation_size(1)));
+  EXPECT_EQ(message_of<InputError>([&] { (void)environment.step(0); }), want);
+  EXPECT_EQ(message_of<InputError>([&] { (void)environment.step(std::vector{1.0}); }), want);
+  EXPECT_EQ(message_of<InputError>([&] { environment.mask(may); }), want);
+  EXPECT_EQ(message_of<InputError>([&] { environment.observe(seen); }), want);
+  EXPECT_EQ(message_of<InputError>([&] { (void)environment.simulation(); }), want);
+}
+
+TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
+  const Workload workload = random_workload(0, 5);
+  Environment acts({.slots = 2, .running = 1});
+  acts.reset(workload, 0);
+  EXPECT_EQ(message_of<InputError>([&] { (void)acts.step(9); }), "environment: action 9 of 4");
+  EXPECT_EQ(message_of<InputError>([&] { (void)acts.step(std::vector{1.0}); }),
+            "environment: 1 weights, expected 0");
+  Environment weighs({.weights_for_s = 60});
+  weighs.reset(workload, 0);
+  EXPECT_EQ(message_of<InputError>([&] { (void)weighs.step(0); }),
+            "environment: expected weights, not an action");
+  EXPECT_EQ(message_of<InputError>([] { (void)Environment({.slots = 0}); }),
+            "environment: 0 slots and 8 running jobs, expected at least 1 and 0");
+}
+
+}  // namespace
+}  // namespace glidepath

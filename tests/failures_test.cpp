@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/error.hpp"
+#include "glidepath/simulate.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "simulated.hpp"
+#include "temporary_files.hpp"
+
+namespace glidepath {
+namespace {
+
+TEST(FailureTest, LosesTheWorkSinceTheLastCheckpoint) {
+  Workload workload = random_workload(0, 1, 8);
+  workload.jobs[0].duration_s = 10000;
+  SimulationOptions options;
+  options.failures.job_every_s = 3000;
+  options.restart_s = 7;
+  for (options.seed = 0; options.seed < 20; ++options.seed) {
+    options.failures.checkpoint_s = 0;
+    const Simulation none = simulate(workload, "fifo", options);
+    EXPECT_DOUBLE_EQ(none.mean_jct_s, 10000 + 7 * static_cast<double>(none.failures));
+    options.failures.checkpoint_s = 500;
+    const Simulation some = simulate(workload, "fifo", options);
+    const double lost_s = some.lost_gpu_seconds / workload.jobs[0].gpus;
+    EXPECT_DOUBLE_EQ(some.mean_jct_s, 10000 + lost_s + 7 * static_cast<double>(some.failures));
+    EXPECT_LT(lost_s, 500 * static_cast<double>(some.failures) + 1e-9);
+    EXPECT_EQ(some.preemptions, 0);
+  }
+}
+
+TEST(FailureTest, CrashesComeAsOftenAsSaid) {
+  Workload workload = random_workload(0, 1, 8);
+  workload.jobs[0].duration_s = 4e6;
+  SimulationOptions options;
+  options.failures.job_every_s = 1000;
+  const Simulation run = simulate(workload, "fifo", options);
+  EXPECT_NEAR(static_cast<double>(run.failures), 4000, 4 * std::sqrt(4000.0));
+}
+
+TEST(FailureTest, ANodeThatIsOutHoldsNothing) {
+  Workload workload = random_workload(0, 1, 1);
+  workload.jobs[0].gpus = 1;
+  workload.jobs[0].duration_s = 50000;
+  SimulationOptions options;
+  options.failures = {.node_every_s = 5000, .repair_s = 1000};
+  const Simulation run = simulate(workload, "srtf", options);
+  ASSERT_GT(run.failures, 2);
+  for (std::size_t k = 0; k + 1 < run.spans.size(); ++k) {  // one node, one job: gaps are repairs
+    EXPECT_DOUBLE_EQ(run.spans[k + 1].start_s - run.spans[k].end_s, 1000);
+  }
+  EXPECT_DOUBLE_EQ(run.mean_jct_s, 50000 + 1000 * static_cast<double>(run.failures));
+}
+
+TEST(FailureTest, AreTheSameWhateverThePolicyDoes) {
+  const Workload workload = random_tiers(5);
+  SimulationOptions options;
+  options.failures = {.node_every_s = 1e9, .job_every_s = 700};
+  const Simulation a = simulate(workload, "fifo", options);
+  const Simulation b = simulate(workload, "srtf", options);
+  EXPECT_NEAR(static_cast<double>(a.failures), static_cast<double>(b.failures),
+              0.35 * static_cast<double>(a.failures));
+  options.seed = 1;
+  EXPECT_NE(simulate(workload, "fifo", options).jobs.failures, a.jobs.failures);
+}
+
+TEST(SharingTest, APairRunsAtItsMeasuredSpeedsAndParts) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 1, .memory_gb = 24, .idle_watts = 50, .busy_watts = 250}};
+  for (int i = 0; i < 2; ++i) {
+    WorkloadJob job{.id = i, .user = "u"};
+    job.job_class = i == 0 ? "x" : "y";
+    job.duration_s = i == 0 ? 600 : 1000;
+    job.memory_gb = 10;
+    job.utilization = i == 0 ? 0.3 : 0.4;
+    workload.jobs.push_back(job);
+  }
+  workload.pairs = {{"y", "x", 0, 0.5, 0.75}};
+  SimulationOptions options;
+  options.sharing = Sharing::mps;
+  const auto both = [](const Snapshot& snapshot) {
+    Plan plan;
+    const auto n = snapshot.jobs.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      plan.allocations.push_back(
+          {snapshot.jobs[i].id, 0, 1, snapshot.now_s, n == 2 ? snapshot.jobs[1 - i].id : -1});
+    }
+    return plan;
+  };
+  const Simulation run = simulate(workload, both, options);
+  // x: 600 s at 0.75 = 800 s; y makes 400 s of work by then, and 600 s alone after.
+  EXPECT_DOUBLE_EQ(result_of(run, 0).end_s, 800);
+  EXPECT_DOUBLE_EQ(result_of(run, 1).end_s, 1400);
+  EXPECT_DOUBLE_EQ(result_of(run, 0).gpu_seconds, 400);
+  EXPECT_DOUBLE_EQ(result_of(run, 1).gpu_seconds, 1000);
+  EXPECT_NEAR(run.energy_kwh * 3.6e6, 800 * (50 + 0.7 * 200) + 600 * (50 + 0.4 * 200), 1e-6);
+  EXPECT_EQ(run.preemptions, 0);
+  workload.jobs[0].memory_gb = 20;
+  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, both, options); }),
+            "simulate: jobs 0 and 1 cannot share GPUs (mps)");
+}
+
+TEST(NodeTest, AGangUpToANodeSitsOnOne) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 4}};
+  for (int i = 0; i < 3; ++i) {
+    WorkloadJob job{.id = i};
+    job.gpus = i < 2 ? 3 : 2;  // 8 GPUs, and one left on each node
+    job.duration_s = 100;
+    workload.jobs.push_back(job);
+  }
+  SimulationOptions options;
+  EXPECT_DOUBLE_EQ(simulate(workload, "fifo", options).makespan_s, 100);
+  options.in_nodes = true;
+  EXPECT_DOUBLE_EQ(simulate(workload, "fifo", options).makespan_s, 200);
+}
+
+TEST(EnergyTest, NodesThatNobodyUsesSleep) {
+  Workload workload;
+  workload.tiers = {
+      {.name = "a", .nodes = 3, .gpus_per_node = 2, .idle_watts = 50, .busy_watts = 250}};
+  for (int i = 0; i < 2; ++i) {
+    WorkloadJob job{.id = i};
+    job.submit_s = 5000.0 * i;
+    job.duration_s = 1000;
+    job.gpus = i == 0 ? 1 : 3;
+    workload.jobs.push_back(job);
+  }
+  SimulationOptions options;
+  options.sleep = {.after_s = 600, .watts = 5, .wake_s = 40};
+  const Simulation run = simulate(workload, "fifo", options);
+  // The first job wakes nobody; the second needs one node that slept from 1600 s on, and one that
+  // slept from 600 s on. The third sleeps from 600 s to the end at 6040 s.
+  EXPECT_DOUBLE_EQ(result_of(run, 0).jct_s, 1000);
+  EXPECT_DOUBLE_EQ(result_of(run, 1).jct_s, 1040);
+  const double held = 1000 + 3 * 1040;
+  const double asleep = 2 * (3400 + 4400 + 5440);
+  const double idle = 6 * 6040 - held - asleep;
+  EXPECT_NEAR(run.energy_kwh * 3.6e6, 250 * held + 50 * idle + 5 * asleep, 1e-6);
+}
+
+}  // namespace
+}  // namespace glidepath

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plan_cluster.hpp"
+
+namespace glidepath {
+namespace {
+
+TEST(PlanTest, MemoryKeepsAJobOffASmallCard) {
+  Cluster cluster;
+  cluster.add(1, {100}).memory_gb = 12;
+  cluster.add(2, {50}).memory_gb = 12;
+  cluster.add(3, {10}).memory_gb = 12;
+  const Plan plan = glidepath::plan(cluster.snapshot());
+  EXPECT_EQ(plan.allocations.size(), 2u);
+  for (const Allocation& a : plan.allocations) EXPECT_EQ(a.tier, 1);
+}
+
+TEST(PlanTest, QuotasAndPowerCapHold) {
+  Cluster cluster = one_tier(10);
+  for (std::int64_t id = 0; id < 20; ++id) {
+    Job& job = add_to(cluster, id, {100.0 + static_cast<double>(id)}, 1 + static_cast<int>(id % 2));
+    job.user = id % 4 == 0 ? "ada" : "bob";
+    job.group = id < 15 ? "vision" : "text";
+  }
+  const auto gpus_of = [&](const Plan& plan, auto&& of) {
+    int gpus = 0;
+    for (const Allocation& a : plan.allocations) {
+      if (of(cluster.jobs[static_cast<std::size_t>(a.job)])) gpus += a.gpus;
+    }
+    return gpus;
+  };
+  const auto ada = [](const Job& job) { return job.user == "ada"; };
+  const auto text = [](const Job& job) { return job.group == "text"; };
+  const auto all = [](const Job&) { return true; };
+  EXPECT_GT(gpus_of(glidepath::plan(cluster.snapshot()), ada), 2);
+  const Plan quota = glidepath::plan(
+      cluster.snapshot(),
+      {.limits = {.user_quota = {{"ada", 2}, {"bob", 4}}, .group_quota = {{"text", 1}}}});
+  EXPECT_LE(gpus_of(quota, ada), 2);
+  EXPECT_LE(gpus_of(quota, text), 1);
+  EXPECT_EQ(gpus_of(quota, all), 6);
+  const Plan capped = glidepath::plan(cluster.snapshot(), {.limits = {.power_cap_w = 350}});
+  EXPECT_EQ(gpus_of(capped, all), 3);
+}
+
+TEST(PlanTest, AStartIsGuaranteedItsMinimumRun) {
+  Cluster cluster = one_tier(2);
+  add_to(cluster, 1, {1e6}, 2).attained_s = 100;
+  add_to(cluster, 2, {1.0});
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 2, .since_s = 900}};
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{2}));
+  const Plan kept = glidepath::plan(cluster.snapshot(), {.limits = {.min_run_s = 200}});
+  EXPECT_EQ(placed(kept), (std::vector<std::int64_t>{1}));  // the whole gang
+  EXPECT_NE(kept.reasons[0].text.find("guaranteed run"), std::string::npos);
+  cluster.jobs[0].preemptible = false;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, AgeingLiftsALongJobThatHasWaited) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {1e5}).waiting_s = 1e5;
+  add_to(cluster, 2, {100}).waiting_s = 0;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.dynamics = {.ageing_s = 1000}})),
+            (std::vector<std::int64_t>{1}));
+}
+
+TEST(PlanTest, AfterTheLongestWaitTheBigJobGetsTheNextGpusAndOnlyShortOnesFillThem) {
+  Cluster cluster = one_tier(4);
+  add_to(cluster, 1, {50, 60, 70}, 3).preemptible = false;  // ends within 70 s
+  cluster.running = {{.job = 1, .tier = 0, .gpus = 3, .since_s = 900}};
+  add_to(cluster, 2, {1e6}, 4).waiting_s = 7200;  // the big one
+  Job& filler = add_to(cluster, 3, {40});
+  filler.preemptible = false;
+  Job& blocker = add_to(cluster, 4, {5000});
+  blocker.preemptible = false;
+  blocker.weight = 1e6;
+  EXPECT_NE(allocation_of(glidepath::plan(cluster.snapshot()), 4), nullptr);
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.dynamics = {.max_wait_s = 3600}});
+  EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1, 3}));
+  EXPECT_NE(plan.reasons[1].text.find("kept for it"), std::string::npos) << plan.reasons[1].text;
+  cluster.running.clear();
+  cluster.jobs[0].waiting_s = 0;
+  EXPECT_EQ(placed(glidepath::plan(cluster.snapshot(), {.dynamics = {.max_wait_s = 3600}})),
+            (std::vector<std::int64_t>{2}));
+}
+
+TEST(PlanTest, EveryWaitIsBounded) {
+  // Short jobs arrive for ever on one GPU; one long job would never run by value alone.
+  const auto longest_wait = [](double max_wait_s) {
+    Cluster cluster = one_tier(1);
+    add_to(cluster, 0, {1e7});
+    double waited = 0;
+    for (int round = 1; round <= 400; ++round) {
+      cluster.now_s = 100.0 * round;
+      add_to(cluster, round, {90}).submit_s = cluster.now_s;
+      cluster.jobs[0].waiting_s = waited;
+      const Plan plan =
+          glidepath::plan(cluster.snapshot(), {.dynamics = {.max_wait_s = max_wait_s}});
+      if (allocation_of(plan, 0)) return waited;
+      waited += 100;
+      cluster.jobs.resize(1);
+    }
+    return kInfinity;
+  };
+  EXPECT_EQ(longest_wait(kInfinity), kInfinity);
+  EXPECT_EQ(longest_wait(5000), 5000);
+}
+
+TEST(PlanTest, GangsFitInNodesBesideThoseThatStay) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 3, .gpus_per_node = 4}};
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    cluster.add(id, {100}, id == 1 ? 2 : 3).preemptible = false;
+    cluster.running.push_back({.job = id, .tier = 0, .gpus = id == 1 ? 2 : 3, .since_s = 0});
+  }
+  cluster.add(4, {100}, 4);
+  for (Job& job : cluster.jobs) job.options.pop_back();
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.size(), 4u);
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(), {.limits = {.in_nodes = true}}).allocations.size(),
+            3u);
+  cluster.jobs[3].priority = 1;
+  cluster.jobs[3].waiting_s = 1e6;
+  EXPECT_EQ(glidepath::plan(cluster.snapshot(),
+                            {.limits = {.in_nodes = true}, .dynamics = {.max_wait_s = 10}})
+                .allocations.size(),
+            3u);
+}
+
+TEST(PlanTest, GangsFitInNodesOnRequest) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "one", .nodes = 2, .gpus_per_node = 4}};
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    cluster.add(id, {100}, id <= 2 ? 3 : 2).options.pop_back();
+  }
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.size(), 3u);
+  const Plan plan = glidepath::plan(cluster.snapshot(), {.limits = {.in_nodes = true}});
+  int threes = 0;
+  for (const Allocation& a : plan.allocations) threes += a.gpus == 3;
+  EXPECT_TRUE(threes == 0 || plan.allocations.size() <= 3);
+  EXPECT_TRUE(threes < 2 || plan.allocations.size() == 2);
+}
+
+}  // namespace
+}  // namespace glidepath

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "plan/order.hpp"
+#include "plan_cluster.hpp"
+
+namespace glidepath {
+namespace {
+
+/// Columns of a round.
+struct Columns {
+  std::vector<std::int64_t> job{}, tier{}, gpus{};
+  std::vector<double> value{};
+  std::vector<std::int64_t> capacity{};
+  std::vector<double> watts{};
+  double power_cap_w = kInfinity;
+  std::vector<std::int64_t> user{}, group{}, user_quota{}, group_quota{}, node_gpus{};
+
+  void add(std::int64_t j, std::int64_t t, std::int64_t k, double v) {
+    job.push_back(j), tier.push_back(t), gpus.push_back(k), value.push_back(v);
+  }
+  [[nodiscard]] RoundView view() const {
+    return {.job = job,
+            .tier = tier,
+            .gpus = gpus,
+            .value = value,
+            .capacity = capacity,
+            .watts = watts,
+            .power_cap_w = power_cap_w,
+            .user = user,
+            .group = group,
+            .user_quota = user_quota,
+            .group_quota = group_quota,
+            .node_gpus = node_gpus};
+  }
+};
+
+/// Instances of every kind: gangs of any size, ties, values over many decades, idle clusters.
+Columns random_round(std::uint64_t id, std::int64_t max_jobs) {
+  Draws draw{{11}, id};
+  Columns round;
+  const std::int64_t jobs = 1 + draw.below(max_jobs);
+  const std::int64_t tiers = 1 + draw.below(4);
+  const std::int64_t largest = std::int64_t{1} << draw.below(5);
+  const int kind = static_cast<int>(draw.below(4));
+  const double scale = std::pow(10.0, 18 * draw.uniform() - 9);
+  std::int64_t total = 0;
+  for (std::int64_t j = 0; j < jobs; ++j) {
+    for (std::int64_t n = 1 + draw.below(8); n > 0; --n) {
+      const std::int64_t k = 1 + draw.below(largest);
+      const double u = draw.uniform();
+      const double v = kind == 0   ? u
+                       : kind == 1 ? static_cast<double>(k) * (1 + 0.1 * u)  // hard: v close to k
+                       : kind == 2 ? static_cast<double>(1 + draw.below(3))  // ties
+                                   : std::pow(10.0, 6 * u - 3);
+      round.add(j, draw.below(tiers), k, v * scale);
+      total += k;
+    }
+  }
+  for (std::int64_t t = 0; t < tiers; ++t) {
+    round.capacity.push_back(draw.below(2 + total / (4 * tiers)));
+  }
+  return round;
+}
+
+/// Adds limits beyond the tiers: each kind to about every other instance.
+void add_limits(Columns& c, std::uint64_t id) {
+  Draws draw{{12}, id};
+  const bool power = draw.below(2) == 1, users = draw.below(2) == 1, groups = draw.below(2) == 1,
+             nodes = draw.below(2) == 1;
+  double watts = 0;
+  for (std::size_t o = 0; o < c.job.size(); ++o) {
+    if (users) c.user.push_back(c.job[o] % 3);
+    if (groups) c.group.push_back(c.job[o] % 2);
+    if (power) c.watts.push_back(static_cast<double>(c.gpus[o] * (50 + draw.below(250))));
+    if (power) watts += c.watts.back();
+  }
+  if (power) c.power_cap_w = watts * 0.2 * draw.uniform();
+  if (users) c.user_quota = {draw.below(12), draw.below(12), 1000};
+  if (groups) c.group_quota = {draw.below(20), draw.below(20)};
+  if (nodes) {
+    for (std::size_t t = 0; t < c.capacity.size(); ++t) c.node_gpus.push_back(draw.below(7));
+  }
+}
+
+/// Whether the gangs fit in nodes, by trying every node for every part.
+bool can_pack(std::vector<std::int64_t> parts, std::vector<std::int64_t>& room) {
+  if (parts.empty()) return true;
+  const std::int64_t part = parts.back();
+  parts.pop_back();
+  for (std::int64_t& r : room) {
+    if (r < part) continue;
+    r -= part;
+    const bool fits = can_pack(parts, room);
+    r += part;
+    if (fits) return true;
+  }
+  return false;
+}
+
+/// Whether a set of options can be carried out, from the definition alone.
+bool feasible(const Columns& c, const std::vector<std::size_t>& chosen) {
+  std::vector<std::int64_t> tier = c.capacity, user = c.user_quota, group = c.group_quota;
+  double power = 0;
+  bool good = true;
+  for (const std::size_t o : chosen) {
+    good = good && (tier[static_cast<std::size_t>(c.tier[o])] -= c.gpus[o]) >= 0;
+    if (!user.empty()) good = good && (user[static_cast<std::size_t>(c.user[o])] -= c.gpus[o]) >= 0;
+    if (!group.empty()) {
+      good = good && (group[static_cast<std::size_t>(c.group[o])] -= c.gpus[o]) >= 0;
+    }
+    if (!c.watts.empty()) power += c.watts[o];
+  }
+  if (!good || power > c.power_cap_w) return false;
+  for (std::size_t t = 0; t < c.node_gpus.size(); ++t) {
+    const std::int64_t size = c.node_gpus[t];
+    if (size < 1) continue;
+    std::int64_t nodes = c.capacity[t] / size;
+    std::vector<std::int64_t> parts;
+    for (const std::size_t o : chosen) {
+      if (static_cast<std::size_t>(c.tier[o]) != t) continue;
+      nodes -= c.gpus[o] / size;
+      if (c.gpus[o] % size > 0) parts.push_back(c.gpus[o] % size);
+    }
+    if (nodes < 0) return false;
+    std::vector<std::int64_t> room(static_cast<std::size_t>(std::min<std::int64_t>(nodes, 8)),
+                                   size);
+    if (!can_pack(parts, room)) return false;
+  }
+  return true;
+}
+
+/// Best value over every choice: the oracle. Options of a job are neighbours in Columns.
+double exhaustive(const Columns& c, std::size_t from = 0, std::vector<std::size_t> chosen = {}) {
+  if (!feasible(c, chosen)) return -kInfinity;
+  if (from == c.job.size()) {
+    double value = 0;
+    for (const std::size_t o : chosen) value += c.value[o];
+    return value;
+  }
+  std::size_t end = from;
+  while (end < c.job.size() && c.job[end] == c.job[from]) ++end;
+  double best = exhaustive(c, end, chosen);
+  for (std::size_t o = from; o < end; ++o) {
+    chosen.push_back(o);
+    best = std::max(best, exhaustive(c, end, chosen));
+    chosen.pop_back();
+  }
+  return best;
+}
+
+/// What a RoundPlan promises, checked from the columns alone.
+void expect_sound(const Columns& c, const RoundPlan& plan, const std::string& label) {
+  std::map<std::int64_t, int> times;
+  std::vector<std::size_t> chosen;
+  double value = 0;
+  for (const std::int64_t i : plan.chosen) {
+    const auto o = static_cast<std::size_t>(i);
+    ASSERT_LT(o, c.job.size()) << label;
+    EXPECT_EQ(++times[c.job[o]], 1) << label;
+    chosen.push_back(o);
+    value += c.value[o];
+  }
+  if (c.node_gpus.empty() || chosen.size() <= 8) {
+    EXPECT_TRUE(feasible(c, chosen)) << label;
+  }
+  EXPECT_TRUE(std::is_sorted(plan.chosen.begin(), plan.chosen.end())) << label;
+  EXPECT_DOUBLE_EQ(plan.value, value) << label;
+  EXPECT_LE(plan.value, plan.bound) << label;
+  EXPECT_GE(plan.gap, 0) << label;
+  EXPECT_LE(plan.gap, 1) << label;
+  ASSERT_EQ(plan.prices.size(), c.capacity.size()) << label;
+  for (const double price : plan.prices) EXPECT_GE(price, 0) << label;
+}
+
+// ---- solve_round
+
+TEST(SolveRoundTest, UpToEightJobsEqualExhaustiveSearchAlways) {
+  for (std::uint64_t id = 0; id < 1500; ++id) {
+    const Columns c = random_round(id, id % 10 == 0 ? 8 : 6);
+    const RoundPlan plan = solve_round(c.view());
+    const double best = exhaustive(c);
+    const std::string label = "instance " + std::to_string(id);
+    expect_sound(c, plan, label);
+    EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
+    EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
+    EXPECT_LE(plan.gap, 1e-12) << label;
+  }
+}
+
+TEST(SolveRoundTest, UpToEightJobsUnderPowerQuotasAndNodesEqualExhaustiveSearchToo) {
+  for (std::uint64_t id = 0; id < 1500; ++id) {
+    Columns c = random_round(30'000 + id, 6);
+    add_limits(c, id);
+    const RoundPlan plan = solve_round(c.view());
+    const double best = exhaustive(c);
+    const std::string label = "instance " + std::to_string(id);
+    expect_sound(c, plan, label);
+    EXPECT_NEAR(plan.value, best, 1e-12 * best) << label;
+    EXPECT_GE(plan.bound, best * (1 - 1e-15)) << label;
+    EXPECT_LE(plan.gap, 1e-12) << label;
+  }
+}
+
+TEST(SolveRoundTest, TenThousandRandomPlansAreSound) {
+  for (std::uint64_t id = 0; id < 10'000; ++id) {
+    Columns c = random_round(100'000 + id, 40);
+    if (id % 2 == 1) add_limits(c, id);
+    expect_sound(c, solve_round(c.view(), {.gap = 0.02}), "instance " + std::to_string(id));
+  }
+}
+
+TEST(SolveRoundTest, GangsOfThreeInNodesOfFourArePackedNotJustCounted) {
+  Columns c;
+  c.capacity = {8};
+  c.node_gpus = {4};
+  for (std::int64_t j = 0; j < 12; ++j) c.add(j, 0, 3, 1.0);
+  for (std::int64_t j = 12; j < 24; ++j) c.add(j, 0, 2, 0.5);
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_DOUBLE_EQ(plan.value, 2.0);  // two gangs of 3, or one of 3 and two of 2
+}
+
+TEST(SolveRoundTest, ManyQuotasStayCertified) {
+  Draws draw{{13}, 1};
+  Columns c;
+  c.capacity = {400, 300};
+  for (std::int64_t j = 0; j < 2000; ++j) {
+    for (std::int64_t k = 1; k <= 8; k *= 2) {
+      c.add(j, draw.below(2), k, draw.uniform() * std::pow(static_cast<double>(k), 0.8));
+      c.user.push_back(j % 40);
+      c.group.push_back(j % 5);
+      c.watts.push_back(static_cast<double>(k) * 250);
+    }
+  }
+  c.user_quota.assign(40, 20);
+  c.group_quota.assign(5, 150);
+  c.power_cap_w = 140'000;
+  const RoundPlan plan = solve_round(c.view());
+  expect_sound(c, plan, "quotas");
+  EXPECT_LE(plan.gap, 0.01);
+}
+
+TEST(SolveRoundTest, WholeQuantaAreProvedOptimalWithGapZero) {
+  Columns c;
+  c.capacity = {5};
+  c.add(1, 0, 3, 30), c.add(2, 0, 3, 30), c.add(3, 0, 2, 19), c.add(3, 0, 1, 4);
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_EQ(plan.chosen, (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(plan.value, 49);
+  EXPECT_EQ(plan.bound, 49);
+  EXPECT_EQ(plan.gap, 0);
+}
+
+TEST(SolveRoundTest, ChoiceDoesNotDependOnThreadsNorOnTheOrderOfOptions) {
+  const Columns c = random_round(4242, 3000);
+  const RoundPlan one = solve_round(c.view(), {}, {.threads = 1});
+  for (const int threads : {2, 7}) {
+    const RoundPlan other = solve_round(c.view(), {}, {.threads = threads});
+    EXPECT_EQ(one.chosen, other.chosen);
+    EXPECT_EQ(one.bound, other.bound);
+    EXPECT_EQ(one.prices, other.prices);
+  }
+  // The same options with the jobs dealt like cards: option o of every job, then option o + 1.
+  std::vector<std::size_t> order(c.job.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::map<std::int64_t, int> seen;
+  std::vector<int> rank;
+  for (const std::int64_t j : c.job) rank.push_back(seen[j]++);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank[a] < rank[b]; });
+  Columns dealt;
+  dealt.capacity = c.capacity;
+  for (const std::size_t o : order) dealt.add(c.job[o], c.tier[o], c.gpus[o], c.value[o]);
+  const RoundPlan other = solve_round(dealt.view());
+  std::vector<std::int64_t> chosen;
+  for (const std::int64_t o : other.chosen) {
+    chosen.push_back(static_cast<std::int64_t>(order[static_cast<std::size_t>(o)]));
+  }
+  std::sort(chosen.begin(), chosen.end());
+  EXPECT_EQ(one.chosen, chosen);
+  EXPECT_EQ(one.prices, other.prices);
+}
+
+TEST(SolveRoundTest, WarmPricesOfAnyQualityKeepTheBoundABound) {
+  for (std::uint64_t id = 0; id < 200; ++id) {
+    const Columns c = random_round(20'000 + id, 8);
+    const double best = exhaustive(c);
+    for (const double price : {0.0, 1e-12, 1.0, 1e300}) {
+      const std::vector<double> prices(c.capacity.size(), price);
+      const RoundPlan plan = solve_round(c.view(), {.prices = prices});
+      expect_sound(c, plan, "instance " + std::to_string(id));
+      EXPECT_NEAR(plan.value, best, 1e-12 * best) << id << " from price " << price;
+    }
+  }
+}
+
+TEST(SolveRoundTest, ValuesUpTo1e15DoNotOverflow) {
+  Columns c;
+  c.capacity = {1'000'000'000'000, 50};
+  for (std::int64_t j = 0; j < 5000; ++j) {
+    c.add(j, 0, 1'000'000'000, 1e15 - static_cast<double>(j));
+    c.add(j, 1, 1, 1e15 - 3 * static_cast<double>(j));
+  }
+  const RoundPlan plan = solve_round(c.view());
+  expect_sound(c, plan, "large");
+  EXPECT_EQ(plan.chosen.size(), 1050u);
+  EXPECT_LE(plan.gap, 1e-4);
+}
+
+TEST(SolveRoundTest, WhatIsWorthNextToNothingIsStillPlacedWhereNothingElseIs) {
+  Columns c;
+  c.capacity = {2};
+  c.add(1, 0, 1, 1e15);
+  c.add(2, 0, 1, 1e-15);
+  c.add(3, 0, 1, 0.0);
+  EXPECT_EQ(solve_round(c.view()).chosen, (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST(SolveRoundTest, AMillionOptionsOfOneJobAreSolved) {
+  Columns c;
+  c.capacity = {700'000};
+  for (std::int64_t o = 0; o < 1'000'000; ++o) c.add(1, 0, o + 1, static_cast<double>(o % 900'000));
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_EQ(plan.chosen, (std::vector<std::int64_t>{699'999}));
+}
+
+TEST(SolveRoundTest, NothingToChooseGivesTheEmptyPlan) {
+  Columns c;
+  EXPECT_TRUE(solve_round(c.view()).chosen.empty());
+  c.capacity = {0, 4};
+  EXPECT_EQ(solve_round(c.view()).prices.size(), 2u);
+  c.add(1, 0, 1, 5.0);  // no capacity
+  c.add(2, 1, 5, 9.0);  // larger than its tier
+  c.add(3, 1, 1, 0.0);  // worth nothing
+  const RoundPlan plan = solve_round(c.view());
+  EXPECT_TRUE(plan.chosen.empty());
+  EXPECT_EQ(plan.value, 0);
+  EXPECT_EQ(plan.bound, 0);
+  EXPECT_EQ(plan.gap, 0);
+}
+
+TEST(SolveRoundTest, BrokenColumnsAreRefusedByName) {
+  const auto refused = [](const Columns& c, const RoundOptions& options = {}) {
+    return refusal([&] { (void)solve_round(c.view(), options); });
+  };
+  Columns good;
+  good.capacity = {4};
+  good.add(7, 0, 1, 1.0);
+  Columns c = good;
+  c.add(8, 0, 1, -1.0);
+  EXPECT_EQ(refused(c), "solve_round: option 1 of job 8 has value -1, expected 0 to 1e15");
+  c = good;
+  c.value[0] = std::nan("");
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 has value nan, expected 0 to 1e15");
+  c.value[0] = kInfinity;
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 has value inf, expected 0 to 1e15");
+  c = good;
+  c.tier[0] = 1;
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 names tier 1, there are 1");
+  c = good;
+  c.gpus[0] = 0;
+  EXPECT_EQ(refused(c), "solve_round: option 0 of job 7 asks 0 GPUs");
+  c = good;
+  c.capacity = {-1};
+  EXPECT_EQ(refused(c), "solve_round: tier 0 has the negative capacity -1");
+  c = good;
+  c.gpus.pop_back();
+  EXPECT_EQ(refused(c), "solve_round: columns of different length: job 1, tier 1, gpus 0, value 1");
+  EXPECT_EQ(refused(good, {.gap = -1}), "solve_round: gap is -1, expected 0 or more");
+  const std::vector<double> prices{1, 2};
+  EXPECT_EQ(refused(good, {.prices = prices}), "solve_round: 2 prices for 1 tiers");
+  const std::vector<double> negative{-1};
+  EXPECT_EQ(refused(good, {.prices = negative}), "solve_round: the price of tier 0 is -1");
+}
+
+TEST(SolveRoundTest, GangsThatStayTakeOfTheNodes) {
+  Columns c;
+  c.capacity = {12};
+  c.node_gpus = {4};
+  c.add(1, 0, 4, 1.0);
+  RoundView round = c.view();
+  const std::vector<std::int64_t> tier{0, 0, 0}, gpus{2, 3, 3};  // a part of each of the 3 nodes
+  round.taken_tier = tier;
+  round.taken_gpus = gpus;
+  EXPECT_TRUE(solve_round(round).chosen.empty());
+  c.gpus = {2};
+  EXPECT_EQ(solve_round(round).chosen.size(), 1u);
+}
+
+TEST(SolveRoundTest, ObjectivesInOrderEqualExhaustiveSearchOfTheBestByTheFirst) {
+  int ties = 0;
+  for (std::uint64_t id = 0; id < 400; ++id) {
+    Columns c = random_round(50'000 + id, 5);
+    Draws draw{{14}, id};
+    std::vector<std::vector<double>> goal(3);
+    for (std::size_t o = 0; o < c.job.size(); ++o) {
+      goal[0].push_back(static_cast<double>(draw.below(3)));  // ties, and options worth nothing
+      goal[1].push_back(draw.below(2) == 0 ? 0 : draw.uniform());
+      goal[2].push_back(draw.uniform());
+    }
+    // The oracle: whole numbers are apart by 1, values of the second goal hardly ever by 1e-6.
+    c.value = goal[0];
+    for (std::size_t o = 0; o < c.job.size(); ++o) {
+      c.value[o] += 1e-3 * (goal[1][o] + 1e-5 * goal[2][o]);
+    }
+    const double best = exhaustive(c);
+    const detail::Ordered ordered = detail::solve_in_order(c.view(), goal, 0, {});
+    double first = 0, value = 0;
+    for (const std::int64_t i : ordered.round.chosen) {
+      first += goal[0][static_cast<std::size_t>(i)];
+      value += c.value[static_cast<std::size_t>(i)];
+    }
+    EXPECT_NEAR(value, best, 1e-10) << id;
+    c.value = goal[0];
+    EXPECT_EQ(first, exhaustive(c)) << id;
+    ties += solve_round(c.view()).chosen != ordered.round.chosen;
+  }
+  EXPECT_GT(ties, 50);  // the later goals decided
+}
+
+TEST(SolveRoundTest, SlackOfAnObjectiveInOrderIsSpentOnTheNextAndNeverExceeded) {
+  const Columns c = random_round(4243, 300);
+  Draws draw{{15}, 1};
+  std::vector<std::vector<double>> goal{c.value, {}};
+  for (std::size_t o = 0; o < c.job.size(); ++o) goal[1].push_back(draw.uniform());
+  const auto worth = [&](const RoundPlan& plan, std::size_t g) {
+    double sum = 0;
+    for (const std::int64_t i : plan.chosen) sum += goal[g][static_cast<std::size_t>(i)];
+    return sum;
+  };
+  const RoundPlan alone = solve_round(c.view());
+  double before = worth(alone, 1);
+  for (const double slack : {0.01, 0.1, 0.5}) {
+    const RoundPlan plan = detail::solve_in_order(c.view(), goal, slack, {}).round;
+    EXPECT_GE(worth(plan, 0), (1 - slack) * alone.value * (1 - 1e-9)) << slack;
+    EXPECT_GE(worth(plan, 1), before * (1 - 1e-9)) << slack;
+    before = worth(plan, 1);
+  }
+  EXPECT_GT(before, worth(alone, 1));
+}
+
+}  // namespace
+}  // namespace glidepath

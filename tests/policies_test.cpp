@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/error.hpp"
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/rng.hpp"
+#include "simulate/fair_share.hpp"
+#include "simulated.hpp"
+#include "temporary_files.hpp"
+
+namespace glidepath {
+namespace {
+
+// ---- the table
+
+TEST(PolicyTableTest, TheNamesOfTheErrorTextAreThoseOfTheTable) {
+  std::string known;
+  for (const PolicyInfo& policy : policies()) {
+    known += known.empty() ? "" : ", ";
+    known += policy.name;
+  }
+  EXPECT_EQ(message_of<InputError>([] { (void)simulate(random_workload(0), "sooner"); }),
+            "simulate: unknown policy 'sooner', known are " + known);
+  ASSERT_EQ(policy_names().size(), policies().size());
+  for (std::size_t i = 0; i < policies().size(); ++i) {
+    EXPECT_EQ(policy_names()[i], policies()[i].name);
+  }
+}
+
+TEST(PolicyTableTest, ANameThatIsAlmostKnownReachesNoPolicy) {
+  for (const std::string_view policy : policy_names()) {
+    const std::string wrong = std::string(policy) + "_";
+    EXPECT_THROW((void)simulate(random_workload(0), wrong), InputError) << wrong;
+  }
+}
+
+TEST(PolicyTableTest, EveryPolicyRunsOnOneTierAndOnUnlikeTiers) {
+  for (const PolicyInfo& policy : policies()) {
+    EXPECT_FALSE(policy.description.empty()) << policy.name;
+    EXPECT_TRUE(all_finished(simulate(random_workload(1), policy.name))) << policy.name;
+    EXPECT_TRUE(all_finished(simulate(random_tiers(1), policy.name))) << policy.name;
+  }
+}
+
+TEST(PolicyTableTest, SessionsAndRoundsAreThoseOfThePolicyUnlessGiven) {
+  Workload workload = random_tiers(2);
+  for (WorkloadJob& job : workload.jobs) job.duration_s *= 20;  // many sessions and rounds
+  for (const PolicyInfo& policy : policies()) {
+    const bool has_sessions = policy.session_s && !policy.stops_at_target;  // no job has a curve
+    SimulationOptions same, other;
+    if (has_sessions) same.session_s = policy.session_s;
+    if (has_sessions) other.session_s = 0.5 * *policy.session_s;
+    if (policy.round_s) same.round_s = policy.round_s;
+    if (policy.round_s) other.round_s = 0.5 * *policy.round_s;
+    const Simulation plain = simulate(workload, policy.name);
+    const Simulation given = simulate(workload, policy.name, same);
+    EXPECT_EQ(given.jobs.end_s, plain.jobs.end_s) << policy.name;
+    EXPECT_EQ(given.events, plain.events) << policy.name;
+    if (!has_sessions && !policy.round_s) continue;
+    EXPECT_NE(simulate(workload, policy.name, other).events, plain.events) << policy.name;
+  }
+}
+
+// ---- what policies decide
+
+/// The definition of a preemptive policy, word by word: sort all live jobs at each event and fill.
+struct Naive {
+  double mean_jct = 0;
+  std::int64_t preemptions = 0;
+};
+
+Naive naive_fill(const Workload& workload, const std::string& policy) {
+  struct State {
+    double left;
+    double end = -1;
+    bool running = false;
+  };
+  const auto n = workload.jobs.size();
+  std::vector<State> state;
+  for (const WorkloadJob& job : workload.jobs) state.push_back({job.duration_s});
+  const int capacity = workload.tiers[0].gpus();
+  Naive out;
+  double now = -1;
+  for (std::size_t ended = 0; ended < n;) {
+    double next = 1e18;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (state[i].running) next = std::min(next, now + state[i].left);
+      if (workload.jobs[i].submit_s > now) next = std::min(next, workload.jobs[i].submit_s);
+    }
+    for (State& s : state) {
+      if (s.running) s.left -= next - now;
+    }
+    now = next;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (state[i].running && state[i].left == 0) {
+        state[i].running = false;
+        state[i].end = now;
+        out.mean_jct += now - workload.jobs[i].submit_s;
+        ++ended;
+      }
+      if (workload.jobs[i].submit_s <= now && state[i].end < 0) order.push_back(i);
+    }
+    const auto key = [&](std::size_t i) {
+      const double gpus = workload.jobs[i].gpus;
+      if (policy == "fifo" || policy == "first_fit") return state[i].running ? -1.0 : 0.0;
+      if (policy == "sjf") return gpus;
+      return policy == "srtf" ? state[i].left : state[i].left * gpus;
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    int room = capacity;
+    for (const std::size_t i : order) {
+      const bool fits = workload.jobs[i].gpus <= room;
+      if (!fits && policy == "fifo") break;
+      if (fits) room -= workload.jobs[i].gpus;
+      if (!fits && state[i].running) ++out.preemptions;
+      state[i].running = fits;
+    }
+  }
+  out.mean_jct /= static_cast<double>(n);
+  return out;
+}
+
+TEST(QueueTest, IndexedQueuesDoWhatAFullSortAtEachEventDoes) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Workload workload = random_workload(seed);
+    for (const char* policy : {"fifo", "first_fit", "sjf", "srtf", "srsf"}) {
+      const Naive want = naive_fill(workload, policy);
+      const Simulation got = simulate(workload, policy);
+      EXPECT_NEAR(got.mean_jct_s, want.mean_jct, 1e-9 * want.mean_jct) << policy << " " << seed;
+      EXPECT_EQ(got.preemptions, want.preemptions) << policy << " " << seed;
+    }
+  }
+}
+
+TEST(LeaderTest, FollowsTheOrderThatServesTheJobsBetter) {
+  // Gangs as large as the cluster among many small jobs: by GPU-time they always wait, by time not.
+  double led = 0, time = 0, gpu_time = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const detail::Rng rng{seed};
+    Workload workload = random_workload(500 + seed, 600, 8);
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+      workload.jobs[i].gpus = rng.uniform(i, 40) < 0.5 ? 1 : 8;
+      workload.jobs[i].submit_s = std::floor(workload.jobs[i].submit_s * 6);
+    }
+    led += simulate(workload, "gittins").mean_jct_s;
+    time += simulate(workload, "srtf").mean_jct_s;
+    gpu_time += simulate(workload, "srsf").mean_jct_s;
+  }
+  EXPECT_GT(std::max(time, gpu_time), 1.05 * std::min(time, gpu_time));
+  EXPECT_LT(led, 0.5 * (time + gpu_time));  // nearer to the better one, learning included
+}
+
+TEST(RestartCostTest, APreemptionComesOnlyWhereItSavesMoreThanItCosts) {
+  // Two GPUs. The first two jobs set the mean completion time, 100 s; then one GPU is busy for
+  // 1000 s and the other for `other` s when a job of 10 s comes.
+  const auto suspended = [](double other) {
+    const Workload workload =
+        on_gpus(2, {{0, 100}, {0, 100}, {200, 1000}, {200, other}, {210, 10}});
+    SimulationOptions options;
+    options.restart_s = 20;
+    return simulate(workload, "gittins", options).preemptions;
+  };
+  // It would wait for other - 10 s, and a preemption is worth 20 + 0.5 x 100 s.
+  EXPECT_EQ(suspended(75), 0);
+  EXPECT_EQ(suspended(85), 1);
+}
+
+TEST(RestartCostTest, AShortJobWaitsForADozenFairSharesAtMost) {
+  // One GPU. The mean completion time is 1000 s when, 400 s before a long job ends, one of 10 s
+  // comes: not worth a preemption. With two jobs live a fair share would have taken 20 s.
+  SimulationOptions options;
+  options.restart_s = 5;
+  const Simulation run =
+      simulate(on_gpus(1, {{0, 1000}, {1000, 10000}, {10600, 10}}), "gittins", options);
+  EXPECT_EQ(result_of(run, 3).start_s, 10600 + 12 * 20 - 10);
+  EXPECT_EQ(run.preemptions, 1);
+}
+
+TEST(ForecastErrorTest, JobsSubmittedTogetherTellOfEachOthersDurations) {
+  // Ten times thirty jobs a second apart and of one length, years between: each forecast is off by
+  // a factor of e^2, the law of each job by much less.
+  const detail::Rng rng{5};
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 30}};
+  for (int i = 0; i < 300; ++i) {
+    WorkloadJob& job = workload.jobs.emplace_back();
+    job.id = i;
+    job.submit_s = 1e8 * (i / 30) + i % 30;
+    job.duration_s =
+        std::round(1e4 * std::exp(2 * rng.normal(static_cast<std::uint64_t>(i / 30), 0)));
+  }
+  SimulationOptions options;
+  options.forecast_sigma = 2.0;
+  std::vector<double> error;
+  const Simulation run = simulate(
+      workload,
+      [&](const Snapshot& snapshot) {
+        Plan plan;
+        for (const Job& job : snapshot.jobs) {
+          plan.allocations.push_back({job.id, 0, 1, snapshot.now_s, -1});
+        }
+        if (snapshot.jobs.size() == 30 && snapshot.jobs.front().id == 270) {
+          error.clear();
+          for (const Job& job : snapshot.jobs) {
+            const double median = job.remaining_steps[job.remaining_steps.size() / 2];
+            error.push_back(std::abs(std::log(median / workload.jobs[270].duration_s)));
+          }
+        }
+        return plan;
+      },
+      options);
+  ASSERT_EQ(error.size(), 30U);
+  EXPECT_EQ(run.preemptions, 0);
+  const double mean = std::accumulate(error.begin(), error.end(), 0.0) / 30;
+  EXPECT_LT(mean, 0.5);  // 2.0 with the law of durations alone
+}
+
+TEST(PlannerOptionsTest, EveryObjectiveIsAPolicyByName) {
+  const Workload workload = random_tiers(3);
+  for (const char* objective :
+       {"jct", "known_size", "quality", "deadline", "fairness", "energy", "edp", "cost"}) {
+    const std::string policy = std::string("best_value:") + objective;
+    const Simulation run = simulate(workload, policy);
+    expect_consistent(workload, run);
+    EXPECT_EQ(run.policy, policy);
+  }
+  EXPECT_LT(simulate(workload, "best_value:energy").energy_kwh,
+            simulate(workload, "best_value:jct").energy_kwh * 1.02);
+  EXPECT_THROW((void)simulate(workload, "best_value:beauty"), InputError);
+  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, "fifo:jct"); }),
+            "simulate: 'fifo' has no objectives, best_value has");
+}
+
+TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
+  Workload workload = random_workload(4, 80, 8);
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    workload.jobs[i].gpus = std::min(workload.jobs[i].gpus, 4);
+    workload.jobs[i].priority = i % 4 == 0 ? 1 : 0;
+  }
+  SimulationOptions options;
+  options.user_gpus = 4;
+  const Simulation run = simulate(workload, "slurm_backfill", options);
+  expect_consistent(workload, run);
+  std::map<std::int64_t, std::string> user;
+  double first = 0, others = 0;
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    user[workload.jobs[i].id] = workload.jobs[i].user;
+    (i % 4 == 0 ? first : others) += run.jobs.wait_s[i] / (i % 4 == 0 ? 20 : 60);
+  }
+  EXPECT_LT(first, others);
+  std::map<std::string, std::map<double, int>> change;
+  for (const JobSpan& span : run.spans) {
+    change[user[span.job]][span.start_s] += span.gpus;
+    change[user[span.job]][span.end_s] -= span.gpus;
+  }
+  for (const auto& [who, steps] : change) {
+    int held = 0;
+    for (const auto& [time, delta] : steps) EXPECT_LE(held += delta, 4) << who << " at " << time;
+  }
+}
+
+TEST(PolicyTest, ALambdaThatIsFifoEqualsFifo) {
+  const Policy fifo = [](const Snapshot& snapshot) {
+    Plan plan;
+    int room = snapshot.tiers[0].gpus();
+    for (const Allocation& held : snapshot.running) {
+      room -= held.gpus;
+      plan.allocations.push_back(held);
+    }
+    for (const Job& job : snapshot.jobs) {
+      if (job.attained_s > 0 ||
+          std::any_of(snapshot.running.begin(), snapshot.running.end(),
+                      [&](const Allocation& held) { return held.job == job.id; })) {
+        continue;
+      }
+      if (job.options[0].gpus > room) break;
+      room -= job.options[0].gpus;
+      plan.allocations.push_back({job.id, 0, job.options[0].gpus, snapshot.now_s});
+    }
+    return plan;
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Workload workload = random_workload(seed);
+    const Simulation want = simulate(workload, "fifo");
+    const Simulation got = simulate(workload, fifo);
+    EXPECT_EQ(got.jobs.end_s, want.jobs.end_s);
+    EXPECT_EQ(got.preemptions, 0);
+  }
+}
+
+TEST(PolicyTest, PlansThatCannotBeCarriedOutAreRefusedWithAReason) {
+  const Workload workload = random_workload(1);
+  const auto message = [&](std::vector<Allocation> allocations) {
+    Plan bad;
+    bad.allocations = std::move(allocations);
+    return message_of<InputError>(
+        [&] { (void)simulate(workload, [&](const Snapshot&) { return bad; }); });
+  };
+  EXPECT_EQ(message({{7, 0, 1, 0}}), "simulate: the policy names job 7, which is not live");
+  const std::int64_t id = workload.jobs[0].id;
+  const int gpus = workload.jobs[0].gpus;
+  EXPECT_EQ(message({{id, 3, gpus, 0}}), "simulate: the policy puts job 100 on tier 3 of 1");
+  EXPECT_EQ(message({{id, 0, gpus, 0}, {id, 0, gpus, 0}}),
+            "simulate: the policy runs job 100 twice");
+}
+
+TEST(EvenSharesTest, AreTheCheapestAssignmentOfAll) {
+  // As many jobs as GPUs, one each: all permutations are tried.
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const detail::Rng rng{seed};
+    Eigen::MatrixXd cost(6, 3);
+    for (std::uint64_t k = 0; k < 18; ++k) cost.data()[k] = rng.uniform(k, 0);
+    const std::vector<double> capacity{1, 2, 3};
+    const Eigen::MatrixXd share = detail::even_shares(
+        cost, Eigen::VectorXd::Ones(6), Eigen::Map<const Eigen::VectorXd>(capacity.data(), 3));
+    std::vector<int> tier{0, 1, 1, 2, 2, 2};
+    double least = 1e9;
+    do {
+      double sum = 0;
+      for (int i = 0; i < 6; ++i) sum += cost(i, tier[static_cast<std::size_t>(i)]);
+      least = std::min(least, sum);
+    } while (std::next_permutation(tier.begin(), tier.end()));
+    EXPECT_NEAR(share.cwiseProduct(cost).sum(), least, 1e-9) << seed;
+    EXPECT_TRUE(share.rowwise().sum().isOnes(1e-9)) << seed;
+  }
+}
+
+TEST(EvenSharesTest, GiveEqualGpuTimeWithinTheTiers) {
+  const Eigen::VectorXd gang = Eigen::Vector4d(1, 2, 4, 1);
+  const Eigen::VectorXd capacity = Eigen::Vector2d(1, 2);
+  const Eigen::MatrixXd share =
+      detail::even_shares(Eigen::MatrixXd::Random(4, 2).array() + 2, gang, capacity);
+  const Eigen::MatrixXd gpus = share.array().colwise() * gang.array();
+  EXPECT_TRUE(gpus.rowwise().sum().isApprox(Eigen::Vector4d::Constant(0.75)));
+  EXPECT_TRUE(gpus.colwise().sum().transpose().isApprox(capacity));
+}
+
+}  // namespace
+}  // namespace glidepath

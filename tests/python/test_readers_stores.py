@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of the folders and databases of DVCLive and MLflow."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from log_files import INF, NAN, check, one, write
+
+import glidepath as gp
+
+# ------------------------------------------------------------------------------ DVCLive and MLflow
+
+
+def test_dvclive_folder_is_one_run_with_nested_names(tmp_path: Path) -> None:
+    metrics = tmp_path / "exp" / "dvclive" / "plots" / "metrics"
+    text = "timestamp\tstep\tloss\n1700000000000\t0\t3.0\n1700000002500\t1\t2.0\n"
+    write(metrics / "train" / "loss.tsv", text)
+    write(metrics / "eval" / "loss.tsv", "step\tloss\n0\t3.5\n")
+    write(metrics / "lr.tsv", "step\tlr\n0\t0.1\n1\t0.2\n")
+    (run,) = gp.read_traces(tmp_path)
+    check(run, [0, 1], [3, 2], [0.1, 0.2])
+    assert run.name == "exp/dvclive"
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [0, 2.5]
+    check(one(tmp_path, "eval/loss"), [0], [3.5], [0.1])
+    check(one(metrics / "train" / "loss.tsv"), [0, 1], [3, 2])
+
+
+def test_mlflow_file_store_names_runs_by_id(tmp_path: Path) -> None:
+    for run, first in (("aa11", 3.0), ("bb22", 4.0)):
+        folder = tmp_path / "mlruns" / "0" / run
+        write(folder / "meta.yaml", f"run_id: {run}\nlifecycle_stage: active\n")
+        lines = f"1588459520000 {first} 0\n1588459521500 2.5 10\n"
+        write(folder / "metrics" / "train" / "loss", lines)
+        write(folder / "metrics" / "Test Accuracy", "1588459522000 0.75 10\n")
+        write(folder / "params" / "lr", "0.1")
+    runs = gp.read_traces(tmp_path / "mlruns")
+    assert [run.name for run in runs] == ["aa11", "bb22"]
+    check(runs[1], [0, 10], [4, 2.5])
+    assert runs[0].wall_seconds is not None
+    assert runs[0].wall_seconds.tolist() == [0, 1.5]
+    accuracy = gp.read_traces(tmp_path, metric="Test Accuracy")
+    assert [run.direction for run in accuracy] == ["max", "max"]
+    metric = tmp_path / "mlruns" / "0" / "aa11" / "metrics" / "train" / "loss"
+    check(one(metric), [0, 10], [3, 2.5])
+    for step in ("zero", "9" * 400, "1 2"):
+        write(metric, f"1588459520000 3.0 0\n1588459520000 3.0 {step}\n")
+        with pytest.raises(gp.IoError, match=r"loss:2: not 'milliseconds value step'"):
+            gp.read_traces(metric)
+
+
+def test_mlflow_database_gives_every_run_that_is_not_deleted(tmp_path: Path) -> None:
+    file = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(
+            "CREATE TABLE runs (run_uuid VARCHAR(32) PRIMARY KEY, lifecycle_stage VARCHAR(20), "
+            "start_time BIGINT)"
+        )
+        database.execute(
+            "CREATE TABLE metrics (key VARCHAR(250), value DOUBLE, timestamp BIGINT, "
+            "run_uuid VARCHAR(32), step BIGINT DEFAULT 0, is_nan BOOLEAN DEFAULT 0, "
+            "PRIMARY KEY (key, timestamp, step, run_uuid, value, is_nan))"
+        )
+        database.executemany(
+            "INSERT INTO runs VALUES (?, ?, ?)",
+            [("late", "active", 9), ("early", "active", 5), ("gone", "deleted", 1)],
+        )
+        rows = [("loss", 3.0, 1000, "early", 1, 0), ("loss", 0.0, 3000, "early", 2, 1)]
+        rows += [("loss", 1.7976931348623157e308, 4000, "early", 3, 0)]
+        rows += [("loss", 1.0, 1000, "gone", 1, 0), ("loss", 2.0, 9000, "late", 1, 0)]
+        database.executemany("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)", rows)
+    runs = gp.read_traces(file)
+    assert [run.name for run in runs] == ["early", "late"]
+    check(runs[0], [1, 2, 3], [3, NAN, INF])
+    assert runs[0].wall_seconds is not None
+    assert runs[0].wall_seconds.tolist() == [0, 2, 3]
+    with pytest.raises(gp.IoError, match="no metric 'acc', only loss"):
+        gp.read_traces(file, metric="acc")
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as database, database:
+        database.execute("CREATE TABLE t (x)")
+    with pytest.raises(gp.IoError, match=r"other\.db: not a database of MLflow"):
+        gp.read_traces(other)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of `trainer_state.json`, JSON lines and tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from log_files import NAN, check, one, trainer_state, write
+
+import glidepath as gp
+
+# ----------------------------------------------------------------------------------- trainer_state
+
+
+def test_trainer_state_gives_loss_lr_and_the_other_metrics_by_name(tmp_path: Path) -> None:
+    file = trainer_state(
+        tmp_path / "trainer_state.json",
+        [
+            {"epoch": 0.1, "grad_norm": 1.5, "learning_rate": 1e-3, "loss": 3.0, "step": 10},
+            {"epoch": 0.2, "grad_norm": 1.5, "learning_rate": 5e-4, "loss": 2.0, "step": 20},
+            {"epoch": 0.2, "eval_loss": 2.25, "eval_accuracy": 0.5, "step": 20},
+            {"epoch": 0.2, "predict_loss": 2.5, "predict_runtime": 7.0},
+            {"epoch": 0.3, "total_flos": 1e9, "train_loss": 2.5, "train_runtime": 9.0, "step": 30},
+        ],
+    )
+    run = one(file)
+    check(run, [10, 20], [3, 2], [1e-3, 5e-4])
+    assert (run.name, run.direction, run.notes) == ("trainer_state.json", "min", ())
+    check(one(file, "eval_loss"), [20], [2.25], [5e-4])
+    assert one(file, "eval_accuracy").direction == "max"
+    check(one(file, "train_loss"), [30], [2.5])
+    with pytest.raises(gp.IoError, match=r"no metric 'f1', only grad_norm, .*loss, eval_loss"):
+        one(file, "f1")
+
+
+def test_trainer_state_of_a_diverged_run_is_masked_to_nan(tmp_path: Path) -> None:
+    file = trainer_state(
+        tmp_path / "trainer_state.json",
+        [
+            {"grad_norm": 1.0, "loss": 3.0, "step": 10},
+            {"grad_norm": NAN, "loss": 0.0, "step": 20},
+            {"grad_norm": 0.5, "loss": 0.0, "step": 30},  # a loss that is truly 0 stays
+            {"eval_loss": NAN, "step": 30},
+        ],
+    )
+    run = one(file)
+    check(run, [10, 20, 30], [3, NAN, 0])
+    assert run.notes == ("loss 0 beside a NaN grad_norm in 1 row: read as NaN",)
+    check(one(file, "eval_loss"), [30], [NAN])
+
+
+def test_a_loss_that_falls_to_zero_at_once_has_diverged_where_no_gradient_norm_tells(
+    tmp_path: Path,
+) -> None:
+    def losses(*values: float) -> gp.Trace:
+        rows: list[dict[str, object]] = [
+            {"loss": loss, "step": 10 * i} for i, loss in enumerate(values, 1)
+        ]
+        return one(trainer_state(tmp_path / "trainer_state.json", rows))
+
+    run = losses(2.5, 2.25, 0.0, 0.0)
+    check(run, [10, 20, 30, 40], [2.5, 2.25, NAN, NAN])
+    assert run.notes == ("loss 0 after 2.25 in 2 rows: read as NaN",)
+    run = losses(0.5, 0.03, 0.0002, 0.0)  # rounded to four digits
+    check(run, [10, 20, 30, 40], [0.5, 0.03, 0.0002, 0])
+    assert run.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{\n"log_history": [\n{"loss": 1.0, "step"', r"trainer_state\.json:3: "),
+        ('{"log_history": {}}', "'log_history' is not a list"),
+        ('{"log_history": [{"loss": 1.0}]}', r"log_history\[0\] has no step"),
+        ('{"log_history": [{"loss": 1.0, "step": NaN}]}', r"log_history\[0\] has no step"),
+        ('{"log_history": [3]}', r"log_history\[0\] is not an object"),
+        ('{"log_history": []}', "no metric was logged"),
+    ],
+)
+def test_a_broken_trainer_state_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(gp.IoError, match=message):
+        gp.read_traces(write(tmp_path / "trainer_state.json", text))
+
+
+# -------------------------------------------------------------------------------------- JSON lines
+
+
+def test_llamafactory_json_lines_with_time_and_a_cut_last_line(tmp_path: Path) -> None:
+    rows = [
+        {"current_steps": 5, "total_steps": 9, "loss": 2.0, "eval_loss": None}
+        | {"learning_rate": 1e-4, "epoch": 0.1, "elapsed_time": "0:01:40"},
+        {"current_steps": 10, "total_steps": 9, "loss": 1.5, "eval_loss": None}
+        | {"learning_rate": 2e-4, "epoch": 0.2, "elapsed_time": "1 day, 0:00:01"},
+    ]
+    whole = "".join(json.dumps(row) + "\n" for row in rows)
+    run = one(write(tmp_path / "trainer_log.jsonl", whole))
+    check(run, [5, 10], [2, 1.5], [1e-4, 2e-4])
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [100, 86401]
+    cut = one(write(tmp_path / "cut.jsonl", whole + '{"current_steps": 15, "lo'))
+    assert cut.loss.tolist() == [2, 1.5]
+    assert cut.notes == ("the last line is cut: left out",)
+    broken = write(tmp_path / "broken.jsonl", whole + "{oops\n" + whole)
+    with pytest.raises(gp.IoError, match=r"broken\.jsonl:3: "):
+        gp.read_traces(broken)
+
+
+def test_json_lines_may_be_nested(tmp_path: Path) -> None:
+    text = '{"step": 1, "train": {"loss": 3}}\n{"step": 2, "train": {"loss": NaN}}\n'
+    check(one(write(tmp_path / "a.jsonl", text)), [1, 2], [3, NAN])
+
+
+# ------------------------------------------------------------------------------------------ tables
+
+
+def test_lightning_metrics_keep_train_and_validation_apart(tmp_path: Path) -> None:
+    text = (
+        "epoch,lr-Adam,step,train_loss,val_loss\n0,0.1,49,,\n0,,49,3.0,\n0,,50,,3.5\n1,,99,nan,\n"
+    )
+    file = write(tmp_path / "metrics.csv", text)
+    check(one(file), [49, 99], [3, NAN], [0.1, NAN])
+    check(one(file, "val_loss"), [50], [3.5])
+
+
+def test_ultralytics_columns_are_padded(tmp_path: Path) -> None:
+    text = (
+        "   epoch,   train/box_loss,   metrics/mAP50(B),   val/box_loss,   lr/pg0\n"
+        "       1,              4.5,               0.01,            4.0,      0.1\n"
+        "       2,              3.5,               0.02,            3.0,     0.05\n"
+    )
+    run = one(write(tmp_path / "results.csv", text))
+    check(run, [1, 2], [4.5, 3.5], [0.1, 0.05])
+    assert run.notes == ("no metric is called a training loss: 'train/box_loss' was read",)
+    assert one(tmp_path / "results.csv", "metrics/mAP50(B)").direction == "max"
+
+
+def test_keras_rows_without_an_epoch_are_numbered(tmp_path: Path) -> None:
+    run = one(write(tmp_path / "a.csv", "loss,acc,val_loss\n2,0.5,3\n1,0.6,2\n"))
+    check(run, [1, 2], [2, 1])
+    assert run.notes == ("no column of steps: rows are numbered from 1",)
+
+
+def test_algoperf_measurements_have_mostly_empty_cells(tmp_path: Path) -> None:
+    text = "global_step,loss,lr,train/loss,total_duration\n0,7,0,,\n1,,,6.5,300\n100,5,0.1,,\n"
+    file = write(tmp_path / "measurements.csv", text)
+    check(one(file), [0, 100], [7, 5], [0, 0.1])
+    run = one(file, "train/loss")
+    assert run.wall_seconds is not None
+    assert (run.loss.tolist(), run.wall_seconds.tolist()) == ([6.5], [300])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epoch,loss\n1,2\n2,oops\n", r"a\.csv:3: loss 'oops' is not a number"),
+        ("epoch,loss\nx,2\n", r"a\.csv:2: epoch 'x' is not a finite number"),
+        ("epoch,loss\n1,2\n2\n3,1\n", r"a\.csv:3: 1 fields where the header has 2"),
+        ("epoch,loss\n1,2\n2\n", r"a\.csv:3: 1 fields where the header has 2"),
+        ("epoch,loss\n1,2,3\n", r"a\.csv:2: 3 fields where the header has 2"),
+        ("epoch,loss,loss\n1,2,3\n", r"a\.csv:1: two columns are called 'loss'"),
+        ("epoch,loss\n", "no metric was logged"),
+        ("epoch,acc,f1\n1,2,3\n", "none of the metrics is a loss; say metric= one of acc, f1"),
+        (
+            "placement,local_bsz,step_time,sync_time\n1,32,0.1,0.2\n",
+            "step times by placement, not the log of a run",
+        ),
+    ],
+)
+def test_a_broken_table_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(gp.IoError, match=message):
+        gp.read_traces(write(tmp_path / "a.csv", text))
+
+
+def test_a_table_whose_writer_was_killed_loses_its_last_row_only(tmp_path: Path) -> None:
+    run = one(write(tmp_path / "a.csv", "epoch,loss,acc\n1,2,0.5\n2,1"))
+    check(run, [1], [2])
+    assert run.notes == ("the last row is cut: left out",)
+
+
+def test_a_table_may_be_gzip(tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv.gz").write_bytes(gzip.compress(b"step,loss\n1,2\n"))
+    check(one(tmp_path / "metrics.csv.gz"), [1], [2])
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"step,loss\n" + b"1,2\n" * 99)[:-12])
+    with pytest.raises(gp.IoError, match=r"cut\.csv\.gz"):
+        gp.read_traces(tmp_path / "cut.csv.gz")
+
+
+def test_a_name_that_does_not_say_which_way_is_better_leaves_it_to_the_values(
+    tmp_path: Path,
+) -> None:
+    rows = "".join(f"{i},{i / 9},{9 - i},{i / 9},{i}\n" for i in range(8))
+    file = write(tmp_path / "a.csv", "step,score,distance,val_loss,error\n" + rows)
+    up, down = one(file, "score"), one(file, "distance")
+    assert (up.direction, down.direction) == ("max", "min")
+    assert up.notes == (
+        "the name 'score' does not say which way is better: it went from 0.05556 to 0.7222, "
+        "so high values are",
+    )
+    assert down.notes[0].endswith("so low values are")
+    for name in ("val_loss", "error"):  # these say it, whatever the run did
+        assert (one(file, name).direction, one(file, name).notes) == ("min", ())
+
+
+# ------------------------------------------------------------------ where the run will end, by plan
+
+
+def test_trainer_state_and_its_metrics_say_at_which_step_the_run_will_end(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"loss": 3.0, "step": 10}, {"eval_loss": 2.5, "step": 20}]
+    file = trainer_state(tmp_path / "trainer_state.json", rows)
+    assert (one(file).metric, one(file).planned_steps) == ("loss", 99)
+    run = one(file, "eval_loss")
+    assert (run.metric, run.planned_steps) == ("eval_loss", 99)
+    late = trainer_state(tmp_path / "late.json", [{"loss": 3.0, "step": 100}])
+    assert one(late).planned_steps is None  # of another run, or the plan was changed
+    for text in ("null", '"99"', "0", "-1", "1e400", "NaN", "true"):
+        state = f'{{"log_history": [{{"loss": 3.0, "step": 10}}], "max_steps": {text}}}'
+        assert one(write(tmp_path / "odd.json", state)).planned_steps is None
+
+
+def test_json_lines_of_llamafactory_say_at_which_step_the_run_will_end(tmp_path: Path) -> None:
+    row = '{"current_steps": 5, "total_steps": 9, "loss": 2.0, "epoch": 0.1}\n'
+    run = one(write(tmp_path / "trainer_log.jsonl", row))
+    assert (run.metric, run.planned_steps) == ("loss", 9)
+    epochs = '{"epoch": 5, "total_steps": 900, "loss": 2.0}\n'  # not in the unit of the steps
+    assert one(write(tmp_path / "epochs.jsonl", epochs)).planned_steps is None
+
+
+def test_the_settings_beside_a_table_say_at_which_step_the_run_will_end(tmp_path: Path) -> None:
+    results = write(tmp_path / "y" / "results.csv", "epoch, train/box_loss\n1, 4.5\n2, 3.5\n")
+    assert one(results).planned_steps is None
+    write(tmp_path / "y" / "args.yaml", "task: detect\nepochs: 30\nclose_mosaic: 10\n")
+    assert one(results).planned_steps == 30
+    write(results, "epoch, train/box_loss\n0, 4.5\n1, 3.5\n")
+    assert one(results).planned_steps == 29  # counted from 0
+    write(tmp_path / "y" / "args.yaml", "epochs: 1\nepochs_warmup: 50\n")
+    assert one(results).planned_steps is None  # the run went on
+    metrics = write(tmp_path / "l" / "metrics.csv", "epoch,step,train_loss\n0,49,3.0\n0,99,2.0\n")
+    write(tmp_path / "l" / "hparams.yaml", "lr: 0.1\nmax_steps: 5000\nepochs: 3\n")
+    assert one(metrics).planned_steps == 5000
+    write(tmp_path / "l" / "hparams.yaml", "max_steps: -1\n")
+    assert one(metrics).planned_steps is None

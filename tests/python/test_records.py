@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bound records: made by keyword, read, compared, printed, copied and pickled from one table."""
+
+import copy
+import inspect
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath import _core
+
+
+def classes() -> list[type]:
+    """Every class of the package and of its compiled part."""
+    found = {
+        value
+        for module in (gp, _core)
+        for value in vars(module).values()
+        if inspect.isclass(value) and value.__module__.startswith("glidepath")
+    }
+    return sorted(found, key=lambda cls: (cls.__module__, cls.__name__))
+
+
+POKE = """
+import copy, pickle, sys
+import glidepath as gp
+from glidepath import _core
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    cls = getattr(gp, name, None) or getattr(_core, name)
+    try:
+        empty = cls.__new__(cls)
+    except TypeError:
+        continue
+    tries = [lambda: repr(empty), lambda: str(empty), lambda: empty == empty, lambda: hash(empty)]
+    tries += [lambda each=each: getattr(empty, each) for each in dir(cls) if each[:2] != "__"]
+    tries += [lambda: pickle.dumps(empty), lambda: copy.copy(empty), lambda: len(empty)]
+    tries += [lambda: gp.plan(empty), lambda: gp.Snapshot([empty], [empty])]
+    for each in tries:
+        try:
+            each()
+        except Exception:
+            pass
+"""
+
+
+def test_an_object_that_was_never_initialized_raises_and_does_not_crash() -> None:
+    names = [cls.__name__ for cls in classes()]
+    assert {"Tier", "Job", "Plan", "Snapshot", "Watch"} <= set(names)
+    command = [sys.executable, "-c", POKE, *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"at {done.stdout.split()[-1]}: {done.stderr}"
+    assert done.stdout.split() == names
+
+
+def test_what_was_never_initialized_is_named_in_a_sentence() -> None:
+    with pytest.raises(TypeError, match="never initialized: call its class, not __new__"):
+        repr(gp.Tier.__new__(gp.Tier))
+
+
+def records() -> list[Any]:
+    """One of each record that Python makes, no field as by default."""
+    option = gp.Option(1, 2, 3.0, utilization=0.5, sharing="mps")
+    tier = gp.Tier("a", 2, 4, gpu="A100", memory_gb=40, idle_watts=50, busy_watts=400)
+    job = gp.Job(
+        3,
+        [option],
+        user="ada",
+        submit_s=1.0,
+        weight=2.0,
+        remaining_steps=[1.0, np.inf],
+        observed_step=[1, 2],
+        observed_loss=[3.0, 2.5],
+        preemptible=False,
+        ahead_steps=[0, 1],
+        ahead_loss=[2.5, 2.0],
+        kind="k",
+    )
+    allocation = gp.Allocation(3, 1, 2, 4.0, 5)
+    pair = gp.KindPair("A100", "a", "b", 1.5, 2.0, sharing="mps")
+    scaling = gp.fit_scaling([1, 2, 4], [1.0, 0.6, 0.4])
+    return [
+        option,
+        tier,
+        job,
+        allocation,
+        pair,
+        scaling,
+        gp.Snapshot([tier], [job], running=[allocation], now_s=9.0),
+        gp.Profile(0.5, 8.0, "k"),
+        gp.JobKind("a", "A100", "m", [1.0, 2.0]),
+        gp.StepTime(2, 0.5, nodes=2, batch_per_gpu=3.0),
+        gp.learn_pairs([pair]),
+        gp.catalogue()[0],
+        _core.PlanOptions(
+            objective={"jct": 1.0, "cost": 2.0}, power_cap_w=9.0, user_quota={"a": 1}
+        ),
+        _core.PlanLimits(sharing="mig"),
+        _core.RunLimits(max_hours=2.0),
+        _core.PlacementOptions(partner=gp.Profile(0.1, 2.0), max_gpus=4),
+    ]
+
+
+@pytest.mark.parametrize("record", records(), ids=lambda record: type(record).__name__)
+def test_a_record_is_what_its_fields_are(record: Any) -> None:
+    for again in (pickle.loads(pickle.dumps(record)), copy.copy(record), copy.deepcopy(record)):
+        assert again == record
+        assert repr(again) == repr(record)
+    assert record != 1
+    fields = record.__match_args__
+    assert len(fields) >= 1
+    assert type(record).__name__ in repr(record)
+    with pytest.raises(AttributeError):
+        setattr(record, fields[0], 1)
+    with pytest.raises(TypeError):
+        hash(record)
+
+
+@pytest.mark.parametrize("record", records(), ids=lambda record: type(record).__name__)
+def test_a_record_is_made_again_by_its_keywords(record: Any) -> None:
+    if type(record) in (gp.Scaling, gp.Pairs, gp.Gpu):
+        with pytest.raises(TypeError, match="No constructor"):
+            type(record)()
+        return
+    fields = {name: getattr(record, name) for name in record.__match_args__}
+    assert type(record)(**fields) == record
+
+
+def test_a_field_that_is_nan_equals_itself() -> None:
+    assert gp.Option(0, 1, np.nan) == gp.Option(0, 1, np.nan)
+    assert gp.Option(0, 1, np.nan) != gp.Option(0, 1, 1.0)
+    assert gp.Job(1, [], remaining_steps=[np.nan]) == gp.Job(1, [], remaining_steps=[np.nan])
+
+
+def test_a_record_prints_the_call_that_makes_it() -> None:
+    option = gp.Option(1, 2, 3.0, sharing="mps")
+    assert repr(option) == "Option(tier=1, gpus=2, steps_per_s=3.0, sharing='mps')"
+    assert eval(repr(option), {"Option": gp.Option}) == option
+
+
+def test_input_that_is_almost_right_is_taken() -> None:
+    option = gp.Option(np.int64(0), np.int32(2), np.float32(1.5))
+    assert (option.tier, option.gpus, option.steps_per_s) == (0, 2, 1.5)
+    job = gp.Job(np.int64(1), (option,), remaining_steps=(1, 2), preemptible=np.bool_(False))
+    assert job.options == [option]
+    assert job.remaining_steps.tolist() == [1.0, 2.0]
+    assert not job.preemptible
+    snapshot = gp.Snapshot((gp.Tier("a", 1, 2),), iter([job]))
+    assert gp.plan(snapshot, objective=("jct",), prices=[0.0], user_quota={"": np.int64(2)})
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: gp.Option(0, 1.5, 1.0), "Option: gpus is 1.5, expected a whole number"),
+        (lambda: gp.Option(0, 1 << 40, 1.0), "Option: gpus is 1099511627776, expected a whole"),
+        (lambda: gp.Option(0, 1, "fast"), "Option: steps_per_s is 'fast', expected a number"),
+        (lambda: gp.Option(0, 1), "Option: steps_per_s is missing"),
+        (lambda: gp.Option(0, 1, 1.0, 1.0), "Option: takes 3 values without a name, got 4"),
+        (lambda: gp.Option(0, 1, 1.0, gpus=2), "Option: gpus is given twice"),
+        (lambda: gp.Job(1, [], wieght=2), "Job: no field 'wieght', known: id, options, user"),
+        (lambda: gp.Job(1, [gp.Tier("a", 1)]), r"Job: options\[0\] is .*, expected an Option"),
+        (lambda: gp.Job(1, gp.Option(0, 1, 1.0)), "Job: options is .*, expected a list"),
+        (lambda: gp.Job(1, [], user=3), "Job: user is 3, expected text"),
+        (lambda: gp.Job(1, [], preemptible="no"), "Job: preemptible is 'no', expected True or"),
+        (lambda: gp.Job(1, [], remaining_steps="x"), "remaining_steps: expected an array of num"),
+        (lambda: gp.plan(gp.Snapshot([], []), objective=3), "objective is 3, expected a name, a"),
+        (lambda: gp.plan(gp.Snapshot([], []), user_quota=3), "user_quota is 3, expected a dict of"),
+        (lambda: gp.plan(gp.Snapshot([], []), pairs="x"), "pairs is 'x', expected Pairs or None"),
+    ],
+)
+def test_what_does_not_fit_a_field_is_refused_in_a_sentence(call: Any, sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        call()

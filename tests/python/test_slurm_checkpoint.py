@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training script: signals, whole files, a log that goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath
+from glidepath.engines.slurm import checkpoint
+from glidepath.engines.slurm._traces import TraceStore
+
+
+def test_a_training_script_saves_when_asked_and_requeues_itself(tmp_path: Path) -> None:
+    """The loop of docs/slurm.md, and a scontrol that does as the real one: it ends the job."""
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text('#!/bin/sh\necho "$@" >> requeued\nkill -TERM $PPID\n')
+    scontrol.chmod(0o755)
+    page = (Path(__file__).resolve().parents[2] / "docs/slurm.md").read_text()
+    (loop,) = [
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Asked()" in block
+    ]
+    setting = """
+import time
+def train_one_step():
+    time.sleep(0.01)
+    return 1.5
+"""
+    script = setting + loop
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(glidepath.__file__).parents[1]),
+        "SLURM_JOB_ID": "31",
+        "SLURM_ARRAY_JOB_ID": "30",
+        "SLURM_ARRAY_TASK_ID": "2",
+    }
+    log = tmp_path / "glidepath-30_2.csv"
+    for attempt in range(2):
+        with subprocess.Popen(
+            [sys.executable, "-c", script], cwd=tmp_path, env=environment
+        ) as process:
+            lines = len(log.read_text().splitlines()) if log.exists() else 0
+            end = time.monotonic() + 30
+            while not log.exists() or len(log.read_text().splitlines()) < lines + 5:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            process.send_signal(signal.SIGUSR1)
+            assert process.wait(30) == 128 + signal.SIGTERM
+        assert (tmp_path / "requeued").read_text() == "requeue 30_2\n" * (attempt + 1)
+    trace = TraceStore().read(log).trace
+    assert trace is not None
+    # Not a step is lost or repeated, and the pause between the attempts is not in the seconds.
+    assert list(trace.step) == list(range(1, len(trace.step) + 1))
+    assert np.diff(trace.wall_seconds).max() < 5  # type: ignore[arg-type]
+
+
+def test_replacing_keeps_the_old_file_when_writing_fails(tmp_path: Path) -> None:
+    saved = tmp_path / "model.npz"
+    saved.write_text("old")
+
+    def fails() -> None:
+        with checkpoint.replacing(saved) as path:
+            path.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert saved.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [saved]
+
+
+def test_a_log_goes_on_after_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("step,loss,seconds\n1,2,30.0\n2,1.")
+    with checkpoint.TraceLog(path) as log:
+        log.add(2, 1.5)
+    text = path.read_text().splitlines()
+    assert text[2] == "2,1."
+    step, loss, seconds = text[3].split(",")
+    assert (step, loss) == ("2", "1.5")
+    assert 30 <= float(seconds) < 40

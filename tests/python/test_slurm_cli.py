@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath slurm`: its tables, its JSON, its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import slurm_stub
+from slurm_world import CLUSTER_TIERS, curve
+
+from glidepath import cli
+from glidepath.engines.slurm import ClusterJob
+
+
+def _commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: Sequence[ClusterJob]) -> None:
+    """Put a squeue and a sinfo that print a recording, and a scontrol that notes, on the path."""
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name, text in (
+        ("squeue", slurm_stub.queue_text(jobs)),
+        ("sinfo", slurm_stub.nodes_text(CLUSTER_TIERS)),
+    ):
+        (tmp_path / name).write_text(text)
+        (bin_ / name).write_text(f"#!/bin/sh\ncat {tmp_path / name}\n")
+    for name in ("scontrol", "scancel"):
+        (bin_ / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {tmp_path / "sent"}\n')
+    for path in bin_.iterdir():
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_}:{os.environ['PATH']}")
+    monkeypatch.setenv("GLIDEPATH_SLURM_LOG", str(tmp_path / "log.db"))
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> ClusterJob:
+    import getpass
+
+    log = tmp_path / "hopeless.csv"
+    loss = curve(1)
+    log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 200)))
+    now = time.time()
+    return ClusterJob("17", getpass.getuser(), "RUNNING", "bronze", submit_s=now - 300,
+                      start_s=now - 200, used_s=200.0, gpus=1, nodes=("bronze0",),
+                      workdir=str(tmp_path),
+                      comment="glidepath target=0.01 budget=2000 trace=hopeless.csv")  # fmt: skip
+
+
+def slurm(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(["slurm", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_status_plan_run_and_why_tell_one_story(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    code, out, _ = slurm(capsys, "status", "--tiers", "bronze=1,silver=2,gold=4")
+    assert code == 0
+    assert "17" in out
+    assert "never" in out
+    assert "scancel 17" in slurm(capsys, "plan")[1]
+    assert not (tmp_path / "log.db").exists()
+    assert "would: 1 stop" in slurm(capsys, "run", "--rounds", "1")[1]
+    assert not (tmp_path / "sent").exists()
+    document = json.loads(slurm(capsys, "run", "--rounds", "1", "--act", "--json")[1])
+    assert document["rounds"][0]["outcomes"] == [
+        {"job": "17", "kind": "stop", "status": "done", "said": ""}
+    ]
+    assert (tmp_path / "sent").read_text() == "scancel 17\n"
+    code, out, _ = slurm(capsys, "why", "17")
+    assert code == 0
+    assert "advised" in out
+    assert "$ scancel 17" in out
+    assert "done stop" in out
+    events = json.loads(slurm(capsys, "why", "17", "--json")[1])["events"]
+    assert [event["phase"] for event in events] == ["noted", "advised", "intended", "done"]
+
+
+def test_a_job_has_the_keys_of_every_other_verb(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    timed = replace(mine, id="18", comment="glidepath budget=2000 trace=hopeless.csv")
+    _commands(tmp_path, monkeypatch, [mine, timed])
+    document = json.loads(slurm(capsys, "status", "--json")[1])
+    hopeless, timed_row = document["rounds"][0]["jobs"]
+    assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (199, 0.01, 2000)
+    assert (hopeless["verdict"], hopeless["metric"]) == ("never", "loss")
+    assert hopeless["probability"] < 0.02
+    assert hopeless["steps_q50"] == 1801  # it would run to its budget
+    # A budget without a target: no verdict, but the time left is known.
+    assert (timed_row["verdict"], timed_row["probability"]) == ("unknown", None)
+    assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1801, 2000)
+
+
+def test_the_command_line_says_what_is_wrong(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    assert slurm(capsys, "plan", "--tiers", "gold=fast") == (
+        2,
+        "",
+        "glidepath: --tiers: cannot read 'gold=fast', expected NAME=SPEED\n",
+    )
+    code, _, err = slurm(capsys, "why", "99")
+    assert (code, err) == (
+        2,
+        f"glidepath: {tmp_path / 'log.db'}: no such decision log: nothing was decided so far\n",
+    )
+    slurm(capsys, "run", "--rounds", "1")
+    code, _, err = slurm(capsys, "why", "99")
+    assert (code, err) == (1, f"glidepath: {tmp_path / 'log.db'} has no entry for job 99\n")
+    (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho squeue: error: away >&2\nexit 1\n")
+    code, out, err = slurm(capsys, "status", "--json")
+    assert (code, err) == (1, "glidepath: squeue: error: away\n")
+    assert json.loads(out)["rounds"][0]["trouble"] == "squeue: error: away"
+
+
+def test_without_jobs_status_says_how_to_take_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _commands(tmp_path, monkeypatch, [])
+    assert "--comment" in slurm(capsys, "status")[1]

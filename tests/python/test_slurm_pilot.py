@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pilot decides and does, over a simulated cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slurm_stub
+from slurm_world import CLUSTER_TIERS, EASY, HOPELESS, TIERS, World, curve, job
+
+from glidepath import InputError
+from glidepath.engines.slurm import Answer, ClusterTier, Pilot, PilotOptions, Slurm
+
+
+def test_advice_changes_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, mode="advise")
+    for number in range(10):
+        world.submit(job(number), number)
+    assert world.cluster.now_s < 2e9
+    rounds = world.run(20)
+    assert world.stub.sent == []
+    assert any(result.commands for result in rounds)
+
+
+def test_advise_is_the_default() -> None:
+    assert PilotOptions().mode == "advise"
+
+
+def test_looking_leaves_no_trace(world: World) -> None:
+    world.submit(job(1))
+    seen = world.pilot.look()
+    assert [view.job.id for view in seen.views] == ["1"]
+    assert world.stub.sent == []
+    assert not world.log.exists()
+
+
+def test_acting_beats_first_come_first_served(tmp_path: Path) -> None:
+    """Same jobs, same submission: the mean completion time must fall by more than half."""
+    means = {}
+    for mode in ("advise", "act"):
+        world = World(tmp_path / mode, mode=mode)
+        start = world.cluster.now_s
+        for number in range(12):
+            world.submit(job(number, HOPELESS if number % 3 == 0 else EASY), number)
+        world.run()
+        runs = world.cluster.runs.values()
+        means[mode] = np.mean([run.end_s - start for run in runs])
+    assert means["act"] < 0.5 * means["advise"]
+
+
+def test_a_hopeless_job_is_cancelled_and_the_log_says_why(world: World) -> None:
+    run = world.submit(job(1, HOPELESS), budget=2000)
+    world.run()
+    assert run.ended == "CANCELLED"
+    assert run.step < 1000
+    told = [event for event in world.story(1) if event.kind == "stop"]
+    assert [event.phase for event in told] == ["intended", "done"]
+    assert "P(reaching 0.01 by step 2000)" in told[0].why
+    assert told[0].command == "scancel 1"
+
+
+def test_a_hopeless_job_without_a_budget_is_left_to_run(world: World) -> None:
+    run = world.submit(job(1, "glidepath target=0.01"), budget=300)
+    world.run()
+    assert run.ended == "DONE"
+
+
+def test_a_job_that_reached_its_target_saves_and_ends(world: World) -> None:
+    run = world.submit(job(1, EASY))
+    world.run()
+    assert run.ended == "CANCELLED"
+    assert 0 < run.saved < 2000
+    assert min(run.loss(step) for step in range(1, run.saved + 1)) <= 0.4
+
+
+def test_a_job_moves_up_and_resumes_from_its_checkpoint(world: World) -> None:
+    world.cluster.tiers = (CLUSTER_TIERS[0], CLUSTER_TIERS[1])
+    comment = "glidepath target=0.26 budget=4000 tiers=bronze,silver checkpoint=usr1"
+    run = world.submit(job(1, comment), budget=4000)
+    world.cluster.advance(60)
+    assert run.job.nodes == ("bronze0",)
+    seen = 0
+    for _ in range(6):
+        world.pilot.round()
+        world.cluster.advance(5)
+        assert run.step >= run.saved >= seen
+        seen = run.saved
+    assert run.job.nodes == ("silver0",)
+    assert run.job.restarts == 1
+    assert run.saved > 50
+    kinds = [(event.kind, event.phase) for event in world.story(1) if event.kind != "forecast"]
+    assert kinds.index(("checkpoint", "done")) < kinds.index(("place", "done"))
+
+
+def test_no_job_is_signalled_before_it_logged_a_step_since_its_start(world: World) -> None:
+    """SIGUSR1 kills a process that has not installed its handler yet."""
+    comment = "glidepath target=0.25 budget=2000 tiers=bronze,silver,gold checkpoint=usr1"
+    for number in range(12):
+        world.submit(job(number, comment), number, load_s=100.0)
+    world.run()
+    runs = world.cluster.runs.values()
+    assert sum(run.job.restarts for run in runs) >= 3  # some were moved, all the same
+    assert "FAILED" not in {run.ended for run in runs}
+
+
+@pytest.mark.parametrize("usr1", ["save", "ignore"])
+def test_a_job_that_does_not_requeue_itself_is_requeued_after_the_grace_time(
+    tmp_path: Path, usr1: str
+) -> None:
+    world = World(tmp_path, grace_s=20.0)
+    run = world.submit(job(1, "glidepath target=0.2 tiers=silver checkpoint=usr1"), usr1=usr1,
+                       save_every=10)  # fmt: skip
+    run.job = replace(run.job, partition="silver")
+    world.cluster.advance(10)
+    world.cluster.update("1", comment="glidepath target=0.2 tiers=gold,silver checkpoint=usr1")
+    for _ in range(8):
+        world.pilot.round()
+        world.cluster.advance(10)
+    assert run.job.nodes == ("gold0",)
+    sent = [command[:2] for command in world.stub.sent]
+    assert sent.count(("scontrol", "requeue")) == 1
+
+
+def test_a_job_without_checkpoints_is_never_moved(world: World) -> None:
+    for number in range(8):
+        world.submit(job(number, "glidepath target=0.21 tiers=bronze,silver,gold"), number,
+                     steps_per_s=0.2)  # fmt: skip
+    world.run(60)
+    assert not any(run.job.restarts for run in world.cluster.runs.values())
+
+
+def test_a_waiting_job_gets_the_time_limit_it_needs(world: World) -> None:
+    run = world.submit(job(1, limit_s=24 * 3600.0), steps_per_s=1.0)
+    world.cluster.advance(30)
+    world.cluster.requeue("1")
+    world.cluster.advance(5)
+    for number in range(2, 9):  # no room for it
+        blocker = world.submit(replace(job(number, ""), user="other"), number, steps_per_s=0.001)
+        blocker.job = replace(blocker.job, partition=("bronze", "silver", "gold")[number % 3])
+    world.cluster.advance(1)
+    for _ in range(2):
+        world.pilot.round()
+    assert 60 <= run.job.limit_s <= 3600
+    # Never below what its forecast may still need.
+    assert run.job.limit_s >= 2000 / 1.0 - run.step or run.job.limit_s > 600
+
+
+def test_a_deferred_job_starts_by_itself_when_nobody_comes_back(world: World) -> None:
+    for number in range(9):
+        world.submit(job(number), number, budget=100)
+    world.pilot.round()
+    assert any("StartTime" in " ".join(command) for command in world.stub.sent)
+    world.cluster.advance(1500)  # killed; and nobody ever starts it again
+    assert {run.ended for run in world.cluster.runs.values()} == {"DONE"}
+
+
+def test_the_users_own_begin_time_and_hold_stand(world: World) -> None:
+    later = world.submit(job(1))
+    later.job = replace(later.job, eligible_s=world.cluster.now_s + 5000, reason="BeginTime")
+    held = world.submit(job(2))
+    held.job = replace(held.job, reason="JobHeldUser")
+    for _ in range(10):
+        world.pilot.round()
+        world.cluster.advance(30)
+    assert (later.job.state, held.job.state) == ("PENDING", "PENDING")
+    changes = [c for c in world.stub.sent if not c[3].startswith("Comment=")]
+    assert changes == []
+
+
+def test_nice_ranks_leave_slurm_to_fill_the_gaps(tmp_path: Path) -> None:
+    world = World(tmp_path, order="nice")
+    runs = [world.submit(job(number), number) for number in range(9)]
+    world.pilot.round()
+    assert sum(run.job.nice == 1000 for run in runs) == 2
+    assert not any("StartTime=2" in " ".join(command) for command in world.stub.sent)
+
+
+def test_a_round_does_nothing_twice(world: World) -> None:
+    for number in range(10):
+        world.submit(job(number), number)
+    world.pilot.round()
+    before = list(world.stub.sent)
+    again = world.new_pilot().round()  # another process, same moment
+    assert [action.kind for action in again.actions if action.kind != "annotate"] == []
+    assert all("Comment=" in " ".join(command) for command in world.stub.sent[len(before) :])
+
+
+def test_disruptions_are_rationed(tmp_path: Path) -> None:
+    world = World(tmp_path, disruptions_per_round=1)
+    for number in range(4):
+        world.submit(job(number, HOPELESS.replace("checkpoint=usr1", "")), number)
+    world.cluster.advance(100)
+    for _ in range(3):
+        assert sum(action.disruptive for action in world.pilot.round().actions) <= 1
+
+
+def test_a_refused_action_is_not_repeated_every_round(world: World) -> None:
+    world.submit(job(1, "glidepath target=0.3 tiers=silver"))
+    world.stub.cluster.tiers = CLUSTER_TIERS
+    refuse = Answer(1, "", "scontrol: error: Access/permission denied")
+    real = world.stub._answer
+
+    def answer(command: tuple[str, ...]) -> Answer:
+        return refuse if "Partition=silver" in command else real(command)
+
+    world.stub._answer = answer  # type: ignore[method-assign]
+    first, second = world.pilot.round(), world.pilot.round()
+    assert [o.status for o in first.outcomes if o.action.kind == "place"] == ["refused"]
+    assert "place" not in [action.kind for action in second.actions]
+
+
+def test_one_bad_job_does_not_spoil_the_command_of_the_others(world: World) -> None:
+    for number in range(9):
+        world.submit(job(number), number)
+    gone = {"done": False}
+
+    def vanish(command: Sequence[str]) -> None:
+        if command[:2] == ("scontrol", "update") and not gone["done"]:
+            gone["done"] = True
+            last = command[2].removeprefix("JobId=").split(",")[-1]
+            world.cluster.cancel(last)
+
+    world.stub.before = vanish
+    result = world.pilot.round()
+    assert sorted({outcome.status for outcome in result.outcomes}) == ["done", "gone"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"mode": "sometimes"}, {"order": "best"}, {"round_s": 0.0}, {"stop_probability": 0.4}],
+)
+def test_bad_options_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        PilotOptions(**options)  # type: ignore[arg-type]
+
+
+def test_a_round_over_5000_recorded_jobs_is_planned_in_seconds(tmp_path: Path) -> None:
+    """Figures: docs/method/engines.md. The bound here is loose, for a machine that is busy."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    jobs = []
+    tiers = [ClusterTier(name, name, (f"{name}0",), 400, 400, TIERS[name]) for name in TIERS]
+    for number in range(5000):
+        each = replace(job(number + 1), workdir=str(folder), submit_s=1.8e9, eligible_s=1.8e9)
+        if number < 500:
+            tier = list(TIERS)[number % 3]
+            each = replace(
+                each, state="RUNNING", partition=tier, nodes=(f"{tier}0",), start_s=1.8e9
+            )
+            loss = curve(number % 40)
+            rows = "".join(f"{k},{loss(k):.6g},{k}\n" for k in range(1, 201))
+            (folder / f"glidepath-{number + 1}.csv").write_text("step,loss,seconds\n" + rows)
+        jobs.append(each)
+    queue, nodes = slurm_stub.queue_text(jobs), slurm_stub.nodes_text(tiers)
+
+    def recorded(command: Sequence[str], timeout_s: float) -> Answer:
+        return Answer(0, {"sinfo": nodes, "squeue": queue}.get(command[0], ""))
+
+    scheduler = Slurm(users=["me"], run=recorded, tiers=TIERS, clock=lambda: 1.8e9 + 300)
+    pilot = Pilot(
+        scheduler, tmp_path / "log.db", PilotOptions(mode="act"), clock=lambda: 1.8e9 + 300
+    )
+    began = time.process_time()
+    result = pilot.round()
+    took = time.process_time() - began
+    assert result.trouble == ""
+    assert len(result.views) == 5000
+    assert sum(forecast.probability == forecast.probability for forecast in
+               (view.forecast for view in result.views)) == 500  # fmt: skip
+    assert took < 12.0, f"{took:.1f} s of processor time, {dict(result.seconds)}"

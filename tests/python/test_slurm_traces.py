@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of jobs: growing, replaced, resumed, damaged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from slurm_world import job
+
+from glidepath.engines.slurm import JobRequest
+from glidepath.engines.slurm._traces import TraceStore, trace_path
+
+
+def test_reads_only_whole_lines_of_a_growing_log(tmp_path: Path) -> None:
+    log, store = tmp_path / "a.csv", TraceStore()
+    log.write_text("step,loss,seconds\n1,2.0,10\n2,1.5,10.5\n3,1.2")
+    seen = store.read(log)
+    assert seen.trace is not None
+    assert (seen.last_step, seen.best, seen.steps_per_s) == (2.0, 1.5, 2.0)
+    with log.open("a") as file:
+        file.write("5,11\n4,1.0,11.5\n")
+    seen = store.read(log)
+    assert seen.trace is not None
+    assert list(seen.trace.loss) == [2.0, 1.5, 1.25, 1.0]
+    assert store.read(log) is seen  # nothing new: not read again
+
+
+def test_a_run_that_went_back_to_its_checkpoint_goes_on_from_there(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n1,5\n2,4\n3,9\n4,9\n3,3\n")
+    trace = TraceStore().read(log).trace
+    assert trace is not None
+    assert (list(trace.step), list(trace.loss)) == ([1, 2, 3], [5, 4, 3])
+
+
+def test_a_log_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    log, store = tmp_path / "a.csv", TraceStore()
+    log.write_text("step,loss\n1,5\n2,4\n3,3\n")
+    store.read(log)
+    (tmp_path / "b").write_text("step,loss\n1,7\n")
+    (tmp_path / "b").replace(log)
+    assert store.read(log).best == 7.0
+
+
+def test_reads_json_lines_and_a_named_metric(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_text('{"step": 1, "acc": 0.5}\n{"step": 1, "loss": 3}\n{"step": 2, "acc": 0.7}\n')
+    assert TraceStore().read(log, metric="acc", direction="max").best == 0.7
+
+
+@pytest.mark.parametrize(
+    "content", ["", "step,loss\n", "\0\0\0\0", "step,loss\n1,nan\n", "hello\nworld\n1\n", "[1]"]
+)
+def test_a_useless_log_is_a_sentence_not_an_error(tmp_path: Path, content: str) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text(content)
+    seen = TraceStore().read(log)
+    assert seen.trace is None
+    assert str(log) in seen.problem or "a.csv" in seen.problem
+
+
+def test_pace_is_that_of_the_last_attempt(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    rows = [f"{k},1.0,{k}" for k in range(1, 50)] + [
+        f"{k},1.0,{900 + k / 4}" for k in range(50, 80)
+    ]
+    log.write_text("step,loss,seconds\n" + "\n".join(rows) + "\n")
+    assert TraceStore().read(log).steps_per_s == 4.0
+
+
+def test_finds_the_log_of_a_job(tmp_path: Path) -> None:
+    array = replace(job("12_3"), workdir=str(tmp_path), name="net", user="ann")
+    named = trace_path(array, JobRequest(trace="%u/%x-%A-%a-%j.csv"), ())
+    assert named == tmp_path / "ann/net-12-3-12_3.csv"
+    assert trace_path(array, JobRequest(), ("no.csv", "glidepath-%j.csv")) is None
+    (tmp_path / "glidepath-12_3.csv").touch()
+    found = trace_path(array, JobRequest(), ("no.csv", "glidepath-%j.csv"))
+    assert found == tmp_path / "glidepath-12_3.csv"
+
+
+def test_a_folder_of_mlflow_is_read_again_as_it_grows(tmp_path: Path) -> None:
+    run = tmp_path / "mlruns" / "0" / "abc"
+    (run / "metrics").mkdir(parents=True)
+    (run / "meta.yaml").write_text("run_id: abc\nrun_name: x\n")
+    rows = [f"{1_700_000_000_000 + 2000 * i} {2 + 3 / i**0.5} {i}\n" for i in range(1, 41)]
+    store = TraceStore()
+    for count in (20, 40):
+        (run / "metrics" / "loss").write_text("".join(rows[:count]))
+        progress = store.read(tmp_path / "mlruns")
+        assert progress.problem == ""
+        assert progress.last_step == count
+        assert progress.best == 2 + 3 / count**0.5
+        assert progress.steps_per_s == pytest.approx(0.5)

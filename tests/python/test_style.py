@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Habits of the sources: short functions, plain words, narrow documents, the same names twice.
+
+Each checker is a function of a text, so the tests below also plant every violation that it should
+find: a checker that finds nothing is worth nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import glidepath as gp
+
+LONGEST = 80  # lines of code of a function
+# Longer functions, each with the reason why it is not split.
+LONG_FUNCTIONS: dict[str, str] = {}
+
+
+def tracked(root: Path, *patterns: str) -> list[str]:
+    """Files of the repository that match; the test is skipped outside of a checkout."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    listing = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if listing.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [path for path in listing.stdout.splitlines() if (root / path).is_file()]
+
+
+# ------------------------------------------------------------------------------------- functions
+
+
+def python_functions(text: str) -> Iterator[tuple[str, int]]:
+    """Name and lines of code of each function, without signature and docstring."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if body:
+                yield node.name, (body[-1].end_lineno or 0) - body[0].lineno + 1
+
+
+def without_strings(line: str) -> str:
+    """A line of C++ without its strings, characters and comment."""
+    return re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|//.*', "", line)
+
+
+def cpp_functions(text: str) -> Iterator[tuple[str, int]]:
+    """Name and lines of each function body in C++ as clang-format writes it.
+
+    A body begins with a line that ends in `{`, has a `)` before it and stands at column 0 or 2, or
+    goes on a signature that does; it ends with the matching `}`.
+    """
+    lines = [without_strings(line) for line in text.splitlines()]
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if not re.search(r"\)[^;{}]*\{\s*$", line) or is_statement(line):
+            number += 1
+            continue
+        first = start_of_signature(lines, number)
+        joined = " ".join(lines[first : number + 1])
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        name = re.search(r"([\w:~]+|operator\S+)\s*\(", joined)
+        if indent > 2 or name is None or is_statement(lines[first]):
+            number += 1
+            continue
+        depth, end = 0, number
+        while True:
+            depth += lines[end].count("{") - lines[end].count("}")
+            if depth <= 0 or end + 1 == len(lines):
+                break
+            end += 1
+        yield name[1], max(0, end - number - 1)
+        number += 1  # a class within a function, or a member of a class within the body
+
+
+def start_of_signature(lines: list[str], last: int) -> int:
+    """Line on which the signature begins whose last line is given; skips a list of members."""
+    first, closed = last, 0
+    while first > 0:
+        closed += lines[first].count(")") - lines[first].count("(")
+        if closed <= 0 and not re.match(r"\s*[:,]", lines[first]):
+            break
+        first -= 1
+    return first
+
+
+def is_statement(line: str) -> bool:
+    return bool(re.match(r"\s*(?:\}|if|for|while|switch|do|else|try|catch|return)\b|\s*\}", line))
+
+
+def too_long(path: str, text: str) -> Iterator[str]:
+    functions = python_functions if path.endswith(".py") else cpp_functions
+    for name, lines in functions(text):
+        where = f"{path}:{name}"
+        if lines > LONGEST and where not in LONG_FUNCTIONS:
+            yield f"{where} has {lines} lines"
+
+
+def test_no_function_is_long(root: Path) -> None:
+    paths = tracked(root, "python/glidepath/*.py", "src/*.cpp", "src/*.hpp")
+    assert len(paths) > 100
+    found = [line for path in paths for line in too_long(path, (root / path).read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_the_table_of_long_functions_names_long_functions(root: Path) -> None:
+    for where in LONG_FUNCTIONS:
+        path, _, name = where.rpartition(":")
+        functions = python_functions if path.endswith(".py") else cpp_functions
+        lengths = dict(functions((root / path).read_text()))
+        assert lengths.get(name, 0) > LONGEST, f"{where} is short by now: take it off the table"
+
+
+BODY = "  x += 1;  // } in a comment\n" * 81
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "int plain(int x) {\n{body}}\n",
+        "namespace {\nPlan Class::method(const std::vector<int>& x,\n"
+        "                   int y) const {\n{body}}\n}  // namespace\n",
+        "struct S {\n  double member(char c = '{') const {\n{body}  }\n};\n",
+        "Klass::Klass(int x)\n    : x_(x) {\n{body}}\n",
+        "template <class T>\nauto deduced(T x) -> int {\n  for (;;) {\n{body}  }\n}\n",
+    ],
+)
+def test_a_long_function_of_cpp_is_found(signature: str) -> None:
+    assert list(too_long("src/a.cpp", signature.replace("{body}", BODY)))
+    short = signature.replace("{body}", "  x += 1;\n" * 60)
+    assert not list(too_long("src/a.cpp", short))
+
+
+def test_a_long_function_of_python_is_found() -> None:
+    long = "def f(\n    x,\n):\n" + "    x += 1\n" * 81
+    assert list(too_long("a.py", long)) == ["a.py:f has 81 lines"]
+    documented = 'def f(x):\n    """Do.\n' + "\n" * 90 + '    """\n' + "    x += 1\n" * 80
+    assert not list(too_long("a.py", documented))
+
+
+def test_a_long_class_or_namespace_is_no_function() -> None:
+    lines = "  int a = f(1);\n" * 90
+    for opening in ("namespace a {", "struct S {", "enum class E {", "const std::map<int, int> m{"):
+        assert not list(too_long("src/a.cpp", f"{opening}\n{lines}}};\n"))
+
+
+# ----------------------------------------------------------------------------------------- words
+
+# What the product does not say: who wanted what of it, and sentences that need a second reading.
+FORBIDDEN = re.compile(
+    r"\b(?:(?:is|are|was|were) (?:told|asked)|says? nothing|vouch\w*|asked[ -]for|aimed at|met"
+    r"|missed)\b",
+    re.IGNORECASE,
+)
+
+
+def forbidden_words(path: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        found = FORBIDDEN.search(line)
+        if found:
+            yield f"{path}:{number}: {found[0]!r}"
+
+
+def vague_docstrings(path: str, text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            document = ast.get_docstring(node) or ""
+            for line in document.splitlines():
+                if re.match(r"\s*Of\b", line):
+                    yield f"{path}: {getattr(node, 'name', 'module')}: {line.strip()[:60]!r}"
+
+
+def vague_constants(path: str, text: str) -> Iterator[str]:
+    words = "Most|Doubt|Half|Steep|Alike|Far|Sure|Some|Many|Late|Poor|Known"
+    for found in re.finditer(rf"\bk(?:{words})\b", text):
+        yield f"{path}: {found[0]} is an adjective; name the noun"
+
+
+def test_no_text_has_a_forbidden_word(root: Path) -> None:
+    paths = tracked(root, "README.md", "docs/*.md", "include/*.hpp", "src/*", "python/*")
+    texts = [path for path in paths if path.endswith((".md", ".hpp", ".cpp", ".inl", ".py"))]
+    kept = [path for path in texts if not path.startswith("docs/notebook/")]
+    found = [line for path in kept for line in forbidden_words(path, (root / path).read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_docstrings_name_the_noun(root: Path) -> None:
+    paths = tracked(root, "python/glidepath/*.py")
+    found = [line for path in paths for line in vague_docstrings(path, (root / path).read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_constants_name_the_noun(root: Path) -> None:
+    paths = tracked(root, "src/*.cpp", "src/*.hpp", "src/*.inl", "include/*.hpp")
+    found = [line for path in paths for line in vague_constants(path, (root / path).read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_words_that_are_planted_are_found() -> None:
+    assert list(forbidden_words("a.md", "fine\nthe target was met\n")) == ["a.md:2: 'met'"]
+    assert list(forbidden_words("a.md", "instead of the 0.055 asked for"))
+    assert not list(forbidden_words("a.md", "the method, a metric, submitted, task"))
+    assert list(vague_docstrings("a.py", 'def f():\n    """Of the forecast."""\n'))
+    planted = 'def f():\n    """Do.\n\n    status : str\n        Of the forecast.\n    """\n'
+    assert list(vague_docstrings("a.py", planted))
+    assert not list(vague_docstrings("a.py", '"""Offsets."""\n'))
+    assert list(vague_constants("a.cpp", "constexpr int kMost = 3;"))
+    assert not list(vague_constants("a.cpp", "constexpr int kMostComponents = 3;"))
+
+
+# ------------------------------------------------------------------------------------- documents
+
+WIDEST = 140
+LINES = {"README.md": 110, "docs/method/": 200}
+
+
+def too_large(path: str, text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        if len(line) > WIDEST:
+            yield f"{path}:{number}: {len(line)} characters"
+    for start, most in LINES.items():
+        if path.startswith(start) and len(lines) > most:
+            yield f"{path}: {len(lines)} lines, at most {most}"
+
+
+def test_documents_can_be_read_in_one_sitting(root: Path) -> None:
+    paths = tracked(root, "*.md")
+    assert "README.md" in paths
+    found = [line for path in paths for line in too_large(path, (root / path).read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_a_large_document_is_found() -> None:
+    assert list(too_large("docs/a.md", "x" * 141)) == ["docs/a.md:1: 141 characters"]
+    assert list(too_large("README.md", "x\n" * 111)) == ["README.md: 111 lines, at most 110"]
+    assert list(too_large("docs/method/a.md", "x\n" * 201))
+    assert not list(too_large("docs/a.md", "x\n" * 201))
+
+
+# ------------------------------------------------------------------------- names in two languages
+
+# Public names of one language only, by their reason.
+CPP_ONLY_BY_REASON = {
+    "a view of borrowed columns; Python passes the object or its columns": (
+        *("CurvesView", "RoundView", "TraceView"),
+    ),
+    "an array; Python has NumPy": ("Rows",),
+    "an enum; Python has strings": (
+        *("Direction", "Family", "FitStatus", "ForecastStatus", "Goal", "Objective", "Outcome"),
+        *("Prefer", "ScheduleLawKind", "Sharing", "Verdict"),
+    ),
+    "names of enumerators; Python has strings": (
+        *("direction_named", "family_named", "name", "objective_named", "sharing_named"),
+    ),
+    "options of a function; Python has keywords": (
+        *("CleanOptions", "EnvironmentOptions", "FitOptions", "ForecastOptions", "PlanOptions"),
+        *("RoundOptions", "SimulationOptions", "WatchOptions"),
+    ),
+    "threads and instruction set; Python has threads=": (
+        *("Execution", "Isa", "available_threads", "best_isa"),
+    ),
+    "a part of a result; Python has columns of an array or a dict": (
+        *("JobColumns", "Reason", "Span", "TierAccount", "TimelineRow", "UserAccount"),
+    ),
+    "a method in Python": (
+        *("evaluate", "lower_bound_jct_s", "predict", "prob_below", "quantile", "until"),
+    ),
+    "Fit.params in Python": ("Curve", "parameter_names"),
+    "POLICIES in Python": ("policy_names",),
+    "Python checks when an object is made": ("validate",),
+    "one format; Python's read_traces reads them all": ("read_long_csv",),
+    "Workload.from_trace and Workload.write_jobs in Python": ("workload_from_trace", "write_jobs"),
+    "glidepath.gym in Python": ("Environment",),
+    "a function; Python has callables": ("Policy",),
+}
+CPP_ONLY = {name: why for why, names in CPP_ONLY_BY_REASON.items() for name in names}
+PYTHON_ONLY = {
+    "Comparison": "a table of simulations",
+    "Follow": "only Python reads what training tools write",
+    "POLICIES": "policy_names() in C++",
+    "compare": "a table of simulations",
+    "follow": "only Python reads what training tools write",
+    "read_traces": "only Python reads what training tools write",
+    "readers": "only Python reads what training tools write",
+}
+# Members of a type that both languages have, by the type.
+CPP_ONLY_MEMBERS: dict[str, set[str]] = {}
+PYTHON_ONLY_MEMBERS = {"plot", "to_pandas", "to_dict", "from_dict"}  # pictures, tables, JSON
+
+
+def cpp_names(text: str) -> set[str]:
+    """Types and functions that a header declares in namespace glidepath, without detail."""
+    text = re.sub(r"^namespace (?:detail|\w+::detail) \{.*?^\}", "", text, flags=re.S | re.M)
+    text = "\n".join(without_strings(line) for line in text.splitlines())
+    types = re.findall(r"^(?:enum class|struct|class) (?:\[\[\w+\]\] )?(\w+)", text, re.M)
+    aliases = re.findall(r"^using (\w+) =", text, re.M)
+    functions = re.findall(
+        r"^(?!using|namespace|struct|class|enum|template|#|//|static_assert)(?:\[\[nodiscard\]\] )?"
+        r"(?:inline |constexpr )*[\w:]+(?:<[^;()]*>)?[&* ]+(\w+)\(",
+        text,
+        re.M,
+    )
+    return {*types, *aliases, *functions} - {"operator"}
+
+
+def cpp_members(text: str) -> dict[str, set[str]]:
+    """Public members of the types that a header declares."""
+    text = "\n".join(without_strings(line) for line in text.splitlines())
+    found: dict[str, set[str]] = {}
+    for name, body in re.findall(r"^(?:struct|class) (\w+) \{\n(.*?)^\};", text, re.S | re.M):
+        body = body.partition("\n private:")[0].replace("[[nodiscard]] ", "")
+        declared = re.findall(
+            r"^  (?!using|friend|static_assert|explicit|struct|enum)[\w:][\w:<>,&* ]*?[&* ](\w+)"
+            r"(?:\(|\{| =|;|\[)",
+            body,
+            re.M,
+        )
+        found[name] = {member for member in declared if member != "operator"}
+    return found
+
+
+def members_of_python(name: str) -> set[str]:
+    return {member for member in dir(getattr(gp, name)) if member[0] != "_"}
+
+
+def differences(cpp: set[str], python: set[str]) -> list[str]:
+    """Names of one language that are neither in the other nor on the table of reasons."""
+    found = [f"C++ only: {name}" for name in sorted(cpp - python - CPP_ONLY.keys())]
+    found += [f"Python only: {name}" for name in sorted(python - cpp - PYTHON_ONLY.keys())]
+    excused = CPP_ONLY.keys() & cpp & python | PYTHON_ONLY.keys() & cpp & python
+    found += [f"on the table, yet in both: {name}" for name in sorted(excused)]
+    gone = (CPP_ONLY.keys() - cpp) | (PYTHON_ONLY.keys() - python)
+    return found + [f"on the table, yet gone: {name}" for name in sorted(gone)]
+
+
+def member_differences(name: str, cpp: set[str], python: set[str]) -> list[str]:
+    """Members that one language lacks; those of Python may be more where C++ has functions."""
+    missing = cpp - python - CPP_ONLY_MEMBERS.get(name, set())
+    return [f"C++ only: {name}.{member}" for member in sorted(missing)]
+
+
+def headers(root: Path) -> list[str]:
+    return [path.read_text() for path in sorted((root / "include/glidepath").glob("*.hpp"))]
+
+
+def test_both_languages_have_the_same_names(root: Path) -> None:
+    cpp = set().union(*(cpp_names(text) for text in headers(root)))
+    python = {name for name in dir(gp) if name[0] != "_"}
+    found = differences(cpp, python)
+    assert not found, "\n".join(found)
+
+
+def test_both_languages_have_the_same_members(root: Path) -> None:
+    types = {name: members for text in headers(root) for name, members in cpp_members(text).items()}
+    shared = sorted(name for name in types if hasattr(gp, name))
+    assert len(shared) >= 15
+    found = [
+        line
+        for name in shared
+        for line in member_differences(name, types[name], members_of_python(name))
+    ]
+    assert not found, "\n".join(found)
+
+
+HEADER = """
+namespace glidepath {
+struct Fit {
+  Curve curve{};             ///< fitted (not "kept")
+  double sigma = 0, aicc = 0;
+  std::vector<double> steps;
+  [[nodiscard]] double quantile(double p) const;
+};
+enum class FitStatus { good };
+class Watch {
+ public:
+  void add(double step, double loss);
+ private:
+  double state_;
+};
+[[nodiscard]] Fit fit(const Trace& trace, const FitOptions& options = {});
+std::vector<Fit> fit_batch(std::span<const TraceView> traces);
+namespace detail {
+void hidden(int x);
+}
+}  // namespace glidepath
+"""
+
+
+def test_names_of_a_header_are_found() -> None:
+    assert cpp_names(HEADER) == {"Fit", "FitStatus", "Watch", "fit", "fit_batch"}
+    members = cpp_members(HEADER)
+    assert members["Fit"] >= {"curve", "sigma", "steps", "quantile"}
+    assert members["Watch"] == {"add"}
+    assert "C++ only: fresh" in differences({"fresh"}, set())
+    assert "Python only: fresh" in differences(set(), {"fresh"})
+    assert member_differences("Fit", {"a", "b"}, {"b"}) == ["C++ only: Fit.a"]

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/error.hpp"
+#include "glidepath/simulate.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "temporary_files.hpp"
+
+namespace glidepath {
+namespace {
+
+Workload one_job() {
+  Workload out;
+  out.tiers = {{.name = "a100", .nodes = 2, .gpus_per_node = 4, .memory_gb = 40}};
+  WorkloadJob job{.id = 17};
+  job.duration_s = 10;
+  out.jobs.push_back(job);
+  return out;
+}
+
+TEST(BadInputTest, OneSentenceNamesTheJob) {
+  const auto message = [](auto&& change) {
+    Workload workload = one_job();
+    change(workload);
+    return message_of<InputError>([&] { (void)simulate(workload, "fifo"); });
+  };
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 9; }),
+            "simulate: job 17 asks 9 GPUs, the largest tier has 8");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }), "simulate: job 17 asks 0 GPUs");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = -1; }),
+            "simulate: job 17 has duration_s -1, expected more than 0");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = 0; }),
+            "simulate: job 17 has neither duration_s nor budget_steps above 0");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].submit_s = std::nan(""); }),
+            "simulate: job 17 has submit_s nan, expected 0 or more");
+  EXPECT_EQ(message([](Workload& w) { w.jobs.push_back(w.jobs[0]); }),
+            "simulate: job 17 is there twice");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].memory_gb = 80; }),
+            "simulate: job 17 fits no tier: it asks 1 GPUs of 80 GB each (largest memory 40 GB) "
+            "and a step rate above 0");
+  EXPECT_EQ(message([](Workload& w) { w.jobs.clear(); }), "simulate: the workload has no job");
+  EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "simulate: the workload has no tier");
+}
+
+TEST(BadInputTest, AnUnknownPolicyIsToldTheKnownOnes) {
+  const std::string text =
+      message_of<InputError>([] { (void)simulate(one_job(), "shortest_first"); });
+  EXPECT_EQ(text.find("simulate: unknown policy 'shortest_first', known are fifo, first_fit, "), 0U)
+      << text;
+  EXPECT_NE(text.find("best_value"), std::string::npos);
+}
+
+TEST(BadInputTest, OptionsOutOfRangeAreNamed) {
+  const auto message = [](auto&& change) {
+    SimulationOptions options;
+    change(options);
+    return message_of<InputError>([&] { (void)simulate(one_job(), "fifo", options); });
+  };
+  EXPECT_EQ(message([](SimulationOptions& o) { o.restart_s = -1; }),
+            "simulate: restart_s is -1, expected 0 or more");
+  EXPECT_EQ(message([](SimulationOptions& o) { o.session_s = 0; }),
+            "simulate: session_s is 0, expected a time above 0");
+  EXPECT_EQ(message([](SimulationOptions& o) { o.forecast_sigma = std::nan(""); }),
+            "simulate: forecast_sigma is nan, expected 0 or more");
+}
+
+class TraceFileTest : public TemporaryFiles {};
+
+TEST_F(TraceFileTest, ReadsPlainAndGzipAlike) {
+  const std::string text = "job,submit_s,gpus,duration_s,user\n3,0,2,10,ann\n4,1.5,1,2,bob\n";
+  for (const auto& file : {write("a.csv", text), write_gzip("a.csv.gz", text)}) {
+    const Workload workload = workload_from_trace(file, 4, 2);
+    ASSERT_EQ(workload.jobs.size(), 2U);
+    EXPECT_EQ(workload.jobs[1].id, 4);
+    EXPECT_EQ(workload.jobs[1].submit_s, 1.5);
+    EXPECT_EQ(workload.jobs[0].user, "ann");
+    EXPECT_EQ(workload.tiers[0].nodes, 2);
+  }
+}
+
+TEST_F(TraceFileTest, ReadsTracesOfTiresiasAsTheyAre) {
+  const auto file = write("60_job.csv",
+                          "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+                          "0,1,0,606,vgg19,164,30\n1,8,30,133,vgg11,147,23\n");
+  const Workload workload = workload_from_trace(file, 60);
+  ASSERT_EQ(workload.jobs.size(), 2U);
+  EXPECT_EQ(workload.jobs[1].gpus, 8);
+  EXPECT_EQ(workload.jobs[1].submit_s, 30);
+  EXPECT_EQ(workload.jobs[1].duration_s, 147);
+}
+
+TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
+  const auto message = [&](const std::string& text) {
+    const auto file = write("bad.csv", text);
+    const std::string what = message_of<IoError>([&] { (void)workload_from_trace(file, 4); });
+    EXPECT_NE(what.find("bad.csv"), std::string::npos) << what;
+    return what;
+  };
+  const std::string header = "job,submit_s,gpus,duration_s\n";
+  EXPECT_NE(message(header + "1,0,0,5\n").find(":2: gpus is 0, expected at least 1"),
+            std::string::npos);
+  EXPECT_NE(
+      message(header + "1,0,1,5\n2,0,1,-5\n").find(":3: duration_s is -5, expected more than 0"),
+      std::string::npos);
+  EXPECT_NE(message(header + "1,0,9,5\n").find(":2: job 1 asks 9 GPUs, the cluster has 4"),
+            std::string::npos);
+  EXPECT_NE(message(header).find("no jobs below the header"), std::string::npos);
+  message("");
+  message("job,submit_s\n1,2\n");
+  message(header + "1,zero,1,5\n");
+  message(header + "1,0,1\n");
+  EXPECT_THROW((void)workload_from_trace(path("absent.csv"), 4), IoError);
+  const auto good = write("good.csv", header + "1,0,1,5\n");
+  EXPECT_THROW((void)workload_from_trace(good, 0), InputError);
+  EXPECT_THROW((void)workload_from_trace(good, 4, 3), InputError);
+}
+
+}  // namespace
+}  // namespace glidepath
