@@ -541,9 +541,10 @@ def reach_batch(
     traces : list of Trace
         Runs of one direction, each with steps of its own.
     targets : float or array_like, shape (m,)
-        One for all runs, or one for each.
+        Loss to reach, in the unit of the loss: one for all runs, or one for each.
     budgets : float or array_like, shape (m,), optional
-        The same of absolute steps; default: `planned_steps` of each trace.
+        Absolute step after which a run ends: one for all runs, or one for each; default:
+        `planned_steps` of each trace.
     schedule, past, constants : optional
         As for `forecast`, for all runs.
     threads : int, optional
