@@ -246,11 +246,11 @@ class PastRuns(Result):
 def _columns(run: Trace) -> list[str]:
     """Names of what a run has besides notes."""
     names = ("name", "metric", "direction", "step", "loss", "lr", "wall_seconds", "planned_steps")
-    return [name for name in names if getattr(run, name, None) is not None]
+    return [name for name in names if getattr(run, name) is not None]
 
 
 def _run_of(given: Mapping[str, Any]) -> Trace:
-    columns = {
+    columns: dict[str, Any] = {
         name: value if isinstance(value, str) else number(value) for name, value in given.items()
     }
     return Trace(columns.pop("step"), columns.pop("loss"), **columns)

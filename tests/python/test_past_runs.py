@@ -67,7 +67,8 @@ def test_past_runs_survive_json_pickle_and_copies() -> None:
         assert pickle.loads(pickle.dumps(past)) == copy.deepcopy(past) == past
     assert gp.PastRuns(finished_runs(6)) != gp.PastRuns(finished_runs(5))
     holes = np.where(np.arange(80) % 7 == 3, np.nan, finished_runs(1)[0].loss)
-    endless = gp.Trace(np.arange(1.0, 81), holes, lr=np.full(80, 0.1), name="holes")
+    rates = np.full(80, 0.1)
+    endless = gp.Trace(np.arange(1.0, 81), holes, lr=rates, metric="ppl", planned_steps=500)
     past = gp.PastRuns([endless])
     text = json.dumps(past.to_dict(), allow_nan=False)
     assert gp.PastRuns.from_dict(json.loads(text)) == past
