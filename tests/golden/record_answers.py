@@ -758,8 +758,8 @@ def plan_answers() -> Answers:
             gangs, seconds, nodes=nodes, batch_per_gpu=64.0 / gangs if i % 2 else None
         )
         found = {"terms": list(fit.terms.values()), "error": fit.typical_error}
-        found["seconds"] = [fit.seconds(g, n) for g, n in ((1, 1), (3, 1), (8, 2), (16, 4))]
-        found["by batch"] = [more.seconds(g, 1, 64.0 / g) for g in (1, 2, 8)]
+        found["seconds"] = [fit.step_seconds(g, n) for g, n in ((1, 1), (3, 1), (8, 2), (16, 4))]
+        found["by batch"] = [more.step_seconds(g, 1, 64.0 / g) for g in (1, 2, 8)]
         put(answers, f"fit_scaling/{i}", found)
         profile = gp.Profile(0.6, 8.0, "resnet")
         listed = gp.options_of(tiers, [None if i % 3 == 0 else fit, fit, fit], alone=profile)
@@ -769,7 +769,7 @@ def plan_answers() -> Answers:
             {"silver": fit, "gold": more},
             alone=profile,
             batch=64.0,
-            most_gpus=8,
+            max_gpus=8,
             sharing=("mps", "naive", "mig")[i % 3],
             partner=gp.Profile(0.3, 9.0, "bert"),
             pairs=pairs if i % 2 else None,
@@ -868,8 +868,8 @@ def _of_simulation(simulation: gp.Simulation) -> Answers:
             *(spans[name] for name in ("job", "tier", "gpus", "start_s", "end_s", "partner"))
         ),
         "timeline digest": digest(*(simulation.timeline[name] for name in ("time_s", "busy"))),
-        "users": [user["gpu_seconds"] for user in simulation.users],
-        "tiers": [tier["energy_kwh"] for tier in simulation.tier_accounts],
+        "users": simulation.user_accounts["gpu_seconds"].tolist(),
+        "tiers": simulation.tier_accounts["energy_kwh"].tolist(),
     }
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 import glidepath as gp
 from glidepath._answer import decision_keys, forecast_keys, quantile_keys, run_keys, when
+from glidepath._json import plain
 from glidepath._verdicts import is_lost, words
 from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
