@@ -581,10 +581,9 @@ def reach_batch(
 
 
 def _planned(run: Trace) -> float:
-    planned: float | None = getattr(run, "planned_steps", None)
-    if planned is None:
+    if run.planned_steps is None:
         raise InputError(
             f"reach: {run.name or 'the trace'} has no planned_steps: give the budget, the step "
             "after which the run ends"
         )
-    return planned
+    return run.planned_steps

@@ -246,7 +246,7 @@ class PastRuns(Result):
 def _columns(run: Trace) -> list[str]:
     """Names of what a run has besides notes."""
     names = ("name", "metric", "direction", "step", "loss", "lr", "wall_seconds", "planned_steps")
-    return [name for name in names if getattr(run, name, None) is not None]
+    return [name for name in names if getattr(run, name) is not None]
 
 
 def _run_of(given: Mapping[str, Any]) -> Trace:

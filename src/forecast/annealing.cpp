@@ -17,21 +17,6 @@ constexpr double kMaxParts = 512;        // a stretch of the plan is cut into
 constexpr double kPeakShare = 0.999;     // of the peak, at which the warm-up has ended
 constexpr double kMinFall = 0.01;        // of the peak
 
-/// Gaps take the nearest earlier value, the first ones the first known; false where more than half
-/// is unknown.
-bool fill_gaps(std::vector<double>& lr) {
-  const auto known = static_cast<std::size_t>(
-      std::count_if(lr.begin(), lr.end(), [](double v) { return std::isfinite(v) && v >= 0; }));
-  if (2 * known <= lr.size()) return false;
-  double value =
-      *std::find_if(lr.begin(), lr.end(), [](double v) { return std::isfinite(v) && v >= 0; });
-  for (double& v : lr) {
-    if (std::isfinite(v) && v >= 0) value = v;
-    v = value;
-  }
-  return true;
-}
-
 /// Many points are missing before the first: a log that begins at the peak begins where the warm-up
 /// ended. Merged points count as what they were merged from.
 bool starts_late(std::span<const double> observed, std::span<const double> count) {
@@ -75,10 +60,8 @@ Annealing annealing(std::span<const double> observed, std::span<const double> co
                     std::span<const double> past, std::span<const double> ahead_step,
                     std::span<const double> ahead, const ForecastConstants& constants) {
   std::vector<double> step(observed.begin(), observed.end());
-  std::vector<double> lr(past.begin(), past.end()), later(ahead.begin(), ahead.end());
-  if (lr.empty() || later.empty() || !fill_gaps(lr) || !fill_gaps(later)) return {};
-
-  extend(step, lr, ahead_step, later);
+  std::vector<double> lr(past.begin(), past.end());
+  extend(step, lr, ahead_step, ahead);
   const auto [least, peak_at] = std::minmax_element(lr.begin(), lr.end());
   const double peak = *peak_at;
   const bool falls = peak - *least > kMinFall * peak;

@@ -160,7 +160,7 @@ def test_the_view_of_a_terminal_is_kept_up_to_date(
     between(lambda: log(file, 9000))
     log(file, 100)
     assert cli.main(["watch", str(file), "--target", "1.1", "--until-decided"]) == 0
-    assert "was met at step" in screen.getvalue()
+    assert "was reached at step" in screen.getvalue()
 
 
 def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

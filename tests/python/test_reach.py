@@ -142,6 +142,14 @@ def test_a_reach_needs_a_budget_or_a_run_that_knows_its_end() -> None:
     )
 
 
+def test_the_planned_end_of_a_run_is_its_budget() -> None:
+    t, loss = noisy_power_law()
+    runs = [gp.Trace(t, loss, planned_steps=end) for end in (300, 400)]
+    assert gp.reach(runs[0], 1.15) == gp.reach(runs[0], 1.15, budget=300)
+    assert [law.budget for law in gp.reach_batch(runs, 1.15)] == [300, 400]
+    assert gp.reach(runs[1], 1.15, budget=200).budget == 200
+
+
 def test_a_reach_survives_pickle_and_copies() -> None:
     law = gp.reach(gp.Trace(*noisy_power_law()), 1.15, budget=300)
     assert pickle.loads(pickle.dumps(law)) == copy.deepcopy(law) == law

@@ -64,7 +64,7 @@ def test_a_run_that_learns_nothing_is_not_promised_a_drop_by_its_schedule() -> N
 
 
 def test_a_run_that_still_falls_fast_gains_more_by_annealing_than_one_that_does_not() -> None:
-    grid = constants_with(gain_fall=0)
+    grid = constants_with(gain_fall=1e9)
     t = np.arange(1.0, 301)
     lr = np.where(t > 150, 1 - (t - 150) / 150, 1.0)
     for power, grows in ((0.4, True), (0.1, False)):  # falls of 0.28 and 0.07 an octave
