@@ -59,7 +59,7 @@ class PastRuns {
   [[nodiscard]] static PastRuns restored(std::vector<Trace> runs, Widths widths);
 
   /// With one more run, whose kind may have changed (adaptive conformal inference, Gibbs and Candès
-  /// 2021): where the interval missed the run the factor grows by 8 %, where it held it falls by
+  /// 2021): where the run left the interval the factor grows by 8 %, where it held it falls by
   /// 2 %, so that in the long run 80 % of the runs are covered.
   [[nodiscard]] PastRuns update(
       Trace finished, const std::shared_ptr<const ForecastConstants>& constants = {}) const;
@@ -167,7 +167,7 @@ struct Reach {
   [[nodiscard]] std::vector<double> remaining_steps(int count) const;
 };
 
-/// `budget` is an absolute step. A target already met is reached at the step where it was met.
+/// `budget` is an absolute step. A target that was logged before now is reached at that step.
 [[nodiscard]] Reach reach(TraceView trace, double target, double budget,
                           const ForecastOptions& options = {});
 

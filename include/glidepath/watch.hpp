@@ -61,7 +61,7 @@ struct WatchState {
 };
 
 /// One live run. `add` costs a microsecond, `decision` a forecast; the decision is computed from
-/// the state each time, never latched: more points may take it back, unless the target was met.
+/// the state each time, never latched: more points may take it back, unless the target was reached.
 class Watch {
  public:
   /// Throws InputError on a NaN target, a budget that is not finite, an alpha out of (0, 0.5), a

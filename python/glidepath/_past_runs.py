@@ -141,7 +141,7 @@ class PastRuns(Result):
     def update(self, trace: Trace, *, constants: str | None = None) -> PastRuns:
         """Learn from one more run (adaptive conformal inference, Gibbs and Candès 2021).
 
-        Where the 80 % interval missed the run, the factor of that horizon grows by 8 %; where it
+        Where the run left the 80 % interval, the factor of that horizon grows by 8 %; where it
         held, it falls by 2 %. In the long run 80 % of the runs are covered, whatever their kind and
         even if that changes; runs that are at hand together teach faster as one `PastRuns`.
 

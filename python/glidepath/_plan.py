@@ -79,7 +79,7 @@ class RoundPlan(Result):
     chosen : ndarray of int64, shape (chosen,)
         Indices into the options, increasing.
     value, bound : float
-        Of the chosen options, and of no choice more; in the unit of the options' values.
+        Sum of the chosen options' values, and a bound that no choice exceeds.
     gap : float
         (bound - value) / bound, a fraction; 0 when both are 0.
     prices : ndarray, shape (tiers,)
@@ -130,7 +130,7 @@ def solve_round(
     gap : float
         Search on while the fraction (bound - value) / bound is above this.
     prices : array_like of float, shape (tiers,), optional
-        Of a GPU in the round before, to start from.
+        Prices per GPU of the round before, to start from.
     threads : int
         0 = all cores. Changes no byte of the result.
     watts : array_like of float, shape (options,), optional
@@ -191,7 +191,7 @@ class Plan(Result):
     reasons : dict of int to str
         One line for each job.
     tiers : sequence of Tier
-        Of the snapshot that was planned; what `plot` draws on.
+        Tiers of the snapshot; `plot` draws them.
     """
 
     allocations: Sequence[Allocation] = ()
@@ -291,7 +291,7 @@ def plan(
     outrun_probability : float
         Past this quantile of its forecast a job is served by least attained service.
     power_cap_w : float
-        Of the GPUs in use.
+        Watts that the GPUs in use may draw together.
     user_quota, group_quota : dict of str to int
         GPUs that the jobs of a user or group may hold; who is not named is not limited.
     in_nodes : bool
@@ -426,16 +426,17 @@ def options_of(
     ----------
     tiers : sequence of Tier
     scaling : dict of str to Scaling, or sequence of Scaling or None
-        Of the job on each tier, by name or in order; None or absent = it does not run there.
+        Scaling of the job on each tier, by name or in order; None or absent = it does not run
+        there.
     alone : Profile, optional
         Its memory keeps the job off small cards; its activity and kind say how it shares.
     batch : float
-        Of all GPUs together, in the unit of the fit's ``batch_per_gpu``; 0 = that of each GPU
-        stays what it was measured with.
+        Global batch, in the unit of the fit's ``batch_per_gpu``; 0 = the batch of each GPU stays
+        what it was measured with.
     max_gpus : int
-        Of a gang at most.
+        Largest gang.
     utilization : float
-        Of each GPU when alone.
+        Utilization of each GPU when the job runs alone.
     sharing : str
         How it may share GPUs with `partner`: ``naive``, ``mps`` or ``mig``.
     partner : Profile, optional
@@ -523,7 +524,7 @@ def gittins_index(samples: ArrayLike) -> float:
     Parameters
     ----------
     samples : array_like, shape (n,)
-        Of remaining service, in any unit; inf = never.
+        Remaining service, in any unit; inf = never.
 
     Returns
     -------
@@ -547,12 +548,12 @@ class AcceleratorChoice(Result):
     option : Option
     tier : str
     probability : float
-        Of reaching the target within every limit.
+        Probability of reaching the target within every limit.
     hours, hours_low, hours_high : float
         Median, 0.1 and 0.9 quantile of the time to the target; inf where it is more
         likely never reached.
     watts, kwh, cost : float
-        Of the gang; medians.
+        Medians for the whole gang.
     good : bool
         The probability is at least `confidence`.
     pareto : bool

@@ -88,7 +88,7 @@ class Workload:
             CSV, plain or gzip, with the columns ``job,submit_s,gpus,duration_s`` and perhaps
             ``user``, or a trace of Tiresias (``job_id,submit_time,num_gpu,duration``).
         gpus : int
-            Of the cluster.
+            GPUs of the cluster.
         gpus_per_node : int, optional
 
         Returns

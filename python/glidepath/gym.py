@@ -157,7 +157,7 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
     Parameters
     ----------
     workloads, slots, running, energy_weight, weights_for_s, **simulation
-        Of `SchedulingEnv`.
+        Parameters of `SchedulingEnv`.
     num_envs : int
         An environment that is over begins its next episode at the step after.
 

@@ -127,12 +127,12 @@ PastView view_of(std::span<const Template> past, double now, std::span<const dou
   return view;
 }
 
-/// What the past runs would have missed of each other, were they as unlike as the live one is from
-/// the nearest of them, as a share of what the last level misses.
-double missed_share(std::span<const Template> past, const PastView& view, double nearest) {
+/// The error that the past runs would have made about each other, were they as unlike as the live one
+/// is from the nearest of them, as a share of the error of the last level.
+double error_share(std::span<const Template> past, const PastView& view, double nearest) {
   const std::size_t runs = past.size(), tried = std::min(runs, kMaxComponents);
   const std::size_t queried = view.change.size();
-  double missed = 0, missed_last = 0;
+  double error = 0, error_last = 0;
   std::vector<double> others(runs);
   for (std::size_t k = 0; k < tried; ++k) {
     const std::size_t r = k * runs / tried;
@@ -142,11 +142,11 @@ double missed_share(std::span<const Template> past, const PastView& view, double
     const double range = std::max(*most - *least, 1e-300);
     for (const std::size_t j : {queried / 2, queried - 1}) {
       const double change = view.change[j][r];
-      missed += std::min(std::abs(weighted_median(view.change[j], others) - change) / range, 1.0);
-      missed_last += std::min(std::abs(change) / range, 1.0);
+      error += std::min(std::abs(weighted_median(view.change[j], others) - change) / range, 1.0);
+      error_last += std::min(std::abs(change) / range, 1.0);
     }
   }
-  return missed / std::max(missed_last, 1e-300);
+  return error / std::max(error_last, 1e-300);
 }
 
 /// `mixture` with `mass` of it for the changes of the past runs of greatest `weight`, from `level`.
@@ -203,7 +203,7 @@ void mix_in_analogy(std::span<const double> step, std::span<const double> z,
   std::vector<double> weight(runs);
   distances(view.traits, mine, view.scale, runs, 0, weight);
   const double nearest = *std::min_element(weight.begin(), weight.end());
-  const double share = missed_share(past, view, nearest) / kHalfShare;
+  const double share = error_share(past, view, nearest) / kHalfShare;
   const auto count = static_cast<double>(runs);
   const double mass = constants.analogy / (1 + std::pow(share, kSharePower)) * count /
                       (count + kPriorRuns) / (1 + std::max(nearest - kAlikeDistance, 0.0));

@@ -182,8 +182,8 @@ bool learn_online(const Scores& scores, std::vector<double>& factor) {
   if (factor.empty()) factor.assign(kHorizons.size(), 1.0);
   for (std::size_t h = 0; h < kHorizons.size(); ++h) {
     if (scores[h] < 0) continue;
-    const double missed = scores[h] > factor[h] ? 1.0 : 0.0;
-    factor[h] = std::clamp(factor[h] * std::exp(kUpdateStep * (missed - (1 - kCovered))),
+    const double outside = scores[h] > factor[h] ? 1.0 : 0.0;
+    factor[h] = std::clamp(factor[h] * std::exp(kUpdateStep * (outside - (1 - kCovered))),
                            kLowestFactor, kHighestFactor);
   }
   return true;

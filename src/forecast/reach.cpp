@@ -162,9 +162,9 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   if (options.schedule != nullptr) options.schedule->validate();
   const bool rising = options.direction == Direction::max;
   Reach r{.target = target, .budget = budget};
-  if (const auto met = first_at(trace, target, rising); met < trace.step.size()) {
-    if (trace.step[met] <= budget) {
-      r.step = {trace.step[met]};
+  if (const auto hit = first_at(trace, target, rising); hit < trace.step.size()) {
+    if (trace.step[hit] <= budget) {
+      r.step = {trace.step[hit]};
       r.cdf = {1.0};
       r.prob_never = 0;
       return r;

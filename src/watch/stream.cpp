@@ -118,9 +118,9 @@ void Watch::add(double step, double loss, double lr) {
   const bool rising = options_.direction == Direction::max;
   if (s.step.size() <= 3) s.first_loss = median(s.loss);
   if (!(rising ? loss <= s.best_loss : loss >= s.best_loss)) s.best_loss = loss;
-  const bool met =
+  const bool hit =
       options_.target && (rising ? loss >= *options_.target : loss <= *options_.target);
-  if (met && std::isnan(s.reached_step)) s.reached_step = step;
+  if (hit && std::isnan(s.reached_step)) s.reached_step = step;
   if (s.step.size() > kMaxPoints) merge(s);
 }
 

@@ -290,7 +290,7 @@ def traces_of(
     Parameters
     ----------
     runs : mapping
-        Of each run, by any key, its metrics.
+        The metrics of each run, by any key.
     metric, path
         As in `to_trace`.
     names : mapping, optional

@@ -136,7 +136,7 @@ class ActionPlanner:
         return True
 
     def _arrived(self, job: ClusterJob, move: Move) -> bool:
-        """Whether the job runs again since it was told to move."""
+        """Whether the job runs again since the order to move."""
         return job.state == "RUNNING" and job.start_s > move.since_s + 1
 
     def _go_on(self, view: JobView, move: Move) -> None:
