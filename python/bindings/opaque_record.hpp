@@ -24,8 +24,8 @@ template <typename T>
 OpaqueRecord<T> opaque_record(py::module_& module, const char* name) {
   OpaqueRecord<T> type(module, name);
   type.def_static("__new__", [](const py::object& self, const py::args&, const py::kwargs&) {
-    throw py::type_error(std::string(py::str(self.attr("__name__"))) +
-                         ": a record is made by its functions");
+    throw py::type_error("this " + std::string(py::str(self.attr("__name__"))) +
+                         " was never initialized: functions make it, not __new__");
   });
   return type;
 }

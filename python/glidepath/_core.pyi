@@ -569,10 +569,10 @@ class Scaling:
     Attributes
     ----------
     terms : dict of str to float
-        Coefficient of each term.
+        Coefficient of each term, in seconds per unit of the term.
     measured : list of StepTime
     correction : ndarray, shape (measured,)
-        Weight of each measurement in the logarithm of the correction.
+        Weight of each measurement in the logarithm of the correction, a pure number.
     typical_error : float
         Median relative error on the measurements that were fitted.
     """

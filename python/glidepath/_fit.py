@@ -328,7 +328,7 @@ def fit(
     robust : bool or {"huber", "cauchy"}, optional
         Count large residuals for less, so that spikes hardly matter; True is ``"cauchy"``. Slower.
     lowest_floor : float, optional
-        Lowest value the metric can take; no fitted floor is below it.
+        Lowest value the metric can take, in the unit of the loss; no fitted floor is below it.
     weight : array_like, shape (n,), optional
         What each point counts for, relative to the others; 1 by default.
     solver : {"closed_form", "ceres"}, optional
@@ -396,7 +396,7 @@ def fit_batch(
     robust : bool or {"huber", "cauchy"}, optional
         As in `fit`; for traces only.
     lowest_floor : float, optional
-        As in `fit`.
+        As in `fit`, in the unit of the loss.
     threads : int, optional
         0 uses all cores. The answer is the same for any number, and for any split of the rows.
 

@@ -79,7 +79,8 @@ class RoundPlan(Result):
     chosen : ndarray of int64, shape (chosen,)
         Indices into the options, increasing.
     value, bound : float
-        Sum of the chosen options' values, and a bound that no choice exceeds.
+        Sum of the chosen options' values, and a bound that no choice exceeds, in the unit of the
+        options' values.
     gap : float
         (bound - value) / bound, a fraction; 0 when both are 0.
     prices : ndarray, shape (tiers,)

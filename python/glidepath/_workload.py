@@ -204,7 +204,7 @@ class Workload:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name == "_record":
-            raise TypeError("this Workload was never initialised: call Workload(...)")
+            raise TypeError("this Workload was never initialized: call Workload(...)")
         raise AttributeError(f"'Workload' object has no attribute '{name}'")
 
     def __len__(self) -> int:

@@ -438,7 +438,7 @@ def test_the_same_thing_has_the_same_key_in_every_verb(
     page = ("-o", tmp_path / "page.html") if verb == "report" else ()
     _, (row,) = run_json(capsys, verb, curves, "--curve", "good", *options, *page)
     assert keys <= set(row)
-    assert (row["run"], row["metric"], row["observed_to"]) == ("good", "loss", 120)
+    assert (row["run"], row["metric"], row["observed_to"]) == ("good", "value", 120)
 
 
 def test_json_has_one_way_to_write_what_is_not_finite() -> None:

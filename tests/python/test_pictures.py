@@ -30,6 +30,7 @@ from matplotlib.testing.compare import compare_images  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
 import glidepath as gp  # noqa: E402
+from glidepath import _core  # noqa: E402
 from glidepath._pictures import plots  # noqa: E402
 
 EXPECTED = Path(__file__).parent / "pictures"
@@ -74,7 +75,11 @@ class Curve:
 def when(never: float) -> gp.Reach:
     grid = np.linspace(10_000.0, 60_000.0, 201)
     cdf = (1.0 - never) / (1.0 + np.exp(-(grid - 32_000.0) / 3_000.0))
-    return gp.Reach(grid, cdf, never, 1.8, 60_000.0, "good")
+    return gp.Reach(
+        _core.ReachRecord.of(
+            step=grid, cdf=cdf, prob_never=never, target=1.8, budget=60_000.0, status="good"
+        )
+    )
 
 
 @dataclass

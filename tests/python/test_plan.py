@@ -138,7 +138,7 @@ def test_the_verb_pairs_jobs_by_a_table_of_classes(
         rows += [f"RTX 3090,bart-small,flan-t5-small,{slowdown},{slowdown},mps"]
         rows += [f"RTX 3090,flan-t5-small,flan-t5-small,{slowdown},{slowdown},mps"]
         table.write_text("gpu,job_a,job_b,slowdown_a,slowdown_b,sharing\n" + "\n".join(rows))
-        options = ["--users", "60", "--at", "20", "--sharing", "mps", "--pairs", str(table)]
+        options = ["--users", "60", "--at-h", "20", "--sharing", "mps", "--pairs", str(table)]
         assert main(["plan", workload, *options, "--json"]) == 0
         placed = json.loads(capsys.readouterr().out)["allocations"]
         return sum(a["partner"] is not None for a in placed)

@@ -122,7 +122,11 @@ CLASSES = [kind for kind in vars(_core).values() if type(kind).__name__ == "pybi
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_record_that_was_never_initialized_raises(kind: type) -> None:
-    empty = kind.__new__(kind)
+    try:
+        empty = kind.__new__(kind)
+    except TypeError as error:  # one that only functions make
+        assert "never initialized" in str(error)
+        return
     properties = [name for name, member in vars(kind).items() if isinstance(member, property)]
     for name in properties:
         if getattr(kind, name).fget is not None:
