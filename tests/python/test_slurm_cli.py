@@ -42,7 +42,7 @@ def mine(tmp_path: Path) -> ClusterJob:
 
     log = tmp_path / "hopeless.csv"
     loss = curve(1)
-    log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 200)))
+    log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 400)))
     now = time.time()
     return ClusterJob("17", getpass.getuser(), "RUNNING", "bronze", submit_s=now - 300,
                       start_s=now - 200, used_s=200.0, gpus=1, nodes=("bronze0",),
@@ -68,6 +68,7 @@ def test_status_plan_run_and_why_tell_one_story(
     assert "17" in out
     assert "never" in out
     assert "scancel 17" in slurm(capsys, "plan")[1]
+    assert "scancel" not in slurm(capsys, "plan", "--no-cancel")[1]
     assert not (tmp_path / "log.db").exists()
     assert "would: 1 stop" in slurm(capsys, "run", "--rounds", "1")[1]
     assert not (tmp_path / "sent").exists()
@@ -85,6 +86,17 @@ def test_status_plan_run_and_why_tell_one_story(
     assert [event["phase"] for event in events] == ["noted", "advised", "intended", "done"]
 
 
+def test_run_with_no_cancel_ends_no_job(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    assert "scancel" not in slurm(capsys, "run", "--rounds", "1", "--act", "--no-cancel")[1]
+    assert "scancel" not in (tmp_path / "sent").read_text()  # it tells the user, that is all
+
+
 def test_a_job_has_the_keys_of_every_other_verb(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -95,13 +107,13 @@ def test_a_job_has_the_keys_of_every_other_verb(
     _commands(tmp_path, monkeypatch, [mine, timed])
     document = json.loads(slurm(capsys, "status", "--json")[1])
     hopeless, timed_row = document["rounds"][0]["jobs"]
-    assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (199, 0.01, 2000)
+    assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (399, 0.01, 2000)
     assert (hopeless["verdict"], hopeless["metric"]) == ("never", "loss")
     assert hopeless["probability"] < 0.02
-    assert hopeless["steps_q50"] == 1801  # it would run to its budget
+    assert hopeless["steps_q50"] == 1601  # it would run to its budget
     # A budget without a target: no verdict, but the time left is known.
     assert (timed_row["verdict"], timed_row["probability"]) == ("unknown", None)
-    assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1801, 2000)
+    assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1601, 2000)
 
 
 def test_the_command_line_says_what_is_wrong(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,16 @@ import slurm_stub
 from slurm_world import CLUSTER_TIERS, EASY, HOPELESS, TIERS, World, curve, job
 
 from glidepath import InputError
-from glidepath.engines.slurm import Answer, ClusterTier, Pilot, PilotOptions, Slurm
+from glidepath.engines.slurm import (
+    Answer,
+    ClusterTier,
+    JobRequest,
+    Pilot,
+    PilotOptions,
+    Slurm,
+)
+from glidepath.engines.slurm._job_forecast import forecast_job
+from glidepath.engines.slurm._traces import TraceStore
 
 
 def test_advice_changes_nothing(tmp_path: Path) -> None:
@@ -60,8 +70,97 @@ def test_a_hopeless_job_is_cancelled_and_the_log_says_why(world: World) -> None:
     assert run.step < 1000
     told = [event for event in world.story(1) if event.kind == "stop"]
     assert [event.phase for event in told] == ["intended", "done"]
-    assert "P(reaching 0.01 by step 2000)" in told[0].why
+    assert told[0].why.startswith("reaches 0.01 by step 2000 with probability ")
+    assert told[0].why.endswith(" that count as never by now")
     assert told[0].command == "scancel 1"
+
+
+def test_a_job_on_a_plateau_is_not_cancelled_at_the_first_look(world: World) -> None:
+    """Its loss falls only after step 600 and is at the target by half its budget."""
+    fall = np.random.default_rng(0).normal(size=3001) * 0.005
+
+    def late(step: int) -> float:
+        return (3.0 if step < 600 else 1.2 + 1.8 * math.exp(-(step - 600) / 500)) + fall[step]
+
+    comment = "glidepath target=1.5 budget=3000 tiers=bronze"
+    run = world.submit(job(1, comment), loss=late, budget=3000)
+    while run.step < 400:  # five looks in a row, a hundredth of the budget apart, from a tenth on
+        assert world.pilot.round().views[0].forecast.stop is False
+        world.cluster.advance(30)
+    assert run.ended == ""
+
+
+def test_one_lost_look_ends_nothing(tmp_path: Path) -> None:
+    """A look is a hundredth of the budget, however many rows are logged in it."""
+    log = tmp_path / "a.csv"
+    loss = curve(0)
+    found = []
+    for last in (90, 120, 140):
+        log.write_text("step,loss\n" + "".join(f"{k},{loss(k)}\n" for k in range(1, last + 1)))
+        request = JobRequest(target=0.01, budget=1000.0)
+        found.append(forecast_job(TraceStore().read(log), request, PilotOptions()))
+    assert [f.verdict for f in found] == ["unknown", "never", "never"]
+    assert [f.stop for f in found] == [False, False, True]
+
+
+def _breaks(step: int) -> float:
+    return math.nan if step >= 200 else 0.2 + 2 * step**-0.5
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_diverged_job_loses_its_gpu_or_keeps_it_and_gets_no_better_one(
+    tmp_path: Path, *, stops: bool
+) -> None:
+    """Another job holds the faster tiers until it has diverged."""
+    world = World(tmp_path)
+    comment = "glidepath target=0.26 budget=3000 tiers=bronze,silver,gold checkpoint=usr1"
+    run = world.submit(
+        job(1, comment if stops else f"{comment} stop=no"), loss=_breaks, budget=3000
+    )
+    world.cluster.tiers = CLUSTER_TIERS[:1]
+    world.cluster.advance(260)
+    assert math.isnan(run.loss(run.step))
+    world.cluster.tiers = CLUSTER_TIERS
+    views = [world.pilot.round().views[0]]
+    world.cluster.advance(5)
+    views += [view for _ in range(3) for view in world.pilot.round().views]
+    assert {view.forecast.verdict for view in views} == {"diverged"}
+    assert "losses are not finite" in views[0].reason
+    assert run.job.restarts == 0
+    if stops:
+        assert run.ended == "CANCELLED"
+    else:
+        assert run.job.nodes == ("bronze0",)
+
+
+def test_a_metric_that_is_logged_now_and_then_has_not_diverged(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    rows = "".join(f"{k},{5 / k if k % 10 == 0 else math.nan}\n" for k in range(1, 100))
+    log.write_text("step,val_loss\n" + rows)
+    assert TraceStore().read(log).nonfinite_steps == ()
+    log.write_text("step,val_loss\n" + rows + "100,nan\n101,nan\n")
+    assert TraceStore().read(log).nonfinite_steps == (100.0, 101.0)
+
+
+@pytest.mark.parametrize("comment", [EASY, HOPELESS])
+def test_no_cancel_moves_jobs_but_ends_none(tmp_path: Path, comment: str) -> None:
+    world = World(tmp_path, cancel=False)
+    world.cluster.tiers = CLUSTER_TIERS[:1]
+    run = world.submit(job(1, comment))
+    world.cluster.advance(60)
+    world.cluster.tiers = CLUSTER_TIERS
+    rounds = world.run()
+    assert run.ended == "DONE"
+    assert run.job.restarts >= 1
+    assert "stop" not in {action.kind for result in rounds for action in result.actions}
+    assert ("scancel", "1") not in world.stub.sent
+
+
+def test_a_job_that_says_stop_no_runs_to_its_budget(world: World) -> None:
+    stays = world.submit(job(1, f"{HOPELESS} stop=no"))
+    ends = world.submit(job(2, f"{HOPELESS} stop=yes"))
+    world.run()
+    assert (stays.ended, ends.ended) == ("DONE", "CANCELLED")
 
 
 def test_a_hopeless_job_without_a_budget_is_left_to_run(world: World) -> None:
@@ -232,7 +331,7 @@ def test_one_bad_job_does_not_spoil_the_command_of_the_others(world: World) -> N
 
 @pytest.mark.parametrize(
     "options",
-    [{"mode": "sometimes"}, {"order": "best"}, {"round_s": 0.0}, {"stop_probability": 0.4}],
+    [{"mode": "sometimes"}, {"order": "best"}, {"round_s": 0.0}, {"alpha": 0.5}],
 )
 def test_bad_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(InputError):

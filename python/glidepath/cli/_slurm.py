@@ -75,6 +75,12 @@ _GraceS = Annotated[
         help="Time from SIGUSR1 to requeue, for jobs that do not requeue themselves.",
     ),
 ]
+_NoCancel = Annotated[
+    bool,
+    typer.Option(
+        "--no-cancel", help="End no job, not even one that reached its target, is lost or diverged."
+    ),
+]
 _RestartS = Annotated[
     float, typer.Option("--restart-s", metavar="SECONDS", help="Time that a move costs a job.")
 ]
@@ -155,6 +161,7 @@ def plan(
     round_s: _RoundS = 60.0,
     order: _Order = "defer",
     restart_s: _RestartS = 60.0,
+    no_cancel: _NoCancel = False,
     as_json: Json = False,
 ) -> int:
     """Show the exact commands that a round would run now. Changes nothing."""
@@ -167,6 +174,7 @@ def plan(
         round_s=round_s,
         order=order,
         restart_s=restart_s,
+        cancel=not no_cancel,
     )
     return _show([pilot.look()], as_json=as_json, with_commands=True)
 
@@ -189,6 +197,7 @@ def run(
     order: _Order = "defer",
     grace_s: _GraceS = 60.0,
     restart_s: _RestartS = 60.0,
+    no_cancel: _NoCancel = False,
     timeout_s: _TimeoutS = 30.0,
     as_json: Json = False,
 ) -> int:
@@ -205,6 +214,7 @@ def run(
         order=order,
         grace_s=grace_s,
         restart_s=restart_s,
+        cancel=not no_cancel,
     )
     stop = threading.Event()
     seen: list[Round] = []
@@ -309,7 +319,7 @@ def _row(view: JobView) -> dict[str, Any]:
             budget=request.budget if request else None,
             verdict=forecast.verdict,
             probability=forecast.probability,
-            reason=view.reason or forecast.problem,
+            reason=view.reason or forecast.reason or forecast.problem,
             observed_to=forecast.last_step,
             steps=[forecast.quantile(level) for level in levels] or None,
         ),

@@ -71,7 +71,8 @@ class ActionPlanner:
         """Settle a job that leaves no choice; False for a job to plan with."""
         job, request, forecast = view.job, view.request or JobRequest(), view.forecast
         move = job.move
-        if move is not None and not self._arrived(job, move):
+        may_end = self.options.cancel and request.stop
+        if move is not None and not self._arrived(job, move) and (may_end or move.to != "end"):
             self._go_on(view, move)
             return True
         if request.problem:
@@ -80,19 +81,14 @@ class ActionPlanner:
             return self._leave(view, f"is {job.state.lower()}")
         if job.gpus == 0:
             return self._leave(view, "asks for no GPU")
-        if forecast.verdict == "reached":
-            why = f"reached {request.target:g} by step {forecast.last_step:g}"
-            if job.state == "RUNNING" and not self._listens(view):
-                return self._leave(view, f"{why}; saves once it logs a step")
-            self._end(view, why)
+        if forecast.stop and may_end:
+            waits = forecast.verdict == "reached" and job.state == "RUNNING"
+            if waits and not self._listens(view):
+                return self._leave(view, f"{forecast.reason}; saves once it logs a step")
+            self._end(view, forecast.reason)
             return True
-        if forecast.verdict == "never":
-            why = forecast.problem or (
-                f"P(reaching {request.target:g} by step {request.budget:g}) is "
-                f"{forecast.probability:.3f}"
-            )
-            self._end(view, why)
-            return True
+        if forecast.verdict in ("reached", "diverged"):
+            return self._leave(view, f"{forecast.reason}; gets no other GPU")
         if job.state == "RUNNING":
             return self._settle_running(view, request)
         if job.held:

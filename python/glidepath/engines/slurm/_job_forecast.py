@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from glidepath._core import InputError
-from glidepath._forecast import Reach, reach
+from glidepath._forecast import reach
 from glidepath._trace import Trace
-from glidepath._verdicts import Verdict
+from glidepath._verdicts import is_lost
+from glidepath._watch import Decision, Watch
+from glidepath.adapters._adviser import judge
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
@@ -18,6 +23,9 @@ __all__ = ["JobForecast", "JobView", "forecast_job"]
 
 _SAMPLES = 32  # of the remaining steps, equally likely
 _OPEN_BUDGET = 10  # times the steps seen, where the comment has no budget
+# Looks at a run over its budget, as where the error rate was measured (docs/live.md): a log of
+# thousands of rows would be judged by its first forty.
+_LOOKS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +35,34 @@ class JobForecast:
     Attributes
     ----------
     verdict : str
-        As in `glidepath.Decision`; unknown without a target.
+        As in `glidepath.Decision`. Without a budget of the user's it is unknown in place of never.
     probability : float
         Probability of reaching the target within the budget; NaN without a target.
     last_step, last_value : float
         The last observation.
     remaining : tuple of float
         Steps that the job still needs, equally likely samples in increasing order; inf = never.
-        Without a target the steps to its budget; empty where neither is known.
+        Without a target the steps to its budget; empty where neither is known or it diverged.
     steps_per_s : float or None
         Pace on the tier where the job ran last.
+    stop : bool
+        Whether the run should end: it reached its target, or was lost at several looks in a row.
+    reason : str
+        The numbers behind a verdict of reached, never or diverged, in words.
     problem : str
         Why there is no forecast; empty where there is one.
     logged_s : float
         Time of the last change of the log.
     """
 
-    verdict: Verdict = "unknown"
+    verdict: str = "unknown"
     probability: float = math.nan
     last_step: float = 0.0
     last_value: float = math.nan
     remaining: tuple[float, ...] = ()
     steps_per_s: float | None = None
+    stop: bool = False
+    reason: str = ""
     problem: str = ""
     logged_s: float = 0.0
 
@@ -75,42 +89,81 @@ class JobView:
 
 def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions) -> JobForecast:
     """Forecast one run from its log."""
-    trace = progress.trace
+    trace, target, budget = progress.trace, request.target, request.budget
     if trace is None:
         return JobForecast(problem=progress.problem)
-    step, value = progress.last_step, float(trace.loss[-1])
-    rate = progress.steps_per_s
-    if request.target is None:
-        if request.budget is None:
-            return JobForecast("unknown", math.nan, step, value, (), rate, "no target, no budget")
-        left = (max(0.0, request.budget - step),)
-        return JobForecast("unknown", math.nan, step, value, left, rate)
+    step = progress.last_step
+    value = math.nan if progress.nonfinite_steps else float(trace.loss[-1])
+    seen = JobForecast(last_step=step, last_value=value, steps_per_s=progress.steps_per_s)
     sign = -1.0 if request.direction == "max" else 1.0
-    if sign * progress.best <= sign * request.target:
-        return JobForecast("reached", 1.0, step, value, (0.0,), rate)
-    budget = request.budget if request.budget is not None else _OPEN_BUDGET * max(step, 1.0)
-    if budget <= step:
-        return JobForecast("never", 0.0, step, value, (math.inf,), rate, "the budget is spent")
+    if target is not None and sign * progress.best <= sign * target:
+        why = f"reached {target:g} by step {step:g}"
+        return replace(
+            seen, verdict="reached", probability=1.0, remaining=(0.0,), stop=True, reason=why
+        )
+    if target is not None and budget is not None and budget <= step:
+        why = "the budget is spent"
+        return replace(
+            seen, verdict="never", probability=0.0, remaining=(math.inf,), stop=True, reason=why
+        )
     try:
-        law = _reach(trace, request.target, budget)
+        decision, stop = _judge(progress, request, options)
+        if decision.verdict == "diverged":
+            chance = math.nan if target is None else 0.0
+            why = decision.reason
+            return replace(seen, verdict="diverged", probability=chance, stop=stop, reason=why)
+        if target is None:
+            left = () if budget is None else (max(0.0, budget - step),)
+            return replace(
+                seen, remaining=left, problem="no target, no budget" if budget is None else ""
+            )
+        probability, remaining = _law(trace, step, target, budget)
     except InputError as error:
-        return JobForecast("unknown", math.nan, step, value, (), rate, str(error))
+        return replace(seen, problem=str(error))
+    seen = replace(seen, probability=probability, remaining=remaining)
+    if not is_lost(decision.verdict):
+        return replace(seen, verdict=decision.verdict)
+    if budget is None:  # it may run as long as it likes
+        return seen
+    return replace(seen, verdict=decision.verdict, stop=stop, reason=decision.reason)
+
+
+def _judge(progress: Progress, request: JobRequest, options: PilotOptions) -> tuple[Decision, bool]:
+    """Ask a watch that looks at every hundredth of the budget."""
+    watch = Watch(
+        target=request.target,
+        budget=request.budget,
+        direction=request.direction,
+        alpha=options.alpha,
+    )
+    trace = progress.trace if request.budget is None else progress.logged
+    assert trace is not None
+    finite = np.isfinite(trace.loss)
+    step, loss = trace.step[finite], trace.loss[finite]
+    if request.budget is not None:
+        step, loss = _medians(step, loss, request.budget / _LOOKS)
+    points = list(zip(step.tolist(), loss.tolist(), strict=True))
+    return judge(watch, [*points, *((step, math.nan) for step in progress.nonfinite_steps)])
+
+
+def _medians(
+    step: NDArray[np.float64], loss: NDArray[np.float64], width: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Reduce each `width` steps to their last step and their median loss."""
+    block = np.ceil(step / width)
+    _, first, count = np.unique(block, return_index=True, return_counts=True)
+    ranked = loss[np.lexsort((loss, block))]
+    return step[first + count - 1], ranked[first + (count - 1) // 2]
+
+
+def _law(
+    trace: Trace, step: float, target: float, budget: float | None
+) -> tuple[float, tuple[float, ...]]:
+    """Forecast the chance of the target, and draw the steps that the run still needs."""
+    end = budget if budget is not None else _OPEN_BUDGET * max(step, 1.0)
+    law = reach(trace, target, budget=end)
     levels = [(k + 0.5) / _SAMPLES for k in range(_SAMPLES)]
     remaining = tuple(max(0.0, float(law.quantile(level)) - step) for level in levels)
     if math.isinf(remaining[0]):  # hardly any chance: unless it is ended, it runs to its budget
-        remaining = (budget - step,)
-    never = float(law.prob_never)
-    verdict = _verdict(never, len(trace), request, options)
-    return JobForecast(verdict, 1 - never, step, value, remaining, rate)
-
-
-def _reach(trace: Trace, target: float, budget: float) -> Reach:
-    return reach(trace, target, budget=budget)
-
-
-def _verdict(prob_never: float, points: int, request: JobRequest, options: PilotOptions) -> Verdict:
-    if points < options.min_points:
-        return "unknown"
-    if prob_never >= options.stop_probability and request.budget is not None:
-        return "never"
-    return "will_reach" if 1 - prob_never >= options.stop_probability else "unknown"
+        remaining = (end - step,)
+    return 1 - float(law.prob_never), remaining

@@ -54,6 +54,8 @@ class JobRequest:
         checkpoint; or at any time, because it writes checkpoints on its own.
     weight : float
         What a second of the job is worth beside the others.
+    stop : bool
+        Whether the job may be ended before its budget; `stop=no` forbids it.
     problem : str
         The part of the comment that cannot be understood; such a job is left alone.
     """
@@ -66,6 +68,7 @@ class JobRequest:
     tiers: tuple[str, ...] = ()
     checkpoint: CheckpointMode = "none"
     weight: float = 1.0
+    stop: bool = True
     problem: str = ""
 
     @staticmethod
@@ -100,6 +103,8 @@ class JobRequest:
             return replace(self, metric=value)
         if key == "direction" and value in ("min", "max"):
             return replace(self, direction="min" if value == "min" else "max")
+        if key == "stop" and value in ("yes", "no"):
+            return replace(self, stop=value == "yes")
         if key == "tiers" and value:
             return replace(self, tiers=tuple(value.split(",")))
         for mode in _CHECKPOINT_MODES:

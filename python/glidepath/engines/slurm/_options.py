@@ -23,11 +23,10 @@ class PilotOptions:
         Seconds between rounds.
     trace_patterns : tuple of str
         Where a job logs whose comment does not say it.
-    stop_probability : float
-        A job ends once it has reached its target, or once the probability that it does not reach
-        it within the budget of its comment is at least this.
-    min_points : int
-        Points that a log must have before its job can be called hopeless.
+    alpha : float
+        Error rate of the verdicts will_reach and never, as in `glidepath.Watch`.
+    cancel : bool
+        Whether jobs may be ended that reached their target, cannot reach it or diverged.
     order : {"defer", "nice"}
         How jobs that the plan leaves waiting are kept behind: by a start time a little ahead,
         which runs out by itself; or by a higher nice value, which leaves Slurm free to fill a gap
@@ -47,8 +46,8 @@ class PilotOptions:
     mode: Literal["advise", "act"] = "advise"
     round_s: float = 60.0
     trace_patterns: tuple[str, ...] = ("glidepath-%j.csv",)
-    stop_probability: float = 0.98
-    min_points: int = 10
+    alpha: float = 0.02
+    cancel: bool = True
     order: Literal["defer", "nice"] = "defer"
     grace_s: float = 60.0
     restart_s: float = 60.0
@@ -63,8 +62,8 @@ class PilotOptions:
             raise InputError(f"order {self.order!r} is neither 'defer' nor 'nice'")
         if not self.round_s > 0:
             raise InputError(f"round_s is {self.round_s:g}, must be above 0")
-        if not 0.5 < self.stop_probability <= 1:
-            raise InputError(f"stop_probability is {self.stop_probability:g}, not in (0.5, 1]")
+        if not 0 < self.alpha < 0.5:
+            raise InputError(f"alpha is {self.alpha:g}, not between 0 and 0.5")
 
     @property
     def lease_s(self) -> float:

@@ -35,11 +35,13 @@ _RATE_ROWS = 32  # last rows whose median pace is the speed now
 class Progress:
     """A log as far as it has been written; `problem` says why there is no trace."""
 
-    trace: Trace | None = None
+    trace: Trace | None = None  # thinned
+    logged: Trace | None = None  # every row
     last_step: float = 0.0
     best: float = math.nan  # of the metric, in its direction
     steps_per_s: float | None = None  # at its latest pace, where the log has seconds
     modified_s: float = 0.0
+    nonfinite_steps: tuple[float, ...] = ()  # at the end, beyond what was a gap before
     problem: str = ""
 
 
@@ -256,12 +258,25 @@ class TraceStore:
             return Progress(problem=f"{trace.name}: the metric is not finite anywhere")
         values = trace.loss[finite]
         return Progress(
-            trace=clean(trace, max_points=_MAX_POINTS).trace if finite[-1] else trace,
+            trace=clean(trace, max_points=_MAX_POINTS).trace,
+            logged=trace,
             last_step=float(trace.step[-1]),
             best=float(values.max() if trace.direction == "max" else values.min()),
             steps_per_s=_pace(trace),
             modified_s=modified_s,
+            nonfinite_steps=_nonfinite_end(trace.step, finite),
         )
+
+
+def _nonfinite_end(step: np.ndarray, finite: np.ndarray) -> tuple[float, ...]:
+    """Find the steps of a divergence: the rows without a number at the end of a log.
+
+    A metric that is logged now and then has none in most rows. Rows up to the longest such gap
+    between two numbers are no divergence.
+    """
+    known = np.flatnonzero(finite)
+    gap = int(np.diff(known).max()) - 1 if known.size > 1 else 0
+    return tuple(step[known[-1] + 1 + gap :].tolist())
 
 
 def _pace(trace: Trace) -> float | None:

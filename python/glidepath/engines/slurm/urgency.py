@@ -34,9 +34,11 @@ def urgency(forecast: JobForecast, steps_per_hour: float) -> str | None:
     -------
     str or None
         ``"glide-soon"`` within an hour, ``"glide-today"`` within a day, ``"glide-later"``,
-        ``"glide-doubtful"`` for a run that more likely than not does not reach its target, None
-        where too little is known.
+        ``"glide-doubtful"`` for a run that diverged or more likely than not does not reach its
+        target, None where too little is known.
     """
+    if forecast.verdict == "diverged":
+        return "glide-doubtful"
     if not forecast.remaining:
         return None
     if forecast.probability < 0.5:
