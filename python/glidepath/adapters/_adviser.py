@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError
+from glidepath._metrics import required_direction
 from glidepath._schedule import Schedule
 from glidepath._verdicts import is_lost
 from glidepath._watch import SETTINGS, Decision, Watch
@@ -19,6 +20,7 @@ __all__ = ["PATIENCE", "Adviser", "advice", "judge", "lambda_rate", "planned", "
 
 # Looks in a row at which a run must be lost before it is stopped: of many forecasts some are wrong.
 PATIENCE = 5
+_SHOWN = 12  # names of metrics in a warning
 
 _log = logging.getLogger("glidepath.adapters")
 
@@ -93,20 +95,36 @@ class Adviser:
         counted anew after a resume.
     file : path_like, optional
         File that keeps the state between the processes of one run, for frameworks that keep none.
+    metric : str, optional
+        Name of what is watched: the direction is by default the one that it says.
     **watch
         Options of `glidepath.Watch`. The budget is by default that of the framework.
+
+    Raises
+    ------
+    InputError
+        When an option is refused, or there is neither a direction nor a name that says it.
     """
 
     def __init__(
-        self, mode: str, file: Any = None, *, patience: int = PATIENCE, **watch: Any
+        self,
+        mode: str,
+        file: Any = None,
+        *,
+        patience: int = PATIENCE,
+        metric: str | None = None,
+        **watch: Any,
     ) -> None:
         if mode not in ("advise", "act"):
-            raise InputError(f"mode {mode!r} is neither 'advise' nor 'act'")
+            way = f"; say direction={mode!r}" if mode in ("min", "max") else ""
+            raise InputError(f"mode {mode!r} is neither 'advise' nor 'act'{way}")
         if patience < 1:
             raise InputError(f"patience {patience} is less than 1")
         self.mode, self._patience, self._lost = mode, patience, 0
         self._file = None if file is None else Path(file)
-        self._options = watch
+        if metric is not None and watch.get("direction") is None:
+            watch["direction"] = required_direction(metric)
+        self._options, self._metric, self._lacked = watch, metric, False
         self._state: dict[str, Any] | None = None
         self.watch = Watch(**watch)
         self.decision: Decision | None = None
@@ -168,6 +186,7 @@ class Adviser:
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add an observation; give the numbers for the tracker."""
         self.step = float(step)
+        self.found()
         self.watch.add(self.step, float(loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
@@ -190,10 +209,28 @@ class Adviser:
             )
         return advice(self.decision, stop=self._over)
 
-    def end(self, metric: str) -> None:
+    def lacks(self, logged: Iterable[str]) -> None:
+        """Warn, once, that a log lacks the metric before any other had it."""
+        if not self._lacked:
+            self._lacked = True
+            names = list(logged)
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            _log.warning(
+                "%r is not among the metrics that were logged (%s%s): nothing is forecast until "
+                "it is",
+                self._metric,
+                ", ".join(names[:_SHOWN]) or "none",
+                more,
+            )
+
+    def found(self) -> None:
+        """Keep quiet from now on where a log lacks the metric: another one had it."""
+        self._lacked = True
+
+    def end(self) -> None:
         """Remove the file, as the run has ended; warn where it never logged the metric."""
         if self.decision is None:
-            _log.warning("%r was never logged: nothing was forecast", metric)
+            _log.warning("%r was never logged: nothing was forecast", self._metric)
         if self._file is not None:
             self._file.unlink(missing_ok=True)
 

@@ -27,7 +27,8 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
         `keras.callbacks.BackupAndRestore`; it is removed when the training ends.
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
-        options of `glidepath.Watch`; the budget is by default the number of epochs.
+        options of `glidepath.Watch`; the budget is by default the number of epochs, the
+        direction what the name of the metric says.
 
     Notes
     -----
@@ -46,7 +47,7 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
     ) -> None:
         super().__init__()
         self.monitor = monitor
-        self.adviser = Adviser(mode, state, target=target, **watch)
+        self.adviser = Adviser(mode, state, metric=monitor, target=target, **watch)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begin, or go on from the state in the file."""
@@ -54,11 +55,13 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Forecast; epochs are counted from 1."""
-        if logs and self.monitor in logs:
+        if self.monitor not in (logs or {}):
+            self.adviser.lacks(logs or ())
+        else:
             logs.update(self.adviser.add(epoch + 1, logs[self.monitor]))
             if self.adviser.stop:
                 self.model.stop_training = True
 
     def on_train_end(self, logs: Any = None) -> None:
         """Remove the file; warn where the metric was never logged."""
-        self.adviser.end(self.monitor)
+        self.adviser.end()

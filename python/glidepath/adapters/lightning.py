@@ -30,7 +30,8 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
         options of `glidepath.Watch`; the budget is by default all steps of the Trainer, the
-        schedule that of a `LambdaLR` that is stepped with the optimizer.
+        schedule that of a `LambdaLR` that is stepped with the optimizer, the direction what the
+        name of the metric says.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
         **watch: Any,
     ) -> None:
         self.monitor, self.every_n_steps = monitor, every_n_steps
-        self.adviser = Adviser(mode, target=target, **watch)
+        self.adviser = Adviser(mode, metric=monitor, target=target, **watch)
         # Lightning calls these when it writes and reads a checkpoint.
         self.state_dict, self.load_state_dict = self.adviser.state, self.adviser.keep
 
@@ -62,9 +63,15 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
         if self.every_n_steps and trainer.global_step % self.every_n_steps == 0:
             self._look(trainer)
 
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Warn where nothing that an epoch logs is the metric; by now all of it is there."""
+        validated = (trainer.current_epoch + 1) % (trainer.check_val_every_n_epoch or 1) == 0
+        if validated and self.monitor not in trainer.callback_metrics:
+            self.adviser.lacks(trainer.callback_metrics)
+
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """Warn where the metric was never logged."""
-        self.adviser.end(self.monitor)
+        self.adviser.end()
 
     def _look(self, trainer: Any) -> None:
         numbers = self.adviser.look(trainer.global_step, trainer.callback_metrics.get(self.monitor))

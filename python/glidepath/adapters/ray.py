@@ -11,6 +11,12 @@ from glidepath.adapters._adviser import Adviser
 
 __all__ = ["ForecastStopper"]
 
+_OF_TUNE = {  # what Tune adds to each result
+    *("timestamp", "checkpoint_dir_name", "should_checkpoint", "done", "trial_id", "date", "pid"),
+    *("time_this_iter_s", "time_total_s", "time_since_restore", "iterations_since_restore"),
+    *("training_iteration", "hostname", "node_ip", "config", "experiment_tag"),
+}
+
 
 class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
     """Forecast whether each trial reaches a target.
@@ -29,7 +35,7 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
         A folder, with one file a trial, that keeps the observations for `Tuner.restore`.
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
-        options of `glidepath.Watch`.
+        options of `glidepath.Watch`; the direction is by default what the name of the metric says.
 
     Notes
     -----
@@ -48,19 +54,21 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
     ) -> None:
         self._metric, self._time = metric, time_attr
         self._folder = None if state is None else Path(state).resolve()
-        self._options = {**watch, "mode": mode, "target": target}
+        self._options = {**watch, "metric": metric, "mode": mode, "target": target}
         self._trials: dict[str, Adviser] = {}
-        Adviser(**self._options)  # refuses bad options now
+        self._first = Adviser(**self._options)  # refuses bad options now; warns for all trials
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Judge a trial by a new result."""
         if self._metric not in result:
+            self._first.lacks(name for name in result if name not in _OF_TUNE)
             return False
         adviser = self._trials.get(trial_id)
         if adviser is None:
             file = None if self._folder is None else self._folder / f"{trial_id}.json"
             adviser = self._trials[trial_id] = Adviser(file=file, **self._options)
             adviser.begin()
+        self._first.found()
         result.update(adviser.add(result[self._time], result[self._metric]))
         return adviser.stop
 

@@ -27,7 +27,8 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
     patience : int, optional
         Epochs in a row at which a run must be lost before it is stopped.
     budget, direction, past, alpha
-        As for `glidepath.Watch`; the budget is by default all epochs of the net.
+        As for `glidepath.Watch`; the budget is by default all epochs of the net, the direction
+        what the name of the metric says.
 
     Notes
     -----
@@ -43,7 +44,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         mode: str = "advise",
         patience: int = PATIENCE,
         budget: float | None = None,
-        direction: str = "min",
+        direction: str | None = None,
         past: Sequence[Trace] | None = None,
         alpha: float = 0.02,
     ) -> None:
@@ -54,8 +55,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
         """Begin with the observations of the history."""
         options = self.get_params(deep=False)
-        del options["monitor"]
-        self.adviser_ = Adviser(**options)
+        self.adviser_ = Adviser(metric=options.pop("monitor"), **options)
         seen = [(row["epoch"], row[self.monitor]) for row in net.history if self.monitor in row]
         self.adviser_.begin(len(net.history) + net.max_epochs, seen)
 
@@ -67,7 +67,9 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
                 net.history.record(name, value)
             if self.adviser_.stop:
                 raise KeyboardInterrupt
+        else:
+            self.adviser_.lacks(name for name in row if name not in ("batches", "epoch", "dur"))
 
     def on_train_end(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
         """Warn where the metric was never logged."""
-        self.adviser_.end(self.monitor)
+        self.adviser_.end()

@@ -25,7 +25,8 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
         ``"act"`` stops the training when the target is reached or the run is lost.
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
-        options of `glidepath.Watch`; budget and schedule are by default the Trainer's.
+        options of `glidepath.Watch`; budget and schedule are by default the Trainer's, the
+        direction is what the name of the metric says.
 
     Notes
     -----
@@ -43,7 +44,7 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
         **watch: Any,
     ) -> None:
         self.metric = metric
-        self.adviser = Adviser(mode, target=target, **watch)
+        self.adviser = Adviser(mode, metric=metric, target=target, **watch)
 
     def lead(self, trainer: Any) -> None:
         """Put this callback first in a Trainer, so that its trackers log the forecast too."""
@@ -64,10 +65,19 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
             logs.update(numbers)
             state.log_history[-1].update(numbers)
             control.should_training_stop |= self.adviser.stop
+        elif logs and self._due(args, logs):
+            self.adviser.lacks(logs)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Warn where the metric was never logged."""
-        self.adviser.end(self.metric)
+        self.adviser.end()
+
+    def _due(self, args: Any, logs: dict[str, Any]) -> bool:
+        """Whether logs of this kind, of training or of evaluation, should have the metric."""
+        evaluates = str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no"
+        if self.metric.startswith("eval_") and evaluates:
+            return any(name.startswith("eval_") for name in logs)
+        return "loss" in logs
 
     def _loss(self, row: dict[str, Any]) -> float:
         # The Trainer writes 0 for a loss that is NaN; the gradient's norm tells.

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import IoError
+from glidepath._metrics import direction_by_name, normal
 from glidepath._trace import Trace, make
 
 __all__ = [
@@ -54,15 +55,6 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 SECONDS = ("wall_seconds", "elapsed_seconds", "elapsed_time", "total_duration", "_runtime")
 STAMPS = ("timestamp", "_timestamp", "wall_time")
 _RATE = re.compile(r"(^|_)(lr|learning_rate)(_|$)|^lr")
-_HIGH = re.compile(
-    r"(^|_)(acc|accuracy|f1|auc|auroc|bleu|rouge\w*|precision|recall|map\d*|iou|dice|r2|reward|psnr"
-    r"|ssim|average_precision|hellaswag)(_|$)"
-)
-
-
-_LOW = re.compile(
-    r"(^|_)(error|err|perplexity|ppl|wer|cer|rmse|mse|mae|nll|bpb|bpc|bits_per_\w+|fid|value)(_|$)"
-)
 
 
 class AbsentError(IoError):  # type: ignore[misc, unused-ignore] # a class of the extension
@@ -94,11 +86,6 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def normal(name: str) -> str:
-    """Spell a metric's name in one way: ``"Train/Loss"`` and ``"train loss"`` as train_loss."""
-    return re.sub(r"[^a-z0-9_]+", "_", name.strip().lower())
-
-
 def is_rate(name: str) -> bool:
     """Whether a column holds learning rates."""
     return _RATE.search(normal(name)) is not None
@@ -106,11 +93,9 @@ def is_rate(name: str) -> bool:
 
 def direction_of(name: str, value: Floats) -> tuple[str, list[str]]:
     """Tell whether a metric is better when high: by its name, else by where its values went."""
-    spelled = normal(name)
-    if "loss" in spelled or _LOW.search(spelled):
-        return "min", []
-    if _HIGH.search(spelled):
-        return "max", []
+    known = direction_by_name(name)
+    if known is not None:
+        return known, []
     finite = value[np.isfinite(value)]
     quarter = finite.size // 4
     if quarter == 0:

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
+from glidepath._metrics import normal
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._series import (
     Floats,
     Series,
     clock_column,
-    normal,
     step_column,
     traces_of,
 )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from glidepath._core import IoError
+from glidepath._metrics import normal
 from glidepath._trace import Trace
 from glidepath.readers._series import (
     RefusedError,
@@ -17,7 +18,6 @@ from glidepath.readers._series import (
     clock_column,
     is_cut,
     lines,
-    normal,
     seconds_of,
     step_column,
     to_trace,

@@ -85,4 +85,33 @@ def test_a_monitor_that_is_never_logged_is_told(
     example: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     fit(example, [example["ForecastCallback"](1.0, monitor="vall_loss")], epochs=1)
-    assert caplog.messages == ["'vall_loss' was never logged: nothing was forecast"]
+    first, last = caplog.messages
+    assert first == (
+        "'vall_loss' is not among the metrics that were logged (loss, val_loss): nothing is "
+        "forecast until it is"
+    )
+    assert last == "'vall_loss' was never logged: nothing was forecast"
+
+
+def test_an_accuracy_below_its_target_does_not_stop_the_training(example: dict[str, Any]) -> None:
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((10,)), keras.layers.Dense(1, activation="sigmoid")])
+    model.compile(keras.optimizers.SGD(0.001), "binary_crossentropy", metrics=["accuracy"])
+    callback = example["ForecastCallback"](0.999, monitor="val_accuracy", mode="act")
+    labels = (example["y"] > 0).astype("float32")
+    history = model.fit(
+        example["x"], labels, validation_split=0.25, epochs=4, callbacks=[callback], verbose=0
+    )
+    assert len(history.epoch) == 4
+    assert callback.adviser.decision.verdict != "reached"
+
+
+def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, Any]) -> None:
+    kind = example["ForecastCallback"]
+    for name, direction in (("val_acc", "max"), ("val_loss", "min")):
+        assert kind(0.9, monitor=name).adviser.watch.to_dict()["direction"] == direction
+    with pytest.raises(gp.InputError, match="'score' does not say which way is better: give dir"):
+        kind(0.9, monitor="score")
+    assert kind(0.9, monitor="score", direction="max").adviser.watch.to_dict()["direction"] == "max"
+    with pytest.raises(gp.InputError, match="neither 'advise' nor 'act'; say direction='max'"):
+        kind(0.9, mode="max")

@@ -80,3 +80,39 @@ def test_a_monitor_that_is_never_logged_is_told(
 ) -> None:
     fit(example, tmp_path, [example["ForecastCallback"](1.0, monitor="vall_loss")], max_epochs=1)
     assert "'vall_loss' was never logged: nothing was forecast" in caplog.messages
+    (first,) = (said for said in caplog.messages if "not among the metrics" in said)
+    assert "'vall_loss'" in first
+    assert "val_loss, " in first or ", val_loss" in first
+
+
+def test_an_accuracy_below_its_target_does_not_stop_the_training(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    class Classifier(example["Regression"]):  # type: ignore[misc]
+        def validation_step(self, batch: Any, index: int) -> None:
+            self.log("val_acc", 0.3 + 0.01 * self.current_epoch)
+
+    callback = example["ForecastCallback"](target=0.97, monitor="val_acc", mode="act")
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        callbacks=[callback],
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=False,
+        max_epochs=4,
+    )
+    trainer.fit(Classifier(), example["data"], example["data"])
+    assert trainer.current_epoch == 4
+    assert callback.adviser.decision.verdict != "reached"
+
+
+def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, Any]) -> None:
+    kind = example["ForecastCallback"]
+    for name, direction in (("val_acc", "max"), ("val_loss", "min")):
+        assert kind(0.9, monitor=name).adviser.watch.to_dict()["direction"] == direction
+    with pytest.raises(gp.InputError, match="'score' does not say which way is better: give dir"):
+        kind(0.9, monitor="score")
+    assert kind(0.9, monitor="score", direction="max").adviser.watch.to_dict()["direction"] == "max"
+    with pytest.raises(gp.InputError, match="neither 'advise' nor 'act'; say direction='max'"):
+        kind(0.9, mode="max")

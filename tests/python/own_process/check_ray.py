@@ -78,3 +78,21 @@ def test_the_state_survives_an_experiment_that_is_restored(
     states = [stopper._trials["a"].watch.to_dict() for stopper in (second, whole)]
     assert states[0] == states[1]
     assert states[0]["points"] == 12
+
+
+def test_the_direction_is_what_the_name_of_the_metric_says(
+    example: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = example["ForecastStopper"]
+    stopper = kind("val_acc", 0.97, budget=40, mode="act")
+    rows = [{"training_iteration": i, "val_acc": 0.3 + 0.01 * i} for i in range(1, 4)]
+    assert not any(stopper("a", row) for row in rows)
+    with pytest.raises(gp.InputError, match="'score' does not say which way is better"):
+        kind("score", 0.97, budget=40)
+    missing = kind("vall_acc", 0.97, budget=40)
+    for row in rows:
+        missing("a", {**row, "pid": 7})
+    assert caplog.messages == [
+        "'vall_acc' is not among the metrics that were logged (val_acc): nothing is forecast "
+        "until it is"
+    ]

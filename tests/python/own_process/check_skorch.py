@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import glidepath as gp
+
 skorch = pytest.importorskip("skorch", reason="skorch is not installed")
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "python"
 
@@ -68,4 +70,25 @@ def test_a_monitor_that_is_never_logged_is_told(
 ) -> None:
     kind = example["ForecastCallback"]
     net(example, kind(1.0, monitor="vall_loss"), 1).fit(example["x"], example["y"])
-    assert caplog.messages == ["'vall_loss' was never logged: nothing was forecast"]
+    first, last = caplog.messages
+    assert first.startswith("'vall_loss' is not among the metrics that were logged (")
+    assert "valid_loss" in first
+    assert last == "'vall_loss' was never logged: nothing was forecast"
+
+
+@pytest.mark.parametrize(
+    ("monitor", "given", "direction"),
+    [("valid_acc", None, "max"), ("valid_loss", None, "min"), ("score", "max", "max")],
+)
+def test_the_direction_is_what_the_name_of_the_metric_says(
+    example: dict[str, Any], monitor: str, given: str | None, direction: str
+) -> None:
+    callback = example["ForecastCallback"](0.9, monitor=monitor, direction=given)
+    callback.on_train_begin(net(example, callback, 1).initialize())
+    assert callback.adviser_.watch.to_dict()["direction"] == direction
+
+
+def test_a_name_that_does_not_say_the_direction_needs_one(example: dict[str, Any]) -> None:
+    callback = example["ForecastCallback"](0.9, monitor="score")
+    with pytest.raises(gp.InputError, match="'score' does not say which way is better"):
+        callback.on_train_begin(net(example, callback, 1).initialize())

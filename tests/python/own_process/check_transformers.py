@@ -135,3 +135,58 @@ def test_a_metric_that_is_never_logged_is_told(
     callback = example["ForecastCallback"](1.0, metric="eval_loss")
     trainer(example, tmp_path, [callback], save_strategy="no", max_steps=2).train()
     assert "'eval_loss' was never logged: nothing was forecast" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "step"),
+    [
+        ("los", {}, 10),
+        ("eval_los", {"eval_strategy": "steps", "eval_steps": 20}, 20),
+        ("eval_loss", {}, 10),  # no evaluation is planned
+    ],
+)
+def test_a_metric_that_a_log_lacks_is_said_at_once(
+    example: dict[str, Any],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    metric: str,
+    options: dict[str, Any],
+    step: int,
+) -> None:
+    class Until(transformers.TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            said = any("is not among the metrics" in message for message in caplog.messages)
+            evaluated = step == 10 or "eval_loss" in state.log_history[-1]
+            if said or (state.global_step >= step and evaluated):
+                control.should_training_stop = True
+                self.said = said
+
+    until = Until()
+    callback = example["ForecastCallback"](1.0, metric=metric, direction="min")
+    run = trainer(example, tmp_path, [callback, until], save_strategy="no", **options)
+    run.train()
+    assert until.said
+    assert run.state.global_step == step
+    (first,) = (message for message in caplog.messages if "is not among" in message)
+    assert first.startswith(f"'{metric}' is not among the metrics that were logged (")
+    assert ("eval_loss" if step == 20 else "loss, grad_norm") in first
+
+
+def test_evaluation_that_comes_later_is_waited_for(
+    example: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    callback = example["ForecastCallback"](target=0.1, metric="eval_loss")
+    options = {"eval_strategy": "steps", "eval_steps": 20, "save_strategy": "no", "max_steps": 40}
+    trainer(example, tmp_path, [callback], **options).train()
+    assert not any("is not among" in message for message in caplog.messages)
+
+
+def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, Any]) -> None:
+    kind = example["ForecastCallback"]
+    for name, direction in (("eval_accuracy", "max"), ("eval_loss", "min")):
+        assert kind(0.9, metric=name).adviser.watch.to_dict()["direction"] == direction
+    with pytest.raises(gp.InputError, match="'score' does not say which way is better: give dir"):
+        kind(0.9, metric="score")
+    assert kind(0.9, metric="score", direction="max").adviser.watch.to_dict()["direction"] == "max"
+    with pytest.raises(gp.InputError, match="neither 'advise' nor 'act'; say direction='max'"):
+        kind(0.9, mode="max")
