@@ -127,8 +127,8 @@ PastView view_of(std::span<const Template> past, double now, std::span<const dou
   return view;
 }
 
-/// The error that the past runs would have made about each other, were they as unlike as the live one
-/// is from the nearest of them, as a share of the error of the last level.
+/// The error that the past runs would have made about each other, were they as unlike as the live
+/// one is from the nearest of them, as a share of the error of the last level.
 double error_share(std::span<const Template> past, const PastView& view, double nearest) {
   const std::size_t runs = past.size(), tried = std::min(runs, kMaxComponents);
   const std::size_t queried = view.change.size();

@@ -122,11 +122,11 @@ CLASSES = [kind for kind in vars(_core).values() if type(kind).__name__ == "pybi
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_record_that_was_never_initialized_raises(kind: type) -> None:
-    try:
-        empty = kind.__new__(kind)
-    except TypeError as error:  # one that only functions make
-        assert "never initialized" in str(error)
+    if "__new__" in vars(kind):  # one that only functions make
+        with pytest.raises(TypeError, match="never initialized"):
+            kind.__new__(kind)
         return
+    empty = kind.__new__(kind)
     properties = [name for name, member in vars(kind).items() if isinstance(member, property)]
     for name in properties:
         if getattr(kind, name).fget is not None:
