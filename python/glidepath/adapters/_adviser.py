@@ -40,13 +40,26 @@ def advice(decision: Decision, *, stop: bool) -> dict[str, float]:
 
 
 def judge(
-    watch: Watch, points: Sequence[tuple[float, float]], patience: int = PATIENCE
+    watch: Watch,
+    points: Sequence[tuple[float, float]],
+    patience: int = PATIENCE,
+    *,
+    apart: float = 0.0,
 ) -> tuple[Decision, bool]:
-    """Add all points of a run to a watch; give its decision, and whether to stop the run."""
+    """Add all points of a run to a watch; give its decision, and whether to stop the run.
+
+    The looks are at the newest point and before it at the newest that lies `apart` steps back.
+    """
+    looks: set[int] = set()
+    latest = math.inf
+    for index in range(len(points) - 1, -1, -1):
+        if len(looks) < patience and points[index][0] <= latest:
+            looks.add(index)
+            latest = points[index][0] - apart
     decision, lost = watch.decision(), 0
-    for left, (step, loss) in zip(range(len(points), 0, -1), points, strict=True):
+    for index, (step, loss) in enumerate(points):
         watch.add(step, loss)
-        if left <= patience:
+        if index in looks:
             decision = watch.decision()
             lost = lost + 1 if is_lost(decision.verdict) else 0
     return decision, decision.verdict == "reached" or lost >= patience
