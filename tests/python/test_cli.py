@@ -204,6 +204,12 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{curves}", "--curve", "x"), ("'x'", "'good'")),
         (("forecast", "{curves}", "--observed", 0), ("--observed 0",)),
         (("forecast", "{curves}", "--budget", 5), ("--budget 5",)),
+        (("forecast", "{curves}", "--lr", "cosine:1e-3"), ("--lr cosine:1e-3: expected linear",)),
+        (("forecast", "{curves}", "--lr", "step:1:2"), ("--lr step:1:2: expected linear",)),
+        (("forecast", "{curves}", "--lr", "linear:a:9"), ("--lr linear:a:9: expected linear",)),
+        (("forecast", "{curves}", "--lr", "linear:-1:9"), ("--lr linear:-1:9: ",)),
+        (("watch", "{curves}", "--lr", "constant:1:2", "--once"), ("--lr constant:1:2: exp",)),
+        (("forecast", "{curves}", "--lr", "constant:1", "--schedule"), ("--schedule and --lr",)),
         (("forecast", "{curves}", "--budget", "inf"), ("--budget inf",)),
         (("fit", "{accuracy}"), ("say --metric",)),
         (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
@@ -413,7 +419,8 @@ def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> No
 
 KEYS = {"run", "metric", "status", "observed_to", "loss"}
 AHEAD = {"at", "median", "q10", "q90"}
-REACH = {"target", "budget", "probability"} | {
+HORIZON = {"budget", "budget_from", "schedule_from"}
+REACH = {"target", "probability"} | {
     f"{name}_q{p}" for name in ("reach", "steps") for p in (10, 50, 90)
 }
 
@@ -422,9 +429,16 @@ REACH = {"target", "budget", "probability"} | {
     ("verb", "options", "keys"),
     [
         ("fit", (), KEYS),
-        ("forecast", ("--target", 2.2), KEYS | AHEAD | REACH),
-        ("report", ("--target", 2.2), KEYS | AHEAD | REACH),
-        ("watch", ("--target", 2.2, "--once"), KEYS | AHEAD | REACH | {"verdict", "reason"}),
+        ("forecast", (), KEYS | AHEAD | HORIZON),
+        ("forecast", ("--target", 2.2), KEYS | AHEAD | REACH | HORIZON),
+        ("report", (), KEYS | AHEAD | HORIZON),
+        ("report", ("--target", 2.2), KEYS | AHEAD | REACH | HORIZON),
+        ("watch", ("--once",), KEYS | AHEAD | HORIZON),
+        (
+            "watch",
+            ("--target", 2.2, "--once"),
+            KEYS | AHEAD | REACH | HORIZON | {"verdict", "reason"},
+        ),
     ],
 )
 def test_the_same_thing_has_the_same_key_in_every_verb(
@@ -438,7 +452,8 @@ def test_the_same_thing_has_the_same_key_in_every_verb(
     page = ("-o", tmp_path / "page.html") if verb == "report" else ()
     _, (row,) = run_json(capsys, verb, curves, "--curve", "good", *options, *page)
     assert keys <= set(row)
-    assert (row["run"], row["metric"], row["observed_to"]) == ("good", "loss", 120)
+    assert (row["run"], row["observed_to"]) == ("good", 120)
+    assert row["metric"] == gp.read_traces(curves)[0].metric
 
 
 def test_json_has_one_way_to_write_what_is_not_finite() -> None:
@@ -476,3 +491,56 @@ def test_help_shows_the_table_of_exit_codes(capsys: pytest.CaptureFixture[str]) 
     text = " ".join(out.replace("│", " ").split())
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in text
+
+
+def test_every_verb_gives_one_probability_by_one_budget(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    log = shared / "data" / "logs" / "hf-trainer-state" / "mt5-summarize.trainer_state.json"
+    lines = ("forecast",), ("watch", "--once"), ("report", "-o", tmp_path / "page.html")
+    said = set()
+    for verb, *options in lines:
+        _, (row,) = run_json(capsys, verb, log, "--target", 2.1, *options)
+        said.add((row["probability"], row["budget"], row["budget_from"], row["schedule_from"]))
+    ((chance, budget, source, rates),) = said
+    assert 0.05 < chance < 0.5  # 7000 of 9411 steps, the rate falls to zero
+    assert (budget, source) == (9411, "planned by the log")
+    assert rates == "linear, inferred from the logged rates"
+    _, out, _ = run(capsys, "forecast", log, "--target", 2.1)
+    assert "budget 9 411 (planned by the log); learning rate linear, inferred" in out
+
+
+def test_the_budget_without_a_plan_is_one_rule(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    line = (curves, "--curve", "good")
+    page = ("-o", tmp_path / "page.html")
+    for verb, *options in (("forecast",), ("watch", "--once"), ("report", *page)):
+        _, (row,) = run_json(capsys, verb, *line, *options)
+        assert (row["budget"], row["budget_from"]) == (1200, "ten times the steps seen")
+        assert row["at"] == 1200
+        _, (row,) = run_json(capsys, verb, *line, *options, "--budget", 500)
+        assert (row["budget"], row["budget_from"]) == (500, "--budget")
+    _, (row,) = run_json(capsys, "forecast", *line, "--observed", 0.5)
+    assert (row["budget"], row["budget_from"]) == (120, "last step of the file")
+
+
+def test_an_answer_says_what_was_used_and_what_else_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = ended_runs(tmp_path, 9)
+    line = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
+    _, out, err = run(capsys, *line)
+    assert "budget 120 (last step of the file)" in out
+    assert err.startswith("See also: --target VALUE for when a value is reached; --budget STEP")
+    assert "--past FOLDER" in err
+    _, out, err = run(capsys, *line, "--past", file)
+    assert err.startswith("--past: 8 of 9 runs used, 1 left out")
+    assert "--past FOLDER" not in err
+    _, out, err = run(capsys, *line, "--past", file, "--json")
+    assert json.loads(out)[0]["past_runs"] == 8
+    assert "See also" not in err
+    _, out, _ = run(capsys, "watch", file, "--curve", "ended4", "--past", file, "--once")
+    assert "learned from 8 past runs" in out
