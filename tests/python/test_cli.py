@@ -544,3 +544,54 @@ def test_an_answer_says_what_was_used_and_what_else_there_is(
     assert "See also" not in err
     _, out, _ = run(capsys, "watch", file, "--curve", "ended4", "--past", file, "--once")
     assert "learned from 8 past runs" in out
+
+
+def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
+    tiers, jobs = folder / "tiers.csv", folder / "jobs.csv"
+    tiers.write_text("name,nodes,gpus_per_node\nslow,1,2\nfast,1,1\n")
+    text = [
+        "job,log,curve,target,budget,gpus,steps_per_s_slow,steps_per_s_fast",
+        f"a,{curves},good,2.2,2000,1,1,4",
+        f"b,{curves},good,2.25,2000,1,1,2",
+        f"there,{curves},good,2.6,2000,1,1,2",
+        f"hopeless,{curves},good,0.5,2000,1,1,2",
+        f"wide,{curves},good,2.2,2000,3,1,2",
+        f"spent,{curves},good,2.2,100,1,1,2",
+        "absent,nowhere.csv,good,2.2,2000,1,1,2",
+        f"text,{curves},good,low,2000,1,1,2",
+        f"clockless,{curves},good,2.2,2000,1,,",
+    ]
+    jobs.write_text("\n".join(text) + "\n")
+    return jobs, tiers
+
+
+def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs, tiers = own_jobs(tmp_path, curves)
+    code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers, "--json")
+    rows = {row["job"]: row for row in json.loads(out)["jobs"]}
+    assert code == 1  # some jobs could not be planned
+    assert rows["b"]["gpus"] == "1 fast"  # its target is nearer
+    assert rows["a"]["gpus"] == "1 slow"
+    assert "budget 2 000 (of the file of jobs)" in rows["a"]["forecast"]
+    assert rows["there"]["gpus"] == rows["hopeless"]["gpus"] == "ends"
+    reasons = {
+        "wide": "no tier has 3 GPUs",
+        "spent": "its budget 100 is spent: step 120 was logged",
+        "absent": "nowhere.csv",
+        "text": "its target is 'low', no number",
+        "clockless": "its pace is not known",
+    }
+    for name, words in reasons.items():
+        assert rows[name]["gpus"] == "none"
+        assert words in rows[name]["reason"]
+    code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers)
+    assert "reaches its target" in out
+    code, _, err = run(capsys, "plan", jobs)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--tiers FILE" in err
+    jobs.write_text("job,log,target,gpu\n1,x,2,1\n")
+    code, _, err = run(capsys, "plan", jobs, "--tiers", tiers)
+    assert code == 2
+    assert "column 'gpu' is none of" in err
