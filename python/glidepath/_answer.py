@@ -7,6 +7,7 @@ status                            status of the fit or forecast
 observed_to, loss                 the last observation: its step and value
 at, median, q10, q90              the forecast at step `at`: median and 80 % interval
 target, budget, probability       probability of reaching the target by step `budget`
+budget_from, schedule_from        why this budget and these learning rates: `glidepath._horizon`
 reach_q10, reach_q50, reach_q90   quantiles of the step at which the target is reached; inf = never
 steps_q10, steps_q50, steps_q90   the same as steps that are still needed
 verdict, reason                   as in `glidepath.Decision`

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._past_runs import constants_of, expect_trace, past_of, traces_of
+from glidepath._pictures import series
 from glidepath._results import Recorded, require, same
 from glidepath._trace import _column
 
@@ -311,14 +312,14 @@ class Reach(Recorded):
             return f"target {self.target:g} reached at step {self.step[-1]:g}"
         summary = (
             f"target {self.target:g} within {self.budget:g} with probability "
-            f"{1.0 - self.prob_never:.3f}"
+            f"{series.chance(1.0 - self.prob_never)}"
         )
         if self.prob_never < 1.0:
             summary += f", if so by step {self.quantile(0.5, if_reached=True):.5g} (median)"
         return f"{summary}, {self.status}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        yield "never", f"{self.prob_never:.3f}"
+        yield "never", series.chance(self.prob_never)
         for p in (0.1, 0.5, 0.9):
             at = self.quantile(p)
             yield f"{p:.0%} by", "never" if math.isinf(at) else f"step {at:.5g}"

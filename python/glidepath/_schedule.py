@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["Schedule"]
 
 Floats = NDArray[np.float64]
+
+# When the rates that a live run logged make its schedule clear; see `Schedule.infer`.
+_MIN_POINTS = 20  # after the warm-up
+_MIN_SHARE = 0.05  # of the plan, seen after the warm-up
+_MAX_ERROR = 0.002  # median, as a share of the peak; logs round to three digits
+_MAX_WORST = 0.01  # at every point, and of what the first half foresees of the second
+_CLEARER = 5.0  # times the error that any other shape leaves at least
+_MAX_FINAL = 0.5  # of the peak: the rate at the end of the plan
+_FLAT_SHARE = 0.95  # of the plan: before, a decay may still follow
 
 
 class Schedule(Recorded):
@@ -142,6 +153,27 @@ class Schedule(Recorded):
         record = _core.ScheduleRecord.logged([trace])
         return None if record is None else cls._of(record)
 
+    @classmethod
+    def infer(cls, trace: Trace) -> Schedule | None:
+        """Infer the schedule of a live run from the rates that it logged and its plan.
+
+        Parameters
+        ----------
+        trace : Trace
+            With `lr` and `planned_steps`.
+
+        Returns
+        -------
+        Schedule or None
+            The logged rates, then those that follow until the planned step. None unless linear,
+            cosine, constant or WSD (linear decay) is clear: it is within 1 % of the peak at every
+            point and within 0.2 % by the median, over at least 20 points and 5 % of the plan after
+            the warm-up; its first half foresees the second; and the other shapes are five times as
+            far off. While the rate is flat a decay may follow, so constant needs 95 % of the plan.
+        """
+        found = inferred(trace)
+        return None if found is None else found[1]
+
     @property
     def step(self) -> Floats:
         """Steps at which the rate is given, shape (n,)."""
@@ -200,3 +232,81 @@ class Schedule(Recorded):
         ax.set_ylabel("learning rate")
         ax.set_ylim(bottom=0.0)
         return ax
+
+
+def inferred(trace: Trace) -> tuple[str, Schedule] | None:
+    """Infer a schedule as `Schedule.infer` does; give its shape, too."""
+    planned = trace.planned_steps
+    if planned is None or trace.lr is None or not len(trace) or not trace.step[-1] < planned:
+        return None
+    known = np.isfinite(trace.lr)
+    step, lr = trace.step[known], trace.lr[known]
+    top = int(np.argmax(lr >= 0.9999 * lr.max(initial=0.0))) if lr.size else 0
+    at, rate, peak = step[top:], lr[top:], lr.max(initial=0.0)
+    if at.size < _MIN_POINTS or at[-1] - at[0] < _MIN_SHARE * planned or not peak > 0.0:
+        return None
+    if np.ptp(rate) <= 1e-6 * peak:
+        if at[-1] - at[0] < _FLAT_SHARE * planned:
+            return None
+        return "constant", Schedule(np.append(step, planned), np.append(lr, rate[-1]))
+    before = float(step[top - 1]) if top else 0.0
+    errors: dict[str, float] = {}
+    for shape in _SHAPES:
+        fit = _fitted(shape, at, rate, planned, before)
+        errors[shape] = math.inf if fit is None else fit[0]
+    first, second = sorted(errors, key=errors.__getitem__)[:2]
+    if errors[first] > _MAX_ERROR or errors[second] < _CLEARER * max(errors[first], 1e-7):
+        return None
+    fit = _fitted(first, at, rate, planned, before)
+    half = _fitted(first, at[: at.size // 2], rate[: at.size // 2], planned, before)
+    assert fit is not None
+    for tried in (fit,) if first == "wsd" else (fit, half):
+        if tried is None or np.abs(tried[1](at) - rate).max() > _MAX_WORST * peak:
+            return None
+    ahead = np.linspace(at[-1], planned, 129)[1:]
+    later = np.clip(fit[1](ahead), 0.0, None)
+    return first, Schedule(np.concatenate([step, ahead]), np.concatenate([lr, later]))
+
+
+_SHAPES = ("linear", "cosine", "wsd")
+_Fit = tuple[float, Callable[[Floats], Floats]]
+
+
+def _fitted(shape: str, at: Floats, rate: Floats, planned: float, before: float) -> _Fit | None:
+    """Fit one shape to the rates after the warm-up; give its median error and its rates.
+
+    None where it does not fall by half until the plan ends, or falls below zero before.
+    """
+    peak = float(rate.max())
+    flat = at[rate >= (1.0 - 1e-6) * peak]
+    # Where the fall begins: a little before the second point for one that falls at once.
+    starts = np.linspace(before, float(at[min(1, at.size - 1)]), 41)
+    if shape == "wsd":
+        if flat.size < _MIN_POINTS or at.size - flat.size < _MIN_POINTS // 2:
+            return None
+        falls = at > flat[-1]
+        slope, level = np.polyfit(at[falls], rate[falls], 1)
+        if not slope < 0.0:
+            return None
+        starts = np.array([(peak - level) / slope])
+    best: _Fit | None = None
+    for start in starts.tolist():
+        share = _falls(shape, at, start, planned)
+        design = np.stack([1.0 - share, share], axis=1)
+        (high, low), *_ = np.linalg.lstsq(design, rate, rcond=None)
+        if not -0.01 * peak <= low <= _MAX_FINAL * high:  # else it ends elsewhere than the plan
+            continue
+        error = float(np.median(np.abs(design @ (high, low) - rate))) / peak
+        if best is None or error < best[0]:
+            best = error, partial(_rates, shape, start, planned, float(high), float(low))
+    return best
+
+
+def _falls(shape: str, at: Floats, start: float, planned: float) -> Floats:
+    """Share of its fall, from 0 to 1, that a rate has behind it."""
+    share = np.clip((at - start) / (planned - start), 0.0, 1.0)
+    return (1.0 - np.cos(np.pi * share)) / 2.0 if shape == "cosine" else share
+
+
+def _rates(shape: str, start: float, planned: float, high: float, low: float, at: Floats) -> Floats:
+    return high + (low - high) * _falls(shape, at, start, planned)

@@ -204,6 +204,12 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("fit", "{curves}", "--curve", "x"), ("'x'", "'good'")),
         (("forecast", "{curves}", "--observed", 0), ("--observed 0",)),
         (("forecast", "{curves}", "--budget", 5), ("--budget 5",)),
+        (("forecast", "{curves}", "--lr", "cosine:1e-3"), ("--lr cosine:1e-3: expected linear",)),
+        (("forecast", "{curves}", "--lr", "step:1:2"), ("--lr step:1:2: expected linear",)),
+        (("forecast", "{curves}", "--lr", "linear:a:9"), ("--lr linear:a:9: expected linear",)),
+        (("forecast", "{curves}", "--lr", "linear:-1:9"), ("--lr linear:-1:9: ",)),
+        (("watch", "{curves}", "--lr", "constant:1:2", "--once"), ("--lr constant:1:2: exp",)),
+        (("forecast", "{curves}", "--lr", "constant:1", "--schedule"), ("--schedule and --lr",)),
         (("forecast", "{curves}", "--budget", "inf"), ("--budget inf",)),
         (("fit", "{accuracy}"), ("say --metric",)),
         (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
@@ -413,7 +419,8 @@ def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> No
 
 KEYS = {"run", "metric", "status", "observed_to", "loss"}
 AHEAD = {"at", "median", "q10", "q90"}
-REACH = {"target", "budget", "probability"} | {
+HORIZON = {"budget", "budget_from", "schedule_from"}
+REACH = {"target", "probability"} | {
     f"{name}_q{p}" for name in ("reach", "steps") for p in (10, 50, 90)
 }
 
@@ -422,9 +429,16 @@ REACH = {"target", "budget", "probability"} | {
     ("verb", "options", "keys"),
     [
         ("fit", (), KEYS),
-        ("forecast", ("--target", 2.2), KEYS | AHEAD | REACH),
-        ("report", ("--target", 2.2), KEYS | AHEAD | REACH),
-        ("watch", ("--target", 2.2, "--once"), KEYS | AHEAD | REACH | {"verdict", "reason"}),
+        ("forecast", (), KEYS | AHEAD | HORIZON),
+        ("forecast", ("--target", 2.2), KEYS | AHEAD | REACH | HORIZON),
+        ("report", (), KEYS | AHEAD | HORIZON),
+        ("report", ("--target", 2.2), KEYS | AHEAD | REACH | HORIZON),
+        ("watch", ("--once",), KEYS | AHEAD | HORIZON),
+        (
+            "watch",
+            ("--target", 2.2, "--once"),
+            KEYS | AHEAD | REACH | HORIZON | {"verdict", "reason"},
+        ),
     ],
 )
 def test_the_same_thing_has_the_same_key_in_every_verb(
@@ -476,3 +490,107 @@ def test_help_shows_the_table_of_exit_codes(capsys: pytest.CaptureFixture[str]) 
     text = " ".join(out.replace("│", " ").split())
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in text
+
+
+def test_every_verb_gives_one_probability_by_one_budget(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    log = shared / "data" / "logs" / "hf-trainer-state" / "mt5-summarize.trainer_state.json"
+    lines = ("forecast",), ("watch", "--once"), ("report", "-o", tmp_path / "page.html")
+    said = set()
+    for verb, *options in lines:
+        _, (row,) = run_json(capsys, verb, log, "--target", 2.1, *options)
+        said.add((row["probability"], row["budget"], row["budget_from"], row["schedule_from"]))
+    ((chance, budget, source, rates),) = said
+    assert 0.05 < chance < 0.5  # 7000 of 9411 steps, the rate falls to zero
+    assert (budget, source) == (9411, "planned by the log")
+    assert rates == "linear, inferred from the logged rates"
+    _, out, _ = run(capsys, "forecast", log, "--target", 2.1)
+    assert "budget 9 411 (planned by the log); learning rate linear, inferred" in out
+
+
+def test_the_budget_without_a_plan_is_one_rule(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    line = (curves, "--curve", "good")
+    page = ("-o", tmp_path / "page.html")
+    for verb, *options in (("forecast",), ("watch", "--once"), ("report", *page)):
+        _, (row,) = run_json(capsys, verb, *line, *options)
+        assert (row["budget"], row["budget_from"]) == (1200, "ten times the steps seen")
+        assert row["at"] == 1200
+        _, (row,) = run_json(capsys, verb, *line, *options, "--budget", 500)
+        assert (row["budget"], row["budget_from"]) == (500, "--budget")
+    _, (row,) = run_json(capsys, "forecast", *line, "--observed", 0.5)
+    assert (row["budget"], row["budget_from"]) == (120, "last step of the file")
+
+
+def test_an_answer_says_what_was_used_and_what_else_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = ended_runs(tmp_path, 9)
+    line = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
+    _, out, err = run(capsys, *line)
+    assert "budget 120 (last step of the file)" in out
+    assert err.startswith("See also: --target VALUE for when a value is reached; --budget STEP")
+    assert "--past FOLDER" in err
+    _, out, err = run(capsys, *line, "--past", file)
+    assert err.startswith("--past: 8 of 9 runs used, 1 left out")
+    assert "--past FOLDER" not in err
+    _, out, err = run(capsys, *line, "--past", file, "--json")
+    assert json.loads(out)[0]["past_runs"] == 8
+    assert "See also" not in err
+    _, out, _ = run(capsys, "watch", file, "--curve", "ended4", "--past", file, "--once")
+    assert "learned from 8 past runs" in out
+
+
+def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
+    tiers, jobs = folder / "tiers.csv", folder / "jobs.csv"
+    tiers.write_text("name,nodes,gpus_per_node\nslow,1,2\nfast,1,1\n")
+    text = [
+        "job,log,curve,target,budget,gpus,steps_per_s_slow,steps_per_s_fast",
+        f"a,{curves},good,2.2,2000,1,1,4",
+        f"b,{curves},good,2.25,2000,1,1,2",
+        f"there,{curves},good,2.6,2000,1,1,2",
+        f"hopeless,{curves},good,0.5,2000,1,1,2",
+        f"wide,{curves},good,2.2,2000,3,1,2",
+        f"spent,{curves},good,2.2,100,1,1,2",
+        "absent,nowhere.csv,good,2.2,2000,1,1,2",
+        f"text,{curves},good,low,2000,1,1,2",
+        f"clockless,{curves},good,2.2,2000,1,,",
+    ]
+    jobs.write_text("\n".join(text) + "\n")
+    return jobs, tiers
+
+
+def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs, tiers = own_jobs(tmp_path, curves)
+    code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers, "--json")
+    rows = {row["job"]: row for row in json.loads(out)["jobs"]}
+    assert code == 1  # some jobs could not be planned
+    assert rows["b"]["gpus"] == "1 fast"  # its target is nearer
+    assert rows["a"]["gpus"] == "1 slow"
+    assert "budget 2 000 (of the file of jobs)" in rows["a"]["forecast"]
+    assert rows["there"]["gpus"] == rows["hopeless"]["gpus"] == "ends"
+    reasons = {
+        "wide": "no tier has 3 GPUs",
+        "spent": "its budget 100 is spent: step 120 was logged",
+        "absent": "nowhere.csv",
+        "text": "its target is 'low', no number",
+        "clockless": "its pace is not known",
+    }
+    for name, words in reasons.items():
+        assert rows[name]["gpus"] == "none"
+        assert words in rows[name]["reason"]
+    code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers)
+    assert "reaches its target" in out
+    code, _, err = run(capsys, "plan", jobs)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--tiers FILE" in err
+    jobs.write_text("job,log,target,gpu\n1,x,2,1\n")
+    code, _, err = run(capsys, "plan", jobs, "--tiers", tiers)
+    assert code == 2
+    assert "column 'gpu' is none of" in err

@@ -75,17 +75,19 @@ def test_once_says_what_the_library_decides(
         watch.add(step, loss)
     decision = watch.decision()
     assert row["verdict"] == decision.verdict
-    assert row["probability"] == decision.probability
-    assert row["reason"] == decision.reason
-    assert row["steps_q50"] == decision.steps_to_target[1]
-    assert row["seconds_q50"] == pytest.approx(decision.steps_to_target[1] / 2)  # the log's clock
+    reach = gp.reach(trace, 1.05, budget=20000)  # of all points, as `forecast` says it
+    assert row["probability"] == 1.0 - reach.prob_never
+    assert row["probability"] == pytest.approx(decision.probability, abs=0.1)
+    assert row["reason"].startswith("reaches 1.05 by step 20000 with probability ")
+    assert row["steps_q50"] == reach.quantile(0.5) - 2000
+    assert row["seconds_q50"] == pytest.approx(row["steps_q50"] / 2)  # the log's clock
     assert row["reach_q50"] == 2000 + row["steps_q50"]
     assert row["at"] == 20000
     ahead = gp.forecast(trace, np.linspace(2000 + 18000 / 12, 20000, 12))
     assert row["median"] == ahead.median[-1]
     code, out, _ = run(capsys, file, "--target", 1.05, "--budget", 20000, "--once")
     assert code == 0
-    assert decision.reason in out.replace("\n", " ")
+    assert row["reason"] in out.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -238,3 +240,46 @@ def test_ctrl_c_ends_it_without_a_trace_of_python(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert (process.returncode, out, err) == (130, "", "")
+
+
+def test_a_budget_that_the_log_plans_decides_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = np.arange(10.0, 2010, 10)
+    rows = [
+        {"step": step, "loss": loss}
+        for step, loss in zip(steps.tolist(), curve(steps).tolist(), strict=True)
+    ]
+    state = {"global_step": 2000, "max_steps": 2100, "log_history": rows}
+    file = tmp_path / "trainer_state.json"
+    file.write_text(json.dumps(state) + "\n")
+    code, out, _ = run(capsys, file, "--target", 1.03, "--once", "--json")
+    (row,) = json.loads(out)
+    assert (row["budget"], row["budget_from"]) == (2100, "planned by the log")
+    assert (row["verdict"], code) == ("never", 1)
+    assert row["reason"].endswith(", so little that it counts as never by now")
+    state["max_steps"] = 0
+    file.write_text(json.dumps(state) + "\n")
+    code, out, _ = run(capsys, file, "--target", 1.03, "--once", "--json")
+    (row,) = json.loads(out)
+    assert (row["budget"], row["budget_from"]) == (20000, "ten times the steps seen")
+    assert (row["verdict"] != "never", code) == (True, 0)
+
+
+def test_a_planned_rate_of_the_line_is_used_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "log.csv"
+    log(file, 2000)
+    line = (file, "--target", 1.02, "--budget", 4000, "--lr", "cosine:3e-4:4000:100", "--once")
+    code, out, _ = run(capsys, *line, "--json")
+    (row,) = json.loads(out)
+    (trace,) = gp.read_traces(file)
+    plan = gp.Schedule.cosine(3e-4, 4000, warmup=100)
+    reach = gp.reach(trace, 1.02, budget=4000, schedule=plan)
+    assert (code, row["probability"]) == (0, 1.0 - reach.prob_never)
+    assert row["schedule_from"] == "--lr cosine:3e-4:4000:100"
+    _, out, _ = run(capsys, *line)
+    assert "budget 4 000 (--budget); learning rate --lr cosine:3e-4:4000:100" in out.replace(
+        "\n", " "
+    )

@@ -144,3 +144,20 @@ def test_results_draw_themselves_in_a_notebook() -> None:
     ahead = gp.forecast(TRACE, np.array([150.0, 200.0]))
     for result in (TRACE, gp.fit(TRACE, family="pow3"), ahead):
         assert "<svg" in result._repr_html_()
+
+
+def test_many_points_that_followed_do_not_hide_the_forecast() -> None:
+    step = np.arange(1.0, 40_001)
+    whole = gp.Trace(step, 2.0 + 3.0 * step**-0.5)
+    seen, later = whole.until(20_000), gp.Trace(step[20_000:], whole.loss[20_000:])
+    ax = plots.forecast(gp.forecast(seen, [30_000, 40_000]), trace=seen, later=later)
+    what, median = line(ax, "what happened"), line(ax, "forecast")
+    assert what.get_zorder() < median.get_zorder()
+    assert 100 < len(what.get_xdata()) <= 400
+    assert what.get_xdata()[-1] == 40_000
+    assert what.get_linestyle() == "None"
+
+
+def test_a_picture_names_its_metric() -> None:
+    rising = gp.Trace(STEP, 0.9 - 0.5 * STEP**-0.5, metric="val_acc", direction="max")
+    assert plots.forecast(gp.forecast(rising, [200]), trace=rising).get_ylabel() == "val_acc"

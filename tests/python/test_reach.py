@@ -155,3 +155,12 @@ def test_a_reach_survives_pickle_and_copies() -> None:
     assert pickle.loads(pickle.dumps(law)) == copy.deepcopy(law) == law
     assert (law.target, law.budget, law.status) == (1.15, 300.0, "good")
     assert law != gp.reach(gp.Trace(*noisy_power_law()), 1.15, budget=301)
+
+
+def test_a_probability_is_never_shown_as_certain_when_it_is_not() -> None:
+    for chance, shown in ((2e-5, "< 0.001"), (1 - 2e-5, "> 0.999"), (0.25, "0.250")):
+        law = law_of([0.0, chance])
+        assert f"with probability {shown}" in repr(law)
+        rows = dict(law._rows())
+        assert rows["never"] not in ("0.000", "1.000")
+    assert "with probability 0.000" in repr(law_of([0.0, 0.0]))  # this is certain

@@ -9,12 +9,16 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from curves import constants_with, noisy_power_law, schedule_law
 
 import glidepath as gp
+from glidepath._schedule import inferred
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_log_without_its_warmup_is_forecast_as_if_the_rate_had_risen() -> None:
@@ -269,3 +273,74 @@ def test_a_constant_schedule_changes_no_forecast() -> None:
     for rate in (0.0, 0.1):
         steady = gp.forecast(gp.Trace(t, loss), [120, 200], schedule=gp.Schedule.constant(rate))
         np.testing.assert_array_equal(steady.quantiles, plain.quantiles)
+
+
+@pytest.mark.parametrize("digits", [3, 7])
+@pytest.mark.parametrize(
+    ("plan", "share", "shape"),
+    [
+        (gp.Schedule.cosine(3e-4, 5000, warmup=100, final=3e-5), 0.3, "cosine"),
+        (gp.Schedule.cosine(3e-4, 5000), 0.9, "cosine"),
+        (gp.Schedule.linear(3e-4, 5000, warmup=500), 0.4, "linear"),
+        (gp.Schedule.wsd(3e-4, 5000, warmup=100), 0.9, "wsd"),
+        (gp.Schedule.constant(1e-3), 0.97, "constant"),
+    ],
+)
+def test_a_clear_schedule_is_inferred_from_the_logged_rates(
+    plan: gp.Schedule, share: float, shape: str, digits: int
+) -> None:
+    seen = live(plan.at(np.arange(10.0, 5000 * share, 10.0)), digits)
+    found = inferred(seen)
+    assert found is not None
+    assert found[0] == shape
+    ahead = np.linspace(seen.step[-1], 5000, 100)
+    assert np.abs(found[1].at(ahead) - plan.at(ahead)).max() < 0.01 * plan.lr.max()
+    assert gp.Schedule.infer(seen) == found[1]
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        1e-3 * np.exp(-np.arange(150) / 200),  # of no shape that is known
+        1e-3 / np.sqrt(np.arange(1, 151)),
+        gp.Schedule.cosine(1e-3, 2000).at(np.arange(10.0, 1510, 10)),  # ends before the plan
+        gp.Schedule.cosine(1e-3, 20000).at(np.arange(10.0, 1510, 10)),  # ends after the plan
+        np.full(150, 1e-3),  # a decay may follow
+        1e-3 * 0.5 ** (np.arange(150) // 50),  # steps
+        gp.Schedule.linear(1e-3, 5000).at(np.arange(10.0, 110, 10)),  # too few points
+        gp.Schedule.linear(1e-3, 5000, warmup=2000).at(np.arange(10.0, 1510, 10)),  # warms up
+        np.zeros(150),
+    ],
+)
+def test_a_schedule_that_is_not_clear_is_not_guessed(rates: Any) -> None:
+    assert gp.Schedule.infer(live(rates, 7)) is None
+
+
+def test_a_schedule_is_not_inferred_without_rates_or_a_plan() -> None:
+    step = np.arange(10.0, 1510, 10)
+    rates = gp.Schedule.linear(1e-3, 5000).at(step)
+    for given in ({"lr": rates}, {"planned_steps": 5000}, {"lr": rates, "planned_steps": 1500}):
+        assert gp.Schedule.infer(gp.Trace(step, step, **given)) is None
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("name", ["digits-mlp", "docs-lstm", "docstring-t5"])
+def test_no_schedule_of_a_bundled_run_is_inferred_wrongly(name: str, share: float) -> None:
+    shapes = set()
+    for trace in gp.read_traces(ROOT / "data" / "curves" / f"{name}.csv.gz"):
+        assert trace.lr is not None
+        seen = trace.until(trace.step[int(share * len(trace))])
+        planned = gp.Trace(seen.step, seen.loss, lr=seen.lr, planned_steps=trace.step[-1])
+        found = inferred(planned)
+        if found is not None:
+            shapes.add(found[0])
+            assert np.nanmax(np.abs(found[1].at(trace.step) - trace.lr)) < 0.01 * trace.lr.max()
+    assert share < 0.3 or "cosine" in shapes
+    assert share < 0.9 or "wsd" in shapes
+
+
+def live(rates: Any, digits: int) -> gp.Trace:
+    """A run of 5000 planned steps that logs its rate every 10 with so many digits."""
+    step = np.arange(10.0, 10.0 * len(rates) + 10, 10.0)
+    logged = [float(f"{rate:.{digits - 1}e}") for rate in rates]
+    return gp.Trace(step, 2 + step**-0.5, lr=logged, planned_steps=5000)

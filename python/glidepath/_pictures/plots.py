@@ -198,14 +198,14 @@ def forecast(
         ax.axvline(trace.step[-1], color=MUTED, linewidth=0.8, linestyle=":")
         seen.append(np.asarray(trace.loss))
     if later is not None and len(later.step):
+        many = len(later.step) > 150
         ax.plot(
-            later.step,
-            later.loss,
-            "x" if len(later.step) <= 150 else "-",
+            *series.thinned(np.asarray(later.step), np.asarray(later.loss)),
+            "." if many else "x",
             color=VERMILLION,
-            markersize=4,
-            linewidth=0.8,
+            markersize=2 if many else 4,
             label="what happened",
+            zorder=1.5 if many else 2,  # above the bands, below the median
         )
         seen.append(np.asarray(later.loss))
     if target is not None:

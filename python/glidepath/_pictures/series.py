@@ -131,6 +131,19 @@ def percent(chance: float) -> str:
     return f"{chance:.0%}".replace("%", " %")
 
 
+def chance(probability: float) -> str:
+    """Write a probability with three digits; only what is certain is 0.000 or 1.000."""
+    if 0.0 < probability < 0.0005:
+        return "< 0.001"
+    return "> 0.999" if 0.9995 <= probability < 1.0 else f"{probability:.3f}"
+
+
+def thinned(step: Floats, loss: Floats, most: int = 400) -> tuple[Floats, Floats]:
+    """Take at most so many points of a run, evenly by their number, the last among them."""
+    stride = -(-len(step) // most)
+    return step[::-1][::stride][::-1], loss[::-1][::stride][::-1]
+
+
 def central_bands(levels: Floats) -> list[tuple[int, int, float]]:
     """Pair symmetric quantile levels as (low row, high row, coverage), the widest first.
 

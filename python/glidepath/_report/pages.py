@@ -11,6 +11,7 @@ import numpy as np
 
 import glidepath as gp
 from glidepath._answer import forecast_keys, metric_of, reach_keys, run_keys, when
+from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
@@ -265,7 +266,8 @@ def write_runs(
     target : float, optional
         Value that every run should reach; without it there are forecasts but no advice.
     budget : float, optional
-        Last step allowed; by default twice the last observed step of each run.
+        Last step allowed; by default as the log plans, else ten times the steps seen. It is not
+        used for a run that is beyond it.
     title : str
     progress : callable, optional
         Called with (runs done, runs).
@@ -288,8 +290,9 @@ def write_runs(
     for done, trace in enumerate(traces):
         if progress is not None:
             progress(done, len(traces))
-        ahead, reach = _look(trace, target, budget)
-        row = _row(trace, ahead, reach)
+        plan = horizon(trace, budget=_not_spent(trace, budget))
+        ahead, reach = _look(trace, target, plan)
+        row = _row(trace, plan, ahead, reach)
         rows.append(row)
         cells.append(_cells(row))
         name = trace.name or f"run {len(fans) + 1}"
@@ -301,7 +304,16 @@ def write_runs(
     page = Page(title, f"{count}, forecast from what each has logged.{aim}")
     page.heading("Runs")
     page.table(
-        ("run", "observed to", "last value", "forecast, 80 % within", "status", "advice"), cells
+        (
+            "run",
+            "observed to",
+            "last value",
+            "forecast, 80 % within",
+            "horizon",
+            "status",
+            "advice",
+        ),
+        cells,
     )
     page.heading("Forecasts")
     page.grid(fans)
@@ -309,17 +321,25 @@ def write_runs(
     return rows
 
 
+def _not_spent(trace: gp.Trace, budget: float | None) -> float | None:
+    return budget if budget is not None and budget > trace.step[-1] else None
+
+
 def _look(
-    trace: gp.Trace, target: float | None, budget: float | None
+    trace: gp.Trace, target: float | None, plan: Horizon
 ) -> tuple[gp.Forecast, gp.Reach | None]:
-    last = float(trace.step[-1])
-    end = budget if budget is not None and budget > last else last + max(abs(last), 1.0)
-    ahead = gp.forecast(trace, last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
-    return ahead, None if target is None else gp.reach(trace, target, budget=end)
+    last, end, rates = float(trace.step[-1]), plan.budget, plan.schedule
+    steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
+    ahead = gp.forecast(trace, steps, schedule=rates)
+    if target is None:
+        return ahead, None
+    return ahead, gp.reach(trace, target, budget=end, schedule=rates)
 
 
-def _row(trace: gp.Trace, ahead: gp.Forecast, reach: gp.Reach | None) -> dict[str, Any]:
-    row = run_keys(trace) | forecast_keys(ahead)
+def _row(
+    trace: gp.Trace, plan: Horizon, ahead: gp.Forecast, reach: gp.Reach | None
+) -> dict[str, Any]:
+    row = run_keys(trace) | forecast_keys(ahead) | plan.keys()
     if reach is not None:
         row |= reach_keys(reach, row["observed_to"])
     if not np.isfinite(trace.loss[-1]):
@@ -335,6 +355,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         series.count(row["observed_to"]),
         f"{row['loss']:.4g}",
         f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g}) at {series.count(row['at'])}",
+        in_words(row),
         row["status"],
         row["advice"],
     )

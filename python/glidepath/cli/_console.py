@@ -38,8 +38,8 @@ def exit_codes(own: Mapping[int, str] | None = None) -> str:
     return f"Exit codes: {', '.join(f'{code} {text}' for code, text in meanings.items())}."
 
 
-stdout = Console()
-stderr = Console(stderr=True)
+stdout = Console(emoji=False)  # 1:a:2 is no picture
+stderr = Console(stderr=True, emoji=False)
 
 Log = Annotated[
     str,
@@ -85,12 +85,55 @@ Past = Annotated[
         metavar="FILE", help="A log or folder of finished runs of the same kind, to learn from."
     ),
 ]
+Lr = Annotated[
+    str | None,
+    typer.Option(
+        "--lr",
+        metavar="SCHEDULE",
+        help="Learning rates of the whole run: linear, cosine or wsd:PEAK:STEPS[:WARMUP], or "
+        "constant:LR.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def emit(document: Any) -> None:
     """Print the one JSON document."""
     sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
+
+
+def planned_lr(text: str | None) -> gp.Schedule | None:
+    """Read ``--lr``."""
+    if text is None:
+        return None
+    shape, *fields = text.split(":")
+    try:
+        numbers = [float(field) for field in fields]
+        if shape == "constant" and len(numbers) == 1:
+            return gp.Schedule.constant(numbers[0])
+        if shape in ("linear", "cosine", "wsd") and len(numbers) in (2, 3):
+            warmup = numbers[2] if len(numbers) == 3 else 0.0
+            schedule: gp.Schedule = getattr(gp.Schedule, shape)(*numbers[:2], warmup=warmup)
+            return schedule
+    except gp.InputError as error:
+        raise gp.InputError(f"--lr {text}: {error}") from None
+    except ValueError:
+        pass
+    raise gp.InputError(
+        f"--lr {text}: expected linear, cosine or wsd:PEAK:STEPS[:WARMUP], or constant:LR"
+    )
+
+
+def hint(*options: str) -> None:
+    """Name on stderr what else could be asked."""
+    if options:
+        stderr.print(
+            f"See also: {'; '.join(options)}.",
+            style="dim",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def check_budget(budget: float | None) -> None:
@@ -113,14 +156,21 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
     return found
 
 
-def learned(past: str | None, metric: str | None, live: Sequence[gp.Trace]) -> gp.PastRuns | None:
-    """Learn from the runs of ``--past``, without those in `live`."""
+def learned(
+    past: str | None, metric: str | None, live: Sequence[gp.Trace], *, quiet: bool
+) -> gp.PastRuns | None:
+    """Learn from the runs of ``--past``, without those in `live`; say how many unless quiet."""
     if past is None:
         return None
     runs = gp.read_traces(past, metric=metric)
     finished = gp.PastRuns._restored(runs, gp.Widths()).without(*live).runs
     if not finished:
         raise gp.InputError(f"--past {past}: it holds only the runs to be forecast")
+    say = f"--past: {len(finished)} of {counted(len(runs), 'run')} used"
+    left = len(runs) - len(finished)
+    said = f", {left} left out: to be forecast, or empty" if left else ""
+    if not quiet:
+        stderr.print(f"{say}{said}", style="dim", highlight=False, markup=False, soft_wrap=True)
     with progress("learning"):
         return gp.PastRuns(finished)
 
@@ -180,7 +230,7 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]
     for row in rows:
         table.add_row(*row)
     # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
-    console = stdout if stdout.is_terminal else Console(width=200)
+    console = stdout if stdout.is_terminal else Console(width=200, emoji=False)
     console.print(table)
 
 

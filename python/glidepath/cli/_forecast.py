@@ -13,6 +13,7 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import forecast_keys, metric_of, reach_keys, run_keys, when
+from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._pictures import series
 from glidepath.cli._console import (
     ANSWER,
@@ -21,6 +22,7 @@ from glidepath.cli._console import (
     Curve,
     Json,
     Log,
+    Lr,
     Metric,
     Past,
     Plot,
@@ -30,7 +32,9 @@ from glidepath.cli._console import (
     counted,
     each,
     emit,
+    hint,
     learned,
+    planned_lr,
     print_table,
     save,
     stdout,
@@ -47,6 +51,7 @@ def forecast(
     ] = 1.0,
     budget: Budget = None,
     target: Target = None,
+    lr: Lr = None,
     schedule: Annotated[
         bool,
         typer.Option(
@@ -60,26 +65,37 @@ def forecast(
 ) -> int:
     """Forecast each run of a file, and when (and whether) it reaches a target.
 
-    Without --budget a run is forecast to its last step in the file, or to twice the last step that
-    was observed.
+    Without --budget a run is forecast to the step at which its log says that it ends, else with
+    --observed to its last step in the file, else to ten times the steps seen. The answer says
+    which.
     """
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     check_budget(budget)
+    if schedule and lr is not None:
+        raise gp.InputError("--schedule and --lr: give one of them")
+    given = planned_lr(lr)
     traces = chosen(file, curve, metric)
-    runs = learned(past, metric, traces)
+    runs = learned(past, metric, traces, quiet=as_json)
     rows: list[dict[str, Any]] = []
     for trace in each("forecasts", traces):
-        seen, end = _seen(trace, observed, budget)
-        plan = _planned(trace) if schedule else None
-        look = _look(trace, seen, end, target, plan, runs)
+        plan = _planned(trace) if schedule else given
+        source = "--schedule" if schedule else f"--lr {lr}"
+        seen, ahead = _seen(trace, observed, budget, plan, source)
+        look = _look(trace, seen, ahead, target, runs)
         if plot is not None and not rows:
             save(lambda ax, look=look: _fan(ax, look, target), plot)
-        rows.append(_row(look, curves=as_json))
+        rows.append(_row(look, curves=as_json, past_runs=len(runs.runs) if runs else 0))
     if as_json:
         emit(rows)
     else:
         _print(file, rows, target)
+        hint(
+            *("--target VALUE for when a value is reached",) * (target is None),
+            *("--budget STEP for another horizon",) * (budget is None),
+            *("--plot FILE for a picture",) * (plot is None),
+            *("--past FOLDER to learn from finished runs",) * (past is None),
+        )
     return ANSWER if all(row["status"] == "good" for row in rows) else WARNING
 
 
@@ -89,38 +105,39 @@ class _Look:
 
     trace: gp.Trace
     seen: gp.Trace
+    horizon: Horizon
     ahead: gp.Forecast
     reach: gp.Reach | None
 
 
-def _seen(trace: gp.Trace, observed: float, budget: float | None) -> tuple[gp.Trace, float]:
-    """Cut a run where it is observed; give the last step of its forecast, too."""
+def _seen(
+    trace: gp.Trace, observed: float, budget: float | None, plan: gp.Schedule | None, source: str
+) -> tuple[gp.Trace, Horizon]:
+    """Cut a run where it is observed; say how far it is forecast, too."""
     points = max(1, math.ceil(observed * len(trace)))
     seen = trace.until(float(trace.step[points - 1]))
     last = float(seen.step[-1])
-    end = budget if budget is not None else float(trace.step[-1])
-    if end <= last:
-        if budget is not None:
-            raise gp.InputError(f"--budget {budget:g} is not after step {last:g} of {trace.name}")
-        end = last + max(abs(last), 1.0)
-    return seen, end
+    if budget is not None and budget <= last:
+        raise gp.InputError(f"--budget {budget:g} is not after step {last:g} of {trace.name}")
+    end = float(trace.step[-1])
+    source_of = None if plan is None else source
+    return seen, horizon(seen, budget=budget, file_end=end, schedule=plan, schedule_from=source_of)
 
 
 def _look(
     trace: gp.Trace,
     seen: gp.Trace,
-    end: float,
+    horizon: Horizon,
     target: float | None,
-    plan: gp.Schedule | None,
     runs: gp.PastRuns | None,
 ) -> _Look:
-    last = float(seen.step[-1])
+    last, end, plan = float(seen.step[-1]), horizon.budget, horizon.schedule
     steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
     ahead = gp.forecast(seen, steps, schedule=plan, past=runs)
     reach = None
     if target is not None:
         reach = gp.reach(seen, target, budget=end, schedule=plan, past=runs)
-    return _Look(trace, seen, ahead, reach)
+    return _Look(trace, seen, horizon, ahead, reach)
 
 
 def _planned(trace: gp.Trace) -> gp.Schedule:
@@ -130,9 +147,10 @@ def _planned(trace: gp.Trace) -> gp.Schedule:
     return plan
 
 
-def _row(look: _Look, *, curves: bool) -> dict[str, Any]:
+def _row(look: _Look, *, curves: bool, past_runs: int) -> dict[str, Any]:
     """Give the numbers of one run; with `curves` those of every step."""
     row = run_keys(look.seen) | {"run": look.trace.name} | forecast_keys(look.ahead)
+    row |= look.horizon.keys() | {"past_runs": past_runs}
     if look.reach is not None:
         row |= reach_keys(look.reach, row["observed_to"])
     if curves:
@@ -162,8 +180,25 @@ def _print(file: str, rows: list[dict[str, Any]], target: float | None) -> None:
         columns,
         [_cells(row) for row in rows],
     )
-    if len(rows) == 1 and target is not None:
-        stdout.print(_sentence(rows[0]), highlight=False, markup=False, soft_wrap=True)
+    said = [_sentence(rows[0])] if len(rows) == 1 and target is not None else []
+    for sentence in [*said, *_horizons(rows)]:
+        stdout.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def _horizons(rows: list[dict[str, Any]]) -> list[str]:
+    """Say how far the runs are forecast and why: each once, with the number of its runs."""
+    alike: dict[str, int] = {}
+    for row in rows:
+        words = in_words(row) if len(rows) == 1 else _reasons(row)
+        alike[words] = alike.get(words, 0) + 1
+    if len(alike) == 1:
+        return list(alike)
+    return [f"{counted(number, 'run')}: {words}" for words, number in alike.items()]
+
+
+def _reasons(row: dict[str, Any]) -> str:
+    rate = f"; learning rate {row['schedule_from']}" if row["schedule_from"] else ""
+    return f"budget: {row['budget_from']}{rate}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

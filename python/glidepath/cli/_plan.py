@@ -12,6 +12,7 @@ import typer
 import glidepath as gp
 from glidepath.cli._console import (
     ANSWER,
+    WARNING,
     Gpus,
     Json,
     Plot,
@@ -28,7 +29,9 @@ _ROUND_S, _SESSION_S = 360.0, 300.0  # of the simulation that leads to the momen
 
 
 def plan(
-    workload: Annotated[Path, typer.Argument(help="A workload folder.")],
+    workload: Annotated[
+        Path, typer.Argument(help="A workload folder, or a CSV of your own jobs and their logs.")
+    ],
     at_h: Annotated[
         float, typer.Option(metavar="HOURS", help="Moment to plan; before it, best_value decides.")
     ] = 12.0,
@@ -45,10 +48,22 @@ def plan(
     pairs: Annotated[
         Path | None, typer.Option(help="A CSV of measured pairs of job classes.")
     ] = None,
+    tiers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The GPUs for a CSV of jobs: a tiers.csv."),
+    ] = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> int:
-    """Show the plan of one moment: who runs where, who waits, who ends, and why."""
+    """Show the plan of one moment: who runs where, who waits, who ends, and why.
+
+    A CSV of jobs has the columns job, log, target and perhaps budget, gpus, steps_per_s_TIER (else
+    the pace of the log), metric, curve, user, priority, weight, deadline_s.
+    """
+    if workload.is_file() and workload.suffix == ".csv" and gpus is None:
+        return _plan_own(workload, tiers, objective.split(","), plot, as_json=as_json)
+    if tiers is not None:
+        raise gp.InputError(f"--tiers: {workload} is no CSV of jobs")
     if math.isnan(at_h):
         raise gp.InputError(f"--at-h {at_h:g} is no hour")
     measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
@@ -64,6 +79,45 @@ def plan(
         _print_jobs(drawn, snapshot, planned)
         _print_prices(drawn, planned)
     return ANSWER
+
+
+def _plan_own(
+    path: Path, tiers: Path | None, objective: list[str], plot: Path | None, *, as_json: bool
+) -> int:
+    """Plan the jobs of a file."""
+    from glidepath.cli._plan_jobs import read_jobs, read_tiers
+
+    if tiers is None:
+        raise gp.InputError(f"{path}: say with --tiers FILE which GPUs there are")
+    found = read_tiers(tiers)
+    jobs = read_jobs(path, found)
+    planned = gp.plan(jobs.snapshot, objective=objective)
+    if plot is not None:
+        save(lambda ax: planned.plot(ax=ax), plot)
+    placed = {a.job: f"{a.gpus} {found[a.tier].name}" for a in planned.allocations}
+    state = dict.fromkeys(planned.stop, "ends") | placed
+    rows: list[dict[str, str | None]] = [
+        {
+            "job": name,
+            "gpus": state.get(index, "waits"),
+            "forecast": jobs.outlooks[index],
+            "reason": planned.reasons.get(index, ""),
+        }
+        for index, name in jobs.names.items()
+    ]
+    rows += [
+        {"job": name, "gpus": "none", "forecast": None, "reason": reason}
+        for name, reason in jobs.refused.items()
+    ]
+    if as_json:
+        emit({"value": planned.value, "bound": planned.bound, "gap": planned.gap, "jobs": rows})
+    else:
+        print_table(
+            f"{path.name}: {planned!r}",
+            ("job", "GPUs", "reaches its target", "why"),
+            [tuple(str(cell or "") for cell in row.values()) for row in rows],
+        )
+    return WARNING if jobs.refused else ANSWER
 
 
 class _Reached(Exception):  # noqa: N818 - an event, not an error

@@ -39,8 +39,9 @@ def report(
 ) -> int:
     """Write one interactive page on the runs of a file: forecasts and advice.
 
-    Without --budget a run is forecast to twice the last step that was observed. For a workload
-    folder, with tiers.csv and jobs.csv, the page is that of `simulate --compare`.
+    Without --budget a run is forecast to the step at which its log says that it ends, else to ten
+    times the steps seen. For a workload folder, with tiers.csv and jobs.csv, the page is that of
+    `simulate --compare`.
     """
     from glidepath import _report
 

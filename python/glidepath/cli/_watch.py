@@ -18,7 +18,9 @@ from rich.text import Text
 
 import glidepath as gp
 from glidepath._answer import decision_keys, forecast_keys, quantile_keys, run_keys, when
+from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
+from glidepath._pictures import series
 from glidepath._verdicts import is_lost, words
 from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
@@ -28,11 +30,15 @@ from glidepath.cli._console import (
     Curve,
     Json,
     Log,
+    Lr,
     Metric,
     Past,
     Target,
+    counted,
     emit,
+    hint,
     learned,
+    planned_lr,
     stderr,
     stdout,
 )
@@ -44,6 +50,12 @@ _COLOURS = {
     "never": "bold red",
     "diverged": "bold red",
 }
+_WEIGHED = {
+    "unknown": ", which decides nothing yet",
+    "will_reach": "",
+    "never": ", so little that it counts as never by now",
+}
+_MIN_POINTS = 4  # fewer tell nothing of the future
 _BARS = "▁▂▃▄▅▆▇█"
 _SEEN_BARS, _AHEAD_BARS = 24, 12
 
@@ -53,6 +65,7 @@ def watch(
     target: Target = None,
     budget: Budget = None,
     curve: Curve = None,
+    lr: Lr = None,
     past: Past = None,
     metric: Metric = None,
     every_s: Annotated[
@@ -71,9 +84,11 @@ def watch(
 
     The command waits for a log that does not exist yet. In a terminal the view is kept up to date
     until Ctrl-C; elsewhere each change is a line, with --json one JSON document a line. Without
-    --budget a run may take ten times the steps seen.
+    --budget a run may go on to the step at which its log says that it ends, else to ten times the
+    steps seen. The answer says which.
     """
-    view = _View(file, target, budget, curve, alpha, learned(past, metric, []))
+    runs = learned(past, metric, [], quiet=as_json)
+    view = _View(file, target, budget, curve, alpha, runs, lr)
     follow = gp.follow(file, metric=metric, every_s=every_s)
     if once:
         return _once(view, follow, as_json=as_json)
@@ -90,6 +105,7 @@ def _once(view: _View, follow: gp.Follow, *, as_json: bool) -> int:
         emit([_public(row) for row in changed])
     else:
         stdout.print(view.show(""))
+        hint(*("--target VALUE for a verdict",) * (not view.has_target))
     return view.code()
 
 
@@ -132,8 +148,11 @@ class _View:
         curve: str | None,
         alpha: float,
         past: gp.PastRuns | None,
+        lr: str | None,
     ) -> None:
         self._log, self._curve, self._past = log, curve, past
+        self._lr, self._plan = lr, planned_lr(lr)
+        self.has_target = target is not None
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
         gp.Watch(**self._watch)  # refuses bad options before the command waits
         self._rows: dict[str, dict[str, Any]] = {}
@@ -150,42 +169,73 @@ class _View:
 
     def _row(self, trace: gp.Trace) -> dict[str, Any]:
         past = None if self._past is None else self._past.without(trace)
-        decision, stop = self._judge(trace, past)
-        ahead = self._ahead(trace, past)
+        given = None if self._plan is None else f"--lr {self._lr}"
+        plan = horizon(
+            trace, budget=self._watch["budget"], schedule=self._plan, schedule_from=given
+        )
+        decision, stop = self._judge(trace, plan, past)
+        ahead = self._ahead(trace, plan, past)
         pace = self._seconds_per_step(trace)
-        steps = decision.steps_to_target
+        chance, steps, reason = self._reach(trace, plan, past, decision)
         return {
             **run_keys(trace),
             "points": len(trace),
             **forecast_keys(ahead),
             **decision_keys(
                 target=self._watch["target"],
-                budget=self._watch["budget"],
+                budget=plan.budget,
                 verdict=decision.verdict,
-                probability=decision.probability,
-                reason=decision.reason,
+                probability=chance,
+                reason=reason,
                 observed_to=float(trace.step[-1]),
                 steps=steps,
             ),
             **quantile_keys("seconds", [step * pace for step in steps]),
+            "budget_from": plan.budget_from,
+            "schedule_from": plan.schedule_from,
+            "past_runs": 0 if past is None else len(past.runs),
             "stop": stop,
             "notes": list(trace.notes),
             "_seen": trace.loss,
             "_ahead": ahead.median,
         }
 
-    def _judge(self, trace: gp.Trace, past: gp.PastRuns | None) -> tuple[gp.Decision, bool]:
+    def _judge(
+        self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None
+    ) -> tuple[gp.Decision, bool]:
         points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
         # The error rate of verdicts was measured without learned widths: docs/live.md.
         shapes = None if past is None else past.runs
-        live = gp.Watch(direction=trace.direction, past=shapes, **self._watch)
+        options = {**self._watch, "budget": plan.budget, "schedule": plan.schedule}
+        live = gp.Watch(direction=trace.direction, past=shapes, **options)
         return judge(live, points)
 
-    def _ahead(self, trace: gp.Trace, past: gp.PastRuns | None) -> gp.Forecast:
+    def _reach(
+        self,
+        trace: gp.Trace,
+        plan: Horizon,
+        past: gp.PastRuns | None,
+        decision: gp.Decision,
+    ) -> tuple[float, tuple[float, ...], str]:
+        """Give the probability, the steps left and the reason: of all points, as in `forecast`.
+
+        The verdict is that of a `Watch`, which merges old points.
+        """
+        target, last = self._watch["target"], float(trace.step[-1])
+        settled = decision.verdict in ("reached", "diverged") or last >= plan.budget
+        if target is None or settled or len(trace) < _MIN_POINTS:
+            return decision.probability, decision.steps_to_target, decision.reason
+        law = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, past=past)
+        chance = 1.0 - law.prob_never
+        steps = tuple(max(0.0, law.quantile(p) - last) for p in (0.1, 0.5, 0.9))
+        said = f"reaches {target:g} by step {plan.budget:.10g} with probability"
+        return chance, steps, f"{said} {series.percent(chance)}{_WEIGHED[decision.verdict]}"
+
+    def _ahead(self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None) -> gp.Forecast:
         last = float(trace.step[-1])
-        end = max(self._watch["budget"] or 2.0 * last, last + 1.0)
+        end = max(plan.budget, last + 1.0)
         steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
-        return gp.forecast(trace, steps, past=past)
+        return gp.forecast(trace, steps, schedule=plan.schedule, past=past)
 
     def _seconds_per_step(self, trace: gp.Trace) -> float:
         """Take the pace from the log's clock, over its later half; else from ours."""
@@ -239,6 +289,9 @@ def _sentences(row: dict[str, Any]) -> list[str]:
         at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
         sentences.append(f"target: {at}{left}")
     law = f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g})"
+    sentences.append(in_words(row))
+    if row["past_runs"]:
+        sentences.append(f"learned from {counted(row['past_runs'], 'past run')}")
     return [*sentences, f"forecast at step {row['at']:g}: {law}"]
 
 

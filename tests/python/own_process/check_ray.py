@@ -91,8 +91,8 @@ def test_the_direction_is_what_the_name_of_the_metric_says(
         kind("score", 0.97, budget=40)
     missing = kind("vall_acc", 0.97, budget=40)
     for row in rows:
-        missing("a", {**row, "pid": 7})
+        missing("a", {"training_iteration": row["training_iteration"], "acc": 0.3, "pid": 7})
     assert caplog.messages == [
-        "'vall_acc' is not among the metrics that were logged (val_acc): nothing is forecast "
+        "'vall_acc' is not among the metrics that were logged (acc): nothing is forecast "
         "until it is"
     ]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a run is forecast when nobody says so: one rule for every verb.
+
+1. The budget that was given.
+2. The step at which the log says that the run ends (`Trace.planned_steps`), unless it is there.
+3. The last step of the file, where only a part of the run was to be used.
+4. Ten times the steps seen, as for `glidepath.Watch`: a run is not called lost for want of a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from glidepath._pictures import series
+from glidepath._schedule import inferred
+
+if TYPE_CHECKING:
+    from glidepath._schedule import Schedule
+    from glidepath._trace import Trace
+
+__all__ = ["OPEN_BUDGET", "Horizon", "horizon", "in_words"]
+
+OPEN_BUDGET = 10.0  # times the steps seen
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """How far a run is forecast and with which learning rates, each with its reason."""
+
+    budget: float
+    budget_from: str
+    schedule: Schedule | None = None
+    schedule_from: str | None = None
+
+    def keys(self) -> dict[str, Any]:
+        """Give it as keys of an answer."""
+        return {
+            "budget": self.budget,
+            "budget_from": self.budget_from,
+            "schedule_from": self.schedule_from,
+        }
+
+
+def horizon(
+    seen: Trace,
+    *,
+    budget: float | None = None,
+    file_end: float | None = None,
+    schedule: Schedule | None = None,
+    schedule_from: str | None = None,
+) -> Horizon:
+    """Choose how far a run is forecast, and its schedule where the logged rates make it clear.
+
+    Parameters
+    ----------
+    seen : Trace
+        What was observed; at least one point.
+    budget : float, optional
+        The step that the user gave.
+    file_end : float, optional
+        Last step of the run in its file, where `seen` is a part of it.
+    schedule, schedule_from : optional
+        Learning rates that the user gave, and where they are from.
+
+    Returns
+    -------
+    Horizon
+        Its budget is after the last step seen, unless the user gave one that is not.
+    """
+    if schedule is None:
+        found = inferred(seen)
+        if found is not None:
+            schedule_from, schedule = f"{found[0]}, inferred from the logged rates", found[1]
+    end, why = _end(seen, budget, file_end)
+    return Horizon(end, why, schedule, schedule_from)
+
+
+def in_words(keys: Mapping[str, Any]) -> str:
+    """Say the budget and the schedule of an answer."""
+    said = f"budget {series.count(keys['budget'])} ({keys['budget_from']})"
+    if keys.get("schedule_from"):
+        said += f"; learning rate {keys['schedule_from']}"
+    return said
+
+
+def _end(seen: Trace, budget: float | None, file_end: float | None) -> tuple[float, str]:
+    last = float(seen.step[-1])
+    if budget is not None:
+        return budget, "--budget"
+    planned: float | None = seen.planned_steps
+    if planned is not None and planned > last:
+        return planned, "planned by the log"
+    if file_end is not None and file_end > last:
+        return file_end, "last step of the file"
+    start = min(float(seen.step[0]), 0.0)
+    end = start + OPEN_BUDGET * (last - start)
+    ended = "its plan has ended: " if planned is not None else ""
+    return (end if end > last else last + 1.0), f"{ended}ten times the steps seen"

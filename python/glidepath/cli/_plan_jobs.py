@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath plan JOBS.csv`: the plan of one's own jobs, from their logs."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import glidepath as gp
+from glidepath._answer import when
+from glidepath._horizon import horizon
+from glidepath._pictures import series
+from glidepath.cli._console import each
+
+_COLUMNS = (
+    *("job", "log", "target", "budget", "gpus", "metric", "curve", "user"),
+    *("priority", "weight", "deadline_s"),
+)
+_PACE = "steps_per_s_"
+_SAMPLES = 32  # of the steps that a job still needs
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs of a file: those that can be planned, and why the others cannot."""
+
+    snapshot: gp.Snapshot
+    names: dict[int, str]
+    outlooks: dict[int, str]
+    refused: dict[str, str]
+
+
+def read_tiers(path: Path) -> list[gp.Tier]:
+    """Read the tiers of GPUs, in the form of a workload's tiers.csv."""
+    tiers = []
+    for line, row in _rows(path, needed=("name", "nodes")):
+        try:
+            tiers.append(
+                gp.Tier(
+                    row["name"],
+                    int(row["nodes"]),
+                    int(row.get("gpus_per_node") or 1),
+                    gpu=row.get("gpu") or "",
+                    memory_gb=float(row.get("memory_gb") or 0.0),
+                    idle_watts=float(row.get("idle_watts") or 0.0),
+                    busy_watts=float(row.get("busy_watts") or 0.0),
+                )
+            )
+        except ValueError as error:
+            raise gp.IoError(f"{path}:{line}: {error}") from None
+    if not tiers:
+        raise gp.IoError(f"{path}: no tiers below the header")
+    return tiers
+
+
+def read_jobs(path: Path, tiers: list[gp.Tier]) -> Jobs:
+    """Read the jobs and their logs; a job that cannot be planned gets a reason."""
+    rows = _rows(path, needed=("job", "log", "target"))
+    known = {*_COLUMNS, *(_PACE + tier.name for tier in tiers)}
+    for name in rows[0][1] if rows else ():
+        if name not in known:
+            raise gp.IoError(f"{path}:1: column {name!r} is none of {', '.join(sorted(known))}")
+    jobs, names, outlooks, refused = [], dict[int, str](), dict[int, str](), dict[str, str]()
+    seen: set[str] = set()
+    for index, (line, row) in enumerate(each("reading", rows)):
+        name = row["job"] or f"line {line}"
+        if name in seen:
+            raise gp.IoError(f"{path}:{line}: job {name!r} is there twice")
+        seen.add(name)
+        try:
+            job, outlook = _job(index, row, path.parent, tiers)
+            # Refuses here what would fail the plan of all.
+            gp.plan(gp.Snapshot(tiers, [job]), reasons=False)
+        except (gp.InputError, gp.IoError, ImportError, OSError, ValueError) as error:
+            refused[name] = str(error)
+            continue
+        jobs.append(job)
+        names[index], outlooks[index] = name, outlook
+    return Jobs(gp.Snapshot(tiers, jobs), names, outlooks, refused)
+
+
+def _rows(path: Path, *, needed: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, restval="")
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise gp.IoError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    for name in needed:
+        if name not in (reader.fieldnames or ()):
+            raise gp.IoError(f"{path}:1: no column {name!r}")
+    for line, row in rows:
+        if None in row:
+            raise gp.IoError(f"{path}:{line}: more cells than columns")
+    return [(line, {key: cell.strip() for key, cell in row.items()}) for line, row in rows]
+
+
+def _job(
+    index: int, row: Mapping[str, str], folder: Path, tiers: list[gp.Tier]
+) -> tuple[gp.Job, str]:
+    """Make one job, and the words of its forecast."""
+    trace = _trace(row, folder)
+    last = float(trace.step[-1])
+    target = _number(row, "target")
+    if target is None:
+        raise gp.InputError("it has no target")
+    plan = horizon(trace, budget=_number(row, "budget"))
+    if plan.budget <= last:
+        raise gp.InputError(f"its budget {plan.budget:g} is spent: step {last:g} was logged")
+    reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule)
+    gpus = int(_number(row, "gpus") or 1)
+    weight, deadline_s = _number(row, "weight"), _number(row, "deadline_s")
+    job = gp.Job(
+        index,
+        _options(row, trace, gpus, tiers),
+        user=row.get("user", ""),
+        steps_done=last,
+        target_loss=target,
+        budget_steps=plan.budget,
+        remaining_steps=reach.remaining_steps(_SAMPLES),
+        priority=int(_number(row, "priority") or 0),
+        weight=1.0 if weight is None else weight,
+        deadline_s=math.inf if deadline_s is None else deadline_s,
+    )
+    at = when(*(reach.quantile(p) for p in (0.1, 0.5, 0.9)))
+    chance = series.percent(1.0 - reach.prob_never)
+    return job, f"{chance}, {at}; budget {series.count(plan.budget)} ({_source(plan.budget_from)})"
+
+
+def _source(budget_from: str) -> str:
+    return "of the file of jobs" if budget_from == "--budget" else budget_from
+
+
+def _trace(row: Mapping[str, str], folder: Path) -> gp.Trace:
+    if not row["log"]:
+        raise gp.InputError("it has no log")
+    traces = gp.read_traces(folder / row["log"], metric=row.get("metric") or None)
+    curve = row.get("curve") or None
+    found = [trace for trace in traces if curve in (None, trace.name) and len(trace)]
+    if len(found) != 1:
+        which = f"curve {curve!r}" if curve else "run (say which in a column curve)"
+        raise gp.InputError(f"{row['log']}: expected one {which}, found {len(found)}")
+    return found[0]
+
+
+def _options(
+    row: Mapping[str, str], trace: gp.Trace, gpus: int, tiers: list[gp.Tier]
+) -> list[gp.Option]:
+    """List the tiers on which a job can run: by its columns, else all at the pace of its log."""
+    paces = {tier.name: _number(row, _PACE + tier.name) for tier in tiers}
+    if all(pace is None for pace in paces.values()):
+        paces = dict.fromkeys(paces, _pace(trace))
+    options = [
+        gp.Option(index, gpus, float(paces[tier.name] or 0.0))
+        for index, tier in enumerate(tiers)
+        if paces[tier.name] and gpus <= tier.gpus
+    ]
+    if not options:
+        raise gp.InputError(f"no tier has {gpus} GPUs on which it makes steps")
+    return options
+
+
+def _pace(trace: gp.Trace) -> float:
+    """Steps per second by the log's clock."""
+    if trace.wall_seconds is not None:
+        known = np.flatnonzero(np.isfinite(trace.wall_seconds))
+        if known.size > 1:
+            first, last = known[0], known[-1]
+            seconds = float(trace.wall_seconds[last] - trace.wall_seconds[first])
+            steps = float(trace.step[last] - trace.step[first])
+            if seconds > 0 and steps > 0:
+                return steps / seconds
+    raise gp.InputError(f"its pace is not known: the log has no clock and no column {_PACE}TIER")
+
+
+def _number(row: Mapping[str, str], column: str) -> float | None:
+    text = row.get(column) or ""
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise gp.InputError(f"its {column} is {text!r}, no number")
+    return number
