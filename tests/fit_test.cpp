@@ -172,6 +172,27 @@ TEST(FitTest, AFitIsUsableWhereItsParametersAreNumbers) {
   EXPECT_EQ(status_of({1, 2}, {2, 1}), FitStatus::too_few_points);
   EXPECT_EQ(status_of({1, 2, 3, 4}, {2, kNaN, 2, 2}), FitStatus::not_finite);
   EXPECT_TRUE(usable(FitStatus::iteration_limit));
+  EXPECT_FALSE(usable(FitStatus::poor));
+}
+
+TEST(FitTest, AFitThatMissesTheEndIsPoorUnlessTheStartIsLeftOut) {
+  std::vector<double> step, loss;
+  for (int i = 1; i <= 200; ++i) {
+    step.push_back(i);
+    loss.push_back(1.5 + 3 * std::pow(i, -0.4) + (i < 120 ? 2.0 : 0.0));
+  }
+  const TraceView trace{step, loss, {}};
+  FitOptions options{.family = Family::pow3};
+  EXPECT_EQ(fit(trace, options).status, FitStatus::poor);
+  const Eigen::Map<const Rows> row(loss.data(), 1, 200);
+  EXPECT_EQ(fit_batch(step, row, options).status[0], FitStatus::poor);
+  options.from_step = 120;
+  const Fit kept = fit(trace, options);
+  EXPECT_EQ(kept.status, FitStatus::converged);
+  EXPECT_EQ(kept.points, 81);
+  EXPECT_NEAR(kept.curve.parameters[2], 0.4, 1e-6);
+  EXPECT_NEAR(fit_batch(step, row, options).parameters[2][0], 0.4, 1e-6);
+  EXPECT_EQ(name(FitStatus::poor), "poor");
 }
 
 TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {

@@ -21,13 +21,17 @@ enum class FitStatus : std::uint8_t {
   too_few_points,   ///< fewer than the family has parameters; every number is NaN
   flat,             ///< one constant value: floor alone, scale 0
   not_finite,       ///< a loss is NaN or infinite; every number is NaN
+  poor,             ///< converged, but the curve misses the end of the points: the mean residual
+                    ///< of the last tenth (at least 5) is above 2 % of the descent and 3 of its
+                    ///< standard errors
 };
-inline constexpr std::array kFitStatuses{FitStatus::converged, FitStatus::iteration_limit,
+inline constexpr std::array kFitStatuses{FitStatus::converged,      FitStatus::iteration_limit,
                                          FitStatus::too_few_points, FitStatus::flat,
-                                         FitStatus::not_finite};
+                                         FitStatus::not_finite,     FitStatus::poor};
 /// "converged" and so on.
 [[nodiscard]] std::string_view name(FitStatus status) noexcept;
-/// Whether the fit has a curve: its parameters are numbers.
+/// Whether the curve may be used beyond its points. False where the parameters are no numbers
+/// (too_few_points, not_finite), and for `poor`, whose numbers describe the past alone.
 [[nodiscard]] bool usable(FitStatus status) noexcept;
 
 /// What a residual costs: its square, or less once it is large, so that spikes count for little.
@@ -53,6 +57,8 @@ struct FitOptions {
   Solver solver = Solver::closed_form;
   int starts = 4;            ///< how many of the best grid points Ceres starts from
   int max_iterations = 200;  ///< for each start
+  /// Points before this step are left out: a warm-up, or a start that no family follows.
+  double from_step = -std::numeric_limits<double>::infinity();
 };
 
 /// How one family did in the choice by AICc.
@@ -79,7 +85,7 @@ struct Fit {
   double aicc = std::numeric_limits<double>::infinity();
   double bic = std::numeric_limits<double>::infinity();
   double last_step = 0;
-  int points = 0;  ///< points used: a family that needs t > 0 leaves out those at t <= 0
+  int points = 0;  ///< points used: from `from_step` on, and t > 0 for a family that needs it
   std::vector<FitScore> scores{};  ///< all families tried, when the family was chosen
 };
 

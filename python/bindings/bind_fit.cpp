@@ -94,14 +94,15 @@ Fit fit_of(const py::tuple& state) {
 
 Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<ArrayLike>& weight,
               const std::string& family, const std::string& robust, double lowest_floor,
-              const std::string& solver, int starts) {
+              const std::string& solver, int starts, double from_step) {
   const DoubleArray t = borrow(step, "step"), y = borrow(loss, "loss");
   const DoubleArray w = weight ? borrow(*weight, "weight") : t;
   const FitOptions options{.family = family_or_auto(family),
                            .robust = robust_named(robust),
                            .lowest_floor = lowest_floor,
                            .solver = solver_named(solver),
-                           .starts = starts};
+                           .starts = starts,
+                           .from_step = from_step};
   TraceView trace{.step = view(t), .loss = view(y)};
   if (weight) trace.weight = view(w);
   // A short fit is over before another thread could have used the lock.
@@ -115,7 +116,8 @@ Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<
 
 std::vector<Fit> fit_traces(const std::vector<ArrayLike>& steps,
                             const std::vector<ArrayLike>& losses, const std::string& family,
-                            const std::string& robust, double lowest_floor, int threads) {
+                            const std::string& robust, double lowest_floor, double from_step,
+                            int threads) {
   std::vector<DoubleArray> columns;
   std::vector<TraceView> traces;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -125,19 +127,21 @@ std::vector<Fit> fit_traces(const std::vector<ArrayLike>& steps,
   }
   const FitOptions options{.family = family_or_auto(family),
                            .robust = robust_named(robust),
-                           .lowest_floor = lowest_floor};
+                           .lowest_floor = lowest_floor,
+                           .from_step = from_step};
   const Execution execution = threads_of(threads);
   const py::gil_scoped_release release;
   return fit_batch(traces, options, execution);
 }
 
 FitBatch fit_rows(const ArrayLike& step, const ArrayLike& loss, const std::string& family,
-                  double lowest_floor, int threads) {
+                  double lowest_floor, double from_step, int threads) {
   const DoubleArray t = borrow(step, "step"), y = borrow(loss, "loss", 2);
   if (family == "auto") {
     glidepath::detail::refuse("fit: a batch on shared steps needs a family, not 'auto'");
   }
-  const FitOptions options{.family = family_named(family), .lowest_floor = lowest_floor};
+  const FitOptions options{
+      .family = family_named(family), .lowest_floor = lowest_floor, .from_step = from_step};
   const Execution execution = threads_of(threads);
   const py::gil_scoped_release release;
   return fit_batch(view(t), rows(y), options, execution);
@@ -314,12 +318,14 @@ void bind_fit(py::module_& module) {
       .def("predict", &predict_law, "step"_a, "lr"_a);
 
   module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a,
-             "lowest_floor"_a, "solver"_a, "starts"_a);
+             "lowest_floor"_a, "solver"_a, "starts"_a, "from_step"_a);
   module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "family"_a, "robust"_a,
-             "lowest_floor"_a, "threads"_a);
-  module.def("fit_rows", &fit_rows, "step"_a, "loss"_a, "family"_a, "lowest_floor"_a, "threads"_a);
+             "lowest_floor"_a, "from_step"_a, "threads"_a);
+  module.def("fit_rows", &fit_rows, "step"_a, "loss"_a, "family"_a, "lowest_floor"_a, "from_step"_a,
+             "threads"_a);
   module.def("fit_schedule_law", &fit_law, "traces"_a, "kind"_a);
   module.def("evaluate_columns", &evaluate_columns, "family"_a, "params"_a, "steps"_a, "threads"_a,
              "out"_a);
-  module.def("usable", &usable_status, "status"_a, "Whether a fit of that status has a curve.");
+  module.def("usable", &usable_status, "status"_a,
+             "Whether the curve of such a fit may be used beyond its points.");
 }

@@ -1573,11 +1573,11 @@ def clean(trace: TraceRecord, *, max_points: typing.SupportsInt | typing.Support
     """
 def evaluate_columns(family: str, params: collections.abc.Sequence[numpy.typing.ArrayLike], steps: numpy.typing.ArrayLike, threads: typing.SupportsInt | typing.SupportsIndex, out: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
     ...
-def fit(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, weight: numpy.typing.ArrayLike | None, family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, solver: str, starts: typing.SupportsInt | typing.SupportsIndex) -> FitRecord:
+def fit(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, weight: numpy.typing.ArrayLike | None, family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, solver: str, starts: typing.SupportsInt | typing.SupportsIndex, from_step: typing.SupportsFloat | typing.SupportsIndex) -> FitRecord:
     ...
-def fit_batch(steps: collections.abc.Sequence[numpy.typing.ArrayLike], losses: collections.abc.Sequence[numpy.typing.ArrayLike], family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list[FitRecord]:
+def fit_batch(steps: collections.abc.Sequence[numpy.typing.ArrayLike], losses: collections.abc.Sequence[numpy.typing.ArrayLike], family: str, robust: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, from_step: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> list[FitRecord]:
     ...
-def fit_rows(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, family: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> FitBatchRecord:
+def fit_rows(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike, family: str, lowest_floor: typing.SupportsFloat | typing.SupportsIndex, from_step: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> FitBatchRecord:
     ...
 def fit_scaling(gpus: numpy.typing.ArrayLike, seconds: numpy.typing.ArrayLike, *, nodes: numpy.typing.ArrayLike | None = None, batch_per_gpu: numpy.typing.ArrayLike | None = None) -> Scaling:
     """
@@ -1689,7 +1689,7 @@ def solve_round(job: numpy.typing.ArrayLike, tier: numpy.typing.ArrayLike, gpus:
     ...
 def usable(status: str) -> bool:
     """
-    Whether a fit of that status has a curve.
+    Whether the curve of such a fit may be used beyond its points.
     """
 def validate_trace(step: numpy.typing.ArrayLike, loss: numpy.typing.ArrayLike) -> None:
     """
@@ -1700,7 +1700,7 @@ def violations(snapshot: Snapshot, plan: typing.Any, limits: PlanLimits) -> list
 def workload_from_trace(path: bytes, gpus: typing.SupportsInt | typing.SupportsIndex, gpus_per_node: typing.SupportsInt | typing.SupportsIndex | None) -> WorkloadRecord:
     ...
 FAMILIES: dict = {'pow2': ('scale', 'rate'), 'pow3': ('floor', 'scale', 'rate'), 'pow4': ('floor', 'scale', 'rate', 'shift'), 'exp3': ('floor', 'scale', 'rate'), 'weibull4': ('floor', 'scale', 'rate', 'shape'), 'mmf4': ('floor', 'scale', 'half', 'shape'), 'log2': ('floor', 'scale'), 'powexp': ('floor', 'scale', 'rate', 'decay')}
-FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite')
+FIT_STATUSES: tuple = ('converged', 'iteration_limit', 'too_few_points', 'flat', 'not_finite', 'poor')
 OBJECTIVES: tuple = ('jct', 'known_size', 'quality', 'deadline', 'fairness', 'energy', 'edp', 'cost')
 OUTCOMES: tuple = ('unfinished', 'finished', 'target', 'never')
 VERDICTS: tuple = ('unknown', 'reached', 'will_reach', 'never', 'diverged')

@@ -54,15 +54,15 @@ def _robust(robust: bool | str) -> str:
     return robust or "none"
 
 
-_NO_FLOOR = float("-inf")
+_NO_BOUND = float("-inf")
 
 
-def _lowest(lowest_floor: float | None) -> float:
-    return _NO_FLOOR if lowest_floor is None else lowest_floor
+def _or_none(bound: float | None) -> float:
+    return _NO_BOUND if bound is None else bound
 
 
 def usable(status: str) -> bool:
-    """Whether a fit of this status has a curve: its parameters are numbers.
+    """Whether the curve of such a fit may be used beyond its points.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def usable(status: str) -> bool:
     Returns
     -------
     bool
-        False for ``"too_few_points"`` and ``"not_finite"``.
+        False for ``"too_few_points"`` and ``"not_finite"``, where every number is NaN, and for
+        ``"poor"``, where the numbers describe the past but not where the curve goes.
 
     Raises
     ------
@@ -92,9 +93,9 @@ class Fit(Result):
     ----------
     family : str
     status : str
-        ``"converged"``, ``"iteration_limit"``, ``"too_few_points"``, ``"flat"`` or
-        ``"not_finite"``. Under ``"too_few_points"`` and ``"not_finite"`` every number is NaN; see
-        `usable`.
+        ``"converged"``, ``"iteration_limit"``, ``"too_few_points"``, ``"flat"``,
+        ``"not_finite"`` or ``"poor"``: converged, but the curve misses the end of the points.
+        Under ``"too_few_points"`` and ``"not_finite"`` every number is NaN; see `usable`.
     params, stderr : dict of str to float
         Parameters by name and their standard errors: 0 for one that rests on a bound, infinite
         where the points cannot tell.
@@ -312,6 +313,7 @@ def fit(
     weight: ArrayLike | None = None,
     solver: str = "closed_form",
     starts: int = 4,
+    from_step: float | None = None,
 ) -> Fit:
     """Fit a curve to one trace by least squares.
 
@@ -335,6 +337,8 @@ def fit(
         ``"ceres"`` is the slow reference for the same problem.
     starts : int, optional
         Starts of the reference.
+    from_step : float, optional
+        Leave out the points before this step: a warm-up, or a start that no family follows.
 
     Returns
     -------
@@ -347,13 +351,13 @@ def fit(
         When the family is unknown, an option is out of range or the first argument is no trace.
     """
     how = "none" if robust is False else _robust(robust)
-    least = _NO_FLOOR if lowest_floor is None else lowest_floor
+    least, begin = _or_none(lowest_floor), _or_none(from_step)
     try:  # the usual case first: a fit takes microseconds
         step, loss = trace.step, trace.loss  # type: ignore[union-attr]
     except AttributeError:
         run = as_trace(trace, "fit")
         step, loss = run.step, run.loss
-    return Fit(_core.fit(step, loss, weight, family, how, least, solver, starts))
+    return Fit(_core.fit(step, loss, weight, family, how, least, solver, starts, begin))
 
 
 @overload
@@ -363,6 +367,7 @@ def fit_batch(
     family: str = "auto",
     robust: bool | str = False,
     lowest_floor: float | None = None,
+    from_step: float | None = None,
     threads: int = 0,
 ) -> list[Fit]: ...
 @overload
@@ -372,6 +377,7 @@ def fit_batch(
     *,
     family: str,
     lowest_floor: float | None = None,
+    from_step: float | None = None,
     threads: int = 0,
 ) -> FitBatch: ...
 def fit_batch(
@@ -381,6 +387,7 @@ def fit_batch(
     family: str = "auto",
     robust: bool | str = False,
     lowest_floor: float | None = None,
+    from_step: float | None = None,
     threads: int = 0,
 ) -> list[Fit] | FitBatch:
     """Fit many curves in parallel: traces with steps of their own, or rows over shared steps.
@@ -395,8 +402,8 @@ def fit_batch(
         As in `fit`; rows over shared steps need one other than ``"auto"``.
     robust : bool or {"huber", "cauchy"}, optional
         As in `fit`; for traces only.
-    lowest_floor : float, optional
-        As in `fit`, in the unit of the loss.
+    lowest_floor, from_step : float, optional
+        As in `fit`, in the units of the loss and of the steps.
     threads : int, optional
         0 uses all cores. The answer is the same for any number, and for any split of the rows.
 
@@ -419,7 +426,8 @@ def fit_batch(
             losses=[trace.loss for trace in kept],
             family=family,
             robust=_robust(robust),
-            lowest_floor=_lowest(lowest_floor),
+            lowest_floor=_or_none(lowest_floor),
+            from_step=_or_none(from_step),
             threads=threads,
         )
         return [Fit(record) for record in records]
@@ -431,7 +439,8 @@ def fit_batch(
         step=step,  # type: ignore[arg-type]
         loss=loss,
         family=family,
-        lowest_floor=_lowest(lowest_floor),
+        lowest_floor=_or_none(lowest_floor),
+        from_step=_or_none(from_step),
         threads=threads,
     )
     return FitBatch(

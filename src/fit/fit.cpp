@@ -8,6 +8,7 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "curve/families.hpp"
+#include "fit/end_of_curve.hpp"
 #include "fit/kernels.hpp"
 #include "fit/low_rank.hpp"
 #include "fit/problem.hpp"
@@ -24,6 +25,7 @@ void validate(const FitOptions& options) {
   if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
     detail::refuse("fit: lowest_floor is ", options.lowest_floor);
   }
+  if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
   if (options.starts < 1 || options.max_iterations < 1) {
     detail::refuse("fit: starts ", options.starts, " and max_iterations ", options.max_iterations,
                    " must be at least 1");
@@ -75,13 +77,23 @@ Fit flat(const Problem& problem) {
   return fit;
 }
 
+TraceView without_first(TraceView trace, std::size_t points) {
+  return {trace.step.subspan(points), trace.loss.subspan(points),
+          trace.weight.empty() ? trace.weight : trace.weight.subspan(points)};
+}
+
 /// The trace without the first steps, which `family` cannot see: there is no t^-rate at t <= 0.
 TraceView visible(Family family, TraceView trace) {
   const auto from = detail::with_family(family, [&]<class Unit>(Unit) {
     return std::ranges::find_if(trace.step, Unit::sees) - trace.step.begin();
   });
-  return {trace.step.subspan(from), trace.loss.subspan(from),
-          trace.weight.empty() ? trace.weight : trace.weight.subspan(from)};
+  return without_first(trace, static_cast<std::size_t>(from));
+}
+
+/// A valid trace without the points before `step`.
+TraceView from(double step, TraceView trace) {
+  const auto first = std::ranges::lower_bound(trace.step, step) - trace.step.begin();
+  return without_first(trace, static_cast<std::size_t>(first));
 }
 
 /// What sets the boxes of the shapes. A family that sees a step of 0, yet takes logarithms, gets
@@ -148,8 +160,9 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
 }
 
 Fit fit_valid(const TraceView& trace, const FitOptions& options, Isa isa) {
-  return options.family ? fit_family(*options.family, trace, options, isa)
-                        : choose(trace, options, isa);
+  const TraceView kept = from(options.from_step, trace);
+  return options.family ? fit_family(*options.family, kept, options, isa)
+                        : choose(kept, options, isa);
 }
 
 }  // namespace
@@ -165,13 +178,16 @@ std::string_view name(FitStatus status) noexcept {
     case FitStatus::flat:
       return "flat";
     case FitStatus::not_finite:
+      return "not_finite";
+    case FitStatus::poor:
       break;
   }
-  return "not_finite";
+  return "poor";
 }
 
 bool usable(FitStatus status) noexcept {
-  return status != FitStatus::too_few_points && status != FitStatus::not_finite;
+  return status == FitStatus::converged || status == FitStatus::iteration_limit ||
+         status == FitStatus::flat;
 }
 
 std::string_view name(Robust robust) noexcept {
@@ -236,8 +252,9 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
   require_valid(row(0));
   // Whether a row takes the short way is decided by the grid and that row.
   const bool plain = options.solver == Solver::closed_form && options.robust == Robust::none;
-  const TraceView seen = visible(out.family, row(0));
+  const TraceView seen = visible(out.family, from(options.from_step, row(0)));
   const auto grid = plain ? detail::low_rank_grid(out.family, seen.step, execution.isa) : nullptr;
+  const detail::EndOfCurve end_of_curve(out.family, seen.step);
   const auto fit_block = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     std::array<std::uint8_t, kRowsTogether> stands{};
     if (grid != nullptr) {
@@ -249,7 +266,11 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
     }
     for (std::ptrdiff_t i = begin; i < end; ++i) {
       if (stands[i - begin] != 0) {
-        out.status[i] = FitStatus::converged;
+        Curve curve{.family = out.family};
+        for (std::size_t k = 0; k < parameters; ++k) curve.parameters[k] = out.parameters[k][i];
+        const auto losses_of_row = row(i).loss.subspan(n - seen.step.size());
+        out.status[i] =
+            end_of_curve.missed(curve, losses_of_row) ? FitStatus::poor : FitStatus::converged;
         continue;
       }
       const Fit fit = fit_valid(row(i), options, execution.isa);

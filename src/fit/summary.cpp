@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "common/numbers.hpp"
+#include "fit/end_of_curve.hpp"
 #include "fit/problem.hpp"
 
 namespace glidepath::detail {
@@ -168,6 +169,12 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
   fit.sigma = sigma * problem.spread;
   fill_errors<Unit>(units, solution, sigma, freedom, fit);
   fill_criteria(problem, solution, kCount, fit);
+  if (fit.status == FitStatus::converged &&
+      EndOfCurve(Unit::kFamily, problem.step)
+          .missed(fit.curve, problem.loss, problem.weight,
+                  solution.robust_sigma > 0.0 ? Middle::median : Middle::mean)) {
+    fit.status = FitStatus::poor;
+  }
   return fit;
 }
 

@@ -594,3 +594,14 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     code, _, err = run(capsys, "plan", jobs, "--tiers", tiers)
     assert code == 2
     assert "column 'gpu' is none of" in err
+def test_fit_leaves_out_the_points_before_from_step_and_warns_of_a_poor_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = np.arange(1.0, 201.0)
+    loss = 1.5 + 3 * step**-0.4 + 2.0 * (step < 120)
+    log = tmp_path / "rough.csv"
+    log.write_text("step,loss\n" + "".join(f"{s},{y}\n" for s, y in zip(step, loss, strict=True)))
+    code, (row,) = run_json(capsys, "fit", log, "--family", "pow3")
+    assert (code, row["status"]) == (1, "poor")
+    code, (row,) = run_json(capsys, "fit", log, "--family", "pow3", "--from-step", 120)
+    assert (code, row["status"], row["points"]) == (0, "converged", 81)

@@ -329,3 +329,63 @@ def test_the_picture_of_a_fit_shows_its_points_and_names_its_metric() -> None:
     run = sample("pow3", noise=0.01)
     ax = gp.fit(run, family="pow3").plot(trace=run)
     assert [line.get_label() for line in ax.lines] == ["observed", "pow3 (converged)"]
+
+
+def drop_at_the_end() -> gp.Trace:
+    """A power that falls by a tenth of its descent before its end, as when the rate is cut."""
+    run = sample("pow3", noise=0.01)
+    return gp.Trace(run.step, run.loss - 0.5 * (run.step > 170))
+
+
+def test_a_fit_that_misses_the_end_of_the_curve_is_poor_on_every_path() -> None:
+    run = drop_at_the_end()
+    good = sample("pow3", noise=0.01)
+    assert gp.fit(run, family="pow3").status == "poor"
+    assert gp.fit(run, family="pow3", solver="ceres").status == "poor"
+    assert gp.fit(run, family="pow3", robust=True).status == "poor"
+    assert gp.fit(run, family="pow3", weight=np.ones(200)).status == "poor"
+    statuses = [fit.status for fit in gp.fit_batch([run, good], family="pow3")]
+    assert statuses == ["poor", "converged"]
+    for family in ("pow3", "exp3", "pow4"):
+        rows = gp.fit_batch(STEPS, np.stack([run.loss, good.loss]), family=family)
+        alone = [gp.fit(each, family=family).status for each in (run, good)]
+        assert rows.status.tolist() == alone
+        assert alone[0] == "poor"
+    assert np.isfinite(list(gp.fit(run, family="pow3").params.values())).all()
+    assert not gp.usable("poor")
+
+
+@pytest.mark.parametrize("family", list(TRUTH))
+def test_a_fit_of_the_true_family_is_not_poor(family: str) -> None:
+    for seed in range(10):
+        for noise in (0.0, 0.001, 0.03, 0.3):
+            assert gp.fit(sample(family, noise, seed), family=family).status != "poor"
+
+
+def test_spikes_at_the_end_do_not_make_a_robust_fit_poor() -> None:
+    run = sample("pow3", noise=0.01)
+    run = gp.Trace(run.step, run.loss + 4.0 * (run.step % 10 == 5))
+    assert gp.fit(run, family="pow3", robust=True).status == "converged"
+
+
+def test_points_of_no_weight_do_not_make_a_fit_poor() -> None:
+    run = drop_at_the_end()
+    weight = np.where(run.step > 170, 0.0, 1.0)
+    assert gp.fit(run, family="pow3", weight=weight).status == "converged"
+
+
+def test_points_before_from_step_are_left_out() -> None:
+    run = sample("pow3", noise=0.01)
+    rough = gp.Trace(run.step, np.where(run.step < 50, 9.0 - run.step / 50, run.loss))
+    kept = gp.Trace(run.step[49:], run.loss[49:])
+    fit = gp.fit(rough, family="pow3", from_step=50)
+    assert fit == gp.fit(kept, family="pow3")
+    assert fit.points == 151
+    assert gp.fit(rough, from_step=49.5) == gp.fit(kept)
+    assert gp.fit_batch([rough], family="pow3", from_step=50) == [fit]
+    rows = gp.fit_batch(STEPS, rough.loss[None], family="pow3", from_step=50)
+    bare = gp.fit_batch(STEPS[49:], kept.loss[None], family="pow3")
+    assert rows.params == bare.params
+    assert gp.fit(rough, from_step=1e9).status == "too_few_points"
+    with pytest.raises(gp.InputError, match="fit: from_step is nan"):
+        gp.fit(rough, from_step=np.nan)

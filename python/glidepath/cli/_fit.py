@@ -43,13 +43,17 @@ def fit(
     robust: Annotated[
         bool, typer.Option("--robust", help="Give spikes and outliers little weight.")
     ] = False,
+    from_step: Annotated[
+        float | None,
+        typer.Option(help="Leave out the points before this step: a warm-up or a rough start."),
+    ] = None,
     metric: Metric = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
     traces = chosen(file, curve, metric)
-    fits = _fits(traces, family, robust=robust)
+    fits = _fits(traces, family=family, robust=robust, from_step=from_step)
     if plot is not None:
         save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)
     rows = [_row(trace, fit) for trace, fit in zip(traces, fits, strict=True)]
@@ -60,11 +64,11 @@ def fit(
     return ANSWER if all(fit.status == "converged" for fit in fits) else WARNING
 
 
-def _fits(traces: list[gp.Trace], family: str, *, robust: bool) -> list[gp.Fit]:
+def _fits(traces: list[gp.Trace], **options: Any) -> list[gp.Fit]:
     fits: list[gp.Fit] = []
     with progress("fits") as update:
         for first in range(0, len(traces), _BATCH):
-            fits += gp.fit_batch(traces[first : first + _BATCH], family=family, robust=robust)
+            fits += gp.fit_batch(traces[first : first + _BATCH], **options)
             update(len(fits), len(traces))
     return fits
 
