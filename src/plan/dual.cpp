@@ -120,7 +120,8 @@ class DualFunction {
   }
 
   /// min over the user's price mu of mu Q + sum over the user's jobs. Between the two sides of the
-  /// kink at mu the uses are mixed so that the quota holds exactly: the subgradient in mu is 0 there.
+  /// kink at mu the uses are mixed so that the quota holds exactly: the subgradient in mu is 0
+  /// there.
   void add_user(std::size_t u, const Vector& lambda, Evaluation& total) {
     const std::size_t row = rows_ + u;
     const double quota = capacity(row);

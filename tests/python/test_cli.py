@@ -594,6 +594,8 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     code, _, err = run(capsys, "plan", jobs, "--tiers", tiers)
     assert code == 2
     assert "column 'gpu' is none of" in err
+
+
 def test_fit_leaves_out_the_points_before_from_step_and_warns_of_a_poor_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
