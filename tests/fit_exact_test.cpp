@@ -232,7 +232,9 @@ TEST_P(ExactFit, IsNotAboveASearchInLongDouble) {
     Trace seen = hard.trace;
     const Fit found = fit(seen.view(), {.family = family});
     if (found.status == FitStatus::too_few_points) continue;
-    ASSERT_TRUE(found.status == FitStatus::converged || found.status == FitStatus::iteration_limit)
+    // A poor fit misses the end of the curve, and is the least sum of squares all the same.
+    ASSERT_TRUE(found.status == FitStatus::converged || found.status == FitStatus::poor ||
+                found.status == FitStatus::iteration_limit)
         << hard.what;
     for (std::size_t k = 0; k < parameter_names(family).size(); ++k) {
       ASSERT_TRUE(std::isfinite(found.curve.parameters[k])) << hard.what;
