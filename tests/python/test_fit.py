@@ -129,7 +129,8 @@ def test_a_batch_is_its_rows_for_any_threads_and_any_split() -> None:
             joined = np.concatenate([part.params[name] for part in parts])
             assert np.array_equal(column, joined, equal_nan=True)
         assert whole.status[4] == "not_finite"
-        assert (np.delete(whole.status, 4) == "converged").all()
+        usual = {"converged", "poor"} if family in ("pow2", "exp3", "log2") else {"converged"}
+        assert set(np.delete(whole.status, 4)) <= usual
         one = gp.fit(gp.Trace(STEPS, loss[7]), family=family)
         assert one.params == pytest.approx(
             {name: column[7] for name, column in whole.params.items()}, rel=1e-5, abs=1e-9
