@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
+from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -80,6 +81,11 @@ def accuracy(
         print_table(title, columns, cells)
     decisions = {k: f"{v:.3f}" for k, v in result.decisions().items()}
     print_table("Decisions of glidepath", list(decisions), [list(decisions.values())])
+
+
+app.command("stoppers", epilog="Example: glidepath bench stoppers data/sweeps --seeds 3")(
+    bench_stoppers
+)
 
 
 @app.command("fit", epilog="Example: glidepath bench fit --quick")
