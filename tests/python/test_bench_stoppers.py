@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,19 @@ def test_what_is_no_sweep_is_refused_in_a_sentence(
         stoppers.run(list(stoppers.sweeps(folder)), pruners=["best"])
     assert main(["bench", "stoppers", str(tmp_path / "absent")]) == 2
     assert "absent: no such file or folder" in capsys.readouterr().err
+
+
+def test_the_bundled_sweep_is_what_its_page_says() -> None:
+    page = (ROOT / "data" / "SOURCES.md").read_text()
+    files = sorted((ROOT / "data" / "sweeps").glob("*.csv.gz"))
+    assert len(files) == 2
+    for path in files:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert f"| {path.name} | {path.stat().st_size} | `{digest}` |" in page
+    assert [(s.name, s.direction, s.values.shape) for s in stoppers.sweeps(files[0].parent)] == [
+        ("digits-accuracy", "max", (100, 50)),
+        ("digits-loss", "min", (100, 50)),
+    ]
 
 
 def test_the_bundled_sweep_costs_a_quarter_and_a_public_one_no_more() -> None:
