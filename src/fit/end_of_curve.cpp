@@ -107,7 +107,7 @@ double EndOfCurve::value(const Curve& curve, std::size_t which) const {
   return floor + scale * std::exp(-rate * log_[which]);
 }
 
-bool EndOfCurve::missed(const Curve& curve, std::span<const double> loss,
+bool EndOfCurve::misses(const Curve& curve, std::span<const double> loss,
                         std::span<const double> weight, Middle middle) const {
   if (count_ == 0) return false;
   const std::size_t n = step_.size(), end = n - count_;

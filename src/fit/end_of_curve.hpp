@@ -28,7 +28,7 @@ class EndOfCurve {
   /// standard error comes from the differences of successive residuals in the later half, which
   /// are noise whatever the curve misses. Costs three or four values of a curve that does
   /// pass.
-  [[nodiscard]] bool missed(const Curve& curve, std::span<const double> loss,
+  [[nodiscard]] bool misses(const Curve& curve, std::span<const double> loss,
                             std::span<const double> weight = {},
                             Middle middle = Middle::mean) const;
 

@@ -270,7 +270,7 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
         for (std::size_t k = 0; k < parameters; ++k) curve.parameters[k] = out.parameters[k][i];
         const auto losses_of_row = row(i).loss.subspan(n - seen.step.size());
         out.status[i] =
-            end_of_curve.missed(curve, losses_of_row) ? FitStatus::poor : FitStatus::converged;
+            end_of_curve.misses(curve, losses_of_row) ? FitStatus::poor : FitStatus::converged;
         continue;
       }
       const Fit fit = fit_valid(row(i), options, execution.isa);

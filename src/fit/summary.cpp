@@ -171,7 +171,7 @@ Fit summarise_as(const Problem& problem, const Solution& solution) {
   fill_criteria(problem, solution, kCount, fit);
   if (fit.status == FitStatus::converged &&
       EndOfCurve(Unit::kFamily, problem.step)
-          .missed(fit.curve, problem.loss, problem.weight,
+          .misses(fit.curve, problem.loss, problem.weight,
                   solution.robust_sigma > 0.0 ? Middle::median : Middle::mean)) {
     fit.status = FitStatus::poor;
   }

@@ -12,6 +12,7 @@ import typer
 
 import glidepath as gp
 from glidepath._json import plain
+from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -104,6 +105,11 @@ def _print_accuracy(result: Any) -> None:
 
 def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+app.command("stoppers", epilog="Example: glidepath bench stoppers data/sweeps --seeds 3")(
+    bench_stoppers
+)
 
 
 @app.command("fit", epilog="Example: glidepath bench fit --quick")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``glidepath bench stoppers``: what pruners save and cost on recorded sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import glidepath as gp
+from glidepath.cli._console import ANSWER, WARNING, Json, emit, print_table, progress
+
+__all__ = ["bench_stoppers"]
+
+
+def bench_stoppers(
+    folder: Annotated[Path, typer.Argument(help="Recorded sweeps: CSV files, or one of them.")],
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option("--sweep", "-s", help="Pattern of names, 'taskset-*'; repeat for several."),
+    ] = None,
+    pruner: Annotated[
+        list[str] | None, typer.Option("--pruner", "-p", help="Repeat for several; default: all.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Random orders of each sweep.")] = 10,
+    trials: Annotated[int, typer.Option(min=2, help="Most trials of a study.")] = 40,
+    workers: Annotated[int, typer.Option(min=1, help="Trials that run at a time.")] = 1,
+    as_json: Json = False,
+) -> int:
+    """Replay recorded sweeps to pruners; exit code 1 where ours falls short of its goal."""
+    from glidepath._bench import stoppers
+
+    if not folder.exists():
+        raise gp.IoError(f"{folder}: no such file or folder")
+    with progress("reading"):
+        found = list(stoppers.sweeps(folder, sweep or ()))
+    with progress("sweeps", still=True) as update:
+        rows = stoppers.run(
+            found,
+            pruners=tuple(pruner or stoppers.PRUNERS),
+            seeds=seeds,
+            trials=trials,
+            workers=workers,
+            progress=update,
+        )
+    table = stoppers.summary(rows)
+    limits = stoppers.limits(table)
+    if as_json:
+        emit({"rows": rows, "summary": table, "limits": limits})
+    else:
+        cells = [
+            [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in table
+        ]
+        print_table(f"Pruners on {len(found)} sweeps, {seeds} orders each", stoppers.COLUMNS, cells)
+        print_table(
+            "Beside a quarter of the epochs and half of Hyperband's regret",
+            ("sweep", "epochs", "regret", "limit", "holds"),
+            (
+                (
+                    row["sweep"],
+                    f"{row['epochs']:.3f}",
+                    f"{row['regret']:.4g}",
+                    f"{row['limit']:.4g}",
+                    "yes" if row["holds"] else "no",
+                )
+                for row in limits
+            ),
+        )
+    return ANSWER if all(row["holds"] for row in limits) else WARNING
