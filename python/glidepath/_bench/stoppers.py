@@ -35,7 +35,7 @@ from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
-__all__ = ["COLUMNS", "PRUNERS", "Sweep", "replay", "run", "summary", "sweeps", "verdicts"]
+__all__ = ["COLUMNS", "PRUNERS", "Sweep", "limits", "replay", "run", "summary", "sweeps"]
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
