@@ -198,13 +198,13 @@ def test_the_numbers_of_the_runs_are_those_of_the_json(opened: dict[str, Opened]
     assert rows[0][0] == "on its way <b>"
     for row, run in zip(rows, data, strict=True):
         assert row[2] == f"{run['loss']:.4g}"
-        ahead = f"{run['mean']:.4g} ({run['q10']:.4g} to {run['q90']:.4g}) at {run['step']:,.0f}"
+        ahead = f"{run['median']:.4g} ({run['q10']:.4g} to {run['q90']:.4g}) at {run['at']:,.0f}"
         assert row[3] == ahead.replace(",", " ")
-        assert row[5] == run["advice"]
-    assert [row[5].partition(":")[0] for row in rows[:3]] == ["continue", "stop", "reached"]
-    chance, middle = re.findall(r": (.+) to reach it, at step ([\d ]+) \(", rows[0][5])[0]
-    assert int(middle.replace(" ", "")) == round(data[0]["reach_step"][1])
-    assert chance in (f"{data[0]['prob_reached']:.0%}".replace("%", " %"), "> 99 %")
+        assert row[6] == run["advice"]
+    assert [row[6].partition(":")[0] for row in rows[:3]] == ["continue", "stop", "reached"]
+    chance, middle = re.findall(r": (.+) to reach it, at step ([\d ]+) \(", rows[0][6])[0]
+    assert int(middle.replace(" ", "")) == round(data[0]["reach_q50"])
+    assert chance in (f"{data[0]['probability']:.0%}".replace("%", " %"), "> 99 %")
 
 
 def test_everything_is_within_reach_of_the_keyboard(opened: dict[str, Opened]) -> None:
