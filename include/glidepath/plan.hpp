@@ -59,7 +59,7 @@ struct RoundPlan {
 /// on a negative or NaN value, a value above 1e15, an unknown tier or a gang below 1. Threads pay
 /// from some 10 000 jobs and change no byte; the instruction set is not used.
 [[nodiscard]] RoundPlan solve_round(const RoundView& round, const RoundOptions& options = {},
-                                    Execution execution = {.threads = 1});
+                                    Execution execution = Execution{1});
 
 // ---- the plan of live jobs
 
