@@ -131,20 +131,98 @@ TEST(PlanTest, AnEmptyQueueOrClusterGivesTheObviousPlan) {
   EXPECT_TRUE(glidepath::plan(cluster.snapshot()).allocations.empty());
 }
 
+/// The reason of the only job of a cluster, which gets no GPU.
+std::string reason_without_gpu(const Cluster& cluster) {
+  const Plan plan = glidepath::plan(cluster.snapshot());
+  EXPECT_TRUE(plan.allocations.empty());
+  EXPECT_TRUE(plan.stop.empty());
+  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+  return plan.reasons.at(0).text;
+}
+
+TEST(PlanTest, ABrokenJobGetsAReasonAndNoGpu) {
+  Cluster cluster;
+  cluster.add(17, {100}, 9);
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 17 asks 9 GPUs, largest tier 'slow' has 4");
+  cluster.jobs[0] = {.id = 17};
+  EXPECT_EQ(reason_without_gpu(cluster), "cannot be planned: job 17 has no options");
+  cluster.jobs.clear();
+  cluster.add(17, {100}).memory_gb = 80;
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 17 needs 80 GB per GPU, more than the tiers it may run on");
+  for (const auto& spoil : std::initializer_list<void (*)(Job&)>{
+           [](Job& j) { j.weight = -1; }, [](Job& j) { j.weight = std::nan(""); },
+           [](Job& j) { j.options[0].tier = 9; }, [](Job& j) { j.options[0].gpus = 0; },
+           [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
+           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
+    Cluster broken;
+    spoil(broken.add(3, {100}));
+    broken.running = {{.job = 3, .tier = 0, .gpus = 1}};
+    broken.jobs[0].preemptible = false;
+    EXPECT_EQ(reason_without_gpu(broken).substr(0, 25), "cannot be planned: job 3 ");
+    Plan placed;
+    placed.allocations = broken.running;
+    EXPECT_FALSE(violations(broken.snapshot(), placed).empty());
+  }
+}
+
+TEST(PlanTest, AJobThatMayNotBePreemptedAndHoldsNoneOfItsOptionsGetsNoGpu) {
+  Cluster cluster;
+  cluster.add(4, {100}).preemptible = false;
+  cluster.running = {{.job = 4, .tier = 0, .gpus = 2}};
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 4 may not be preempted and holds 2 GPUs of tier 0, not one of "
+            "its options");
+}
+
+TEST(PlanTest, ThreeBrokenJobsOfAThousandChangeNothingForTheOthers) {
+  Draws draws{.rng = detail::Rng(5), .id = 1};
+  Cluster cluster;
+  cluster.tiers[0].nodes = 100;
+  cluster.tiers[1].nodes = 60;
+  for (int i = 0; i < 997; ++i) {
+    Job& job =
+        cluster.add(i, {100 + 1e4 * draws.uniform(), 2e4 * draws.uniform()}, 1 << draws.below(2));
+    job.weight = 1 + draws.uniform();
+    job.restart_s = 60;
+  }
+  for (int i = 0; i < 50; ++i) cluster.running.push_back({.job = 7 * i, .tier = 0, .gpus = 1});
+  Cluster spoilt = cluster;
+  Cluster bad;
+  bad.add(5000, {-20}).restart_s = 60;
+  bad.add(5001, {100}, 999);
+  bad.add(5002, {100}).weight = std::nan("");
+  spoilt.jobs.insert(spoilt.jobs.begin(), bad.jobs[0]);
+  spoilt.jobs.insert(spoilt.jobs.begin() + 500, bad.jobs[1]);
+  spoilt.jobs.push_back(bad.jobs[2]);
+  spoilt.running.push_back({.job = 5000, .tier = 1, .gpus = 1});
+  for (const Sharing sharing : {Sharing::exclusive, Sharing::mps}) {
+    PlanOptions options;
+    options.limits.sharing = sharing;
+    const Plan with = glidepath::plan(spoilt.snapshot(), options);
+    const Plan without = glidepath::plan(cluster.snapshot(), options);
+    EXPECT_EQ(with.allocations, without.allocations);
+    EXPECT_EQ(with.stop, without.stop);
+    EXPECT_EQ(with.value, without.value);
+    EXPECT_EQ(with.bound, without.bound);
+    EXPECT_EQ(with.prices, without.prices);
+    ASSERT_EQ(with.reasons.size(), 1000u);
+    std::vector<Reason> others;
+    for (const Reason& reason : with.reasons) {
+      if (reason.job < 5000) others.push_back(reason);
+    }
+    EXPECT_EQ(others, without.reasons);
+    EXPECT_EQ(with.reasons[0].text, "cannot be planned: job 5000 has -20 remaining steps");
+    EXPECT_TRUE(violations(spoilt.snapshot(), with, options.limits).empty());
+  }
+}
+
 TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   const auto refused = [](const Cluster& cluster, const PlanOptions& options = {}) {
     return refusal([&] { (void)glidepath::plan(cluster.snapshot(), options); });
   };
   Cluster cluster;
-  cluster.add(17, {100}, 9);
-  EXPECT_EQ(refused(cluster), "plan: job 17 asks 9 GPUs, largest tier 'slow' has 4");
-  cluster.jobs[0] = {.id = 17};
-  EXPECT_EQ(refused(cluster), "plan: job 17 has no options");
-  cluster.jobs.clear();
-  cluster.add(17, {100}).memory_gb = 80;
-  EXPECT_EQ(refused(cluster),
-            "plan: job 17 needs 80 GB per GPU, more than the tiers it may run on");
-  cluster.jobs.clear();
   cluster.add(5, {100}), cluster.add(5, {100});
   EXPECT_EQ(refused(cluster), "plan: job 5 appears twice");
   cluster.jobs.pop_back();
@@ -155,15 +233,6 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   cluster.running = {{.job = 5, .tier = 2, .gpus = 1}};
   EXPECT_EQ(refused(cluster), "plan: job 5 runs on 1 GPUs of tier 2, there are 2 tiers");
   cluster.running.clear();
-  for (const auto& spoil : std::initializer_list<void (*)(Job&)>{
-           [](Job& j) { j.weight = -1; }, [](Job& j) { j.weight = std::nan(""); },
-           [](Job& j) { j.options[0].tier = 9; }, [](Job& j) { j.options[0].gpus = 0; },
-           [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
-           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
-    Cluster broken;
-    spoil(broken.add(3, {100}));
-    EXPECT_EQ(refused(broken).substr(0, 12), "plan: job 3 ") << refused(broken);
-  }
   EXPECT_EQ(refused(cluster, {.round_s = 0}), "plan: the round is 0 s");
   EXPECT_EQ(refused(cluster, {.objectives = {}}), "plan: no objective");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, -1}}}),

@@ -261,8 +261,10 @@ struct PlanOptions {
   PlanDynamics dynamics{};
 };
 
-/// The plan of one round. Throws InputError naming the job on a job that fits no tier, a negative
-/// rate or weight, a repeated id, or an allocation of an unknown job.
+/// The plan of one round. A job that is broken (a negative or NaN number, an option of an unknown
+/// tier, none that fits, GPUs that it may not lose and that are not one of its options) gets no GPU
+/// and the reason "cannot be planned: ..."; the plan of the others is that without it. Throws
+/// InputError naming the job on a repeated id, or an allocation of an unknown job or tier.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
 
 /// What one run must keep to; infinity = no limit.
@@ -294,7 +296,7 @@ struct AcceleratorChoice {
 
 /// The job's options that fit in memory: the good ones first, by what is preferred, then the others
 /// by falling probability. Nothing is kept, so asking again with a new profile or forecast decides
-/// again. Throws InputError on a job that `plan` would refuse, one without a forecast, and a
+/// again. Throws InputError on a job that cannot be planned, one without a forecast, and a
 /// limit that is negative or NaN.
 [[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(
     const Job& job, std::span<const Tier> tiers, const RunLimits& limits = {},

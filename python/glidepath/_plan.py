@@ -324,7 +324,12 @@ def plan(
     Raises
     ------
     InputError
-        Naming the job: fits no tier, a negative rate, a repeated id.
+        Naming the job: a repeated id, or an allocation of an unknown job.
+
+    Notes
+    -----
+    A broken job (a negative or NaN number, no option that fits) gets no GPU and the reason
+    ``"cannot be planned: ..."``; the others are planned as if it were not there.
     """
     options = _core.PlanOptions(
         objective=objective,

@@ -132,7 +132,7 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<cons
     if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
     choices.push_back(judge(option, tier, work, limits));
   }
-  if (choices.empty()) detail::refuse_unfit(job, snapshot);
+  if (choices.empty()) detail::refuse("plan: ", detail::why_unfit(job, snapshot));
   for (AcceleratorChoice& choice : choices) {
     choice.pareto = std::none_of(choices.begin(), choices.end(),
                                  [&](const AcceleratorChoice& o) { return dominates(o, choice); });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "common/require.hpp"
@@ -78,48 +79,53 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!std::isfinite(snapshot.now_s)) refuse("plan: now is ", snapshot.now_s, " s");
 }
 
-void check_job(const Job& job, const Snapshot& snapshot) {
+std::string fault_of(const Job& job, const Snapshot& snapshot) {
   for (const auto& [what, x] :
        {std::pair{"weight", job.weight}, std::pair{"restart_s", job.restart_s},
         std::pair{"memory_gb", job.memory_gb}, std::pair{"steps_done", job.steps_done},
         std::pair{"attained_s", job.attained_s}}) {
-    if (!finite_from_zero(x)) refuse("plan: job ", job.id, " has ", what, " ", x);
+    if (!finite_from_zero(x)) return sentence("job ", job.id, " has ", what, " ", x);
   }
-  if (std::isnan(job.deadline_s)) refuse("plan: job ", job.id, " has deadline_s nan");
-  if (!std::isfinite(job.submit_s)) refuse("plan: job ", job.id, " has submit_s ", job.submit_s);
+  if (std::isnan(job.deadline_s)) return sentence("job ", job.id, " has deadline_s nan");
+  if (!std::isfinite(job.submit_s)) return sentence("job ", job.id, " has submit_s ", job.submit_s);
   if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
-    refuse("plan: job ", job.id, " has sm_activity ", job.sm_activity, ", expected 0 to 1");
+    return sentence("job ", job.id, " has sm_activity ", job.sm_activity, ", expected 0 to 1");
   }
   for (const Option& option : job.options) {
     if (option.tier < 0 || option.tier >= static_cast<int>(snapshot.tiers.size())) {
-      refuse("plan: job ", job.id, " names tier ", option.tier, ", there are ",
-             snapshot.tiers.size());
+      return sentence("job ", job.id, " names tier ", option.tier, ", there are ",
+                      snapshot.tiers.size());
     }
-    if (option.gpus < 1) refuse("plan: job ", job.id, " asks ", option.gpus, " GPUs");
+    if (option.gpus < 1) return sentence("job ", job.id, " asks ", option.gpus, " GPUs");
     if (!finite_from_zero(option.steps_per_s)) {
-      refuse("plan: job ", job.id, " runs at ", option.steps_per_s, " steps per second");
+      return sentence("job ", job.id, " runs at ", option.steps_per_s, " steps per second");
     }
     if (!(option.utilization >= 0 && option.utilization <= 1)) {
-      refuse("plan: job ", job.id, " has utilization ", option.utilization, ", expected 0 to 1");
+      return sentence("job ", job.id, " has utilization ", option.utilization, ", expected 0 to 1");
     }
   }
   for (const double s : job.remaining_steps) {
-    if (!(s >= 0)) refuse("plan: job ", job.id, " has ", s, " remaining steps");
+    if (!(s >= 0)) return sentence("job ", job.id, " has ", s, " remaining steps");
   }
   if (job.ahead_steps.size() != job.ahead_loss.size()) {
-    refuse("plan: job ", job.id, " has ", job.ahead_steps.size(), " steps and ",
-           job.ahead_loss.size(), " losses ahead");
+    return sentence("job ", job.id, " has ", job.ahead_steps.size(), " steps and ",
+                    job.ahead_loss.size(), " losses ahead");
   }
   for (std::size_t i = 0; i < job.ahead_steps.size(); ++i) {
     if (!finite_from_zero(job.ahead_steps[i]) || !std::isfinite(job.ahead_loss[i]) ||
         (i > 0 && job.ahead_steps[i] <= job.ahead_steps[i - 1])) {
-      refuse("plan: job ", job.id, " has the path ahead broken at entry ", i);
+      return sentence("job ", job.id, " has the path ahead broken at entry ", i);
     }
   }
+  return {};
 }
 
-[[noreturn]] void refuse_unfit(const Job& job, const Snapshot& snapshot) {
-  if (job.options.empty()) refuse("plan: job ", job.id, " has no options");
+void check_job(const Job& job, const Snapshot& snapshot) {
+  if (const std::string fault = fault_of(job, snapshot); !fault.empty()) refuse("plan: ", fault);
+}
+
+std::string why_unfit(const Job& job, const Snapshot& snapshot) {
+  if (job.options.empty()) return sentence("job ", job.id, " has no options");
   int least = job.options.front().gpus;
   const Tier* largest = &snapshot.tiers[static_cast<std::size_t>(job.options.front().tier)];
   for (const Option& option : job.options) {
@@ -128,11 +134,11 @@ void check_job(const Job& job, const Snapshot& snapshot) {
     if (tier.gpus() > largest->gpus()) largest = &tier;
   }
   if (least > largest->gpus()) {
-    refuse("plan: job ", job.id, " asks ", least, " GPUs, largest tier '", largest->name, "' has ",
-           largest->gpus());
+    return sentence("job ", job.id, " asks ", least, " GPUs, largest tier '", largest->name,
+                    "' has ", largest->gpus());
   }
-  refuse("plan: job ", job.id, " needs ", job.memory_gb,
-         " GB per GPU, more than the tiers it may run on");
+  return sentence("job ", job.id, " needs ", job.memory_gb,
+                  " GB per GPU, more than the tiers it may run on");
 }
 
 }  // namespace detail

@@ -25,6 +25,7 @@ void Planner::evaluate() {
   for (Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
     candidate.first = candidate.end = offers_.size();
+    if (candidate.fate == Fate::broken) continue;
     const RemainingWork work = remaining_work(job, options_);
     if (std::max(work.reached, work.never) >= options_.stop_probability &&
         !job.remaining_steps.empty()) {
@@ -39,18 +40,24 @@ void Planner::evaluate() {
       const bool fits = tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb;
       if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);
     }
-    if (usable.empty()) refuse_unfit(job, snapshot_);
+    if (usable.empty()) {
+      leave_out(candidate, why_unfit(job, snapshot_));
+      continue;
+    }
     if (const Allocation* held = candidate.held; held && !job.preemptible) {
       const auto same = [held](const Option* option) {
         return option->tier == held->tier && option->gpus == held->gpus;
       };
       if (std::none_of(usable.begin(), usable.end(), same)) {
-        refuse("plan: job ", job.id, " may not be preempted and holds ", held->gpus,
-               " GPUs of tier ", held->tier, ", not one of its options");
+        leave_out(candidate,
+                  sentence("job ", job.id, " may not be preempted and holds ", held->gpus,
+                           " GPUs of tier ", held->tier, ", not one of its options"));
+        continue;
       }
     }
     valuation_.set_job(job, work, usable);
     const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
+    double largest = 0;
     const double likely_steps = work.quantile(kEndQuantile);
     for (const Option* option : usable) {
       const Allocation* held = candidate.held;
@@ -60,7 +67,7 @@ void Planner::evaluate() {
       for (std::size_t g = 0; g < by_objective_.size(); ++g) {
         const double v =
             worth * valuation_.value(options_.objectives[g].objective, *option, restart_s);
-        if (!(v <= kMaxValue)) refuse("plan: job ", job.id, " is worth ", v, " per second");
+        largest = std::max(largest, v <= kMaxValue ? v : kInfinity);
         by_objective_[g].push_back(v);
       }
       const double ends_s =
@@ -73,6 +80,12 @@ void Planner::evaluate() {
                          job.preemptible ? std::min(exempt_s, ends_s) : ends_s, time_s, keeps});
     }
     candidate.end = offers_.size();
+    if (largest > kMaxValue) {
+      for (std::vector<double>& values : by_objective_) values.resize(candidate.first);
+      offers_.resize(candidate.first);
+      leave_out(candidate,
+                sentence("job ", job.id, " is worth more than ", kMaxValue, " per second"));
+    }
   }
   combine();
   charge_restarts();
@@ -114,7 +127,8 @@ double Planner::joules_of(std::size_t o) const {  // value of what its power cos
 
 void Planner::charge_restarts() {
   const auto pays = [&](const Candidate& candidate) {
-    return candidate.held && candidate.fate != Fate::ended && candidate.job->restart_s > 0 &&
+    return candidate.held && candidate.fate != Fate::ended && candidate.fate != Fate::broken &&
+           candidate.job->restart_s > 0 &&
            (candidate.job->attained_s > 0 || candidate.held->since_s < snapshot_.now_s);
   };
   if (std::none_of(candidates_.begin(), candidates_.end(), pays)) return;

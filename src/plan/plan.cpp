@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string>
+#include <utility>
 
 #include "common/require.hpp"
 #include "plan/check.hpp"
@@ -44,9 +46,11 @@ void Planner::candidates() {
   index_.reserve(candidates_.size());
   for (std::size_t j = 0; j < candidates_.size(); ++j) {
     const Job& job = snapshot_.jobs[j];
-    check_job(job, snapshot_);
     if (!index_.emplace(job.id, j).second) refuse("plan: job ", job.id, " appears twice");
     candidates_[j].job = &job;
+    if (std::string fault = fault_of(job, snapshot_); !fault.empty()) {
+      leave_out(candidates_[j], std::move(fault));
+    }
   }
   for (const Allocation& held : snapshot_.running) {
     const auto found = index_.find(held.job);
@@ -124,11 +128,18 @@ void Planner::take(std::size_t c, std::size_t o, Fate fate) {
   plan_.bound += offer.value;
 }
 
+void Planner::leave_out(Candidate& candidate, std::string fault) {
+  candidate.fate = Fate::broken;
+  candidate.fault = std::move(fault);
+  candidate.end = candidate.first;
+}
+
 void Planner::write() {
   plan_.gap = plan_.bound > 0 ? (plan_.bound - plan_.value) / plan_.bound : 0.0;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
-    if (candidate.fate != Fate::waits && candidate.fate != Fate::ended) {
+    if (candidate.fate != Fate::waits && candidate.fate != Fate::ended &&
+        candidate.fate != Fate::broken) {
       const Offer& offer = offers_[candidate.offer];
       const auto pair = partner_.find(c);
       const std::size_t other =

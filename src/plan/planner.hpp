@@ -20,7 +20,7 @@ namespace glidepath::detail {
 
 inline Profile profile_of(const Job& job) { return {job.sm_activity, job.memory_gb, job.kind}; }
 
-enum class Fate : std::uint8_t { waits, runs, pinned, owed, guest, ended };
+enum class Fate : std::uint8_t { waits, runs, pinned, owed, guest, ended, broken };
 
 /// A job with what the plan has found out about it.
 struct Candidate {
@@ -29,6 +29,7 @@ struct Candidate {
   std::size_t first = 0, end = 0;  ///< its offers
   Fate fate = Fate::waits;
   std::size_t offer = 0;  ///< the one taken, when it runs
+  std::string fault{};    ///< why it cannot be planned, when it is broken
 };
 
 /// An option of a job with its value per second.
@@ -73,6 +74,8 @@ class Planner {
   /// Beside the gangs that are placed it also fits in the nodes.
   [[nodiscard]] bool packs(const Offer& offer) const;
   void take(std::size_t c, std::size_t o, Fate fate);
+  /// Leaves the job out of the plan: one broken job does not cost the others theirs.
+  void leave_out(Candidate& candidate, std::string fault);
   void write();
 
   // offers.cpp

@@ -23,6 +23,7 @@ double Planner::rent(const Offer& offer) const {  // what its GPUs cost at today
 
 std::string Planner::reason(std::size_t c) const {
   const Candidate& candidate = candidates_[c];
+  if (candidate.fate == Fate::broken) return "cannot be planned: " + candidate.fault;
   if (candidate.fate == Fate::ended) return reason_of_end(*candidate.job);
   if (candidate.fate == Fate::waits) return reason_of_wait(c);
   const Offer& offer = offers_[candidate.offer];

@@ -107,7 +107,8 @@ void Planner::share() {
   std::vector<Seat> hosts, guests;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
-    if (candidate.fate == Fate::ended || partner_.contains(c)) continue;
+    if (candidate.fate == Fate::ended || candidate.fate == Fate::broken || partner_.contains(c))
+      continue;
     for (const std::size_t o : offers_to_share(candidate)) {
       const Option& option = *offers_[o].option;
       (candidate.fate == Fate::waits ? guests : hosts)

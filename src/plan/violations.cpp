@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written from the definition of a plan alone: uses nothing of the solver.
+// Written from the definition of a plan alone: uses nothing of the solver
+// but what makes a job broken.
 #include "glidepath/plan.hpp"
 
 #include <algorithm>
@@ -7,6 +8,9 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <string>
+
+#include "plan/check.hpp"
 
 namespace glidepath {
 namespace {
@@ -85,6 +89,9 @@ class Inspector {
     }
     if (a.gpus < 1) return report("job ", a.job, " is placed on ", a.gpus, " GPUs");
     const Job& job = *entry->second;
+    if (const std::string fault = detail::fault_of(job, snapshot_); !fault.empty()) {
+      report("job ", a.job, " is placed but cannot be planned: ", fault);
+    }
     const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(a.tier)];
     const Option* option = nullptr;
     for (const Option& o : job.options) {
@@ -189,12 +196,23 @@ class Inspector {
     if (job == jobs_.end() || ended_.contains(held.job)) return;
     const bool exempt = snapshot_.now_s - held.since_s < limits_.min_run_s;
     if (job->second->preemptible && !exempt) return;
+    if (!detail::fault_of(*job->second, snapshot_).empty()) return;  // it gets no GPU at all
+    if (!can_keep(*job->second, held)) return;
     const auto now = by_job_.find(held.job);
     if (now != by_job_.end() && now->second->tier == held.tier && now->second->gpus == held.gpus) {
       return;
     }
     report("job ", held.job, " loses its GPUs, ",
            job->second->preemptible ? "its guaranteed run is not over" : "it may not be preempted");
+  }
+
+  /// What it holds is one of its options: a plan leaves it out otherwise.
+  [[nodiscard]] bool can_keep(const Job& job, const Allocation& held) const {
+    return std::any_of(job.options.begin(), job.options.end(), [&](const Option& o) {
+      const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(o.tier)];
+      return o.sharing == Sharing::exclusive && o.tier == held.tier && o.gpus == held.gpus &&
+             o.gpus <= tier.gpus() && (tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb);
+    });
   }
 
   const Snapshot& snapshot_;

@@ -59,11 +59,30 @@ def test_snapshot_keeps_what_it_was_given() -> None:
     assert cluster([job(4, [1.0])]) != snapshot
 
 
+def test_a_broken_job_does_not_fail_the_plan_of_a_thousand() -> None:
+    good = [job(i, [100.0 + 37 * i % 5000]) for i in range(997)]
+    bad = [
+        job(2000, [-20.0]),
+        gp.Job(2001, [gp.Option(0, 9, 1.0)], remaining_steps=[10.0]),
+        gp.Job(2002, [gp.Option(0, 1, np.nan)], remaining_steps=[10.0]),
+    ]
+    snapshot = cluster([*good[:500], *bad, *good[500:]])
+    plan, without = gp.plan(snapshot), gp.plan(cluster(good))
+    assert plan.allocations == without.allocations
+    assert plan.value == without.value
+    reasons = plan.reasons
+    assert len(reasons) == 1000
+    assert reasons[2000] == "cannot be planned: job 2000 has -20 remaining steps"
+    fits_none = "cannot be planned: job 2001 asks 9 GPUs, largest tier 'slow' has 4"
+    assert reasons[2001] == fits_none
+    assert reasons[2002] == "cannot be planned: job 2002 runs at nan steps per second"
+    assert {job: text for job, text in reasons.items() if job < 2000} == without.reasons
+    assert gp.violations(snapshot, plan) == []
+
+
 def test_broken_snapshots_are_refused_by_name() -> None:
     with pytest.raises(gp.InputError, match="job 1 appears twice"):
         gp.plan(cluster([job(1, None), job(1, None)]))
-    with pytest.raises(gp.InputError, match="job 1 asks 9 GPUs, largest tier 'slow' has 4"):
-        gp.plan(cluster([gp.Job(1, [gp.Option(0, 9, 1.0)])]))
     with pytest.raises(gp.InputError, match="unknown objective 'speed', known: jct, known_size"):
         gp.plan(cluster([]), objective="speed")
     with pytest.raises(gp.InputError, match="tier 'x': -1 nodes"):
