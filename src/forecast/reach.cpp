@@ -12,6 +12,7 @@
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "forecast/ended_runs.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
 #include "forecast/past_runs.hpp"
@@ -26,6 +27,7 @@ using detail::kPaths;
 constexpr std::size_t kGridSteps = 60;  // log-spaced, from the last observed step to the budget
 constexpr double kMaxDeviation = 60;    // scales of the noise: no observation strays so far
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
+constexpr double kSpreadOfNever = 3;   // in log steps, of a curve that stays above the target
 constexpr double kMinSurvival = 1e-9;  // below it a component is left out of account
 // Probabilities between which a path lies: fine in the tails, where "never" is decided.
 constexpr std::array kEdges{0.0, 0.004, 0.03, 0.15, 0.5, 0.85, 0.97, 0.996, 1.0};
@@ -121,6 +123,33 @@ class Survival {
   std::vector<double> left_;                     // of each component
 };
 
+/// Mixes in what the past runs that ended say, by how narrow it is beside the curve's own law.
+void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r) {
+  if (options.past == nullptr) return;
+  const detail::EndLaw law =
+      detail::law_of_end(trace, r.target, options.direction, options.past->runs());
+  if (law.runs == 0) return;
+  double spread = kSpreadOfNever;
+  if (r.cdf.back() > 0) {
+    spread = std::log((r.quantile_if_reached(0.9) + law.shift) /
+                      (r.quantile_if_reached(0.1) + law.shift));
+  }
+  const double weight = law.weight(spread);
+  for (std::size_t i = 1; i < r.cdf.size(); ++i) {
+    r.cdf[i] += weight * (law.cdf(r.step[i]) - r.cdf[i]);
+  }
+}
+
+/// P(reached by each step of the grid) as the law of the curve has it.
+void follow_curve(const detail::Law& law, double target, double density, Reach& r) {
+  Survival survival(law, target);
+  for (std::size_t j = 1; j < r.step.size(); ++j) {
+    const double count = std::max(density * (r.step[j] - r.step[j - 1]), kMinCount);
+    const double never = survival.past(j - 1, count);
+    r.cdf.push_back(std::clamp(1 - never, r.cdf.back(), 1.0));
+  }
+}
+
 }  // namespace
 
 double Reach::prob_by(double at_step) const {
@@ -183,18 +212,13 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   r.status = predicted.prepared.status;
   r.step.insert(r.step.end(), steps.begin(), steps.end());
   const double z = law.coordinate.z(target);
-  if (z < law.lowest ||
-      (rising ? target > law.coordinate.ceiling : target < law.coordinate.floor)) {
+  const bool possible = rising ? target <= law.coordinate.ceiling : target >= law.coordinate.floor;
+  if (z < law.lowest || !possible) {
     r.cdf.resize(r.step.size(), 0.0);
-    return r;
+  } else {
+    follow_curve(law, z, density_of(trace), r);
   }
-  Survival survival(law, z);
-  const double density = density_of(trace);
-  for (std::size_t j = 0; j < steps.size(); ++j) {
-    const double count = std::max(density * (r.step[j + 1] - r.step[j]), kMinCount);
-    const double never = survival.past(j, count);
-    r.cdf.push_back(std::clamp(1 - never, r.cdf.back(), 1.0));
-  }
+  if (possible && r.status != ForecastStatus::not_finite) mix_in_ended_runs(trace, options, r);
   r.prob_never = 1 - r.cdf.back();
   return r;
 }

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/ended_runs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "common/statistics.hpp"
+#include "forecast/prepare.hpp"
+#include "forecast/student.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kPaceRecords = 3;  // newest records whose steps are compared
+constexpr std::size_t kMaxMarks = 2 * kPaceRecords;
+constexpr std::size_t kMaxRuns = 24;  // the nearest; more take their time and teach little
+constexpr double kMinStep = 1e-300;
+
+// Expected log end of a run that is late by x: x itself where runs differ by their unit, a part of
+// it where the lateness may be noise.
+constexpr double kSlopeOfNoise = 0.6, kLatenessOfNoise = 0.5;
+// Of the log end around that line: standard deviation, and the past runs this guess is worth.
+constexpr double kNoise = 0.07, kNoiseRuns = 1;
+constexpr double kOffsetVariance = 100;  // of the level of the line, in noise variances: free
+// Standard deviation of the slopes in lateness, around the expected one, and in log interval.
+constexpr double kSlopeDeviation = 0.3;
+// Ratio of what alike runs share to the noise, and how far apart in lateness they still share it.
+struct Kernel {
+  double ratio, reach;
+};
+constexpr std::array kKernels{Kernel{0, 0.1}, Kernel{1.5, 0.1}, Kernel{1.5, 0.5}, Kernel{5, 0.1},
+                              Kernel{5, 0.5}};
+constexpr std::array kReaches{0.1, 0.5};
+constexpr double kIntervalReach = 0.3;  // the same in log logging interval
+constexpr double kMismatch = 0.15;      // uneven lateness that doubles the variance of a run
+constexpr double kOutlierDegrees = 4;   // of the Student-t that tells an odd run
+constexpr std::size_t kMinRobust = 4;   // runs among which one can be odd
+// Prior of the share that comes to the target: so many runs came, so many never did.
+constexpr double kPriorArrived = 1, kPriorNever = 0.1;
+constexpr int kShareSteps = 8;  // of the fixed-point iteration for that share
+// Weight beside the curve: odds, and what the widths of each law do not show.
+constexpr double kOdds = 4, kHiddenWidth = 0.05, kHiddenCurveWidth = 0.8;
+constexpr double kIntervalWidth = 2.56;  // of 10 to 90 % in standard deviations
+
+/// A point at which the running best improved, in the orientation in which less is better.
+struct Record {
+  double log_step, level;
+};
+
+/// One run's newest logging interval: the median over its later half. A point of weight w stands
+/// for w logged ones.
+double log_interval(std::span<const double> step, std::span<const double> weight,
+                    std::vector<double>& scratch) {
+  if (step.size() < 2) return 0;
+  const std::size_t gaps = step.size() - 1;
+  scratch.clear();
+  for (std::size_t i = gaps > 3 ? gaps / 2 : 0; i < gaps; ++i) {
+    scratch.push_back((step[i + 1] - step[i]) / (weight.empty() ? 1.0 : weight[i + 1]));
+  }
+  return std::log(median(scratch));
+}
+
+/// The live run: its records, and when it was last seen.
+struct Live {
+  std::vector<Record> records{};
+  double now = 0, interval = 0;
+};
+
+/// A past run as the live one sees it. `passed` is the log step at which it came to each mark, NaN
+/// where it never did or began beyond it.
+struct PastRun {
+  std::array<double, kMaxMarks> passed{};
+  double end = kNaN;  // log step at the target, NaN where it ended before
+  double last = 0;    // log step of its end
+  double interval = 0;
+  bool failed = false;  // ended in NaN or infinity
+};
+
+double log_step(double step, double shift) { return std::log(std::max(step + shift, kMinStep)); }
+
+/// The passages of one run through decreasing `levels`, in one pass over its points.
+PastRun past_run(const Trace& run, std::span<const double> levels, double target, double sign,
+                 std::vector<double>& scratch) {
+  PastRun seen;
+  seen.passed.fill(kNaN);
+  if (run.step.empty()) return seen;
+  const double shift = step_shift(run.step);
+  double best = 0, before = 0;
+  bool first = true;
+  std::size_t next = 0, points = 0;
+  for (std::size_t i = 0; i < run.step.size(); ++i) {
+    ++points;
+    const double y = sign * run.loss[i];
+    if (!std::isfinite(y)) continue;
+    const double at = log_step(run.step[i], shift);
+    for (; next < levels.size() && y <= levels[next]; ++next) {
+      if (first) continue;
+      const double share = (best - levels[next]) / (best - y);
+      seen.passed[next] = before + share * (at - before);
+    }
+    if (y <= target) {
+      seen.end = at;
+      break;
+    }
+    best = first ? y : std::min(best, y);
+    before = at;
+    first = false;
+  }
+  seen.last = log_step(run.step[points - 1], shift);
+  seen.interval = log_interval({run.step.data(), points}, {}, scratch);
+  seen.failed = !std::isfinite(run.loss[points - 1]);
+  return seen;
+}
+
+/// What one past run says of an event: how much later than the live run it was, how unevenly so,
+/// and the log step of its event.
+struct Pair {
+  double lateness, unevenness, interval, event;
+};
+
+/// Of a past run at the marks [from, to), which the live run passed at `passed`; none if it did not
+/// pass any.
+std::optional<Pair> pair_of(const PastRun& run, const Live& live, std::span<const double> passed,
+                            std::size_t from, double event) {
+  double sum = 0, square = 0, count = 0;
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    const double late = run.passed[from + i] - passed[i];
+    if (std::isnan(late)) continue;
+    sum += late;
+    square += late * late;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  const double mean = sum / count;
+  const double variance = std::max(square / count - mean * mean, 0.0);
+  return Pair{mean, std::sqrt(variance), run.interval - live.interval, event};
+}
+
+/// The nearest runs, at most kMaxRuns.
+void keep_nearest(std::vector<Pair>& pairs) {
+  if (pairs.size() <= kMaxRuns) return;
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
+    return std::abs(a.lateness) + std::abs(a.interval) <
+           std::abs(b.lateness) + std::abs(b.interval);
+  });
+  pairs.resize(kMaxRuns);
+}
+
+double expected(double lateness) {
+  return lateness - (1 - kSlopeOfNoise) * kLatenessOfNoise * std::tanh(lateness / kLatenessOfNoise);
+}
+
+/// Kriging of log events over lateness and logging interval, at the live run, whose both are 0.
+class Kriging {
+ public:
+  struct Estimate {
+    double mean, variance;
+  };
+
+  explicit Kriging(std::span<const Pair> pairs) : n_(pairs.size()) {
+    for (std::size_t i = 0; i < n_; ++i)
+      residual_[i] = pairs[i].event - expected(pairs[i].lateness);
+    auto sorted = residual_;
+    middle_ = median(std::span(sorted).first(n_));
+    for (std::size_t i = 0; i < n_; ++i) {
+      residual_[i] -= middle_;
+      const double uneven = pairs[i].unevenness / kMismatch;
+      noise_[i] = 1 + uneven * uneven;
+      trust_[i] = 1;
+    }
+    for (std::size_t i = 0; i <= n_; ++i) {
+      const Pair a = i < n_ ? pairs[i] : Pair{};
+      const double slope = kSlopeDeviation / kNoise;
+      for (std::size_t j = 0; j <= i; ++j) {
+        const Pair b = j < n_ ? pairs[j] : Pair{};
+        const double slopes = std::tanh(a.lateness) * std::tanh(b.lateness) +
+                              std::tanh(a.interval) * std::tanh(b.interval);
+        line_[i][j] = kOffsetVariance + slope * slope * slopes;
+        const double apart = std::abs(a.interval - b.interval) / kIntervalReach;
+        for (std::size_t r = 0; r < kReaches.size(); ++r) {
+          shared_[r][i][j] = std::exp(-std::abs(a.lateness - b.lateness) / kReaches[r] - apart);
+        }
+      }
+    }
+  }
+
+  Estimate estimate() {
+    if (n_ >= kMinRobust) {
+      solve(true);
+      for (std::size_t i = 0; i < n_; ++i) {
+        double square = 0;
+        for (std::size_t m = 0; m < kKernels.size(); ++m) square += weight_[m] * left_out_[m][i];
+        trust_[i] = std::min((kOutlierDegrees + 1) / (kOutlierDegrees + square), 1.0);
+      }
+    }
+    solve(false);
+    Estimate all{0, 0};
+    for (std::size_t m = 0; m < kKernels.size(); ++m) all.mean += weight_[m] * mean_[m];
+    for (std::size_t m = 0; m < kKernels.size(); ++m) {
+      const double away = mean_[m] - all.mean;
+      all.variance += weight_[m] * (variance_[m] + away * away);
+    }
+    all.mean += middle_;
+    return all;
+  }
+
+ private:
+  using Row = std::array<double, kMaxRuns + 1>;
+  using Square = std::array<Row, kMaxRuns + 1>;
+
+  double covariance(const Kernel& kernel, std::size_t i, std::size_t j) const {
+    const std::size_t r = kernel.reach == kReaches[0] ? 0 : 1;
+    return line_[i][j] + kernel.ratio * kernel.ratio * shared_[r][i][j];
+  }
+
+  /// All kernels, weighed by their evidence; on request also the squares of the standardised
+  /// residuals of each run left out.
+  void solve(bool leave_out) {
+    double best = -std::numeric_limits<double>::infinity();
+    std::array<double, kKernels.size()> evidence{};
+    for (std::size_t m = 0; m < kKernels.size(); ++m) {
+      evidence[m] = solve_one(m, leave_out);
+      best = std::max(best, evidence[m]);
+    }
+    double sum = 0;
+    for (std::size_t m = 0; m < kKernels.size(); ++m)
+      sum += weight_[m] = std::exp(evidence[m] - best);
+    for (double& w : weight_) w /= sum;
+  }
+
+  double solve_one(std::size_t m, bool leave_out) {
+    const Kernel& kernel = kKernels[m];
+    // Cholesky factor of the covariance; u and v are the residuals and the covariances with the
+    // live run, solved forwards.
+    double log_det = 0, quadratic = 0, along = 0, explained = 0;
+    Row u{}, v{};
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) {
+        double sum = covariance(kernel, i, j) + (i == j ? noise_[i] / trust_[i] : 0.0);
+        for (std::size_t k = 0; k < j; ++k) sum -= factor_[i][k] * factor_[j][k];
+        factor_[i][j] = i == j ? std::sqrt(sum) : sum / factor_[j][j];
+      }
+      double a = residual_[i], b = covariance(kernel, n_, i);
+      for (std::size_t k = 0; k < i; ++k) {
+        a -= factor_[i][k] * u[k];
+        b -= factor_[i][k] * v[k];
+      }
+      u[i] = a / factor_[i][i];
+      v[i] = b / factor_[i][i];
+      log_det += 2 * std::log(factor_[i][i]);
+      quadratic += u[i] * u[i];
+      along += u[i] * v[i];
+      explained += v[i] * v[i];
+    }
+    const double count = static_cast<double>(n_) + kNoiseRuns;
+    const double total = quadratic + kNoiseRuns * kNoise * kNoise;
+    mean_[m] = along;
+    variance_[m] = total / count * (covariance(kernel, n_, n_) - explained + 1);
+    if (leave_out) leave_each_out(m, u, total / count);
+    return -0.5 * (log_det + count * std::log(total));
+  }
+
+  /// (A^-1 r)_i^2 / (A^-1)_ii in noise variances, from the columns of the inverse factor.
+  void leave_each_out(std::size_t m, const Row& u, double noise_variance) {
+    for (std::size_t c = 0; c < n_; ++c) {
+      Row column{};
+      column[c] = 1 / factor_[c][c];
+      double diagonal = column[c] * column[c], solved = column[c] * u[c];
+      for (std::size_t i = c + 1; i < n_; ++i) {
+        double sum = 0;
+        for (std::size_t k = c; k < i; ++k) sum -= factor_[i][k] * column[k];
+        column[i] = sum / factor_[i][i];
+        diagonal += column[i] * column[i];
+        solved += column[i] * u[i];
+      }
+      left_out_[m][c] = solved * solved / (diagonal * noise_variance);
+    }
+  }
+
+  std::size_t n_;
+  double middle_ = 0;
+  Row residual_{}, noise_{}, trust_{};
+  Square line_{}, factor_{};
+  std::array<Square, kReaches.size()> shared_{};
+  std::array<Row, kKernels.size()> left_out_{};
+  std::array<double, kKernels.size()> weight_{}, mean_{}, variance_{};
+};
+
+Live live_run(TraceView trace, double shift, double sign, std::vector<double>& scratch) {
+  Live live;
+  for (std::size_t i = 0; i < trace.step.size(); ++i) {
+    const double y = sign * trace.loss[i];
+    if (!std::isfinite(y)) continue;
+    live.now = log_step(trace.step[i], shift);
+    if (live.records.empty() || y < live.records.back().level) {
+      live.records.push_back({live.now, y});
+    }
+  }
+  live.interval = log_interval(trace.step, trace.weight, scratch);
+  return live;
+}
+
+/// The past runs, and at which of their passages the live run stood halfway and stands now.
+struct View {
+  std::vector<PastRun> runs{};
+  std::size_t half = 0, now = 0;                    // first mark of each
+  std::vector<double> half_passed{}, now_passed{};  // by the live run
+};
+
+View view_of(const Live& live, double target, double sign, std::span<const Trace> past,
+             std::vector<double>& scratch) {
+  View view;
+  const std::size_t count = live.records.size(), half = count / 2;
+  const auto newest = [](std::size_t end) { return end - std::min(end, kPaceRecords); };
+  std::vector<double> levels;
+  for (std::size_t i = newest(half); i < half; ++i) {
+    levels.push_back(live.records[i].level);
+    view.half_passed.push_back(live.records[i].log_step);
+  }
+  const std::size_t from = std::max(half, newest(count));
+  view.now = levels.size() - (from - newest(count));
+  for (std::size_t i = from; i < count; ++i) levels.push_back(live.records[i].level);
+  for (std::size_t i = newest(count); i < count; ++i) {
+    view.now_passed.push_back(live.records[i].log_step);
+  }
+  view.now_passed.back() = live.now;  // it still stands there
+  for (const Trace& run : past) view.runs.push_back(past_run(run, levels, target, sign, scratch));
+  return view;
+}
+
+/// By how much the law must be wider, from how well it foresaw, halfway in records, when the live
+/// run would come to where it stands.
+double widening(const View& view, const Live& live) {
+  std::vector<Pair> pairs;
+  const std::size_t last = view.now + view.now_passed.size() - 1;
+  for (const PastRun& run : view.runs) {
+    if (std::isnan(run.passed[last])) continue;
+    if (const auto pair = pair_of(run, live, view.half_passed, view.half, run.passed[last])) {
+      pairs.push_back(*pair);
+    }
+  }
+  if (pairs.empty()) return 1;
+  keep_nearest(pairs);
+  const Kriging::Estimate foreseen = Kriging(pairs).estimate();
+  const double error = live.records.back().log_step - foreseen.mean;
+  return std::sqrt(std::max(1.0, 0.5 + 0.5 * error * error / foreseen.variance));
+}
+
+/// The share of runs that come to the target: those that ended without it either never would have
+/// come or had no time to, by how much of the law they outlived (a cure model).
+double share_arriving(const View& view, const Live& live, const EndLaw& law) {
+  struct Absent {
+    double alike, outlived;
+  };
+  std::vector<Absent> absent;
+  double arrived = kPriorArrived;
+  const std::size_t last = view.now + view.now_passed.size() - 1;
+  for (const PastRun& run : view.runs) {
+    if (std::isnan(run.passed[last])) continue;
+    const Pair pair = *pair_of(run, live, view.now_passed, view.now, run.end);
+    const double uneven = pair.unevenness / kMismatch, alike = 1 / (1 + uneven * uneven);
+    if (!std::isnan(run.end)) {
+      arrived += alike;
+    } else {
+      const double end = std::exp(run.last - pair.lateness) - law.shift;  // on the live run's clock
+      absent.push_back({alike, run.failed ? 1.0 : law.cdf(end)});
+    }
+  }
+  double total = arrived + kPriorNever;
+  for (const Absent& run : absent) total += run.alike;
+  if (absent.empty()) return 1;
+  double share = arrived / (arrived + kPriorNever);
+  for (int step = 0; step < kShareSteps; ++step) {
+    double coming = arrived;
+    for (const Absent& run : absent) {
+      coming += run.alike * (1 - (1 - share) / (1 - share * run.outlived));
+    }
+    share = coming / total;
+  }
+  return share;
+}
+
+}  // namespace
+
+double EndLaw::cdf(double step) const {
+  const double at = log_step(step, shift);
+  if (!(at > now)) return 0;
+  const double by = student_cdf(degrees, (at - location) / scale);
+  return arrives * std::clamp((by - by_now) / (1 - by_now), 0.0, 1.0);
+}
+
+double EndLaw::quantile(double p) const {
+  const double unit = student_quantile(degrees, by_now + p * (1 - by_now));
+  return std::exp(std::max(location + scale * unit, now)) - shift;
+}
+
+double EndLaw::weight(double spread) const {
+  if (runs == 0) return 0;
+  const auto square = [](double x) { return x * x; };
+  const double own = square(kIntervalWidth * scale) + square(kHiddenWidth);
+  const double curve = square(spread) + square(kHiddenCurveWidth);
+  const double odds = kOdds * runs / (runs + 1) * curve / own;
+  return odds / (odds + 1);
+}
+
+EndLaw law_of_end(TraceView live_trace, double target, Direction direction,
+                  std::span<const Trace> past) {
+  EndLaw law;
+  if (past.empty() || live_trace.step.empty()) return law;
+  const double sign = direction == Direction::max ? -1 : 1;
+  std::vector<double> scratch;
+  law.shift = step_shift(live_trace.step);
+  const Live live = live_run(live_trace, law.shift, sign, scratch);
+  if (live.records.size() < 2) return law;
+  law.now = live.now;
+  const View view = view_of(live, sign * target, sign, past, scratch);
+
+  std::vector<Pair> pairs;
+  for (const PastRun& run : view.runs) {
+    if (std::isnan(run.end)) continue;
+    if (const auto pair = pair_of(run, live, view.now_passed, view.now, run.end)) {
+      pairs.push_back(*pair);
+    }
+  }
+  if (pairs.empty()) return law;
+  keep_nearest(pairs);
+  const Kriging::Estimate end = Kriging(pairs).estimate();
+  law.runs = static_cast<int>(pairs.size());
+  law.degrees = static_cast<double>(law.runs);
+  law.location = end.mean;
+  law.scale = std::sqrt(end.variance) * widening(view, live);
+  // A run that outlived what these runs foretell is late by an unknown amount.
+  constexpr double kOutlived = 1 - 1e-6, kMargin = 0.1;
+  const auto until_now = [&] {
+    return student_cdf(law.degrees, (law.now - law.location) / law.scale);
+  };
+  law.by_now = until_now();
+  if (law.by_now > kOutlived) {
+    law.location = law.now + kMargin;
+    law.by_now = until_now();
+  }
+  law.arrives = share_arriving(view, live, law);
+  return law;
+}
+
+}  // namespace glidepath::detail
