@@ -29,8 +29,8 @@ struct EndLaw {
   [[nodiscard]] double weight(double spread) const;
 };
 
-/// Deterministic; ignores past runs that never stood where the live run stands. The live run has
-/// not met the target yet. About 0.1 ms for 12 past runs.
+/// Deterministic; ignores past runs that never stood where the live run stands. The live run is
+/// not at the target yet. About 0.1 ms for 12 past runs.
 [[nodiscard]] EndLaw law_of_end(TraceView live, double target, Direction direction,
                                 std::span<const Trace> past);
 
