@@ -195,6 +195,20 @@ TEST(FitTest, AFitThatMissesTheEndIsPoorUnlessTheStartIsLeftOut) {
   EXPECT_EQ(name(FitStatus::poor), "poor");
 }
 
+TEST(FitTest, ASteepStartDoesNotHideAMissAtTheEnd) {
+  std::vector<double> step, loss;
+  for (int i = 1; i <= 400; ++i) {
+    step.push_back(i);
+    loss.push_back(30 * std::exp(-i / 3.0) + 3 * std::pow(i, -0.3));
+  }
+  const Fit fit = glidepath::fit({step, loss, {}}, {.family = Family::exp3});
+  double miss = 0;
+  for (std::size_t i = 360; i < 400; ++i) miss += (loss[i] - evaluate(fit.curve, step[i])) / 40;
+  EXPECT_LT(std::abs(miss), 0.02 * (loss.front() - loss.back()));  // little of the whole descent
+  EXPECT_GT(std::abs(miss), 0.1 * (loss[40] - loss.back()));       // much of what came later
+  EXPECT_EQ(fit.status, FitStatus::poor);
+}
+
 TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {
   for (const Robust robust : {Robust::none, Robust::huber, Robust::cauchy}) {
     EXPECT_EQ(robust_named(name(robust)), robust);

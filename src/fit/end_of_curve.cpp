@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kTenth = 10;
 constexpr std::size_t kMinPointsAtEnd = 5;
 constexpr double kMissedShare = 0.02;      ///< of the descent
+constexpr double kMissedLateShare = 0.1;   ///< of the descent since the first tenth
 constexpr double kMissedErrors = 3.0;      ///< standard errors
 constexpr double kErrorOfMedian = 1.2533;  ///< per standard error of a mean: sqrt(π / 2)
 
@@ -59,9 +60,14 @@ double jumps_of(std::span<const double> values) {
   return std::sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-/// Standard error of the mean of the residuals from `end` on. `residual` is filled from `half`.
-double error_of_mean(std::span<const double> residual, std::span<const double> weights,
-                     std::size_t half, std::size_t end) {
+/// Of the residuals at the end: how they scatter, and the standard error of their middle.
+struct Noise {
+  double deviation, error;
+};
+
+/// Of the mean from `end` on. `residual` is filled from `half`.
+Noise noise_of_mean(std::span<const double> residual, std::span<const double> weights,
+                    std::size_t half, std::size_t end) {
   double squares = 0, weight = 0;
   int pairs = 0;
   for (std::size_t i = half + 1; i < residual.size(); ++i) {
@@ -72,16 +78,17 @@ double error_of_mean(std::span<const double> residual, std::span<const double> w
     ++pairs;
   }
   for (std::size_t i = end; i < residual.size(); ++i) weight += weight_of(weights, i);
-  return pairs > 0 && weight > 0 ? std::sqrt(squares / pairs / weight) : kInfinity;
+  if (pairs == 0 || !(weight > 0)) return {kInfinity, kInfinity};
+  return {std::sqrt(squares / pairs), std::sqrt(squares / pairs / weight)};
 }
 
-double error_of_median(std::span<const double> residual, std::size_t half, std::size_t end) {
+Noise noise_of_median(std::span<const double> residual, std::size_t half, std::size_t end) {
   std::vector<double> jumps;
   for (std::size_t i = half + 1; i < residual.size(); ++i) {
     jumps.push_back(std::abs(residual[i] - residual[i - 1]));
   }
   const double noise = kDeviationPerMad * median(jumps) / std::sqrt(2.0);
-  return kErrorOfMedian * noise / std::sqrt(static_cast<double>(residual.size() - end));
+  return {noise, kErrorOfMedian * noise / std::sqrt(static_cast<double>(residual.size() - end))};
 }
 
 double median_of(std::span<const double> values) {
@@ -111,15 +118,23 @@ bool EndOfCurve::misses(const Curve& curve, std::span<const double> loss,
                         std::span<const double> weight, Middle middle) const {
   if (count_ == 0) return false;
   const std::size_t n = step_.size(), end = n - count_;
-  const std::span<const double> weight_at_end = weight.empty() ? weight : weight.subspan(end);
-  const double last = value(curve, 2);
+  const bool by_mean = middle == Middle::mean;
+  const auto middle_of = [&](std::span<const double> values, std::size_t from, std::size_t to) {
+    const auto part = values.subspan(from, to - from);
+    if (!by_mean) return median_of(part);
+    return mean(part, weight.empty() ? weight : weight.subspan(from, to - from));
+  };
+  const double last = value(curve, 2), observed = middle_of(loss, end, n);
   const double share = kMissedShare * std::abs(value(curve, 0) - last);
+  // A descent that is over within a tenth of the points would hide any miss: the rest has its own.
+  const std::size_t tenth = n / kTenth;
+  const double early = middle_of(loss, tenth, std::max(2 * tenth, tenth + 1));
+  const double late_share = kMissedLateShare * std::abs(early - observed);
   // The curve does not turn: over the end its mean lies between its first and last value there.
-  if (middle == Middle::mean) {
-    const double observed = mean(loss.subspan(end), weight_at_end);
+  if (by_mean) {
     const double before = value(curve, 1);
     const double largest = std::max(std::abs(observed - before), std::abs(observed - last));
-    if (largest <= share) return false;
+    if (largest <= std::min(share, late_share)) return false;
     // The noise is at least that of the losses less all that the curve falls meanwhile.
     if (weight.empty()) {
       const double jumps = jumps_of(loss.subspan(half_)) - std::abs(value(curve, 3) - last);
@@ -134,14 +149,13 @@ bool EndOfCurve::misses(const Curve& curve, std::span<const double> loss,
     for (std::size_t i = from; i < to; ++i) residual[i] = loss[i] - evaluate(curve, step_[i]);
   };
   fill(end, n);
-  const auto tail = std::span<const double>(residual).subspan(end);
-  const double miss =
-      std::abs(middle == Middle::mean ? mean(tail, weight_at_end) : median_of(tail));
-  if (!(miss > share)) return false;
+  const double miss = std::abs(middle_of(residual, end, n));
+  if (!(miss > std::min(share, late_share))) return false;
   fill(half_, end);
-  return miss > kMissedErrors * (middle == Middle::mean
-                                     ? error_of_mean(residual, weight, half_, end)
-                                     : error_of_median(residual, half_, end));
+  const Noise noise =
+      by_mean ? noise_of_mean(residual, weight, half_, end) : noise_of_median(residual, half_, end);
+  return miss > kMissedErrors * noise.error &&
+         (miss > share || (miss > late_share && miss > noise.deviation));
 }
 
 }  // namespace glidepath::detail

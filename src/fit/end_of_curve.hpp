@@ -23,11 +23,11 @@ class EndOfCurve {
   /// `step` is borrowed.
   EndOfCurve(Family family, std::span<const double> step);
 
-  /// Whether the curve misses the end: the mean of the residuals there is more than 2 % of the
-  /// descent of the curve over all steps, and more than 3 standard errors of that mean. The
-  /// standard error comes from the differences of successive residuals in the later half, which
-  /// are noise whatever the curve misses. Costs three or four values of a curve that does
-  /// pass.
+  /// Whether the curve misses the end: the mean of the residuals there is more than 3 standard
+  /// errors of that mean, and more than 2 % of the descent of the curve over all steps, or more
+  /// than the noise of a point and 10 % of the descent of the losses since the first tenth of them.
+  /// The noise comes from the differences of successive residuals in the later half, which are
+  /// noise whatever the curve misses. Costs three or four values of a curve that does pass.
   [[nodiscard]] bool misses(const Curve& curve, std::span<const double> loss,
                             std::span<const double> weight = {},
                             Middle middle = Middle::mean) const;

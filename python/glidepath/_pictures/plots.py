@@ -108,7 +108,8 @@ def fit(
         steps = np.geomspace(min(first, last), last, 400)
         curve = fit.predict(steps)
         ax.plot(steps, curve, color=BLUE, linewidth=2, label=f"{fit.family} ({fit.status})")
-        seen.append(curve)
+        # At the points, so that the first steep steps do not rule the axis.
+        seen.append(curve if trace is None else fit.predict(trace.step))
     limits = series.loss_limits(*seen)
     if limits is not None:
         ax.set_ylim(*limits)
