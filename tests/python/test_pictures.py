@@ -86,6 +86,7 @@ def when(never: float) -> gp.Reach:
 class Ran:
     policy: str
     factor: float
+    jct_cdf = gp.Simulation.jct_cdf
 
     @property
     def jobs(self) -> dict[str, np.ndarray]:
@@ -123,7 +124,6 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "reach": lambda: plots.reach(when(0.25)),
     "never": lambda: plots.reach(when(1.0)),
     "reliability": lambda: plots.reliability(PIT),
-    "pit": lambda: plots.pit(PIT),
     "gantt": lambda: plots.gantt(RANS[2], tiers=["Bronze", "Gold"]),
     "jct_cdf": lambda: plots.jct_cdf(RANS),
     "energy": lambda: plots.policies(
@@ -135,10 +135,6 @@ PICTURES: dict[str, Callable[[], Any]] = {
         label="total wait (hours)",
     ),
     "utilization": lambda: plots.utilization(RANS, gpus=8),
-    "prices": lambda: plots.prices(
-        HOUR * np.arange(6),
-        {"Bronze": [0, 1, 1.5, 1.5, 0.5, 0], "Gold": [0.5, 2, 4, 3, 3, 0.2]},
-    ),
 }
 
 
@@ -205,7 +201,7 @@ def test_what_is_lost_is_noticed(loss_of: Callable[[Any], Any], tmp_path: Path) 
     assert differs("fan", tmp_path, loss_of) is not None
 
 
-@pytest.mark.parametrize("name", ["jct_cdf", "utilization", "prices"])
+@pytest.mark.parametrize("name", ["jct_cdf", "utilization"])
 def test_lines_differ_in_more_than_colour(name: str) -> None:
     lines = PICTURES[name]().get_lines()
     assert len({str(line._unscaled_dash_pattern) for line in lines}) == len(lines) > 1

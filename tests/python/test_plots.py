@@ -136,8 +136,6 @@ def test_reliability_of_a_calibrated_forecast_lies_on_the_diagonal() -> None:
     ax = plots.reliability(values)
     drawn = next(line for line in ax.get_lines() if "forecasts" in str(line.get_label()))
     assert np.allclose(drawn.get_xdata(), drawn.get_ydata(), atol=1e-3)
-    heights = plots.pit(values).patches
-    assert heights
 
 
 def test_results_draw_themselves_in_a_notebook() -> None:

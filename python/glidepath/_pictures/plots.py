@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from glidepath._core import Tier
+    from glidepath._fit import Fit
+    from glidepath._forecast import Forecast, Reach
+    from glidepath._plan import Plan
+    from glidepath._simulate import Simulation
+    from glidepath._trace import Trace
+
 INK = "#1a1a1a"
 MUTED = "#6b6b6b"
 BLUE = "#0072B2"
@@ -48,19 +55,39 @@ def _axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.0)) -> Axes:
     return ax
 
 
-def _steps(ax: Axes) -> None:
+def _steps(ax: Axes, y: str, *seen: ArrayLike) -> None:
+    """Name the axes of a picture over steps, as high as the losses that it shows."""
+    limits = series.loss_limits(*seen)
+    if limits is not None:
+        ax.set_ylim(*limits)
     ax.set_xlabel("step")
     ax.xaxis.set_major_formatter(
         require("matplotlib.ticker").FuncFormatter(lambda at, _: series.count(at))
     )
+    ax.set_ylabel(y)
 
 
-def _metric(trace: series.TraceLike | None) -> str:
-    """Name what a run measures, for the axis."""
-    return str(getattr(trace, "metric", "loss"))
+def _over_time(
+    ax: Axes,
+    simulations: Sequence[Simulation],
+    lines: Sequence[tuple[ArrayLike, ArrayLike]],
+    linewidth: float,
+) -> None:
+    """Draw one line of steps per policy over seconds."""
+    for i, (simulation, (seconds, values)) in enumerate(zip(simulations, lines, strict=True)):
+        ax.step(
+            np.asarray(seconds) / 3600.0,
+            values,
+            where="post",
+            color=PALETTE[i % 8],
+            linestyle=LINES[i % 8],
+            linewidth=linewidth,
+            label=simulation.policy,
+        )
+    ax.legend(frameon=False, fontsize=9)
 
 
-def trace(trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
+def trace(trace: Trace, *, ax: Axes | None = None) -> Axes:
     """Draw the points of a run.
 
     Parameters
@@ -74,17 +101,11 @@ def trace(trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     _points(ax, trace)
-    limits = series.loss_limits(trace.loss)
-    if limits is not None:
-        ax.set_ylim(*limits)
-    _steps(ax)
-    ax.set_ylabel(_metric(trace))
+    _steps(ax, trace.metric, trace.loss)
     return ax
 
 
-def fit(
-    fit: series.FitLike, trace: series.TraceLike | None = None, *, ax: Axes | None = None
-) -> Axes:
+def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw a fitted curve and, where given, the points it was fitted to.
 
     Parameters
@@ -110,17 +131,13 @@ def fit(
         ax.plot(steps, curve, color=BLUE, linewidth=2, label=f"{fit.family} ({fit.status})")
         # At the points, so that the first steep steps do not rule the axis.
         seen.append(curve if trace is None else fit.predict(trace.step))
-    limits = series.loss_limits(*seen)
-    if limits is not None:
-        ax.set_ylim(*limits)
-    _steps(ax)
-    ax.set_ylabel(_metric(trace))
+    _steps(ax, "loss" if trace is None else trace.metric, *seen)
     if seen:
         ax.legend(frameon=False)
     return ax
 
 
-def residuals(fit: series.FitLike, trace: series.TraceLike, *, ax: Axes | None = None) -> Axes:
+def residuals(fit: Fit, trace: Trace, *, ax: Axes | None = None) -> Axes:
     """Draw observed minus fitted values by step; the grey band is two sigmas to each side."""
     ax = _axes(ax)
     left = np.asarray(trace.loss) - fit.predict(trace.step)
@@ -128,13 +145,12 @@ def residuals(fit: series.FitLike, trace: series.TraceLike, *, ax: Axes | None =
         ax.axhspan(-2 * fit.sigma, 2 * fit.sigma, color="#e6e6e6", zorder=0, label="± 2 sigma")
     ax.axhline(0.0, color=INK, linewidth=1)
     ax.plot(trace.step, left, ".", color=BLUE, markersize=4, label="observed minus fit")
-    _steps(ax)
-    ax.set_ylabel("residual")
+    _steps(ax, "residual")
     ax.legend(facecolor="white", framealpha=1.0, edgecolor="none")  # the band lies behind it
     return ax
 
 
-def _points(ax: Axes, trace: series.TraceLike, label: str = "observed") -> None:
+def _points(ax: Axes, trace: Trace, label: str = "observed") -> None:
     few = len(trace.step) <= 150
     ax.plot(
         trace.step,
@@ -150,12 +166,12 @@ def _points(ax: Axes, trace: series.TraceLike, label: str = "observed") -> None:
 
 
 def forecast(
-    forecast: series.ForecastLike,
+    forecast: Forecast,
     *,
-    trace: series.TraceLike | None = None,
-    later: series.TraceLike | None = None,
+    trace: Trace | None = None,
+    later: Trace | None = None,
     target: float | None = None,
-    reach: series.ReachLike | None = None,
+    reach: Reach | None = None,
     decision: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -214,18 +230,14 @@ def forecast(
         seen.append(np.asarray([target]))
         if reach is not None:
             _mark_reach(ax, reach, target)
-    limits = series.loss_limits(*seen)
-    if limits is not None:
-        ax.set_ylim(*limits)
-    _steps(ax)
-    ax.set_ylabel(_metric(trace))
+    _steps(ax, "loss" if trace is None else trace.metric, *seen)
     if decision:
         ax.set_title(decision, loc="left", fontsize=10)
     ax.legend(frameon=False, fontsize=9)
     return ax
 
 
-def _mark_reach(ax: Axes, reach: series.ReachLike, target: float) -> None:
+def _mark_reach(ax: Axes, reach: Reach, target: float) -> None:
     low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
     if math.isfinite(low):
         right = high if math.isfinite(high) else ax.get_xlim()[1]
@@ -234,7 +246,7 @@ def _mark_reach(ax: Axes, reach: series.ReachLike, target: float) -> None:
         ax.plot([middle], [target], "D", color="white", markeredgecolor=INK, markersize=8, zorder=5)
 
 
-def reach(reach: series.ReachLike, *, ax: Axes | None = None) -> Axes:
+def reach(reach: Reach, *, ax: Axes | None = None) -> Axes:
     """Draw when the target is reached: a density over steps, beside it the chance of never."""
     ax = _axes(ax)
     edges, mass = series.reach_density(reach)
@@ -249,31 +261,18 @@ def reach(reach: series.ReachLike, *, ax: Axes | None = None) -> Axes:
     else:
         ax.set_xticks([])
     ax.set_yticks([])
-    ax.set_ylabel("density")
-    _steps(ax)
+    _steps(ax, "density")
     bar = ax.inset_axes((0.93, 0.0, 0.05, 1.0))
     bar.bar([0], [1.0 - never], color="#6fb1d6", edgecolor=BLUE)
     bar.bar([0], [never], bottom=[1.0 - never], color="white", edgecolor=VERMILLION, hatch="///")
     bar.set_ylim(0, 1)
     bar.axis("off")
-    ax.text(
-        0.92,
-        1.0,
-        f"never {series.percent(never)}",
-        transform=ax.transAxes,
-        ha="right",
-        va="top",
-        color=VERMILLION,
-    )
-    ax.text(
-        0.92,
-        0.02,
-        f"reached {series.percent(1 - never)}",
-        transform=ax.transAxes,
-        ha="right",
-        va="bottom",
-        color=BLUE,
-    )
+    for y, va, word, chance, colour in (
+        (1.0, "top", "never", never, VERMILLION),
+        (0.02, "bottom", "reached", 1 - never, BLUE),
+    ):
+        label = f"{word} {series.percent(chance)}"
+        ax.text(0.92, y, label, transform=ax.transAxes, ha="right", va=va, color=colour)
     if mass.size:
         width = edges[-1] - edges[0]
         ax.set_xlim(edges[0], edges[-1] + 0.28 * width)
@@ -281,7 +280,7 @@ def reach(reach: series.ReachLike, *, ax: Axes | None = None) -> Axes:
 
 
 def gantt(
-    simulation: series.SimulationLike,
+    simulation: Simulation,
     *,
     tiers: Sequence[str] | None = None,
     ax: Axes | None = None,
@@ -319,18 +318,12 @@ def gantt(
     return ax
 
 
-simulation = gantt
-
-
 def _job_colour(job: int) -> tuple[float, float, float]:
     """Choose a colour: neighbouring jobs differ in hue and in lightness."""
     rgb = require("matplotlib.colors").to_rgb(PALETTE[job % 6])
     share = (0.0, 0.28, 0.5)[job // 6 % 3]
-    return (
-        rgb[0] + (1 - rgb[0]) * share,
-        rgb[1] + (1 - rgb[1]) * share,
-        rgb[2] + (1 - rgb[2]) * share,
-    )
+    red, green, blue = (part + (1 - part) * share for part in rgb)
+    return red, green, blue
 
 
 def policies(
@@ -425,54 +418,31 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def jct_cdf(simulations: Sequence[series.SimulationLike], *, ax: Axes | None = None) -> Axes:
+def jct_cdf(simulations: Sequence[Simulation], *, ax: Axes | None = None) -> Axes:
     """Draw the fraction of all jobs completed within a time, one line per policy."""
     ax = _axes(ax)
-    positive = []
-    for i, simulation in enumerate(simulations):
-        jct, fraction = series.cdf(simulation.jobs["jct_s"])
-        positive.append(jct[jct > 0])
-        ax.step(
-            jct / 3600.0,
-            fraction,
-            where="post",
-            color=PALETTE[i % 8],
-            linestyle=LINES[i % 8],
-            linewidth=1.8,
-            label=simulation.policy,
-        )
+    lines = [simulation.jct_cdf() for simulation in simulations]
+    _over_time(ax, simulations, lines, 1.8)
+    positive = [jct[jct > 0] for jct, _ in lines]
     spread = np.concatenate(positive) if positive else np.empty(0)
     if spread.size and spread.max() > 200 * spread.min():
         ax.set_xscale("log")
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("job completion time (hours)")
     ax.set_ylabel("fraction of jobs")
-    ax.legend(frameon=False, fontsize=9)
     return ax
 
 
-def utilization(
-    simulations: Sequence[series.SimulationLike], *, gpus: int, ax: Axes | None = None
-) -> Axes:
+def utilization(simulations: Sequence[Simulation], *, gpus: int, ax: Axes | None = None) -> Axes:
     """Draw the share of the `gpus` that jobs hold over time, one line per policy."""
     ax = _axes(ax)
-    for i, simulation in enumerate(simulations):
-        time, busy = series.busy_gpus(simulation.spans)
-        ax.step(
-            time / 3600.0,
-            busy / max(gpus, 1),
-            where="post",
-            color=PALETTE[i % 8],
-            linestyle=LINES[i % 8],
-            linewidth=1.4,
-            label=simulation.policy,
-        )
+    busy = [series.busy_gpus(simulation.spans) for simulation in simulations]
+    _over_time(ax, simulations, [(time, held / max(gpus, 1)) for time, held in busy], 1.4)
     ax.set_ylim(0, 1.05)
     ax.set_xlim(left=0)
     ax.yaxis.set_major_formatter(require("matplotlib.ticker").PercentFormatter(1.0))
     ax.set_xlabel("time (hours)")
     ax.set_ylabel("GPUs held")
-    ax.legend(frameon=False, fontsize=9)
     return ax
 
 
@@ -517,50 +487,7 @@ def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | N
     return ax
 
 
-def pit(pit_values: ArrayLike, *, bins: int = 10, ax: Axes | None = None) -> Axes:
-    """Draw the histogram of the probability integral transform; flat when calibrated."""
-    ax = _axes(ax, (5.2, 3.4))
-    values = np.asarray(pit_values, dtype=float)
-    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
-    expected = values.size / bins
-    chance = 2 * math.sqrt(max(expected * (1 - 1 / bins), 0.0))
-    ax.axhspan(expected - chance, expected + chance, color="#e6e6e6", zorder=0)
-    ax.stairs(counts, edges, fill=True, color="#6fb1d6")
-    ax.stairs(counts, edges, color=BLUE)
-    ax.axhline(expected, color=INK, linewidth=1, linestyle="--")
-    ax.set_xlim(0, 1)
-    ax.set_xlabel("probability integral transform")
-    ax.set_ylabel("forecasts")
-    return ax
-
-
-def prices(
-    time_s: ArrayLike,
-    prices: Mapping[str, ArrayLike],
-    *,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the planner's price of one more GPU of each tier over time."""
-    ax = _axes(ax)
-    for i, (tier, price) in enumerate(prices.items()):
-        ax.step(
-            np.asarray(time_s, dtype=float) / 3600.0,
-            np.asarray(price, dtype=float),
-            where="post",
-            color=PALETTE[i % 8],
-            linestyle=LINES[i % 8],
-            linewidth=1.6,
-            label=tier,
-        )
-    ax.set_xlabel("time (hours)")
-    ax.set_ylabel("price of one more GPU")
-    ax.legend(frameon=False, fontsize=9)
-    return ax
-
-
-def plan(
-    plan: series.PlanLike, tiers: Sequence[series.TierLike], *, ax: Axes | None = None
-) -> Axes:
+def plan(plan: Plan, tiers: Sequence[Tier], *, ax: Axes | None = None) -> Axes:
     """Draw who holds the GPUs of each tier, and beside it the price of a GPU of the tier.
 
     Parameters

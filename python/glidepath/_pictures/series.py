@@ -1,108 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers behind the pictures, drawn by `plots` (matplotlib) and `_report.figures` (plotly).
-
-The protocols list what a picture reads of a result, so that pictures depend on no stage.
-"""
+"""The numbers behind the pictures, drawn by `plots` (matplotlib) and `_report.figures` (plotly)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+if TYPE_CHECKING:
+    from glidepath._forecast import Reach
+
 Floats = NDArray[np.float64]
-
-
-class TraceLike(Protocol):
-    """An observed run."""
-
-    @property
-    def step(self) -> Floats: ...
-    @property
-    def loss(self) -> Floats: ...
-    @property
-    def name(self) -> str: ...
-
-
-class FitLike(Protocol):
-    """A fitted curve."""
-
-    @property
-    def family(self) -> str: ...
-    @property
-    def sigma(self) -> float: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def last_step(self) -> float: ...
-    def predict(self, steps: ArrayLike, /) -> Floats: ...
-
-
-class ForecastLike(Protocol):
-    """Quantiles at future steps."""
-
-    @property
-    def at(self) -> Floats: ...
-    @property
-    def median(self) -> Floats: ...
-    @property
-    def levels(self) -> Floats: ...
-    @property
-    def quantiles(self) -> Floats: ...
-
-
-class ReachLike(Protocol):
-    """Law of the first step at or below a target."""
-
-    @property
-    def prob_never(self) -> float: ...
-    def prob_by(self, step: float, /) -> float: ...
-    def quantile(self, p: float, /) -> float: ...
-
-
-class AllocationLike(Protocol):
-    """One row of a plan."""
-
-    @property
-    def job(self) -> int: ...
-    @property
-    def tier(self) -> int: ...
-    @property
-    def gpus(self) -> int: ...
-    @property
-    def partner(self) -> int: ...
-
-
-class PlanLike(Protocol):
-    """A plan."""
-
-    @property
-    def allocations(self) -> Sequence[AllocationLike]: ...
-    @property
-    def prices(self) -> Floats: ...
-
-
-class TierLike(Protocol):
-    """A tier of GPUs."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def gpus(self) -> int: ...
-
-
-class SimulationLike(Protocol):
-    """One policy's run over a workload."""
-
-    @property
-    def policy(self) -> str: ...
-    @property
-    def jobs(self) -> Mapping[str, NDArray[Any]]: ...
-    @property
-    def spans(self) -> Mapping[str, NDArray[Any]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,25 +55,18 @@ def thinned(step: Floats, loss: Floats, most: int = 400) -> tuple[Floats, Floats
     return step[::-1][::stride][::-1], loss[::-1][::stride][::-1]
 
 
-def central_bands(levels: Floats) -> list[tuple[int, int, float]]:
-    """Pair symmetric quantile levels as (low row, high row, coverage), the widest first.
+def main_bands(levels: Floats) -> list[tuple[int, int, float]]:
+    """Choose two central bands, the widest and the one nearest to one half.
 
-    A level without its mirror image is in no band.
+    A band is (low row, high row, coverage); a level without its mirror image is in none.
     """
     bands = []
     for low, level in enumerate(levels):
         high = int(np.argmin(np.abs(levels - (1.0 - level))))
         if level < 0.5 and abs(levels[high] - (1.0 - level)) < 1e-9:
             bands.append((low, high, float(1.0 - 2.0 * level)))
-    return sorted(bands, key=lambda band: -band[2])
-
-
-def main_bands(levels: Floats) -> list[tuple[int, int, float]]:
-    """Choose the widest band and the one nearest to one half."""
-    bands = central_bands(levels)
-    if len(bands) < 2:
-        return bands
-    return [bands[0], min(bands[1:], key=lambda band: abs(band[2] - 0.5))]
+    bands.sort(key=lambda band: -band[2])
+    return bands[:1] + sorted(bands[1:], key=lambda band: abs(band[2] - 0.5))[:1]
 
 
 def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
@@ -181,7 +85,7 @@ def loss_limits(*columns: ArrayLike) -> tuple[float, float] | None:
     return low - margin, high + margin
 
 
-def reach_density(reach: ReachLike, bins: int = 60) -> tuple[Floats, Floats]:
+def reach_density(reach: Reach, bins: int = 60) -> tuple[Floats, Floats]:
     """Give edges (bins + 1) in steps and the probability of each bin; the rest is never.
 
     Empty arrays when the target is surely not reached.
@@ -199,13 +103,6 @@ def reach_density(reach: ReachLike, bins: int = 60) -> tuple[Floats, Floats]:
     edges = np.linspace(max(low - pad, 0.0), high + pad, bins + 1)
     cdf = np.array([reach.prob_by(float(edge)) for edge in edges])
     return edges, np.diff(cdf)
-
-
-def cdf(values: ArrayLike) -> tuple[Floats, Floats]:
-    """Give the sorted finite values and the fraction of *all* values at or below each."""
-    column = np.ravel(np.asarray(values, dtype=float))
-    finite = np.sort(column[np.isfinite(column)])
-    return finite, np.arange(1, finite.size + 1) / max(column.size, 1)
 
 
 def gantt(spans: Mapping[str, NDArray[Any]]) -> tuple[list[Box], dict[int, int]]:
@@ -259,28 +156,6 @@ def busy_gpus(spans: Mapping[str, NDArray[Any]], tier: int | None = None) -> tup
         return np.zeros(1), np.zeros(1)
     at, inverse = np.unique(time, return_inverse=True)
     return at.astype(float), np.cumsum(np.bincount(inverse, weights=change))
-
-
-def pit(forecast: ForecastLike, losses: ArrayLike) -> Floats:
-    """Give the probability integral transform of observed losses: P(forecast <= loss).
-
-    Linear between the levels; in a tail its middle. Uniform when the forecast is calibrated
-    (Dawid 1984).
-    """
-    levels = np.asarray(forecast.levels, dtype=float)
-    seen = np.asarray(losses, dtype=float)
-    values = [
-        np.interp(
-            loss,
-            forecast.quantiles[:, column],
-            levels,
-            left=levels[0] / 2.0,
-            right=(1.0 + levels[-1]) / 2.0,
-        )
-        for column, loss in enumerate(seen)
-        if np.isfinite(loss)
-    ]
-    return np.asarray(values, dtype=float)
 
 
 def coverage(pit_values: ArrayLike, nominal: ArrayLike) -> Floats:

@@ -107,7 +107,7 @@ def _add_metrics(page: Page, simulations: Sequence[gp.Simulation]) -> None:
 def _add_times(page: Page, simulations: Sequence[gp.Simulation], gpus: int) -> None:
     """Add the distribution of completion times, and the use of the GPUs."""
     page.heading("Job completion times and use of the GPUs")
-    done = {s.policy: series.cdf(s.jobs["jct_s"]) for s in simulations}
+    done = {s.policy: s.jct_cdf() for s in simulations}
     busy = {s.policy: series.busy_gpus(s.spans) for s in simulations}
     page.grid(
         {
