@@ -17,38 +17,60 @@ verdict, reason                   as in `glidepath.Decision`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from glidepath._pictures import series
 
 if TYPE_CHECKING:
     from glidepath._forecast import Forecast, Reach
+    from glidepath._simulate import Simulation
     from glidepath._trace import Trace
 
 __all__ = [
+    "SIMULATION_METRICS",
+    "Columns",
+    "cells",
     "decision_keys",
     "forecast_keys",
-    "metric_of",
     "quantile_keys",
     "reach_keys",
     "run_keys",
+    "simulation_columns",
+    "simulation_keys",
     "when",
 ]
 
 _LEVELS = (0.1, 0.5, 0.9)
+# Of a table: heading, and the cell as a format of the keys of a row or as a function of the row.
+Columns = Mapping[str, str | Callable[[Any], str]]
+SIMULATION_METRICS = {  # heading: metric, divisor, digits
+    "total wait h": ("total_wait_s", 3600.0, 1),
+    "wait per user h": ("mean_wait_per_user_s", 3600.0, 2),
+    "mean JCT h": ("mean_jct_s", 3600.0, 2),
+    "p95 JCT h": ("p95_jct_s", 3600.0, 2),
+    "makespan h": ("makespan_s", 3600.0, 1),
+    "GPU-hours": ("gpu_seconds", 3600.0, 1),
+    "kWh": ("energy_kwh", 1.0, 1),
+    "preemptions": ("preemptions", 1.0, 0),
+}
 
 
-def metric_of(trace: Trace) -> str:
-    """What a run measures."""
-    return str(getattr(trace, "metric", "loss"))
+def cells(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Write the cells of a table."""
+    return [
+        [cell.format(**row) if isinstance(cell, str) else cell(row) for cell in columns.values()]
+        for row in rows
+    ]
 
 
 def run_keys(trace: Trace) -> dict[str, Any]:
     """Which run, and how far it has been observed."""
     return {
         "run": trace.name,
-        "metric": metric_of(trace),
+        "metric": trace.metric,
         "observed_to": float(trace.step[-1]) if len(trace) else None,
         "loss": float(trace.loss[-1]) if len(trace) else None,
     }
@@ -104,6 +126,27 @@ def decision_keys(
         **quantile_keys("reach", steps and [observed_to + step for step in steps]),
         **quantile_keys("steps", steps),
     }
+
+
+def simulation_keys(result: Simulation) -> dict[str, Any]:
+    """The metrics of a simulation, and how many of its jobs ended how."""
+    kinds, counts = np.unique(result.jobs["outcome"], return_counts=True)
+    outcomes = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+    named = {"policy": result.policy, "workload": result.workload}
+    return named | result.metrics() | {"outcomes": outcomes}
+
+
+def simulation_columns() -> Columns:
+    """Columns of a table of `simulation_keys`."""
+
+    def metric(name: str, divisor: float, digits: int) -> Callable[[Mapping[str, Any]], str]:
+        return lambda row: f"{row[name] / divisor:.{digits}f}"
+
+    def jobs(row: Mapping[str, Any]) -> str:
+        return ", ".join(f"{count} {kind}" for kind, count in row["outcomes"].items())
+
+    metrics = {heading: metric(*how) for heading, how in SIMULATION_METRICS.items()}
+    return {"policy": "{policy}", **metrics, "jobs": jobs}
 
 
 def when(low: float, middle: float, high: float) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a run is forecast when nobody says so: one rule for every verb.
+"""How far a run is forecast when nobody says so, one rule for every verb; and its forecast.
 
 1. The budget that was given.
 2. The step at which the log says that the run ends (`Trace.planned_steps`), unless it is there.
@@ -13,16 +13,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from glidepath._answer import forecast_keys, reach_keys, run_keys
+from glidepath._forecast import forecast, reach
 from glidepath._pictures import series
 from glidepath._schedule import inferred
 
 if TYPE_CHECKING:
+    from glidepath._forecast import Forecast, Reach
+    from glidepath._past_runs import PastRuns
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
 
-__all__ = ["OPEN_BUDGET", "Horizon", "horizon", "in_words"]
+__all__ = ["OPEN_BUDGET", "Horizon", "Look", "horizon", "in_words", "look"]
 
 OPEN_BUDGET = 10.0  # times the steps seen
+_STEPS = 50  # of a forecast, closer together near the last observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,33 @@ def horizon(
             schedule_from, schedule = f"{found[0]}, inferred from the logged rates", found[1]
     end, why = _end(seen, budget, file_end)
     return Horizon(end, why, schedule, schedule_from)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A run as far as it was observed, and its forecast."""
+
+    seen: Trace
+    horizon: Horizon
+    ahead: Forecast
+    reach: Reach | None
+
+    def keys(self) -> dict[str, Any]:
+        """Give it as keys of an answer."""
+        row = run_keys(self.seen) | forecast_keys(self.ahead) | self.horizon.keys()
+        return row if self.reach is None else row | reach_keys(self.reach, row["observed_to"])
+
+
+def look(
+    seen: Trace, plan: Horizon, *, target: float | None = None, past: PastRuns | None = None
+) -> Look:
+    """Forecast a run as far as planned, and when it reaches its target."""
+    last, end, rates = float(seen.step[-1]), plan.budget, plan.schedule
+    steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
+    ahead = forecast(seen, steps, schedule=rates, past=past)
+    if target is None:
+        return Look(seen, plan, ahead, None)
+    return Look(seen, plan, ahead, reach(seen, target, budget=end, schedule=rates, past=past))
 
 
 def in_words(keys: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import glidepath as gp
+from glidepath._answer import Columns, cells
 from glidepath._results import require
 
 __all__ = ["Figure", "Page"]
@@ -159,6 +160,11 @@ class Page:
             "<div class=scroll tabindex=0 role=region aria-label=table>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
+
+    def rows(
+        self, columns: Columns, rows: Sequence[Mapping[str, Any]], *, best: int | None = None
+    ) -> None:
+        self.table(list(columns), cells(columns, rows), best=best)
 
     def _box(self, figure: Figure, label: str) -> str:
         name = f"figure-{len(self._figures)}"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
-from glidepath._answer import forecast_keys, metric_of, reach_keys, run_keys, when
-from glidepath._horizon import Horizon, horizon, in_words
+from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys, when
+from glidepath._horizon import Look, horizon, in_words, look
 from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
@@ -19,18 +19,6 @@ from glidepath._report.page import Figure, Page
 __all__ = ["advise", "write_runs", "write_simulations", "write_study"]
 
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
-_STEPS = 40  # of a forecast
-
-_COLUMNS: tuple[tuple[str, str, Callable[[gp.Simulation], float]], ...] = (
-    ("total wait h", ".1f", lambda s: s.total_wait_s / 3600),
-    ("wait per user h", ".2f", lambda s: s.mean_wait_per_user_s / 3600),
-    ("mean JCT h", ".2f", lambda s: s.mean_jct_s / 3600),
-    ("p95 JCT h", ".2f", lambda s: s.p95_jct_s / 3600),
-    ("makespan h", ".1f", lambda s: s.makespan_s / 3600),
-    ("GPU-hours", ".1f", lambda s: s.gpu_seconds / 3600),
-    ("kWh", ".1f", lambda s: s.energy_kwh),
-    ("preemptions", ".0f", lambda s: float(s.preemptions)),
-)
 _BARS = ("total wait h", "mean JCT h", "GPU-hours", "kWh")
 
 
@@ -76,30 +64,24 @@ def write_simulations(
         page.grid(forecasts)
     page.write(
         path,
-        [{"policy": s.policy, "outcomes": _outcomes(s)} | s.metrics() for s in simulations],
+        [simulation_keys(s) for s in simulations],
     )
 
 
 def _add_metrics(page: Page, simulations: Sequence[gp.Simulation]) -> None:
     """Add a table of the metrics, and bars of the main ones."""
     page.heading("Policies")
-    page.table(
-        ("policy", *(name for name, _, _ in _COLUMNS), "jobs"),
-        (
-            (
-                s.policy,
-                *(format(value(s), spec) for _, spec, value in _COLUMNS),
-                ", ".join(f"{count} {kind}" for kind, count in _outcomes(s).items()),
-            )
-            for s in simulations
-        ),
+    rows = [simulation_keys(s) for s in simulations]
+    page.rows(
+        simulation_columns(),
+        rows,
         best=min(range(len(simulations)), key=lambda i: simulations[i].mean_jct_s),
     )
     page.grid(
         {
-            name: figures.bars({s.policy: value(s) for s in simulations})
-            for name, _, value in _COLUMNS
-            if name in _BARS
+            heading: figures.bars({row["policy"]: row[metric] / divisor for row in rows})
+            for heading, (metric, divisor, _) in SIMULATION_METRICS.items()
+            if heading in _BARS
         }
     )
 
@@ -167,19 +149,17 @@ def _add_factors(page: Page, factors: Sequence[Mapping[str, Any]]) -> None:
         "and 83 times less energy than Baseline FIFO. Ours is the better of dare and best_value; "
         "Baseline FIFO retrains to overfitting.",
     )
-    page.table(
-        ("users", "JCT / fifo without interruption", "wait: times less", "JCT: times less",
-         "energy: times less", "reached"),
-        (
-            (
-                str(row["users"]),
-                f"{row['without_interruption']:.2f}",
-                *(f"{row[key]:.1f}" for key in ("wait", "JCT", "energy")),
-                row["reached"],
-            )
-            for row in factors
-        ),
-    )  # fmt: skip
+    page.rows(
+        {
+            "users": "{users}",
+            "JCT / fifo without interruption": "{without_interruption:.2f}",
+            "wait: times less": "{wait:.1f}",
+            "JCT: times less": "{JCT:.1f}",
+            "energy: times less": "{energy:.1f}",
+            "reached": "{reached}",
+        },
+        factors,
+    )
 
 
 def _add_arm(page: Page, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -201,28 +181,19 @@ def _add_arm(page: Page, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
             for label, metric, unit in _STUDY_COLUMNS
         }
     )
-    page.table(
-        ("users", "policy", *(label for label, _, _ in _STUDY_COLUMNS), "preemptions"),
-        (
-            (
-                str(load),
-                policy,
-                *(
-                    f"{found[load, policy][metric] / unit:.4g} ± "
-                    f"{found[load, policy][f'{metric}_ci'] / unit:.2g}"
-                    for _, metric, unit in _STUDY_COLUMNS
-                ),
-                f"{found[load, policy]['preemptions']:.0f}",
-            )
-            for load in loads
-            for policy in policies
-        ),
+
+    def mean(metric: str, unit: float) -> Callable[[Mapping[str, Any]], str]:
+        return lambda row: f"{row[metric] / unit:.4g} ± {row[f'{metric}_ci'] / unit:.2g}"
+
+    page.rows(
+        {
+            "users": "{users}",
+            "policy": "{policy}",
+            **{label: mean(metric, unit) for label, metric, unit in _STUDY_COLUMNS},
+            "preemptions": "{preemptions:.0f}",
+        },
+        [found[load, policy] for load in loads for policy in policies],
     )
-
-
-def _outcomes(simulation: gp.Simulation) -> dict[str, int]:
-    kinds, counts = np.unique(simulation.jobs["outcome"], return_counts=True)
-    return {str(kind): int(count) for kind, count in zip(kinds, counts, strict=True)}
 
 
 def _forecasts(workload: gp.Workload, count: int = 4) -> dict[str, Figure]:
@@ -284,36 +255,35 @@ def write_runs(
     ImportError
         When plotly is missing.
     """
-    cells: list[tuple[str, ...]] = []
     fans: dict[str, Figure] = {}
     rows: list[dict[str, Any]] = []
     for done, trace in enumerate(traces):
         if progress is not None:
             progress(done, len(traces))
-        plan = horizon(trace, budget=_not_spent(trace, budget))
-        ahead, reach = _look(trace, target, plan)
-        row = _row(trace, plan, ahead, reach)
-        rows.append(row)
-        cells.append(_cells(row))
+        left = budget if budget is not None and budget > trace.step[-1] else None
+        seen = look(trace, horizon(trace, budget=left), target=target)
+        rows.append(seen.keys() | {"advice": _advice(seen)})
         name = trace.name or f"run {len(fans) + 1}"
         fans[name if name not in fans else f"{name} ({len(fans) + 1})"] = figures.fan(
-            ahead, trace, target=target, metric=metric_of(trace)
+            seen.ahead, trace, target=target, metric=trace.metric
         )
     aim = "" if target is None else f" Target {target:g}."
     count = f"{len(rows)} run{'' if len(rows) == 1 else 's'}"
     page = Page(title, f"{count}, forecast from what each has logged.{aim}")
     page.heading("Runs")
-    page.table(
-        (
-            "run",
-            "observed to",
-            "last value",
-            "forecast, 80 % within",
-            "horizon",
-            "status",
-            "advice",
-        ),
-        cells,
+    page.rows(
+        {
+            "run": lambda row: row["run"] or "run",
+            "observed to": lambda row: series.count(row["observed_to"]),
+            "last value": "{loss:.4g}",
+            "forecast, 80 % within": lambda row: (
+                "{median:.4g} ({q10:.4g} to {q90:.4g}) at ".format(**row) + series.count(row["at"])
+            ),
+            "horizon": in_words,
+            "status": "{status}",
+            "advice": "{advice}",
+        },
+        rows,
     )
     page.heading("Forecasts")
     page.grid(fans)
@@ -321,44 +291,10 @@ def write_runs(
     return rows
 
 
-def _not_spent(trace: gp.Trace, budget: float | None) -> float | None:
-    return budget if budget is not None and budget > trace.step[-1] else None
-
-
-def _look(
-    trace: gp.Trace, target: float | None, plan: Horizon
-) -> tuple[gp.Forecast, gp.Reach | None]:
-    last, end, rates = float(trace.step[-1]), plan.budget, plan.schedule
-    steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
-    ahead = gp.forecast(trace, steps, schedule=rates)
-    if target is None:
-        return ahead, None
-    return ahead, gp.reach(trace, target, budget=end, schedule=rates)
-
-
-def _row(
-    trace: gp.Trace, plan: Horizon, ahead: gp.Forecast, reach: gp.Reach | None
-) -> dict[str, Any]:
-    row = run_keys(trace) | forecast_keys(ahead) | plan.keys()
-    if reach is not None:
-        row |= reach_keys(reach, row["observed_to"])
-    if not np.isfinite(trace.loss[-1]):
-        advice = "stop: diverged, its last loss is not finite"
-    else:
-        advice = "" if reach is None else advise(reach)
-    return {**row, "advice": advice}
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        row["run"] or "run",
-        series.count(row["observed_to"]),
-        f"{row['loss']:.4g}",
-        f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g}) at {series.count(row['at'])}",
-        in_words(row),
-        row["status"],
-        row["advice"],
-    )
+def _advice(seen: Look) -> str:
+    if not np.isfinite(seen.seen.loss[-1]):
+        return "stop: diverged, its last loss is not finite"
+    return "" if seen.reach is None else advise(seen.reach)
 
 
 def advise(reach: gp.Reach, *, alpha: float = 0.02) -> str:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import glidepath as gp
+from glidepath._answer import Columns
 from glidepath._json import plain
 from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
@@ -18,6 +19,8 @@ from glidepath.cli._console import (
     WARNING,
     Json,
     emit,
+    holds,
+    print_rows,
     print_table,
     progress,
     save,
@@ -34,9 +37,6 @@ app = typer.Typer(
 @app.callback()
 def _bench() -> None:
     """Measure a stage on your own data, beside other programs."""
-
-
-_HOLDS = {None: "", True: "yes", False: "no"}
 
 
 @app.command(
@@ -127,42 +127,32 @@ def fit(
     if as_json:
         emit({"rows": rows, "limits": limits})
     else:
-        _print_fits(rows, limits)
+        print_rows(
+            "Fits, CPU time of one thread (ratio to scipy lm; values: to filling the memory)",
+            {
+                "what": "{what}",
+                "family": "{family}",
+                "n": "{n}",
+                "per second": "{per_second:,.0f}",
+                "ratio": "{ratio:.3g}",
+                "error": "{error:.1e}",
+            },
+            rows,
+        )
+        print_rows(
+            "Ratios and their limits; the worse of two families",
+            {
+                "what": "{what}",
+                "against": "{against}",
+                "family": "{family}",
+                "n": "{n}",
+                "measured": "{measured:.3g}",
+                "limit": "{limit:g}",
+                "holds": holds,
+            },
+            limits,
+        )
     return ANSWER
-
-
-def _print_fits(rows: Iterable[dict[str, Any]], limits: Iterable[dict[str, Any]]) -> None:
-    print_table(
-        "Fits, CPU time of one thread (ratio to scipy lm; values: to filling the memory)",
-        ("what", "family", "n", "per second", "ratio", "error"),
-        (
-            (
-                row["what"],
-                row["family"],
-                str(row["n"]),
-                f"{row['per_second']:,.0f}",
-                f"{row['ratio']:.3g}",
-                f"{row['error']:.1e}",
-            )
-            for row in rows
-        ),
-    )
-    print_table(
-        "Ratios and their limits; the worse of two families",
-        ("what", "against", "family", "n", "measured", "limit", "holds"),
-        (
-            (
-                row["what"],
-                row["against"],
-                row["family"],
-                str(row["n"]),
-                f"{row['measured']:.3g}",
-                f"{row['limit']:g}",
-                _HOLDS[row["holds"]],
-            )
-            for row in limits
-        ),
-    )
 
 
 @app.command("plan", epilog="Example: glidepath bench plan --quick")
@@ -204,24 +194,14 @@ def plan(
     if as_json:
         emit(rows)
     else:
-        _print_plans(rows)
+        columns: Columns = {
+            "what": "{what}",
+            "measured": "{measured:.4g} {unit}",
+            "limit": lambda row: "" if row["limit"] is None else f"{row['limit']:g}",
+            "holds": holds,
+        }
+        print_rows("Planner, CPU time of one thread", columns, rows)
     return WARNING if any(row["holds"] is False for row in rows) else ANSWER
-
-
-def _print_plans(rows: Iterable[dict[str, Any]]) -> None:
-    print_table(
-        "Planner, CPU time of one thread",
-        ("what", "measured", "limit", "holds"),
-        (
-            (
-                row["what"],
-                f"{row['measured']:.4g} {row['unit']}",
-                "" if row["limit"] is None else f"{row['limit']:g}",
-                _HOLDS[row["holds"]],
-            )
-            for row in rows
-        ),
-    )
 
 
 @app.command(
@@ -275,21 +255,15 @@ def _references(source: Path, *, speed: bool, as_json: bool) -> int:
     if as_json:
         emit(rows)
         return ANSWER
-    print_table(
+    print_rows(
         f"Policies on the traces of {source}",
-        ("source", "case", "policy", "metric", "ours", "reference", "deviation"),
-        (
-            (
-                row["source"],
-                row["case"],
-                row["policy"],
-                row["metric"],
-                f"{row['ours']:,.6g}",
-                f"{row['reference']:,.6g}",
-                f"{row['deviation']:+.2e}",
-            )
-            for row in rows
-        ),
+        {
+            **{name: f"{{{name}}}" for name in ("source", "case", "policy", "metric")},
+            "ours": "{ours:,.6g}",
+            "reference": "{reference:,.6g}",
+            "deviation": "{deviation:+.2e}",
+        },
+        rows,
     )
     return ANSWER
 
@@ -320,24 +294,21 @@ def _study(
 
 
 def _print_study(source: Path, rows: list[dict[str, Any]], seeds: int) -> None:
-    def hours(row: dict[str, Any], metric: str) -> str:
-        return f"{row[metric] / 3600:.1f} ±{row[f'{metric}_ci'] / 3600:.1f}"
+    def mean(metric: str, unit: float) -> Callable[[dict[str, Any]], str]:
+        return lambda row: f"{row[metric] / unit:.1f} ±{row[f'{metric}_ci'] / unit:.1f}"
 
-    print_table(
+    print_rows(
         f"{source.name}, {seeds} seeds; in the last three columns fifo of the same arm is 1",
-        ("users", "arm", "policy", "total wait h", "mean JCT h", "kWh", "wait", "JCT", "energy"),
-        (
-            (
-                str(row["users"]),
-                row["arm"],
-                row["policy"],
-                hours(row, "total_wait_s"),
-                hours(row, "mean_jct_s"),
-                f"{row['energy_kwh']:.1f} ±{row['energy_kwh_ci']:.1f}",
-                f"{row['total_wait_s_ratio']:.3f}",
-                f"{row['mean_jct_s_ratio']:.3f}",
-                f"{row['energy_kwh_ratio']:.3f}",
-            )
-            for row in rows
-        ),
+        {
+            "users": "{users}",
+            "arm": "{arm}",
+            "policy": "{policy}",
+            "total wait h": mean("total_wait_s", 3600),
+            "mean JCT h": mean("mean_jct_s", 3600),
+            "kWh": mean("energy_kwh", 1),
+            "wait": "{total_wait_s_ratio:.3f}",
+            "JCT": "{mean_jct_s_ratio:.3f}",
+            "energy": "{energy_kwh_ratio:.3f}",
+        },
+        rows,
     )

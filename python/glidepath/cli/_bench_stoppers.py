@@ -9,7 +9,16 @@ from typing import Annotated
 import typer
 
 import glidepath as gp
-from glidepath.cli._console import ANSWER, WARNING, Json, emit, print_table, progress
+from glidepath.cli._console import (
+    ANSWER,
+    WARNING,
+    Json,
+    emit,
+    holds,
+    print_rows,
+    print_table,
+    progress,
+)
 
 __all__ = ["bench_stoppers"]
 
@@ -53,18 +62,15 @@ def bench_stoppers(
             [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in table
         ]
         print_table(f"Pruners on {len(found)} sweeps, {seeds} orders each", stoppers.COLUMNS, cells)
-        print_table(
+        print_rows(
             "Beside a quarter of the epochs and half of Hyperband's regret",
-            ("sweep", "epochs", "regret", "limit", "holds"),
-            (
-                (
-                    row["sweep"],
-                    f"{row['epochs']:.3f}",
-                    f"{row['regret']:.4g}",
-                    f"{row['limit']:.4g}",
-                    "yes" if row["holds"] else "no",
-                )
-                for row in limits
-            ),
+            {
+                "sweep": "{sweep}",
+                "epochs": "{epochs:.3f}",
+                "regret": "{regret:.4g}",
+                "limit": "{limit:.4g}",
+                "holds": holds,
+            },
+            limits,
         )
     return ANSWER if all(row["holds"] for row in limits) else WARNING

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import glidepath as gp
+from glidepath._answer import Columns, cells
 from glidepath._json import plain
 
 if TYPE_CHECKING:
@@ -232,6 +233,15 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]
     # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
     console = stdout if stdout.is_terminal else Console(width=200, emoji=False)
     console.print(table)
+
+
+def print_rows(title: str, columns: Columns, rows: Iterable[Mapping[str, Any]]) -> None:
+    print_table(title, columns, cells(columns, rows))
+
+
+def holds(row: Mapping[str, Any]) -> str:
+    """Write whether a limit holds; nothing where there is none."""
+    return {None: "", True: "yes", False: "no"}[row["holds"]]
 
 
 def open_workload(source: Path, users: int | None, seed: int, gpus: int | None) -> gp.Workload:

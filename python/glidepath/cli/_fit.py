@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._answer import run_keys
+from glidepath._answer import Columns, run_keys
 from glidepath._fit import FAMILIES
 from glidepath.cli._console import (
     ANSWER,
@@ -22,7 +22,7 @@ from glidepath.cli._console import (
     chosen,
     counted,
     emit,
-    print_table,
+    print_rows,
     progress,
     save,
 )
@@ -60,7 +60,15 @@ def fit(
     if as_json:
         emit(rows)
     else:
-        _print(file, rows)
+        columns: Columns = {
+            "run": "{run}",
+            "points": "{points}",
+            "family": "{family}",
+            "parameters": _parameters,
+            "sigma": "{sigma:.3g}",
+            "status": "{status}",
+        }
+        print_rows(f"{counted(len(rows), 'fit')} of {Path(file).name}", columns, rows)
     return ANSWER if all(fit.status == "converged" for fit in fits) else WARNING
 
 
@@ -87,19 +95,5 @@ def _row(trace: gp.Trace, fit: gp.Fit) -> dict[str, Any]:
     }
 
 
-def _print(file: str, rows: list[dict[str, Any]]) -> None:
-    print_table(
-        f"{counted(len(rows), 'fit')} of {Path(file).name}",
-        ("run", "points", "family", "parameters", "sigma", "status"),
-        (
-            (
-                row["run"],
-                str(row["points"]),
-                row["family"],
-                "  ".join(f"{key} {value:.4g}" for key, value in row["params"].items()),
-                f"{row['sigma']:.3g}",
-                row["status"],
-            )
-            for row in rows
-        ),
-    )
+def _parameters(row: dict[str, Any]) -> str:
+    return "  ".join(f"{key} {value:.4g}" for key, value in row["params"].items())

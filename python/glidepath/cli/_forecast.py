@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import glidepath as gp
-from glidepath._answer import forecast_keys, metric_of, reach_keys, run_keys, when
-from glidepath._horizon import Horizon, horizon, in_words
+from glidepath._answer import when
+from glidepath._horizon import Horizon, Look, horizon, in_words, look
 from glidepath._pictures import series
 from glidepath.cli._console import (
     ANSWER,
@@ -39,8 +37,6 @@ from glidepath.cli._console import (
     save,
     stdout,
 )
-
-_STEPS = 50  # of a forecast, closer together near the last observation
 
 
 def forecast(
@@ -82,10 +78,14 @@ def forecast(
         plan = _planned(trace) if schedule else given
         source = "--schedule" if schedule else f"--lr {lr}"
         seen, ahead = _seen(trace, observed, budget, plan, source)
-        look = _look(trace, seen, ahead, target, runs)
+        found = look(seen, ahead, target=target, past=runs)
         if plot is not None and not rows:
-            save(lambda ax, look=look: _fan(ax, look, target), plot)
-        rows.append(_row(look, curves=as_json, past_runs=len(runs.runs) if runs else 0))
+            save(lambda ax, trace=trace, found=found: _fan(ax, trace, found, target), plot)
+        row = found.keys() | {"past_runs": len(runs.runs) if runs else 0}
+        if as_json:
+            names = ("at", "median", "levels", "quantiles")
+            row["forecast"] = {name: getattr(found.ahead, name) for name in names}
+        rows.append(row)
     if as_json:
         emit(rows)
     else:
@@ -97,17 +97,6 @@ def forecast(
             *("--past FOLDER to learn from finished runs",) * (past is None),
         )
     return ANSWER if all(row["status"] == "good" for row in rows) else WARNING
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A run, the part that was observed, and its forecast."""
-
-    trace: gp.Trace
-    seen: gp.Trace
-    horizon: Horizon
-    ahead: gp.Forecast
-    reach: gp.Reach | None
 
 
 def _seen(
@@ -124,22 +113,6 @@ def _seen(
     return seen, horizon(seen, budget=budget, file_end=end, schedule=plan, schedule_from=source_of)
 
 
-def _look(
-    trace: gp.Trace,
-    seen: gp.Trace,
-    horizon: Horizon,
-    target: float | None,
-    runs: gp.PastRuns | None,
-) -> _Look:
-    last, end, plan = float(seen.step[-1]), horizon.budget, horizon.schedule
-    steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
-    ahead = gp.forecast(seen, steps, schedule=plan, past=runs)
-    reach = None
-    if target is not None:
-        reach = gp.reach(seen, target, budget=end, schedule=plan, past=runs)
-    return _Look(trace, seen, horizon, ahead, reach)
-
-
 def _planned(trace: gp.Trace) -> gp.Schedule:
     plan = gp.Schedule.logged(trace)
     if plan is None:
@@ -147,26 +120,15 @@ def _planned(trace: gp.Trace) -> gp.Schedule:
     return plan
 
 
-def _row(look: _Look, *, curves: bool, past_runs: int) -> dict[str, Any]:
-    """Give the numbers of one run; with `curves` those of every step."""
-    row = run_keys(look.seen) | {"run": look.trace.name} | forecast_keys(look.ahead)
-    row |= look.horizon.keys() | {"past_runs": past_runs}
-    if look.reach is not None:
-        row |= reach_keys(look.reach, row["observed_to"])
-    if curves:
-        names = ("at", "median", "levels", "quantiles")
-        row["forecast"] = {name: getattr(look.ahead, name) for name in names}
-    return row
-
-
-def _fan(ax: Any, look: _Look, target: float | None) -> None:
+def _fan(ax: Any, trace: gp.Trace, found: Look, target: float | None) -> None:
     from glidepath._pictures import plots
 
-    rest = look.trace.step > look.seen.step[-1]
-    later = gp.Trace(look.trace.step[rest], look.trace.loss[rest]) if rest.any() else None
-    plots.forecast(look.ahead, trace=look.seen, later=later, target=target, reach=look.reach, ax=ax)
-    ax.set_ylabel(metric_of(look.trace))
-    ax.set_title(look.trace.name, loc="left", fontsize=10)
+    rest = trace.step > found.seen.step[-1]
+    later = gp.Trace(trace.step[rest], trace.loss[rest]) if rest.any() else None
+    plots.forecast(
+        found.ahead, trace=found.seen, later=later, target=target, reach=found.reach, ax=ax
+    )
+    ax.set_title(trace.name, loc="left", fontsize=10)
 
 
 def _print(file: str, rows: list[dict[str, Any]], target: float | None) -> None:

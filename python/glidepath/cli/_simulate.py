@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import glidepath as gp
+from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -21,6 +21,7 @@ from glidepath.cli._console import (
     Users,
     emit,
     open_workload,
+    print_rows,
     print_table,
     progress,
     stderr,
@@ -28,16 +29,6 @@ from glidepath.cli._console import (
 )
 
 COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
-_COLUMNS = {  # heading: metric, divisor, digits
-    "total wait h": ("total_wait_s", 3600.0, 1),
-    "wait per user h": ("mean_wait_per_user_s", 3600.0, 2),
-    "mean JCT h": ("mean_jct_s", 3600.0, 2),
-    "p95 JCT h": ("p95_jct_s", 3600.0, 2),
-    "makespan h": ("makespan_s", 3600.0, 1),
-    "GPU-hours": ("gpu_seconds", 3600.0, 1),
-    "kWh": ("energy_kwh", 1.0, 1),
-    "preemptions": ("preemptions", 1.0, 0),
-}
 
 
 def simulate(
@@ -89,12 +80,15 @@ def simulate(
 ) -> int:
     """Run a workload to its end under one policy, or compare several."""
     policies = list(policy or (COMPARED if compare else ["best_value"]))
-    failures = _failures(node_mtbf_h, job_mtbf_h, checkpoint_min)
     options: dict[str, Any] = {
         "restart_s": restart_s,
         "session_s": session_s,
         "stop_at_target": True if stop_at_target else None,
-        "failures": failures,
+        "failures": {
+            "node_every_s": 3600 * node_mtbf_h if node_mtbf_h is not None else math.inf,
+            "job_every_s": 3600 * job_mtbf_h if job_mtbf_h is not None else math.inf,
+            "checkpoint_s": 60 * checkpoint_min,
+        },
         "carbon_g_per_kwh": carbon_g_per_kwh,
     }
     if seeds > 1:
@@ -117,24 +111,16 @@ def show(
         from glidepath import _report
 
         _report.write_simulations(report, results, workload)
+    rows = [simulation_keys(result) for result in results]
     if as_json:
-        emit([_row(result) for result in results])
+        emit(rows)
     else:
-        _print(workload, results)
+        tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
+        title = f"{workload.name}: {len(workload)} jobs on {tiers}"
+        print_rows(title, simulation_columns(), rows)
         if report is not None:
             stdout.print(f"Report: {report}", highlight=False, markup=False)
-    unfinished = any("unfinished" in outcomes(result) for result in results)
-    return WARNING if unfinished else ANSWER
-
-
-def _failures(
-    node_mtbf_h: float | None, job_mtbf_h: float | None, checkpoint_min: float
-) -> dict[str, float]:
-    return {
-        "node_every_s": 3600 * node_mtbf_h if node_mtbf_h is not None else math.inf,
-        "job_every_s": 3600 * job_mtbf_h if job_mtbf_h is not None else math.inf,
-        "checkpoint_s": 60 * checkpoint_min,
-    }
+    return WARNING if any("unfinished" in row["outcomes"] for row in rows) else ANSWER
 
 
 def _results(
@@ -146,36 +132,6 @@ def _results(
             shown = update if stderr.is_terminal else None
             results.append(gp.simulate(workload, name, seed=seed, progress=shown, **options))
     return results
-
-
-def _row(result: gp.Simulation) -> dict[str, Any]:
-    named = {"policy": result.policy, "workload": result.workload}
-    return named | result.metrics() | {"outcomes": outcomes(result)}
-
-
-def outcomes(result: gp.Simulation) -> dict[str, int]:
-    """Count the jobs by how they ended."""
-    kinds, counts = np.unique(result.jobs["outcome"], return_counts=True)
-    return {str(kind): int(count) for kind, count in zip(kinds, counts, strict=True)}
-
-
-def _print(workload: gp.Workload, results: Sequence[gp.Simulation]) -> None:
-    tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
-    print_table(
-        f"{workload.name}: {len(workload)} jobs on {tiers}",
-        ("policy", *_COLUMNS, "jobs"),
-        (
-            (
-                result.policy,
-                *(
-                    f"{getattr(result, metric) / divisor:.{digits}f}"
-                    for metric, divisor, digits in _COLUMNS.values()
-                ),
-                ", ".join(f"{count} {kind}" for kind, count in outcomes(result).items()),
-            )
-            for result in results
-        ),
-    )
 
 
 def _compare_seeds(
@@ -207,10 +163,10 @@ def _compare_seeds(
 
 def _print_comparison(title: str, compared: gp.Comparison) -> None:
     cells: dict[str, list[str]] = {policy: [policy] for policy in compared.policies}
-    for metric, divisor, digits in _COLUMNS.values():
+    for metric, divisor, digits in SIMULATION_METRICS.values():
         for policy, (mean, half) in compared.mean(metric).items():
             cells[policy].append(f"{mean / divisor:.{digits}f} ±{half / divisor:.{digits}f}")
     first = compared.policies[0]
     for policy, (ratio, half) in compared.ratio("mean_jct_s", to=first).items():
         cells[policy].append(f"{ratio:.3f} ±{half:.3f}")
-    print_table(title, ("policy", *_COLUMNS, f"JCT / {first}"), cells.values())
+    print_table(title, ("policy", *SIMULATION_METRICS, f"JCT / {first}"), cells.values())
