@@ -29,20 +29,6 @@ if TYPE_CHECKING:
     from glidepath._simulate import Simulation
     from glidepath._trace import Trace
 
-__all__ = [
-    "SIMULATION_METRICS",
-    "Columns",
-    "cells",
-    "decision_keys",
-    "forecast_keys",
-    "quantile_keys",
-    "reach_keys",
-    "run_keys",
-    "simulation_columns",
-    "simulation_keys",
-    "when",
-]
-
 _LEVELS = (0.1, 0.5, 0.9)
 # Of a table: heading, and the cell as a format of the keys of a row or as a function of the row.
 Columns = Mapping[str, str | Callable[[Any], str]]

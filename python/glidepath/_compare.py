@@ -18,9 +18,6 @@ from glidepath._results import Result, require
 from glidepath._simulate import Policy, _options, _run
 from glidepath._workload import Column, Workload
 
-__all__ = ["Comparison", "compare"]
-
-
 # Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom; 1.96 far beyond.
 _T975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,

@@ -18,18 +18,6 @@ from glidepath._trace import Trace, as_trace
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
 
-__all__ = [
-    "Fit",
-    "FitBatch",
-    "FitScore",
-    "ScheduleLaw",
-    "evaluate_batch",
-    "fit",
-    "fit_batch",
-    "fit_schedule_law",
-    "usable",
-]
-
 Floats = NDArray[np.float64]
 
 FAMILIES: dict[str, tuple[str, ...]] = _core.FAMILIES

@@ -14,8 +14,6 @@ from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
-__all__ = ["Follow", "follow"]
-
 _RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
 _SHARE = 10  # reading takes no more than one part in this many of the time
 # Each file: its path, inode, time of change and length.

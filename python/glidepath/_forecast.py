@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
 
-__all__ = [
-    "Forecast",
-    "ForecastBatch",
-    "Reach",
-    "forecast",
-    "forecast_batch",
-    "reach",
-    "reach_batch",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
 
-__all__ = ["OPEN_BUDGET", "Horizon", "Look", "horizon", "in_words", "look"]
-
 OPEN_BUDGET = 10.0  # times the steps seen
 _STEPS = 50  # of a forecast, closer together near the last observation
 

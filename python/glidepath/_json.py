@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["number", "plain"]
-
 
 def plain(value: Any) -> Any:
     """Reduce a value to what JSON knows: arrays to lists, what is not finite to null and text."""

@@ -7,8 +7,6 @@ import re
 
 from glidepath._core import InputError
 
-__all__ = ["direction_by_name", "normal", "required_direction"]
-
 _HIGH = re.compile(
     r"(^|_)(acc|accuracy|f1|auc|auroc|bleu|rouge\w*|precision|recall|map\d*|iou|dice|r2|reward|psnr"
     r"|ssim|average_precision|hellaswag)(_|$)"

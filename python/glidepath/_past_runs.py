@@ -20,8 +20,6 @@ from glidepath._trace import Trace
 if TYPE_CHECKING:
     from glidepath._core import ForecastConstants, PastRunsRecord, WidthsRecord
 
-__all__ = ["PastRuns", "Widths"]
-
 Floats = NDArray[np.float64]
 
 _FORMAT = "glidepath.past_runs"

@@ -14,53 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import (
     Allocation,
-    Gpu,
     Job,
-    JobKind,
-    KindPair,
     Option,
     Pairs,
     Profile,
     Scaling,
     Snapshot,
-    StepTime,
     Tier,
-    catalogue,
-    fit_scaling,
-    learn_pairs,
-    read_pairs,
 )
 from glidepath._results import Result, require
-
-__all__ = [
-    "AcceleratorChoice",
-    "Allocation",
-    "Gpu",
-    "Job",
-    "JobKind",
-    "KindPair",
-    "Option",
-    "Pairs",
-    "Plan",
-    "Profile",
-    "RoundPlan",
-    "Scaling",
-    "SharedSpeeds",
-    "Snapshot",
-    "StepTime",
-    "Tier",
-    "catalogue",
-    "choose_accelerator",
-    "fit_scaling",
-    "gittins_index",
-    "learn_pairs",
-    "options_of",
-    "plan",
-    "read_pairs",
-    "shared_speeds",
-    "solve_round",
-    "violations",
-]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

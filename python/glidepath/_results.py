@@ -31,8 +31,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-__all__ = ["Result", "require", "same"]
-
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
     "gymnasium": "gym",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from glidepath._core import ScheduleRecord
     from glidepath._trace import Trace
 
-__all__ = ["Schedule"]
-
 Floats = NDArray[np.float64]
 
 # When the rates that a live run logged make its schedule clear; see `Schedule.infer`.

@@ -18,8 +18,6 @@ from glidepath._plan import Plan
 from glidepath._results import Result, require
 from glidepath._workload import Column, Workload
 
-__all__ = ["POLICIES", "Simulation", "policies", "simulate"]
-
 Policy = str | Callable[[Snapshot], Plan]
 
 

@@ -15,8 +15,6 @@ from glidepath import _core
 from glidepath._core import InputError
 from glidepath._results import Result, require
 
-__all__ = ["Cleaned", "Trace", "clean"]
-
 Floats = NDArray[np.float64]
 Direction = Literal["min", "max"]
 

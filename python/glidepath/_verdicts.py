@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-__all__ = ["VERDICTS", "Verdict", "is_lost", "words"]
-
 Verdict = Literal["unknown", "reached", "will_reach", "never", "diverged"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from glidepath._core import DecisionRecord, WatchRecord
     from glidepath._trace import Trace
 
-__all__ = ["VERDICTS", "Decision", "Watch"]
-
 _FORMAT = "glidepath.watch"
 _VERSION = 3
 SETTINGS = ("target", "budget", "direction", "alpha", "schedule")

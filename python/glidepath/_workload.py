@@ -20,8 +20,6 @@ from glidepath._core import IoError, PairSpeeds, Tier
 from glidepath._results import same
 from glidepath._trace import Trace
 
-__all__ = ["Workload", "generate_workload", "read_workload"]
-
 Column = NDArray[Any]
 
 

@@ -30,8 +30,6 @@ from glidepath._schedule import Schedule
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
-__all__ = ["METHODS", "Accuracy", "Collection", "run"]
-
 Floats = NDArray[np.float64]
 
 SCHEMA = 1

@@ -25,8 +25,6 @@ import glidepath as gp
 from glidepath import _core
 from glidepath._results import require
 
-__all__ = ["curves", "limits", "run"]
-
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 

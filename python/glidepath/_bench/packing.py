@@ -15,8 +15,6 @@ from glidepath._results import require
 from glidepath._simulate import simulate
 from glidepath._workload import Workload
 
-__all__ = ["Queue"]
-
 
 class Queue:
     """All jobs of a workload at once, with its measured pairs.

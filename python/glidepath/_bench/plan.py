@@ -28,16 +28,6 @@ from numpy.typing import NDArray
 
 import glidepath as gp
 
-__all__ = [
-    "PARTS",
-    "Kind",
-    "held_out_scaling_errors",
-    "held_out_sharing_errors",
-    "random_round",
-    "read_sharing",
-    "run",
-]
-
 Columns = tuple[
     NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
 ]

@@ -27,8 +27,6 @@ from glidepath._core import IoError, Tier
 from glidepath._simulate import Simulation, _options, _run, simulate
 from glidepath._workload import Workload, generate_workload
 
-__all__ = ["factors", "run", "seed_study", "write_study"]
-
 _TIRESIAS = {
     "fifo": "fifo", "fjf": "first_fit", "sjf": "sjf", "shortest": "srtf", "shortest-gpu": "srsf",
     "dlas-gpu": "las",

@@ -16,8 +16,6 @@ from glidepath._report.page import Figure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["bars", "fan", "gantt", "lines", "steps"]
-
 DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "5px,1px", "1px,3px")
 SHAPES = ("", "/", ".", "\\", "x", "-", "+", "|")
 

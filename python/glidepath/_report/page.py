@@ -19,8 +19,6 @@ import glidepath as gp
 from glidepath._answer import Columns, cells
 from glidepath._results import require
 
-__all__ = ["Figure", "Page"]
-
 Figure = dict[str, Any]  # as plotly's JSON has it
 
 STYLE = """

@@ -16,8 +16,6 @@ from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
 
-__all__ = ["advise", "write_runs", "write_simulations", "write_study"]
-
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
 _BARS = ("total wait h", "mean JCT h", "GPU-hours", "kWh")
 

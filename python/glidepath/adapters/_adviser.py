@@ -16,8 +16,6 @@ from glidepath._schedule import Schedule
 from glidepath._verdicts import is_lost
 from glidepath._watch import SETTINGS, Decision, Watch
 
-__all__ = ["PATIENCE", "Adviser", "advice", "judge", "lambda_rate", "planned", "steady_rate"]
-
 # Looks in a row at which a run must be lost before it is stopped: of many forecasts some are wrong.
 PATIENCE = 5
 _SHOWN = 12  # names of metrics in a warning

@@ -22,8 +22,6 @@ from glidepath.cli._console import ANSWER, WARNING, Json, emit, stderr, stdout
 if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
     from glidepath.engines.slurm import Event, JobView, Pilot, Round
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="slurm",
     help="Advise the jobs of a Slurm cluster, or steer them.",

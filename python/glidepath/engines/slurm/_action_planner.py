@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from glidepath._plan import Allocation, Job, Option, Plan, Snapshot, Tier, plan
+from glidepath._core import Allocation, Job, Option, Snapshot, Tier
+from glidepath._plan import Plan, plan
 from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import (
@@ -21,8 +22,6 @@ from glidepath.engines.slurm._model import (
     with_note,
 )
 from glidepath.engines.slurm._options import PilotOptions
-
-__all__ = ["ActionPlanner"]
 
 _REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))

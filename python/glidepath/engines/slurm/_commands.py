@@ -34,8 +34,6 @@ from glidepath.engines.slurm._text import (
     read_queue,
 )
 
-__all__ = ["Answer", "Runner", "Slurm", "run_command"]
-
 _BATCH = 100  # jobs per command line
 _LOOKED_AT = 5000  # jobs per look: an argument may have 128 KiB
 _PARALLEL = 4  # commands at a time; slurmctld takes them one by one anyway

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DecisionLog", "Event", "LogError"]
-
 _COLUMNS = "id, round, at, job, submit, kind, phase, command, why, detail, of"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS round (

@@ -14,8 +14,6 @@ from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import Action, ActionKind, Cluster
 from glidepath.engines.slurm._options import PilotOptions
 
-__all__ = ["History", "action_event"]
-
 _KINDS = get_args(ActionKind)
 
 

@@ -18,8 +18,6 @@ from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
-__all__ = ["JobForecast", "JobView", "forecast_job"]
-
 _SAMPLES = 32  # of the remaining steps, equally likely
 _OPEN_BUDGET = 10  # times the steps seen, where the comment has no budget
 # Looks at a run over its budget, as where the error rate was measured (docs/live.md), and the share

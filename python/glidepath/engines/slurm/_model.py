@@ -9,18 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
-__all__ = [
-    "Action",
-    "Cluster",
-    "ClusterError",
-    "ClusterJob",
-    "ClusterTier",
-    "JobRequest",
-    "Move",
-    "Outcome",
-    "Scheduler",
-]
-
 #: A job whose comment begins with this word takes part.
 KEYWORD = "glidepath"
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 from glidepath._core import InputError
 
-__all__ = ["PilotOptions"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PilotOptions:

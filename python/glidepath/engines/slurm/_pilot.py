@@ -32,8 +32,6 @@ from glidepath.engines.slurm._model import (
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress, TraceStore, trace_path
 
-__all__ = ["Pilot", "Round"]
-
 _STATES = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "REQUEUED")
 
 

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 
 from glidepath.engines.slurm._model import ClusterJob, ClusterTier
 
-__all__ = ["NODE_FIELDS", "QUEUE_FIELDS", "expand_nodes", "format_of", "read_nodes", "read_queue"]
-
 FIELD, RECORD = "\x1f", "\x1e"
 
 QUEUE_FIELDS = (

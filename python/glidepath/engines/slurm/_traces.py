@@ -22,8 +22,6 @@ from glidepath._trace import Trace, clean
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.readers._open import read_traces
 
-__all__ = ["Progress", "TraceStore", "trace_path"]
-
 _STEP = ("step", "global_step", "iteration", "iter", "epoch")
 _LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
 _TIME = ("wall_seconds", "seconds", "elapsed_s", "time_s")
