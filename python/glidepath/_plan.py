@@ -116,25 +116,7 @@ def solve_round(
     InputError
         Naming the option: a negative or NaN value, an unknown tier, a gang below 1.
     """
-    return RoundPlan._from_record(
-        _core.solve_round(
-            job,
-            tier,
-            gpus,
-            value,
-            capacity,
-            gap=gap,
-            prices=prices,
-            threads=threads,
-            watts=watts,
-            power_cap_w=power_cap_w,
-            user=user,
-            user_quota=user_quota,
-            group=group,
-            group_quota=group_quota,
-            node_gpus=node_gpus,
-        )
-    )
+    return RoundPlan._from_record(_core.solve_round(**locals()))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -293,27 +275,9 @@ def plan(
     A broken job (a negative or NaN number, no option that fits) gets no GPU and the reason
     ``"cannot be planned: ..."``; the others are planned as if it were not there.
     """
-    options = _core.PlanOptions(
-        objective=objective,
-        slack=slack,
-        round_s=round_s,
-        gap=gap,
-        stop_probability=stop_probability,
-        outrun_probability=outrun_probability,
-        power_cap_w=power_cap_w,
-        user_quota=user_quota,
-        group_quota=group_quota,
-        in_nodes=in_nodes,
-        sharing=sharing,
-        pairs=pairs,
-        joule_value=joule_value,
-        hysteresis=hysteresis,
-        min_run_s=min_run_s,
-        ageing_s=ageing_s,
-        max_wait_s=max_wait_s,
-        reasons=reasons,
-        prices=prices,
-    )
+    given = locals()
+    del given["snapshot"]
+    options = _core.PlanOptions(**given)
     return Plan._from_record(_core.plan(snapshot, options), tiers=snapshot.tiers)
 
 
@@ -472,14 +436,9 @@ def violations(
     InputError
         An unknown way of sharing.
     """
-    limits = _core.PlanLimits(
-        power_cap_w=power_cap_w,
-        user_quota=user_quota,
-        group_quota=group_quota,
-        in_nodes=in_nodes,
-        sharing=sharing,
-        min_run_s=min_run_s,
-    )
+    given = locals()
+    del given["snapshot"], given["plan"]
+    limits = _core.PlanLimits(**given)
     return _core.violations(snapshot, plan, limits)
 
 
@@ -604,8 +563,7 @@ def choose_accelerator(
         A job without forecast, one that fits no tier, a negative limit.
     """
     if target is not None:
-        remaining = np.maximum(_samples(job, target), 0.0)
-        job = job.with_remaining(remaining)
+        job = job.with_remaining(_samples(job, target))
     limits = _core.RunLimits(
         max_hours=max_hours,
         max_watts=max_watts,

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts on a run, in one list, and which of them mean that a run is lost."""
+"""Verdicts on a run: which of them mean that it is lost, and how they are written."""
 
 from __future__ import annotations
-
-from typing import Literal, get_args
-
-Verdict = Literal["unknown", "reached", "will_reach", "never", "diverged"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 def is_lost(verdict: str) -> bool:
