@@ -154,22 +154,29 @@ def compare(
         runs += [(workload, policy, seed) for workload in drawn for policy in policies]
     if not runs:
         raise InputError("compare: no workloads")
+    return Comparison(rows=tuple(run_all([(*run, options) for run in runs], threads, progress)))
+
+
+def run_all(
+    runs: Sequence[tuple[Workload, Policy, int, dict[str, Any]]],
+    threads: int,
+    progress: Callable[[int, int], object] | None,
+) -> Iterator[dict[str, Any]]:
+    """Give a row for each workload, policy, seed and options, in this order."""
     memo = _core.ForecastMemo()  # what one run forecasts the others find
 
-    def one(run: tuple[Workload, Policy, int]) -> dict[str, Any]:
-        workload, policy, seed = run
+    def one(run: tuple[Workload, Policy, int, dict[str, Any]]) -> dict[str, Any]:
+        workload, policy, seed, options = run
         how = _options(**options | {"seed": seed, "spans": False})
         result = _run(workload, policy, how, memo=memo)
         row = {"workload": workload.name, "policy": result.policy, "seed": seed}
         return row | result.metrics()
 
-    rows = []
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        for row in pool.map(one, runs):
-            rows.append(row)
+        for done, row in enumerate(pool.map(one, runs)):
             if progress is not None:
-                progress(len(rows), len(runs))
-    return Comparison(rows=tuple(rows))
+                progress(done + 1, len(runs))
+            yield row
 
 
 def _chosen(seeds: int | Iterable[int]) -> list[int]:

@@ -40,17 +40,6 @@ class Follow:
     `read_traces` gives. A reading that fails changes nothing and is tried again.
     """
 
-    __slots__ = (
-        "_every_s",
-        "_format",
-        "_metric",
-        "_pause_s",
-        "_seen",
-        "_source",
-        "traces",
-        "trouble",
-    )
-
     def __init__(
         self,
         path: str | os.PathLike[str] | Any,

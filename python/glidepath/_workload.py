@@ -229,7 +229,7 @@ class Workload:
         return f"<Workload {self.name}: {len(self)} jobs on {tiers}>"
 
 
-def _rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+def csv_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Rows of a CSV file, plain or gzip."""
     try:
         raw = Path(path).read_bytes()
@@ -242,7 +242,7 @@ def _rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
 def _gavel_jobs(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Rows of a trace: ours, or Gavel's ten columns without a header, between tabs."""
     if not os.fspath(path).endswith(".trace"):
-        return _rows(path)
+        return csv_rows(path)
     try:
         lines = Path(path).read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -266,7 +266,7 @@ _GAVEL_JOB = re.compile(r"\('(.+?)(?: \(batch size (\d+)\))?', (\d+)\)")
 def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Rows of a table of throughputs, of gangs on one server."""
     if not os.fspath(path).endswith(".json"):
-        return [row for row in _rows(path) if row["consolidated"] == "1"]
+        return [row for row in csv_rows(path) if row["consolidated"] == "1"]
     try:
         table = json.loads(Path(path).read_text())
     except (OSError, ValueError) as error:

@@ -7,8 +7,6 @@ little. Rows with a limit say whether it holds.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import importlib
 import json
 import math
@@ -27,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
+from glidepath._results import require
+from glidepath._workload import csv_rows
 
 Columns = tuple[
     NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
@@ -66,55 +66,28 @@ def _cpu(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 def _highs(
     columns: Columns, *, integer: bool, gap: float = 1e-6, limit_s: float = np.inf
 ) -> tuple[float, float, float]:
-    """CPU seconds, value and bound of HiGHS through highspy or, without it, SciPy."""
+    """CPU seconds, value and bound of HiGHS, which SciPy carries."""
     job, tier, gpus, value, capacity = columns
-    jobs = int(job.max()) + 1
-    n = job.size
-    order = np.repeat(np.arange(n), 2)
+    jobs, n = int(job.max()) + 1, job.size
     rows = np.stack([job, jobs + tier], axis=1).ravel()
     weights = np.stack([np.ones(n), gpus], axis=1).ravel()
     limit = np.concatenate([np.ones(jobs), capacity]).astype(float)
-    try:
-        highspy = importlib.import_module("highspy")
-    except ImportError:
-        optimize = importlib.import_module("scipy.optimize")
-        sparse = importlib.import_module("scipy.sparse")
-        matrix = sparse.csr_matrix((weights, (rows, order)), shape=(limit.size, n))
-        start = time.process_time()
-        result = optimize.milp(
-            -value,
-            constraints=optimize.LinearConstraint(matrix, -np.inf, limit),
-            integrality=np.full(n, int(integer)),
-            bounds=optimize.Bounds(0, 1),
-            options={"mip_rel_gap": gap, "time_limit": limit_s},
-        )
-        seconds = time.process_time() - start
-        if result.x is None:  # nothing found in time
-            return seconds, 0.0, np.inf
-        bound = -result.mip_dual_bound if integer else -result.fun
-        return seconds, float(-result.fun), float(bound)
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
-    solver.setOptionValue("mip_rel_gap", gap)
-    solver.setOptionValue("time_limit", limit_s)
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = n, limit.size
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = -value, np.zeros(n), np.ones(n)
-    lp.row_lower_, lp.row_upper_ = np.full(limit.size, -highspy.kHighsInf), limit
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = 2 * np.arange(n + 1)
-    lp.a_matrix_.index_ = rows
-    lp.a_matrix_.value_ = weights
-    if integer:
-        lp.integrality_ = [highspy.HighsVarType.kInteger] * n
-    solver.passModel(lp)
+    cells = weights, (rows, np.repeat(np.arange(n), 2))
+    matrix = require("scipy.sparse").csr_matrix(cells, shape=(limit.size, n))
+    optimize = require("scipy.optimize")
     start = time.process_time()
-    solver.run()
+    result = optimize.milp(
+        -value,
+        constraints=optimize.LinearConstraint(matrix, -np.inf, limit),
+        integrality=np.full(n, int(integer)),
+        bounds=optimize.Bounds(0, 1),
+        options={"mip_rel_gap": gap, "time_limit": limit_s},
+    )
     seconds = time.process_time() - start
-    info = solver.getInfo()
-    bound = info.mip_dual_bound if integer else info.objective_function_value
-    return seconds, -float(info.objective_function_value), -float(bound)
+    if result.x is None:  # nothing found in time
+        return seconds, 0.0, np.inf
+    bound = -result.mip_dual_bound if integer else -result.fun
+    return seconds, float(-result.fun), float(bound)
 
 
 def _ortools(columns: Columns, seconds: float) -> tuple[float, float, float] | None:
@@ -142,7 +115,7 @@ def _ortools(columns: Columns, seconds: float) -> tuple[float, float, float] | N
 
 
 def _against_ortools(jobs: int) -> list[Row]:
-    """CP-SAT beside our round, in its own process: its copy of HiGHS clashes with highspy's."""
+    """CP-SAT beside our round, in its own process: its copy of HiGHS may clash with SciPy's."""
     program = (
         "import json; from glidepath._bench import plan as b;"
         f"print(json.dumps(b._ortools(b.random_round({jobs}, seed={jobs}), 20.0)))"
@@ -330,22 +303,21 @@ def _measurements(table: Path) -> list[list[list[Measured]]]:
     """Models of a throughput table, each a list of jobs that differ in batch size only."""
     models: dict[tuple[str, ...], dict[str, dict[tuple[int, int], list[tuple[float, float]]]]]
     models = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    with gzip.open(table, "rt", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if "iter_per_s" in row:  # fixed global batch; nodes of 8 A100 or 4 T4
-                if not float(row["iter_per_s"]) > 0:  # NaN and 0: does not run
-                    continue
-                gpus, job = int(row["gpus"]), row["global_batch"]
-                nodes = -(-gpus // (8 if row["gpu"] == "A100" else 4))
-                model: tuple[str, ...] = (row["gpu"], row["model"])
-                batch, seconds = float(job) / gpus, 1 / float(row["iter_per_s"])
-            else:  # fixed batch per GPU, dozens of places: every batch size stands alone
-                spread, job = row["placement"], row["local_bsz"]
-                nodes = len(spread) if spread else int(row["num_nodes"])
-                gpus = sum(map(int, spread)) if spread else int(row["num_replicas"])
-                model = (row["table"], row["app"], row["node_type"], job)
-                batch, seconds = 1.0, float(row["step_time_s"])
-            models[model][job][gpus, nodes].append((batch, seconds))
+    for row in csv_rows(table):
+        if "iter_per_s" in row:  # fixed global batch; nodes of 8 A100 or 4 T4
+            if not float(row["iter_per_s"]) > 0:  # NaN and 0: does not run
+                continue
+            gpus, job = int(row["gpus"]), row["global_batch"]
+            nodes = -(-gpus // (8 if row["gpu"] == "A100" else 4))
+            model: tuple[str, ...] = (row["gpu"], row["model"])
+            batch, seconds = float(job) / gpus, 1 / float(row["iter_per_s"])
+        else:  # fixed batch per GPU, dozens of places: every batch size stands alone
+            spread, job = row["placement"], row["local_bsz"]
+            nodes = len(spread) if spread else int(row["num_nodes"])
+            gpus = sum(map(int, spread)) if spread else int(row["num_replicas"])
+            model = (row["table"], row["app"], row["node_type"], job)
+            batch, seconds = 1.0, float(row["step_time_s"])
+        models[model][job][gpus, nodes].append((batch, seconds))
     return [
         [
             [(k, n, v[0][0], float(np.median([s for _, s in v]))) for (k, n), v in places.items()]
@@ -424,16 +396,15 @@ def read_sharing(table: str | Path) -> Sharings:
     """
     alone: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     together: dict[str, list[tuple[tuple[str, str], tuple[str, str], float]]] = defaultdict(list)
-    with gzip.open(table, "rt", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["gpus"] != "1" or row["consolidated"] != "1":
-                continue
-            kind, rate = (row["model"], row["batch"]), float(row["steps_per_s"])
-            if not row["other_model"]:
-                alone[row["gpu_type"]][kind] = rate
-            elif rate > 0:
-                other = (row["other_model"], row["other_batch"])
-                together[row["gpu_type"]].append((kind, other, rate))
+    for row in csv_rows(table):
+        if row["gpus"] != "1" or row["consolidated"] != "1":
+            continue
+        kind, rate = (row["model"], row["batch"]), float(row["steps_per_s"])
+        if not row["other_model"]:
+            alone[row["gpu_type"]][kind] = rate
+        elif rate > 0:
+            other = (row["other_model"], row["other_batch"])
+            together[row["gpu_type"]].append((kind, other, rate))
     out: Sharings = {}
     for gpu, rates in alone.items():
         kinds = [
@@ -602,16 +573,3 @@ def run(
             progress(done, len(chosen))
         rows += measure[part]()
     return rows
-
-
-def main() -> None:
-    """Print the table: `python -m glidepath._bench.plan [traces]`."""
-    for row in run(traces=sys.argv[1] if len(sys.argv) > 1 else None):
-        holds = {None: "", True: "holds", False: "DOES NOT HOLD"}[row["holds"]]
-        limit = "" if row["limit"] is None else f"{row['limit']:g}"
-        line = f"{row['what']:<75} {row['measured']:>10.4g} {row['unit']:<6} {limit:>6} {holds}"
-        sys.stdout.write(line.rstrip() + "\n")
-
-
-if __name__ == "__main__":
-    main()

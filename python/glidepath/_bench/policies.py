@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from glidepath import _core
 from glidepath._bench.packing import Queue
-from glidepath._compare import Comparison
+from glidepath._compare import Comparison, run_all
 from glidepath._core import IoError, Tier
-from glidepath._simulate import Simulation, _options, _run, simulate
+from glidepath._simulate import Simulation, simulate
 from glidepath._workload import Workload, generate_workload
 
 _TIRESIAS = {
@@ -347,8 +345,7 @@ def _study_tables(
 
     A larger load has the jobs of the smaller ones, so that all runs share their forecasts.
     """
-    memo = _core.ForecastMemo()
-    runs = [
+    cases = [
         (count, stop, policy, seed)
         for count in sorted(users, reverse=True)
         for policy in reversed(_SEED_POLICIES)
@@ -360,23 +357,13 @@ def _study_tables(
         for count in users
         for seed in range(seeds)
     }
-
-    def one(run: tuple[int, bool, str, int]) -> dict[str, Any]:
-        count, stop, policy, seed = run
-        result = _run(
-            drawn[count, seed],
-            policy,
-            _options(seed=seed, stop_at_target=stop, spans=False),
-            memo=memo,
-        )
-        return {"workload": result.workload, "policy": policy, "seed": seed} | result.metrics()
-
+    runs = [
+        (drawn[count, seed], policy, seed, {"stop_at_target": stop})
+        for count, stop, policy, seed in cases
+    ]
     rows: dict[tuple[int, bool], list[dict[str, Any]]] = {}
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for done, (run, row) in enumerate(zip(runs, pool.map(one, runs), strict=True)):
-            rows.setdefault(run[:2], []).append(row)
-            if progress is not None:
-                progress(done + 1, len(runs))
+    for case, row in zip(cases, run_all(runs, 0, progress), strict=True):
+        rows.setdefault(case[:2], []).append(row)
     return {block: Comparison(rows=tuple(found)) for block, found in rows.items()}
 
 

@@ -88,17 +88,7 @@ def _over_time(
 
 
 def trace(trace: Trace, *, ax: Axes | None = None) -> Axes:
-    """Draw the points of a run.
-
-    Parameters
-    ----------
-    trace : Trace
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw the points of a run."""
     ax = _axes(ax)
     _points(ax, trace)
     _steps(ax, trace.metric, trace.loss)
@@ -106,18 +96,7 @@ def trace(trace: Trace, *, ax: Axes | None = None) -> Axes:
 
 
 def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw a fitted curve and, where given, the points it was fitted to.
-
-    Parameters
-    ----------
-    fit : Fit
-    trace : Trace, optional
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw a fitted curve and, where given, the points it was fitted to."""
     ax = _axes(ax)
     last = fit.last_step if trace is None else trace.step[-1]
     first = max(last / 1000.0 if trace is None else trace.step[0], 1e-9)
@@ -190,11 +169,6 @@ def forecast(
         When the target is reached: its median and 80 % interval are marked on that line.
     decision : str, optional
         A sentence for the title, such as the reason of a decision.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = _axes(ax)
     seen = [np.asarray(forecast.quantiles), np.asarray(forecast.median)]
@@ -341,11 +315,6 @@ def policies(
     label : str
         Name of the metric, with its unit.
     errors : mapping of policy name to half-width, optional
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = _axes(ax, (6.0, 0.9 + 0.42 * len(values)))
     names = list(values)
@@ -490,16 +459,7 @@ def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | N
 def plan(plan: Plan, tiers: Sequence[Tier], *, ax: Axes | None = None) -> Axes:
     """Draw who holds the GPUs of each tier, and beside it the price of a GPU of the tier.
 
-    Parameters
-    ----------
-    plan : Plan
-    tiers : sequence of Tier
-        Tiers of the snapshot that was planned.
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    Axes
+    The tiers are those of the snapshot that was planned.
     """
     ax = _axes(ax, (9.0, 3.5))
     used = [0] * len(tiers)
