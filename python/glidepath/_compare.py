@@ -87,10 +87,6 @@ class Comparison(Result):
         """One row per run."""
         return require("pandas").DataFrame(list(self.rows))
 
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as Parquet."""
-        self.to_pandas().to_parquet(path)
-
 
 def _mean(values: Column) -> tuple[float, float]:
     n = len(values)

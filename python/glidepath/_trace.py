@@ -16,6 +16,7 @@ from glidepath._core import InputError
 from glidepath._results import Result, require
 
 Floats = NDArray[np.float64]
+_PACE_ROWS = 32  # last rows whose median pace is the speed now
 Direction = Literal["min", "max"]
 
 
@@ -210,6 +211,19 @@ class Trace(Result):
         if self.direction == "max":
             parts.append("higher is better")
         return "; ".join([", ".join(parts), *self.notes])
+
+
+def pace(trace: Trace) -> float | None:
+    """Give the median steps per second of the last rows, by the log's clock; None without one.
+
+    A pause between two attempts does not count.
+    """
+    if trace.wall_seconds is None:
+        return None
+    steps = np.diff(trace.step[-_PACE_ROWS:])
+    seconds = np.diff(trace.wall_seconds[-_PACE_ROWS:])
+    good = seconds > 0
+    return float(np.median(steps[good] / seconds[good])) if good.any() else None
 
 
 def make(values: Mapping[str, Any]) -> Trace:

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import glidepath as gp
 from glidepath._answer import when
 from glidepath._horizon import horizon
 from glidepath._pictures import series
+from glidepath._trace import pace
 from glidepath.cli._console import each
 
 _COLUMNS = (
@@ -154,7 +153,12 @@ def _options(
     """List the tiers on which a job can run: by its columns, else all at the pace of its log."""
     paces = {tier.name: _number(row, _PACE + tier.name) for tier in tiers}
     if all(pace is None for pace in paces.values()):
-        paces = dict.fromkeys(paces, _pace(trace))
+        known = pace(trace)
+        if known is None:
+            raise gp.InputError(
+                f"its pace is not known: the log has no clock and no column {_PACE}TIER"
+            )
+        paces = dict.fromkeys(paces, known)
     options = [
         gp.Option(index, gpus, float(paces[tier.name] or 0.0))
         for index, tier in enumerate(tiers)
@@ -163,19 +167,6 @@ def _options(
     if not options:
         raise gp.InputError(f"no tier has {gpus} GPUs on which it makes steps")
     return options
-
-
-def _pace(trace: gp.Trace) -> float:
-    """Steps per second by the log's clock."""
-    if trace.wall_seconds is not None:
-        known = np.flatnonzero(np.isfinite(trace.wall_seconds))
-        if known.size > 1:
-            first, last = known[0], known[-1]
-            seconds = float(trace.wall_seconds[last] - trace.wall_seconds[first])
-            steps = float(trace.step[last] - trace.step[first])
-            if seconds > 0 and steps > 0:
-                return steps / seconds
-    raise gp.InputError(f"its pace is not known: the log has no clock and no column {_PACE}TIER")
 
 
 def _number(row: Mapping[str, str], column: str) -> float | None:

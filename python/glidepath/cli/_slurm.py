@@ -118,8 +118,11 @@ def _pilot(
     all_users: bool,
     log: Path | None,
     timeout_s: float = 30.0,
+    act: bool = False,
+    no_cancel: bool = False,
     **options: Any,
 ) -> Pilot:
+    """Make the pilot of a verb from its options by name."""
     from glidepath.engines.slurm import Pilot, PilotOptions, Slurm
 
     scheduler = Slurm(
@@ -129,7 +132,12 @@ def _pilot(
         timeout_s=timeout_s,
     )
     patterns = tuple(trace) or PilotOptions().trace_patterns
-    settings = PilotOptions(trace_patterns=patterns, **options)
+    settings = PilotOptions(
+        trace_patterns=patterns,
+        mode="act" if act else "advise",
+        cancel=not no_cancel,
+        **options,
+    )
     return Pilot(scheduler, log or _default_log(), settings)
 
 
@@ -144,8 +152,9 @@ def status(
     as_json: Json = False,
 ) -> int:
     """Show your jobs: forecast, verdict, tier, reason. Changes nothing."""
-    pilot = _pilot(tiers=tiers, trace=trace, partitions=partitions, all_users=all_users, log=log)
-    return _show([pilot.look()], as_json=as_json, with_commands=False)
+    given = locals()
+    del given["as_json"]
+    return _show([_pilot(**given).look()], as_json=as_json, with_commands=False)
 
 
 @app.command(epilog="Example: glidepath slurm plan --tiers slow=1,fast=3")
@@ -163,18 +172,9 @@ def plan(
     as_json: Json = False,
 ) -> int:
     """Show the exact commands that a round would run now. Changes nothing."""
-    pilot = _pilot(
-        tiers=tiers,
-        trace=trace,
-        partitions=partitions,
-        all_users=all_users,
-        log=log,
-        round_s=round_s,
-        order=order,
-        restart_s=restart_s,
-        cancel=not no_cancel,
-    )
-    return _show([pilot.look()], as_json=as_json, with_commands=True)
+    given = locals()
+    del given["as_json"]
+    return _show([_pilot(**given).look()], as_json=as_json, with_commands=True)
 
 
 @app.command(epilog="Example: glidepath slurm run --tiers slow=1,fast=3")
@@ -200,20 +200,9 @@ def run(
     as_json: Json = False,
 ) -> int:
     """Plan round after round until interrupted. It may be killed and started again at any time."""
-    pilot = _pilot(
-        tiers=tiers,
-        trace=trace,
-        partitions=partitions,
-        all_users=all_users,
-        log=log,
-        timeout_s=timeout_s,
-        mode="act" if act else "advise",
-        round_s=round_s,
-        order=order,
-        grace_s=grace_s,
-        restart_s=restart_s,
-        cancel=not no_cancel,
-    )
+    given = locals()
+    del given["rounds"], given["as_json"]
+    pilot = _pilot(**given)
     stop = threading.Event()
     seen: list[Round] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
@@ -255,7 +244,9 @@ def why(
     except LogError as error:
         raise InputError(str(error)) from None
     if as_json:
-        emit({"job": job, "events": [_event(event) for event in events]})
+        keys = ("at_s", "round", "kind", "phase", "why", "command", "detail")
+        rows = [{key: getattr(event, key) for key in keys} for event in events]
+        emit({"job": job, "events": rows})
     else:
         for line in story(events):
             typer.echo(line)
@@ -285,18 +276,6 @@ def story(events: list[Event]) -> list[str]:
             said = f": {detail['said']}" if "said" in detail else ""
             lines.append(f"{clock}  {event.phase} {event.kind}{said}")
     return lines
-
-
-def _event(event: Event) -> dict[str, Any]:
-    return {
-        "at_s": event.at_s,
-        "round": event.round,
-        "kind": event.kind,
-        "phase": event.phase,
-        "why": event.why,
-        "command": event.command,
-        "detail": event.detail or {},
-    }
 
 
 def _row(view: JobView) -> dict[str, Any]:

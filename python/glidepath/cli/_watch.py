@@ -21,6 +21,7 @@ from glidepath._answer import decision_keys, forecast_keys, quantile_keys, run_k
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
 from glidepath._pictures import series
+from glidepath._trace import pace
 from glidepath._verdicts import is_lost, words
 from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
@@ -238,14 +239,10 @@ class _View:
         return gp.forecast(trace, steps, schedule=plan.schedule, past=past)
 
     def _seconds_per_step(self, trace: gp.Trace) -> float:
-        """Take the pace from the log's clock, over its later half; else from ours."""
-        if trace.wall_seconds is not None:
-            known = np.flatnonzero(np.isfinite(trace.wall_seconds))[-(len(trace) + 1) // 2 - 1 :]
-            if known.size > 1:
-                first, last = known[0], known[-1]
-                seconds = trace.wall_seconds[last] - trace.wall_seconds[first]
-                if seconds > 0:
-                    return float(seconds / (trace.step[last] - trace.step[first]))
+        """Take the pace from the log's clock, else from ours."""
+        logged = pace(trace)
+        if logged is not None:
+            return 1.0 / logged
         now, step = time.monotonic(), float(trace.step[-1])
         began, at = self._began.setdefault(trace.name, (now, step))
         return (now - began) / (step - at) if step > at else math.nan

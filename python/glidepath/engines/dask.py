@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import itertools
 import json
 import os
@@ -257,14 +256,9 @@ def _read(part: _Part, question: _Question) -> tuple[Any, NDArray[np.int64], Any
         table = _plain_runs(table, question.run)
         if table[question.value].null_count:  # a row without a value is no point
             table = table.filter(compute.is_valid(table[question.value]))
-        names = table[question.run]
-        keep = None
-        if part.low is not None and piece.low < part.low:
-            keep = compute.greater_equal(names, part.low)
-        if part.high is not None and piece.high >= part.high:
-            below = compute.less(names, part.high)
-            keep = below if keep is None else compute.and_(keep, below)
-        tables.append(table if keep is None else table.filter(keep))
+        low = part.low if part.low is not None and piece.low < part.low else None
+        high = part.high if part.high is not None and piece.high >= part.high else None
+        tables.append(_between(table, question.run, low, high))
     table = arrow.concat_tables(tables)
     if table[question.run].null_count:
         raise InputError(f"{part.pieces[0].path}: the column {question.run!r} holds nulls")
@@ -397,13 +391,9 @@ def _scatter(
     made = []
     for batch_number, batch in enumerate(batches):
         table = _plain_runs(arrow.Table.from_batches([batch]), question.run)
+        table = table.filter(compute.is_valid(table[question.run]))
         for number, (low, high) in enumerate(itertools.pairwise([None, *cuts, None])):
-            keep = compute.is_valid(table[question.run])
-            if low is not None:
-                keep = compute.and_(keep, compute.greater_equal(table[question.run], low))
-            if high is not None:
-                keep = compute.and_(keep, compute.less(table[question.run], high))
-            found = table.filter(keep)
+            found = _between(table, question.run, low, high)
             if found.num_rows:
                 target = Path(folder) / f"{number:05}-{name}-{batch_number:05}.parquet"
                 _write(found, target)
@@ -412,6 +402,14 @@ def _scatter(
                     _Piece(str(target), 0, len(found), ends["min"].as_py(), ends["max"].as_py())
                 )
     return made
+
+
+def _between(table: Any, run: str, low: Any, high: Any) -> Any:
+    """Keep the rows of the runs from `low` (or the first) up to but without `high`."""
+    compute = require("pyarrow.compute")
+    if low is not None:
+        table = table.filter(compute.greater_equal(table[run], low))
+    return table if high is None else table.filter(compute.less(table[run], high))
 
 
 def _plain_runs(table: Any, run: str) -> Any:
@@ -497,7 +495,7 @@ def _claim(
 @contextlib.contextmanager
 def _threads() -> Iterator[Any]:
     """Make a cluster of the threads of this process: native work leaves Python's lock."""
-    distributed = _distributed()
+    distributed = require("distributed")
     with (
         distributed.LocalCluster(
             n_workers=1,
@@ -511,19 +509,9 @@ def _threads() -> Iterator[Any]:
         yield client
 
 
-def _distributed() -> Any:
-    # Not through `require`: this module is called dask, too, and the error should name the extra.
-    try:
-        return importlib.import_module("distributed")
-    except ModuleNotFoundError:
-        raise ImportError(
-            "distributed is not installed: pip install 'glidepath[dask]'", name="distributed"
-        ) from None
-
-
 def _run(client: Any, jobs: Sequence[tuple[Any, ...]], what: str, progress: bool) -> list[Any]:
     """Run tasks and return their answers in order; the first error ends it."""
-    distributed = _distributed()
+    distributed = require("distributed")
     futures = [client.submit(*job, pure=False) for job in jobs]
     place = {future.key: number for number, future in enumerate(futures)}
     answers: list[Any] = [None] * len(futures)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import InputError, IoError
-from glidepath._trace import Trace, clean
+from glidepath._trace import Trace, clean, pace
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.readers._open import read_traces
 
@@ -26,7 +26,6 @@ _STEP = ("step", "global_step", "iteration", "iter", "epoch")
 _LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
 _TIME = ("wall_seconds", "seconds", "elapsed_s", "time_s")
 _MAX_POINTS = 256  # of the trace that is forecast from: more change the answer little
-_RATE_ROWS = 32  # last rows whose median pace is the speed now
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +259,7 @@ class TraceStore:
             logged=trace,
             last_step=float(trace.step[-1]),
             best=float(values.max() if trace.direction == "max" else values.min()),
-            steps_per_s=_pace(trace),
+            steps_per_s=pace(trace),
             modified_s=modified_s,
             nonfinite_steps=_nonfinite_end(trace.step, finite),
         )
@@ -275,13 +274,3 @@ def _nonfinite_end(step: np.ndarray, finite: np.ndarray) -> tuple[float, ...]:
     known = np.flatnonzero(finite)
     gap = int(np.diff(known).max()) - 1 if known.size > 1 else 0
     return tuple(step[known[-1] + 1 + gap :].tolist())
-
-
-def _pace(trace: Trace) -> float | None:
-    """Median steps per second of the last rows: a pause between two attempts does not count."""
-    if trace.wall_seconds is None:
-        return None
-    steps = np.diff(trace.step[-_RATE_ROWS:])
-    seconds = np.diff(trace.wall_seconds[-_RATE_ROWS:])
-    good = seconds > 0
-    return float(np.median(steps[good] / seconds[good])) if good.any() else None
