@@ -151,3 +151,13 @@ def when(low: float, middle: float, high: float) -> str:
     if not last:
         return f"at step {usual} (from {first}, or never)"
     return f"at step {usual}" if low == high else f"at step {usual} ({first} to {last})"
+
+
+def duration(seconds: float) -> str:
+    """Write a time with three digits in its largest unit."""
+    if not math.isfinite(seconds):
+        return "never"
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.0f} s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -156,7 +156,7 @@ class Trace(Result):
         if np.isnan(step):
             raise InputError("until: step is nan")
         kept = int(np.searchsorted(self.step, step, side="right"))
-        return _changed(
+        return replace(
             self,
             step=self.step[:kept],
             loss=self.loss[:kept],
@@ -234,11 +234,6 @@ def make(values: Mapping[str, Any]) -> Trace:
     return Trace(**values)
 
 
-def _changed(trace: Trace, **changes: Any) -> Trace:
-    """Give the trace with other values in some of its fields."""
-    return make({each.name: getattr(trace, each.name) for each in fields(trace)} | changes)
-
-
 def of_record(record: _core.TraceRecord, **changes: Any) -> Trace:
     """Give the trace of a record, in which an empty column is absent, with other values in some."""
     names = [each.name for each in fields(Trace) if each.name != "notes"]
@@ -251,7 +246,7 @@ def of_record(record: _core.TraceRecord, **changes: Any) -> Trace:
 
 def renamed(trace: Trace, name: str) -> Trace:
     """Give the trace under another name."""
-    return _changed(trace, name=name)
+    return replace(trace, name=name)
 
 
 def as_trace(given: Any, function: str) -> Any:

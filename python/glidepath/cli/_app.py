@@ -21,6 +21,7 @@ from glidepath.cli._console import (
     BAD_INPUT,
     INTERRUPTED,
     exit_codes,
+    say,
     stderr,
     stdout,
 )
@@ -82,9 +83,7 @@ def _usage(error: Any) -> int:
 
 
 def _complain(sentence: str) -> None:
-    stderr.print(
-        f"glidepath: {sentence}", style="red", highlight=False, markup=False, soft_wrap=True
-    )
+    say(f"glidepath: {sentence}", to=stderr, style="red")
 
 
 def _version(shown: bool) -> None:

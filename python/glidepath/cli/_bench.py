@@ -24,7 +24,7 @@ from glidepath.cli._console import (
     print_table,
     progress,
     save,
-    stdout,
+    say,
 )
 
 app = typer.Typer(
@@ -282,14 +282,12 @@ def _study(
         return ANSWER
     _print_study(source, rows, seeds)
     for row in bench.factors(rows):
-        stdout.print(
+        say(
             f"{row['users']} users: mean JCT {row['without_interruption']:.2f} of fifo without "
             f"interruption; with it wait / {row['wait']:.1f}, JCT / {row['JCT']:.1f}, "
-            f"energy / {row['energy']:.1f}: {row['reached']}",
-            highlight=False,
-            soft_wrap=True,
+            f"energy / {row['energy']:.1f}: {row['reached']}"
         )
-    stdout.print(f"written: {', '.join(map(str, pages))}", highlight=False, soft_wrap=True)
+    say(f"written: {', '.join(map(str, pages))}")
     return ANSWER
 
 

@@ -98,6 +98,11 @@ Lr = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
+def say(sentence: str, *, to: Console = stdout, style: str = "") -> None:
+    """Print a sentence as it is, on one line."""
+    to.print(sentence, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
 def emit(document: Any) -> None:
     """Print the one JSON document."""
     sys.stdout.write(json.dumps(plain(document), indent=1, allow_nan=False) + "\n")
@@ -128,13 +133,7 @@ def planned_lr(text: str | None) -> gp.Schedule | None:
 def hint(*options: str) -> None:
     """Name on stderr what else could be asked."""
     if options:
-        stderr.print(
-            f"See also: {'; '.join(options)}.",
-            style="dim",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"See also: {'; '.join(options)}.", to=stderr, style="dim")
 
 
 def check_budget(budget: float | None) -> None:
@@ -149,7 +148,7 @@ def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
     found = [trace for trace in traces if curve in (None, trace.name)]
     for trace in found:
         for note in trace.notes:  # what the reader had to repair
-            stderr.print(f"{trace.name}: {note}", highlight=False, markup=False, soft_wrap=True)
+            say(f"{trace.name}: {note}", to=stderr)
     if not found:
         some = ", ".join(repr(trace.name) for trace in traces[:3])
         more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
@@ -167,11 +166,11 @@ def learned(
     finished = gp.PastRuns._restored(runs, gp.Widths()).without(*live).runs
     if not finished:
         raise gp.InputError(f"--past {past}: it holds only the runs to be forecast")
-    say = f"--past: {len(finished)} of {counted(len(runs), 'run')} used"
+    used = f"--past: {len(finished)} of {counted(len(runs), 'run')} used"
     left = len(runs) - len(finished)
     said = f", {left} left out: to be forecast, or empty" if left else ""
     if not quiet:
-        stderr.print(f"{say}{said}", style="dim", highlight=False, markup=False, soft_wrap=True)
+        say(f"{used}{said}", to=stderr, style="dim")
     with progress("learning"):
         return gp.PastRuns(finished)
 

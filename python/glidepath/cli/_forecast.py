@@ -35,7 +35,7 @@ from glidepath.cli._console import (
     planned_lr,
     print_table,
     save,
-    stdout,
+    say,
 )
 
 
@@ -144,7 +144,7 @@ def _print(file: str, rows: list[dict[str, Any]], target: float | None) -> None:
     )
     said = [_sentence(rows[0])] if len(rows) == 1 and target is not None else []
     for sentence in [*said, *_horizons(rows)]:
-        stdout.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        say(sentence)
 
 
 def _horizons(rows: list[dict[str, Any]]) -> list[str]:

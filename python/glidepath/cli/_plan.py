@@ -94,8 +94,7 @@ def _plan_own(
     planned = gp.plan(jobs.snapshot, objective=objective)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
-    placed = {a.job: f"{a.gpus} {found[a.tier].name}" for a in planned.allocations}
-    state = dict.fromkeys(planned.stop, "ends") | placed
+    state = _states(planned, found)
     rows: list[dict[str, str | None]] = [
         {
             "job": name,
@@ -118,6 +117,12 @@ def _plan_own(
             [tuple(str(cell or "") for cell in row.values()) for row in rows],
         )
     return WARNING if jobs.refused else ANSWER
+
+
+def _states(planned: gp.Plan, tiers: list[gp.Tier]) -> dict[int, str]:
+    """Say of each job that does not wait what it gets."""
+    placed = {a.job: f"{a.gpus} {tiers[a.tier].name}" for a in planned.allocations}
+    return dict.fromkeys(planned.stop, "ends") | placed
 
 
 class _Reached(Exception):  # noqa: N818 - an event, not an error
@@ -164,8 +169,7 @@ def _document(snapshot: gp.Snapshot, planned: gp.Plan, tiers: list[str]) -> dict
 
 
 def _print_jobs(workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan) -> None:
-    placed = {a.job: f"{a.gpus} {workload.tiers[a.tier].name}" for a in planned.allocations}
-    state = dict.fromkeys(planned.stop, "ends") | placed
+    state = _states(planned, workload.tiers)
     jobs = sorted(snapshot.jobs, key=lambda job: (job.id not in state, job.id))
     print_table(
         f"{workload.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glidepath._answer import decision_keys, quantile_keys
+from glidepath._answer import decision_keys, duration, quantile_keys
 from glidepath._core import InputError
 from glidepath._verdicts import words
-from glidepath.cli._console import ANSWER, WARNING, Json, emit, stderr, stdout
+from glidepath.cli._console import ANSWER, WARNING, Json, emit, say, stderr, stdout
 
 if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
     from glidepath.engines.slurm import Event, JobView, Pilot, Round
@@ -285,15 +285,15 @@ def _row(view: JobView) -> dict[str, Any]:
         "job": view.job.id,
         "user": view.job.user,
         "run": view.job.name,
-        "metric": (request.metric if request else "") or "loss",
+        "metric": request.metric or "loss",
         "state": view.job.state,
         "tier": view.tier,
         "planned_tier": view.planned,
         "observed_to": forecast.last_step,
         "loss": forecast.last_value,
         **decision_keys(
-            target=request.target if request else None,
-            budget=request.budget if request else None,
+            target=request.target,
+            budget=request.budget,
             verdict=forecast.verdict,
             probability=forecast.probability,
             reason=view.reason or forecast.reason or forecast.problem,
@@ -319,7 +319,7 @@ def _document(result: Round) -> dict[str, Any]:
 
 
 def _warn(sentence: str) -> None:
-    stderr.print(f"glidepath: {sentence}", highlight=False, markup=False, soft_wrap=True)
+    say(f"glidepath: {sentence}", to=stderr)
 
 
 def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> int:
@@ -369,14 +369,5 @@ def _left(view: JobView) -> str:
     """Write the time that a job still needs: median, and the 10 % and 90 % quantiles."""
     if view.finish_s is None:
         return ""
-    low, middle, high = (_clock(t) for t in view.finish_s)
+    low, middle, high = (duration(t) for t in view.finish_s)
     return middle if low == high else f"{middle} ({low} to {high})"
-
-
-def _clock(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "never"
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.0f} s"

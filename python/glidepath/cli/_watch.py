@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 import glidepath as gp
-from glidepath._answer import decision_keys, forecast_keys, quantile_keys, run_keys, when
+from glidepath._answer import decision_keys, duration, forecast_keys, quantile_keys, run_keys, when
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
 from glidepath._pictures import series
@@ -40,6 +40,7 @@ from glidepath.cli._console import (
     hint,
     learned,
     planned_lr,
+    say,
     stderr,
     stdout,
 )
@@ -132,7 +133,7 @@ def _in_lines(view: _View, follow: gp.Follow, *, until_decided: bool, as_json: b
         if follow.trouble != trouble:
             trouble = follow.trouble
             if trouble:
-                stderr.print(f"waiting: {trouble}", highlight=False, markup=False, soft_wrap=True)
+                say(f"waiting: {trouble}", to=stderr)
         if until_decided and changed and view.decided():
             return view.code()
         follow.wait()
@@ -282,7 +283,8 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     """Say what to expect of a run."""
     sentences = [row["reason"]]
     if row["verdict"] in ("will_reach", "unknown") and math.isfinite(row["reach_q10"]):
-        left = f", {_time(row['seconds_q50'])} from now" if _time(row["seconds_q50"]) else ""
+        known = math.isfinite(row["seconds_q50"])
+        left = f", {duration(row['seconds_q50'])} from now" if known else ""
         at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
         sentences.append(f"target: {at}{left}")
     law = f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g})"
@@ -300,17 +302,6 @@ def _public(row: dict[str, Any]) -> dict[str, Any]:
 def _line(row: dict[str, Any]) -> str:
     verdict = words(row["verdict"])
     return "; ".join([f"{row['run']}{_position(row)}, {verdict}", *_sentences(row)])
-
-
-def _time(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return ""
-    days, rest = divmod(round(seconds), 86400)
-    hours, rest = divmod(rest, 3600)
-    minutes, rest = divmod(rest, 60)
-    if days:
-        return f"{days} d {hours} h"
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
 def _spark(seen: Iterable[float], ahead: Iterable[float]) -> Text:

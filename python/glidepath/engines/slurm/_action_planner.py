@@ -68,7 +68,7 @@ class ActionPlanner:
 
     def _settle(self, view: JobView) -> bool:
         """Settle a job that leaves no choice; False for a job to plan with."""
-        job, request, forecast = view.job, view.request or JobRequest(), view.forecast
+        job, request, forecast = view.job, view.request, view.forecast
         move = job.move
         may_end = self.options.cancel and request.stop
         if move is not None and not self._arrived(job, move) and (may_end or move.to != "end"):
@@ -117,7 +117,7 @@ class ActionPlanner:
         save.
         """
         job, logged_s = view.job, view.forecast.logged_s
-        if (view.request or JobRequest()).checkpoint != "usr1":
+        if view.request.checkpoint != "usr1":
             return True
         if logged_s > 0:
             return logged_s > job.start_s + 1  # squeue cuts off the fraction of the start
@@ -173,7 +173,7 @@ class ActionPlanner:
         return job.restarts > 0 and job.eligible_s <= self.now_s + _REQUEUE_DELAY_S
 
     def _end(self, view: JobView, why: str) -> None:
-        job, request = view.job, view.request or JobRequest()
+        job, request = view.job, view.request
         view.reason = why
         self._occupy(job)  # until it is gone
         saves = request.checkpoint == "usr1" and view.forecast.verdict == "reached"
@@ -183,7 +183,7 @@ class ActionPlanner:
             self._do("stop", view, why)
 
     def _depart(self, view: JobView, to: str, why: str) -> None:
-        job, request = view.job, view.request or JobRequest()
+        job, request = view.job, view.request
         note = f"moving={to}@{int(self.now_s)} {why}"
         kind: Literal["checkpoint", "requeue"] = (
             "checkpoint" if request.checkpoint == "usr1" else "requeue"
@@ -198,7 +198,7 @@ class ActionPlanner:
 
     def _tiers_of(self, view: JobView) -> list[ClusterTier]:
         """Find the tiers on which a job may run and which are large enough."""
-        job, request = view.job, view.request or JobRequest()
+        job, request = view.job, view.request
         tiers = [
             tier
             for tier in self.cluster.tiers
@@ -252,7 +252,7 @@ class ActionPlanner:
         self._follow(made, candidates, names)
 
     def _job(self, number: int, view: JobView, tiers: Sequence[tuple[int, ClusterTier]]) -> Job:
-        job, request, forecast = view.job, view.request or JobRequest(), view.forecast
+        job, request, forecast = view.job, view.request, view.forecast
         rate = view.base_rate or 1.0
         budget = request.budget if request.budget is not None else 0.0
         return Job(
@@ -314,7 +314,7 @@ class ActionPlanner:
         """Lower the limit of a job that waits to what it may still need, for backfill's sake."""
         busy = {action.job.id for action in self.actions}
         for view in self.views:
-            job, request, forecast = view.job, view.request or JobRequest(), view.forecast
+            job, request, forecast = view.job, view.request, view.forecast
             if job.state != "PENDING" or not forecast.remaining or request.budget is None:
                 continue
             if job.id in busy or job.move is not None:

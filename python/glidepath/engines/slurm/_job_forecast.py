@@ -77,7 +77,7 @@ class JobView:
     """A job with its request, its forecast, and what the plan does with it."""
 
     job: ClusterJob
-    request: JobRequest | None
+    request: JobRequest
     forecast: JobForecast = field(default_factory=JobForecast)
     tier: str = ""  # where it is
     planned: str = ""  # where it shall run now; "" = nowhere

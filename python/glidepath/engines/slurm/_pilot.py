@@ -273,7 +273,7 @@ class Pilot:
             tier = cluster.tier_of(job)
             view.tier = tier.name if tier else ""
             views.append(view)
-            path = trace_path(job, view.request or JobRequest(), self.options.trace_patterns)
+            path = trace_path(job, view.request, self.options.trace_patterns)
             if path is not None:
                 paths[job.id] = path
         self._store.keep_only(set(paths.values()))
@@ -297,7 +297,7 @@ class Pilot:
 
     def _known_forecast(self, view: JobView, path: Path | None) -> JobForecast | Progress:
         """Read the log of a job; give its last forecast where the log has not changed."""
-        job, request = view.job, view.request or JobRequest()
+        job, request = view.job, view.request
         if request.problem:
             return JobForecast(problem=request.problem)
         if path is None:
@@ -311,7 +311,7 @@ class Pilot:
         return progress
 
     def _forecast(self, view: JobView, progress: Progress) -> JobForecast:
-        job, request = view.job, view.request or JobRequest()
+        job, request = view.job, view.request
         forecast = replace(
             forecast_job(progress, request, self.options), logged_s=progress.modified_s
         )

@@ -12,13 +12,13 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from glidepath._core import InputError, IoError
-from glidepath._trace import Trace, clean, pace
+from glidepath._trace import Direction, Trace, clean, pace
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.readers._open import read_traces
 
@@ -168,7 +168,7 @@ class TraceStore:
         self._growing: dict[tuple[str, str], _Growing] = {}
         self._progress: dict[tuple[str, str], tuple[tuple[int, int, int], Progress]] = {}
 
-    def read(self, path: Path, *, metric: str = "", direction: str = "min") -> Progress:
+    def read(self, path: Path, *, metric: str = "", direction: Direction = "min") -> Progress:
         """Read a log; never raises for what a log may contain."""
         try:
             status = path.stat()
@@ -204,7 +204,9 @@ class TraceStore:
             start = file.read(256)
         return not start.startswith((b"\x1f\x8b", b"curve,", b"["))
 
-    def _lines(self, path: Path, status: os.stat_result, metric: str, direction: str) -> Progress:
+    def _lines(
+        self, path: Path, status: os.stat_result, metric: str, direction: Direction
+    ) -> Progress:
         growing = self._growing.setdefault((str(path), metric), _Growing())
         identity = (status.st_dev, status.st_ino)
         if growing.identity != identity or status.st_size < growing.offset:
@@ -229,22 +231,14 @@ class TraceStore:
         )
         return self._of(trace, status.st_mtime)
 
-    def _other(self, path: Path, metric: str, direction: str) -> Progress:
+    def _other(self, path: Path, metric: str, direction: Direction) -> Progress:
         """Read a folder of TensorBoard or MLflow, a long CSV …: whatever `read_traces` knows."""
         traces = read_traces(path, metric=metric or None)
         if len(traces) != 1:
             return Progress(
                 problem=f"{path} holds {len(traces)} curves; name one by metric= in the comment"
             )
-        found = traces[0]
-        trace = Trace(
-            found.step,
-            found.loss,
-            lr=found.lr,
-            wall_seconds=found.wall_seconds,
-            name=found.name,
-            direction=direction,
-        )
+        trace = replace(traces[0], direction=direction)
         files = [path, *path.rglob("*")] if path.is_dir() else [path]
         return self._of(trace, max(file.stat().st_mtime for file in files))
 
