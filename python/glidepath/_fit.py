@@ -75,33 +75,7 @@ def usable(status: str) -> bool:
 # record.
 @dataclass(slots=True, eq=False, repr=False)
 class Fit(Result):
-    """A curve through the points of one trace; `fit` makes them.
-
-    Attributes
-    ----------
-    family : str
-    status : str
-        ``"converged"``, ``"iteration_limit"``, ``"too_few_points"``, ``"flat"``,
-        ``"not_finite"`` or ``"poor"``: converged, but the curve misses the end of the points.
-        Under ``"too_few_points"`` and ``"not_finite"`` every number is NaN; see `usable`.
-    params, stderr : dict of str to float
-        Parameters by name and their standard errors: 0 for one that rests on a bound, infinite
-        where the points cannot tell.
-    at_bound : tuple of str
-        Parameters that rest on a bound of the search.
-    covariance : ndarray, shape (p, p)
-        Covariance of the parameters, in the order of `params` and the products of their units.
-    sigma : float
-        Residual standard deviation, in the unit of the loss.
-    rss, aicc, bic : float
-        Residual sum of squares, in the square of the unit of the loss, and the two information
-        criteria, which are dimensionless.
-    points : int
-        Points used: families that need a positive step leave out the others.
-    last_step : float
-    scores : tuple of FitScore
-        Every family tried, where the family was chosen.
-    """
+    """A curve through the points of one trace; `fit` makes them."""
 
     _record: FitRecord
 
@@ -112,7 +86,12 @@ class Fit(Result):
 
     @property
     def status(self) -> str:
-        """Whether the numbers can be used."""
+        """Whether the numbers can be used; see `usable`.
+
+        ``"converged"``, ``"iteration_limit"``, ``"too_few_points"``, ``"flat"``, ``"not_finite"``
+        or ``"poor"``: converged, but the curve misses the end of the points. Under
+        ``"too_few_points"`` and ``"not_finite"`` every number is NaN.
+        """
         return self._record.status
 
     @property
@@ -122,28 +101,31 @@ class Fit(Result):
 
     @property
     def stderr(self) -> dict[str, float]:
-        """Standard errors by name."""
+        """Standard errors by name.
+
+        0 for one that rests on a bound, infinite where the points cannot tell.
+        """
         return dict(zip(FAMILIES[self.family], self._record.stderr, strict=True))
 
     @property
     def at_bound(self) -> tuple[str, ...]:
-        """Names of the parameters that rest on a bound."""
+        """Names of the parameters that rest on a bound of the search."""
         names = FAMILIES[self.family]
         return tuple(n for n, at in zip(names, self._record.at_bound, strict=True) if at)
 
     @property
     def covariance(self) -> Floats:
-        """Covariance of the parameters, shape (p, p)."""
+        """Covariance of the parameters in the order of `params`, shape (p, p)."""
         return self._record.covariance
 
     @property
     def sigma(self) -> float:
-        """Residual standard deviation."""
+        """Residual standard deviation, in the unit of the loss."""
         return self._record.sigma
 
     @property
     def rss(self) -> float:
-        """Residual sum of squares."""
+        """Residual sum of squares, in the square of the unit of the loss."""
         return self._record.rss
 
     @property
@@ -158,7 +140,7 @@ class Fit(Result):
 
     @property
     def points(self) -> int:
-        """Number of points used."""
+        """Number of points used: families that need a positive step leave out the others."""
         return self._record.points
 
     @property
@@ -168,7 +150,7 @@ class Fit(Result):
 
     @property
     def scores(self) -> tuple[FitScore, ...]:
-        """Families tried, where the family was chosen."""
+        """Every family tried, where the family was chosen."""
         return tuple(self._record.scores)
 
     def predict(self, steps: ArrayLike) -> Floats:

@@ -27,24 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class Forecast(Recorded):
-    """Predictive distribution of one run at the steps `at`; `forecast` makes them.
-
-    Attributes
-    ----------
-    at : ndarray, shape (h,)
-        Steps of the forecast, in the unit of the trace.
-    median : ndarray, shape (h,)
-        Point forecast: the median of the noise-free curve, in the unit of the loss.
-    quantiles : ndarray, shape (len(levels), h)
-        Quantiles of the raw (noisy) observation.
-    levels : ndarray, shape (k,)
-        Levels of `quantiles`, in (0, 1).
-    curve_quantiles : ndarray, shape (len(levels), h)
-        Quantiles of the noise-free curve.
-    status : str
-        ``"good"``, ``"too_few_points"``, ``"flat"`` or ``"not_finite"``; every status comes with
-        finite numbers.
-    """
+    """Predictive distribution of one run at the steps `at`; `forecast` makes them."""
 
     __slots__ = ("_trace",)
     _record: ForecastRecord
@@ -55,22 +38,22 @@ class Forecast(Recorded):
 
     @property
     def at(self) -> Floats:
-        """Steps of the forecast, shape (h,)."""
+        """Steps of the forecast, shape (h,), in the unit of the trace."""
         return self._record.at
 
     @property
     def median(self) -> Floats:
-        """Point forecast at each step, shape (h,)."""
+        """Point forecast, the median of the noise-free curve, shape (h,), in the loss's unit."""
         return self._record.median
 
     @property
     def quantiles(self) -> Floats:
-        """Quantiles of the raw observation, shape (len(levels), h)."""
+        """Quantiles of the raw (noisy) observation, shape (len(levels), h)."""
         return self._record.quantiles
 
     @property
     def levels(self) -> Floats:
-        """Levels of the quantiles, shape (k,)."""
+        """Levels of the quantiles, shape (k,), in (0, 1)."""
         return self._record.levels
 
     @property
@@ -80,7 +63,10 @@ class Forecast(Recorded):
 
     @property
     def status(self) -> str:
-        """Whether the trace could be modelled."""
+        """``"good"``, ``"too_few_points"``, ``"flat"`` or ``"not_finite"``.
+
+        Every status comes with finite numbers.
+        """
         return self._record.status
 
     def quantile(self, p: float) -> Floats:
@@ -152,21 +138,7 @@ class Forecast(Recorded):
 
 
 class ForecastBatch(Recorded):
-    """Forecasts of many runs over shared steps; `forecast_batch` makes them.
-
-    Attributes
-    ----------
-    at : ndarray, shape (h,)
-        Steps of the forecasts.
-    median : ndarray, shape (m, h)
-        Point forecasts, in the unit of each row's losses.
-    quantiles : ndarray, shape (len(levels), m, h)
-        Quantiles of the raw observation.
-    levels : ndarray, shape (k,)
-        Levels of `quantiles`, in (0, 1).
-    status : ndarray of str, shape (m,)
-        As in `Forecast`.
-    """
+    """Forecasts of many runs over shared steps; `forecast_batch` makes them."""
 
     __slots__ = ()
     _record: ForecastBatchRecord
@@ -178,7 +150,7 @@ class ForecastBatch(Recorded):
 
     @property
     def median(self) -> Floats:
-        """Point forecasts, shape (m, h)."""
+        """Point forecasts, shape (m, h), in the unit of each row's losses."""
         return self._record.median
 
     @property
@@ -188,12 +160,12 @@ class ForecastBatch(Recorded):
 
     @property
     def levels(self) -> Floats:
-        """Levels of the quantiles, shape (k,)."""
+        """Levels of the quantiles, shape (k,), in (0, 1)."""
         return self._record.levels
 
     @property
     def status(self) -> NDArray[np.str_]:
-        """Status of each row, shape (m,)."""
+        """Status of each row, shape (m,), as in `Forecast`."""
         return np.array(self._record.status, dtype=np.str_)
 
     def __len__(self) -> int:
@@ -205,33 +177,19 @@ class ForecastBatch(Recorded):
 
 
 class Reach(Recorded):
-    """Law of the first step at which a run reaches its target; `reach` makes them.
-
-    Attributes
-    ----------
-    step : ndarray, shape (n,)
-        Increasing grid from the last observed step to the budget.
-    cdf : ndarray, shape (n,)
-        Probability that the target is reached by each step of the grid.
-    prob_never : float
-        Probability that it is not reached within the budget.
-    target, budget : float
-        The loss to reach, and the step after which the run ends.
-    status : str
-        Status of the underlying forecast.
-    """
+    """Law of the first step at which a run reaches its target; `reach` makes them."""
 
     __slots__ = ()
     _record: ReachRecord
 
     @property
     def step(self) -> Floats:
-        """Grid of steps, shape (n,)."""
+        """Increasing grid from the last observed step to the budget, shape (n,)."""
         return self._record.step
 
     @property
     def cdf(self) -> Floats:
-        """Probability that the target is reached by each of them, shape (n,)."""
+        """Probability that the target is reached by each step of the grid, shape (n,)."""
         return self._record.cdf
 
     @property

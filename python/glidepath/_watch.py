@@ -26,26 +26,14 @@ VERDICTS: tuple[str, ...] = _core.VERDICTS
 
 
 class Decision(Recorded):
-    """What to expect of a run; `Watch.decision` makes them.
-
-    Attributes
-    ----------
-    verdict : str
-        ``"unknown"``, ``"reached"``, ``"will_reach"``, ``"never"`` or ``"diverged"``.
-    probability : float
-        Probability of reaching the target within the budget; NaN without a target.
-    steps_to_target : tuple of float
-        Steps still needed, quantiles 0.1, 0.5 and 0.9; inf where the target is not reached.
-    reason : str
-        The numbers behind the verdict, in words.
-    """
+    """What to expect of a run; `Watch.decision` makes them."""
 
     __slots__ = ()
     _record: DecisionRecord
 
     @property
     def verdict(self) -> str:
-        """What to expect, one of `VERDICTS`."""
+        """``"unknown"``, ``"reached"``, ``"will_reach"``, ``"never"`` or ``"diverged"``."""
         return self._record.verdict
 
     @property
