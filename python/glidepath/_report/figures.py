@@ -133,14 +133,12 @@ def gantt(simulation: gp.Simulation) -> Figure:
 
 def steps(lines: Mapping[str, tuple[Any, Any]], x: str, y: str, *, percent: bool = True) -> Figure:
     data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "x": _round(xs),
-            "y": _round(ys, 5),
-            "line": {"shape": "hv", "color": PALETTE[i % 8], "dash": DASHES[i % 8], "width": 2},
-        }
+        _scatter(
+            name,
+            xs,
+            ys,
+            {"shape": "hv", "color": PALETTE[i % 8], "dash": DASHES[i % 8], "width": 2},
+        )
         for i, (name, (xs, ys)) in enumerate(lines.items())
     ]
     axis: dict[str, Any] = {"rangemode": "tozero"}
@@ -159,24 +157,19 @@ def fan(
 ) -> Figure:
     """Draw a forecast: the observed points, the median and its bands."""
     data: list[dict[str, Any]] = []
-    steps = _round(ahead.at)
     for (low, high, cover), opacity in zip(
         series.main_bands(ahead.levels), (0.22, 0.4), strict=False
     ):
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "line": {"width": 0},
-                "x": np.concatenate([steps, steps[::-1]]),
-                "y": np.concatenate(
-                    [_round(ahead.quantiles[low], 5), _round(ahead.quantiles[high], 5)[::-1]]
-                ),
-                "fill": "toself",
-                "fillcolor": f"rgba(0,114,178,{opacity})",
-                "name": f"{cover:.0%} within".replace("%", " %"),
-                "hoverinfo": "skip",
-            }
+            _scatter(
+                f"{cover:.0%} within".replace("%", " %"),
+                np.concatenate([ahead.at, ahead.at[::-1]]),
+                np.concatenate([ahead.quantiles[low], ahead.quantiles[high][::-1]]),
+                {"width": 0},
+                fill="toself",
+                fillcolor=f"rgba(0,114,178,{opacity})",
+                hoverinfo="skip",
+            )
         )
     data.append(_line("forecast", ahead.at, ahead.median, PALETTE[0], width=3))
     data.append(_line("seen", seen.step, seen.loss, "#7f7f7f"))
@@ -197,35 +190,26 @@ def _line(
     name: str, x: Any, y: Any, colour: str, *, width: float = 1.6, dash: str = "solid"
 ) -> dict[str, Any]:
     keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), 400)).astype(int))
+    line = {"color": colour, "width": width, "dash": dash}
+    return _scatter(name, np.asarray(x)[keep], np.asarray(y)[keep], line)
+
+
+def _scatter(name: str, x: Any, y: Any, line: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": _round(np.asarray(x)[keep]),
-        "y": _round(np.asarray(y)[keep], 5),
-        "line": {"color": colour, "width": width, "dash": dash},
-    }
+        "x": _round(x),
+        "y": _round(y, 5),
+        "line": line,
+    } | more
 
 
 def lines(lines: Mapping[str, Sequence[float]], loads: Sequence[int], label: str) -> Figure:
     """Draw one line per policy over the load, both axes logarithmic."""
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": name,
-                "x": list(loads),
-                "y": _round(values),
-                "line": {"color": PALETTE[index % len(PALETTE)]},
-            }
-            for index, (name, values) in enumerate(lines.items())
-        ],
-        "layout": _layout(
-            260,
-            "users",
-            label,
-            xaxis={"type": "log", "tickvals": list(loads)},
-            yaxis={"type": "log"},
-        ),
-    }
+    data = [
+        _scatter(name, loads, values, {"color": PALETTE[i % 8]}, mode="lines+markers")
+        for i, (name, values) in enumerate(lines.items())
+    ]
+    x = {"type": "log", "tickvals": list(loads)}
+    return {"data": data, "layout": _layout(260, "users", label, xaxis=x, yaxis={"type": "log"})}

@@ -24,6 +24,8 @@ from glidepath.engines.slurm._model import (
 from glidepath.engines.slurm._options import PilotOptions
 
 _REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
+_MOVES_PER_HOUR = 2  # of one job
+_NOTES_PER_ROUND = 50  # each takes a command of its own
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
 
 
@@ -102,7 +104,7 @@ class ActionPlanner:
         job = view.job
         if request.checkpoint == "none":
             return self._leave(view, "runs on: it writes no checkpoint")
-        if self.history.moves[job.id] >= self.options.moves_per_hour:
+        if self.history.moves[job.id] >= _MOVES_PER_HOUR:
             return self._leave(view, f"runs on: moved {self.history.moves[job.id]} times this hour")
         if view.tier not in {tier.name for tier in self._tiers_of(view)}:
             return self._leave(view, "runs on, outside its tiers")
@@ -339,7 +341,7 @@ class ActionPlanner:
     def _notes(self) -> None:
         """Write the forecast into the comment of a job, where it has changed."""
         busy = {action.job.id for action in self.actions}
-        left = self.options.notes_per_round
+        left = _NOTES_PER_ROUND
         for view in self.views:
             job = view.job
             if left == 0:

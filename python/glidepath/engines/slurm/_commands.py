@@ -132,8 +132,8 @@ class Slurm:
         now_s = self.clock()
         nodes = self._ask("sinfo", "-h", "-N", "-O", format_of(NODE_FIELDS))
         queue = self._ask("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS))
-        jobs, unreadable = read_queue(queue)
-        return Cluster(now_s, tuple(jobs), tuple(self._tiers(read_nodes(nodes))), unreadable)
+        jobs, _ = read_queue(queue)  # a job whose record cannot be understood stays untouched
+        return Cluster(now_s, tuple(jobs), tuple(self._tiers(read_nodes(nodes))))
 
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
         """Read some jobs again; those that are gone are missing."""

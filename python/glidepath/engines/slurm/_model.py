@@ -7,13 +7,12 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 #: A job whose comment begins with this word takes part.
 KEYWORD = "glidepath"
 
 CheckpointMode = Literal["none", "usr1", "requeue"]
-_CHECKPOINT_MODES: tuple[CheckpointMode, ...] = get_args(CheckpointMode)
 
 
 class ClusterError(RuntimeError):
@@ -78,27 +77,26 @@ class JobRequest:
         return request
 
     def _with(self, key: str, value: str) -> JobRequest:
-        if key in ("target", "budget", "weight"):
-            number = float(value)
-            if not math.isfinite(number) or (key != "target" and number <= 0):
-                raise ValueError(value)
-            if key == "target":
-                return replace(self, target=number)
-            return replace(self, budget=number) if key == "budget" else replace(self, weight=number)
-        if key == "trace" and value:
-            return replace(self, trace=value)
-        if key == "metric" and value:
-            return replace(self, metric=value)
-        if key == "direction" and value in ("min", "max"):
-            return replace(self, direction="min" if value == "min" else "max")
-        if key == "stop" and value in ("yes", "no"):
-            return replace(self, stop=value == "yes")
-        if key == "tiers" and value:
-            return replace(self, tiers=tuple(value.split(",")))
-        for mode in _CHECKPOINT_MODES:
-            if key == "checkpoint" and value == mode:
-                return replace(self, checkpoint=mode)
-        raise ValueError(key)
+        read: dict[str, Any] = {key: value}
+        match key:
+            case "target" | "budget" | "weight":
+                read[key] = number = float(value)
+                good = math.isfinite(number) and (key == "target" or number > 0)
+            case "trace" | "metric":
+                good = value != ""
+            case "direction":
+                good = value in ("min", "max")
+            case "stop":
+                read[key], good = value == "yes", value in ("yes", "no")
+            case "tiers":
+                read[key], good = tuple(value.split(",")), value != ""
+            case "checkpoint":
+                good = value in get_args(CheckpointMode)
+            case _:
+                good = False
+        if not good:
+            raise ValueError(key)
+        return replace(self, **read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +163,20 @@ class ClusterJob:
 
     def same_situation(self, other: ClusterJob) -> bool:
         """Whether a decision made for `other` still applies to this later state of the job."""
+        return self._situation() == other._situation()
+
+    def _situation(self) -> tuple[object, ...]:
+        began = self.start_s if self.state == "RUNNING" else 0.0
+        asked = self.request, self.move, self.held
         return (
-            self.id == other.id
-            and self.user == other.user
-            and self.state == other.state
-            and self.partition == other.partition
-            and self.restarts == other.restarts
-            and self.submit_s == other.submit_s
-            and self.request == other.request
-            and self.move == other.move
-            and (self.state != "RUNNING" or self.start_s == other.start_s)
-            and self.held == other.held
+            self.id,
+            self.user,
+            self.state,
+            self.partition,
+            self.restarts,
+            self.submit_s,
+            began,
+            asked,
         )
 
     @property
@@ -203,7 +204,6 @@ class Cluster:
     now_s: float
     jobs: tuple[ClusterJob, ...]
     tiers: tuple[ClusterTier, ...]
-    unreadable: int = 0  # records of jobs that could not be understood; those jobs stay untouched
 
     def tier_of(self, job: ClusterJob) -> ClusterTier | None:
         """Find the tier on which a job runs or, while it waits, to which it was submitted."""

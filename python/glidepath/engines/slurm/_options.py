@@ -33,12 +33,8 @@ class PilotOptions:
         Seconds between SIGUSR1 and requeue, for a job that does not requeue itself.
     restart_s : float
         Seconds that a move costs a job.
-    moves_per_hour : int
-        Upper limit on the moves of one job in an hour.
     disruptions_per_round : int
         Upper limit on running jobs stopped or moved in a round.
-    notes_per_round : int
-        Upper limit on comments written in a round; each takes a command of its own.
     """
 
     mode: Literal["advise", "act"] = "advise"
@@ -49,9 +45,7 @@ class PilotOptions:
     order: Literal["defer", "nice"] = "defer"
     grace_s: float = 60.0
     restart_s: float = 60.0
-    moves_per_hour: int = 2
     disruptions_per_round: int = 20
-    notes_per_round: int = 50
 
     def __post_init__(self) -> None:
         if self.mode not in ("advise", "act"):
