@@ -85,7 +85,7 @@ def test_an_unknown_file_is_refused_with_the_formats(tmp_path: Path) -> None:
 
 
 FORMATS = (
-    "csv wandb wandb_csv wandb_summary trainer_state jsonl tensorboard mlflow trackio "
+    "csv wandb wandb_csv wandb_summary trainer_state jsonl json tensorboard mlflow trackio "
     "mlflow_sqlite parquet dvclive table text"
 )
 

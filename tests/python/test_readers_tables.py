@@ -162,7 +162,7 @@ def test_algoperf_measurements_have_mostly_empty_cells(tmp_path: Path) -> None:
         ("epoch,loss\n1,2,3\n", r"a\.csv:2: 3 fields where the header has 2"),
         ("epoch,loss,loss\n1,2,3\n", r"a\.csv:1: two columns are called 'loss'"),
         ("epoch,loss\n", "no metric was logged"),
-        ("epoch,acc,f1\n1,2,3\n", "none of the metrics is a loss; say metric= one of acc, f1"),
+        ("epoch,pears,plums\n1,2,3\n", "none .* loss or a score; say metric= one of pears, plums"),
         (
             "placement,local_bsz,step_time,sync_time\n1,32,0.1,0.2\n",
             "step times by placement, not the log of a run",

@@ -27,6 +27,7 @@ FORMATS = {
     "wandb_summary": "wandb_summary",
     "trainer_state": "trainer_state",
     "jsonl": "json_lines",
+    "json": "json_document",
     "tensorboard": "tensorboard",
     "mlflow": "mlflow_files",
     "trackio": "trackio",
@@ -160,8 +161,9 @@ def _compiled(pattern: str, path: Any, format: str | None) -> re.Pattern[str]:  
         expression = re.compile(pattern)
     except re.error as error:
         raise InputError(f"read_traces: pattern {pattern!r}: {error}") from None
+    groups = expression.groupindex
     for group in ("step", "value"):
-        if group not in expression.groupindex:
+        if group not in groups and (group == "step" or "loss" not in groups):
             raise InputError(f"read_traces: pattern {pattern!r} has no group (?P<{group}>…)")
     return expression
 
@@ -185,28 +187,30 @@ def _read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -
 
 
 def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
+    if path.exists() and not path.is_file():
+        raise IoError(f"{path}: not a regular file")
     kind = format if path.is_file() else "csv"
     if kind is None:
         head = _head(path)
-        kind = _format_of(path, head)
-        if kind is None:
-            _refuse_unknown(path, head)
+        kind = _format_of(path, head) or _unknown(path, head)
     # Of a file that is empty, or a long CSV that lacks a column, the CSV reader says so.
-    found: list[Trace] = _reader(kind or "csv").read(path, metric)
+    found: list[Trace] = _reader(kind).read(path, metric)
     return found
 
 
-def _refuse_unknown(path: Path, head: bytes) -> None:
-    """Say of a file that is none of ours what it lacks; of nothing, nothing."""
+def _unknown(path: Path, head: bytes) -> str:
+    """Say of a file that is none of ours what it lacks, or which reader will say so."""
     names = header(head)
     if not head.strip(b"\xef\xbb\xbf \t\r\n") or "curve" in names:
-        return
+        return "csv"
     if ".csv" in path.suffixes and all(name.isprintable() for name in names):
         columns = ", ".join(name[:30] for name in names[:8]) + (" …" if len(names) > 8 else "")
         raise IoError(
             f"{path}:1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
             f"long form curve, step and value: found only {columns}"
         )
+    if _reader("text").has_numbers(path, head):
+        return "text"
     raise IoError(f"{path}: a log of no known format (formats: {', '.join(FORMATS)})")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["fields", "skip", "varint"]
-
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
     """Read a number of seven bits a byte; give it and where it ends."""

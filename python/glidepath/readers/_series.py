@@ -8,53 +8,29 @@ import math
 import os
 import re
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import IoError
-from glidepath._metrics import direction_by_name, normal
+from glidepath._metrics import (
+    TRAINING_LOSSES,
+    best_name,
+    direction_by_name,
+    is_rate,
+    normal,
+)
 from glidepath._trace import Trace, make
 
-__all__ = [
-    "HEAD_BYTES",
-    "AbsentError",
-    "RefusedError",
-    "Series",
-    "choose",
-    "header",
-    "lines",
-    "open_log",
-    "to_trace",
-    "traces_of",
-    "tracked",
-]
-
 HEAD_BYTES = 65536
+# Of a text: bytes in a line, and in a file that was packed or is read at once.
+_LONGEST_LINE, _MOST_BYTES = 1 << 26, 1 << 30
+_RATES = 16  # columns of learning rates that are looked at: those of layers may be many
 Floats = NDArray[np.float64]
-
-# Names under which the training loss is looked for, best first; see `normal` for the spelling.
-PREFERRED = (
-    *("loss", "train_loss", "training_loss", "loss_train", "lm_loss", "trl"),
-    *("train_loss_step", "train_loss_epoch", "loss_step", "loss_epoch"),
-)
-# Where there is none of training: losses of evaluation, best first.
-SECOND = ("eval_loss", "val_loss", "valid_loss", "validation_loss", "test_loss", "tel")
-# Under which Hugging Face and Lightning log their step to a tracker whose own counts calls.
-TRAINERS = ("train_global_step", "trainer_global_step")
-STEPS = (
-    *("step", "global_step", "current_steps", "iteration", "iter", *TRAINERS, "_step"),
-    *("n_iter", "epoch"),
-)
-_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-SECONDS = ("wall_seconds", "elapsed_seconds", "elapsed_time", "total_duration", "_runtime")
-STAMPS = ("timestamp", "_timestamp", "wall_time")
-_RATE = re.compile(r"(^|_)(lr|learning_rate)(_|$)|^lr")
 
 
 class AbsentError(IoError):  # type: ignore[misc, unused-ignore] # a class of the extension
@@ -73,6 +49,10 @@ class Series:
     value: list[float] = field(default_factory=list)
     # Since any origin, NaN where not known; none at all where no row has a time.
     seconds: list[float] = field(default_factory=list)
+    # What was done to find the steps, where they will end by plan, and what they are called.
+    notes: list[str] = field(default_factory=list)
+    planned: float | None = None
+    counter: str = ""
 
     def add(self, step: float, value: float, seconds: float = math.nan) -> None:
         """Append a row."""
@@ -84,11 +64,6 @@ class Series:
 def counted(number: int, what: str) -> str:
     """Write a number of things: ``"1 row"``, ``"2 rows"``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def is_rate(name: str) -> bool:
-    """Whether a column holds learning rates."""
-    return _RATE.search(normal(name)) is not None
 
 
 def direction_of(name: str, value: Floats) -> tuple[str, list[str]]:
@@ -108,16 +83,15 @@ def direction_of(name: str, value: Floats) -> tuple[str, list[str]]:
     ]
 
 
-def choose(names: Iterable[str], metric: str | None, path: Path | str) -> str:
+def choose(points: Mapping[str, float], metric: str | None, path: Path | str) -> str:
     """Pick the metric to read.
 
     Parameters
     ----------
-    names : iterable of str
-        The metrics of the run.
+    points : mapping of str to float
+        The metrics of the run, and how often each was logged.
     metric : str or None
-        The one to read. Without it, in this order: `PREFERRED`, any with both "train" and "loss"
-        in its name, `SECOND`, any with "loss", "metric", and the only one there is.
+        The one to read. Without it the one that `glidepath._metrics.best_name` finds.
     path : Path or str
         Who to blame: a file, or what a server calls its run.
 
@@ -130,33 +104,20 @@ def choose(names: Iterable[str], metric: str | None, path: Path | str) -> str:
     AbsentError
         When it is not there; the message names those that are.
     """
-    there = list(names)
+    there = list(points)
     shown = ", ".join(there[:20]) + (f" and {len(there) - 20} more" if len(there) > 20 else "")
     if not there:
         raise AbsentError(f"{path}: no metric was logged")
-    if metric is not None:
-        if metric in there:
-            return metric
+    if metric is None:
+        found = best_name(points)
+        if found is None:
+            raise AbsentError(
+                f"{path}: none of the metrics is a loss or a score; say metric= one of {shown}"
+            )
+        return found
+    if metric not in points:
         raise AbsentError(f"{path}: no metric {metric!r}, only {shown}")
-    spelled = {normal(name): name for name in reversed(there)}
-    for wanted in PREFERRED:
-        if wanted in spelled:
-            return spelled[wanted]
-    losses = [name for key, name in reversed(spelled.items()) if "loss" in key]
-    for name in losses:
-        if "train" in normal(name):
-            return name
-    for wanted in SECOND:
-        if wanted in spelled:
-            return spelled[wanted]
-    if losses:
-        return losses[0]
-    if "metric" in spelled:
-        return spelled["metric"]
-    curves = [name for name in there if not is_rate(name)]
-    if len(curves) == 1:
-        return curves[0]
-    raise AbsentError(f"{path}: none of the metrics is a loss; say metric= one of {shown}")
+    return metric
 
 
 def _later_wins(step: Floats) -> tuple[NDArray[np.intp], list[str]]:
@@ -216,11 +177,12 @@ def to_trace(
         With what was repaired in its `notes`.
     """
     full = {key: column for key, column in series.items() if column.step}
-    key = choose(full, metric, path)
-    said = list(notes)
-    if metric is None and normal(key) not in PREFERRED:
-        said.append(f"no metric is called a training loss: {key!r} was read")
+    key = choose({name: len(column.step) for name, column in full.items()}, metric, path)
     column = full[key]
+    said = [*notes, *column.notes]
+    planned_steps = column.planned if planned_steps is None else planned_steps
+    if metric is None and normal(key) not in TRAINING_LOSSES:
+        said.append(f"no metric is called a training loss: {key!r} was read")
     step, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
     if not np.isfinite(step).all():
         raise IoError(f"{path}: a step of {key!r} is not a finite number")
@@ -231,10 +193,10 @@ def to_trace(
     kept, repairs = _later_wins(step)
     said += repairs
     step, value = step[kept], value[kept]
-    rates = None
-    rate = next((other for other in full if is_rate(other) and other != key), None)
-    if rate is not None:
-        rates = _at_same_step(step, full[rate])
+    rated = [each for each in full if is_rate(each) and each != key][:_RATES]
+    found = [_at_same_step(step, full[each]) for each in rated]
+    rates = max(found, key=lambda each: int(np.isfinite(each).sum()), default=None)
+    if rates is not None:
         bad = (rates < 0) | np.isinf(rates)
         if bad.any():
             said.append(f"{counted(int(bad.sum()), 'learning rate')} below 0 or infinite: left out")
@@ -313,47 +275,6 @@ def _at_same_step(step: Floats, column: Series) -> Floats:
     return np.where(at[place] == step, value[place], math.nan)
 
 
-def flat(row: Mapping[str, Any], mark: str, within: str = "") -> Iterator[tuple[str, Any]]:
-    """Give the cells of a row of nested names, joined by a mark."""
-    for key, value in row.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, mark, f"{within}{key}{mark}")
-        else:
-            yield within + key, value
-
-
-def tracked(rows: Sequence[Mapping[str, Any]]) -> dict[str, Series]:
-    """Gather what a tracker holds of a run, a row a call of its `log`.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Metrics by name beside the tracker's own ``_step`` and, in seconds, ``_runtime``. Other
-        names that begin with ``_`` are its own too. Words for NaN and infinity are numbers.
-
-    Returns
-    -------
-    dict of str to Series
-        By the step of the trainer where every row has one, as the tracker's counts calls of `log`.
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    of_trainer = (name for name in names if normal(name) in TRAINERS)
-    column = next((name for name in of_trainer if all(name in row for row in rows)), "_step")
-    series: dict[str, Series] = defaultdict(Series)
-    for row in rows:
-        step, seconds = row.get(column), row.get("_runtime")
-        if not isinstance(step, (int, float)):
-            continue
-        seconds = seconds if isinstance(seconds, (int, float)) else math.nan
-        for name, value in row.items():
-            value = _WORDS.get(value, value) if isinstance(value, str) else value
-            if name == column or name[:1] == "_" or isinstance(value, bool):
-                continue
-            if isinstance(value, (int, float)):
-                series[name].add(float(step), float(value), seconds)
-    return series
-
-
 def open_log(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a file, unpacking it where it is gzip."""
     try:
@@ -364,6 +285,18 @@ def open_log(path: Path) -> IO[bytes] | gzip.GzipFile:
         raise IoError(f"{path}: {error.strerror or error}") from None
 
 
+def read_whole(path: Path) -> bytes:
+    """Read a file to its end, unpacked where it is gzip."""
+    try:
+        with open_log(path) as file:
+            data = file.read(_MOST_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise IoError(f"{path}: {error}") from None
+    if len(data) > _MOST_BYTES:
+        raise IoError(f"{path}: more than {_MOST_BYTES >> 20} MiB, unpacked")
+    return data
+
+
 def header(head: bytes) -> list[str]:
     """Split the first line of a CSV into the names of its columns."""
     text = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").strip()
@@ -371,10 +304,19 @@ def header(head: bytes) -> list[str]:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Read the lines of a text, without their ends; bytes that are not UTF-8 are replaced."""
+    """Read the lines of a text, without their ends; bytes that are not UTF-8 are replaced.
+
+    What is longer than `_LONGEST_LINE` is an IoError.
+    """
+    left = _MOST_BYTES
     try:
         with open_log(path) as file:
-            for line in file:
+            while line := file.readline(_LONGEST_LINE + 1):
+                left -= len(line) if isinstance(file, gzip.GzipFile) else 0
+                if left < 0 or len(line) > _LONGEST_LINE:
+                    what = "unpacked" if left < 0 else "in a line"
+                    size = (_MOST_BYTES if left < 0 else _LONGEST_LINE) >> 20
+                    raise IoError(f"{path}: more than {size} MiB {what}")
                 yield line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise IoError(f"{path}: {error}") from None
@@ -397,23 +339,5 @@ def seconds_of(text: str) -> float:
             return float(text)
         except ValueError:
             return math.nan
-    days, hours, minutes, seconds = match.groups()
-    return int(days or 0) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
-
-
-def step_column(names: Iterable[str]) -> str | None:
-    """Find the column of steps, by the names that tools give it."""
-    spelled = {normal(name): name for name in names}
-    return next((spelled[wanted] for wanted in STEPS if wanted in spelled), None)
-
-
-def clock_column(names: Iterable[str]) -> tuple[str | None, bool]:
-    """Find the column of wall-clock time, and whether it holds times of day."""
-    spelled = {normal(name): name for name in names}
-    for wanted in SECONDS:
-        if wanted in spelled:
-            return spelled[wanted], False
-    for wanted in STAMPS:
-        if wanted in spelled:
-            return spelled[wanted], True
-    return None, False
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return days * 86400 + hours * 3600 + minutes * 60 + seconds

@@ -8,8 +8,6 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["columns", "is_sqlite", "reading"]
-
 
 def is_sqlite(head: bytes) -> bool:
     """Whether a file begins as sqlite's do."""

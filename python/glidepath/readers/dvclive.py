@@ -9,8 +9,6 @@ from glidepath._trace import Trace
 from glidepath.readers import wide_csv
 from glidepath.readers._series import Series, to_trace
 
-__all__ = ["read", "recognises", "unit"]
-
 
 def _root(path: Path) -> Path | None:
     return next(
@@ -38,7 +36,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     notes: list[str] = []
     for file in sorted(root.rglob("*.tsv")):
         name = file.relative_to(root).with_suffix("").as_posix()
-        found, repaired = wide_csv.columns(file, None)
+        rows, repaired = wide_csv.rows_of(file, None)
+        found = rows.series()
         notes += [f"{name}: {note}" for note in repaired]
         if found:  # its one column besides step and timestamp
             series[name] = next(iter(found.values()))

@@ -15,18 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
-from glidepath._metrics import normal
+from glidepath._metrics import CLOCKS, STAMPS, STEPS, normal
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import (
-    Floats,
-    Series,
-    clock_column,
-    step_column,
-    traces_of,
-)
-
-__all__ = ["of_table", "read"]
+from glidepath.readers._rows import Column, Rows
+from glidepath.readers._series import Floats, Series, traces_of
 
 _RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
 # Names and values of the long form; the second pair is that of Neptune's exporter.
@@ -52,45 +45,36 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
         raise IoError(f"{label}: two columns are called {twice!r}")
     spelled = {normal(name): name for name in reversed(names)}
     run = next((spelled[name] for name in _RUNS if name in spelled), None)
-    at, (clock, of_day) = step_column(names), clock_column(names)
-    points = table.num_rows
-    notes = [] if at else ["no column of steps: rows are numbered from 1"]
-    steps, given = (
-        _numbers(table, at, label)
-        if at
-        else (np.arange(1.0, points + 1), np.ones(points, dtype=bool))
-    )
-    seconds = np.full(points, np.nan) if clock is None else _numbers(table, clock, label)[0]
-    columns = list(_metrics(table, {run, at, clock}, spelled, metric, label))
-    whose = np.zeros(points, dtype=int) if run is None else _codes(table[run])
+    columns = list(_metrics(table, run, spelled, metric, label))
+    whose = np.zeros(table.num_rows, dtype=int) if run is None else _codes(table[run])
     runs: dict[str, dict[str, Series]] = {}
     called: dict[str, str] = {}
     for number in range(whose.max(initial=-1) + 1):
-        of_run = (whose == number) & given
-        since = seconds[of_run][0] if of_day and of_run.any() else 0.0
-        series = {
-            name: Series(
-                steps[rows].tolist(), value[rows].tolist(), (seconds[rows] - since).tolist()
-            )
-            for name, value, logged in columns
-            for rows in [np.flatnonzero(of_run & logged)]
-        }
+        rows = Rows()
+        for name, value, logged in columns:
+            at = np.flatnonzero((whose == number) & logged)
+            if at.size:
+                rows.columns[name] = Column(at.tolist(), value[at].tolist())
         first = int(np.argmax(whose == number))
-        runs[str(number)] = series
+        runs[str(number)] = rows.series()
         called[str(number)] = "" if run is None else str(table[run][first].as_py())
     if metric is None and run and any(name == "value" for name, *_ in columns):
         metric = "value"  # the long form of ours
-    return traces_of(runs, metric, label, names=called, notes=dict.fromkeys(runs, notes))
+    return traces_of(runs, metric, label, names=called)
 
 
 def _metrics(
     table: Any,
-    taken: set[str | None],
+    run: str | None,
     spelled: dict[str, str],
     metric: str | None,
     label: Path | str,
 ) -> Iterator[tuple[str, Floats, _Mask]]:
-    """Give each metric's name, values and in which rows it was logged."""
+    """Give each column's name, values and in which rows it was logged."""
+    aside = [name for name in table.column_names if normal(name) in (*STEPS, *CLOCKS, *STAMPS)]
+    for name in aside:
+        if name != run:
+            yield name, *_numbers(table, name, label)
     for name, value in _LONG:
         if {name, value} <= spelled.keys() and _is_text(table[spelled[name]].type):
             numbers, logged = _numbers(table, spelled[value], label)
@@ -100,7 +84,7 @@ def _metrics(
                 yield table[spelled[name]][first].as_py(), numbers, logged & (codes == code)
             return
     for name in table.column_names:
-        if name not in taken and (name == metric or _is_number(table[name].type)):
+        if name not in (run, *aside) and (name == metric or _is_number(table[name].type)):
             yield name, *_numbers(table, name, label)
 
 

@@ -1,45 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON lines, one object a row: LLaMA-Factory's `trainer_log.jsonl` and others of that kind."""
+"""JSON lines, one object a row: LLaMA-Factory, detectron2, mmdet, RLlib, W&B, MLPerf, others."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections import defaultdict
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from glidepath._core import IoError
+from glidepath._metrics import is_metric
 from glidepath._trace import Trace
-from glidepath.readers._series import (
-    Series,
-    clock_column,
-    counted,
-    flat,
-    is_cut,
-    lines,
-    seconds_of,
-    step_column,
-    to_trace,
-)
+from glidepath.readers._rows import Rows, counters, flat, number
+from glidepath.readers._series import is_cut, lines, to_trace
 
-__all__ = ["read", "recognises", "unit"]
-
-# LLaMA-Factory's name for the number of optimizer steps that a run will have.
-_PLANNED = "total_steps"
-# The columns of steps that count them.
-_OPTIMIZER_STEPS = ("current_steps", "step", "global_step")
+# What MLPerf writes before each of its rows.
+_MLPERF = ":::MLLOG "
+_FIRST = 1000  # lines in which rows begin: before them a log may have its configuration
 
 
 def recognises(path: Path, head: bytes) -> bool:
-    """Whether the first line is a JSON object with a step."""
-    first = head.lstrip().split(b"\n", 1)[0].strip()
-    if first[:1] != b"{" or first[-1:] != b"}":
+    """Whether there are JSON objects with a step or a loss in its first lines."""
+    if head.lstrip()[:1] != b"{" and _MLPERF.encode() not in head:
         return False
     try:
-        row = json.loads(first)
-    except (ValueError, RecursionError):
+        for line in islice(lines(path), _FIRST):
+            row = _row(line) if _MLPERF in line or line.lstrip()[:1] == "{" else {}
+            numbers = {name for name, cell in row.items() if number(cell) is not None}
+            if counters(numbers) or any(is_metric(name) for name in numbers):
+                return True
+    except (IoError, ValueError, RecursionError):
         return False
-    return isinstance(row, dict) and step_column(dict(flat(row, "/"))) is not None
+    return False
 
 
 def unit(path: Path) -> Path:
@@ -48,49 +40,40 @@ def unit(path: Path) -> Path:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read one run; rows without a step are passed over, as is a last line that was cut."""
-    series: dict[str, Series] = defaultdict(Series)
-    notes = []
+    """Read one run; a last line that was cut is left out."""
+    rows, notes = Rows(), []
     broken: str | None = None
-    without = 0
-    origin: float | None = None
-    planned: float | None = None
-    for number, line in enumerate(lines(path), 1):
-        if not line.strip():
+    mlperf = any(_MLPERF in line for line in islice(lines(path), _FIRST))
+    for count, line in enumerate(lines(path), 1):
+        if not line.strip() or (mlperf and _MLPERF not in line):
             continue
         if broken is not None:
             raise IoError(broken)
         try:
-            row = json.loads(line, parse_int=float)
+            rows.add(_row(line))
         except (ValueError, RecursionError) as error:
-            broken = f"{path}:{number}: {getattr(error, 'msg', error)}"
-            continue
-        if not isinstance(row, dict):
-            raise IoError(f"{path}:{number}: not a JSON object")
-        cells = dict(flat(row, "/"))
-        column = step_column(cells)
-        step = cells.get(column) if column is not None else None
-        if step is None:
-            without += 1
-            continue
-        if not isinstance(step, (int, float)) or not math.isfinite(step):
-            raise IoError(f"{path}:{number}: {column} {step!r} is not a finite number")
-        if column in _OPTIMIZER_STEPS and isinstance(cells.get(_PLANNED), float):
-            planned = cells.pop(_PLANNED)
-        clock, of_day = clock_column(cells)
-        seconds = math.nan if clock is None else seconds_of(str(cells[clock]))
-        if of_day:
-            origin = seconds if origin is None else origin
-            seconds -= origin
-        for key, value in cells.items():
-            if key in (column, clock) or isinstance(value, bool):
-                continue
-            if isinstance(value, (int, float)):
-                series[key].add(step, value, seconds)
+            broken = f"{path}:{count}: {getattr(error, 'msg', error)}"
     if broken is not None:
-        if not series or not is_cut(path):
+        if not rows.count or not is_cut(path):
             raise IoError(broken)
         notes.append("the last line is cut: left out")
-    if without:
-        notes.append(f"{counted(without, 'row')} without a step: left out")
-    return [to_trace(series, metric, path, path.name, notes, planned_steps=planned)]
+    return [to_trace(rows.series(), metric, path, path.name, notes)]
+
+
+def _row(line: str) -> dict[str, Any]:
+    """Read the cells of a line."""
+    before, mlperf, text = line.partition(_MLPERF)
+    row = json.loads(text if mlperf else before, parse_int=float)
+    if not isinstance(row, dict):
+        raise ValueError("not a JSON object")
+    if mlperf:
+        meta = row.get("metadata")
+        own = {str(row.get("key")): row.get("value"), "time_ms": row.get("time_ms")}
+        row = own | ({**meta, "lineno": None} if isinstance(meta, dict) else {})
+    cells = dict(flat(row, "/"))
+    # OpenMMLab's rows of training and of validation differ by their mode alone.
+    mode = cells.get("mode", "train")
+    return {
+        name if mode == "train" or counters([name]) else f"{mode}_{name}": cell
+        for name, cell in cells.items()
+    }

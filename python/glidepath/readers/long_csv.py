@@ -10,8 +10,6 @@ from glidepath import _core
 from glidepath._trace import Trace, of_record
 from glidepath.readers._series import AbsentError, header
 
-__all__ = ["read", "recognises", "unit"]
-
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether it has columns of curves and steps."""

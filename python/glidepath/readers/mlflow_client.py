@@ -10,11 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from glidepath._core import InputError, IoError
+from glidepath._metrics import is_rate
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import AbsentError, Series, choose, is_rate, to_trace
-
-__all__ = ["open_url", "read", "read_url"]
+from glidepath.readers._series import AbsentError, Series, choose, to_trace
 
 _PAGE = re.compile(r"(?P<server>https?://[^#]*?)/?(?:#(?P<page>.*))?$")
 
@@ -86,7 +85,7 @@ def _runs(client: Any, experiment: str | None) -> list[Any]:
 def _read(client: Any, run: Any, metric: str | None, label: str) -> Trace:
     name = run.info.run_id
     logged = run.data.metrics  # the last value of each
-    key = choose(logged, metric, f"{label}: run {name}")
+    key = choose(dict.fromkeys(logged, 1), metric, f"{label}: run {name}")
     rate = next((other for other in logged if is_rate(other) and other != key), None)
     series: dict[str, Series] = {}
     began = float(run.info.start_time)

@@ -12,8 +12,6 @@ from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._series import AbsentError, Series, lines, to_trace
 
-__all__ = ["read", "recognises", "unit"]
-
 _LINE = re.compile(rb"\d{10,16} \S+( -?\d+)?\r?\n?")
 
 

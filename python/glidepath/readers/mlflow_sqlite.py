@@ -13,8 +13,6 @@ from glidepath._trace import Trace
 from glidepath.readers._series import Series, traces_of
 from glidepath.readers._sqlite import is_sqlite, reading
 
-__all__ = ["read", "recognises", "unit"]
-
 _INFINITE = 1.7976931348623157e308  # what MLflow stores for infinity
 _QUERY = """
     SELECT runs.run_uuid, key, value, metrics.timestamp, COALESCE(step, 0), is_nan FROM metrics

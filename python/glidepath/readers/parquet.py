@@ -10,8 +10,6 @@ from glidepath._results import require
 from glidepath._trace import Trace, renamed
 from glidepath.readers.frame import of_table
 
-__all__ = ["read", "recognises", "unit"]
-
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether it begins as Parquet does."""

@@ -21,8 +21,6 @@ from glidepath._trace import Trace
 from glidepath.readers._protobuf import skip, varint
 from glidepath.readers._series import Series, open_log, to_trace
 
-__all__ = ["read", "recognises", "unit"]
-
 _CONTENT = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 19: "<e"}  # DataType: how its bytes read
 _FLOAT, _DOUBLE, _LENGTH = struct.Struct("<f"), struct.Struct("<d"), struct.Struct("<Q")
 

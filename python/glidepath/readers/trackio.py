@@ -11,10 +11,9 @@ from typing import Any
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
-from glidepath.readers._series import flat, traces_of, tracked
+from glidepath.readers._rows import flat, tracked
+from glidepath.readers._series import traces_of
 from glidepath.readers._sqlite import columns, is_sqlite, reading
-
-__all__ = ["read", "recognises", "unit"]
 
 _COLUMNS = {"run_name", "timestamp", "step", "metrics"}
 

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-import zlib
 from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
-from glidepath.readers._series import Series, counted, open_log, to_trace
-
-__all__ = ["read", "recognises", "unit"]
+from glidepath.readers._series import Series, counted, to_trace
+from glidepath.readers.json_document import parsed
 
 _NOT_METRICS = ("step", "epoch")
 # The Trainer rounds to four digits: from above this, no honest loss falls to 0 from row to row.
@@ -33,19 +29,11 @@ def unit(path: Path) -> Path:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run. The loss 0 that the Trainer writes for NaN is NaN again."""
-    try:
-        with open_log(path) as file:
-            text = file.read().decode("utf-8-sig", errors="replace")
-        state = json.loads(text, parse_int=float)  # every number, however large
-        history, planned = state["log_history"], state.get("max_steps")
-    except json.JSONDecodeError as error:
-        cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
-        why = "the file ends too early, as if it was cut" if cut else error.msg
-        raise IoError(f"{path}:{error.lineno}: {why}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile, RecursionError) as error:
-        raise IoError(f"{path}: {error}") from None
-    except (KeyError, TypeError):
-        raise IoError(f"{path}: no 'log_history'") from None
+    state = parsed(path)
+    history = state.get("log_history") if isinstance(state, dict) else None
+    if history is None:
+        raise IoError(f"{path}: no 'log_history'")
+    planned = state.get("max_steps")
     if not isinstance(history, list):
         raise IoError(f"{path}: 'log_history' is not a list")
     series: dict[str, Series] = defaultdict(Series)

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 from glidepath._core import InputError, IoError
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import flat, to_trace, tracked
-
-__all__ = ["open_url", "read"]
+from glidepath.readers._rows import flat, tracked
+from glidepath.readers._series import to_trace
 
 
 def open_url(url: str) -> Any:

@@ -11,8 +11,6 @@ from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._series import RefusedError, Series, counted, lines, traces_of
 
-__all__ = ["read", "recognises", "unit"]
-
 _MARK = " - "
 
 

@@ -19,9 +19,8 @@ from zlib import crc32
 from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._protobuf import fields
-from glidepath.readers._series import flat, to_trace, tracked
-
-__all__ = ["read", "recognises", "unit"]
+from glidepath.readers._rows import flat, tracked
+from glidepath.readers._series import to_trace
 
 _HEADER, _BLOCK, _FRAME = 7, 32768, 7
 _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4

@@ -8,8 +8,6 @@ from pathlib import Path
 from glidepath._trace import Trace
 from glidepath.readers._series import RefusedError
 
-__all__ = ["read", "recognises", "unit"]
-
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether it is a summary."""

@@ -1,55 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables with a column a metric: Lightning, Keras, Ultralytics, DVCLive, AlgoPerf and others."""
+"""Tables with a column a metric: Lightning, Keras, Ultralytics, Stable-Baselines3, RLlib."""
 
 from __future__ import annotations
 
 import csv
-import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from glidepath._core import IoError
-from glidepath._metrics import normal
+from glidepath._metrics import is_metric, normal
 from glidepath._trace import Trace
-from glidepath.readers._series import (
-    RefusedError,
-    Series,
-    clock_column,
-    is_cut,
-    lines,
-    seconds_of,
-    step_column,
-    to_trace,
-)
+from glidepath.readers._rows import Rows, counters, number
+from glidepath.readers._series import RefusedError, Series, is_cut, lines, to_trace
 
-__all__ = ["read", "recognises", "unit"]
+_FIRST = 20  # lines in which the header is: before it may be comments
+_NOTHING = ("", "-", "--", "na", "n/a", "none", "null")
+# Gym's monitor: return, length and time of each episode.
+_MONITOR = ("r", "l", "t")
 
 
 def _split(line: str) -> tuple[list[str], str]:
-    """Split the header, and tell what splits it."""
+    """Split the header, and tell what splits it: ``" "`` for any number of blanks."""
     mark = "\t" if "\t" in line else ";" if ";" in line and "," not in line else ","
+    if mark == "," and "," not in line and " " in line.strip():
+        return line.split(), " "
     try:
-        return [name.strip() for name in next(csv.reader([line], delimiter=mark), [])], mark
+        names = [name.strip() for name in next(csv.reader([line], delimiter=mark), [])]
     except csv.Error:
         return [], mark
+    if names and names[0] in ("", "Unnamed: 0"):  # of pandas
+        names[0] = "index"
+    return [name or f"column {i}" for i, name in enumerate(names, 1)], mark
 
 
 def _is_placements(names: list[str]) -> bool:
     return {"step_time", "sync_time", "local_bsz"} <= set(names)
 
 
-def recognises(path: Path, head: bytes) -> bool:
-    """Whether the first line names steps or a loss, and no curves."""
-    if b"\x00" in head[:1024] or head[:1] in (b"{", b"["):
-        return False
-    names, _ = _split(head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").strip("\r"))
-    if "curve" in names or len(names) < 2 or any(_is_number(name) for name in names):
+def _is_header(names: list[str]) -> bool:
+    """Whether names are those of columns, one of them of steps or of a metric, none of curves."""
+    if "curve" in names or len(names) < 2 or any(number(name) is not None for name in names):
         return False
     # Not a line of a text log, such as "iter 10: loss 3.1, time 120ms".
-    plain = all(0 < len(name) <= 80 and not re.search(r"\||: ", name) for name in names)
-    known = step_column(names) is not None or any("loss" in normal(name) for name in names)
-    return (plain and known) or _is_placements(names)
+    plain = all(len(name) <= 200 and not re.search(r"\||[:=]( |$)|=\S", name) for name in names)
+    known = tuple(names[:3]) == _MONITOR or counters(names) or any(map(is_metric, names))
+    return (plain and bool(known)) or _is_placements(names)
+
+
+def _header(text: Iterable[str]) -> tuple[list[str], str, int]:
+    """Find the header: its names, what splits it, and its line."""
+    for count, line in enumerate(islice(text, _FIRST), 1):
+        comment = line.lstrip()[:1] == "#"
+        names, mark = _split(line.lstrip("# ") if comment else line)
+        if line.strip() and (not comment or _is_header(names)):
+            return names, mark, count
+    return [], ",", 0
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether its header names steps or a metric, and no curves."""
+    if b"\x00" in head[:1024] or head[:1] in (b"{", b"["):
+        return False
+    names, mark, _ = _header(head.decode("utf-8-sig", errors="replace").split("\n"))
+    if mark != " ":
+        return _is_header(names)
+    # Words with blanks between are a header when numbers stand below them.
+    below = head.decode("utf-8-sig", errors="replace").lstrip().split("\n")[1:2]
+    cells = below[0].split() if below else []
+    is_row = len(cells) == len(names) and all(number(cell) is not None for cell in cells)
+    return is_row and _is_header(names)
 
 
 def unit(path: Path) -> Path:
@@ -57,17 +79,10 @@ def unit(path: Path) -> Path:
     return path
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run."""
-    series, notes = columns(path, metric)
+    rows, notes = rows_of(path, metric)
+    series = rows.series()
     planned = _planned_steps(path, series)
     return [to_trace(series, metric, path, path.name, notes, planned_steps=planned)]
 
@@ -79,21 +94,35 @@ _SETTINGS = {"epoch": ("args.yaml", "epochs"), "step": ("hparams.yaml", "max_ste
 
 def _planned_steps(path: Path, series: Mapping[str, Series]) -> float | None:
     """Find the step at which the run ends by its settings, where they lie beside the table."""
-    column = step_column(_split(next(lines(path), ""))[0])
-    name, setting = _SETTINGS.get(normal(column or ""), ("", ""))
+    column = next((column.counter for column in series.values() if column.counter), "")
+    name, setting = _SETTINGS.get(normal(column), ("", ""))
     settings = path.with_name(name) if name else path
     if settings == path or not settings.is_file():
         return None
-    text = settings.read_text(encoding="utf-8", errors="replace")
-    match = re.search(rf"^{setting}:\s*(\d+)\s*$", text, re.MULTILINE)
+    text = "\n".join(lines(settings))
+    match = re.search(rf"^{setting}:[ \t]*(\d{{1,15}})[ \t]*$", text, re.MULTILINE)
     if match is None or int(match[1]) == 0:
         return None
     first = min((column.step[0] for column in series.values() if column.step), default=1.0)
     return float(match[1]) - (first == 0)  # counted from 0, the last one is one less
 
 
-def columns(path: Path, metric: str | None) -> tuple[dict[str, Series], list[str]]:
-    """Read all metrics. An empty cell was not logged; "nan" was, and stays.
+def _cells(
+    text: Iterator[str], mark: str, start: int, path: Path
+) -> Iterator[tuple[int, list[str]]]:
+    """Give the cells of each row after the header, and its line."""
+    rows = csv.reader(text, delimiter=mark)
+    try:
+        for row in rows if mark != " " else map(str.split, text):
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield start + rows.line_num, cells
+    except csv.Error as error:
+        raise IoError(f"{path}:{start + rows.line_num}: {error}") from None
+
+
+def rows_of(path: Path, metric: str | None) -> tuple[Rows, list[str]]:
+    """Read all columns of numbers. An empty cell was not logged; "nan" was, and stays.
 
     Parameters
     ----------
@@ -103,11 +132,10 @@ def columns(path: Path, metric: str | None) -> tuple[dict[str, Series], list[str
 
     Returns
     -------
-    tuple of dict and list of str
-        The metrics by name, and what was repaired.
+    tuple of Rows and list of str
+        The rows, and what was repaired.
     """
-    text = lines(path)
-    names, mark = _split(next(text, ""))
+    names, mark, start = _header(lines(path))
     if _is_placements(names):
         raise RefusedError(
             f"{path}:1: step times by placement, not the log of a run; curves are in the "
@@ -115,62 +143,45 @@ def columns(path: Path, metric: str | None) -> tuple[dict[str, Series], list[str
         )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise IoError(f"{path}:1: two columns are called {twice!r}")
-    column = step_column(names)
-    clock, of_day = clock_column(names)
-    series = {name: Series() for name in names if name not in (column, clock)}
-    notes: list[str] = []
-    if column is None:
-        notes.append("no column of steps: rows are numbered from 1")
-    origin: float | None = None
+        raise IoError(f"{path}:{start}: two columns are called {twice!r}")
+    steps = counters(names)
+    strict = {name for name in names if name == metric or "loss" in normal(name)}
+    rows, notes = Rows(), []
     short: str | None = None
-    rows = csv.reader(text, delimiter=mark)
-    count = 0
-    while True:
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            raise IoError(f"{path}:{rows.line_num + 1}: {error}") from None
-        if row is None:
-            break
-        number = rows.line_num + 1
-        if not any(cell.strip() for cell in row):
-            continue
+    monitor, length = tuple(names[:3]) == _MONITOR, 0.0
+    for line, row in _cells(islice(lines(path), start, None), mark, start, path):
         if short is not None:
             raise IoError(short)
+        if row == names:  # another run was appended
+            continue
         if len(row) != len(names):
-            short = f"{path}:{number}: {len(row)} fields where the header has {len(names)}"
+            short = f"{path}:{line}: {len(row)} fields where the header has {len(names)}"
             if len(row) > len(names):
                 raise IoError(short)
             continue
-        count += 1
-        cells = dict(zip(names, (cell.strip() for cell in row), strict=True))
-        step = float(count)
-        if column is not None:
-            if not cells[column]:
-                continue
-            step = float(cells[column]) if _is_number(cells[column]) else math.nan
-            if not math.isfinite(step):
-                raise IoError(f"{path}:{number}: {column} {cells[column]!r} is not a finite number")
-        seconds = math.nan if clock is None else seconds_of(cells[clock])
-        if of_day and not math.isnan(seconds):
-            scale = 1e-3 if seconds > 1e11 else 1.0  # DVCLive's are of milliseconds
-            origin = seconds if origin is None else origin
-            seconds = (seconds - origin) * scale
-        for name, found in series.items():
-            cell = cells[name]
-            if not cell:
-                continue
-            try:
-                value = float(cell)
-            except ValueError:
-                if name == metric or "loss" in normal(name):
-                    message = f"{path}:{number}: {name} {cell!r} is not a number"
-                    raise IoError(message) from None
-                continue  # a column of words
-            found.add(step, value, seconds)
+        cells = {
+            n: cell for n, cell in zip(names, row, strict=True) if cell.lower() not in _NOTHING
+        }
+        for name in strict & cells.keys():
+            if number(cells[name]) is None:
+                raise IoError(f"{path}:{line}: {name} {cells[name]!r} is not a number")
+        if len(steps) == 1 and not _finite(cells.get(steps[0], "0")):
+            raise IoError(f"{path}:{line}: {steps[0]} {cells[steps[0]]!r} is not a finite number")
+        length += number(cells.get("l", "0")) or 0.0
+        rows.add(_of_monitor(cells, length) if monitor else cells)
     if short is not None:
-        if not count or not is_cut(path):
+        if not rows.count or not is_cut(path):
             raise IoError(short)
         notes.append("the last row is cut: left out")
-    return series, notes
+    return rows, notes
+
+
+def _of_monitor(cells: Mapping[str, str], length: float) -> dict[str, Any]:
+    """Name the cells of Gym's monitor, whose steps are those of all episodes until here."""
+    reward, seconds = cells.get("r", ""), cells.get("t", "")
+    return {"episode_reward": reward, "wall_seconds": seconds, "timesteps": length}
+
+
+def _finite(cell: str) -> bool:
+    value = number(cell)
+    return value is not None and value - value == 0

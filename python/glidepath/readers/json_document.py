@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One JSON document with the whole history of a run: rows, columns, or either by a key.
+
+Keras histories, DeepOBS, and what people write with `json.dump`: a list of objects, lists of
+numbers by name, or objects by the number of their epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glidepath._core import IoError
+from glidepath._metrics import best_name, is_metric
+from glidepath._trace import Trace
+from glidepath.readers._rows import Rows, flat, number
+from glidepath.readers._series import AbsentError, Series, read_whole, to_trace
+
+_DEPTH = 6  # of objects in which a history is looked for
+
+
+def recognises(path: Path, head: bytes) -> bool:
+    """Whether it is JSON in which there is a history."""
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+        return False
+    try:
+        return any(
+            is_metric(name) for rows in _histories(parsed(path), _DEPTH) for name in rows.columns
+        )
+    except IoError:
+        return False
+
+
+def unit(path: Path) -> Path:
+    """Read each file alone."""
+    return path
+
+
+def parsed(path: Path) -> Any:
+    """Read a whole document; every number is a float, however large."""
+    text = read_whole(path).decode("utf-8-sig", errors="replace")
+    try:
+        return json.loads(text, parse_int=float)
+    except json.JSONDecodeError as error:
+        cut = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
+        why = "the file ends too early, as if it was cut" if cut else error.msg
+        raise IoError(f"{path}:{error.lineno}: {why}") from None
+    except RecursionError as error:
+        raise IoError(f"{path}: {error}") from None
+
+
+def read(path: Path, metric: str | None) -> list[Trace]:
+    """Read the history of the document that has the metric most often."""
+    best: tuple[int, dict[str, Series]] = 0, {}
+    for rows in _histories(parsed(path), _DEPTH):
+        series = rows.series()
+        points = {name: len(column.step) for name, column in series.items()}
+        key = metric if metric is not None else best_name(points)
+        count = points.get(key or "", 0)
+        if count > best[0] or not best[1]:
+            best = count, series
+    if not best[1]:
+        raise AbsentError(f"{path}: no list of numbers with a name, and none of objects with some")
+    return [to_trace(best[1], metric, path, path.name)]
+
+
+def _histories(value: Any, depth: int) -> Iterator[Rows]:
+    """Give each history of a document, outer ones first."""
+    if depth == 0 or not isinstance(value, (dict, list)) or not value:
+        return
+    inner: list[Any] = list(value.values()) if isinstance(value, dict) else value[:100]
+    rows = Rows()
+    if isinstance(value, list):
+        for row in value:
+            if isinstance(row, dict):
+                rows.add(dict(flat(row, "/")))
+    elif all(key.isdecimal() for key in value):
+        for key, row in value.items():
+            if isinstance(row, dict):
+                rows.add({"epoch": float(key[:300]), **dict(flat(row, "/"))})
+    else:
+        for row in _transposed(value):
+            rows.add(row)
+    if rows.columns:
+        yield rows
+        inner = [each for each in inner if not isinstance(each, dict)]
+        if isinstance(value, list):
+            return
+    for each in inner:
+        yield from _histories(each, depth - 1)
+
+
+def _transposed(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """Make rows of lists of numbers by name."""
+    rows: list[dict[str, Any]] = []
+    for name, column in columns.items():
+        if not isinstance(column, list) or len(column) < 2:
+            continue
+        numbers = [number(cell) for cell in column]
+        if sum(each is None for each in numbers) > len(numbers) / 2:
+            continue
+        rows += ({} for _ in range(len(numbers) - len(rows)))
+        for row, cell in zip(rows, numbers, strict=False):
+            row[name] = cell
+    return rows
