@@ -4,13 +4,73 @@
 Run with the package importable: PYTHONPATH=python python scripts/update_stub.py
 """
 
-import re
+import ast
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 STUB = Path(__file__).resolve().parent.parent / "python" / "glidepath" / "_core.pyi"
+# The errors call themselves glidepath.<name>; for a type checker they must live here.
+HEAD = '''# SPDX-License-Identifier: Apache-2.0
+# Written by scripts/update_stub.py
+"""The C++ library behind glidepath; private."""
+
+import collections.abc
+import os
+import typing
+
+import numpy
+from numpy.typing import ArrayLike, NDArray
+
+Float: typing.TypeAlias = typing.SupportsFloat | typing.SupportsIndex
+Int: typing.TypeAlias = typing.SupportsInt | typing.SupportsIndex
+
+class InputError(ValueError): ...
+class IoError(OSError): ...
+'''
+NAMES = {  # as pybind11 writes the types of arguments, and what the head calls them
+    "typing.SupportsFloat | typing.SupportsIndex": "Float",
+    "typing.SupportsInt | typing.SupportsIndex": "Int",
+    "typing.Annotated[numpy.typing.ArrayLike, numpy.float64]": "ArrayLike",
+    "typing.Annotated[numpy.typing.ArrayLike, numpy.int64]": "ArrayLike",
+    "numpy.typing.": "",
+    # A class with == and no hash says so with None, which object's own type does not foresee.
+    "ClassVar[None]": "ClassVar[None]  # type: ignore[assignment]",
+}
+# What every module or object has, and what only pickle and `match` ask for.
+DROPPED = {"__all__", "__eq__", "__getstate__", "__match_args__", "__repr__", "__setstate__"}
+
+
+class Plain(ast.NodeTransformer):
+    """Keeps what a type checker and a reader need."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt | None:
+        """Functions with their documentation; a property is a field that is only read."""
+        if node.name in DROPPED:
+            return None
+        match node:
+            case ast.FunctionDef(decorator_list=[ast.Name("property")], returns=ast.expr() as kind):
+                return ast.parse(f"{node.name}: typing.Final[{ast.unparse(kind)}]").body[0]
+        return documented(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        """Classes with what is left of their members."""
+        self.generic_visit(node)
+        node.body = node.body or [ast.Expr(ast.Constant(...))]
+        return documented(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        """Constants without their values, which have one source, and it is not this file."""
+        node.value = None
+        return None if ast.unparse(node.target) in DROPPED else node
+
+
+def documented(node: ast.FunctionDef | ast.ClassDef) -> ast.stmt:
+    """Begin the docstring on its first line."""
+    if text := ast.get_docstring(node):
+        node.body[0] = ast.Expr(ast.Constant(text + "\n" if "\n" in text else text))
+    return node
 
 
 def generate() -> str:
@@ -21,35 +81,20 @@ def generate() -> str:
             check=True,
             capture_output=True,
         )
-        text = (Path(folder) / "glidepath" / "_core.pyi").read_text()
-    # The version has one source, and it is not this file.
-    text = re.sub(r"^__version__: str = .*$", "__version__: str", text, flags=re.MULTILINE)
-    # The errors call themselves glidepath.<name>; for a type checker they must live here.
-    for name, base in {"InputError": "ValueError", "IoError": "OSError"}.items():
-        text = text.replace(f"from glidepath import {name}\n", f"class {name}({base}): ...\n")
-    # Records refuse to be made by __new__, which a type checker could not make sense of.
-    text = re.sub(
-        r"^    @staticmethod\n    def __new__\(arg0: typing.Any, .*\) -> None:\n        \.\.\.\n",
-        "",
-        text,
-        flags=re.MULTILINE,
+        module = ast.parse((Path(folder) / "glidepath" / "_core.pyi").read_text())
+    # The head has the docstring and the imports.
+    module.body = [n for n in module.body[1:] if not isinstance(n, ast.Import | ast.ImportFrom)]
+    text = ast.unparse(Plain().visit(module))
+    for name, short in NAMES.items():
+        text = text.replace(name, short)
+    formatted = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--stdin-filename", STUB, "-"],
+        input=HEAD + text,
+        check=True,
+        capture_output=True,
+        text=True,
     )
-    text = re.sub(r"^(class \w+:)\n(?=\S)", r"\1 ...\n", text, flags=re.MULTILINE)
-    # A class with == and no hash says so with None, which object's own type does not foresee.
-    text = re.sub(
-        r"^(\s+__hash__: typing.ClassVar\[None\] = None).*$",
-        r"\1  # type: ignore[assignment]",
-        text,
-        flags=re.MULTILINE,
-    )
-    # Names of fields: a tuple of one loses its comma, and the signatures say them anyway.
-    text = re.sub(
-        r"^(\s+__match_args__: typing.ClassVar\[tuple)\] = .*$",
-        r"\1[str, ...]]",
-        text,
-        flags=re.MULTILINE,
-    )
-    return "# SPDX-License-Identifier: Apache-2.0\n# Written by scripts/update_stub.py\n" + text
+    return formatted.stdout
 
 
 def main() -> int:
