@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "common/require.hpp"
-#include "numpy_view.hpp"
-#include "record.hpp"
+#include "forecast_records.hpp"
 
 namespace py = pybind11;
 
@@ -20,76 +19,19 @@ using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
 constexpr std::size_t kShortTrace = 512;  // points: microseconds, at worst some hundred
 
-Execution threads_of(int threads) {
-  if (threads < 0) glidepath::detail::refuse("threads is ", threads, ", must not be negative");
-  return {.threads = threads};
-}
-
 std::optional<Family> family_or_auto(const std::string& text) {
   if (text == "auto") return std::nullopt;
-  for (const Family family : kFamilies) {
-    if (name(family) == text) return family;
-  }
-  std::string known = "auto";
-  for (const Family family : kFamilies) known += ", " + std::string(name(family));
-  glidepath::detail::refuse("fit: unknown family '", text, "', expected one of ", known);
-}
-
-template <typename Values>
-py::tuple first(const Values& values, const Curve& curve) {
-  const std::size_t count = parameter_names(curve.family).size();
-  py::tuple tuple(count);
-  for (std::size_t k = 0; k < count; ++k) tuple[k] = py::cast(values[k]);
-  return tuple;
+  const auto name_of = [](Family family) { return name(family); };
+  const auto found = std::ranges::find(kFamilies, text, name_of);
+  if (found != kFamilies.end()) return *found;
+  glidepath::detail::refuse("fit: unknown family '", text, "', expected one of auto, ",
+                            listed(kFamilies, name_of));
 }
 
 Rows covariance_of(const Fit& fit) {
   const auto count = static_cast<Eigen::Index>(parameter_names(fit.curve.family).size());
   return Eigen::Map<const Rows>(fit.covariance.data(), kMaxParameters, kMaxParameters)
       .topLeftCorner(count, count);
-}
-
-DoubleArray array_of(const Rows& matrix) {
-  DoubleArray array({matrix.rows(), matrix.cols()});
-  mutable_rows(array) = matrix;
-  return array;
-}
-
-/// Everything, in plain objects; what pickle keeps.
-py::tuple state_of(const Fit& fit) {
-  py::list scores;
-  for (const FitScore& score : fit.scores) {
-    scores.append(
-        py::make_tuple(static_cast<int>(score.family), score.aicc, static_cast<int>(score.status)));
-  }
-  return py::make_tuple(static_cast<int>(fit.curve.family), fit.curve.parameters,
-                        static_cast<int>(fit.status), fit.standard_error, fit.covariance,
-                        fit.at_bound, fit.sigma, fit.rss, fit.aicc, fit.bic, fit.last_step,
-                        fit.points, scores);
-}
-
-Fit fit_of(const py::tuple& state) {
-  const auto family = [](const py::handle& code) { return static_cast<Family>(code.cast<int>()); };
-  const auto status = [](const py::handle& code) {
-    return static_cast<FitStatus>(code.cast<int>());
-  };
-  Fit fit;
-  fit.curve = {family(state[0]), state[1].cast<std::array<double, kMaxParameters>>()};
-  fit.status = status(state[2]);
-  fit.standard_error = state[3].cast<decltype(fit.standard_error)>();
-  fit.covariance = state[4].cast<decltype(fit.covariance)>();
-  fit.at_bound = state[5].cast<decltype(fit.at_bound)>();
-  fit.sigma = state[6].cast<double>();
-  fit.rss = state[7].cast<double>();
-  fit.aicc = state[8].cast<double>();
-  fit.bic = state[9].cast<double>();
-  fit.last_step = state[10].cast<double>();
-  fit.points = state[11].cast<int>();
-  for (const py::handle item : state[12].cast<py::list>()) {
-    const auto score = item.cast<py::tuple>();
-    fit.scores.push_back({family(score[0]), score[1].cast<double>(), status(score[2])});
-  }
-  return fit;
 }
 
 Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<ArrayLike>& weight,
@@ -129,7 +71,7 @@ std::vector<Fit> fit_traces(const std::vector<ArrayLike>& steps,
                            .robust = robust_named(robust),
                            .lowest_floor = lowest_floor,
                            .from_step = from_step};
-  const Execution execution = threads_of(threads);
+  const Execution execution = execution_of(threads);
   const py::gil_scoped_release release;
   return fit_batch(traces, options, execution);
 }
@@ -142,7 +84,7 @@ FitBatch fit_rows(const ArrayLike& step, const ArrayLike& loss, const std::strin
   }
   const FitOptions options{
       .family = family_named(family), .lowest_floor = lowest_floor, .from_step = from_step};
-  const Execution execution = threads_of(threads);
+  const Execution execution = execution_of(threads);
   const py::gil_scoped_release release;
   return fit_batch(view(t), rows(y), options, execution);
 }
@@ -183,7 +125,7 @@ DoubleArray evaluate_columns(const std::string& family, const std::vector<ArrayL
   DoubleArray result =
       output(out, {static_cast<py::ssize_t>(curves.parameters[0].size()), t.size()});
   auto matrix = mutable_rows(result);
-  const Execution execution = threads_of(threads);
+  const Execution execution = execution_of(threads);
   {
     const py::gil_scoped_release release;
     evaluate_batch(curves, view(t), matrix, execution);
@@ -215,15 +157,6 @@ py::array_t<double> predict_law(const ScheduleLaw& law, const ArrayLike& step,
   return adopt(predict(law, view(t), view(rate)));
 }
 
-bool usable_status(const std::string& text) {
-  std::string known;
-  for (const FitStatus status : kFitStatuses) {
-    if (name(status) == text) return usable(status);
-    known += (known.empty() ? "" : ", ") + std::string(name(status));
-  }
-  glidepath::detail::refuse("usable: unknown status '", text, "', expected one of ", known);
-}
-
 }  // namespace
 
 template <>
@@ -233,10 +166,7 @@ struct Names<Family> {
 template <>
 struct Names<FitStatus> {
   static FitStatus parse(const std::string& text) {
-    for (const FitStatus status : kFitStatuses) {
-      if (name(status) == text) return status;
-    }
-    glidepath::detail::refuse("fit: unknown status '", text, "'");
+    return named(kFitStatuses, text, "fit: unknown status");
   }
 };
 template <>
@@ -255,29 +185,24 @@ void bind_fit(py::module_& module) {
       .required("aicc", &FitScore::aicc)
       .required("status", &FitScore::status)
       .init();
-  py::class_<Fit>(module, "FitRecord")
-      .def_property_readonly("family",
-                             [](const Fit& fit) { return std::string(name(fit.curve.family)); })
-      .def_property_readonly("status", [](const Fit& fit) { return std::string(name(fit.status)); })
-      .def_property_readonly("params",
-                             [](const Fit& fit) { return first(fit.curve.parameters, fit.curve); })
-      .def_property_readonly("stderr",
-                             [](const Fit& fit) { return first(fit.standard_error, fit.curve); })
-      .def_property_readonly("at_bound",
-                             [](const Fit& fit) { return first(fit.at_bound, fit.curve); })
+  Record<Fit>(module, "FitRecord")
+      .keyword("family", &Fit::curve, &Curve::family)
+      .keyword("params", &Fit::curve, &Curve::parameters)
+      .keyword("status", &Fit::status)
+      .keyword("stderr", &Fit::standard_error)
+      .keyword("covariance", &Fit::covariance)
+      .keyword("at_bound", &Fit::at_bound)
+      .keyword("sigma", &Fit::sigma)
+      .keyword("rss", &Fit::rss)
+      .keyword("aicc", &Fit::aicc)
+      .keyword("bic", &Fit::bic)
+      .keyword("last_step", &Fit::last_step)
+      .keyword("points", &Fit::points)
+      .keyword("scores", &Fit::scores)
+      .cls()
       .def_property_readonly("covariance",
-                             [](const Fit& fit) { return array_of(covariance_of(fit)); })
-      .def_readonly("scores", &Fit::scores)
-      .def_readonly("sigma", &Fit::sigma)
-      .def_readonly("rss", &Fit::rss)
-      .def_readonly("aicc", &Fit::aicc)
-      .def_readonly("bic", &Fit::bic)
-      .def_readonly("last_step", &Fit::last_step)
-      .def_readonly("points", &Fit::points)
-      .def("predict", &predict_fit, "steps"_a)
-      .def("state", &state_of)
-      .def(py::pickle(&state_of, &fit_of));
-
+                             [](const Fit& fit) { return Convert<Rows>::out(covariance_of(fit)); })
+      .def("predict", &predict_fit, "steps"_a);
   py::dict families;
   for (const Family family : kFamilies) {
     py::list names;
@@ -285,9 +210,7 @@ void bind_fit(py::module_& module) {
     families[py::str(std::string(name(family)))] = py::tuple(names);
   }
   module.attr("FAMILIES") = families;
-  py::list statuses;
-  for (const FitStatus status : kFitStatuses) statuses.append(std::string(name(status)));
-  module.attr("FIT_STATUSES") = py::tuple(statuses);
+  module.attr("FIT_STATUSES") = names_of(kFitStatuses);
 
   py::class_<FitBatch>(module, "FitBatchRecord")
       .def_property_readonly("family",
@@ -326,6 +249,7 @@ void bind_fit(py::module_& module) {
   module.def("fit_schedule_law", &fit_law, "traces"_a, "kind"_a);
   module.def("evaluate_columns", &evaluate_columns, "family"_a, "params"_a, "steps"_a, "threads"_a,
              "out"_a);
-  module.def("usable", &usable_status, "status"_a,
-             "Whether the curve of such a fit may be used beyond its points.");
+  module.def(
+      "usable", [](const std::string& status) { return usable(Names<FitStatus>::parse(status)); },
+      "status"_a);
 }

@@ -261,9 +261,8 @@ Made by `learn_pairs`; `rows` has each pair both ways round.
 }
 
 void bind_learning(py::module_& module) {
-  module.def(
-      "read_pairs", [](const std::filesystem::path& file) { return read_pairs(file); },
-      py::arg("file"), R"(Read measured pairs of jobs on the same GPUs.
+  module.def("read_pairs", &read_pairs, py::arg("file"),
+             R"(Read measured pairs of jobs on the same GPUs.
 
 Parameters
 ----------

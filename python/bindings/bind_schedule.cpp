@@ -10,12 +10,6 @@
 namespace glidepath::python {
 namespace {
 
-Schedule schedule_of(const DoubleArray& step, const DoubleArray& lr) {
-  Schedule schedule{copied(step), copied(lr)};
-  schedule.validate();
-  return schedule;
-}
-
 DoubleArray rates_at(const Schedule& schedule, const DoubleArray& steps) {
   DoubleArray rates(steps.size());
   for (py::ssize_t i = 0; i < steps.size(); ++i) {
@@ -32,8 +26,11 @@ void bind_schedule(pybind11::module_& module) {
   using namespace glidepath::python;   // NOLINT(google-build-using-namespace)
   using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
-  opaque_record<Schedule>(module, "ScheduleRecord")
-      .def_static("of", &schedule_of, py::kw_only(), "step"_a, "lr"_a)
+  Record<Schedule>(module, "ScheduleRecord")
+      .shown("step", &Schedule::step)
+      .shown("lr", &Schedule::lr)
+      .init(&Schedule::validate)
+      .cls()
       .def_static("constant", &Schedule::constant, "lr"_a)
       .def_static(
           "cosine",
@@ -54,17 +51,6 @@ void bind_schedule(pybind11::module_& module) {
           },
           "peak"_a, "steps"_a, py::kw_only(), "warmup"_a, "decay"_a, "final"_a)
       .def_static(
-          "logged",
-          [](const py::sequence& run) { return Schedule::logged(traces_of(run).front()); }, "run"_a,
-          "The schedule that the one run of the list logged, or None.")
-      .def_property_readonly(
-          "step",
-          [](const py::object& self) { return field(py::cast<const Schedule&>(self).step, self); })
-      .def_property_readonly(
-          "lr",
-          [](const py::object& self) { return field(py::cast<const Schedule&>(self).lr, self); })
-      .def("at", &rates_at, "steps"_a)
-      .def("state", [](const Schedule& schedule) {
-        return py::dict("step"_a = schedule.step, "lr"_a = schedule.lr);
-      });
+          "logged", [](py::handle run) { return Schedule::logged(trace_of(run)); }, "run"_a)
+      .def("at", &rates_at, "steps"_a);
 }

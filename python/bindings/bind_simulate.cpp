@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <map>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,170 +14,87 @@
 #include <variant>
 #include <vector>
 
+#include <pybind11/stl/filesystem.h>
 #include <pybind11/typing.h>
 
-#include "numpy_view.hpp"
+#include "forecast_records.hpp"
 #include "plan_types.hpp"
 
 namespace glidepath::python {
 namespace {
 
-using Shared = std::shared_ptr<Workload>;
 using FloatArray = py::array_t<float, py::array::c_style>;
 using ByteArray = py::array_t<std::uint8_t, py::array::c_style>;
 
-Shared share(Workload&& workload) { return std::make_shared<Workload>(std::move(workload)); }
+/// Columns of the jobs of a workload, but for the rates, in the order in which Python has them.
+using Member = std::variant<std::int64_t WorkloadJob::*, int WorkloadJob::*, double WorkloadJob::*,
+                            std::string WorkloadJob::*>;
+const std::vector<std::pair<const char*, Member>> kJobColumns{
+    {"job", &WorkloadJob::id},
+    {"user", &WorkloadJob::user},
+    {"job_class", &WorkloadJob::job_class},
+    {"submit_s", &WorkloadJob::submit_s},
+    {"gpus", &WorkloadJob::gpus},
+    {"memory_gb", &WorkloadJob::memory_gb},
+    {"duration_s", &WorkloadJob::duration_s},
+    {"utilization", &WorkloadJob::utilization},
+    {"sm_activity", &WorkloadJob::sm_activity},
+    {"weight", &WorkloadJob::weight},
+    {"priority", &WorkloadJob::priority},
+    {"deadline_s", &WorkloadJob::deadline_s},
+    {"truth", &WorkloadJob::truth},
+    {"target_loss", &WorkloadJob::target_loss},
+    {"budget_steps", &WorkloadJob::budget_steps}};
 
-/// A column of the jobs, or nothing where the mapping has none.
-std::optional<DoubleArray> column(const py::dict& jobs, const char* name, std::size_t n) {
-  if (!jobs.contains(name)) return {};
-  DoubleArray array = borrow(jobs[name], name);
-  if (static_cast<std::size_t>(array.size()) != n) {
-    throw InputError("workload: " + std::to_string(n) + " jobs but " +
-                     std::to_string(array.size()) + " of " + name);
-  }
-  return array;
+void check_length(std::size_t jobs, std::size_t found, const char* what) {
+  if (found == jobs) return;
+  throw InputError(text("workload: ", jobs, " jobs but ", found, " ", what));
 }
 
 template <class T>
-void fill(const py::dict& jobs, const char* name, std::vector<WorkloadJob>& out,
+void fill(py::handle values, const char* name, std::vector<WorkloadJob>& out,
           T WorkloadJob::*member) {
-  const std::optional<DoubleArray> values = column(jobs, name, out.size());
-  if (!values) return;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].*member = static_cast<T>(values->data()[i]);
-}
-
-void fill(const py::dict& jobs, const char* name, std::vector<WorkloadJob>& out,
-          std::string WorkloadJob::*member) {
-  if (!jobs.contains(name)) return;
-  const auto values = jobs[name].cast<std::vector<std::string>>();
-  if (values.size() != out.size()) {
-    throw InputError("workload: " + std::to_string(out.size()) + " jobs but " +
-                     std::to_string(values.size()) + " of " + name);
-  }
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].*member = values[i];
-}
-
-void fill_rates(const py::dict& jobs, std::vector<WorkloadJob>& out) {
-  if (!jobs.contains("steps_per_s")) return;
-  const DoubleArray rates = borrow(jobs["steps_per_s"], "steps_per_s", 2);
-  if (static_cast<std::size_t>(rates.shape(0)) != out.size()) {
-    throw InputError("workload: " + std::to_string(out.size()) + " jobs but " +
-                     std::to_string(rates.shape(0)) + " rows of steps_per_s");
-  }
-  const py::ssize_t tier_count = rates.shape(1);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const double* row = rates.data() + static_cast<py::ssize_t>(i) * tier_count;
-    out[i].steps_per_s.assign(row, row + tier_count);
-  }
+  const auto column = [&] {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return values.cast<std::vector<std::string>>();
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
+      return Convert<Indices>::in(values, {"Workload", name}).values;
+    } else {
+      return Convert<std::vector<double>>::in(values, {"Workload", name});
+    }
+  }();
+  check_length(out.size(), column.size(), (std::string("of ") + name).c_str());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].*member = static_cast<T>(column[i]);
 }
 
 std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
   if (!columns.contains("job")) throw InputError("workload: the jobs have no column 'job'");
-  const Int64Array ids = borrow_int64(columns["job"], "job");
-  std::vector<WorkloadJob> jobs(static_cast<std::size_t>(ids.size()));
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].id = ids.data()[i];
-  fill(columns, "user", jobs, &WorkloadJob::user);
-  fill(columns, "job_class", jobs, &WorkloadJob::job_class);
-  fill(columns, "submit_s", jobs, &WorkloadJob::submit_s);
-  fill(columns, "gpus", jobs, &WorkloadJob::gpus);
-  fill(columns, "memory_gb", jobs, &WorkloadJob::memory_gb);
-  fill(columns, "duration_s", jobs, &WorkloadJob::duration_s);
-  fill(columns, "truth", jobs, &WorkloadJob::truth);
-  fill(columns, "target_loss", jobs, &WorkloadJob::target_loss);
-  fill(columns, "budget_steps", jobs, &WorkloadJob::budget_steps);
-  fill(columns, "utilization", jobs, &WorkloadJob::utilization);
-  fill(columns, "sm_activity", jobs, &WorkloadJob::sm_activity);
-  fill(columns, "weight", jobs, &WorkloadJob::weight);
-  fill(columns, "priority", jobs, &WorkloadJob::priority);
-  fill(columns, "deadline_s", jobs, &WorkloadJob::deadline_s);
-  fill_rates(columns, jobs);
+  std::vector<WorkloadJob> jobs(
+      Convert<Indices>::in(columns["job"], {"Workload", "job"}).values.size());
+  for (const auto& [name, member] : kJobColumns) {
+    if (!columns.contains(name)) continue;
+    std::visit([&, name = name](auto each) { fill(columns[name], name, jobs, each); }, member);
+  }
+  if (columns.contains("steps_per_s")) {
+    const Rows rates = Convert<Rows>::in(columns["steps_per_s"], {"Workload", "steps_per_s"});
+    check_length(jobs.size(), static_cast<std::size_t>(rates.rows()), "rows of steps_per_s");
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const auto row = rates.row(static_cast<Eigen::Index>(i));
+      jobs[i].steps_per_s.assign(row.begin(), row.end());
+    }
+  }
   return jobs;
 }
 
-/// The columns of a glidepath.Trace that a simulation uses.
-Trace curve_of(const py::handle& trace) {
-  const auto owned = [&](const char* name) {
-    const DoubleArray array = borrow_or_empty(trace.attr(name), name);
-    return std::vector<double>(array.data(), array.data() + array.size());
-  };
-  Trace curve{.name = trace.attr("name").cast<std::string>(),
-              .step = owned("step"),
-              .loss = owned("loss"),
-              .lr = owned("lr")};
-  validate(curve.view());
-  return curve;
-}
-
-Shared make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::list& curves,
-                     std::vector<PairSpeeds> pairs, std::string name) {
+Workload make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::list& curves,
+                       std::vector<PairSpeeds> pairs, std::string name) {
   Workload out{.name = std::move(name),
                .tiers = std::move(tiers),
                .jobs = jobs_of(jobs),
-               .curves = {},
+               .curves = traces_of(curves),
                .pairs = std::move(pairs)};
-  for (const py::handle curve : curves) out.curves.push_back(curve_of(curve));
+  for (const Trace& curve : out.curves) validate(curve.view());
   validate(out);
-  return share(std::move(out));
-}
-
-template <class T, class Get>
-py::object gathered(const std::vector<WorkloadJob>& jobs, Get&& get) {
-  std::vector<T> values;
-  values.reserve(jobs.size());
-  for (const WorkloadJob& job : jobs) values.push_back(static_cast<T>(get(job)));
-  return adopt(std::move(values));
-}
-
-py::dict job_columns(const Workload& workload) {
-  const std::vector<WorkloadJob>& jobs = workload.jobs;
-  py::dict out;
-  py::list users, classes;
-  bool named = false;
-  bool classed = false;
-  std::vector<double> rates;
-  for (const WorkloadJob& job : jobs) {
-    users.append(job.user);
-    classes.append(job.job_class);
-    named |= !job.user.empty();
-    classed |= !job.job_class.empty();
-    rates.insert(rates.end(), job.steps_per_s.begin(), job.steps_per_s.end());
-  }
-  out["job"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.id; });
-  if (named) out["user"] = users;
-  if (classed) out["job_class"] = classes;
-  out["submit_s"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.submit_s; });
-  out["gpus"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.gpus; });
-  out["memory_gb"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.memory_gb; });
-  out["duration_s"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.duration_s; });
-  out["utilization"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.utilization; });
-  out["sm_activity"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.sm_activity; });
-  out["weight"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.weight; });
-  out["priority"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.priority; });
-  out["deadline_s"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.deadline_s; });
-  if (!workload.curves.empty()) {
-    out["truth"] = gathered<std::int64_t>(jobs, [](const WorkloadJob& j) { return j.truth; });
-    out["target_loss"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.target_loss; });
-  }
-  out["budget_steps"] = gathered<double>(jobs, [](const WorkloadJob& j) { return j.budget_steps; });
-  const std::size_t tiers = workload.tiers.size();
-  if (!rates.empty() && rates.size() == jobs.size() * tiers) {
-    out["steps_per_s"] = adopt(
-        std::move(rates), {static_cast<py::ssize_t>(jobs.size()), static_cast<py::ssize_t>(tiers)});
-  }
-  return out;
-}
-
-/// The arguments of a glidepath.Trace for each curve.
-py::list curve_columns(const Workload& workload) {
-  py::list out;
-  for (const Trace& curve : workload.curves) {
-    py::object lr = py::none();
-    if (!curve.lr.empty()) lr = adopt(std::vector(curve.lr));
-    out.append(py::dict(py::arg("step") = adopt(std::vector(curve.step)),
-                        py::arg("loss") = adopt(std::vector(curve.loss)), py::arg("lr") = lr,
-                        py::arg("name") = curve.name));
-  }
   return out;
 }
 
@@ -194,6 +111,28 @@ void add(py::dict& columns, const char* name, const std::vector<Row>& rows, Memb
     for (const Row& row : rows) values.push_back(row.*member);
     columns[name] = adopt(std::move(values));
   }
+}
+
+py::dict job_columns(const Workload& workload) {
+  const std::vector<WorkloadJob>& jobs = workload.jobs;
+  py::dict out;
+  for (const auto& [name, member] : kJobColumns) {
+    const bool of_curves =
+        std::string_view(name) == "truth" || std::string_view(name) == "target_loss";
+    if (of_curves && workload.curves.empty()) continue;
+    const auto* words = std::get_if<std::string WorkloadJob::*>(&member);
+    if (words != nullptr && std::ranges::all_of(jobs, &std::string::empty, *words)) continue;
+    std::visit([&, name = name](auto each) { add(out, name, jobs, each); }, member);
+  }
+  std::vector<double> rates;
+  for (const WorkloadJob& job : jobs) {
+    rates.insert(rates.end(), job.steps_per_s.begin(), job.steps_per_s.end());
+  }
+  const std::size_t tiers = workload.tiers.size();
+  if (!rates.empty() && rates.size() == jobs.size() * tiers) {
+    out["steps_per_s"] = adopt(std::move(rates), {std::ssize(jobs), std::ssize(workload.tiers)});
+  }
+  return out;
 }
 
 py::dict result_columns(const Simulation& run) {
@@ -264,111 +203,132 @@ py::dict tier_columns(const Simulation& run) {
 
 // ---- options
 
-using Numbers = std::map<std::string, double>;
-
+/// A struct that Python gives as a mapping of its fields but for `hidden`, None is the defaults.
 template <class T>
-using Members = std::vector<std::pair<std::string, double T::*>>;
-const Members<Failures> kFailures{{"node_every_s", &Failures::node_every_s},
-                                  {"repair_s", &Failures::repair_s},
-                                  {"job_every_s", &Failures::job_every_s},
-                                  {"checkpoint_s", &Failures::checkpoint_s}};
-const Members<NodeSleep> kSleep{
-    {"after_s", &NodeSleep::after_s}, {"watts", &NodeSleep::watts}, {"wake_s", &NodeSleep::wake_s}};
-
-/// Sets the members that a mapping names; refuses names that are none of them.
-template <class Value, class T>
-void set(const std::map<std::string, Value>& given, const char* what, const Members<T>& members,
-         T& out) {
-  for (const auto& [name, value] : given) {
-    const auto found = std::find_if(members.begin(), members.end(),
-                                    [&](const auto& member) { return member.first == name; });
-    if (found != members.end()) {
-      if constexpr (std::is_same_v<Value, double>) {
-        out.*found->second = value;
-      } else {
-        out.*found->second = py::float_(value);
-      }
-      continue;
-    }
-    std::string known;
-    for (const auto& member : members) known += (known.empty() ? "" : ", ") + member.first;
-    throw InputError(std::string("simulate: ") + what + " has no '" + name + "', known are " +
-                     known);
+T from_mapping(py::handle value, const Where& where,
+               std::initializer_list<std::string_view> hidden = {}) {
+  if (value.is_none()) return {};
+  if (!py::hasattr(value, "items")) where.refuse(value, "a mapping");
+  const detail::Fields<T>& fields = detail::fields_of<T>();
+  std::vector<std::string> known;
+  for (const auto& field : fields.list) {
+    if (std::ranges::find(hidden, field.name) == hidden.end()) known.push_back(field.name);
   }
+  const py::dict given(py::reinterpret_borrow<py::object>(value));
+  for (const auto& [key, number] : given) {
+    const auto name = std::string(py::str(key));
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw InputError(text("simulate: ", where.field, " has no '", name, "', known are ",
+                          listed(known, std::identity())));
+  }
+  return fields.make({}, py::kwargs(given));
 }
 
-/// A property of SimulationOptions that is a mapping of names to numbers; None = the defaults.
 template <class T>
-void numbers(py::class_<SimulationOptions>& record, const char* name, T SimulationOptions::*part,
-             const Members<T>& members) {
-  record.def_property(
-      name,
-      [part, &members](const SimulationOptions& options) {
-        Numbers out;
-        for (const auto& [key, member] : members) out[key] = options.*part.*member;
-        return out;
-      },
-      [name, part, &members](SimulationOptions& options, const std::optional<Numbers>& given) {
-        options.*part = {};
-        if (given) set(*given, name, members, options.*part);
-      });
+detail::Fields<T>& fields_named(const char* name) {
+  detail::fields_of<T>().record = name;
+  return detail::fields_of<T>();
 }
+
+template <class T>
+struct NumbersByName {
+  static std::string type() {
+    return "collections.abc.Mapping[str, " + Convert<double>::type() + "] | None";
+  }
+  static T in(py::handle value, const Where& where) { return from_mapping<T>(value, where); }
+  static py::typing::Dict<py::str, py::float_> out(const T& value) {
+    return detail::fields_of<T>().state(value);
+  }
+};
+
+/// Grams of each hour: one number, or many; None is not known.
+struct Grams {
+  std::vector<double> hours{};
+  friend bool operator==(const Grams&, const Grams&) = default;
+};
 
 /// Keyword arguments of glidepath.plan, but for those that the simulation itself decides.
-PlanOptions planner_options(const py::dict& given) {
-  constexpr std::array kOfSimulation{"sharing", "in_nodes", "pairs", "reasons", "prices"};
-  const py::object planner = py::type::of<OwnedPlanOptions>();
-  py::list known;
-  for (const py::handle name : planner.attr("__match_args__")) {
-    if (std::none_of(kOfSimulation.begin(), kOfSimulation.end(),
-                     [&](const char* each) { return name.equal(py::str(each)); })) {
-      known.append(name);
+struct Planner {
+  OwnedPlanOptions options{};
+  friend bool operator==(const Planner& a, const Planner& b) {
+    return detail::same(a.options, b.options);
+  }
+};
+
+}  // namespace
+
+template <>
+struct Convert<Failures> : NumbersByName<Failures> {};
+template <>
+struct Convert<NodeSleep> : NumbersByName<NodeSleep> {};
+
+template <>
+struct Convert<Grams> {
+  static std::string type() {
+    return Convert<double>::type() + " | collections.abc.Sequence[" + Convert<double>::type() +
+           "] | None";
+  }
+  static Grams in(py::handle value, const Where& where) {
+    if (value.is_none() || py::isinstance<py::iterable>(value)) {
+      return {Convert<std::vector<double>>::in(value, where)};
     }
+    return {{Convert<double>::in(value, where)}};
   }
-  for (const auto& [name, value] : given) {
-    if (known.contains(name)) continue;
-    throw InputError("simulate: planner has no '" + std::string(py::str(name)) + "', known are " +
-                     std::string(py::str(py::str(", ").attr("join")(known))));
+  static std::vector<double> out(const Grams& grams) { return grams.hours; }
+};
+
+template <>
+struct Convert<Planner> {
+  static std::string type() { return "collections.abc.Mapping[str, typing.Any] | None"; }
+  static Planner in(py::handle value, const Where& where) {
+    if (py::isinstance<OwnedPlanOptions>(value)) return {value.cast<OwnedPlanOptions>()};
+    return {from_mapping<OwnedPlanOptions>(value, where,
+                                           {"sharing", "in_nodes", "pairs", "reasons", "prices"})};
   }
-  return planner(**given).cast<const OwnedPlanOptions&>();
-}
+  static OwnedPlanOptions out(const Planner& planner) { return planner.options; }
+};
+
+namespace {
 
 /// What runs of the same jobs have forecast, for the next of them.
 struct Memo {
   std::shared_ptr<ForecastMemo> forecasts = make_forecast_memo();
 };
 
-using Grams = std::variant<std::vector<double>, double>;
-
 void bind_options(py::module_& module) {
-  py::class_<SimulationOptions> record(module, "SimulationOptions");
-  record.def(py::init<>())
-      .def_readwrite("seed", &SimulationOptions::seed)
-      .def_readwrite("restart_s", &SimulationOptions::restart_s)
-      .def_readwrite("session_s", &SimulationOptions::session_s)
-      .def_readwrite("round_s", &SimulationOptions::round_s)
-      .def_readwrite("forecast_sigma", &SimulationOptions::forecast_sigma)
-      .def_readwrite("stop_at_target", &SimulationOptions::stop_at_target);
-  numbers(record, "failures", &SimulationOptions::failures, kFailures);
-  numbers(record, "sleep", &SimulationOptions::sleep, kSleep);
-  record.def_readwrite("in_nodes", &SimulationOptions::in_nodes)
-      .def_property(
-          "sharing", [](const SimulationOptions& o) { return std::string(name(o.sharing)); },
-          [](SimulationOptions& o, const std::string& text) { o.sharing = sharing_named(text); })
-      .def_readwrite("user_gpus", &SimulationOptions::user_gpus)
-      .def_property(
-          "carbon_g_per_kwh", [](const SimulationOptions& o) { return o.carbon_g_per_kwh; },
-          [](SimulationOptions& o, const std::optional<Grams>& given) {
-            o.carbon_g_per_kwh.clear();
-            if (!given) return;
-            const auto* hours = std::get_if<std::vector<double>>(&*given);
-            o.carbon_g_per_kwh = hours != nullptr ? *hours : std::vector{std::get<double>(*given)};
-          })
-      .def_property("planner", nullptr,
-                    [](SimulationOptions& o, const std::optional<py::dict>& given) {
-                      o.planner = given ? planner_options(given->attr("copy")()) : PlanOptions{};
-                    })
-      .def_readwrite("spans", &SimulationOptions::spans);
+  fields_named<Failures>("failures")
+      .add("node_every_s", &Failures::node_every_s)
+      .add("repair_s", &Failures::repair_s)
+      .add("job_every_s", &Failures::job_every_s)
+      .add("checkpoint_s", &Failures::checkpoint_s);
+  fields_named<NodeSleep>("sleep")
+      .add("after_s", &NodeSleep::after_s)
+      .add("watts", &NodeSleep::watts)
+      .add("wake_s", &NodeSleep::wake_s);
+  using Options = SimulationOptions;
+  Record<Options>(module, "SimulationOptions")
+      .keyword("seed", &Options::seed)
+      .keyword("restart_s", &Options::restart_s)
+      .keyword("session_s", &Options::session_s)
+      .keyword("round_s", &Options::round_s)
+      .keyword("forecast_sigma", &Options::forecast_sigma)
+      .keyword("stop_at_target", &Options::stop_at_target)
+      .keyword("failures", &Options::failures)
+      .keyword("sleep", &Options::sleep)
+      .keyword("in_nodes", &Options::in_nodes)
+      .keyword("sharing", &Options::sharing)
+      .keyword("user_gpus", &Options::user_gpus)
+      .keyword(
+          "carbon_g_per_kwh", [](const Options& o) { return Grams{o.carbon_g_per_kwh}; },
+          [](Options& o, Grams given) { o.carbon_g_per_kwh = std::move(given.hours); })
+      .keyword(
+          "planner",
+          [](const Options& o) {
+            return Planner{{o.planner, {}, {}}};
+          },
+          [](Options& o, const Planner& given) { o.planner = given.options; })
+      .keyword("spans", &Options::spans)
+      .init();
 }
 
 // ---- runs
@@ -563,88 +523,40 @@ void bind_policies(py::module_& module) {
     const auto all = policies();
     return std::vector<PolicyInfo>(all.begin(), all.end());
   });
-  py::list outcomes, objectives;
-  for (int code = 0; code <= static_cast<int>(JobOutcome::never); ++code) {
-    outcomes.append(std::string(name(static_cast<JobOutcome>(code))));
-  }
-  for (int code = 0; code <= static_cast<int>(Objective::cost); ++code) {
-    objectives.append(std::string(name(static_cast<Objective>(code))));
-  }
-  module.attr("OUTCOMES") = py::tuple(outcomes);
-  module.attr("OBJECTIVES") = py::tuple(objectives);
+  using enum JobOutcome;
+  using enum Objective;
+  module.attr("OUTCOMES") = names_of(std::array{unfinished, finished, target, never});
+  module.attr("OBJECTIVES") =
+      names_of(std::array{jct, known_size, quality, deadline, fairness, energy, edp, cost});
 }
 
 void bind_workload(py::module_& module) {
-  py::class_<PairSpeeds>(module, "PairSpeeds",
-                         "Measured speeds of two jobs on the same GPUs of a tier, each as a share "
-                         "of its own speed alone.")
-      .def(
-          py::init([](std::string first, std::string second, int tier, double first_speed,
-                      double second_speed) {
-            return PairSpeeds{std::move(first), std::move(second), tier, first_speed, second_speed};
-          }),
-          py::arg("first"), py::arg("second"), py::arg("tier"), py::arg("first_speed"),
-          py::arg("second_speed"))
-      .def_readonly("first", &PairSpeeds::first)
-      .def_readonly("second", &PairSpeeds::second)
-      .def_readonly("tier", &PairSpeeds::tier)
-      .def_readonly("first_speed", &PairSpeeds::first_speed)
-      .def_readonly("second_speed", &PairSpeeds::second_speed)
-      .def("__eq__",
-           [](const PairSpeeds& a, const py::object& b) {
-             return py::isinstance<PairSpeeds>(b) && b.cast<const PairSpeeds&>() == a;
-           })
-      .def("__repr__",
-           [](const PairSpeeds& pair) {
-             return text("PairSpeeds(first='", pair.first, "', second='", pair.second,
-                         "', tier=", pair.tier, ", first_speed=", pair.first_speed,
-                         ", second_speed=", pair.second_speed, ")");
-           })
-      .def("__reduce__", [](const PairSpeeds& pair) {
-        return py::make_tuple(py::type::of<PairSpeeds>(),
-                              py::make_tuple(pair.first, pair.second, pair.tier, pair.first_speed,
-                                             pair.second_speed));
-      });
+  Record<PairSpeeds>(module, "PairSpeeds",
+                     "Measured speeds of two jobs on the same GPUs of a tier, each as a share of "
+                     "its own speed alone.")
+      .required("first", &PairSpeeds::first)
+      .required("second", &PairSpeeds::second)
+      .required("tier", &PairSpeeds::tier)
+      .required("first_speed", &PairSpeeds::first_speed)
+      .required("second_speed", &PairSpeeds::second_speed)
+      .init();
   py::class_<Workload, std::shared_ptr<Workload>>(module, "WorkloadRecord")
       .def_readonly("name", &Workload::name)
       .def_readonly("tiers", &Workload::tiers)
       .def_readonly("pairs", &Workload::pairs)
       .def_property_readonly("job_count", [](const Workload& w) { return w.jobs.size(); })
       .def_property_readonly("lower_bound_jct_s", &lower_bound_jct_s)
-      .def("jobs", &job_columns, "Columns of the jobs.")
-      .def("curves", &curve_columns, "Arguments of a Trace for each hidden curve.")
-      .def(
-          "write_jobs",
-          [](const Workload& workload, const py::bytes& path) {
-            write_jobs(workload, std::string(path));
-          },
-          py::arg("path"));
+      .def_readonly("curves", &Workload::curves)
+      .def("jobs", &job_columns)
+      .def("write_jobs", &write_jobs, py::arg("path"));
+  const py::call_guard<py::gil_scoped_release> release;
   module.def("make_workload", &make_workload, py::arg("tiers"), py::arg("jobs"), py::arg("curves"),
              py::arg("pairs"), py::arg("name"));
-  module.def(
-      "workload_from_trace",
-      [](const py::bytes& path, int gpus, std::optional<int> gpus_per_node) {
-        const std::string file = path;
-        const py::gil_scoped_release release;
-        return share(workload_from_trace(file, gpus, gpus_per_node));
-      },
-      py::arg("path"), py::arg("gpus"), py::arg("gpus_per_node"));
-  module.def(
-      "read_workload",
-      [](const py::bytes& path) {
-        const std::string folder = path;
-        const py::gil_scoped_release release;
-        return share(read_workload(folder));
-      },
-      py::arg("path"));
-  module.def(
-      "generate_workload",
-      [](const py::bytes& path, int users, std::uint64_t seed) {
-        const std::string folder = path;
-        const py::gil_scoped_release release;
-        return share(generate_workload(folder, users, seed));
-      },
-      py::arg("path"), py::arg("users"), py::arg("seed"));
+  module.def("workload_from_trace", &workload_from_trace, py::arg("path"), py::arg("gpus"),
+             py::arg("gpus_per_node"), release);
+  module.def("read_workload", &read_workload, py::arg("path"), release);
+  module.def("generate_workload", &generate_workload, py::arg("path"), py::arg("users"),
+             py::arg("seed"), release);
 }
 
 void bind_result(py::module_& module) {

@@ -17,8 +17,7 @@ namespace {
 
 /// Every node before priors and tempering, or None where the run cannot be modelled.
 py::object forecast_nodes(const DoubleArray& step, const DoubleArray& loss, const DoubleArray& at,
-                          const ConstantsRecord& constants) {
-  const ForecastConstants& c = *constants.table;
+                          const ForecastConstants& c) {
   auto p = glidepath::detail::prepare({view(step), view(loss)}, Direction::min, c);
   if (!p.modelled) return py::none();
   std::vector<double> queries;
@@ -46,10 +45,11 @@ py::object forecast_nodes(const DoubleArray& step, const DoubleArray& loss, cons
 }
 
 Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
-                    const Maybe<ConstantsRecord>& constants, int threads) {
+                    const Maybe<ForecastConstants>& constants, int threads) {
   const std::vector<Trace> taught = traces_of(teachers), past = traces_of(shapes);
   const py::gil_scoped_release release;
-  return glidepath::detail::learn_widths(taught, past, table_of(constants), {.threads = threads});
+  return glidepath::detail::learn_widths(taught, past, constants.value_or(nullptr),
+                                         {.threads = threads});
 }
 
 }  // namespace

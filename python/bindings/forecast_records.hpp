@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bindings of forecast, watch and training share.
+// What the bindings of traces, schedules, forecasts, watches and workloads share.
 #pragma once
 
 #include "glidepath/forecast.hpp"
@@ -7,18 +7,11 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "numpy_view.hpp"
-#include "opaque_record.hpp"
+#include "record.hpp"
 
 namespace glidepath::python {
-
-/// A table of constants, parsed once.
-struct ConstantsRecord {
-  std::shared_ptr<const ForecastConstants> table;
-};
 
 /// A record, or None.
 template <typename T>
@@ -28,42 +21,19 @@ const T* pointer(const Maybe<T>& record) {
   return record ? record->get() : nullptr;
 }
 
-/// None = the learned table.
-inline std::shared_ptr<const ForecastConstants> table_of(const Maybe<ConstantsRecord>& constants) {
-  return constants ? (*constants)->table : nullptr;
-}
-
-inline std::vector<double> copied(const DoubleArray& array) {
-  return {array.data(), array.data() + array.size()};
-}
-
-/// The columns of one `glidepath.Trace`, borrowed.
-struct TraceColumns {
-  DoubleArray step, loss, lr;
-
-  explicit TraceColumns(py::handle trace)
-      : step(borrow(trace.attr("step"), "step")),
-        loss(borrow(trace.attr("loss"), "loss")),
-        lr(borrow_or_empty(trace.attr("lr"), "lr")) {}
-  [[nodiscard]] TraceView view() const {
-    return {python::view(step), python::view(loss), {}, python::view(lr)};
-  }
-};
-
-/// Copies of a sequence of `glidepath.Trace`.
+/// A copy of a `glidepath.Trace`.
+inline Trace trace_of(py::handle run) { return detail::fields_of<Trace>().read(run); }
 inline std::vector<Trace> traces_of(const py::sequence& runs) {
   std::vector<Trace> traces;
-  traces.reserve(runs.size());
-  for (const py::handle run : runs) {
-    const TraceColumns columns(run);
-    Trace trace{.name = py::cast<std::string>(run.attr("name"))};
-    trace.step = copied(columns.step);
-    trace.loss = copied(columns.loss);
-    trace.lr = copied(columns.lr);
-    trace.direction = direction_named(py::cast<std::string>(run.attr("direction")));
-    traces.push_back(std::move(trace));
-  }
+  for (const py::handle run : runs) traces.push_back(trace_of(run));
   return traces;
+}
+
+inline Execution execution_of(int threads) {
+  if (threads < 0) {
+    throw InputError("threads is " + std::to_string(threads) + ", must not be negative");
+  }
+  return {.threads = threads};
 }
 
 }  // namespace glidepath::python

@@ -48,7 +48,6 @@ struct OwnedJob : Job {
     curve.get()->*column = std::move(values);
     observed = curve->view();
   }
-  friend bool operator==(const OwnedJob& a, const OwnedJob& b) { return same_fields(a, b); }
 };
 
 class OwnedSnapshot {
@@ -91,30 +90,9 @@ class OwnedSnapshot {
   std::vector<std::shared_ptr<Trace>> curves_{};
 };
 
-/// A Pairs of Python's, or None.
-struct PairsHandle {
-  py::object object = py::none();
-
-  [[nodiscard]] const Pairs* get() const {
-    return object.is_none() ? nullptr : object.cast<const Pairs*>();
-  }
-  friend bool operator==(const PairsHandle& a, const PairsHandle& b) {
-    return a.object.equal(b.object);
-  }
-};
-template <>
-struct Convert<PairsHandle> {
-  static std::string type() { return Convert<std::optional<Pairs>>::type(); }
-  static PairsHandle in(py::handle value, const Where& where) {
-    if (!value.is_none() && !py::isinstance<Pairs>(value)) where.refuse(value, "Pairs or None");
-    return {py::reinterpret_borrow<py::object>(value)};
-  }
-  static py::object out(const PairsHandle& value) { return value.object; }
-};
-
 struct OwnedPlanOptions : PlanOptions {
   std::vector<double> last_prices{};
-  PairsHandle known{};
+  std::shared_ptr<Pairs> known{};
 
   [[nodiscard]] PlanOptions view() const {
     PlanOptions options = *this;
@@ -125,7 +103,7 @@ struct OwnedPlanOptions : PlanOptions {
 };
 
 struct OwnedPlacementOptions : PlacementOptions {
-  PairsHandle known{};
+  std::shared_ptr<Pairs> known{};
 };
 
 /// What a policy returned: anything with `allocations` and, if it ends jobs, `stop`.

@@ -6,6 +6,7 @@
 //       .required("name", &Tier::name)       // also by position, in this order
 //       .optional("nodes", &Tier::nodes)     // the same, with the struct's own default
 //       .keyword("gpu", &Tier::gpu)          // by keyword only
+//       .shown("prices", &Tier::prices)      // required, and read without a copy
 //       .init(&validate);                    // left out where only functions make the record
 //
 // A field that is no member has a getter and a setter. `Convert` says how a type travels; a stage
@@ -13,12 +14,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,9 +61,36 @@ struct Where {
   }
 };
 
+/// What `name_of` gives of each, as a sentence lists it.
+template <class Range, class Name>
+std::string listed(const Range& all, Name name_of) {
+  std::string list;
+  for (const auto& each : all) {
+    list += (list.empty() ? "" : ", ") + std::string(std::invoke(name_of, each));
+  }
+  return list;
+}
+
 /// Names<E>::parse(text) gives the enumerator; `name(E)` gives the text.
 template <class E>
 struct Names;
+
+/// The enumerator of `all` with this name; `what` says of which kind, where there is none.
+template <class E, std::size_t size>
+E named(const std::array<E, size>& all, const std::string& text, const char* what) {
+  const auto name_of = [](E each) { return name(each); };
+  const auto found = std::ranges::find(all, text, name_of);
+  if (found != all.end()) return *found;
+  throw InputError(std::string(what) + " '" + text + "', expected one of " + listed(all, name_of));
+}
+
+/// The names of `all`, as Python has them.
+template <class E, std::size_t size>
+py::tuple names_of(const std::array<E, size>& all) {
+  py::list names;
+  for (const E each : all) names.append(name(each));
+  return py::tuple(names);
+}
 
 /// in(): from Python, refusing in a sentence; out(): to Python; type(): what a stub says of in().
 /// This one is of a bound class.
@@ -121,6 +152,7 @@ struct Convert<M> {
   static M out(M value) { return value; }
 };
 
+/// Text in whatever encoding a file has: UTF-8, else each byte is a character (Latin-1).
 template <>
 struct Convert<std::string> {
   static std::string type() { return "str"; }
@@ -128,7 +160,16 @@ struct Convert<std::string> {
     if (!py::isinstance<py::str>(value)) where.refuse(value, "text");
     return value.cast<std::string>();
   }
-  static const std::string& out(const std::string& value) { return value; }
+  static py::str out(const std::string& value) {
+    const auto size = static_cast<Py_ssize_t>(value.size());
+    PyObject* text = PyUnicode_DecodeUTF8(value.data(), size, nullptr);
+    if (text == nullptr) {
+      PyErr_Clear();
+      text = PyUnicode_DecodeLatin1(value.data(), size, nullptr);
+    }
+    if (text == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::str>(text);
+  }
 };
 
 template <class M>
@@ -153,7 +194,34 @@ struct Convert<std::vector<double>> {
   static py::array_t<double> out(std::vector<double> values) { return adopt(std::move(values)); }
 };
 
-/// A column of whole numbers, in the same way; a plain vector of them is a list in Python.
+/// A matrix, in the same way.
+template <>
+struct Convert<Rows> {
+  static std::string type() { return "numpy.typing.ArrayLike"; }
+  static Rows in(py::handle value, const Where& where) {
+    return rows(borrow(value, std::string(where.field).c_str(), 2));
+  }
+  static py::array_t<double> out(Rows matrix) {
+    const std::vector<py::ssize_t> shape{matrix.rows(), matrix.cols()};
+    return adopt(std::move(matrix), shape);
+  }
+};
+
+/// As many values as the struct has: a tuple in Python.
+template <class M, std::size_t size>
+struct Convert<std::array<M, size>> {
+  static std::string type() { return "collections.abc.Sequence[" + Convert<M>::type() + "]"; }
+  static std::array<M, size> in(py::handle value, const Where& where) {
+    const auto values = Convert<std::vector<M>>::in(value, where);
+    if (values.size() != size) where.refuse(value, std::to_string(size) + " values");
+    std::array<M, size> out{};
+    std::copy(values.begin(), values.end(), out.begin());
+    return out;
+  }
+  static auto out(const std::array<M, size>& values) { return std::tuple_cat(values); }
+};
+
+/// A column of whole numbers, as an array; a plain vector of them is a list in Python.
 struct Indices {
   std::vector<std::int64_t> values{};
   friend bool operator==(const Indices&, const Indices&) = default;
@@ -183,7 +251,15 @@ struct Convert<std::vector<M>> {
     }
     return out;
   }
-  static const std::vector<M>& out(const std::vector<M>& values) { return values; }
+  static decltype(auto) out(const std::vector<M>& values) {
+    if constexpr (std::is_enum_v<M>) {
+      std::vector<std::string> names;
+      for (const M each : values) names.push_back(Convert<M>::out(each));
+      return names;
+    } else {
+      return (values);
+    }
+  }
 };
 
 /// None is without.
@@ -197,6 +273,20 @@ struct Convert<std::optional<M>> {
   static const std::optional<M>& out(const std::optional<M>& value) { return value; }
 };
 
+/// A record that is shared; None is without.
+template <class M>
+struct Convert<std::shared_ptr<M>> {
+  static std::string type() { return Convert<M>::type() + " | None"; }
+  static std::shared_ptr<M> in(py::handle value, const Where& where) {
+    if (value.is_none()) return nullptr;
+    if (!py::isinstance<M>(value)) {
+      where.refuse(value, std::string(py::str(py::type::of<M>().attr("__name__"))) + " or None");
+    }
+    return value.cast<std::shared_ptr<M>>();
+  }
+  static std::optional<std::shared_ptr<M>> out(const std::shared_ptr<M>& value) { return value; }
+};
+
 namespace detail {
 
 template <class M>
@@ -208,15 +298,32 @@ py::object object(M&& value) {
   }
 }
 
-/// Equal, NaN with NaN: as results compare in Python.
+template <class T>
+struct Fields;
+template <class T>
+Fields<T>& fields_of();
+
+template <class M>
+constexpr bool kIsVector = false;
+template <class M>
+constexpr bool kIsVector<std::vector<M>> = true;
+
+/// Equal, NaN with NaN: as results compare in Python. Structs without == by their fields.
 template <class M>
 bool same(const M& a, const M& b) {
   if constexpr (std::is_floating_point_v<M>) {
     return a == b || (a != a && b != b);
-  } else if constexpr (std::is_same_v<M, std::vector<double>>) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same<double>);
-  } else {
+  } else if constexpr (std::is_same_v<M, Rows>) {
+    return a.rows() == b.rows() &&
+           std::equal(a.data(), a.data() + a.size(), b.data(), b.data() + b.size(), same<double>);
+  } else if constexpr (kIsVector<M> || requires { std::tuple_size<M>::value; }) {
+    return std::ranges::equal(a, b, same<typename M::value_type>);
+  } else if constexpr (requires { a.use_count(); }) {
+    return a != nullptr && b != nullptr ? same(*a, *b) : a == b;
+  } else if constexpr (requires { a == b; }) {
     return a == b;
+  } else {
+    return fields_of<M>().same(a, b);
   }
 }
 
@@ -240,13 +347,37 @@ struct Fields {
   std::function<void(const T&)> check{};
   std::function<std::string(const T&)> repr{};
 
+  template <class M, class C>
+  Fields& add(const char* name, M C::*member) {
+    return add(
+        name, [member](const T& t) -> const M& { return t.*member; },
+        [member](T& t, M value) { t.*member = std::move(value); });
+  }
+  /// get(const T&) gives a value, set(T&, value) takes one of the same type.
+  template <class Get, class Set>
+  Fields& add(const char* name, Get get, Set set, Given given = Given::keyword) {
+    using M = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
+    list.push_back(
+        {.name = name,
+         .given = given,
+         .type = Convert<M>::type(),
+         .get = [get](const T& t) { return object(Convert<M>::out(std::invoke(get, t))); },
+         .set =
+             [set, record = record, field = std::string(name)](T& t, py::handle value) {
+               std::invoke(set, t, Convert<M>::in(value, {record, field}));
+             },
+         .same =
+             [get](const T& a, const T& b) {
+               return detail::same<M>(std::invoke(get, a), std::invoke(get, b));
+             }});
+    return *this;
+  }
+
   const Field<T>& named(std::string_view name) const {
-    std::string known;
-    for (const Field<T>& field : list) {
-      if (field.name == name) return field;
-      known += (known.empty() ? "" : ", ") + field.name;
-    }
-    throw py::type_error(record + ": no field '" + std::string(name) + "', known: " + known);
+    const auto found = std::ranges::find(list, name, &Field<T>::name);
+    if (found != list.end()) return *found;
+    throw py::type_error(record + ": no field '" + std::string(name) +
+                         "', known: " + listed(list, &Field<T>::name));
   }
 
   T make(const py::args& by_position, const py::kwargs& by_name) const {
@@ -284,6 +415,14 @@ struct Fields {
   T restore(const py::dict& state) const {
     T out{};
     for (const auto& [key, value] : state) named(key.template cast<std::string>()).set(out, value);
+    if (check) check(out);
+    return out;
+  }
+
+  /// A copy of an object of Python's with attributes of the same names.
+  T read(py::handle object) const {
+    T out{};
+    for (const Field<T>& field : list) field.set(out, object.attr(field.name.c_str()));
     return out;
   }
 
@@ -344,16 +483,21 @@ Fields<T>& fields_of() {
 
 }  // namespace detail
 
-/// Whether two records have equal fields, for one whose struct has no == of its own.
-template <class T>
-bool same_fields(const T& a, const T& b) {
-  return detail::fields_of<T>().same(a, b);
+/// Numbers of a record as a read-only array that keeps it alive.
+inline py::array_t<double> shown(const double* data, std::vector<py::ssize_t> shape,
+                                 const py::object& record) {
+  py::array_t<double> array(std::move(shape), data, record);
+  array.attr("flags").attr("writeable") = false;
+  return array;
 }
 
 template <class T>
 class Record {
  public:
-  Record(py::module_& module, const char* name, const char* doc) : class_(module, name, doc) {
+  using Class = py::class_<T, std::shared_ptr<T>>;
+
+  Record(py::module_& module, const char* name, const char* doc = nullptr)
+      : class_(module, name, doc) {
     fields().record = name;
     class_
         .def("__eq__",
@@ -394,6 +538,21 @@ class Record {
     return add(name, detail::Given::required, std::move(get), std::move(set));
   }
 
+  /// A column or matrix that Python reads without a copy.
+  template <class M, class C>
+  Record& shown(const char* name, M C::*member) {
+    required(name, member);
+    class_.def_property_readonly(name, [member](const py::object& self) {
+      const M& values = self.cast<const T&>().*member;
+      if constexpr (std::is_same_v<M, Rows>) {
+        return python::shown(values.data(), {values.rows(), values.cols()}, self);
+      } else {
+        return python::shown(values.data(), {std::ssize(values)}, self);
+      }
+    });
+    return *this;
+  }
+
   /// Python may call the class; `check` throws on values that do not go together.
   Record& init(std::function<void(const T&)> check = {}) {
     fields().check = std::move(check);
@@ -414,7 +573,7 @@ class Record {
   }
 
   /// For methods, and for what is computed from the fields.
-  py::class_<T>& cls() { return class_; }
+  Class& cls() { return class_; }
 
  private:
   template <class M, class C>
@@ -426,20 +585,7 @@ class Record {
   template <class Get, class Set>
   Record& add(const char* name, detail::Given given, Get get, Set set) {
     using M = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
-    const std::string record = fields().record;
-    fields().list.push_back(
-        {.name = name,
-         .given = given,
-         .type = Convert<M>::type(),
-         .get = [get](const T& t) { return detail::object(Convert<M>::out(std::invoke(get, t))); },
-         .set =
-             [set, record, field = std::string(name)](T& t, py::handle value) {
-               std::invoke(set, t, Convert<M>::in(value, {record, field}));
-             },
-         .same =
-             [get](const T& a, const T& b) {
-               return detail::same<M>(std::invoke(get, a), std::invoke(get, b));
-             }});
+    fields().add(name, get, set, given);
     class_.def_property_readonly(
         name, [get](const T& t) { return Convert<M>::out(std::invoke(get, t)); });
     py::list names;  // what `match` and the sentences of others go by
@@ -450,7 +596,7 @@ class Record {
 
   static detail::Fields<T>& fields() { return detail::fields_of<T>(); }
 
-  py::class_<T> class_;
+  Class class_;
 };
 
 /// Makes methods of an object whose __init__ never ran raise: pybind11 would give them memory that

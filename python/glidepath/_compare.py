@@ -15,7 +15,7 @@ import numpy as np
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._results import Result, require
-from glidepath._simulate import Policy, _options, _run
+from glidepath._simulate import Policy, _run
 from glidepath._workload import Column, Workload
 
 # Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom; 1.96 far beyond.
@@ -163,7 +163,7 @@ def run_all(
 
     def one(run: tuple[Workload, Policy, int, dict[str, Any]]) -> dict[str, Any]:
         workload, policy, seed, options = run
-        how = _options(**options | {"seed": seed, "spans": False})
+        how = _core.SimulationOptions(**options | {"seed": seed, "spans": False})
         result = _run(workload, policy, how, memo=memo)
         row = {"workload": workload.name, "policy": result.policy, "seed": seed}
         return row | result.metrics()

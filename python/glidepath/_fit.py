@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._core import FitScore, InputError
-from glidepath._results import Result, require, same
+from glidepath._results import Recorded, Result, require
 from glidepath._trace import Trace, as_trace
 
 if TYPE_CHECKING:
@@ -71,12 +71,10 @@ def usable(status: str) -> bool:
     return _core.usable(status)
 
 
-# Not frozen, which would triple what it takes to make one: there is nothing to assign to but the
-# record.
-@dataclass(slots=True, eq=False, repr=False)
-class Fit(Result):
+class Fit(Recorded):
     """A curve through the points of one trace; `fit` makes them."""
 
+    __slots__ = ()
     _record: FitRecord
 
     @property
@@ -97,7 +95,7 @@ class Fit(Result):
     @property
     def params(self) -> dict[str, float]:
         """Parameters by name."""
-        return dict(zip(FAMILIES[self.family], self._record.params, strict=True))
+        return dict(zip(FAMILIES[self.family], self._record.params, strict=False))
 
     @property
     def stderr(self) -> dict[str, float]:
@@ -105,13 +103,13 @@ class Fit(Result):
 
         0 for one that rests on a bound, infinite where the points cannot tell.
         """
-        return dict(zip(FAMILIES[self.family], self._record.stderr, strict=True))
+        return dict(zip(FAMILIES[self.family], self._record.stderr, strict=False))
 
     @property
     def at_bound(self) -> tuple[str, ...]:
         """Names of the parameters that rest on a bound of the search."""
         names = FAMILIES[self.family]
-        return tuple(n for n, at in zip(names, self._record.at_bound, strict=True) if at)
+        return tuple(n for n, at in zip(names, self._record.at_bound, strict=False) if at)
 
     @property
     def covariance(self) -> Floats:
@@ -165,15 +163,6 @@ class Fit(Result):
         ndarray, shape (h,)
         """
         return self._record.predict(steps)
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        assert isinstance(other, Fit)
-        return same(self._record.state(), other._record.state())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Fit, (self._record,)
 
     def to_pandas(self) -> Any:
         """Make a DataFrame with one row per parameter.

@@ -106,7 +106,7 @@ class Forecast(Recorded):
         return super().__eq__(other) and same(self._trace, getattr(other, "_trace", None))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _forecast, (self._record.state(), self._trace)
+        return Forecast, (self._record, self._trace)
 
     def _summary(self) -> str:
         low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]
@@ -156,7 +156,7 @@ class ForecastBatch(Recorded):
     @property
     def quantiles(self) -> Floats:
         """Quantiles of the raw observation, shape (len(levels), m, h)."""
-        return self._record.quantiles
+        return self._record.quantiles.reshape(-1, *self.median.shape)
 
     @property
     def levels(self) -> Floats:
@@ -280,10 +280,6 @@ class Reach(Recorded):
         from glidepath._pictures import plots
 
         return plots.reach(self, ax=ax)
-
-
-def _forecast(fields: dict[str, Any], trace: Trace | None) -> Forecast:
-    return Forecast(_core.ForecastRecord.of(**fields), trace)
 
 
 def _schedule_of(schedule: Schedule | None) -> ScheduleRecord | None:

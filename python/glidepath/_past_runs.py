@@ -58,12 +58,8 @@ class Widths(Result):
     scheduled_runs: int = 0
     schedule_helps: bool = True
 
-    @classmethod
-    def _of(cls, record: WidthsRecord) -> Widths:
-        return cls(**{name: getattr(record, name) for name in cls.__slots__})
-
     def _record(self) -> WidthsRecord:
-        return _core.WidthsRecord.of(**{name: getattr(self, name) for name in self.__slots__})
+        return _core.WidthsRecord(**{name: getattr(self, name) for name in self.__slots__})
 
     def _summary(self) -> str:
         plain, scheduled = (
@@ -111,7 +107,7 @@ class PastRuns(Result):
         self, traces: Iterable[Trace] = (), *, constants: str | None = None, threads: int = 0
     ) -> None:
         self._runs = traces_of(traces, "PastRuns")
-        self._record: PastRunsRecord = _core.PastRunsRecord.of(
+        self._record: PastRunsRecord = _core.PastRunsRecord(
             self._runs, constants=constants_of(constants), threads=threads
         )
 
@@ -134,7 +130,7 @@ class PastRuns(Result):
     @property
     def widths(self) -> Widths:
         """What was learned of the widths of forecasts."""
-        return Widths._of(self._record.widths)
+        return Widths._from_record(self._record.widths)
 
     def update(self, trace: Trace, *, constants: str | None = None) -> PastRuns:
         """Learn from one more run (adaptive conformal inference, Gibbs and Candès 2021).
@@ -161,7 +157,7 @@ class PastRuns(Result):
             other horizons.
         """
         (run,) = traces_of([trace], "update")
-        record = self._record.update((run,), constants=constants_of(constants))
+        record = self._record.update(run, constants=constants_of(constants))
         return PastRuns._of((*self._runs, run), record)
 
     def without(self, *live: Trace) -> PastRuns:

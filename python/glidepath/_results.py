@@ -167,11 +167,7 @@ class Result:
 
 
 class Recorded(Result):
-    """Mixin of results whose values a record of the compiled module holds.
-
-    A record has its fields as properties, gives them by name with `state`, and its class makes one
-    of them with `of`.
-    """
+    """Mixin of results whose values a record of the compiled module holds."""
 
     __slots__ = ("_record",)
     _record: Any
@@ -179,25 +175,22 @@ class Recorded(Result):
     def __init__(self, record: Any) -> None:
         self._record = record
 
+    @classmethod
+    def _of(cls, record: Any) -> Self:
+        made = cls.__new__(cls)
+        made._record = record
+        return made
+
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         assert isinstance(other, Recorded)
-        return same(self._record.state(), other._record.state())
+        return bool(self._record == other._record)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), type(self._record).__name__, self._record.state())
+        return self._of, (self._record,)
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for name, value in vars(type(self)).items():
             if isinstance(value, property) and not name.startswith("_"):
                 yield name, _short(getattr(self, name))
-
-
-def _remade(result: type[Recorded], kind: str, fields: dict[str, Any]) -> Recorded:
-    """Make a result of what `Recorded.__reduce__` kept."""
-    from glidepath import _core
-
-    made = result.__new__(result)
-    Recorded.__init__(made, getattr(_core, kind).of(**fields))
-    return made

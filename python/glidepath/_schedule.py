@@ -55,13 +55,7 @@ class Schedule(Recorded):
     def __init__(self, step: ArrayLike, lr: ArrayLike) -> None:
         from glidepath._trace import _column
 
-        super().__init__(_core.ScheduleRecord.of(step=_column(step, "step"), lr=_column(lr, "lr")))
-
-    @classmethod
-    def _of(cls, record: ScheduleRecord) -> Schedule:
-        schedule = cls.__new__(cls)
-        schedule._record = record
-        return schedule
+        super().__init__(_core.ScheduleRecord(_column(step, "step"), _column(lr, "lr")))
 
     @classmethod
     def constant(cls, lr: float) -> Schedule:
@@ -148,7 +142,7 @@ class Schedule(Recorded):
             Gaps take the nearest earlier rate, the first ones the first known. None unless more
             than half of the points have a rate.
         """
-        record = _core.ScheduleRecord.logged([trace])
+        record = _core.ScheduleRecord.logged(trace)
         return None if record is None else cls._of(record)
 
     @classmethod

@@ -231,21 +231,8 @@ def simulate(
         An unknown policy, a plan that cannot be carried out, an option out of range.
     """
     given = locals()
-    options = _options(**{name: given[name] for name in _OPTIONS})
+    options = SimulationOptions(**{name: given[name] for name in _OPTIONS})
     return _run(workload, policy, options, stream=stream, progress=progress)
-
-
-def _options(**given: Any) -> SimulationOptions:
-    """Options by name."""
-    options = SimulationOptions()
-    for name, value in given.items():
-        if name not in _OPTIONS:
-            raise TypeError(f"no option '{name}', known are {', '.join(_OPTIONS)}")
-        try:
-            setattr(options, name, value)
-        except TypeError:
-            raise TypeError(f"simulate: {name} cannot be {value!r}") from None
-    return options
 
 
 def _run(

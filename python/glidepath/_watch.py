@@ -105,7 +105,7 @@ class Watch:
             "alpha": float(alpha),
         }
         self._past = past if past is None or isinstance(past, PastRuns) else list(past)
-        self._record: WatchRecord = _core.WatchRecord.of(
+        self._record: WatchRecord = _core.WatchRecord(
             **self._settings, schedule=_schedule_of(schedule), past=past_of(self._past)
         )
         self._settings["schedule"] = schedule

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import IoError, PairSpeeds, Tier
 from glidepath._results import same
-from glidepath._trace import Trace
+from glidepath._trace import Trace, of_record
 
 Column = NDArray[Any]
 
@@ -180,7 +180,7 @@ class Workload:
     @property
     def curves(self) -> list[Trace]:
         """The hidden truths."""
-        return [Trace(**columns) for columns in self._record.curves()]
+        return [of_record(curve) for curve in self._record.curves]
 
     @property
     def pairs(self) -> list[PairSpeeds]:

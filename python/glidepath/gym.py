@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._results import require
-from glidepath._simulate import Simulation, _options, _simulation
+from glidepath._simulate import Simulation, _simulation
 from glidepath._workload import Workload
 
 require("gymnasium")
@@ -56,8 +56,8 @@ class _Batch:
         drawn = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.workloads = drawn
         self.core = _core.EnvironmentBatch(
-            [workload._record for workload in drawn], count, _options(**simulation), slots,
-            running, energy_weight, weights_for_s,
+            [workload._record for workload in drawn], count, _core.SimulationOptions(**simulation),
+            slots, running, energy_weight, weights_for_s,
         )  # fmt: skip
         self.weighs = weights_for_s > 0
         self.observation = np.zeros((count, self.core.observation_size), np.float32)

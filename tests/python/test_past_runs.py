@@ -23,7 +23,7 @@ def widths_only(past: gp.PastRuns) -> gp.PastRuns:
 def shapeless(runs: list[gp.Trace]) -> gp.PastRuns:
     """Widths by forecasts without past runs as shapes, in which the schedule alone can help."""
     learned = _core.learn_widths(runs, [], constants=None, threads=0)
-    return gp.PastRuns._restored([], gp.Widths._of(learned))
+    return gp.PastRuns._restored([], gp.Widths._from_record(learned))
 
 
 def with_factor(factor: float) -> gp.PastRuns:

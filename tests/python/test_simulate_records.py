@@ -63,10 +63,10 @@ def test_options_have_the_defaults_of_the_core() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("restart_s", "soon", "simulate: restart_s cannot be 'soon'"),
-        ("session_s", [3], r"simulate: session_s cannot be \[3\]"),
-        ("failures", {"repair_s": "x"}, "simulate: failures cannot be {'repair_s': 'x'}"),
-        ("spans", "no", "simulate: spans cannot be 'no'"),
+        ("restart_s", "soon", "restart_s is 'soon', expected a number"),
+        ("session_s", [3], r"session_s is \[3\], expected a number"),
+        ("failures", {"repair_s": "x"}, "repair_s is 'x', expected a number"),
+        ("spans", "no", "spans is 'no', expected True or False"),
     ],
 )
 def test_an_option_of_a_wrong_type_is_named(option: str, value: Any, message: str) -> None:
@@ -75,7 +75,7 @@ def test_an_option_of_a_wrong_type_is_named(option: str, value: Any, message: st
 
 
 def test_an_option_that_compare_does_not_have_is_refused() -> None:
-    with pytest.raises(TypeError, match="no option 'sessions', known are seed, restart_s"):
+    with pytest.raises(TypeError, match="no field 'sessions', known: seed, restart_s"):
         gp.compare(workload(), ["fifo"], sessions=3)
 
 
@@ -122,16 +122,11 @@ CLASSES = [kind for kind in vars(_core).values() if type(kind).__name__ == "pybi
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_record_that_was_never_initialized_raises(kind: type) -> None:
-    if "__new__" in vars(kind):  # one that only functions make
-        with pytest.raises(TypeError, match="never initialized"):
-            kind.__new__(kind)
-        return
     empty = kind.__new__(kind)
     properties = [name for name, member in vars(kind).items() if isinstance(member, property)]
     for name in properties:
-        if getattr(kind, name).fget is not None:
-            with pytest.raises(TypeError, match="never initialized"):
-                getattr(empty, name)
+        with pytest.raises(TypeError, match="never initialized"):
+            getattr(empty, name)
     if "__repr__" in vars(kind):
         with pytest.raises(TypeError, match="never initialized"):
             repr(empty)

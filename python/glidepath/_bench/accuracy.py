@@ -85,7 +85,7 @@ class Collection:
                     constants=constants_of(constants),
                     threads=0,
                 )
-                self._widths[group] = Widths._of(learned)
+                self._widths[group] = Widths._from_record(learned)
         return self._widths[group]
 
     def known(self, method: str, curve: Trace, k: int, constants: str | None) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def _python_rows(family: str, step: Floats, losses: Floats) -> list[Row]:
     def from_python() -> Floats:
         for _ in range(passes):
             found = [gp.fit(trace, family=family) for trace in traces]
-        return np.array([fit._record.params for fit in found])
+        return np.array([[*fit.params.values()] for fit in found])
 
     runs: dict[str, Callable[[], Floats]] = {
         _PYTHON: from_python,
