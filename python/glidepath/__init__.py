@@ -68,7 +68,7 @@ from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
-from glidepath.readers._open import read_traces
+from glidepath.readers._open import MetricInfo, metrics_of, read_traces
 
 __all__ = [
     "POLICIES",
@@ -90,6 +90,7 @@ __all__ = [
     "Job",
     "JobKind",
     "KindPair",
+    "MetricInfo",
     "Option",
     "PairSpeeds",
     "Pairs",
@@ -127,6 +128,7 @@ __all__ = [
     "generate_workload",
     "gittins_index",
     "learn_pairs",
+    "metrics_of",
     "options_of",
     "plan",
     "policies",

@@ -45,7 +45,7 @@ TRAINING_LOSSES = (
 _RANKS = tuple(
     re.compile(rank)
     for rank in (
-        r"(?:^|_)(?:ep|episode|episodic|rollout)_(?!.*(?<![a-z])(?:max|min|std|len))"
+        r"^(?!.*(?<![a-z])(?:max|min|std|len)).*?(?<![a-z])(?:ep|episode|episodic|rollout)_"
         r".*?(?:rew|ret)|^eprewmean$",
         *(f"^{name}$" for name in TRAINING_LOSSES),
         *(r"(?=.*total)(?=.*train).*loss", r"(?=.*train).*loss"),
@@ -57,7 +57,7 @@ _RANKS = tuple(
     )
 )
 _RANKED = re.compile("|".join(f"(?:{rank.pattern})" for rank in _RANKS))
-_FEW = 10  # points: a metric of fewer gives way to one that has four times as many
+_FEW = 10  # points: a metric of fewer gives way to one that has twice as many
 # Under which Hugging Face and Lightning log their step to a tracker whose own counts calls.
 TRAINERS = ("train_global_step", "trainer_global_step")
 # What counts steps, best first, and what only counts within an epoch.
@@ -121,7 +121,7 @@ def best_name(points: Mapping[str, float]) -> str | None:
     }
     most = max((points[name] for name in ranked), default=0)
     for name in sorted(ranked, key=ranked.__getitem__):
-        if points[name] >= min(_FEW, most / 4):
+        if points[name] >= min(_FEW, most / 2):
             return name
     return next(iter(metrics.values())) if len(metrics) == 1 else None
 

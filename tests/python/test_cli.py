@@ -236,7 +236,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     words: tuple[str, ...],
 ) -> None:
     accuracy = curves.with_name("accuracy.csv")
-    accuracy.write_text("step,accuracy,f1\n1,0.1,0.2\n2,0.3,0.3\n")
+    accuracy.write_text("step,pears,plums\n1,0.1,0.2\n2,0.3,0.3\n")
     files = {"{curves}": str(curves), "{accuracy}": str(accuracy)}
     line = [files.get(str(argument), str(argument)) for argument in arguments]
     code, out, err = run(capsys, *line)
@@ -607,3 +607,16 @@ def test_fit_leaves_out_the_points_before_from_step_and_warns_of_a_poor_fit(
     assert (code, row["status"]) == (1, "poor")
     code, (row,) = run_json(capsys, "fit", log, "--family", "pow3", "--from-step", 120)
     assert (code, row["status"], row["points"]) == (0, "converged", 81)
+
+
+def test_metrics_lists_what_a_log_holds(curves: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, rows = run_json(capsys, "metrics", curves)
+    assert code == 0
+    assert [(row["run"], row["points"], row["read"]) for row in rows] == [
+        ("good", 120, True),
+        ("low", 120, True),
+        ("constant", 120, True),
+    ]
+    code, out, _ = run(capsys, "metrics", curves)
+    assert code == 0
+    assert "3 metrics of curves.csv" in out

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,3 +160,46 @@ def test_shared_logs_have_the_points_that_stand_in_them(
     assert (len(run), run.loss[0], run.lr is not None) == (points, first, has_lr)
     if last is not None:
         assert run.loss[-1] == last
+
+
+# ------------------------------------------------------------------------------------ all metrics
+
+
+def test_all_metrics_of_a_log_are_listed(tmp_path: Path) -> None:
+    text = "step,loss,acc,apples\n1,3,0.5,\n2,2,0.6,7\n"
+    listed = gp.metrics_of(write(tmp_path / "a.csv", text))
+    assert [(m.metric, m.direction, m.points, m.observed_to, m.read) for m in listed] == [
+        ("loss", "min", 2, 2.0, True),
+        ("acc", "max", 2, 2.0, False),
+        ("apples", "min", 1, 2.0, False),
+    ]
+    assert (
+        repr(listed[0])
+        == "<MetricInfo: 'loss' of 'a.csv', 2 points, min, read where none is named>"
+    )
+    # Also of a log of which nothing would be read.
+    (pears, plums) = gp.metrics_of(write(tmp_path / "b.csv", "step,pears,plums\n1,2,3\n"))
+    assert (pears.read, plums.read) == (False, False)
+    long = gp.metrics_of(write(tmp_path / "c.csv", "curve,step,value,other\nx,1,2,3\nx,2,1,4\n"))
+    assert [(m.run, m.points) for m in long] == [("x", 2), ("x", 2)]
+    with pytest.raises(gp.IoError, match="no metric was logged"):
+        gp.metrics_of(write(tmp_path / "d.csv", "step,loss\n"))
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero")):
+        with pytest.raises(gp.IoError, match="not a regular file"):
+            gp.read_traces(path)
+        with pytest.raises(gp.IoError, match="not a regular file"):
+            gp.read_traces(path, format="text")
+        with pytest.raises(gp.IoError, match="not a regular file"):
+            gp.read_traces(path, pattern=r"(?P<step>\d+) (?P<value>\d+)")
+
+
+def test_a_wide_table_is_read_in_linear_time(tmp_path: Path) -> None:
+    names = ",".join(f"column{i}" for i in range(100_000))
+    text = f"step,loss,{names}\n" + f"1,2,{'3,' * 99_999}4\n" * 2
+    began = time.process_time()
+    assert one(write(tmp_path / "wide.csv", text)).metric == "loss"
+    assert time.process_time() - began < 20

@@ -293,10 +293,12 @@ CPP_ONLY = {name: why for why, names in CPP_ONLY_BY_REASON.items() for name in n
 PYTHON_ONLY = {
     "Comparison": "a table of simulations",
     "Follow": "only Python reads what training tools write",
+    "MetricInfo": "only Python reads what training tools write",
     "POLICIES": "policy_names() in C++",
     "VERDICTS": "the enumerators of Verdict in C++",
     "compare": "a table of simulations",
     "follow": "only Python reads what training tools write",
+    "metrics_of": "only Python reads what training tools write",
     "read_traces": "only Python reads what training tools write",
 }
 # Members of a type that both languages have, by the type.

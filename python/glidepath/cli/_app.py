@@ -27,6 +27,7 @@ from glidepath.cli._console import (
 )
 from glidepath.cli._fit import fit
 from glidepath.cli._forecast import forecast
+from glidepath.cli._metrics import metrics
 from glidepath.cli._plan import plan
 from glidepath.cli._report import report
 from glidepath.cli._simulate import simulate
@@ -104,6 +105,7 @@ def _options(
     pass
 
 
+app.command(epilog="Example: glidepath metrics run/train.log")(metrics)
 app.command(epilog="Example: glidepath fit data/curves/digits-mlp.csv.gz --family pow3")(fit)
 app.command(
     epilog="Example: glidepath forecast data/curves/digits-mlp.csv.gz --observed 0.3 --target 0.4"

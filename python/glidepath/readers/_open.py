@@ -4,19 +4,32 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from glidepath._core import InputError, IoError
+from glidepath._results import Result
 from glidepath._trace import Trace, renamed
-from glidepath.readers._series import HEAD_BYTES, AbsentError, RefusedError, header, open_log
+from glidepath.readers._series import (
+    HEAD_BYTES,
+    AbsentError,
+    RefusedError,
+    collected,
+    header,
+    open_log,
+)
 
-__all__ = ["FORMATS", "read_traces"]
+__all__ = ["FORMATS", "MetricInfo", "metrics_of", "read_traces"]
+
+# Columns of the long form that are no metrics.
+_LONG_FORM = ("curve", "step", "lr", "wall_seconds")
 
 # What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
 # read. In the order in which they get to judge whether a file is theirs.
@@ -141,6 +154,8 @@ def read_traces(
         raise InputError("read_traces: the path is empty")
     path = Path(path)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise IoError(f"{path}: not a regular file")  # a pipe or a device may never end
         if expression is not None:
             return _read_pattern(path, metric, expression)
         return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
@@ -148,6 +163,82 @@ def read_traces(
         raise
     except OSError as error:  # such as a folder or file that may not be read
         raise IoError(f"{error.filename or path}: {error.strerror or error}") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MetricInfo(Result):
+    """A metric that a log holds.
+
+    Attributes
+    ----------
+    run, metric : str
+        Names of the run and of the metric.
+    direction : str
+        ``"min"`` where low values are better, ``"max"`` where high ones are.
+    points : int
+        How many points a trace of it has.
+    observed_to : float
+        The last step.
+    read : bool
+        Whether `read_traces` reads this one where none is named.
+    """
+
+    run: str
+    metric: str
+    direction: str
+    points: int
+    observed_to: float
+    read: bool
+
+    def _summary(self) -> str:
+        default = ", read where none is named" if self.read else ""
+        points = f"{self.points} point{'' if self.points == 1 else 's'}"
+        return f"{self.metric!r} of {self.run!r}, {points}, {self.direction}{default}"
+
+
+def metrics_of(path: str | os.PathLike[str] | Any) -> list[MetricInfo]:
+    """List every metric that `read_traces` could read.
+
+    Parameters
+    ----------
+    path : path_like or object
+        As in `read_traces`. Of a server of MLflow only what would be read is listed.
+
+    Returns
+    -------
+    list of MetricInfo
+        In the order of the log, also of one in which no metric is a loss or a score.
+
+    Raises
+    ------
+    IoError, InputError, TypeError
+        As `read_traces`.
+    """
+    found: list[Trace] = []
+    token = collected.set(found)
+    try:
+        read = read_traces(path)
+    except AbsentError:
+        if not found:
+            raise
+        read = []
+    finally:
+        collected.reset(token)
+    if not found and isinstance(path, (str, os.PathLike)):  # the long form, by its header
+        columns = [name for name in header(_head(Path(path))) if name not in _LONG_FORM]
+        found = [trace for name in columns for trace in read_traces(path, metric=name)]
+    chosen = {(trace.name, trace.metric) for trace in read}
+    return [
+        MetricInfo(
+            trace.name,
+            trace.metric,
+            trace.direction,
+            len(trace),
+            float(trace.step[-1]) if len(trace) else math.nan,
+            (trace.name, trace.metric) in chosen,
+        )
+        for trace in found
+    ]
 
 
 def _compiled(pattern: str, path: Any, format: str | None) -> re.Pattern[str]:  # noqa: A002
@@ -187,8 +278,6 @@ def _read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) -
 
 
 def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
-    if path.exists() and not path.is_file():
-        raise IoError(f"{path}: not a regular file")
     kind = format if path.is_file() else "csv"
     if kind is None:
         head = _head(path)

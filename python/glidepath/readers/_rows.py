@@ -95,14 +95,12 @@ class Rows:
         known: dict[tuple[int, ...], tuple[list[int], Series]] = {}
         series = {}
         for name, column in self.columns.items():
-            if name == clock:
+            if name == clock or normal(name) in STEPS:
                 continue
             rows = tuple(column.rows)
             if rows not in known:
                 known[rows] = self._steps(column.rows)
             kept, steps = known[rows]
-            if name == steps.counter:
-                continue
             value = column.values if len(kept) == len(rows) else [column.values[i] for i in kept]
             at = column.rows if len(kept) == len(rows) else [rows[i] for i in kept]
             series[name] = Series(

@@ -9,6 +9,8 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -31,6 +33,10 @@ HEAD_BYTES = 65536
 _LONGEST_LINE, _MOST_BYTES = 1 << 26, 1 << 30
 _RATES = 16  # columns of learning rates that are looked at: those of layers may be many
 Floats = NDArray[np.float64]
+
+
+# Where `to_trace` leaves a trace of every metric of a run, while somebody collects them.
+collected: ContextVar[list[Trace] | None] = ContextVar("collected", default=None)
 
 
 class AbsentError(IoError):  # type: ignore[misc, unused-ignore] # a class of the extension
@@ -177,6 +183,13 @@ def to_trace(
         With what was repaired in its `notes`.
     """
     full = {key: column for key, column in series.items() if column.step}
+    found = collected.get()
+    if found is not None:
+        collected.set(None)
+        for each in full:
+            with suppress(IoError):
+                found.append(to_trace(full, each, path, name, notes, planned_steps=planned_steps))
+        collected.set(found)
     key = choose({name: len(column.step) for name, column in full.items()}, metric, path)
     column = full[key]
     said = [*notes, *column.notes]
@@ -194,8 +207,8 @@ def to_trace(
     said += repairs
     step, value = step[kept], value[kept]
     rated = [each for each in full if is_rate(each) and each != key][:_RATES]
-    found = [_at_same_step(step, full[each]) for each in rated]
-    rates = max(found, key=lambda each: int(np.isfinite(each).sum()), default=None)
+    logged = [_at_same_step(step, full[each]) for each in rated]
+    rates = max(logged, key=lambda each: int(np.isfinite(each).sum()), default=None)
     if rates is not None:
         bad = (rates < 0) | np.isinf(rates)
         if bad.any():

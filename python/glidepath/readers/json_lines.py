@@ -27,7 +27,8 @@ def recognises(path: Path, head: bytes) -> bool:
         for line in islice(lines(path), _FIRST):
             row = _row(line) if _MLPERF in line or line.lstrip()[:1] == "{" else {}
             numbers = {name for name, cell in row.items() if number(cell) is not None}
-            if counters(numbers) or any(is_metric(name) for name in numbers):
+            # Names that begin with a number are the epochs of one whole document.
+            if counters(numbers) or any(is_metric(n) and not n[:1].isdigit() for n in numbers):
                 return True
     except (IoError, ValueError, RecursionError):
         return False

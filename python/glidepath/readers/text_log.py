@@ -25,7 +25,8 @@ from glidepath.readers._series import AbsentError, Series, lines, to_trace
 _NOT_LOGS = re.compile(r"\.(py|md|ipynb|sh|ya?ml|toml|html?|js|ts|rst|tex|c|cc|cpp|h|hpp|cu|json)$")
 # What a line must have to be looked at.
 _HINT = re.compile(
-    r"loss|acc|epoch|step|iter|train|val|rew|ret|rouge|bleu|err|\bs:\d|ppl|wer|auc|f1|\|", re.I
+    r"loss|acc|epoch|step|iter|train|learn|val|rew|ret|rouge|bleu|err|\bs:\d|ppl|wer|auc|f1|\|",
+    re.I,
 )
 # What is taken out of a line first: colours, wrappings of numbers; dates, times, progress bars.
 _DRESS = re.compile(r"\x00|\x1b\[[0-9;]{0,9}[A-Za-z]|\x08|np\.\w{1,9}\(|tensor\(")
@@ -280,7 +281,7 @@ def _parsed(raw: str) -> _Line:
             line.counters.setdefault(counter, value)
             last = counter
         elif counter is None:
-            held = _cell(line, name, value, match[2], data, held)
+            held = _cell(line, name, match, data, held)
     if leading is not None and not line.counters and any(map(is_metric, line.cells)):
         line.counters["step"] = leading
     elif rank is not None:
@@ -288,11 +289,11 @@ def _parsed(raw: str) -> _Line:
     return line
 
 
-def _cell(line: _Line, name: str, value: float, unit: str | None, tag: str, held: str) -> str:
+def _cell(line: _Line, name: str, match: re.Match[str], tag: str, held: str) -> str:
     """Put a metric into a line, and give the held-out set that the line speaks of now."""
-    key = name.removesuffix(" value")
-    if value % 1 != 0 or name not in _BARE:  # not the number of samples to train on
-        key = (_BARE | _NAMES).get(name.lower(), key)
+    value, unit, key = float(match[1]), match[2], name.removesuffix(" value")
+    whole = match[0].isdecimal()  # such as the number of samples to train on
+    key = (_NAMES if whole else _BARE | _NAMES).get(name.lower(), key)
     if line.text[:2] == "s:" and name == "eval":
         key = "hellaswag"
     found = _HELD.search(key)
