@@ -58,21 +58,9 @@ def horizon(
 ) -> Horizon:
     """Choose how far a run is forecast, and its schedule where the logged rates make it clear.
 
-    Parameters
-    ----------
-    seen : Trace
-        What was observed; at least one point.
-    budget : float, optional
-        The step that the user gave.
-    file_end : float, optional
-        Last step of the run in its file, where `seen` is a part of it.
-    schedule, schedule_from : optional
-        Learning rates that the user gave, and where they are from.
-
-    Returns
-    -------
-    Horizon
-        Its budget is after the last step seen, unless the user gave one that is not.
+    `seen` has at least one point; `file_end` is the last step of the run in its file, where `seen`
+    is a part of it; budget and schedule are the user's. The budget that comes of it is after the
+    last step seen, unless the user gave one that is not.
     """
     if schedule is None:
         found = inferred(seen)

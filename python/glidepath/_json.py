@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from glidepath._core import InputError
+
 
 def plain(value: Any) -> Any:
     """Reduce a value to what JSON knows: arrays to lists, what is not finite to null and text."""
@@ -34,3 +36,14 @@ def number(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [number(item) for item in value]
     return value
+
+
+def check_format(state: Any, what: str, name: str, version: int) -> None:
+    """Refuse, with an InputError, what `to_dict` of this name and version did not write."""
+    found = state.get("format") if isinstance(state, Mapping) else type(state).__name__
+    if not isinstance(state, Mapping) or found != name:
+        raise InputError(f"{what}: expected a state of format '{name}', got {found!r}")
+    if state.get("version") != version:
+        raise InputError(
+            f"{what}: state of version {state.get('version')!r}, this library reads {version}"
+        )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._core import InputError
-from glidepath._json import number, plain
+from glidepath._json import check_format, number, plain
 from glidepath._results import Result, same
 from glidepath._trace import Trace
 
@@ -190,13 +190,7 @@ class PastRuns(Result):
         InputError
             When it is something else, of another version, or damaged.
         """
-        if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
-            found = state.get("format") if isinstance(state, Mapping) else type(state).__name__
-            raise InputError(f"past: expected a state of format '{_FORMAT}', got {found!r}")
-        if state.get("version") != _VERSION:
-            raise InputError(
-                f"past: state of version {state.get('version')!r}, this library reads {_VERSION}"
-            )
+        check_format(state, "past", _FORMAT, _VERSION)
         try:
             runs = [_run_of(run) for run in state["runs"]]
             given = state["widths"]

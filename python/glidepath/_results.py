@@ -46,21 +46,9 @@ _OWN = (
 
 
 def require(module: str) -> Any:
-    """Import a module of an optional extra.
+    """Import a module of an optional extra by its dotted name.
 
-    Parameters
-    ----------
-    module : str
-        Dotted name, such as ``"matplotlib.pyplot"``.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ImportError
-        When it is not installed, with the line to type.
+    ImportError, with the line to type, when it is not installed.
     """
     root = module.partition(".")[0]
     try:

@@ -252,22 +252,7 @@ def renamed(trace: Trace, name: str) -> Trace:
 def as_trace(given: Any, function: str) -> Any:
     """Take what a function was given for a trace: one, or its steps and losses as a tuple.
 
-    Parameters
-    ----------
-    given : object
-        Whatever has columns `step` and `loss` passes.
-    function : str
-        Whose argument it is, for the message.
-
-    Returns
-    -------
-    object
-        With `step` and `loss`.
-
-    Raises
-    ------
-    InputError
-        When it is neither.
+    Whatever has columns `step` and `loss` passes; InputError when it is neither.
     """
     if hasattr(given, "step") and hasattr(given, "loss"):
         return given

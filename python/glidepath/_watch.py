@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._forecast import _schedule_of
-from glidepath._json import number, plain
+from glidepath._json import check_format, number, plain
 from glidepath._past_runs import PastRuns, past_of
 from glidepath._results import Recorded
 from glidepath._schedule import Schedule
@@ -168,13 +168,7 @@ class Watch:
         InputError
             When it is no state of a watch, of another version, or damaged.
         """
-        if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
-            found = state.get("format") if isinstance(state, Mapping) else type(state).__name__
-            raise InputError(f"watch: expected a state of format '{_FORMAT}', got {found!r}")
-        if state.get("version") != _VERSION:
-            raise InputError(
-                f"watch: state of version {state.get('version')!r}, this library reads {_VERSION}"
-            )
+        check_format(state, "watch", _FORMAT, _VERSION)
         try:
             settings = {key: state[key] for key in SETTINGS}
             if settings["schedule"] is not None:

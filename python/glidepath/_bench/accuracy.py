@@ -408,12 +408,6 @@ class Accuracy(Result):
             "rows": self.rows,
         }
 
-    def to_pandas(self) -> Any:
-        """Give the rows as a pandas DataFrame (``.to_parquet`` keeps them)."""
-        from glidepath._results import require
-
-        return require("pandas").DataFrame(self.rows)
-
     def plot(self, ax: Any = None, *, method: str = "glidepath") -> Any:
         """Draw the reliability diagram of one method."""
         from glidepath._pictures import plots

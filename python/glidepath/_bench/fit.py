@@ -67,6 +67,10 @@ def _start(family: str, step: Floats, loss: Floats) -> list[float]:
     return [float(loss[-1]), float((loss[0] - loss[-1]) / first), *shape]
 
 
+def _row(what: str, family: str, n: int, per_second: float, error: float = 0.0) -> Row:
+    return {"what": what, "family": family, "n": n, "per_second": per_second, "error": error}
+
+
 def _error(params: Floats, truth: Floats) -> float:
     return float(np.max(np.abs(params / truth - 1.0)))
 
@@ -118,16 +122,9 @@ def _python_rows(family: str, step: Floats, losses: Floats) -> list[Row]:
         begin = time.thread_time()
         params = work()
         fitted = len(few) * (passes if what == _PYTHON else 1)
-        rows.append(
-            {
-                "what": what,
-                "family": family,
-                "n": n,
-                "per_second": fitted / (time.thread_time() - begin),
-                # against glidepath's optimum, which fit_rivals checks against long double
-                "error": _error(params, truth),
-            }
-        )
+        speed = fitted / (time.thread_time() - begin)
+        # The error against glidepath's optimum, which fit_rivals checks against long double.
+        rows.append(_row(what, family, n, speed, _error(params, truth)))
     return rows
 
 
@@ -162,11 +159,10 @@ def _call_row(family: str, step: Floats, losses: Floats) -> Row:
             begin = time.thread_time()
             work()
             least[i] = min(least[i], (time.thread_time() - begin) / len(traces))
-    beyond = 1e6 * (least[0] - least[1])
-    return {"what": _CALL, "family": family, "n": step.size, "per_second": beyond, "error": 0.0}
+    return _row(_CALL, family, step.size, 1e6 * (least[0] - least[1]))
 
 
-def _peak_rows() -> list[Row]:
+def _peak_row() -> Row:
     """Peak memory of a batch beyond its input and output, in MiB."""
     m, n = 100_000, 100
     program = """
@@ -187,15 +183,7 @@ print(peak() - before - out / 2**20)
     done = subprocess.run(
         [sys.executable, "-c", program, str(m), str(n)], check=True, capture_output=True, text=True
     )
-    return [
-        {
-            "what": "peak memory beyond input and output, MiB",
-            "family": "pow3",
-            "n": n,
-            "per_second": float(done.stdout),
-            "error": 0.0,
-        }
-    ]
+    return _row("peak memory beyond input and output, MiB", "pow3", n, float(done.stdout))
 
 
 _SINGLE, _SHARED = "glidepath fit", "glidepath fit_batch, shared steps"
@@ -222,22 +210,14 @@ _LIMITS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, ..
 
 
 def limits(rows: Sequence[Row]) -> list[Row]:
-    """Put the limits that ratios should keep beside the ratios that were measured.
+    """Put the limits that ratios should keep beside the ratios that `run` measured.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        Rows of `run`.
-
-    Returns
-    -------
-    list of dict
-        ``what``, ``against``, ``family``, ``n``, ``measured`` (the worst of the families),
-        ``limit`` and ``holds``, for every pair that was measured; last what a call from Python
-        costs beyond the fit, in microseconds, where less is better.
+    ``measured`` is the worst of the families; the last row is what a call from Python costs beyond
+    the fit, in microseconds, where less is better.
     """
     speed = {(row["what"], row["family"], row["n"]): row["per_second"] for row in rows}
-    found: list[Row] = []
+    keys = ("what", "against", "family", "n", "measured", "limit", "holds")
+    found: list[tuple[Any, ...]] = []
     for what, against, families, points, least in _LIMITS:
         for n, limit in zip(points, least, strict=True):
             ratios = [
@@ -246,63 +226,30 @@ def limits(rows: Sequence[Row]) -> list[Row]:
                 if (what, family, n) in speed and (against, family, n) in speed
             ]
             if ratios:
-                found.append(
-                    {
-                        "what": what,
-                        "against": against,
-                        "family": ", ".join(families),
-                        "n": n,
-                        "measured": min(ratios),
-                        "limit": limit,
-                        "holds": min(ratios) >= limit,
-                    }
-                )
+                worst = min(ratios)
+                found.append((what, against, ", ".join(families), n, worst, limit, worst >= limit))
     calls = [row["per_second"] for row in rows if row["what"] == _CALL]
     if calls:
-        found.append(
-            {
-                "what": _CALL,
-                "against": "a list of fits in C++",
-                "family": "pow3, exp3",
-                "n": 200,
-                "measured": max(calls),
-                "limit": 1.5,
-                "holds": max(calls) <= 1.5,
-            }
-        )
-    return found
+        most = max(calls)
+        found.append((_CALL, "a list of fits in C++", "pow3, exp3", 200, most, 1.5, most <= 1.5))
+    return [dict(zip(keys, values, strict=True)) for values in found]
 
 
-def run(
-    *,
-    families: Sequence[str] = ("pow3", "exp3", "pow4"),
-    points: Sequence[int] = (50, 200, 1000),
-    rounds: int = 5,
-    progress: Callable[[int, int], object] | None = None,
-) -> list[Row]:
-    """Measure every solver on the same curves.
+def run(*, quick: bool = False, progress: Callable[[int, int], object] | None = None) -> list[Row]:
+    """Measure every solver on the same curves, in rounds in which they take turns.
 
-    Parameters
-    ----------
-    families, points : sequences, optional
-        What to fit, and to how many points.
-    rounds : int, optional
-        Number of rounds in which the solvers take turns.
-    progress : callable, optional
-        Called with (sets of curves done, sets).
+    With `quick` one family and one round.
 
-    Returns
-    -------
-    list of dict
-        ``what``, ``family``, ``n``, ``per_second`` (fits, or values of a batch evaluation),
-        ``error`` (largest relative error of a parameter or value) and ``ratio`` (fits per second
-        over those of ``scipy curve_fit lm``, values over those of filling the memory). The last
-        rows are microseconds that a call costs and a peak of memory in MiB, their ratios those to
-        the limits of 1.5 us and 64 MiB.
+    A row has ``what``, ``family``, ``n``, ``per_second`` (fits, or values of a batch evaluation),
+    ``error`` (largest relative error of a parameter or value) and ``ratio`` (fits per second over
+    those of ``scipy curve_fit lm``, values over those of filling the memory). The last rows are
+    microseconds that a call costs and a peak of memory in MiB, their ratios those to the limits of
+    1.5 us and 64 MiB.
     """
+    families, rounds = (("pow3",), 1) if quick else (("pow3", "exp3", "pow4"), 5)
     program, evaluate = _program("fit_rivals"), _program("evaluate_rivals")
     rows: list[Row] = []
-    sets = [(family, n) for family in families for n in points]
+    sets = [(family, n) for family in families for n in _ALL]
     for done, (family, n) in enumerate(sets):
         if progress is not None:
             progress(done, len(sets))
@@ -327,10 +274,8 @@ def run(
         for row in values:
             row["ratio"] = row["per_second"] / values[0]["per_second"]
         rows += values
-    for family in ("pow3", "exp3"):
-        if 200 in points and family in families:
-            row = _call_row(family, *curves(family, 200, 512))
-            rows.append({**row, "ratio": row["per_second"] / 1.5})
-    for row in _peak_rows():
-        rows.append({**row, "ratio": row["per_second"] / 64.0})
-    return rows
+    for family in families[:2]:
+        row = _call_row(family, *curves(family, 200, 512))
+        rows.append({**row, "ratio": row["per_second"] / 1.5})
+    row = _peak_row()
+    return [*rows, {**row, "ratio": row["per_second"] / 64.0}]

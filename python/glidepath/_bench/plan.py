@@ -512,56 +512,32 @@ PARTS = ("rounds", "plans", "exact", "ortools", "highs", "certificates", "scalin
 def run(
     *,
     parts: Sequence[str] = PARTS,
-    sizes: Sequence[int] = (100, 1_000, 10_000, 100_000),
-    repeats: int = 5,
-    highs_jobs: int = 10_000,
-    milp_instances: int = 500,
-    milp_jobs: int = 1000,
+    quick: bool = False,
+    instances: int = 500,
+    largest: int = 1000,
     traces: str | Path | None = None,
-    scaling_jobs: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
-    """Measure the planner.
+    """Measure the planner: the `parts` of `PARTS`, with `quick` at small sizes.
 
-    Parameters
-    ----------
-    parts : sequence of str
-        What to measure: names from `PARTS`.
-    sizes : sequence of int
-        Jobs of the timed rounds.
-    repeats : int
-        Runs of which the least CPU time counts.
-    highs_jobs : int
-        Jobs of the LP that HiGHS solves beside it.
-    milp_instances, milp_jobs : int
-        Random instances whose certificate is checked against the MILP of HiGHS, and their size.
-    traces : path, optional
-        Folder with the throughput tables of Elasticflow, Sia and Gavel, for scaling and sharing.
-    scaling_jobs : int, optional
-        Jobs taken of each of those tables; None = all.
-    progress : callable, optional
-        Called with (parts done, parts).
-
-    Returns
-    -------
-    list of dict
-        ``what``, ``measured``, ``unit``, ``limit`` (None = for information), ``holds``.
-
-    Raises
-    ------
-    InputError
-        An unknown part.
+    The certificates of so many random `instances`, of up to `largest` jobs, are checked against the
+    MILP of HiGHS. `traces` is the folder with the throughput tables of Elasticflow, Sia and Gavel,
+    without which scaling and sharing are left out. A row has ``what``, ``measured``, ``unit``,
+    ``limit`` (None = for information) and ``holds``. InputError for an unknown part.
     """
+    sizes, repeats = ((100, 1_000), 3) if quick else ((100, 1_000, 10_000, 100_000), 5)
+    if quick:
+        instances, largest = min(instances, 10), min(largest, 30)
     measure: dict[str, Callable[[], list[Row]]] = {
         "rounds": lambda: _rounds(sizes, repeats),
         "plans": lambda: _plans((100, 10_000), repeats) + _gittins(),
         "exact": lambda: _small(200),
         "ortools": lambda: _against_ortools(300),
-        "highs": lambda: _against_highs(highs_jobs),
-        "certificates": lambda: _certificates(milp_instances, milp_jobs, 1e-6),
+        "highs": lambda: _against_highs(200 if quick else 10_000),
+        "certificates": lambda: _certificates(instances, largest, 1e-6),
     }
     if traces is not None:
-        measure["scaling"] = lambda: _scaling(Path(traces), scaling_jobs)
+        measure["scaling"] = lambda: _scaling(Path(traces), 10 if quick else None)
         measure["sharing"] = lambda: _sharing(Path(traces))
     unknown = [part for part in parts if part not in PARTS]
     if unknown:

@@ -252,20 +252,11 @@ def _timed(run_once: Callable[[], Simulation]) -> tuple[float, Simulation]:
 
 
 def run(traces: str | os.PathLike[str], *, speed: bool = True) -> list[dict[str, Any]]:
-    """Run every reference case whose trace is in the folder.
+    """Run every reference case whose trace is in the folder, beside a ``*_reference.json``.
 
-    Parameters
-    ----------
-    traces : path
-        Folder with the traces and the ``*_reference.json`` beside them.
-    speed : bool
-        Also time the whole Philly trace, a million jobs and the environment for learning.
-
-    Returns
-    -------
-    list of dict
-        ``source, case, policy, metric, ours, reference, deviation`` (relative; absolute where the
-        reference is 0).
+    With `speed` also time the whole Philly trace, a million jobs and the environment for learning.
+    A row has ``source, case, policy, metric, ours, reference, deviation`` (relative; absolute where
+    the reference is 0).
     """
     folder = Path(traces)
     rows = [
@@ -289,23 +280,11 @@ def seed_study(
 ) -> list[dict[str, Any]]:
     """Compare the policies of the system that supercom is modelled on with ours, by load.
 
-    Parameters
-    ----------
-    folder : path
-        The workload folder, ``data/workloads/supercom``.
-    users : tuple of int
-    seeds : int
-        Workloads drawn for each load.
-    progress : callable, optional
-        Called with (runs done, runs).
-
-    Returns
-    -------
-    list of dict
-        One row for each load, arm and policy. The arms: ``overfitting`` (policies that do not watch
-        losses run every job to its budget), ``interrupted`` (every policy stops at the target) and
-        ``uninterrupted`` (none does; dare still gives up on targets out of reach). Means over seeds
-        with the half-width of their 95 % intervals, and geometric means of the ratio to fifo.
+    `folder` is ``data/workloads/supercom``, of which `seeds` workloads are drawn for each load. One
+    row for each load, arm and policy. The arms: ``overfitting`` (policies that do not watch losses
+    run every job to its budget), ``interrupted`` (every policy stops at the target) and
+    ``uninterrupted`` (none does; dare still gives up on targets out of reach). Means over seeds
+    with the half-width of their 95 % intervals, and geometric means of the ratio to fifo.
     """
     rows = []
     metrics = (
@@ -370,15 +349,10 @@ def _study_tables(
 def write_study(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], rows: list[dict[str, Any]]
 ) -> None:
-    """Write what `seed_study` found as a page, with Gantt charts of the first seed.
+    """Write what `seed_study` found as an HTML page with Gantt charts of the first seed.
 
-    Parameters
-    ----------
-    path : path
-        The HTML page to write; ``.png`` or ``.svg`` for the picture alone.
-    folder : path
-        The workload folder.
-    rows : list of dict
+    A path that ends in ``.png`` or ``.svg`` gets the picture alone. IoError where it cannot be
+    written.
     """
     from glidepath import _report
     from glidepath._pictures import plots
@@ -409,20 +383,11 @@ _REPORTED = {"wait": 80.0, "JCT": 80.0, "energy": 83.0}
 
 
 def factors(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Compare the factors of each load with those that are reported.
+    """Compare the factors of each load, from the rows of `seed_study`, with those reported.
 
-    Parameters
-    ----------
-    rows : list of dict
-        Rows of `seed_study`.
-
-    Returns
-    -------
-    list of dict
-        ``users``; ``without_interruption``, the smaller mean JCT of dare and best_value over that
-        of fifo when no job stops at its target; ``wait``, ``JCT`` and ``energy``, the larger factor
-        of the two, with interruption, below fifo that trains every job to its budget; ``policy``
-        of each; ``reached``, a sentence.
+    ``without_interruption`` is the smaller mean JCT of dare and best_value over that of fifo when
+    no job stops at its target; ``wait``, ``JCT`` and ``energy`` are the larger factor of the two,
+    with interruption, below fifo that trains every job to its budget; ``reached`` is a sentence.
     """
     found = {(row["users"], row["arm"], row["policy"]): row for row in rows}
     out = []

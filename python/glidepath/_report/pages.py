@@ -25,19 +25,7 @@ def write_simulations(
 ) -> None:
     """Write the report of one workload under several policies.
 
-    Parameters
-    ----------
-    path : Path
-    simulations : sequence of Simulation
-        Results on the same workload.
-    workload : Workload
-
-    Raises
-    ------
-    IoError
-        When the page cannot be written.
-    ImportError
-        When plotly is missing.
+    IoError when the page cannot be written, ImportError when plotly is missing.
     """
     tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
     lead = (
@@ -226,32 +214,11 @@ def write_runs(
     title: str = "Training runs",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Write the report of a set of runs: forecasts and advice.
+    """Write the report of a set of runs; give the numbers of each, which the page embeds.
 
-    Parameters
-    ----------
-    path : Path
-    traces : sequence of Trace
-    target : float, optional
-        Value that every run should reach; without it there are forecasts but no advice.
-    budget : float, optional
-        Last step allowed; by default as the log plans, else ten times the steps seen. It is not
-        used for a run that is beyond it.
-    title : str
-    progress : callable, optional
-        Called with (runs done, runs).
-
-    Returns
-    -------
-    list of dict
-        The numbers of each run, which the page shows and embeds.
-
-    Raises
-    ------
-    IoError
-        When the page cannot be written.
-    ImportError
-        When plotly is missing.
+    Without a target, the value that every run should reach, there are forecasts but no advice. The
+    budget, the last step allowed, is by default that of `horizon`; it is not used for a run that is
+    beyond it. IoError when the page cannot be written, ImportError when plotly is missing.
     """
     fans: dict[str, Figure] = {}
     rows: list[dict[str, Any]] = []

@@ -56,7 +56,7 @@ def accuracy(
         Path | None, typer.Option(metavar="FILE", help="Another table of constants.")
     ] = None,
     rows: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every row: .json or .parquet.")
+        Path | None, typer.Option(metavar="FILE", help="Write every row as JSON.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the reliability diagram.")
@@ -82,9 +82,7 @@ def accuracy(
         save(result.plot, plot)
     if plot_cutoffs is not None:
         save(result.plot_cutoffs, plot_cutoffs)
-    if rows is not None and rows.suffix == ".parquet":
-        result.to_pandas().to_parquet(rows)
-    elif rows is not None:
+    if rows is not None:
         rows.write_text(json.dumps(plain(result.to_dict())))
     if as_json:
         emit({key: value for key, value in result.to_dict().items() if key != "rows"})
@@ -120,9 +118,8 @@ def fit(
     """Time fits beside SciPy and, where `fit_rivals` is built, Ceres, TinySolver and cminpack."""
     from glidepath._bench import fit as bench
 
-    sizes: dict[str, Any] = {"families": ("pow3",), "rounds": 1} if quick else {}
     with progress("fits", still=True) as update:
-        rows = bench.run(**sizes, progress=update)
+        rows = bench.run(quick=quick, progress=update)
     limits = bench.limits(rows)
     if as_json:
         emit({"rows": rows, "limits": limits})
@@ -179,18 +176,15 @@ def plan(
     from glidepath._bench import plan as bench
 
     parts = part or [name for name in bench.PARTS if name != "ortools" or not quick]
-    sizes: dict[str, Any] = {"milp_instances": instances, "milp_jobs": largest}
-    if quick:
-        sizes = {
-            "sizes": (100, 1_000),
-            "repeats": 3,
-            "highs_jobs": 200,
-            "milp_instances": min(instances, 10),
-            "milp_jobs": min(largest, 30),
-            "scaling_jobs": 10,
-        }
     with progress("plans", still=True) as update:
-        rows = bench.run(**sizes, parts=parts, traces=traces, progress=update)
+        rows = bench.run(
+            parts=parts,
+            quick=quick,
+            instances=instances,
+            largest=largest,
+            traces=traces,
+            progress=update,
+        )
     if as_json:
         emit(rows)
     else:

@@ -19,6 +19,10 @@ from pathlib import Path
 from typing import Any
 
 _COLUMNS = "id, round, at, job, submit, kind, phase, command, why, detail, of"
+_INSERT = (
+    "INSERT INTO event (round, at, job, submit, kind, phase, command, why, detail, of)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS round (
   id INTEGER PRIMARY KEY, at REAL NOT NULL, mode TEXT NOT NULL, summary TEXT NOT NULL);
@@ -129,36 +133,13 @@ class DecisionLog:
 
     def add(self, round_: int, at_s: float, events: Iterable[Event]) -> list[int]:
         """Add rows, all or none; their numbers."""
-        with self._trouble():
+        with self._trouble(), self._db:  # which commits, or rolls back
             self._db.execute("BEGIN IMMEDIATE")
-            try:
-                numbers = [
-                    int(
-                        self._db.execute(
-                            "INSERT INTO event (round, at, job, submit, kind, phase, command, why,"
-                            " detail, of) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                            (
-                                round_,
-                                at_s,
-                                e.job,
-                                e.submit_s,
-                                e.kind,
-                                e.phase,
-                                e.command,
-                                e.why,
-                                json.dumps(e.detail or {}),
-                                e.of,
-                            ),
-                        ).lastrowid
-                        or 0
-                    )
-                    for e in events
-                ]
-                self._db.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
+            numbers = []
+            for e in events:
+                detail = json.dumps(e.detail or {})
+                row = (round_, at_s, e.job, e.submit_s, e.kind, e.phase, e.command, e.why, detail)
+                numbers.append(int(self._db.execute(_INSERT, (*row, e.of)).lastrowid or 0))
             return numbers
 
     def events(self, job: str | None = None) -> list[Event]:
