@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
@@ -189,12 +190,8 @@ class Watch:
         return self.to_dict() == other.to_dict() and self._past == other._past
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _watch, (self.to_dict(), self._past)
+        return partial(Watch.from_dict, past=self._past), (self.to_dict(),)
 
     def __repr__(self) -> str:
         state = self._record.state()
         return f"<Watch: {state['points']} points to step {state['last_step']:g}>"
-
-
-def _watch(state: dict[str, Any], past: Sequence[Trace] | PastRuns | None) -> Watch:
-    return Watch.from_dict(state, past=past)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -222,7 +223,8 @@ class Workload:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.tiers, self.jobs, self.curves, self.pairs, self.name)
+        made = partial(Workload, curves=self.curves, pairs=self.pairs, name=self.name)
+        return made, (self.tiers, self.jobs)
 
     def __repr__(self) -> str:
         tiers = " + ".join(f"{tier.gpus} {tier.name}" for tier in self.tiers)
@@ -319,16 +321,6 @@ def _gavel_pairs(
         speeds = float(row["steps_per_s"]) / alone[0], float(row["other_steps_per_s"]) / alone[1]
         pairs.append(PairSpeeds(*names, tiers.index(row["gpu_type"]), *speeds))
     return pairs
-
-
-def _rebuild(
-    tiers: list[Tier],
-    jobs: dict[str, Column],
-    curves: list[Trace],
-    pairs: list[PairSpeeds],
-    name: str,
-) -> Workload:
-    return Workload(tiers, jobs, curves=curves, pairs=pairs, name=name)
 
 
 def read_workload(folder: str | os.PathLike[str]) -> Workload:

@@ -37,7 +37,6 @@ RUNNING_FEATURES = ("present", "remaining", "reached", "gpus", "since", "speed")
 OBJECTIVES: tuple[str, ...] = _core.OBJECTIVES
 
 Floats = NDArray[np.float32]
-Bytes = NDArray[np.int8]
 
 
 class _Batch:

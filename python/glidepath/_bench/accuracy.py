@@ -38,7 +38,6 @@ LEVELS = np.arange(1, 20) / 20.0
 LAST_SHARE = 0.03  # the final value is the mean of this share of the points
 PAST_RUNS = 150
 FINISHED_RUNS = (5, 12)  # fewest and most that widths are learned from
-NOISE = 0.6744897501960817  # quantile 0.75 of the normal law
 FAMILIES = ("pow3", "exp3", "log2", "weibull4", "mmf4")
 COLUMNS = ("n", "mae", "median", "crps", "bad", "skill", "cov80", "cov80_final", "rank", "cpu_ms")
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from glidepath._core import InputError
 from glidepath._forecast import reach
+from glidepath._horizon import OPEN_BUDGET
 from glidepath._trace import Trace
 from glidepath._verdicts import is_lost
 from glidepath._watch import Decision, Watch
@@ -19,7 +20,6 @@ from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
 _SAMPLES = 32  # of the remaining steps, equally likely
-_OPEN_BUDGET = 10  # times the steps seen, where the comment has no budget
 # Looks at a run over its budget, as where the error rate was measured (docs/live.md), and the share
 # of it at which five looks from a tenth on are over: a log of thousands of rows would otherwise be
 # judged by its first forty.
@@ -154,10 +154,9 @@ def _law(
     trace: Trace, step: float, target: float, budget: float | None
 ) -> tuple[float, tuple[float, ...]]:
     """Forecast the chance of the target, and draw the steps that the run still needs."""
-    end = budget if budget is not None else _OPEN_BUDGET * max(step, 1.0)
+    end = budget if budget is not None else OPEN_BUDGET * max(step, 1.0)
     law = reach(trace, target, budget=end)
-    levels = [(k + 0.5) / _SAMPLES for k in range(_SAMPLES)]
-    remaining = tuple(max(0.0, float(law.quantile(level)) - step) for level in levels)
+    remaining = tuple(law.remaining_steps(_SAMPLES).tolist())
     if math.isinf(remaining[0]):  # hardly any chance: unless it is ended, it runs to its budget
         remaining = (end - step,)
     return 1 - float(law.prob_never), remaining
