@@ -39,7 +39,6 @@ LAST_SHARE = 0.03  # the final value is the mean of this share of the points
 PAST_RUNS = 150
 FINISHED_RUNS = (5, 12)  # fewest and most that widths are learned from
 FAMILIES = ("pow3", "exp3", "log2", "weibull4", "mmf4")
-COLUMNS = ("n", "mae", "median", "crps", "bad", "skill", "cov80", "cov80_final", "rank", "cpu_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,27 +435,13 @@ def run(
     constants: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Accuracy:
-    """Backtest `methods` on every collection of a folder.
+    """Backtest `methods` on every collection of a folder of finished curves, or on one file.
 
-    Parameters
-    ----------
-    folder : path
-        Files of finished curves (long CSV, plain or gzip), or one such file.
-    methods : sequence of str
-        Names from `METHODS`; ``"last"`` is always there, for the skill.
-        Ours take more: ``"glidepath+lr"`` the schedule where one was logged, ``"+past"`` runs of
-        other groups, ``"+calibrated"`` widths by a dozen of them, where there are five or more;
-        together in this order.
-    max_curves : int
-        Curves of each collection, drawn with a fixed seed.
-    constants : str, optional
-        Table of constants for our own methods, such as one learned without this collection.
-    progress : callable, optional
-        Called with (done, total) after each curve.
-
-    Returns
-    -------
-    Accuracy
+    Methods are names from `METHODS`; ``"last"`` is always there, for the skill. Ours take more:
+    ``"glidepath+lr"`` the schedule where one was logged, ``"+past"`` runs of other groups,
+    ``"+calibrated"`` widths by a dozen of them, where there are five or more; together in this
+    order. `max_curves` of each collection are drawn with a fixed seed; `constants` is a table for
+    our own methods, such as one learned without this collection. InputError for an unknown method.
     """
     unknown = [m for m in methods if m not in METHODS]
     if unknown:

@@ -17,13 +17,7 @@ from glidepath._workload import Workload
 
 
 class Queue:
-    """All jobs of a workload at once, with its measured pairs.
-
-    Parameters
-    ----------
-    workload : Workload
-        A workload from `Workload.from_gavel` with ``sharing=True``.
-    """
+    """All jobs at once of a workload from `Workload.from_gavel` with ``sharing=True``."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload

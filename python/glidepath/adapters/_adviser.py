@@ -149,14 +149,8 @@ class Adviser:
     ) -> None:
         """Begin anew, or go on where a resumed run was interrupted.
 
-        Parameters
-        ----------
-        budget : float, optional
-            Budget of the framework, used where the user gave none.
-        seen : iterable of (step, loss)
-            Observations of an earlier process, as the framework kept them.
-        rate : callable, optional
-            Learning rate of the framework at a step, used where the user gave no schedule.
+        `seen` are observations of an earlier process, as the framework kept them. The budget of the
+        framework, and its learning rate at a step, are used where the user gave none.
         """
         options = dict(self._options)
         if options.get("budget") is None and budget is not None and 0 < budget < float("inf"):
