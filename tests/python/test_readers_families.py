@@ -131,6 +131,10 @@ CONSOLE = {
         "|    loss | 9.5 |\n-----------------------------\n",
         *("rollout/ep_rew_mean", [3.0 * t for t in range(1, 13)]),
     ),
+    "skorch": (
+        "{t:7d}     \x1b[36m   {y}\x1b[0m       \x1b[32m0.6\x1b[0m        {v}  0.0245\n",
+        *("train_loss", STEP_BY_STEP),
+    ),
     "a score alone": ("Epoch {t}: accuracy {y}, patience 3\n", "accuracy", STEP_BY_STEP),
 }
 NESTED = {
@@ -145,6 +149,7 @@ NESTED = {
     "tqdm": "Epoch {e}:  50%|███   | {b}/{n} [00:11<00:11, 11.12s/it, loss={y}]\r",
     "fairseq": "epoch {e:03d}:   {b} / {n} loss={y}, nll_loss=1.5, ppl=9, wps=5, lr=1e-05\n",
     "two lines": "Epoch {e}\n  batch {b}/{n}  loss={y}\n",
+    "a counter of another name": "t.log - INFO - iteration:{e} step:{b}/{n}, NER loss: {y}\n",
     "train epoch": "Train Epoch: {e} [{b}/{n} (20%)]\tLoss: {y}\n",
 }
 
@@ -152,7 +157,8 @@ NESTED = {
 @pytest.mark.parametrize("family", CONSOLE)
 def test_a_console_log_is_read_by_its_form(tmp_path: Path, family: str) -> None:
     form, metric, step = CONSOLE[family]
-    text = "Using device: cuda\nbatch_size: 64\n" + lines(form) + "Done.\n"
+    head = "  epoch    train_loss    valid_acc    valid_loss     dur\n-------  ----\n"
+    text = "Using device: cuda\nbatch_size: 64\n" + head + lines(form) + "Done.\n"
     run = one(write(tmp_path / "train.log", text))
     assert run.metric == metric
     assert run.step.tolist() == step
@@ -165,6 +171,19 @@ def test_batches_count_on_from_epoch_to_epoch(tmp_path: Path, family: str) -> No
     run = one(write(tmp_path / "train.log", nested(NESTED[family])))
     assert run.step.tolist() == BATCHES
     assert run.loss.tolist() == [_LOSS[t] for t in range(1, 16)]
+
+
+def test_the_table_of_yolo_has_its_names_above(tmp_path: Path) -> None:
+    text = "".join(
+        "     Epoch   gpu_mem       box       total    labels  img_size\n"
+        f"     {t}/299     1.2G   0.5  {_LOSS[t]}   35   640: 100%|###| 27/27 [00:16<00:00]\n"
+        "          Class      Images      Labels           P           R      mAP@.5  mAP@.5:.95:"
+        " 100%|###| 2/2 [00:01<00:00]\n            all         100    300    0.7   0.6   0.5\n"
+        for t in EPOCHS
+    )
+    run = one(write(tmp_path / "train.log", text))
+    assert (run.metric, run.loss.tolist()) == ("total_loss", [_LOSS[t] for t in EPOCHS])
+    assert run.planned_steps == 299
 
 
 def test_of_several_ranks_the_first_is_read(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from log_files import INF, NAN, check, one, write
 
 import glidepath as gp
+from glidepath.readers import _sqlite
 
 # ------------------------------------------------------------------------------ DVCLive and MLflow
 
@@ -85,3 +86,42 @@ def test_mlflow_database_gives_every_run_that_is_not_deleted(tmp_path: Path) -> 
         database.execute("CREATE TABLE t (x)")
     with pytest.raises(gp.IoError, match=r"other\.db: not a database of MLflow"):
         gp.read_traces(other)
+
+
+def test_a_view_without_an_end_is_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_sqlite, "_MOST_STEPS", 5)
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
+        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+        database.execute("CREATE TABLE runs (run_uuid, lifecycle_stage, start_time)")
+        database.execute("INSERT INTO runs VALUES ('a', 'active', 1)")
+        database.execute(
+            f"CREATE VIEW metrics AS {numbers} 'a' AS run_uuid, 'loss' AS key, 1 AS value, "
+            "i AS timestamp, i AS step, 0 AS is_nan, i AS rowid FROM n"
+        )
+        database.commit()
+    with pytest.raises(gp.IoError, match="not a database of MLflow: interrupted"):
+        gp.read_traces(tmp_path / "mlflow.db")
+
+
+def test_the_file_store_says_where_the_run_will_end(tmp_path: Path) -> None:
+    metrics = tmp_path / "0" / "abc" / "metrics"
+    write(metrics / "loss", "1700000000000 3.0 10\n1700000001000 2.0 20\n")
+    write(tmp_path / "0" / "abc" / "params" / "max_steps", "500")
+    assert one(metrics / "loss").planned_steps == 500
+    write(tmp_path / "0" / "abc" / "params" / "max_steps", "-1")  # the Trainer's for "by epochs"
+    assert one(metrics / "loss").planned_steps is None
+
+
+def test_whatever_a_reader_meets_is_an_io_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(path: Path, metric: str | None) -> None:
+        raise AttributeError("such as of a library")
+
+    monkeypatch.setattr("glidepath.readers.wide_csv.read", broken)
+    with pytest.raises(gp.IoError, match=r"a\.csv: AttributeError: such as of a library"):
+        gp.read_traces(write(tmp_path / "a.csv", "step,loss\n1,2\n"))
+    with pytest.raises(gp.InputError, match=r"http://\[::1/: Invalid IPv6 URL"):
+        gp.read_traces("http://[::1/")

@@ -78,7 +78,11 @@ def _read_object(source: Any, metric: str | None) -> list[Trace]:
 
 
 def _read_page(url: str, metric: str | None) -> list[Trace]:
-    if urlsplit(url).hostname in ("wandb.ai", "www.wandb.ai"):
+    try:
+        host = urlsplit(url).hostname
+    except ValueError as error:
+        raise InputError(f"{url}: {error}") from None
+    if host in ("wandb.ai", "www.wandb.ai"):
         from glidepath.readers import wandb_api
 
         return _read_object(wandb_api.open_url(url), metric)
@@ -159,10 +163,12 @@ def read_traces(
         if expression is not None:
             return _read_pattern(path, metric, expression)
         return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
-    except IoError:
+    except (IoError, InputError, ImportError):
         raise
     except OSError as error:  # such as a folder or file that may not be read
         raise IoError(f"{error.filename or path}: {error.strerror or error}") from None
+    except Exception as error:  # whatever a damaged file made of a parser, ours or a library's
+        raise IoError(f"{path}: {type(error).__name__}: {str(error)[:300]}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -190,12 +190,17 @@ class Rows:
         return Series(value.tolist(), notes=notes, planned=planned, counter=name)
 
     def _epochs(self, rows: list[int], back: Any, key: str) -> tuple[Floats | None, str]:
-        """Number the epochs in which a counter begins anew, where it does."""
+        """Number the epochs in which a counter begins anew, where it does.
+
+        They are counted by what rises where the other goes back, and stands still elsewhere.
+        """
         for name in counters(self.columns):
-            if normal(name) not in EPOCHS:
+            epoch = None if normal(name) == key else self._values(name, rows)
+            if epoch is None:
                 continue
-            epoch = self._values(name, rows)
-            if epoch is not None and np.mean(np.diff(epoch)[back] > 0) >= 0.8:
+            change = np.diff(np.floor(epoch))
+            rises, stands = change[back] > 0, change[~back] == 0
+            if rises.sum() >= 0.8 * rises.size and stands.sum() >= 0.8 * stands.size:
                 return np.floor(epoch), name
         if key not in WITHIN:
             return None, ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
+from glidepath.readers._rows import number
 from glidepath.readers._series import AbsentError, Series, lines, to_trace
 
 _LINE = re.compile(rb"\d{10,16} \S+( -?\d+)?\r?\n?")
@@ -47,7 +48,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     first: float | None = None
     for file in files:
         column = series[file.relative_to(root).as_posix()]
-        for number, line in enumerate(lines(file), 1):
+        for count, line in enumerate(lines(file), 1):
             cells = line.split()
             if not cells:
                 continue
@@ -57,7 +58,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
                 stamp, value = float(int(cells[0])), float(cells[1])
                 step = float(int(cells[2])) if len(cells) == 3 else 0.0
             except (ValueError, OverflowError):
-                raise IoError(f"{file}:{number}: not 'milliseconds value step'") from None
+                raise IoError(f"{file}:{count}: not 'milliseconds value step'") from None
             first = stamp if first is None else min(first, stamp)
             column.add(step, value, stamp)
     for column in series.values():
@@ -66,4 +67,10 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         metric = next(iter(series))
         if not any(not math.isnan(value) for value in series[metric].value):
             raise AbsentError(f"{path}: no metric was logged")
-    return [to_trace(series, metric, path, run.name)]
+    return [to_trace(series, metric, path, run.name, planned_steps=_planned_steps(run))]
+
+
+def _planned_steps(run: Path) -> float | None:
+    """Read how many steps the run was to take, where that is among its parameters."""
+    given = run / "params" / "max_steps"
+    return number(next(lines(given), "")) if given.is_file() else None

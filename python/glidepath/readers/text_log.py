@@ -49,6 +49,8 @@ _RANK = re.compile(
     r"\]?(?:<std\w{3}>)?:?",
     re.I,
 )
+_DIGIT, _OF = re.compile(r"\d"), re.compile(r"(\d{1,15})(?:/(\d{1,15}))?")
+_ERROR = re.compile(r".*@|[A-Z]\w*(Error|Exception|Warning)")  # of Python, and "mAP@.5"
 _CUT = re.compile(r"[|,;\t(){}\[\]\"'<>:=]| - |  |\. ")
 _HELD = re.compile(rf"(?<![A-Za-z])(?:{HELD_OUT}|validating|evaluating)(?![A-Za-z])", re.I)
 _TRAIN = re.compile(r"(?<![A-Za-z])train(?:ing|_inner)?(?![A-Za-z])", re.I)
@@ -58,6 +60,7 @@ _BARE |= {"train": "train_loss", "learn": "train_loss"}
 # Words beside that of a counter: those that say no more, and those with which it is none.
 _TAGS = {"train", "training", "meta", "id", "idx", "index", "no", "global", "current", "at", "the"}
 _TAGS |= {"testing", *HELD_OUT.split("|")}
+_YOLO = ("box", "obj", "cls", "total", "l1")
 _PLURAL = {"epochs", "iterations", "iters", "total_steps", "i", "index"}
 _WORDS = 64, 8  # letters and words of the longest name
 _PIECE = 1 << 20
@@ -73,6 +76,7 @@ class _Line:
     own: frozenset[str] = frozenset()  # the counters that it names itself
     rank: int | None = None
     text: str = ""
+    by_column: bool = False
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -152,10 +156,10 @@ def _lines_of(path: Path) -> Iterator[_Line]:
     totals: dict[str, float] = {}
     for line in _parsed_lines(path):
         within = [name for name in line.counters if name in WITHIN]
-        is_bar = bool(_BAR.search(line.text))
+        is_bar = line.by_column or bool(_BAR.search(line.text))
         for name in within if is_bar else ():
             del line.counters[name]
-        totals |= line.totals if not is_bar else {}
+        totals |= {name: far for name, far in line.totals.items() if name in line.counters}
         line.own = frozenset(line.counters)
         epoch = {name: value for name, value in carried.items() if name in EPOCHS}
         line.counters = epoch | line.counters if line.own else dict(carried)
@@ -174,9 +178,34 @@ def _lines_of(path: Path) -> Iterator[_Line]:
         yield bar
 
 
+def _by_column(text: str, columns: list[str]) -> tuple[list[str], _Line | None]:
+    """Read a line of a table with blanks between: skorch, fastai, YOLO.
+
+    The columns are those of the last line of names, of which the first counts.
+    """
+    fields = _DRESS.sub("", text[:1000]).split()
+    if len(fields) > 2 and _counter(fields[0]) and not any(map(_DIGIT.search, fields)):
+        if fields[1].lower() == "gpu_mem":  # YOLO's, of losses without that word
+            fields = [f"{each}_loss" if each in _YOLO else each for each in fields]
+        return fields, None
+    match = _OF.fullmatch(fields[0]) if columns and len(fields) >= len(columns) - 1 else None
+    if match is None:
+        return columns, None
+    cells = dict(zip(columns[1:], map(number, fields[1:]), strict=False))
+    found = {name: cell for name, cell in cells.items() if cell is not None}
+    if len(found) < 2:
+        return columns, None
+    key = _counter(columns[0]) or ""
+    totals = {key: float(match[2])} if match[2] else {}
+    return columns, _Line(
+        {key: float(match[1])}, totals, found, text=text.strip()[:100], by_column=True
+    )
+
+
 def _parsed_lines(path: Path) -> Iterator[_Line]:
     """Give the lines with numbers; a table between rules is one."""
     block, section = _Line(), ""
+    columns: list[str] = []
     for whole in lines(path):
         for part in whole.split("\r"):
             for at in range(0, len(part), _PIECE):
@@ -194,7 +223,10 @@ def _parsed_lines(path: Path) -> Iterator[_Line]:
                     block.text = next(iter(block.cells), "")
                     yield block
                     block, section = _Line(), ""
-                if _HINT.search(text):
+                columns, row = _by_column(text, columns)
+                if row is not None:
+                    yield row
+                elif _HINT.search(text):
                     line = _parsed(text)
                     if line.cells or line.counters:
                         yield line
@@ -296,6 +328,8 @@ def _cell(line: _Line, name: str, match: re.Match[str], tag: str, held: str) -> 
     key = (_NAMES if whole else _BARE | _NAMES).get(name.lower(), key)
     if line.text[:2] == "s:" and name == "eval":
         key = "hellaswag"
+    if _ERROR.fullmatch(key):
+        return held
     found = _HELD.search(key)
     if found is None and _TRAIN.search(key) is None and (tag or key in line.cells):
         before = tag or held
