@@ -101,3 +101,47 @@ def test_unknown_methods_and_empty_folders_are_named(folder: Path, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     with pytest.raises(gp.InputError, match="no file with a curve"):
         backtest.run(tmp_path / "empty")
+
+
+def test_each_group_weighs_the_same_in_the_lines_by_share_seen(tmp_path: Path) -> None:
+    t = np.arange(1, 41)
+    lines = ["curve,step,value"]
+    for name, rate in (("a/1", 0.5), ("a/2", 0.5), ("a/3", 0.5), ("b/1", 1.5), ("alone", 0.1)):
+        loss = 1 + t**-rate
+        lines += [f"{name},{s},{v!r}" for s, v in zip(t.tolist(), loss.tolist(), strict=True)]
+    (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
+    result = backtest.run(tmp_path, methods=["glidepath"])
+    lines_by_share = result.groups()
+    assert [line["seen"] for line in lines_by_share] == ["all", "0.1", "0.2", "0.4", "0.6", "0.8"]
+    assert {line["groups"] for line in lines_by_share} == {3}
+    rows = [r for r in result.rows if r["method"] == "glidepath" and r["cutoff"] == 0.2]
+    assert [r["curve"] for r in rows] == ["a/1", "a/2", "a/3", "alone", "b/1"]
+    each = [np.mean([r["crps"] for r in rows[:3]]), rows[3]["crps"], rows[4]["crps"]]
+    assert lines_by_share[2]["crps"] == pytest.approx(np.mean(each))
+    held = [np.mean([r["cov80"] for r in rows[:3]]), rows[3]["cov80"], rows[4]["cov80"]]
+    assert lines_by_share[2]["within"] == np.mean([0.65 <= c <= 0.95 for c in held])
+    last = result.groups("last")[2]
+    truth = [1 + t[8:] ** -0.5, 1 + t[8:] ** -0.1, 1 + t[8:] ** -1.5]
+    ranges = [1 - 40**-0.5, 1 - 40**-0.1, 1 - 40**-1.5]
+    seen = [1 + 8**-0.5, 1 + 8**-0.1, 1 + 8**-1.5]
+    by_hand = [np.mean(s - y) / r for s, y, r in zip(seen, truth, ranges, strict=True)]
+    assert last["bias"] == pytest.approx(np.mean(by_hand))
+    assert last["skill"] == 0.0
+
+
+def test_tables_beside_curves_are_passed_over_and_repeated_steps_count_once(
+    tmp_path: Path,
+) -> None:
+    t = np.arange(1, 21)
+    loss = 0.9 - 0.5 * t**-0.5
+    lines = ["curve,step,value"]
+    lines += [f"run,{s},{v!r}" for s, v in zip(t.tolist(), loss.tolist(), strict=True)]
+    lines += ["run,3,0.25"]  # a second run of the same name begins
+    (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "runs.json").write_text('{"direction": "max"}')
+    (tmp_path / "index.csv").write_text("repository,size\na,1\n")
+    (collection,) = backtest.collections(tmp_path, max_curves=5)
+    np.testing.assert_array_equal(collection.curves[0].step, t)
+    np.testing.assert_array_equal(collection.curves[0].loss, 1 - loss)
+    with pytest.raises(gp.IoError, match="found only repository, size"):
+        next(backtest.collections(tmp_path / "index.csv", max_curves=5))

@@ -8,6 +8,8 @@ fails or refuses counts as error 1: it must always answer.
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import re
 import time
@@ -21,14 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
-from glidepath._core import InputError
+from glidepath._core import InputError, IoError
 from glidepath._fit import fit
 from glidepath._forecast import Forecast, forecast, reach
 from glidepath._past_runs import PastRuns, Widths, constants_of
 from glidepath._results import Result
 from glidepath._schedule import Schedule
 from glidepath._trace import Trace
+from glidepath.readers import long_csv
 from glidepath.readers._open import read_traces
+from glidepath.readers._series import lines, open_log
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +43,7 @@ LAST_SHARE = 0.03  # the final value is the mean of this share of the points
 PAST_RUNS = 150
 FINISHED_RUNS = (5, 12)  # fewest and most that widths are learned from
 FAMILIES = ("pow3", "exp3", "log2", "weibull4", "mmf4")
+WITHIN = (0.65, 0.95)  # coverage of a group by its 80 % intervals that is taken as right
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +64,14 @@ class Collection:
 
         The group is the name up to its last slash: the same record, task, size or study.
         """
-        mine = curve.name.rpartition("/")[0]
-        runs = [
-            c
-            for c in self.usable
-            if c is not curve and (not mine or c.name.rpartition("/")[0] != mine)
-        ]
+        mine = group_of(curve.name)
+        runs = [c for c in self.usable if c is not curve and group_of(c.name) != mine]
         order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
         return [runs[i] for i in sorted(order)]
 
     def widths(self, curve: Trace, constants: str | None, *, past: bool) -> Widths | None:
         """Widths by a dozen runs that may help to forecast `curve`; None where there are few."""
-        group = curve.name.rpartition("/")[0] or curve.name, past
+        group = group_of(curve.name), past
         if group not in self._widths:
             runs = self.others(curve)
             fewest, most = FINISHED_RUNS
@@ -185,6 +186,40 @@ METHODS: dict[str, Callable[[Prefix, str | None], Answer]] = {
 DEFAULT_METHODS = ("glidepath", "last", "pow3", "aic", "median")
 
 
+def group_of(curve: str) -> str:
+    """Group of a curve, its name up to the last slash: one repository, task, size or study."""
+    return curve.rpartition("/")[0] or curve
+
+
+def _sorted_traces(file: Path) -> list[Trace]:
+    """Sort a long CSV by step; of two rows of one step, as of two runs of one name, take one."""
+    beside = file.with_name(file.name.split(".csv")[0] + ".json")
+    about = json.loads(beside.read_text()) if beside.exists() else {}
+    points: dict[str, dict[float, float]] = {}
+    for row in csv.DictReader(lines(file)):
+        if row["value"]:
+            points.setdefault(row["curve"], {}).setdefault(float(row["step"]), float(row["value"]))
+    direction = about.get("direction", "min")
+    return [
+        Trace(sorted(of), [of[step] for step in sorted(of)], name=name, direction=direction)
+        for name, of in points.items()
+    ]
+
+
+def read_file(file: Path, *, in_folder: bool) -> list[Trace]:
+    """Read the curves of a file; a table of a folder that has none gives none."""
+    try:
+        return read_traces(str(file))
+    except IoError as error:
+        if "is not above" in str(error):  # steps that repeat
+            return _sorted_traces(file)
+        with open_log(file) as data:
+            head = data.readline()
+        if in_folder and not long_csv.recognises(file, head):
+            return []
+        raise
+
+
 def collections(folder: str | Path, *, max_curves: int, seed: int = 0) -> Iterator[Collection]:
     """Every file of the folder (or the one file) that holds curves, one collection each."""
     path = Path(folder)
@@ -194,7 +229,7 @@ def collections(folder: str | Path, *, max_curves: int, seed: int = 0) -> Iterat
         if not re.search(r"\.(csv|csv\.gz)$", file.name) or "nonfinite" in file.name:
             continue
         usable, dropped = [], 0
-        for trace in read_traces(str(file)):
+        for trace in read_file(file, in_folder=path.is_dir()):
             loss = np.array(trace.loss)
             if len(loss) < 10 or not np.isfinite(loss).all() or np.ptp(loss) <= 1e-9:
                 dropped += 1
@@ -256,11 +291,12 @@ def _score(
         "failed": failed,
     }
     if failed:
-        row.update(final=row["last"], error=1.0, crps=1.0)
+        row.update(final=row["last"], error=1.0, crps=1.0, bias=0.0)
         return row
     final = float(mean[-tail:].mean())
     row.update(final=final, error=min(abs(final - truth) / size, 1.0))
     row["crps"] = float(np.minimum(np.abs(mean - ahead) / size, 1.0).mean())
+    row["bias"] = float(np.clip((mean - ahead) / size, -1.0, 1.0).mean())
     if quantiles is not None:
         over = (ahead - quantiles) / size
         pinball = np.where(over >= 0, LEVELS[:, None] * over, (LEVELS[:, None] - 1) * over)
@@ -309,6 +345,22 @@ def _mean(rows: Sequence[dict[str, Any]], key: str) -> float:
     return float(np.mean(values)) if values else math.nan
 
 
+def _by_group(
+    rows: Sequence[dict[str, Any]], seen: float | None
+) -> dict[str, list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if seen is None or row["cutoff"] == seen:
+            groups.setdefault(group_of(row["curve"]), []).append(row)
+    return groups
+
+
+def _mean_of_groups(groups: dict[str, list[dict[str, Any]]], key: str) -> float:
+    means = [_mean(rows, key) for rows in groups.values()]
+    known = [mean for mean in means if not math.isnan(mean)]
+    return float(np.mean(known)) if known else math.nan
+
+
 def _auc(probability: Floats, reached: NDArray[np.bool_]) -> float:
     if reached.all() or not reached.any():
         return math.nan
@@ -350,8 +402,8 @@ class Accuracy(Result):
     Attributes
     ----------
     rows : list of dict
-        One per method, curve and cutoff: `method, collection, curve, cutoff, error, crps, cov80,
-        cov80_final, pit, prob_target, target_reached, reach_error, reach_inside, cpu_ms,
+        One per method, curve and cutoff: `method, collection, curve, cutoff, error, crps, bias,
+        cov80, cov80_final, pit, prob_target, target_reached, reach_error, reach_inside, cpu_ms,
         failed` ...
     """
 
@@ -395,6 +447,40 @@ class Accuracy(Result):
             "reach_inside": _mean(timed, "reach_inside"),
         }
 
+    def groups(self, method: str = "glidepath") -> list[dict[str, Any]]:
+        """Means over groups of curves, each group weighing the same, over all and by share seen.
+
+        A group is the name of a curve up to its last slash, in all collections: one repository,
+        task or study. `cov80` is the coverage of 80 % intervals, `within` the share of groups in
+        which it is .65 to .95, `bias` the mean of forecast minus truth in ranges of the curve, and
+        `skill` the share of the last value's error that the method removes.
+        """
+        out = []
+        for seen in (None, *CUTOFFS):
+            parts = [
+                _by_group([r for r in self.rows if r["method"] == name], seen)
+                for name in (method, "last")
+            ]
+            if not parts[0]:
+                continue
+            mean = {k: _mean_of_groups(parts[0], k) for k in ("error", "crps", "cov80", "bias")}
+            cov = np.array([_mean(rows, "cov80") for rows in parts[0].values()])
+            base = _mean_of_groups(parts[1], "error")
+            out.append(
+                {
+                    "seen": "all" if seen is None else f"{seen:g}",
+                    "groups": len(parts[0]),
+                    "n": sum(map(len, parts[0].values())),
+                    "mae": mean["error"],
+                    "crps": mean["crps"],
+                    "cov80": mean["cov80"],
+                    "within": float(np.mean((cov >= WITHIN[0]) & (cov <= WITHIN[1]))),
+                    "bias": mean["bias"],
+                    "skill": 1.0 - mean["error"] / max(base, 1e-12),
+                }
+            )
+        return out
+
     def to_dict(self) -> dict[str, Any]:
         """Give a document of fixed schema, fit for JSON."""
         return {
@@ -402,6 +488,7 @@ class Accuracy(Result):
             "overall": self.table(),
             "by_collection": self.table(by="collection"),
             "by_cutoff": self.table(by="cutoff"),
+            "groups": self.groups(),
             "decisions": self.decisions(),
             "rows": self.rows,
         }

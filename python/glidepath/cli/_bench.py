@@ -96,6 +96,10 @@ def _print_accuracy(result: Any) -> None:
         table = result.table(by=by)
         cells = [[_cell(value) for value in row.values()] for row in table]
         print_table(title, list(table[0]), cells)
+    groups = result.groups()
+    if groups:
+        cells = [[_cell(value) for value in row.values()] for row in groups]
+        print_table("Mean over groups, by share seen", list(groups[0]), cells)
     decisions = result.decisions()
     cells = [[_cell(value) for value in decisions.values()]]
     print_table("Decisions of glidepath", list(decisions), cells)
