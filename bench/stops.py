@@ -3,10 +3,11 @@
 
     PYTHONPATH=python python bench/stops.py data/curves
 
-Each finished curve is watched at 100 points. Its target is the best loss at 85 % of the run, which
-it reaches, or one tenth of its whole descent below its best, which it does not. Where the learning
-rate was logged, the watch has it as the schedule. `stopped at` is the share of the run that had
-passed where it was rightly given up.
+Each finished curve is watched at 100 points, and read as the name of its metric says: `level` is
+what is compared with a target. Its target is the best level at 85 % of the run, which it reaches,
+or one tenth of its whole descent below its best, which it does not. Where the learning rate was
+logged, the watch has it as the schedule. `stopped at` is the share of the run that had passed where
+it was rightly given up at five looks, `saved` the mean share of hopeless runs that was not spent.
 """
 
 import sys
@@ -15,9 +16,20 @@ from pathlib import Path
 import numpy as np
 
 import glidepath as gp
+from glidepath._metrics import reached_by_name
 
 # What an adapter waits for before it acts is `patience`: so many looks in a row.
 LOOKS, CURVES, SEED, PATIENCE = 100, 20, 0, (1, 5)
+
+
+def level(run: gp.Trace) -> np.ndarray:
+    """What is compared with a target, with signs by which less is better: docs/live.md."""
+    loss = -run.loss if run.direction == "max" else run.loss
+    if reached_by_name(run.metric) == "point":
+        return loss
+    window = [int(min(n / 4, max(5, n / 10), 63)) for n in range(1, len(loss) + 1)]
+    odd = [max(k - (k % 2 == 0), 1) for k in window]
+    return np.array([np.median(loss[i + 1 - k : i + 1]) for i, k in enumerate(odd)])
 
 
 def lost(run: gp.Trace, target: float) -> list[tuple[float, bool]]:
@@ -27,6 +39,7 @@ def lost(run: gp.Trace, target: float) -> list[tuple[float, bool]]:
         budget=run.step[-1],
         direction=run.direction,
         schedule=gp.Schedule.logged(run),
+        reached_by=reached_by_name(run.metric),
     )
     looks = {*np.linspace(0, len(run) - 2, LOOKS).astype(int).tolist()}
     found = []
@@ -50,7 +63,7 @@ def stopped(looks: list[tuple[float, bool]], patience: int) -> float:
 
 def main(folder: Path) -> None:
     print("| collection | runs | " + " | ".join(f"wrong, right at {p}" for p in PATIENCE), end="")
-    print(" | stopped at |\n|---|---|" + "---|" * (len(PATIENCE) + 1))
+    print(" | stopped at | saved |\n|---|---|" + "---|" * (len(PATIENCE) + 2))
     whole: list[np.ndarray] = []
     for file in sorted(folder.glob("*.csv.gz")):
         runs = [run for run in gp.read_traces(file) if len(run) >= 30]
@@ -58,7 +71,7 @@ def main(folder: Path) -> None:
         found = []
         for i in np.random.RandomState(SEED).permutation(len(runs))[:CURVES]:
             sign = -1.0 if runs[i].direction == "max" else 1.0
-            best = np.minimum.accumulate(sign * runs[i].loss)
+            best = np.minimum.accumulate(level(runs[i]))
             beyond = best[-1] - 0.1 * (best[0] - best[-1])
             sights = [lost(runs[i], sign * goal) for goal in (best[int(0.85 * len(best))], beyond)]
             found.append([[stopped(looks, p) for looks in sights] for p in PATIENCE])
@@ -72,8 +85,9 @@ def row(name: str, found: np.ndarray) -> None:
     """One line; `found` is (runs, patience, reached or not): the share that had passed."""
     wrong, right = np.isfinite(found).sum(0).T
     cells = [f"{a}, {b}" for a, b in zip(wrong, right, strict=True)]
-    share = f"{100 * np.nanmedian(found[:, 0, 1]):.0f} %" if right[0] else ""
-    print(f"| {name} | {len(found)} | " + " | ".join([*cells, share]) + " |", flush=True)
+    share = f"{100 * np.nanmedian(found[:, -1, 1]):.0f} %" if right[-1] else ""
+    saved = f"{100 * np.nan_to_num(1 - found[:, -1, 1]).mean():.0f} %"
+    print(f"| {name} | {len(found)} | " + " | ".join([*cells, share, saved]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ Trace seen_of(const Trace& run, double share) {
 }
 
 EndLaw law_at(const Trace& live, const std::vector<Trace>& past) {
-  return law_of_end(live.view(), kTarget, Direction::min, past);
+  return law_of_end(live.view(), kTarget, {}, past);
 }
 
 /// Runs of paces 10 to 12, alike but for a little noise.
@@ -184,7 +184,7 @@ TEST(EndedRuns, AMetricThatRisesGivesTheSameLaw) {
   for (const Trace& run : past) risen.push_back(flipped(run));
   const Trace live_risen = flipped(live);
   const EndLaw a = law_at(live, past);
-  const EndLaw b = law_of_end(live_risen.view(), -kTarget, Direction::max, risen);
+  const EndLaw b = law_of_end(live_risen.view(), -kTarget, {.direction = Direction::max}, risen);
   EXPECT_EQ(a.location, b.location);
   EXPECT_EQ(a.scale, b.scale);
   EXPECT_EQ(a.arrives, b.arrives);

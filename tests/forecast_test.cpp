@@ -458,11 +458,50 @@ TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
 
 TEST(ReachTest, TargetAlreadyMetIsReachedWhereItWasMet) {
   const Trace trace = power_law(50, 1, 1, 0.5, 0);
-  const Reach r = reach(trace.view(), trace.loss[19], 1000);
+  const Reach r = reach(trace.view(), trace.loss[19], 1000, {.reached_by = ReachedBy::point});
   EXPECT_EQ(r.quantile(0.5), trace.step[19]);
   EXPECT_EQ(r.prob_never, 0);
   EXPECT_EQ(r.prob_by(trace.step[19]), 1);
   EXPECT_EQ(r.prob_by(trace.step[19] - 0.5), 0);
+}
+
+TEST(ReachTest, TheLevelIsOfATenthOfTheValuesWithinItsBounds) {
+  const std::vector<std::pair<std::size_t, std::size_t>> expected{
+      {0, 1},  {1, 1},  {11, 1},  {12, 3},   {19, 3},   {20, 5},   {69, 5},
+      {70, 7}, {99, 9}, {100, 9}, {110, 11}, {629, 61}, {630, 63}, {100000, 63}};
+  for (const auto& [points, window] : expected) {
+    EXPECT_EQ(level_window(ReachedBy::curve, points), window) << points;
+    EXPECT_EQ(level_window(ReachedBy::point, points), 1u);
+  }
+  EXPECT_EQ(reached_by_named(name(ReachedBy::point)), ReachedBy::point);
+  EXPECT_THROW((void)reached_by_named("level"), InputError);
+}
+
+TEST(ReachTest, TheCurveHasReachedATargetWhereTheMedianOfItsNewestValuesHas) {
+  const Trace trace = power_law(400, 1, 2, 0.5, 0.05);
+  for (const double target : {1.35, 1.2, 1.12}) {
+    double level_at = kInfinity, point_at = kInfinity;  // by sorting each window
+    for (std::size_t i = 0; i < trace.loss.size() && !std::isfinite(level_at); ++i) {
+      const auto end = trace.loss.begin() + static_cast<std::ptrdiff_t>(i + 1);
+      const std::size_t window = level_window(ReachedBy::curve, i + 1);
+      std::vector<double> newest(end - static_cast<std::ptrdiff_t>(window), end);
+      std::sort(newest.begin(), newest.end());
+      if (newest[window / 2] <= target) level_at = trace.step[i];
+      if (trace.loss[i] <= target) point_at = std::min(point_at, trace.step[i]);
+    }
+    ASSERT_LT(point_at, level_at);
+    EXPECT_EQ(reach(trace.view(), target, 1000).step.front(), level_at);
+    const Reach by_point = reach(trace.view(), target, 1000, {.reached_by = ReachedBy::point});
+    EXPECT_EQ(by_point.step.front(), point_at);
+  }
+}
+
+TEST(ReachTest, NoiseBringsALevelToTheTargetMoreSeldomThanAPoint) {
+  const Trace trace = power_law(200, 1, 0, 0.5, 0.02);  // flat: only its noise can reach anything
+  const double target = *std::min_element(trace.loss.begin(), trace.loss.end()) * 0.999;
+  const Reach point = reach(trace.view(), target, 2000, {.reached_by = ReachedBy::point});
+  EXPECT_GT(1 - point.prob_never, 0.8);
+  EXPECT_LT(1 - reach(trace.view(), target, 2000).prob_never, 0.2);
 }
 
 TEST(ReachTest, TellsAReachableTargetFromAHopelessOne) {

@@ -70,6 +70,57 @@ TEST(WatchTest, StepsToTheTargetAreThoseOfItsReach) {
   EXPECT_EQ(reached.steps_to_target[2], 0);
 }
 
+TEST(WatchTest, ALuckyBatchIsReachedByPointAndNotByTheCurve) {
+  for (const ReachedBy reached_by : {ReachedBy::curve, ReachedBy::point}) {
+    Watch watch({.target = 1.15, .budget = 2000, .reached_by = reached_by});
+    for (int step = 1; step <= 60; ++step) watch.add(step, step == 40 ? 1.1 : loss_at(step));
+    const bool by_point = reached_by == ReachedBy::point;
+    EXPECT_EQ(watch.decision().verdict == Verdict::reached, by_point) << name(reached_by);
+    // 2 / sqrt(178) is 0.15; half of the window later the level is there.
+    for (int step = 61; step <= 178 + 10; ++step) watch.add(step, loss_at(step));
+    EXPECT_EQ(watch.decision().verdict, Verdict::reached);
+    EXPECT_NEAR(watch.state().reached_step, by_point ? 40 : 182, by_point ? 0 : 6);
+  }
+}
+
+TEST(WatchTest, ReachesATargetAtTheStepThatReachGives) {
+  static const detail::Rng rng{7};
+  for (const Direction direction : {Direction::min, Direction::max}) {
+    for (const int points : {9, 15, 45, 150, 900}) {
+      const double sign = direction == Direction::max ? -1 : 1;
+      Trace run;
+      run.direction = direction;
+      Watch watch({.target = sign * 1.4, .budget = 2000, .direction = direction});
+      for (int step = 1; step <= points; ++step) {
+        const double noise = rng.normal(static_cast<std::uint64_t>(points), step);
+        run.step.push_back(step);
+        run.loss.push_back(sign *
+                           (step % 10 == 3 ? kNaN : 1.5 - 0.2 * step / points + 0.1 * noise));
+        watch.add(step, run.loss.back());
+      }
+      const Reach law = reach(run.view(), sign * 1.4, 2000, {.direction = direction});
+      ASSERT_EQ(law.prob_never, 0) << points;
+      EXPECT_EQ(watch.state().reached_step, law.step.front()) << points;
+    }
+  }
+}
+
+TEST(WatchTest, ARestartTakesTheLostPointsOutOfTheLevel) {
+  const auto run = [](Watch& watch, int from, int to, double loss) {
+    for (int step = from; step <= to; ++step) watch.add(step, loss);
+  };
+  Watch watch({.target = 1, .budget = 2000});
+  run(watch, 1, 100, 2);
+  run(watch, 101, 105, 1);  // five of the newest nine would be needed, of which it has five
+  EXPECT_EQ(watch.state().reached_step, 105);
+  run(watch, 99, 100, 2);
+  EXPECT_NE(watch.decision().verdict, Verdict::reached);
+  run(watch, 101, 104, 1);
+  EXPECT_NE(watch.decision().verdict, Verdict::reached);
+  run(watch, 105, 105, 1);
+  EXPECT_EQ(watch.state().reached_step, 105);
+}
+
 TEST(WatchTest, ExcludesNothingBeforeItHasSeenEnough) {
   const auto verdict = [](int points, double budget) {
     Watch watch({.target = 0.01, .budget = budget});
@@ -119,6 +170,20 @@ TEST(WatchTest, ContinuesFromItsStateAndRefusesABrokenOne) {
   broken.lr[0] = -1;
   EXPECT_THROW(again.restore(broken), InputError);
   EXPECT_EQ(again.decision().probability, watch.decision().probability);
+}
+
+TEST(WatchTest, AProbabilityIsNeverWrittenAsHundredOrZeroPercent) {
+  for (const auto& [alpha, bound] : {std::pair{0.02, "98.0 %"}, std::pair{0.0006, "99.94 %"},
+                                     std::pair{0.0004, "99.96 %"}, std::pair{1e-6, "99.9999 %"}}) {
+    const Decision d = watched({.target = 1.1, .budget = 1000, .alpha = alpha}, 200).decision();
+    ASSERT_EQ(d.verdict, Verdict::unknown);
+    EXPECT_TRUE(d.reason.ends_with(std::string("% and ") + bound)) << d.reason;
+    EXPECT_EQ(d.reason.find(" 0.0 %"), std::string::npos) << d.reason;
+  }
+  const Decision never = watched({.target = 0.4, .budget = 1000}, 200).decision();
+  ASSERT_GT(never.probability, 0);
+  EXPECT_EQ(never.reason.find("probability 0 %"), std::string::npos) << never.reason;
+  EXPECT_EQ(never.reason.find(" 0.0 %"), std::string::npos) << never.reason;
 }
 
 TEST(WatchTest, AScheduleForeseesWhatItsDecayBrings) {

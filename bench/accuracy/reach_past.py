@@ -10,7 +10,8 @@ FOLDER holds collections `NAME.csv.gz` (`curve,step,value`) whose `NAME.json` gi
 (the id up to its last "/"). Printed: the median of |log(median / true step)|, the share of true
 steps inside the 10 to 90 % interval, the mean probability and the mean quantile loss of the log
 step. `--alien` of the past runs come from another collection of the same direction; `--without`
-gives `reach` no past run.
+gives `reach` no past run; `--reached-by curve` asks when the level of a run comes to the target,
+while the truth stays the first evaluation at it.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ def main() -> None:
     parser.add_argument("--past", type=int, default=12)
     parser.add_argument("--alien", type=int, default=0)
     parser.add_argument("--without", action="store_true")
+    parser.add_argument("--reached-by", choices=("curve", "point"), default="point")
     given = parser.parse_args()
     found = [Collection.read(path) for path in sorted(given.folder.glob("*.csv.gz"))]
     collections = [each for each in found if each is not None]
@@ -123,7 +125,10 @@ def main() -> None:
         for seen, truth, past in cases(each, others, given.runs, given.past, given.alien):
             same = [run for run in past if run.direction == seen.direction]
             known = None if given.without else gp.PastRuns(same, threads=1)
-            scores.append(score(gp.reach(seen, each.target, budget=3 * truth, past=known), truth))
+            law = gp.reach(
+                seen, each.target, budget=3 * truth, past=known, reached_by=given.reached_by
+            )
+            scores.append(score(law, truth))
         table = np.array(scores)
         rows.append(np.r_[np.median(table[:, 0]), table[:, 1:].mean(0)])
         show(each.name, rows[-1])

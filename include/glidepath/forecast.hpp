@@ -72,6 +72,20 @@ class PastRuns {
   Widths widths_{};
 };
 
+/// When a run has reached a target. A run is at the target where the median of its newest
+/// `level_window` logged values is at or beyond it; values that are not finite do not count.
+enum class ReachedBy : std::uint8_t {
+  curve,  ///< by its level: noise, such as that of a lucky batch, decides nothing
+  point   ///< by one logged value, for evaluations: the window is 1
+};
+[[nodiscard]] std::string_view name(ReachedBy reached_by) noexcept;  ///< "curve" or "point"
+/// Throws InputError on any other text.
+[[nodiscard]] ReachedBy reached_by_named(std::string_view text);
+/// How many of the newest of `points` logged values make the level: with `curve` the largest odd
+/// number in a tenth of them, or in 5 where a tenth is less, but not in more than a quarter nor in
+/// more than 63; at least 1. So a log of up to eleven values is read value by value.
+[[nodiscard]] std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept;
+
 /// `schedule`, `past` and `levels` are borrowed: they must outlive the call.
 struct ForecastOptions {
   /// Learning rate of the whole run. Where the trace logged a rate, that one counts for the past;
@@ -82,6 +96,7 @@ struct ForecastOptions {
   const PastRuns* past = nullptr;    ///< of the same direction
   std::span<const double> levels{};  ///< in (0, 1), increasing; empty = default_levels()
   Direction direction = Direction::min;
+  ReachedBy reached_by = ReachedBy::curve;  ///< read by reach() and reach_batch() alone
   std::shared_ptr<const ForecastConstants> constants{};  ///< empty = the learned table
 };
 
@@ -147,8 +162,7 @@ struct ForecastBatch {
                                            const ForecastOptions& options = {},
                                            const Execution& execution = {});
 
-/// Law of the first step at which the curve is at or below a target (at or above, for a metric that
-/// rises), with an atom at never.
+/// Law of the first step at which a run has reached a target (ReachedBy), with an atom at never.
 struct Reach {
   std::vector<double> step{};  ///< increasing grid from the last observed step to the budget
   std::vector<double> cdf{};   ///< P(reached by step[i]), non-decreasing
@@ -167,7 +181,7 @@ struct Reach {
   [[nodiscard]] std::vector<double> remaining_steps(int count) const;
 };
 
-/// `budget` is an absolute step. A target that was logged before now is reached at that step.
+/// `budget` is an absolute step. A target that was reached before now is reached at that step.
 [[nodiscard]] Reach reach(TraceView trace, double target, double budget,
                           const ForecastOptions& options = {});
 

@@ -20,7 +20,7 @@ namespace glidepath {
 /// is wrong is measured in docs/live.md.
 enum class Verdict : std::uint8_t {
   unknown,     ///< the target is neither all but certain nor all but excluded
-  reached,     ///< an observation is at or below the target
+  reached,     ///< the run has reached the target: ReachedBy
   will_reach,  ///< P(reached within the budget) >= 1 - alpha
   never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
                ///< before a tenth of it or forty points
@@ -44,6 +44,7 @@ struct WatchOptions {
   Direction direction = Direction::min;
   std::shared_ptr<const PastRuns> past{};  ///< of the same direction; not part of the state
   double alpha = 0.02;
+  ReachedBy reached_by = ReachedBy::curve;
   std::optional<Schedule> schedule{};  ///< of the whole run
 };
 
@@ -57,6 +58,8 @@ struct WatchState {
   double first_loss = std::numeric_limits<double>::quiet_NaN();  ///< median of the first three
   double best_loss = std::numeric_limits<double>::quiet_NaN();
   double reached_step = std::numeric_limits<double>::quiet_NaN();
+  /// A bit for each of the newest finite losses, the newest in the lowest: it is at the target.
+  std::uint64_t at_target = 0;
   std::int64_t points = 0, nonfinite = 0, trailing_nonfinite = 0, restarts = 0;
 };
 

@@ -95,11 +95,13 @@ ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, co
 std::vector<Reach> reach_traces(const py::sequence& traces, const DoubleArray& targets,
                                 const DoubleArray& budgets, const Maybe<Schedule>& schedule,
                                 const Maybe<PastRuns>& past, const std::string& direction,
-                                const Maybe<ForecastConstants>& constants, int threads) {
+                                const Maybe<ForecastConstants>& constants,
+                                const std::string& reached_by, int threads) {
   const std::vector<Trace> runs = traces_of(traces);
   std::vector<TraceView> views;
   for (const Trace& run : runs) views.push_back(run.view());
-  const ForecastOptions options = options_of(schedule, past, {}, direction, constants);
+  ForecastOptions options = options_of(schedule, past, {}, direction, constants);
+  options.reached_by = reached_by_named(reached_by);
   const Execution execution = execution_of(threads);
   const py::gil_scoped_release release;
   return reach_batch(views, view(targets), view(budgets), options, execution);
@@ -162,7 +164,7 @@ void bind_reach(py::module_& module) {
           "remaining_steps", [](const Reach& r, int n) { return adopt(r.remaining_steps(n)); },
           "n"_a);
   module.def("reach_batch", &reach_traces, "traces"_a, "targets"_a, "budgets"_a, py::kw_only(),
-             "schedule"_a, "past"_a, "direction"_a, "constants"_a, "threads"_a);
+             "schedule"_a, "past"_a, "direction"_a, "constants"_a, "reached_by"_a, "threads"_a);
 }
 
 void bind_past_runs(py::module_& module) {

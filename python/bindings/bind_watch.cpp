@@ -16,12 +16,13 @@ using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
 Watch watch_of(std::optional<double> target, std::optional<double> budget,
                const std::string& direction, const Maybe<Schedule>& schedule,
-               const Maybe<PastRuns>& past, double alpha) {
+               const Maybe<PastRuns>& past, double alpha, const std::string& reached_by) {
   WatchOptions options{.target = target,
                        .budget = budget,
                        .direction = direction_named(direction),
                        .past = past.value_or(nullptr),
-                       .alpha = alpha};
+                       .alpha = alpha,
+                       .reached_by = reached_by_named(reached_by)};
   if (schedule) options.schedule = **schedule;
   return Watch(std::move(options));
 }
@@ -60,6 +61,7 @@ void bind_watch(pybind11::module_& module) {
       .keyword("first_loss", &WatchState::first_loss)
       .keyword("best_loss", &WatchState::best_loss)
       .keyword("reached_step", &WatchState::reached_step)
+      .keyword("at_target", &WatchState::at_target)
       .keyword("points", &WatchState::points)
       .keyword("nonfinite", &WatchState::nonfinite)
       .keyword("trailing_nonfinite", &WatchState::trailing_nonfinite)
@@ -67,7 +69,7 @@ void bind_watch(pybind11::module_& module) {
 
   py::class_<Watch>(module, "WatchRecord")
       .def(py::init(&watch_of), py::kw_only(), "target"_a, "budget"_a, "direction"_a, "schedule"_a,
-           "past"_a, "alpha"_a)
+           "past"_a, "alpha"_a, "reached_by"_a)
       .def("add", &Watch::add, "step"_a, "loss"_a, "lr"_a)
       .def("decision", &Watch::decision, py::call_guard<py::gil_scoped_release>())
       .def("state",

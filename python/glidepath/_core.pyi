@@ -251,6 +251,7 @@ class DecisionRecord:
 
 class WatchState:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    at_target: typing.Final[int]
     best_loss: typing.Final[float]
     first_loss: typing.Final[float]
     last_step: typing.Final[float]
@@ -275,6 +276,7 @@ class WatchRecord:
         schedule: ScheduleRecord | None,
         past: PastRunsRecord | None,
         alpha: Float,
+        reached_by: str,
     ) -> None: ...
     def add(self, step: Float, loss: Float, lr: Float) -> None: ...
     def decision(self) -> DecisionRecord: ...
@@ -1157,6 +1159,7 @@ def reach_batch(
     past: PastRunsRecord | None,
     direction: str,
     constants: ForecastConstants | None,
+    reached_by: str,
     threads: Int,
 ) -> list[ReachRecord]: ...
 def read_constants(text: str) -> ForecastConstants: ...

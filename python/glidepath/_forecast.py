@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._core import InputError
+from glidepath._metrics import reached_by_name
 from glidepath._past_runs import constants_of, expect_trace, past_of, traces_of
 from glidepath._pictures import series
 from glidepath._results import Recorded, require, same
@@ -177,7 +178,7 @@ class ForecastBatch(Recorded):
 
 
 class Reach(Recorded):
-    """Law of the first step at which a run reaches its target; `reach` makes them."""
+    """Law of the first step at which a run has reached its target; `reach` makes them."""
 
     __slots__ = ()
     _record: ReachRecord
@@ -432,9 +433,10 @@ def reach(
     budget: float | None = None,
     schedule: Schedule | None = None,
     past: Sequence[Trace] | PastRuns | None = None,
+    reached_by: str | None = None,
     constants: str | None = None,
 ) -> Reach:
-    """Forecast the first step at which a run is at or below `target` (at or above, if it rises).
+    """Forecast the first step at which a run has reached `target`.
 
     Parameters
     ----------
@@ -444,6 +446,11 @@ def reach(
         Loss to reach.
     budget : float, optional
         Absolute step after which the run ends; default: `trace.planned_steps`.
+    reached_by : {"curve", "point"}, optional
+        ``"curve"``: the target is reached where the median of the newest tenth of the logged values
+        is at or beyond it (5 to 63 of them, a quarter at most), so that noise decides nothing.
+        ``"point"``: where one value is. By default what the name of the metric says: a point of
+        evaluations (``val_loss``) and scores (``accuracy``), else the curve.
     schedule, past, constants : optional
         As for `forecast`.
 
@@ -463,6 +470,7 @@ def reach(
         budgets=budget,
         schedule=schedule,
         past=past,
+        reached_by=reached_by,
         threads=1,
         constants=constants,
     )
@@ -476,6 +484,7 @@ def reach_batch(
     budgets: ArrayLike | None = None,
     schedule: Schedule | None = None,
     past: Sequence[Trace] | PastRuns | None = None,
+    reached_by: str | None = None,
     threads: int = 0,
     constants: str | None = None,
 ) -> list[Reach]:
@@ -490,6 +499,8 @@ def reach_batch(
     budgets : float or array_like, shape (m,), optional
         Absolute step after which a run ends: one for all runs, or one for each; default:
         `planned_steps` of each trace.
+    reached_by : {"curve", "point"}, optional
+        As for `reach`, for all runs; by default what the name of each metric says.
     schedule, past, constants : optional
         As for `forecast`, for all runs.
     threads : int, optional
@@ -502,8 +513,8 @@ def reach_batch(
     Raises
     ------
     InputError
-        As for `reach`, when the runs have different directions, or when there is neither one target
-        nor one for each run.
+        As for `reach`, when the runs have different directions or different readings by name, or
+        when there is neither one target nor one for each run.
     """
     runs = traces_of(traces, "reach_batch")
     if not runs:
@@ -511,6 +522,12 @@ def reach_batch(
     directions = {run.direction for run in runs}
     if len(directions) > 1:
         raise InputError("reach_batch: the traces mix directions 'min' and 'max'")
+    readings = {reached_by or reached_by_name(run.metric) for run in runs}
+    if len(readings) > 1:
+        raise InputError(
+            "reach_batch: of some metrics a target is reached by the curve, of others by a point: "
+            "give reached_by"
+        )
     steps = [_planned(run) for run in runs] if budgets is None else budgets
     records = _core.reach_batch(
         runs,
@@ -520,6 +537,7 @@ def reach_batch(
         past=past_of(past),
         direction=directions.pop(),
         constants=constants_of(constants),
+        reached_by=readings.pop(),
         threads=threads,
     )
     return [Reach(record) for record in records]

@@ -86,7 +86,12 @@ class Look:
 
 
 def look(
-    seen: Trace, plan: Horizon, *, target: float | None = None, past: PastRuns | None = None
+    seen: Trace,
+    plan: Horizon,
+    *,
+    target: float | None = None,
+    reached_by: str | None = None,
+    past: PastRuns | None = None,
 ) -> Look:
     """Forecast a run as far as planned, and when it reaches its target."""
     last, end, rates = float(seen.step[-1]), plan.budget, plan.schedule
@@ -94,7 +99,8 @@ def look(
     ahead = forecast(seen, steps, schedule=rates, past=past)
     if target is None:
         return Look(seen, plan, ahead, None)
-    return Look(seen, plan, ahead, reach(seen, target, budget=end, schedule=rates, past=past))
+    law = reach(seen, target, budget=end, schedule=rates, past=past, reached_by=reached_by)
+    return Look(seen, plan, ahead, law)
 
 
 def in_words(keys: Mapping[str, Any]) -> str:

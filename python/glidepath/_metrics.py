@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names say: which metric a person would look at, which way is better, what counts steps."""
+"""What names say: which metric to look at, which way is better, what has reached a target."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _HIGH = re.compile(
         r"|top_?\d+"
     )
 )
+# Of these one value is a whole evaluation, unless the name says that it is of training.
+_SCORE = re.compile(_WORD.format("wer|cer|fid"))
+_NOISY = re.compile(_WORD.format(r"train|training|rewards?|rew|returns?"))
 _ERRORS = (
     r"errors?|err|perplexity|ppl|wer|cer|rmse|mse|mae|mape|nll|bpb|bpc|bits_per_\w+|fid|xent|ce"
     r"|cross_?entropy|cost"
@@ -142,3 +145,13 @@ def required_direction(name: str) -> str:
             f"the name {name!r} does not say which way is better: give direction='min' or 'max'"
         )
     return direction
+
+
+def reached_by_name(name: str) -> str:
+    """Tell by what a target is reached: ``"point"`` of evaluations and scores, else ``"curve"``."""
+    spelled = normal(name)
+    if re.search(_WORD.format(HELD_OUT), spelled):
+        return "point"
+    if _NOISY.search(spelled):
+        return "curve"
+    return "point" if _SCORE.search(spelled) or direction_by_name(name) == "max" else "curve"

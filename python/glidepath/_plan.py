@@ -517,7 +517,8 @@ def _samples(job: Job, target: float) -> Floats:
         )
     trace = Trace(job.observed_step, job.observed_loss)
     budget = job.budget_steps if job.budget_steps > job.steps_done else 10.0 * job.steps_done
-    law = reach(trace, target, budget=budget)
+    # As the simulator ends jobs: at the first value at the target.
+    law = reach(trace, target, budget=budget, reached_by="point")
     return law.remaining_steps(64)
 
 

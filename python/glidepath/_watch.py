@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from glidepath._trace import Trace
 
 _FORMAT = "glidepath.watch"
-_VERSION = 3
-SETTINGS = ("target", "budget", "direction", "alpha", "schedule")
+_VERSION = 4
+# What a state of the version before lacks.
+_BEFORE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target": 0}
+SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
 
 
@@ -74,6 +76,9 @@ class Watch:
     alpha : float, optional
         Error rate of the verdicts will_reach and never, a probability. never spends it as the run
         spends its budget, with the cube of the share that has passed.
+    reached_by : {"curve", "point"}, optional
+        By what the target is reached, as for `reach`: here, where no name of a metric is known, the
+        curve unless you say ``"point"``.
 
     Raises
     ------
@@ -98,12 +103,14 @@ class Watch:
         schedule: Schedule | None = None,
         past: Sequence[Trace] | PastRuns | None = None,
         alpha: float = 0.02,
+        reached_by: str = "curve",
     ) -> None:
         self._settings: dict[str, Any] = {
             "target": None if target is None else float(target),
             "budget": None if budget is None else float(budget),
             "direction": str(direction),
             "alpha": float(alpha),
+            "reached_by": str(reached_by),
         }
         self._past = past if past is None or isinstance(past, PastRuns) else list(past)
         self._record: WatchRecord = _core.WatchRecord(
@@ -169,6 +176,8 @@ class Watch:
         InputError
             When it is no state of a watch, of another version, or damaged.
         """
+        if isinstance(state, Mapping) and state.get("version") == _BEFORE["version"]:
+            state = {**_BEFORE, **state, "version": _VERSION}
         check_format(state, "watch", _FORMAT, _VERSION)
         try:
             settings = {key: state[key] for key in SETTINGS}

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/statistics.hpp"
+#include "forecast/level.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast/student.hpp"
 
@@ -85,7 +86,7 @@ struct PastRun {
 double log_step(double step, double shift) { return std::log(std::max(step + shift, kMinStep)); }
 
 /// The passages of one run through decreasing `levels`, in one pass over its points.
-PastRun past_run(const Trace& run, std::span<const double> levels, double target, double sign,
+PastRun past_run(const Trace& run, std::span<const double> levels, Level level, double sign,
                  std::vector<double>& scratch) {
   PastRun seen;
   seen.passed.fill(kNaN);
@@ -104,7 +105,7 @@ PastRun past_run(const Trace& run, std::span<const double> levels, double target
       const double share = (best - levels[next]) / (best - y);
       seen.passed[next] = before + share * (at - before);
     }
-    if (y <= target) {
+    if (level.add(y) || (y <= level.target && i + 1 == run.step.size())) {
       seen.end = at;
       break;
     }
@@ -313,7 +314,7 @@ struct View {
   std::vector<double> half_passed{}, now_passed{};  // by the live run
 };
 
-View view_of(const Live& live, double target, double sign, std::span<const Trace> past,
+View view_of(const Live& live, const Level& level, double sign, std::span<const Trace> past,
              std::vector<double>& scratch) {
   View view;
   const std::size_t count = live.records.size(), half = count / 2;
@@ -330,7 +331,7 @@ View view_of(const Live& live, double target, double sign, std::span<const Trace
     view.now_passed.push_back(live.records[i].log_step);
   }
   view.now_passed.back() = live.now;  // it still stands there
-  for (const Trace& run : past) view.runs.push_back(past_run(run, levels, target, sign, scratch));
+  for (const Trace& run : past) view.runs.push_back(past_run(run, levels, level, sign, scratch));
   return view;
 }
 
@@ -409,17 +410,18 @@ double EndLaw::weight(double spread) const {
   return odds / (odds + 1);
 }
 
-EndLaw law_of_end(TraceView live_trace, double target, Direction direction,
+EndLaw law_of_end(TraceView live_trace, double target, const ForecastOptions& options,
                   std::span<const Trace> past) {
   EndLaw law;
   if (past.empty() || live_trace.step.empty()) return law;
-  const double sign = direction == Direction::max ? -1 : 1;
+  const double sign = options.direction == Direction::max ? -1 : 1;
   std::vector<double> scratch;
   law.shift = step_shift(live_trace.step);
   const Live live = live_run(live_trace, law.shift, sign, scratch);
   if (live.records.size() < 2) return law;
   law.now = live.now;
-  const View view = view_of(live, sign * target, sign, past, scratch);
+  const Level level{.target = sign * target, .reached_by = options.reached_by};
+  const View view = view_of(live, level, sign, past, scratch);
 
   std::vector<Pair> pairs;
   for (const PastRun& run : view.runs) {

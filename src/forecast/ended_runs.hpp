@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "glidepath/trace.hpp"
+#include "glidepath/forecast.hpp"
 
 #include <span>
 
@@ -29,9 +29,10 @@ struct EndLaw {
   [[nodiscard]] double weight(double spread) const;
 };
 
-/// Deterministic; ignores past runs that never stood where the live run stands. The live run is
-/// not at the target yet. About 0.1 ms for 12 past runs.
-[[nodiscard]] EndLaw law_of_end(TraceView live, double target, Direction direction,
+/// Deterministic; ignores past runs that never stood where the live run stands. The live run has
+/// not reached the target yet. A past run has where the options say so, and besides where its last
+/// value is at the target: that is why it ended. About 0.1 ms for 12 past runs.
+[[nodiscard]] EndLaw law_of_end(TraceView live, double target, const ForecastOptions& options,
                                 std::span<const Trace> past);
 
 }  // namespace glidepath::detail

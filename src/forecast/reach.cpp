@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "glidepath/forecast.hpp"
+#include "forecast/reach.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
+#include <numeric>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "common/interpolate.hpp"
@@ -15,6 +18,7 @@
 #include "forecast/ended_runs.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
+#include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
 
@@ -29,6 +33,8 @@ constexpr double kMaxDeviation = 60;    // scales of the noise: no observation s
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
 constexpr double kSpreadOfNever = 3;   // in log steps, of a curve that stays above the target
 constexpr double kMinSurvival = 1e-9;  // below it a component is left out of account
+constexpr std::size_t kMinLevel = 5, kMaxLevel = 63;  // values in a level, where there are enough
+constexpr std::size_t kLevelsOfLog = 10, kMinLevelsOfLog = 4;
 // Probabilities between which a path lies: fine in the tails, where "never" is decided.
 constexpr std::array kEdges{0.0, 0.004, 0.03, 0.15, 0.5, 0.85, 0.97, 0.996, 1.0};
 
@@ -46,23 +52,25 @@ Paths paths_of(double degrees) {
   return paths;
 }
 
+/// Values logged at the points from `first` on.
+double logged(TraceView trace, std::size_t first) {
+  if (trace.weight.empty()) return static_cast<double>(trace.step.size() - first);
+  const auto weight = trace.weight.subspan(first);
+  return std::accumulate(weight.begin(), weight.end(), 0.0);
+}
+
 /// Observations per step over the later half of the trace.
 double density_of(TraceView trace) {
   const std::size_t n = trace.step.size(), half = n / 2;
-  if (n < 2) return 1;
-  double points = 0;
-  for (std::size_t i = half; i < n; ++i) points += trace.weight.empty() ? 1.0 : trace.weight[i];
-  return points / (trace.step[n - 1] - trace.step[half - 1]);
+  return n < 2 ? 1 : logged(trace, half) / (trace.step[n - 1] - trace.step[half - 1]);
 }
 
-/// The first point at the target, or the size of the trace.
-std::size_t first_at(TraceView trace, double target, bool rising) {
-  std::size_t i = 0;
-  for (; i < trace.step.size(); ++i) {
-    const double loss = trace.loss[i];
-    if (std::isfinite(loss) && (rising ? loss >= target : loss <= target)) break;
-  }
-  return i;
+/// The point at which the target was reached, or the size of the trace.
+std::size_t first_at(TraceView trace, double target, const ForecastOptions& options) {
+  detail::Level level{target, options.direction, options.reached_by};
+  const auto hit = std::find_if(trace.loss.begin(), trace.loss.end(),
+                                [&](double loss) { return level.add(loss); });
+  return static_cast<std::size_t>(hit - trace.loss.begin());
 }
 
 /// Steps after `last` up to the budget, even in the logarithm of the shifted step.
@@ -78,13 +86,16 @@ std::vector<double> grid_to(double budget, double last, double shift) {
   return steps;
 }
 
-/// Probability that no observation has come to the target, from knot to knot. Each component of the
-/// law is a handful of paths, each of which the observations follow with noise.
+/// Probability that no level of the observations has come to the target, from knot to knot. Each
+/// component of the law is a handful of paths, each of which the observations follow with noise.
+/// The median of k of them has sqrt(pi / (2 k)) of their noise, and k times fewer are independent.
 class Survival {
  public:
-  Survival(const detail::Law& law, double target)
+  Survival(const detail::Law& law, double target, std::size_t window)
       : law_(law),
         target_(target),
+        window_(static_cast<double>(window)),
+        noise_(window > 1 ? law.noise * std::sqrt(std::numbers::pi / (2 * window_)) : law.noise),
         paths_(paths_of(law.mixture.degrees)),
         log_survival_(law.mixture.components * kPaths, 0.0),
         survival_(law.mixture.components * kPaths, 1.0),
@@ -95,7 +106,7 @@ class Survival {
     const detail::MixtureView curve = law_.mixture.at(j);
     const double stretch = law_.stretch[j];
     const double middle = stretch != 1 ? detail::mixture_median(curve) : 0.0;
-    const double inverse_noise = 1 / std::max(stretch * law_.noise, kMinNoise);
+    const double inverse_noise = 1 / std::max(stretch * noise_, kMinNoise);
     double never = 0;
     for (std::size_t i = 0; i < left_.size(); ++i) {
       const double location = middle + stretch * (curve.location[i] - middle);
@@ -105,7 +116,7 @@ class Survival {
       if (!above && left_[i] > kMinSurvival) {
         double* mine = survival_.data() + i * kPaths;
         detail::forecast_kernels().pass(paths_.unit.data(), location, scale, law_.lowest,
-                                        law_.highest, target_, inverse_noise, count,
+                                        law_.highest, target_, inverse_noise, count / window_,
                                         log_survival_.data() + i * kPaths, mine);
         left_[i] = 0;
         for (std::size_t l = 0; l < kPaths; ++l) left_[i] += paths_.mass[l] * mine[l];
@@ -118,6 +129,7 @@ class Survival {
  private:
   const detail::Law& law_;
   double target_;
+  double window_, noise_;  // values in a level, and its noise
   Paths paths_;
   std::vector<double> log_survival_, survival_;  // of each path
   std::vector<double> left_;                     // of each component
@@ -126,8 +138,7 @@ class Survival {
 /// Mixes in what the past runs that ended say, by how narrow it is beside the curve's own law.
 void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r) {
   if (options.past == nullptr) return;
-  const detail::EndLaw law =
-      detail::law_of_end(trace, r.target, options.direction, options.past->runs());
+  const detail::EndLaw law = detail::law_of_end(trace, r.target, options, options.past->runs());
   if (law.runs == 0) return;
   double spread = kSpreadOfNever;
   if (r.cdf.back() > 0) {
@@ -141,8 +152,11 @@ void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r
 }
 
 /// P(reached by each step of the grid) as the law of the curve has it.
-void follow_curve(const detail::Law& law, double target, double density, Reach& r) {
-  Survival survival(law, target);
+void follow_curve(const detail::Law& law, double target, TraceView trace, ReachedBy reached_by,
+                  Reach& r) {
+  const auto points = static_cast<std::size_t>(logged(trace, 0));
+  Survival survival(law, target, level_window(reached_by, points));
+  const double density = density_of(trace);
   for (std::size_t j = 1; j < r.step.size(); ++j) {
     const double count = std::max(density * (r.step[j] - r.step[j - 1]), kMinCount);
     const double never = survival.past(j - 1, count);
@@ -151,6 +165,23 @@ void follow_curve(const detail::Law& law, double target, double density, Reach& 
 }
 
 }  // namespace
+
+std::string_view name(ReachedBy reached_by) noexcept {
+  return reached_by == ReachedBy::curve ? "curve" : "point";
+}
+
+ReachedBy reached_by_named(std::string_view text) {
+  if (text == "curve") return ReachedBy::curve;
+  if (text == "point") return ReachedBy::point;
+  detail::refuse("reached_by '", text, "' is neither curve nor point");
+}
+
+std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {
+  if (reached_by == ReachedBy::point) return 1;
+  const std::size_t part = std::clamp(points / kLevelsOfLog, kMinLevel, kMaxLevel);
+  const std::size_t window = std::min(part, points / kMinLevelsOfLog);
+  return window > 0 ? window - (window + 1) % 2 : 1;
+}
 
 double Reach::prob_by(double at_step) const {
   if (step.empty() || !(at_step >= step.front())) return 0;
@@ -189,16 +220,18 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   if (!std::isfinite(budget)) detail::refuse("reach: budget ", budget, " is not finite");
   detail::refuse_other_direction(options.past, options.direction);
   if (options.schedule != nullptr) options.schedule->validate();
+  const std::size_t hit = first_at(trace, target, options);
+  if (hit == trace.step.size() || trace.step[hit] > budget) {
+    return detail::reach_ahead(trace, target, budget, options);
+  }
+  return {
+      .step = {trace.step[hit]}, .cdf = {1.0}, .prob_never = 0, .target = target, .budget = budget};
+}
+
+Reach detail::reach_ahead(TraceView trace, double target, double budget,
+                          const ForecastOptions& options) {
   const bool rising = options.direction == Direction::max;
   Reach r{.target = target, .budget = budget};
-  if (const auto hit = first_at(trace, target, rising); hit < trace.step.size()) {
-    if (trace.step[hit] <= budget) {
-      r.step = {trace.step[hit]};
-      r.cdf = {1.0};
-      r.prob_never = 0;
-      return r;
-    }
-  }
   const double last = trace.step.empty() ? 0.0 : trace.step.back();
   r.step = {last};
   r.cdf = {0.0};
@@ -216,7 +249,7 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   if (z < law.lowest || !possible) {
     r.cdf.resize(r.step.size(), 0.0);
   } else {
-    follow_curve(law, z, density_of(trace), r);
+    follow_curve(law, z, trace, options.reached_by, r);
   }
   if (possible && r.status != ForecastStatus::not_finite) mix_in_ended_runs(trace, options, r);
   r.prob_never = 1 - r.cdf.back();

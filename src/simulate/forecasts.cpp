@@ -89,7 +89,8 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
           seen.observed.step.first(points), seen.observed.loss.first(points), {}};
       // The schedule of the learning rate is part of what the user submitted, unlike the losses.
       const Trace& curve = cluster_.workload.curves[which];
-      ForecastOptions options;
+      // As a simulated run ends: at the first logged value at its target.
+      ForecastOptions options{.reached_by = ReachedBy::point};
       const std::optional<Schedule> schedule = Schedule::logged(curve);
       if (schedule && points < curve.step.size()) options.schedule = &*schedule;
       ForecastMemo::Law law;

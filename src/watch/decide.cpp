@@ -13,6 +13,7 @@
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "forecast/reach.hpp"
 
 namespace glidepath {
 namespace {
@@ -61,7 +62,8 @@ Schedule used_and_planned(const WatchState& s, const Schedule& plan, std::size_t
 
 /// Law of the first step at the target, as of the first `points` of the run.
 Reach reach_as_of(const WatchState& s, const WatchOptions& o, std::size_t points, double budget) {
-  ForecastOptions options{.past = o.past.get(), .direction = o.direction};
+  ForecastOptions options{
+      .past = o.past.get(), .direction = o.direction, .reached_by = o.reached_by};
   Schedule schedule;
   if (o.schedule) {
     schedule = used_and_planned(s, *o.schedule, points, budget);
@@ -70,12 +72,20 @@ Reach reach_as_of(const WatchState& s, const WatchOptions& o, std::size_t points
   const auto first = [&](const std::vector<double>& column) {
     return std::span<const double>(column).first(points);
   };
-  return reach({first(s.step), first(s.loss), first(s.weight)}, *o.target, budget, options);
+  const TraceView seen{first(s.step), first(s.loss), first(s.weight)};
+  return detail::reach_ahead(seen, *o.target, budget, options);
 }
 
+/// With as many digits as it takes not to round to 0 or 100 % what may yet come otherwise.
 std::string percent(double probability) {
-  char text[16];
-  std::snprintf(text, sizeof text, probability < 0.001 ? "%.2g %%" : "%.1f %%", 100 * probability);
+  char text[32];
+  if (probability < 0.001) {
+    std::snprintf(text, sizeof text, "%.2g %%", 100 * probability);
+  } else {
+    const double nines = probability < 1 ? std::ceil(-std::log10(1 - probability)) : 0.0;
+    std::snprintf(text, sizeof text, "%.*f %%", std::max(static_cast<int>(nines) - 2, 1),
+                  100 * probability);
+  }
   return text;
 }
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "common/require.hpp"
+#include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 
 namespace glidepath {
@@ -52,6 +54,13 @@ void merge(WatchState& s) {
   }
 }
 
+/// Takes the newest `points` losses out of the level. Those that it lacks then count as not at the
+/// target until new ones take their place.
+void forget(WatchState& s, double points) {
+  constexpr double kBits = 64;
+  s.at_target = points < kBits ? s.at_target >> static_cast<unsigned>(points) : 0;
+}
+
 }  // namespace
 
 std::string_view name(Verdict verdict) noexcept {
@@ -92,6 +101,7 @@ void Watch::add(double step, double loss, double lr) {
   if (step <= s.last_step) {
     ++s.restarts;
     while (!s.step.empty() && s.step.back() >= step) {
+      forget(s, s.weight.back());
       s.step.pop_back();
       s.loss.pop_back();
       s.weight.pop_back();
@@ -118,9 +128,14 @@ void Watch::add(double step, double loss, double lr) {
   const bool rising = options_.direction == Direction::max;
   if (s.step.size() <= 3) s.first_loss = median(s.loss);
   if (!(rising ? loss <= s.best_loss : loss >= s.best_loss)) s.best_loss = loss;
-  const bool hit =
-      options_.target && (rising ? loss >= *options_.target : loss <= *options_.target);
-  if (hit && std::isnan(s.reached_step)) s.reached_step = step;
+  if (options_.target) {
+    const double points = std::accumulate(s.weight.begin(), s.weight.end(), 0.0);
+    detail::Level level{*options_.target, options_.direction, options_.reached_by,
+                        static_cast<std::size_t>(points) - 1, s.at_target};
+    const bool reached = level.add(loss);
+    s.at_target = level.at_target;
+    if (reached && std::isnan(s.reached_step)) s.reached_step = step;
+  }
   if (s.step.size() > kMaxPoints) merge(s);
 }
 

@@ -88,7 +88,7 @@ def _watch(run: gp.Trace | None, collection: str, **settings: Any) -> gp.Watch:
         settings["schedule"] = _schedule(run)
     if collection:
         settings["past"] = _past(collection, False)
-    return gp.Watch(**settings)
+    return gp.Watch(**settings, reached_by="point")
 
 
 def _watch_again(watch: gp.Watch) -> gp.Watch:
@@ -390,7 +390,7 @@ def forecast_answers() -> Answers:
                 found = _of_forecast(forecast, target, every=name == "plain")
                 put(answers, f"{key}/{name}", found)
                 if share == 0.3 or (name == "plain" and i % 2):
-                    reach = gp.reach(seen, target, budget=1.2 * end, **known)
+                    reach = gp.reach(seen, target, budget=1.2 * end, reached_by="point", **known)
                     put(answers, f"{key}/{name}/reach", _of_reach(reach))
         seen = _until(run, 0.5 * end)
         cases = {
@@ -399,7 +399,11 @@ def forecast_answers() -> Answers:
             "spent": (0.9 * float(finite.min()), 0.25 * end),
         }
         for name, (target, budget) in cases.items():
-            found = tried(lambda s=seen, t=target, b=budget: _of_reach(gp.reach(s, t, budget=b)))
+            found = tried(
+                lambda s=seen, t=target, b=budget: _of_reach(
+                    gp.reach(s, t, budget=b, reached_by="point")
+                )
+            )
             put(answers, f"{collection}/{run.name}/reach {name}", found)
         if i % 4 == 0:
             up = _until(rising(run), 0.4 * end)
@@ -407,7 +411,11 @@ def forecast_answers() -> Answers:
             forecast = gp.forecast(up, _ahead(up, run, end), levels=levels)
             key = f"{collection}/{run.name}/max"
             put(answers, key, _of_forecast(forecast, goal))
-            put(answers, f"{key}/reach", _of_reach(gp.reach(up, goal, budget=1.5 * end)))
+            put(
+                answers,
+                f"{key}/reach",
+                _of_reach(gp.reach(up, goal, budget=1.5 * end, reached_by="point")),
+            )
 
     for name, trace in odd_traces().items():
         at = _ahead(trace, trace, 0.0) if len(trace) else np.array([10.0, 20.0])
@@ -419,7 +427,11 @@ def forecast_answers() -> Answers:
         put(
             answers,
             f"odd/{name}/reach",
-            tried(lambda t=trace, a=at: _of_reach(gp.reach(t, 0.7, budget=float(a[-1])))),
+            tried(
+                lambda t=trace, a=at: _of_reach(
+                    gp.reach(t, 0.7, budget=float(a[-1]), reached_by="point")
+                )
+            ),
         )
 
     step, _ = falling(generator(0), 60)

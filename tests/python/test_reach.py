@@ -56,7 +56,7 @@ def test_when_a_target_is_reached_if_at_all_leaves_never_out_of_account() -> Non
     assert "if so" not in repr(never)
 
 
-def test_reach_counts_the_first_logged_loss_not_the_curve() -> None:
+def test_by_the_point_reach_counts_the_first_logged_loss_not_the_curve() -> None:
     rng = np.random.RandomState(0)
     t = np.arange(1.0, 201)
     smooth = 1 + t**-1.0
@@ -64,8 +64,9 @@ def test_reach_counts_the_first_logged_loss_not_the_curve() -> None:
     # The curve never falls to 0.95; one of 200 further points with 5 % of noise all but must.
     assert gp.reach(gp.Trace(t, smooth), 0.95, budget=400).prob_never > 0.95
     target = float(noisy.min()) * 0.999
-    law = gp.reach(gp.Trace(t, noisy), target, budget=400)
+    law = gp.reach(gp.Trace(t, noisy), target, budget=400, reached_by="point")
     assert law.prob_never < 0.4
+    assert gp.reach(gp.Trace(t, noisy), target, budget=400).prob_never > 0.95  # its level stays
     # Fewer observations to come, less of a chance; far below the noise, none.
     assert law.prob_by(220) < law.prob_by(300) < law.prob_by(400)
     assert gp.reach(gp.Trace(t, noisy), 0.4, budget=400).prob_never > 0.98

@@ -18,7 +18,7 @@ def test_reads_only_whole_lines_of_a_growing_log(tmp_path: Path) -> None:
     log.write_text("step,loss,seconds\n1,2.0,10\n2,1.5,10.5\n3,1.2")
     seen = store.read(log)
     assert seen.trace is not None
-    assert (seen.last_step, seen.best, seen.steps_per_s) == (2.0, 1.5, 2.0)
+    assert (seen.last_step, seen.trace.loss.min(), seen.steps_per_s) == (2.0, 1.5, 2.0)
     with log.open("a") as file:
         file.write("5,11\n4,1.0,11.5\n")
     seen = store.read(log)
@@ -41,13 +41,13 @@ def test_a_log_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     store.read(log)
     (tmp_path / "b").write_text("step,loss\n1,7\n")
     (tmp_path / "b").replace(log)
-    assert store.read(log).best == 7.0
+    assert store.read(log).trace.loss.min() == 7.0
 
 
 def test_reads_json_lines_and_a_named_metric(tmp_path: Path) -> None:
     log = tmp_path / "a.jsonl"
     log.write_text('{"step": 1, "acc": 0.5}\n{"step": 1, "loss": 3}\n{"step": 2, "acc": 0.7}\n')
-    assert TraceStore().read(log, metric="acc", direction="max").best == 0.7
+    assert TraceStore().read(log, metric="acc", direction="max").trace.loss.max() == 0.7
 
 
 @pytest.mark.parametrize(
@@ -91,5 +91,5 @@ def test_a_folder_of_mlflow_is_read_again_as_it_grows(tmp_path: Path) -> None:
         progress = store.read(tmp_path / "mlruns")
         assert progress.problem == ""
         assert progress.last_step == count
-        assert progress.best == 2 + 3 / count**0.5
+        assert progress.trace.loss[-1] == 2 + 3 / count**0.5
         assert progress.steps_per_s == pytest.approx(0.5)

@@ -253,12 +253,13 @@ CPP_ONLY_BY_REASON = {
     "an array; Python has NumPy": ("Rows",),
     "an enum; Python has strings": (
         *("Combine", "Direction", "Family", "FitStatus", "ForecastStatus", "Forecasts"),
-        *("JobOutcome", "Objective", "Preference", "Robust", "ScheduleLawKind", "Sharing"),
-        *("Solver", "Verdict"),
+        *("JobOutcome", "Objective", "Preference", "ReachedBy", "Robust", "ScheduleLawKind"),
+        *("Sharing", "Solver", "Verdict"),
     ),
     "names of enumerators; Python has strings": (
         *("direction_named", "family_named", "name", "objective_named", "preference_named"),
-        *("robust_named", "schedule_law_named", "sharing_named", "solver_named"),
+        *("reached_by_named", "robust_named", "schedule_law_named", "sharing_named"),
+        "solver_named",
     ),
     "options of a function; Python has keywords": (
         *("CleanOptions", "EnvironmentOptions", "Failures", "FitOptions", "ForecastOptions"),
@@ -277,6 +278,7 @@ CPP_ONLY_BY_REASON = {
         *("curve_quantile", "evaluate", "interval", "lower_bound_jct_s", "make_tier", "predict"),
         *("prob_below", "quantile", "step_seconds", "until", "watts"),
     ),
+    "the rule behind reached_by=, in numbers": ("level_window",),
     "Fit.params in Python": ("Curve", "parameter_names"),
     "keys of Scaling.terms in Python": ("scaling_term",),
     "POLICIES in Python": ("policy_names",),

@@ -73,9 +73,12 @@ def test_watch_foresees_what_a_planned_decay_brings() -> None:
     noise = np.random.RandomState(0).standard_normal(300)
     y = (2 + 3 * t**-0.4) * np.exp(-0.05 * lagged(1 - lr, 9) + 0.002 * noise)
     target = float(y[-20:].mean())
-    blind = gp.Watch(target=target, budget=300)
+    blind = gp.Watch(target=target, budget=300, reached_by="point")
     planned = gp.Watch(
-        target=target, budget=300, schedule=gp.Schedule([1, 200, 300], [1.0, 1.0, 0.0])
+        target=target,
+        budget=300,
+        schedule=gp.Schedule([1, 200, 300], [1.0, 1.0, 0.0]),
+        reached_by="point",
     )
     for step, value in zip(t[:180], y[:180], strict=True):
         blind.add(step, value)
@@ -117,7 +120,7 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
     ("damage", "message"),
     [
         ({"format": "something else"}, "format"),
-        ({"version": 2}, "state of version 2, this library reads 3"),
+        ({"version": 2}, "state of version 2, this library reads 4"),
         ({"version": None}, "version None"),
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),

@@ -326,7 +326,7 @@ def _time_to_target(prefix: Prefix, trace: Trace, k: int, constants: str | None)
         return {}
     truth = float(trace.step[below[0]])
     budget = 3.0 * float(trace.step[-1])
-    law = reach(prefix.seen, target, budget=budget, constants=constants)
+    law = reach(prefix.seen, target, budget=budget, reached_by="point", constants=constants)
     low, middle, high = (law.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
     return {
         "reach_error": abs(math.log(min(middle, budget) / truth)),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError
-from glidepath._metrics import required_direction
+from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
 from glidepath._verdicts import is_lost
 from glidepath._watch import SETTINGS, Decision, Watch
@@ -107,7 +107,7 @@ class Adviser:
     file : path_like, optional
         File that keeps the state between the processes of one run, for frameworks that keep none.
     metric : str, optional
-        Name of what is watched: the direction is by default the one that it says.
+        Name of what is watched: direction and `reached_by` are by default those that it says.
     **watch
         Options of `glidepath.Watch`. The budget is by default that of the framework.
 
@@ -135,6 +135,8 @@ class Adviser:
         self._file = None if file is None else Path(file)
         if metric is not None and watch.get("direction") is None:
             watch["direction"] = required_direction(metric)
+        if watch.get("reached_by") is None:
+            watch["reached_by"] = "curve" if metric is None else reached_by_name(metric)
         self._options, self._metric, self._lacked = watch, metric, False
         self._state: dict[str, Any] | None = None
         self.watch = Watch(**watch)
@@ -177,11 +179,10 @@ class Adviser:
     def _resume(self, state: dict[str, Any]) -> None:
         """Take the observations from the state of another watch; keep our own settings."""
         ours = self.watch.to_dict()
-        state = (
-            state
-            | {name: ours[name] for name in SETTINGS}
-            | ({} if state.get("target") == ours["target"] else {"reached_step": None})
-        )
+        state = dict(state)
+        if any(state.get(name) != ours[name] for name in ("target", "reached_by")):
+            state |= {"reached_step": None, "at_target": 0}
+        state |= {name: ours[name] for name in SETTINGS}
         self.watch = Watch.from_dict(state, past=self.watch.past)
 
     def look(self, step: float, loss: float | None) -> dict[str, float]:

@@ -27,8 +27,8 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
         `keras.callbacks.BackupAndRestore`; it is removed when the training ends.
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
-        options of `glidepath.Watch`; the budget is by default the number of epochs, the
-        direction what the name of the metric says.
+        options of `glidepath.Watch`; the budget is by default the number of epochs,
+        direction and `reached_by` are what the name of the metric says.
 
     Notes
     -----

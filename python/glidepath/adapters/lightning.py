@@ -30,8 +30,8 @@ class ForecastCallback(_lightning.Callback):  # type: ignore[name-defined]
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
         options of `glidepath.Watch`; the budget is by default all steps of the Trainer, the
-        schedule that of a `LambdaLR` that is stepped with the optimizer, the direction what the
-        name of the metric says.
+        schedule that of a `LambdaLR` that is stepped with the optimizer, direction and
+        `reached_by` are what the name of the metric says.
     """
 
     def __init__(

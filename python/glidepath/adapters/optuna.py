@@ -86,8 +86,9 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
     budget : float
         Last step that a trial reports. A trial reports the value that the study optimises.
     target : float, optional
-        Value to reach. Trials that `glidepath.Watch` says will never reach it are pruned, too,
-        even before any trial is complete.
+        Value to reach, by one report, as a trial reports evaluations. Trials that
+        `glidepath.Watch` says will never reach it are pruned, too, even before any trial is
+        complete.
     mode : {"act", "advise"}, optional
         ``"advise"`` prunes nothing and writes the same attributes.
     spend : float, optional
@@ -158,7 +159,9 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         advice = self._forecast(own, direction)
         stop, reason = self._beaten(study, trial, own, advice)
         if self._target is not None:
-            watch = Watch(target=self._target, budget=self._budget, direction=direction)
+            watch = Watch(
+                target=self._target, budget=self._budget, direction=direction, reached_by="point"
+            )
             decision, _ = judge(watch, reports, 1)
             if not math.isnan(decision.probability):
                 advice["forecast_target_probability"] = decision.probability

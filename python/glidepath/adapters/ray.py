@@ -35,7 +35,8 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
         A folder, with one file a trial, that keeps the observations for `Tuner.restore`.
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
-        options of `glidepath.Watch`; the direction is by default what the name of the metric says.
+        options of `glidepath.Watch`; direction and `reached_by` are by default what the name of the
+        metric says.
 
     Notes
     -----

@@ -26,9 +26,9 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         ``"act"`` stops the training when the target is reached or the run is lost.
     patience : int, optional
         Epochs in a row at which a run must be lost before it is stopped.
-    budget, direction, past, alpha
-        As for `glidepath.Watch`; the budget is by default all epochs of the net, the direction
-        what the name of the metric says.
+    budget, direction, past, alpha, reached_by
+        As for `glidepath.Watch`; the budget is by default all epochs of the net, direction and
+        `reached_by` are what the name of the metric says.
 
     Notes
     -----
@@ -47,10 +47,12 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         direction: str | None = None,
         past: Sequence[Trace] | None = None,
         alpha: float = 0.02,
+        reached_by: str | None = None,
     ) -> None:
         # Kept as they are: scikit-learn clones what it finds under these names.
         self.target, self.monitor, self.mode, self.patience = target, monitor, mode, patience
         self.budget, self.direction, self.past, self.alpha = budget, direction, past, alpha
+        self.reached_by = reached_by
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
         """Begin with the observations of the history."""

@@ -25,8 +25,8 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
         ``"act"`` stops the training when the target is reached or the run is lost.
     **watch
         `patience`, the looks in a row at which a run must be lost before it is stopped (5), and
-        options of `glidepath.Watch`; budget and schedule are by default the Trainer's, the
-        direction is what the name of the metric says.
+        options of `glidepath.Watch`; budget and schedule are by default the Trainer's,
+        direction and `reached_by` are what the name of the metric says.
 
     Notes
     -----

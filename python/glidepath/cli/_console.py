@@ -70,6 +70,15 @@ Target = Annotated[float | None, typer.Option(help="Value of the metric that a r
 Budget = Annotated[
     float | None, typer.Option(metavar="STEP", help="Last step that a run may take.")
 ]
+ReachedBy = Annotated[
+    str | None,
+    typer.Option(
+        "--reached-by",
+        metavar="curve|point",
+        help="What must be at the target: the median of the newest tenth of the logged values, or "
+        "one value; default: what the name of the metric says.",
+    ),
+]
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw the first result: .png, .svg or .pdf.")
 ]

@@ -24,6 +24,7 @@ from glidepath.cli._console import (
     Metric,
     Past,
     Plot,
+    ReachedBy,
     Target,
     check_budget,
     chosen,
@@ -47,6 +48,7 @@ def forecast(
     ] = 1.0,
     budget: Budget = None,
     target: Target = None,
+    reached_by: ReachedBy = None,
     lr: Lr = None,
     schedule: Annotated[
         bool,
@@ -78,7 +80,7 @@ def forecast(
         plan = _planned(trace) if schedule else given
         source = "--schedule" if schedule else f"--lr {lr}"
         seen, ahead = _seen(trace, observed, budget, plan, source)
-        found = look(seen, ahead, target=target, past=runs)
+        found = look(seen, ahead, target=target, reached_by=reached_by, past=runs)
         if plot is not None and not rows:
             save(lambda ax, trace=trace, found=found: _fan(ax, trace, found, target), plot)
         row = found.keys() | {"past_runs": len(runs.runs) if runs else 0}

@@ -17,7 +17,16 @@ import typer
 from glidepath._answer import decision_keys, duration, quantile_keys
 from glidepath._core import InputError
 from glidepath._verdicts import words
-from glidepath.cli._console import ANSWER, WARNING, Json, emit, say, stderr, stdout
+from glidepath.cli._console import (
+    ANSWER,
+    WARNING,
+    Json,
+    ReachedBy,
+    emit,
+    say,
+    stderr,
+    stdout,
+)
 
 if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
     from glidepath.engines.slurm import Event, JobView, Pilot, Round
@@ -149,6 +158,7 @@ def status(
     partitions: _Partitions = "",
     all_users: _AllUsers = False,
     log: _Log = None,
+    reached_by: ReachedBy = None,
     as_json: Json = False,
 ) -> int:
     """Show your jobs: forecast, verdict, tier, reason. Changes nothing."""
@@ -169,6 +179,7 @@ def plan(
     order: _Order = "defer",
     restart_s: _RestartS = 60.0,
     no_cancel: _NoCancel = False,
+    reached_by: ReachedBy = None,
     as_json: Json = False,
 ) -> int:
     """Show the exact commands that a round would run now. Changes nothing."""
@@ -196,6 +207,7 @@ def run(
     grace_s: _GraceS = 60.0,
     restart_s: _RestartS = 60.0,
     no_cancel: _NoCancel = False,
+    reached_by: ReachedBy = None,
     timeout_s: _TimeoutS = 30.0,
     as_json: Json = False,
 ) -> int:

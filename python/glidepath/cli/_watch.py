@@ -20,6 +20,7 @@ import glidepath as gp
 from glidepath._answer import decision_keys, duration, forecast_keys, quantile_keys, run_keys, when
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
+from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._trace import pace
 from glidepath._verdicts import is_lost, words
@@ -34,6 +35,7 @@ from glidepath.cli._console import (
     Lr,
     Metric,
     Past,
+    ReachedBy,
     Target,
     counted,
     emit,
@@ -65,6 +67,7 @@ _SEEN_BARS, _AHEAD_BARS = 24, 12
 def watch(
     file: Log,
     target: Target = None,
+    reached_by: ReachedBy = None,
     budget: Budget = None,
     curve: Curve = None,
     lr: Lr = None,
@@ -90,7 +93,7 @@ def watch(
     steps seen. The answer says which.
     """
     runs = learned(past, metric, [], quiet=as_json)
-    view = _View(file, target, budget, curve, alpha, runs, lr)
+    view = _View(file, target, budget, curve, alpha, runs, lr, reached_by)
     follow = gp.follow(file, metric=metric, every_s=every_s)
     if once:
         return _once(view, follow, as_json=as_json)
@@ -151,12 +154,15 @@ class _View:
         alpha: float,
         past: gp.PastRuns | None,
         lr: str | None,
+        reached_by: str | None,
     ) -> None:
         self._log, self._curve, self._past = log, curve, past
         self._lr, self._plan = lr, planned_lr(lr)
         self.has_target = target is not None
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
-        gp.Watch(**self._watch)  # refuses bad options before the command waits
+        self._reached_by = reached_by
+        # Refuses bad options before the command waits.
+        gp.Watch(**self._watch, reached_by=reached_by or "curve")
         self._rows: dict[str, dict[str, Any]] = {}
         self._began: dict[str, tuple[float, float]] = {}
 
@@ -209,7 +215,8 @@ class _View:
         # The error rate of verdicts was measured without learned widths: docs/live.md.
         shapes = None if past is None else past.runs
         options = {**self._watch, "budget": plan.budget, "schedule": plan.schedule}
-        live = gp.Watch(direction=trace.direction, past=shapes, **options)
+        reached_by = self._reached_by or reached_by_name(trace.metric)
+        live = gp.Watch(direction=trace.direction, past=shapes, reached_by=reached_by, **options)
         return judge(live, points)
 
     def _reach(
@@ -227,7 +234,14 @@ class _View:
         settled = decision.verdict in ("reached", "diverged") or last >= plan.budget
         if target is None or settled or len(trace) < _MIN_POINTS:
             return decision.probability, decision.steps_to_target, decision.reason
-        law = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, past=past)
+        law = gp.reach(
+            trace,
+            target,
+            budget=plan.budget,
+            schedule=plan.schedule,
+            past=past,
+            reached_by=self._reached_by,
+        )
         chance = 1.0 - law.prob_never
         steps = tuple(max(0.0, law.quantile(p) - last) for p in (0.1, 0.5, 0.9))
         said = f"reaches {target:g} by step {plan.budget:.10g} with probability"

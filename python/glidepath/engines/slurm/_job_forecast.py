@@ -6,11 +6,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from glidepath._core import InputError
 from glidepath._forecast import reach
 from glidepath._horizon import OPEN_BUDGET
+from glidepath._metrics import reached_by_name
 from glidepath._trace import Trace
 from glidepath._verdicts import is_lost
 from glidepath._watch import Decision, Watch
@@ -24,7 +23,6 @@ _SAMPLES = 32  # of the remaining steps, equally likely
 # of it at which five looks from a tenth on are over: a log of thousands of rows would otherwise be
 # judged by its first forty.
 _LOOKS, _FIRST_STOP = 100, 0.14
-_MAX_ROWS = 2048  # given to a watch: more cost time and change little
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +92,19 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
     step = progress.last_step
     value = math.nan if progress.nonfinite_steps else float(trace.loss[-1])
     seen = JobForecast(last_step=step, last_value=value, steps_per_s=progress.steps_per_s)
-    sign = -1.0 if request.direction == "max" else 1.0
-    if target is not None and sign * progress.best <= sign * target:
-        why = f"reached {target:g} by step {step:g}"
-        return replace(
-            seen, verdict="reached", probability=1.0, remaining=(0.0,), stop=True, reason=why
-        )
-    if target is not None and budget is not None and budget <= step:
-        why = "the budget is spent"
-        return replace(
-            seen, verdict="never", probability=0.0, remaining=(math.inf,), stop=True, reason=why
-        )
     try:
-        decision, stop = _judge(progress, request, options)
+        reached_by = options.reached_by or reached_by_name(trace.metric)
+        decision, stop = _judge(trace, reached_by, progress, request, options)
+        if decision.verdict == "reached":
+            why = f"reached {target:g} by step {step:g}"
+            return replace(
+                seen, verdict="reached", probability=1.0, remaining=(0.0,), stop=True, reason=why
+            )
+        if target is not None and budget is not None and budget <= step:
+            why = "the budget is spent"
+            return replace(
+                seen, verdict="never", probability=0.0, remaining=(math.inf,), stop=True, reason=why
+            )
         if decision.verdict == "diverged":
             chance = math.nan if target is None else 0.0
             why = decision.reason
@@ -116,7 +114,7 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
             return replace(
                 seen, remaining=left, problem="no target, no budget" if budget is None else ""
             )
-        probability, remaining = _law(trace, step, target, budget)
+        probability, remaining = _law(trace, reached_by, step, target, budget)
     except InputError as error:
         return replace(seen, problem=str(error))
     seen = replace(seen, probability=probability, remaining=remaining)
@@ -127,35 +125,37 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
     return replace(seen, verdict=decision.verdict, stop=stop, reason=decision.reason)
 
 
-def _judge(progress: Progress, request: JobRequest, options: PilotOptions) -> tuple[Decision, bool]:
+def _judge(
+    trace: Trace,
+    reached_by: str,
+    progress: Progress,
+    request: JobRequest,
+    options: PilotOptions,
+) -> tuple[Decision, bool]:
     """Ask a watch, at looks a hundredth of the budget apart."""
     watch = Watch(
         target=request.target,
         budget=request.budget,
         direction=request.direction,
         alpha=options.alpha,
+        reached_by=reached_by,
     )
-    trace = progress.logged
-    assert trace is not None
-    rows = np.flatnonzero(np.isfinite(trace.loss))
-    each = rows.size // _MAX_ROWS + 1
-    rows = rows[(rows.size - 1) % each :: each]  # with the last
     apart = 0.0 if request.budget is None else request.budget / _LOOKS
-    points = list(zip(trace.step[rows].tolist(), trace.loss[rows].tolist(), strict=True))
+    points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     if progress.nonfinite_steps:
         apart = 0.0
         points += [(step, math.nan) for step in progress.nonfinite_steps]
     decision, stop = judge(watch, points, apart=apart)
-    early = request.budget is not None and trace.step[-1] < _FIRST_STOP * request.budget
+    early = request.budget is not None and progress.last_step < _FIRST_STOP * request.budget
     return decision, stop and not (early and decision.verdict == "never")
 
 
 def _law(
-    trace: Trace, step: float, target: float, budget: float | None
+    trace: Trace, reached_by: str, step: float, target: float, budget: float | None
 ) -> tuple[float, tuple[float, ...]]:
     """Forecast the chance of the target, and draw the steps that the run still needs."""
     end = budget if budget is not None else OPEN_BUDGET * max(step, 1.0)
-    law = reach(trace, target, budget=end)
+    law = reach(trace, target, budget=end, reached_by=reached_by)
     remaining = tuple(law.remaining_steps(_SAMPLES).tolist())
     if math.isinf(remaining[0]):  # hardly any chance: unless it is ended, it runs to its budget
         remaining = (end - step,)

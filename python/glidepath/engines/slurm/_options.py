@@ -23,6 +23,9 @@ class PilotOptions:
         Where a job logs whose comment does not say it.
     alpha : float
         Error rate of the verdicts will_reach and never, as in `glidepath.Watch`.
+    reached_by : {"curve", "point"} or None
+        By what a target is reached, as in `glidepath.Watch`; None = what the name of the metric
+        says.
     cancel : bool
         Whether jobs may be ended that reached their target, cannot reach it or diverged.
     order : {"defer", "nice"}
@@ -41,6 +44,7 @@ class PilotOptions:
     round_s: float = 60.0
     trace_patterns: tuple[str, ...] = ("glidepath-%j.csv",)
     alpha: float = 0.02
+    reached_by: Literal["curve", "point"] | None = None
     cancel: bool = True
     order: Literal["defer", "nice"] = "defer"
     grace_s: float = 60.0
@@ -52,6 +56,8 @@ class PilotOptions:
             raise InputError(f"mode {self.mode!r} is neither 'advise' nor 'act'")
         if self.order not in ("defer", "nice"):
             raise InputError(f"order {self.order!r} is neither 'defer' nor 'nice'")
+        if self.reached_by not in ("curve", "point", None):
+            raise InputError(f"reached_by {self.reached_by!r} is neither 'curve' nor 'point'")
         if not self.round_s > 0:
             raise InputError(f"round_s is {self.round_s:g}, must be above 0")
         if not 0 < self.alpha < 0.5:

@@ -18,24 +18,22 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import InputError, IoError
-from glidepath._trace import Direction, Trace, clean, pace
+from glidepath._trace import Direction, Trace, pace
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.readers._open import read_traces
 
 _STEP = ("step", "global_step", "iteration", "iter", "epoch")
 _LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
 _TIME = ("wall_seconds", "seconds", "elapsed_s", "time_s")
-_MAX_POINTS = 256  # of the trace that is forecast from: more change the answer little
+_MAX_ROWS = 2048  # of a log that are looked at: more cost time and change little
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """A log as far as it has been written; `problem` says why there is no trace."""
 
-    trace: Trace | None = None  # thinned
-    logged: Trace | None = None  # every row
+    trace: Trace | None = None  # its finite values, thinned
     last_step: float = 0.0
-    best: float = math.nan  # of the metric, in its direction
     steps_per_s: float | None = None  # at its latest pace, where the log has seconds
     modified_s: float = 0.0
     nonfinite_steps: tuple[float, ...] = ()  # at the end, beyond what was a gap before
@@ -73,6 +71,7 @@ class _Growing:
     loss: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     bad_lines: int = 0
+    metric: str = ""  # the column that was taken
 
     def feed(self, lines: list[str], metric: str) -> None:
         if self.header is None and lines and not lines[0].startswith("{"):
@@ -96,6 +95,7 @@ class _Growing:
             )
             time = next((name for name in _TIME if name in self.header), None)
             seconds = np.array(text[time], dtype=float) if time else np.full(len(steps), math.nan)
+            self.metric = _pick(self.header, _LOSS, metric)
         except (ValueError, KeyError):
             return False
         before = self.step[-1] if self.step else -math.inf
@@ -135,6 +135,7 @@ class _Growing:
         step, loss = _pick(names, _STEP, ""), _pick(names, _LOSS, metric)
         if record[loss] in ("", None):
             return None
+        self.metric = loss
         time = next((name for name in _TIME if name in names and record[name] != ""), None)
         seconds = math.nan if time is None else float(record[time])
         where = float(record[step])
@@ -227,6 +228,7 @@ class TraceStore:
             growing.loss,
             wall_seconds=growing.seconds,
             name=path.name,
+            metric=growing.metric,
             direction=direction,
         )
         return self._of(trace, status.st_mtime)
@@ -247,16 +249,29 @@ class TraceStore:
         finite = np.isfinite(trace.loss)
         if not finite.any():
             return Progress(problem=f"{trace.name}: the metric is not finite anywhere")
-        values = trace.loss[finite]
         return Progress(
-            trace=clean(trace, max_points=_MAX_POINTS).trace,
-            logged=trace,
+            trace=_thinned(trace, finite),
             last_step=float(trace.step[-1]),
-            best=float(values.max() if trace.direction == "max" else values.min()),
             steps_per_s=pace(trace),
             modified_s=modified_s,
             nonfinite_steps=_nonfinite_end(trace.step, finite),
         )
+
+
+def _thinned(trace: Trace, finite: np.ndarray) -> Trace:
+    """Take the finite values; of a long log every so many, with the last and the best."""
+    rows = np.flatnonzero(finite)
+    losses = trace.loss[rows]
+    best = rows[losses.argmax() if trace.direction == "max" else losses.argmin()]
+    each = rows.size // _MAX_ROWS + 1
+    rows = np.union1d(rows[(rows.size - 1) % each :: each], best)
+    return Trace(
+        trace.step[rows],
+        trace.loss[rows],
+        name=trace.name,
+        metric=trace.metric,
+        direction=trace.direction,
+    )
 
 
 def _nonfinite_end(step: np.ndarray, finite: np.ndarray) -> tuple[float, ...]:
