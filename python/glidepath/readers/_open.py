@@ -109,22 +109,23 @@ def read_traces(
         library with Arrow's PyCapsule protocol (needs pyarrow), a run of ``wandb.Api()``, an
         ``mlflow.MlflowClient``, or several of these.
     metric : str, optional
-        Name of the metric to read. By default the training loss: ``loss``, ``train_loss`` and the
-        like, else a loss of evaluation; `docs/formats.md` has the list.
+        Name of the metric to read; `metrics_of` lists them. By default what a person would look
+        at: the mean return of episodes, the training loss, a loss of evaluation, an error or a
+        score, in this order; `docs/formats.md` has the list.
     format : str, optional
         ``"csv"`` is the long form ``curve,step,value[,lr][,wall_seconds]``, plain or gzip, one row
         a point, by default of the column ``value``. Rows without a value are passed over. A JSON
         file of the same stem beside it may say ``"direction": "max"`` and what `value` is,
-        ``"metric"``. ``"table"`` is a CSV or TSV with a column a metric (Lightning, Keras,
-        Ultralytics, AlgoPerf); the others are ``"trainer_state"`` of Hugging Face, ``"jsonl"``,
-        ``"tensorboard"``, ``"mlflow"`` (the file store), ``"mlflow_sqlite"``, ``"wandb"`` (its log
-        on disk), ``"wandb_csv"`` (a panel), ``"trackio"``, ``"parquet"``, ``"dvclive"``, ``"text"``
-        (Megatron-LM, DeepSpeed, nanoGPT, llm.c) and ``"wandb_summary"``, which is refused. By
+        ``"metric"``. ``"table"`` is a CSV or TSV with a column a metric, ``"text"`` what a training
+        loop prints, ``"jsonl"`` and ``"json"`` rows or one document of JSON; the others are
+        ``"trainer_state"`` of Hugging Face, ``"tensorboard"``, ``"mlflow"`` (the file store),
+        ``"mlflow_sqlite"``, ``"wandb"`` (its log on disk), ``"wandb_csv"`` (a panel),
+        ``"trackio"``, ``"parquet"``, ``"dvclive"`` and ``"wandb_summary"``, which is refused. By
         default it is found from each file's content. For a file or folder only.
     pattern : str, optional
         A regular expression for console logs of one's own, in place of `format`: of each line in
-        which it is found, its groups ``step``, ``value`` and, if it has them, ``lr`` and
-        ``planned_steps`` are numbers of a run, as in
+        which it is found, its groups ``step``, ``value`` or ``loss`` and, if it has them, ``lr``
+        and ``planned_steps`` are numbers of a run, as in
         ``r"it (?P<step>\d+)/(?P<planned_steps>\d+).*err=(?P<value>\S+)"``. The metric is called
         `metric`, by default ``"loss"``.
 
