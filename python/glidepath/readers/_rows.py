@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from glidepath._metrics import CLOCKS, EPOCHS, STAMPS, STEPS, WITHIN, normal
+from glidepath._metrics import CLOCKS, EPOCHS, STAMPS, STEPS, WITHIN, is_metric, normal
 from glidepath.readers._series import Floats, Series, seconds_of
 
 # What a row says of the end of its run, in the unit of optimizer steps or of epochs.
@@ -33,6 +33,12 @@ def counters(names: Iterable[str]) -> list[str]:
     for name in names:
         spelled.setdefault(normal(name), name)
     return [spelled[key] for key in STEPS if key in spelled]
+
+
+def tells(names: Iterable[str]) -> bool:
+    """Whether names are those of a log: one of a metric, or of what counts more than rows."""
+    there = list(names)
+    return any(map(is_metric, there)) or any(normal(n) not in WITHIN for n in counters(there))
 
 
 def flat(row: Mapping[str, Any], mark: str, within: str = "") -> Iterator[tuple[str, Any]]:

@@ -8,6 +8,7 @@ numbers by name, or objects by the number of their epoch.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from glidepath._trace import Trace
 from glidepath.readers._rows import Rows, flat, number
 from glidepath.readers._series import AbsentError, Series, read_whole, to_trace
 
+_KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
 _DEPTH = 6  # of objects in which a history is looked for
 
 
@@ -25,10 +27,12 @@ def recognises(path: Path, head: bytes) -> bool:
     """Whether it is JSON in which there is a history."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return False
+    names = {name.decode(errors="replace") for name in _KEY.findall(head)}
+    if not any(map(is_metric, names)):  # else every large document of a folder would be parsed
+        return False
     try:
-        return any(
-            is_metric(name) for rows in _histories(parsed(path), _DEPTH) for name in rows.columns
-        )
+        histories = _histories(parsed(path), _DEPTH)
+        return any(is_metric(name) for rows in histories for name in rows.columns)
     except IoError:
         return False
 

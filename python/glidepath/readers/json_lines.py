@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import IoError
-from glidepath._metrics import is_metric
 from glidepath._trace import Trace
-from glidepath.readers._rows import Rows, counters, flat, number
+from glidepath.readers._rows import Rows, counters, flat, number, tells
 from glidepath.readers._series import is_cut, lines, to_trace
 
 # What MLPerf writes before each of its rows.
@@ -26,9 +25,8 @@ def recognises(path: Path, head: bytes) -> bool:
     try:
         for line in islice(lines(path), _FIRST):
             row = _row(line) if _MLPERF in line or line.lstrip()[:1] == "{" else {}
-            numbers = {name for name, cell in row.items() if number(cell) is not None}
             # Names that begin with a number are the epochs of one whole document.
-            if counters(numbers) or any(is_metric(n) and not n[:1].isdigit() for n in numbers):
+            if tells(n for n, c in row.items() if number(c) is not None and not n[:1].isdigit()):
                 return True
     except (IoError, ValueError, RecursionError):
         return False

@@ -9,6 +9,7 @@ Every expression is linear in its line.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -49,6 +50,7 @@ _RANK = re.compile(
     r"\]?(?:<std\w{3}>)?:?",
     re.I,
 )
+_NAMES_ABOVE = re.compile(r"\s{0,20}(?:\x1b\[\d{0,3}m)?(?:epoch|step|iter|batch|round)", re.I)
 _DIGIT, _OF = re.compile(r"\d"), re.compile(r"(\d{1,15})(?:/(\d{1,15}))?")
 _ERROR = re.compile(r".*@|[A-Z]\w*(Error|Exception|Warning)")  # of Python, and "mAP@.5"
 _CUT = re.compile(r"[|,;\t(){}\[\]\"'<>:=]| - |  |\. ")
@@ -63,7 +65,8 @@ _TAGS |= {"testing", *HELD_OUT.split("|")}
 _YOLO = ("box", "obj", "cls", "total", "l1")
 _PLURAL = {"epochs", "iterations", "iters", "total_steps", "i", "index"}
 _WORDS = 64, 8  # letters and words of the longest name
-_PIECE = 1 << 20
+# Letters of a line that are read at once, and of a file in which a first metric is looked for.
+_PIECE, _SEARCHED = 1 << 20, 1 << 26
 
 
 @dataclass(slots=True)
@@ -85,7 +88,7 @@ def recognises(path: Path, head: bytes) -> bool:
         return False
     try:
         alone: Counter[str] = Counter()
-        for line in _lines_of(path):
+        for line in _lines_of(path, _SEARCHED):
             for name in line.cells:
                 if is_metric(name) and name.count(" ") < 4:
                     alone[name] += 1
@@ -104,7 +107,8 @@ def has_numbers(path: Path, head: bytes) -> bool:
     """Whether a log without a loss has numbers at steps, one of which may be named."""
     if _is_binary(head) or _NOT_LOGS.search(path.name):
         return False
-    names = Counter(name for line in _lines_of(path) if line.counters for name in line.cells)
+    found = _lines_of(path, _SEARCHED)
+    names = Counter(name for line in found if line.counters for name in line.cells)
     return names.total() > 0 and names.most_common(1)[0][1] > 2
 
 
@@ -149,12 +153,15 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     return [to_trace(series, metric, path, path.name)]
 
 
-def _lines_of(path: Path) -> Iterator[_Line]:
-    """Give the lines with metrics, each with the counters that stand for it."""
+def _lines_of(path: Path, most: float = math.inf) -> Iterator[_Line]:
+    """Give the lines with metrics, each with the counters that stand for it.
+
+    Of the file at most so many letters are read.
+    """
     carried: dict[str, float] = {}
     bar: _Line | None = None
     totals: dict[str, float] = {}
-    for line in _parsed_lines(path):
+    for line in _parsed_lines(path, most):
         within = [name for name in line.counters if name in WITHIN]
         is_bar = line.by_column or bool(_BAR.search(line.text))
         for name in within if is_bar else ():
@@ -183,13 +190,15 @@ def _by_column(text: str, columns: list[str]) -> tuple[list[str], _Line | None]:
 
     The columns are those of the last line of names, of which the first counts.
     """
-    fields = _DRESS.sub("", text[:1000]).split()
+    fields = _DRESS.sub("", text[:1000]).split() if columns or _NAMES_ABOVE.match(text) else []
     if len(fields) > 2 and _counter(fields[0]) and not any(map(_DIGIT.search, fields)):
         if fields[1].lower() == "gpu_mem":  # YOLO's, of losses without that word
             fields = [f"{each}_loss" if each in _YOLO else each for each in fields]
         return fields, None
-    match = _OF.fullmatch(fields[0]) if columns and len(fields) >= len(columns) - 1 else None
-    if match is None:
+    if len(fields) < max(len(columns) - 1, 3):
+        return columns, None
+    match = _OF.fullmatch(fields[0])
+    if match is None or not columns:
         return columns, None
     cells = dict(zip(columns[1:], map(number, fields[1:]), strict=False))
     found = {name: cell for name, cell in cells.items() if cell is not None}
@@ -202,11 +211,14 @@ def _by_column(text: str, columns: list[str]) -> tuple[list[str], _Line | None]:
     )
 
 
-def _parsed_lines(path: Path) -> Iterator[_Line]:
+def _parsed_lines(path: Path, most: float) -> Iterator[_Line]:
     """Give the lines with numbers; a table between rules is one."""
     block, section = _Line(), ""
     columns: list[str] = []
     for whole in lines(path):
+        most -= len(whole) + 1
+        if most < 0:
+            break
         for part in whole.split("\r"):
             for at in range(0, len(part), _PIECE):
                 text = part[at : at + _PIECE]

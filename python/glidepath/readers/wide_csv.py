@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from glidepath._core import IoError
-from glidepath._metrics import is_metric, normal
+from glidepath._metrics import normal
 from glidepath._trace import Trace
-from glidepath.readers._rows import Rows, counters, number
+from glidepath.readers._rows import Rows, counters, number, tells
 from glidepath.readers._series import RefusedError, Series, is_cut, lines, to_trace
 
 _FIRST = 20  # lines in which the header is: before it may be comments
@@ -46,8 +46,8 @@ def _is_header(names: list[str]) -> bool:
         return False
     # Not a line of a text log, such as "iter 10: loss 3.1, time 120ms".
     plain = all(len(name) <= 200 and not re.search(r"\||[:=]( |$)|=\S", name) for name in names)
-    known = tuple(names[:3]) == _MONITOR or counters(names) or any(map(is_metric, names))
-    return (plain and bool(known)) or _is_placements(names)
+    known = tuple(names[:3]) == _MONITOR or tells(names)
+    return (plain and known) or _is_placements(names)
 
 
 def _header(text: Iterable[str]) -> tuple[list[str], str, int]:
