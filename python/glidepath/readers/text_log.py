@@ -156,7 +156,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
 def _lines_of(path: Path, most: float = math.inf) -> Iterator[_Line]:
     """Give the lines with metrics, each with the counters that stand for it.
 
-    Of the file at most so many letters are read.
+    No more than the first `most` letters of the file are read.
     """
     carried: dict[str, float] = {}
     bar: _Line | None = None

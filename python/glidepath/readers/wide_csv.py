@@ -17,7 +17,7 @@ from glidepath.readers._rows import Rows, counters, number, tells
 from glidepath.readers._series import RefusedError, Series, is_cut, lines, to_trace
 
 _FIRST = 20  # lines in which the header is: before it may be comments
-_NOTHING = ("", "-", "--", "na", "n/a", "none", "null")
+_NOTHING = ("-", "--", "na", "n/a", "none", "null")
 # Gym's monitor: return, length and time of each episode.
 _MONITOR = ("r", "l", "t")
 
