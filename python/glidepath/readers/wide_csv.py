@@ -159,11 +159,9 @@ def rows_of(path: Path, metric: str | None) -> tuple[Rows, list[str]]:
             if len(row) > len(names):
                 raise IoError(short)
             continue
-        cells = {
-            n: cell for n, cell in zip(names, row, strict=True) if cell.lower() not in _NOTHING
-        }
+        cells = {n: cell for n, cell in zip(names, row, strict=True) if cell}
         for name in strict & cells.keys():
-            if number(cells[name]) is None:
+            if number(cells[name]) is None and cells[name].lower() not in _NOTHING:
                 raise IoError(f"{path}:{line}: {name} {cells[name]!r} is not a number")
         if len(steps) == 1 and not _finite(cells.get(steps[0], "0")):
             raise IoError(f"{path}:{line}: {steps[0]} {cells[steps[0]]!r} is not a finite number")
