@@ -55,8 +55,7 @@ struct FitOptions {
   double lowest_floor =
       -std::numeric_limits<double>::infinity();  ///< lowest value the metric can take
   Solver solver = Solver::closed_form;
-  int starts = 4;            ///< how many of the best grid points Ceres starts from
-  int max_iterations = 200;  ///< for each start
+  int starts = 4;  ///< how many of the best grid points Ceres starts from
   /// Points before this step are left out: a warm-up, or a start that no family follows.
   double from_step = -std::numeric_limits<double>::infinity();
 };

@@ -6,11 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <system_error>
 
 #include <zlib.h>
+
+#include "common/names.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -119,7 +120,10 @@ bool parse_number(std::string_view text, double& number) noexcept {
 }
 
 CsvReader::CsvReader(const std::filesystem::path& file)
-    : name_(shown_path(file)), bytes_(read_file(file)) {
+    : CsvReader(shown_path(file), read_file(file)) {}
+
+CsvReader::CsvReader(std::string name, std::string text)
+    : name_(std::move(name)), bytes_(std::move(text)) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (bytes_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (!split_row()) refuse_file(name_, ": the file is empty");
@@ -138,8 +142,7 @@ int CsvReader::find(std::string_view column) const noexcept {
 int CsvReader::column(std::string_view column) const {
   const int index = find(column);
   if (index >= 0) return index;
-  std::string known;
-  for (const std::string& each : columns_) known += (known.empty() ? "" : ", ") + shown(each);
+  const std::string known = listed(columns_, [](const std::string& each) { return shown(each); });
   refuse_file(name_, ":1: no column '", shown(column), "', only ", shown(known, 200));
 }
 
@@ -221,7 +224,7 @@ std::int64_t CsvReader::integer(int column) const {
 
 void CsvReader::not_a(const char* kind, int column) const {
   const std::string_view found = text(column);
-  const std::string& name = columns_[static_cast<std::size_t>(column)];
+  const std::string& name = columns_[column];
   if (trimmed(found).empty()) fail(shown(name), " is empty");
   fail(shown(name), " '", shown(found), "' is not ", kind);
 }

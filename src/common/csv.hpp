@@ -31,6 +31,8 @@ class CsvReader {
  public:
   /// Reads the file and its header. Throws on an empty file or a column named twice.
   explicit CsvReader(const std::filesystem::path& file);
+  /// The same of text; `name` stands for the file in messages.
+  CsvReader(std::string name, std::string text);
 
   /// Index of a column, or -1.
   [[nodiscard]] int find(std::string_view column) const noexcept;
@@ -42,9 +44,7 @@ class CsvReader {
   [[nodiscard]] bool next();
 
   /// Fields of the current row, valid until the reader dies.
-  [[nodiscard]] std::string_view text(int column) const {
-    return fields_[static_cast<std::size_t>(column)];
-  }
+  [[nodiscard]] std::string_view text(int column) const { return fields_[column]; }
   [[nodiscard]] double number(int column) const;
   [[nodiscard]] double finite_number(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;

@@ -14,7 +14,7 @@ namespace glidepath::detail {
   if (x <= at.front()) return value.front();
   if (x >= at.back()) return value[at.size() - 1];
   const auto above = std::upper_bound(at.begin(), at.end(), x);
-  const auto i = static_cast<std::size_t>(above - at.begin());
+  const std::size_t i = above - at.begin();
   return value[i - 1] + (x - at[i - 1]) * ((value[i] - value[i - 1]) / (at[i] - at[i - 1]));
 }
 

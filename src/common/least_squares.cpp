@@ -18,6 +18,10 @@
 namespace glidepath::detail {
 namespace {
 
+bool all_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
+}
+
 /// Residuals begin..end-1 of a problem.
 class ResidualBlock : public ceres::CostFunction {
  public:
@@ -29,9 +33,7 @@ class ResidualBlock : public ceres::CostFunction {
   bool Evaluate(double const* const* p, double* r, double** jacobian) const override {
     double* derivatives = jacobian != nullptr ? jacobian[0] : nullptr;
     if (!problem_.evaluate(p[0], begin_, end_, r, derivatives)) return false;
-    if (!std::all_of(r, r + num_residuals(), [](double x) { return std::isfinite(x); })) {
-      return false;
-    }
+    if (!all_finite({r, static_cast<std::size_t>(num_residuals())})) return false;
     // An accepted point whose derivatives overflow would end the solve with a line on stderr.
     for (std::size_t i = 0; derivatives != nullptr && i < num_residuals() * problem_.lower.size();
          ++i) {
@@ -46,14 +48,8 @@ class ResidualBlock : public ceres::CostFunction {
 };
 
 std::unique_ptr<ceres::LossFunction> loss(const LeastSquaresOptions& options) {
-  switch (options.rho) {
-    case Rho::huber:
-      return std::make_unique<ceres::HuberLoss>(options.rho_scale);
-    case Rho::cauchy:
-      return std::make_unique<ceres::CauchyLoss>(options.rho_scale);
-    case Rho::squares:
-      break;
-  }
+  if (options.rho == Rho::huber) return std::make_unique<ceres::HuberLoss>(options.rho_scale);
+  if (options.rho == Rho::cauchy) return std::make_unique<ceres::CauchyLoss>(options.rho_scale);
   return nullptr;
 }
 
@@ -92,8 +88,7 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
 
   // A start that cannot be evaluated would end the solve with a line on stderr.
   std::vector<double> r(problem.residuals);
-  if (!problem.evaluate(p.data(), 0, problem.residuals, r.data(), nullptr) ||
-      !std::all_of(r.begin(), r.end(), [](double x) { return std::isfinite(x); })) {
+  if (!problem.evaluate(p.data(), 0, problem.residuals, r.data(), nullptr) || !all_finite(r)) {
     return from;
   }
 
@@ -101,7 +96,7 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
   solver.linear_solver_type = ceres::DENSE_QR;
   solver.logging_type = ceres::SILENT;
   solver.num_threads = 1;
-  solver.max_num_iterations = options.max_iterations;
+  solver.max_num_iterations = 200;
   solver.max_num_consecutive_invalid_steps = 1000;  // 5 of them end the solve with a line on stderr
   // The defaults stop too early on the flat valleys of four-parameter curves.
   solver.function_tolerance = 1e-15;
@@ -111,17 +106,13 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
   ceres::Solve(solver, &model, &summary);
 
   from.cost = summary.final_cost;
-  switch (summary.termination_type) {
-    case ceres::CONVERGENCE:
-      from.status = LeastSquaresStatus::converged;
-      break;
-    case ceres::NO_CONVERGENCE:
-      from.status = LeastSquaresStatus::iteration_limit;
-      break;
-    default:
-      break;
+  if (!std::isfinite(from.cost)) {
+    from.status = LeastSquaresStatus::failed;
+  } else if (summary.termination_type == ceres::CONVERGENCE) {
+    from.status = LeastSquaresStatus::converged;
+  } else if (summary.termination_type == ceres::NO_CONVERGENCE) {
+    from.status = LeastSquaresStatus::iteration_limit;
   }
-  if (!std::isfinite(from.cost)) from.status = LeastSquaresStatus::failed;
   return from;
 }
 
@@ -134,9 +125,8 @@ LeastSquaresSolution minimise(const LeastSquares& problem, std::span<const doubl
     refuse("least squares: ", problem.residuals, " residuals, ", start.size(), " parameters, ", n,
            " lower and ", problem.upper.size(), " upper bounds");
   }
-  if (!(options.rho_scale > 0.0) || options.max_iterations < 1) {
-    refuse("least squares: rho_scale ", options.rho_scale, " and max_iterations ",
-           options.max_iterations, " must be positive");
+  if (!(options.rho_scale > 0.0)) {
+    refuse("least squares: rho_scale ", options.rho_scale, " must be positive");
   }
   LeastSquaresSolution solution;
   solution.parameters.assign(start.begin(), start.end());

@@ -24,7 +24,6 @@ struct LeastSquares {
 struct LeastSquaresOptions {
   Rho rho = Rho::squares;
   double rho_scale = 1.0;
-  int max_iterations = 200;
 };
 
 enum class LeastSquaresStatus : std::uint8_t { converged, iteration_limit, failed };

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/names.hpp"
 #include "common/parallel.hpp"
-#include "common/require.hpp"
 #include "curve/evaluate_kernels.hpp"
 #include "curve/families.hpp"
 
@@ -85,12 +85,11 @@ std::string_view name(Family family) noexcept {
 }
 
 Family family_named(std::string_view text) {
-  std::string known;
-  for (const Family family : kFamilies) {
-    if (name(family) == text) return family;
-    known += (known.empty() ? "" : ", ") + std::string(name(family));
-  }
-  detail::refuse("fit: unknown family '", text, "', expected one of ", known);
+  const auto spelled = [](Family family) { return name(family); };
+  const auto found = std::ranges::find(kFamilies, text, spelled);
+  if (found != kFamilies.end()) return *found;
+  detail::refuse("fit: unknown family '", text, "', expected one of ",
+                 detail::listed(kFamilies, spelled));
 }
 
 std::span<const std::string_view> parameter_names(Family family) noexcept {
@@ -127,31 +126,29 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eig
   const auto n = static_cast<int>(steps.size());
   detail::with_family(curves.family, [&]<class Unit>(Unit) {
     constexpr std::size_t kCount = detail::kParameterCount<Unit>;
-    detail::for_each_block(
-        static_cast<std::ptrdiff_t>(m), 64, execution,
-        [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-          for (std::ptrdiff_t i = begin; i < end; ++i) {
-            std::array<double, kMaxParameters> p{};
-            for (std::size_t k = 0; k < kCount; ++k) p[k] = curves.parameters[k][i];
-            double* row = out.data() + i * out.outerStride();
-            if (!grid.plain || !tame<Unit>(p.data(), grid)) {
-              for (std::size_t j = 0; j < steps.size(); ++j) {
-                row[j] = value<Unit>(p.data(), steps[j]);
-              }
-              continue;
-            }
-            constexpr bool kPower = Unit::kFamily == Family::pow2 || Unit::kFamily == Family::pow3;
-            if (kPower && grid.even_logs) {
-              constexpr int kScale = Unit::kHasFloor ? 1 : 0;
-              run.even(Unit::kHasFloor ? p[0] : 0.0, p[kScale], p[kScale + 1], grid.log_step.data(),
-                       n, stream, row);
-            } else if (Unit::kFamily == Family::exp3 && grid.even_steps) {
-              run.even(p[0], p[1], p[2], steps.data(), n, stream, row);
-            } else {
-              run.row(Unit::kFamily, p.data(), steps.data(), grid.log_step.data(), n, row);
-            }
+    detail::for_each_block(m, 64, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+      for (std::ptrdiff_t i = begin; i < end; ++i) {
+        std::array<double, kMaxParameters> p{};
+        for (std::size_t k = 0; k < kCount; ++k) p[k] = curves.parameters[k][i];
+        double* row = out.data() + i * out.outerStride();
+        if (!grid.plain || !tame<Unit>(p.data(), grid)) {
+          for (std::size_t j = 0; j < steps.size(); ++j) {
+            row[j] = value<Unit>(p.data(), steps[j]);
           }
-        });
+          continue;
+        }
+        constexpr bool kPower = Unit::kFamily == Family::pow2 || Unit::kFamily == Family::pow3;
+        if (kPower && grid.even_logs) {
+          constexpr int kScale = Unit::kHasFloor ? 1 : 0;
+          run.even(Unit::kHasFloor ? p[0] : 0.0, p[kScale], p[kScale + 1], grid.log_step.data(), n,
+                   stream, row);
+        } else if (Unit::kFamily == Family::exp3 && grid.even_steps) {
+          run.even(p[0], p[1], p[2], steps.data(), n, stream, row);
+        } else {
+          run.row(Unit::kFamily, p.data(), steps.data(), grid.log_step.data(), n, row);
+        }
+      }
+    });
   });
 }
 

@@ -148,22 +148,23 @@ struct Exp3 {
 
 /// v = (t / t_c)^shape, where weibull4 has t_c = 1/rate and mmf4 t_c = half. The box is one of
 /// (log v(last), log shape): t_c itself runs over hundreds of orders when the shape is small.
+/// Past v = `kLargestV` at the first step nothing is left of φ.
+template <double kLargestV>
 struct Sigmoid {
   static constexpr bool kHasFloor = true;
   static constexpr int kShapes = 2;
   static constexpr double kSmallestShape = 0.1, kLargestShape = 10.0;
 
   static bool sees(double t) { return t >= 0; }
-  static std::array<Axis, 2> axes(const StepRange& t, double largest_v) {
+  static std::array<Axis, 2> axes(const StepRange& t) {
     const double span = t.log_span();
     return {
-        Axis{std::log(kSmallestDecay), std::log(largest_v) + kLargestShape * span, -3.0,
+        Axis{std::log(kSmallestDecay), std::log(kLargestV) + kLargestShape * span, -3.0,
              3.0 + 3.0 * span, 24},
         Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.12), std::log(9.0), 9}};
   }
-  /// Past this v at the first step nothing is left of φ.
-  static double largest_z0(double z1, const StepRange& t, double largest_v) {
-    return std::log(largest_v) + std::exp(z1) * t.log_span();
+  static double largest_z0(double z1, const StepRange& t) {
+    return std::log(kLargestV) + std::exp(z1) * t.log_span();
   }
   /// log t_c and its derivatives in z.
   static std::array<double, 3> log_centre(const double* z, const StepRange& t) {
@@ -172,7 +173,7 @@ struct Sigmoid {
   }
 };
 
-struct Weibull4 : Sigmoid {
+struct Weibull4 : Sigmoid<30.0> {
   static constexpr Family kFamily = Family::weibull4;
   static constexpr std::string_view kName = "weibull4";
   static constexpr std::array<std::string_view, 4> kParameters{"floor", "scale", "rate", "shape"};
@@ -183,12 +184,6 @@ struct Weibull4 : Sigmoid {
     de[0] = -q[1] * v / q[0];
     de[1] = t > 0 ? -v * std::log(q[0] * t) : 0.0;
   }
-  static constexpr double kLargestV = 30.0;
-
-  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, kLargestV); }
-  static double largest_z0(double z1, const StepRange& t) {
-    return Sigmoid::largest_z0(z1, t, kLargestV);
-  }
   static Shapes shapes(const double* z, const StepRange& t) {
     const auto [log_centre, by_level, by_shape] = Sigmoid::log_centre(z, t);
     const double rate = std::exp(std::clamp(-log_centre, -690.0, 690.0)), shape = std::exp(z[1]);
@@ -196,7 +191,7 @@ struct Weibull4 : Sigmoid {
   }
 };
 
-struct Mmf4 : Sigmoid {
+struct Mmf4 : Sigmoid<1e10> {
   static constexpr Family kFamily = Family::mmf4;
   static constexpr std::string_view kName = "mmf4";
   static constexpr std::array<std::string_view, 4> kParameters{"floor", "scale", "half", "shape"};
@@ -208,12 +203,6 @@ struct Mmf4 : Sigmoid {
     const double v = std::pow(t / q[0], q[1]), p = v < 1e300 ? v / (1.0 + v) : 1.0;
     de[0] = q[1] / q[0] * p;
     de[1] = t > 0 ? -std::log(t / q[0]) * p : 0.0;
-  }
-  static constexpr double kLargestV = 1e10;
-
-  static std::array<Axis, 2> axes(const StepRange& t) { return Sigmoid::axes(t, kLargestV); }
-  static double largest_z0(double z1, const StepRange& t) {
-    return Sigmoid::largest_z0(z1, t, kLargestV);
   }
   static Shapes shapes(const double* z, const StepRange& t) {
     const auto [log_centre, by_level, by_shape] = Sigmoid::log_centre(z, t);

@@ -56,6 +56,12 @@ HWY_INLINE Vec exp(Vec x) {
   return hn::MulAdd(e.scale, e.tail, e.scale);
 }
 
+/// e^x - 1 = scale tail + (scale - 1), which keeps its digits where e^x is nearly 1.
+HWY_INLINE Vec less_one(Vec x) {
+  const Exp e = exp_parts(x);
+  return hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
+}
+
 /// log x of a positive normal x: x = 2^k m, m in [√½, √2), s = (m - 1) / (m + 1),
 /// log m = 2 (s + s³/3 + s⁵/5 + ...).
 HWY_INLINE Vec log(Vec x) {

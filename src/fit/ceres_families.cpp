@@ -75,32 +75,29 @@ void eliminate(const Problem& problem, const Points& points, Start& start) {
   const ShapeModel<Unit> model(problem, start.z.data());
   const std::size_t n = problem.step.size();
   std::vector<double> psi(n);
+  const auto weight = [&](std::size_t i) { return points.root_weight[i] * points.root_weight[i]; };
   double w = 0, y1 = 0, f1 = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const double wi = points.root_weight[i] * points.root_weight[i];
     psi[i] = model.value(problem.step[i]);
-    w += wi;
-    y1 += wi * points.loss[i];
-    f1 += wi * psi[i];
+    w += weight(i);
+    y1 += weight(i) * points.loss[i];
+    f1 += weight(i) * psi[i];
   }
+  const auto slope = [&](double f_mean, double y_mean) {
+    double ff = 0, fy = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double f = weight(i) * (psi[i] - f_mean);
+      ff += f * (psi[i] - f_mean);
+      fy += f * (points.loss[i] - y_mean);
+    }
+    return ff > 0 ? fy / ff : 0.0;
+  };
   const double y_mean = Unit::kHasFloor ? y1 / w : 0.0, f_mean = Unit::kHasFloor ? f1 / w : 0.0;
-  double ff = 0, fy = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double wi = points.root_weight[i] * points.root_weight[i];
-    ff += wi * (psi[i] - f_mean) * (psi[i] - f_mean);
-    fy += wi * (psi[i] - f_mean) * (points.loss[i] - y_mean);
-  }
-  start.amplitude = ff > 0 ? fy / ff : 0.0;
+  start.amplitude = slope(f_mean, y_mean);
   start.floor = y_mean - start.amplitude * f_mean;
   if (Unit::kHasFloor && Unit::kShapes > 0 && start.floor < problem.lowest_floor) {
     start.floor = problem.lowest_floor;
-    ff = fy = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double wi = points.root_weight[i] * points.root_weight[i];
-      ff += wi * psi[i] * psi[i];
-      fy += wi * psi[i] * (points.loss[i] - start.floor);
-    }
-    start.amplitude = ff > 0 ? fy / ff : 0.0;
+    start.amplitude = slope(0.0, start.floor);
   }
   start.rss = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -189,7 +186,7 @@ LeastSquares squares_of(const Problem& problem, const Points& points) {
 
 template <class Unit>
 LeastSquaresSolution best_of_starts(const LeastSquares& squares, const std::vector<Start>& from,
-                                    const LeastSquaresOptions& how) {
+                                    const LeastSquaresOptions& how = {}) {
   LeastSquaresSolution best;
   for (const Start& start : from) {
     std::vector<double> p;
@@ -215,10 +212,7 @@ LeastSquaresSolution robust_of_starts(const LeastSquares& squares, const std::ve
   std::vector<double> r(points.loss.size());
   LeastSquaresSolution best;
   for (int round = 0; round < 5; ++round) {
-    best = best_of_starts<Unit>(squares, from,
-                                {.rho = huber ? Rho::huber : Rho::cauchy,
-                                 .rho_scale = tuning * sigma,
-                                 .max_iterations = options.max_iterations});
+    best = best_of_starts<Unit>(squares, from, {huber ? Rho::huber : Rho::cauchy, tuning * sigma});
     squares.evaluate(best.parameters.data(), 0, squares.residuals, r.data(), nullptr);
     for (double& each : r) each = std::abs(each);
     const double found = std::max(kDeviationPerMad * upper_median(r), smallest);
@@ -239,7 +233,7 @@ Solution solve(const Problem& problem, const FitOptions& options) {
   Solution solution;
   const LeastSquaresSolution best =
       options.robust == Robust::none
-          ? best_of_starts<Unit>(squares, from, {.max_iterations = options.max_iterations})
+          ? best_of_starts<Unit>(squares, from)
           : robust_of_starts<Unit>(squares, from, points, options, solution.robust_sigma);
   const std::vector<double>& p = best.parameters;
   solution.floor = Unit::kHasFloor ? p[0] : 0.0;

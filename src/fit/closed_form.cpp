@@ -17,7 +17,7 @@ namespace glidepath::detail {
 
 Data merge(const Data& all, std::span<const double> key, double fraction) {
   const Columns& from = all.points;
-  const auto n = static_cast<std::size_t>(from.n);
+  const std::size_t n = from.n;
   double *x = scratch().column(kBinX, n), *x2 = scratch().column(kBinX2, n),
          *y = scratch().column(kBinY, n), *w = scratch().column(kBinW, n);
   Data merged = all;

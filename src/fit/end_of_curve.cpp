@@ -25,23 +25,12 @@ double weight_of(std::span<const double> weight, std::size_t i) {
   return weight.empty() ? 1.0 : weight[i];
 }
 
-/// By four sums, which do not wait for each other.
-double sum(std::span<const double> values) {
-  std::array<double, 4> sums{};
-  std::size_t i = 0;
-  for (; i + 4 <= values.size(); i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) sums[k] += values[i + k];
-  }
-  for (; i < values.size(); ++i) sums[0] += values[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 /// 0 where no value counts.
 double mean(std::span<const double> values, std::span<const double> weight) {
-  if (weight.empty()) return sum(values) / static_cast<double>(values.size());
+  if (weight.empty()) return sum_of(values) / static_cast<double>(values.size());
   double weighted = 0;
   for (std::size_t i = 0; i < values.size(); ++i) weighted += weight[i] * values[i];
-  const double all = sum(weight);
+  const double all = sum_of(weight);
   return all > 0 ? weighted / all : 0.0;
 }
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/names.hpp"
 #include "common/parallel.hpp"
-#include "common/require.hpp"
 #include "curve/families.hpp"
 #include "fit/end_of_curve.hpp"
 #include "fit/kernels.hpp"
@@ -21,15 +21,17 @@ using detail::Problem;
 constexpr std::ptrdiff_t kRowsTogether = 64;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+constexpr detail::Names<kFitStatuses.size()> kStatusNames{
+    "converged", "iteration_limit", "too_few_points", "flat", "not_finite", "poor"};
+constexpr detail::Names<3> kRobustNames{"none", "huber", "cauchy"};
+constexpr detail::Names<2> kSolverNames{"closed_form", "ceres"};
+
 void validate(const FitOptions& options) {
   if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
     detail::refuse("fit: lowest_floor is ", options.lowest_floor);
   }
   if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
-  if (options.starts < 1 || options.max_iterations < 1) {
-    detail::refuse("fit: starts ", options.starts, " and max_iterations ", options.max_iterations,
-                   " must be at least 1");
-  }
+  if (options.starts < 1) detail::refuse("fit: starts ", options.starts, " must be at least 1");
 }
 
 /// What `validate` refuses, looked for by vectors first.
@@ -167,49 +169,25 @@ Fit fit_valid(const TraceView& trace, const FitOptions& options, Isa isa) {
 
 }  // namespace
 
-std::string_view name(FitStatus status) noexcept {
-  switch (status) {
-    case FitStatus::converged:
-      return "converged";
-    case FitStatus::iteration_limit:
-      return "iteration_limit";
-    case FitStatus::too_few_points:
-      return "too_few_points";
-    case FitStatus::flat:
-      return "flat";
-    case FitStatus::not_finite:
-      return "not_finite";
-    case FitStatus::poor:
-      break;
-  }
-  return "poor";
-}
+std::string_view name(FitStatus status) noexcept { return detail::name_in(kStatusNames, status); }
 
 bool usable(FitStatus status) noexcept {
   return status == FitStatus::converged || status == FitStatus::iteration_limit ||
          status == FitStatus::flat;
 }
 
-std::string_view name(Robust robust) noexcept {
-  return robust == Robust::none ? "none" : robust == Robust::huber ? "huber" : "cauchy";
-}
+std::string_view name(Robust robust) noexcept { return detail::name_in(kRobustNames, robust); }
 
 Robust robust_named(std::string_view text) {
-  for (const Robust robust : {Robust::none, Robust::huber, Robust::cauchy}) {
-    if (text == name(robust)) return robust;
-  }
-  detail::refuse("fit: robust is '", text, "', expected huber or cauchy");
+  return detail::value_named<Robust>(kRobustNames, text, "fit: robust is '",
+                                     "', expected huber or cauchy");
 }
 
-std::string_view name(Solver solver) noexcept {
-  return solver == Solver::closed_form ? "closed_form" : "ceres";
-}
+std::string_view name(Solver solver) noexcept { return detail::name_in(kSolverNames, solver); }
 
 Solver solver_named(std::string_view text) {
-  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
-    if (text == name(solver)) return solver;
-  }
-  detail::refuse("fit: solver is '", text, "', expected closed_form or ceres");
+  return detail::value_named<Solver>(kSolverNames, text, "fit: solver is '",
+                                     "', expected closed_form or ceres");
 }
 
 Fit fit(TraceView trace, const FitOptions& options) {
@@ -223,7 +201,7 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
   validate(options);
   for (const TraceView& trace : traces) require_valid(trace);
   std::vector<Fit> fits(traces.size());
-  detail::for_each_block(static_cast<std::ptrdiff_t>(traces.size()), 16, execution,
+  detail::for_each_block(traces.size(), 16, execution,
                          [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
                            for (std::ptrdiff_t i = begin; i < end; ++i)
                              fits[i] = fit_valid(traces[i], options, execution.isa);
@@ -279,7 +257,7 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
       out.status[i] = fit.status;
     }
   };
-  detail::for_each_block(static_cast<std::ptrdiff_t>(m), kRowsTogether, execution, fit_block);
+  detail::for_each_block(m, kRowsTogether, execution, fit_block);
   return out;
 }
 

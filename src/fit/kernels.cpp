@@ -6,9 +6,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fit/kernels.cpp"
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)  // no faster here than their neighbours
-#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -23,7 +20,6 @@ struct Whole {
   HWY_INLINE Vec load(const double* p) const { return hn::LoadU(Tag(), p); }
   HWY_INLINE Vec load_foreign(const double* p) const { return load(p); }
   HWY_INLINE Vec keep(Vec v) const { return v; }
-  HWY_INLINE void store(Vec v, double* p) const { hn::StoreU(v, Tag(), p); }
 };
 /// Scratch columns have room for a vector past their end; the user's memory has not.
 struct Tail {
@@ -36,7 +32,6 @@ struct Tail {
     return hn::Load(Tag(), lanes);
   }
   HWY_INLINE Vec keep(Vec v) const { return hn::IfThenElseZero(mask, v); }
-  HWY_INLINE void store(Vec v, double* p) const { hn::StoreU(v, Tag(), p); }
 };
 
 template <class Body>
@@ -113,7 +108,7 @@ void logs(const double* in, int n, double factor, double scale, double* out) {
   for_points(n, [&](int i, auto at) HWY_ATTR {
     Vec t = hn::Mul(at.load_foreign(in + i), set(factor));
     t = hn::Max(t, set(1e-300));  // a step of 0 is infinitely far to the left
-    at.store(hn::Mul(log(t), set(scale)), out + i);
+    hn::StoreU(hn::Mul(log(t), set(scale)), Tag(), out + i);
   });
 }
 
@@ -136,12 +131,6 @@ double rescale(const double* in, int n, double shift, double scale, double offse
     total += out[i] * out[i];
   }
   return total;
-}
-
-/// e^exponent - 1 = scale tail + (scale - 1), which keeps its digits where e^exponent is nearly 1.
-HWY_INLINE Vec less_one(Vec exponent) {
-  const Exp e = exp_parts(exponent);
-  return hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
 }
 
 /// φ - 1, a column of its own: an exponential is a long chain of operations, and the processor
@@ -396,15 +385,13 @@ void chain(Plane family, const Columns& points, double other, double first, doub
         l = exp(hn::Mul(step, at.load(points.x2 + i)));
         break;
     }
-    if (base != nullptr) at.store(b, base + i);
-    at.store(l, link + i);
+    if (base != nullptr) hn::StoreU(b, Tag(), base + i);
+    hn::StoreU(l, Tag(), link + i);
   });
 }
 
-HWY_INLINE Vec weight(const Columns& points, int i, const Whole& at) {
-  return points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0);
-}
-HWY_INLINE Vec weight(const Columns& points, int i, const Tail& at) {
+template <class At>
+HWY_INLINE Vec weight(const Columns& points, int i, const At& at) {
   return at.keep(points.w != nullptr ? at.load_foreign(points.w + i) : set(1.0));
 }
 
@@ -431,7 +418,7 @@ HWY_INLINE void six_octaves(const Columns& points, const double* start, double* 
     add(f3, y3);
     add(f4, y4);
     add(f5, y5);
-    at.store(l, link + i);
+    hn::StoreU(l, Tag(), link + i);
   });
   double ends[4];
   sums(f0, f1, f2, f3, f);
@@ -487,34 +474,36 @@ Turns misfits(const double* f, const double* fy, int nodes, double inverse, doub
   return turns;
 }
 
+/// Sums of φ, which `phi` makes at point i.
+template <class Phi>
+HWY_INLINE ScanSums scan_sums(const Columns& points, Phi phi) {
+  Vec sf = set(0), sff = sf, sfy = sf;
+  for_points(points.n, [&](int i, auto at) HWY_ATTR {
+    const Vec f = phi(i, at), wf = hn::Mul(weight(points, i, at), f);
+    sf = hn::Add(sf, wf);
+    sff = hn::MulAdd(wf, f, sff);
+    sfy = hn::MulAdd(wf, at.load(points.y + i), sfy);
+  });
+  return {sum(sf), sum(sff), sum(sfy)};
+}
+
 void scan(const Columns& points, const double* base, double* link, int octaves, ScanSums* out) {
   for (int k = 0; k < octaves; ++k) {
-    Vec sf = set(0), sff = sf, sfy = sf;
-    for_points(points.n, [&](int i, auto at) HWY_ATTR {
-      const Vec l = at.load(link + i), f = hn::Mul(at.load(base + i), l);
-      const Vec wf = hn::Mul(weight(points, i, at), f);
-      sf = hn::Add(sf, wf);
-      sff = hn::MulAdd(wf, f, sff);
-      sfy = hn::MulAdd(wf, at.load(points.y + i), sfy);
-      at.store(hn::Mul(l, l), link + i);
+    out[k] = scan_sums(points, [&](int i, auto at) HWY_ATTR {
+      const Vec l = at.load(link + i);
+      hn::StoreU(hn::Mul(l, l), Tag(), link + i);
+      return hn::Mul(at.load(base + i), l);
     });
-    out[k] = {sum(sf), sum(sff), sum(sfy)};
   }
 }
 
 void scan_mmf(const Columns& points, const double* link, int octaves, ScanSums* out) {
   double power = 1.0;
   for (int k = 0; k < octaves; ++k, power *= 2.0) {
-    Vec sf = set(0), sff = sf, sfy = sf;
-    for_points(points.n, [&](int i, auto at) HWY_ATTR {
+    out[k] = scan_sums(points, [&](int i, auto at) HWY_ATTR {
       const Vec v = hn::Mul(at.load(link + i), set(power));
-      const Vec f = hn::Div(set(1.0), hn::Add(v, set(1.0)));
-      const Vec wf = hn::Mul(weight(points, i, at), f);
-      sf = hn::Add(sf, wf);
-      sff = hn::MulAdd(wf, f, sff);
-      sfy = hn::MulAdd(wf, at.load(points.y + i), sfy);
+      return hn::Div(set(1.0), hn::Add(v, set(1.0)));
     });
-    out[k] = {sum(sf), sum(sff), sum(sfy)};
   }
 }
 

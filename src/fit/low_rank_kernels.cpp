@@ -8,9 +8,6 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fit/low_rank_kernels.cpp"
-#ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)  // no faster here than their neighbours
-#endif
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -45,9 +42,7 @@ void columns(const double* x, int n, const double* beta, const double* lift, con
     const Vec minus_x = hn::Neg(hn::Load(d, at));  // past the end x = 0, where every column is 0
     Vec q[kRank];
     for (int k = 0; k < kRank; ++k) {
-      const Exp e = exp_parts(hn::Mul(minus_x, set(beta[k])));
-      const Vec less_one = hn::MulAdd(e.scale, e.tail, hn::Sub(e.scale, set(1.0)));
-      q[k] = hn::Mul(less_one, set(lift[k]));
+      q[k] = hn::Mul(less_one(hn::Mul(minus_x, set(beta[k]))), set(lift[k]));
     }
     for (int k = 0; k < kRank; ++k) {
       q[k] = hn::Mul(q[k], set(factor[k * kRank + k]));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/least_squares.hpp"
+#include "common/names.hpp"
 #include "common/numbers.hpp"
-#include "common/require.hpp"
 
 namespace glidepath {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 using detail::kInfinity;
 using detail::refuse;
 
+constexpr detail::Names<2> kKindNames{"annealing", "multi_power"};
 constexpr double kSmallestRate = 1e-6;  ///< of the largest η: a schedule may end at 0
 
 /// One run: S since its first step, by the trapezoid rule, and where η changed. A change lies in
@@ -35,13 +36,8 @@ struct ScheduledRun {
 ScheduledRun scheduled_run(std::span<const double> step, std::span<const double> lr,
                            double largest_eta) {
   ScheduledRun run;
-  double last = std::numeric_limits<double>::quiet_NaN();
-  for (const double rate : lr) {  // unrecorded: as it was
-    if (std::isfinite(rate)) {
-      last = rate;
-      break;
-    }
-  }
+  // Unrecorded: as it was, at first as it will be.
+  double last = *std::ranges::find_if(lr, [](double rate) { return std::isfinite(rate); });
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (std::isfinite(lr[i])) last = lr[i];
     run.t.push_back(step[i]);
@@ -280,15 +276,11 @@ void fill_parameters(const std::vector<double>& p, const Runs& runs, ScheduleLaw
 
 }  // namespace
 
-std::string_view name(ScheduleLawKind kind) noexcept {
-  return kind == ScheduleLawKind::annealing ? "annealing" : "multi_power";
-}
+std::string_view name(ScheduleLawKind kind) noexcept { return detail::name_in(kKindNames, kind); }
 
 ScheduleLawKind schedule_law_named(std::string_view text) {
-  for (const auto kind : {ScheduleLawKind::annealing, ScheduleLawKind::multi_power}) {
-    if (text == name(kind)) return kind;
-  }
-  refuse("schedule law: kind is '", text, "', expected annealing or multi_power");
+  return detail::value_named<ScheduleLawKind>(kKindNames, text, "schedule law: kind is '",
+                                              "', expected annealing or multi_power");
 }
 
 ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
@@ -297,11 +289,10 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
   if (law.status != FitStatus::converged) return law;
   runs.fill(traces);
   const detail::LeastSquares problem = squares_of(kind, runs);
-  const auto count = static_cast<std::size_t>(count_of(kind));
+  const std::size_t count = count_of(kind);
   detail::LeastSquaresSolution best;
   for (const LawStart& from : starts_of(kind)) {
-    detail::LeastSquaresSolution found =
-        detail::minimise(problem, std::span(from.data(), count), {.max_iterations = 200});
+    detail::LeastSquaresSolution found = detail::minimise(problem, std::span(from.data(), count));
     if (best.parameters.empty() || found.cost < best.cost) best = std::move(found);
   }
   if (best.status != detail::LeastSquaresStatus::converged) {

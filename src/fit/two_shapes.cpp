@@ -28,7 +28,7 @@ struct PlaneScan {
         low(Cornered<Unit> ? -3.0 : inner.from) {}
 
   void fill(const Kernels& simd, const Data& coarse, double span) {
-    const auto m = static_cast<std::size_t>(coarse.points.n);
+    const std::size_t m = coarse.points.n;
     double *base = scratch().column(kBase, m), *link = scratch().column(kLink, m);
     std::array<ScanSums, kMaxOctaves> sums;
     Octaves f, fy;

@@ -65,9 +65,9 @@ Annealing annealing(std::span<const double> observed, std::span<const double> co
   const auto [least, peak_at] = std::minmax_element(lr.begin(), lr.end());
   const double peak = *peak_at;
   const bool falls = peak - *least > kMinFall * peak;
-  const auto warm = static_cast<std::size_t>(
+  const std::size_t warm =
       std::find_if(lr.begin(), lr.end(), [&](double v) { return v >= kPeakShare * peak; }) -
-      lr.begin());
+      lr.begin();
   const bool late = warm == 0 && starts_late(observed, count) && constants.warmup < 1;
   if (!(peak > 0) || !(falls || late)) return {};
 

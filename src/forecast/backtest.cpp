@@ -30,8 +30,8 @@ double half_interval(double degrees) {
 
 double backtest_width(const Prepared& p, const Annealing& plan, const ForecastConstants& c) {
   const std::size_t points = p.step.size();
-  const auto seen = static_cast<std::size_t>(
-      std::upper_bound(p.step.begin(), p.step.end(), kSeenShare * p.step.back()) - p.step.begin());
+  const std::size_t seen =
+      std::upper_bound(p.step.begin(), p.step.end(), kSeenShare * p.step.back()) - p.step.begin();
   if (!plan.known() || seen < kMinSeen || points - seen < 2) return 1;
   const Prepared before = first_points(p, seen);
   if (!(before.range > 0) || !plan.moves(before.step)) return 1;

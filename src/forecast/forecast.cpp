@@ -191,7 +191,7 @@ ForecastBatch forecast_batch(std::span<const double> step, Eigen::Ref<const Rows
       const Target row{out.median.row(i).data(), out.quantiles.row(i).data(), nullptr,
                        static_cast<std::size_t>(m) * at.size()};
       const Predicted predicted = forecast_into(trace, at, levels, options, row);
-      out.status[static_cast<std::size_t>(i)] = predicted.prepared.status;
+      out.status[i] = predicted.prepared.status;
     }
   });
   return out;

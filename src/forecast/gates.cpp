@@ -87,9 +87,9 @@ Gated gated(const ForecastConstants& c, const Features& features) {
 }
 
 double gain_unit(const Prepared& run, const Points& bins, const ForecastConstants& c) {
-  const auto half = static_cast<std::size_t>(
+  const std::size_t half =
       std::upper_bound(bins.step.begin(), bins.step.end(), 0.5 * bins.step.back()) -
-      bins.step.begin());
+      bins.step.begin();
   const double fall = (bins.z[half] - bins.z.back()) / c.gain_fall;
   return std::min(1.0, run.range / c.gain_range) * std::clamp(fall, 1.0, kMaxGainFactor);
 }

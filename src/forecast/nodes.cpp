@@ -30,7 +30,7 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
   std::vector<double> shifts, logs;
   const auto shifted_by = [&](double d) {
     const auto known = std::find(shifts.begin(), shifts.end(), d);
-    const auto index = static_cast<std::size_t>(known - shifts.begin());
+    const std::size_t index = known - shifts.begin();
     if (known == shifts.end()) {
       shifts.push_back(d);
       for (std::size_t i = 0; i < n; ++i) logs.push_back(std::log(x[i] + d + kNudge));

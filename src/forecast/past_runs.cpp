@@ -67,10 +67,9 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
     const double shift = detail::step_shift(run.step);
     for (std::size_t h = 0; h < kHorizons.size(); ++h) {
       const double at = (run.step[k - 1] + shift) * std::exp(kHorizons[h]) - shift;
-      const auto next =
-          std::lower_bound(run.step.begin() + static_cast<std::ptrdiff_t>(k), run.step.end(), at);
+      const auto next = std::lower_bound(run.step.begin() + k, run.step.end(), at);
       if (next == run.step.end()) break;
-      const auto i = static_cast<std::size_t>(next - run.step.begin());
+      const std::size_t i = next - run.step.begin();
       if (!std::isfinite(run.loss[i]) || (!steps.empty() && run.step[i] <= steps.back())) continue;
       steps.push_back(run.step[i]);
       truth.push_back(run.loss[i]);
@@ -238,7 +237,7 @@ Widths detail::learn_widths(std::span<const Trace> teachers, std::span<const Tra
                             const Execution& execution) {
   std::vector<Trials> trials(teachers.size());
   for_each_block(std::ssize(teachers), 1, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t) {
-    const auto i = static_cast<std::size_t>(begin);
+    const std::size_t i = begin;
     trials[i] = trials_of(teachers[i], shapes, constants);
   });
   Widths widths;

@@ -149,7 +149,7 @@ std::vector<Node> heaviest(std::vector<Node> nodes, const ForecastConstants& con
     return a.shape < b.shape;
   };
   const auto keep = std::min(nodes.size(), static_cast<std::size_t>(constants.components));
-  const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(keep);
+  const auto end = nodes.begin() + keep;
   if (keep < nodes.size()) std::nth_element(nodes.begin(), end - 1, nodes.end(), before);
   std::sort(nodes.begin(), end, before);
   nodes.resize(keep);

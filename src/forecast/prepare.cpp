@@ -201,8 +201,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
 
 Prepared first_points(const Prepared& all, std::size_t points) {
   const auto first = [&](const std::vector<double>& column) {
-    return std::vector<double>(column.begin(),
-                               column.begin() + static_cast<std::ptrdiff_t>(points));
+    return std::vector<double>(column.begin(), column.begin() + points);
   };
   Prepared p;
   p.modelled = true;
@@ -220,7 +219,7 @@ Prepared first_points(const Prepared& all, std::size_t points) {
 
 Points bin(const Points& points, const Coordinate& coordinate, int bins) {
   const std::size_t n = points.x.size();
-  const auto limit = static_cast<std::size_t>(bins);
+  const std::size_t limit = bins;
   if (n <= limit) return points;
   const std::vector<double> edges = bin_edges(points.x.front(), points.x.back(), limit / 2);
   const bool logarithmic = coordinate.logarithmic;

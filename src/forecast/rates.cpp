@@ -29,7 +29,7 @@ std::pair<double, double> range_of(const Schedule& schedule, double from, double
   double low = std::min(first, last), high = std::max(first, last);
   const auto begin = std::ranges::upper_bound(schedule.step, from);
   for (auto at = begin; at != schedule.step.end() && *at < to; ++at) {
-    const double lr = schedule.lr[static_cast<std::size_t>(at - schedule.step.begin())];
+    const double lr = schedule.lr[at - schedule.step.begin()];
     low = std::min(low, lr);
     high = std::max(high, lr);
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/hardware.hpp"
 
-#include <charconv>
-#include <stdexcept>
+#include <algorithm>
 
-#include "common/require.hpp"
+#include "common/csv.hpp"
+#include "common/names.hpp"
 
 namespace glidepath {
 namespace {
@@ -13,57 +13,29 @@ constexpr std::string_view kCsv =
 #include "gpus.inc"
     ;
 
-/// Fields of the line at `from`; a field may be quoted. Moves `from` past the line's end.
-std::vector<std::string> fields_of_line(std::string_view csv, std::size_t& from) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (; from < csv.size(); ++from) {
-    const char c = csv[from];
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (c == '\n' && !quoted) {
-      break;
-    } else {
-      fields.back() += c;
-    }
-  }
-  ++from;
-  return fields;
-}
-
-double number(const std::string& text) {
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 std::vector<Gpu> parse() {
-  std::size_t from = 0;
-  const std::vector<std::string> header = fields_of_line(kCsv, from);
-  const auto column = [&](std::string_view name) {
-    for (std::size_t c = 0; c < header.size(); ++c) {
-      if (header[c] == name) return c;
-    }
-    throw std::logic_error("data/gpus.csv: no column " + std::string(name));
+  detail::CsvReader csv("data/gpus.csv", std::string(kCsv));
+  const auto text = [&](std::string_view column) {
+    return std::string(csv.text(csv.column(column)));
+  };
+  const auto number = [&](std::string_view column) {
+    const int index = csv.column(column);
+    return csv.text(index).empty() ? 0.0 : csv.number(index);
   };
   std::vector<Gpu> gpus;
-  while (from < kCsv.size()) {
-    const std::vector<std::string> row = fields_of_line(kCsv, from);
-    if (row.size() != header.size()) throw std::logic_error("data/gpus.csv: a row is cut short");
-    gpus.push_back({.name = row[column("gpu")],
-                    .vendor = row[column("vendor")],
-                    .architecture = row[column("architecture")],
-                    .year = static_cast<int>(number(row[column("year")])),
-                    .memory_gb = number(row[column("memory_gb")]),
-                    .bandwidth_gb_s = number(row[column("bandwidth_gb_s")]),
-                    .busy_watts = number(row[column("busy_watts")]),
-                    .idle_watts = number(row[column("idle_watts")]),
-                    .fp32_tflops = number(row[column("fp32_tflops")]),
-                    .fp16_tflops = number(row[column("fp16_tflops")]),
-                    .relative_speed = number(row[column("relative_speed")]),
-                    .source = row[column("source")]});
+  while (csv.next()) {
+    gpus.push_back({.name = text("gpu"),
+                    .vendor = text("vendor"),
+                    .architecture = text("architecture"),
+                    .year = static_cast<int>(number("year")),
+                    .memory_gb = number("memory_gb"),
+                    .bandwidth_gb_s = number("bandwidth_gb_s"),
+                    .busy_watts = number("busy_watts"),
+                    .idle_watts = number("idle_watts"),
+                    .fp32_tflops = number("fp32_tflops"),
+                    .fp16_tflops = number("fp16_tflops"),
+                    .relative_speed = number("relative_speed"),
+                    .source = text("source")});
   }
   return gpus;
 }
@@ -76,12 +48,10 @@ std::span<const Gpu> catalogue() {
 }
 
 const Gpu& gpu_named(std::string_view name) {
-  std::string known;
-  for (const Gpu& gpu : catalogue()) {
-    if (gpu.name == name) return gpu;
-    known += (known.empty() ? "" : ", ") + gpu.name;
-  }
-  detail::refuse("unknown GPU '", name, "', known: ", known);
+  const auto found = std::ranges::find(catalogue(), name, &Gpu::name);
+  if (found != catalogue().end()) return *found;
+  detail::refuse("unknown GPU '", name, "', known: ",
+                 detail::listed(catalogue(), [](const Gpu& gpu) { return gpu.name; }));
 }
 
 Tier make_tier(std::string name, std::string_view gpu, int nodes, int gpus_per_node) {

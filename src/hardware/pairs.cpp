@@ -96,7 +96,7 @@ Kinds kinds_of(std::string_view gpu, std::span<const JobKind> alone) {
   Eigen::MatrixXd x(n, static_cast<Eigen::Index>(features));
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index f = 0; f < x.cols(); ++f) {
-      x(i, f) = kinds.of[static_cast<std::size_t>(i)]->features[static_cast<std::size_t>(f)];
+      x(i, f) = kinds.of[i]->features[f];
     }
   }
   for (Eigen::Index f = 0; f < x.cols(); ++f) {
@@ -107,8 +107,7 @@ Kinds kinds_of(std::string_view gpu, std::span<const JobKind> alone) {
   kinds.like.resize(n, n);
   for (Eigen::Index i = 0; i < n; ++i) {
     for (Eigen::Index j = 0; j < n; ++j) {
-      const bool same = kinds.of[static_cast<std::size_t>(i)]->model ==
-                        kinds.of[static_cast<std::size_t>(j)]->model;
+      const bool same = kinds.of[i]->model == kinds.of[j]->model;
       kinds.like(i, j) = std::exp(-(x.row(i) - x.row(j)).norm() / kFeatureLength) *
                          (same ? 1.0 : kOtherModelShare);
     }
@@ -138,10 +137,10 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
   Eigen::MatrixXd covariance(n, n);
   Eigen::VectorXd rest(n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const Seen& p = seen[static_cast<std::size_t>(i)];
+    const Seen& p = seen[i];
     rest[i] = p.speed - mean;
     for (Eigen::Index j = 0; j <= i; ++j) {
-      const Seen& q = seen[static_cast<std::size_t>(j)];
+      const Seen& q = seen[j];
       const double suffers = K(p.a, q.a), harms = K(p.b, q.b);
       covariance(i, j) = kAlpha * suffers + kBeta * harms + kGamma * suffers * harms;
     }
@@ -150,7 +149,7 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
   const Eigen::VectorXd weight = covariance.llt().solve(rest);  // reads the lower half
   Eigen::MatrixXd W = Eigen::MatrixXd::Zero(K.rows(), K.rows());
   for (Eigen::Index i = 0; i < n; ++i) {
-    W(seen[static_cast<std::size_t>(i)].a, seen[static_cast<std::size_t>(i)].b) = weight[i];
+    W(seen[i].a, seen[i].b) = weight[i];
   }
   Eigen::MatrixXd speed = kGamma * (K * W * K.transpose());
   speed.colwise() += kAlpha * (K * W.rowwise().sum());
@@ -209,8 +208,8 @@ Pairs learn_pairs(std::span<const KindPair> measured, std::span<const JobKind> a
       for (Eigen::Index b = 0; b < speed.cols(); ++b) {
         const KindPair pair{.gpu = head.gpu,
                             .sharing = head.sharing,
-                            .first = kinds.of[static_cast<std::size_t>(a)]->kind,
-                            .second = kinds.of[static_cast<std::size_t>(b)]->kind,
+                            .first = kinds.of[a]->kind,
+                            .second = kinds.of[b]->kind,
                             .first_slowdown = 1 / speed(a, b),
                             .second_slowdown = 1 / speed(b, a),
                             .predicted = true};

@@ -21,6 +21,7 @@
 
 #include "common/least_squares.hpp"
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath {
 namespace {
@@ -100,9 +101,8 @@ void fit_terms(Scaling& scaling) {
           const double ridge = term < 2 ? kComputeRidge : kCommRidge;
           double sum = term < 0 ? -1.0 : ridge * c[term];
           for (int i = 0; i < kTerms; ++i) {
-            const auto column = static_cast<std::size_t>(i);
-            const double slope =
-                term < 0 ? rows[static_cast<std::size_t>(m)][column] : (term == i ? ridge : 0.0);
+            const std::size_t column = i;
+            const double slope = term < 0 ? rows[m][column] : (term == i ? ridge : 0.0);
             if (term < 0) sum += slope * c[i];
             if (jacobian) jacobian[(m - begin) * kTerms + i] = slope;
           }
@@ -124,10 +124,10 @@ void fit_correction(Scaling& scaling) {
   Eigen::MatrixXd K(n, n);
   Eigen::VectorXd rest(n);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const StepTime& m = measured[static_cast<std::size_t>(i)];
+    const StepTime& m = measured[i];
     rest[i] = std::log(m.seconds / sum_of_terms(scaling, m.gpus, m.nodes, m.batch_per_gpu));
     for (Eigen::Index j = 0; j < n; ++j) {
-      K(i, j) = covariance(measured[static_cast<std::size_t>(j)], m.gpus, m.nodes);
+      K(i, j) = covariance(measured[j], m.gpus, m.nodes);
     }
     K(i, i) += kMeasurementNoise * kMeasurementNoise;
   }
@@ -138,7 +138,7 @@ void fit_correction(Scaling& scaling) {
 }  // namespace
 
 std::string_view scaling_term(int term) noexcept {
-  return term >= 0 && term < kTerms ? kNames[static_cast<std::size_t>(term)] : "?";
+  return term >= 0 && term < kTerms ? kNames[term] : "?";
 }
 
 double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_per_gpu) {
@@ -160,9 +160,7 @@ Scaling fit_scaling(std::span<const StepTime> measured) {
     errors.push_back(
         std::abs(step_seconds(scaling, m.gpus, m.nodes, m.batch_per_gpu) / m.seconds - 1));
   }
-  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-  std::nth_element(errors.begin(), middle, errors.end());
-  scaling.typical_error = *middle;
+  scaling.typical_error = detail::upper_median(errors);
   return scaling;
 }
 

@@ -12,21 +12,14 @@
 #include "glidepath/hardware.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
-#include "common/require.hpp"
+#include "common/names.hpp"
 
 namespace glidepath {
 namespace {
 
-constexpr std::array kModes{
-    std::pair{Sharing::exclusive, std::string_view{"exclusive"}},
-    std::pair{Sharing::naive, std::string_view{"naive"}},
-    std::pair{Sharing::mps, std::string_view{"mps"}},
-    std::pair{Sharing::mig, std::string_view{"mig"}},
-};
+constexpr detail::Names<4> kModes{"exclusive", "naive", "mps", "mig"};
 
 constexpr double kNaiveSwitch = 0.103, kNaiveBoth = 1.265;
 constexpr double kMpsBoth = 1.06;
@@ -48,20 +41,11 @@ double slowdown(double own, double other, Sharing sharing) {
 
 }  // namespace
 
-std::string_view name(Sharing sharing) noexcept {
-  for (const auto& [value, text] : kModes) {
-    if (value == sharing) return text;
-  }
-  return "?";
-}
+std::string_view name(Sharing sharing) noexcept { return detail::name_in(kModes, sharing); }
 
 Sharing sharing_named(std::string_view text) {
-  std::string known;
-  for (const auto& [value, mode] : kModes) {
-    if (mode == text) return value;
-    known += (known.empty() ? "" : ", ") + std::string(mode);
-  }
-  detail::refuse("unknown way of sharing '", text, "', known: ", known);
+  return detail::value_named<Sharing>(kModes, text, "unknown way of sharing '",
+                                      "', known: " + detail::listed(kModes));
 }
 
 SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing sharing,

@@ -127,7 +127,7 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<cons
   }
   std::vector<AcceleratorChoice> choices;
   for (const Option& option : job.options) {
-    const Tier& tier = tiers[static_cast<std::size_t>(option.tier)];
+    const Tier& tier = tiers[option.tier];
     if (option.gpus > tier.gpus() || option.steps_per_s <= 0) continue;
     if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
     choices.push_back(judge(option, tier, work, limits));

@@ -127,10 +127,10 @@ void check_job(const Job& job, const Snapshot& snapshot) {
 std::string why_unfit(const Job& job, const Snapshot& snapshot) {
   if (job.options.empty()) return sentence("job ", job.id, " has no options");
   int least = job.options.front().gpus;
-  const Tier* largest = &snapshot.tiers[static_cast<std::size_t>(job.options.front().tier)];
+  const Tier* largest = &snapshot.tiers[job.options.front().tier];
   for (const Option& option : job.options) {
     least = std::min(least, option.gpus);
-    const Tier& tier = snapshot.tiers[static_cast<std::size_t>(option.tier)];
+    const Tier& tier = snapshot.tiers[option.tier];
     if (tier.gpus() > largest->gpus()) largest = &tier;
   }
   if (least > largest->gpus()) {

@@ -19,7 +19,7 @@ void Planner::solve(const std::vector<std::size_t>& members) {
     std::vector<std::pair<double, std::size_t>> late;
     std::int64_t late_gpus = 0;
     for (const std::int64_t i : round.chosen) {
-      const std::size_t o = offer_of[static_cast<std::size_t>(i)];
+      const std::size_t o = offer_of[i];
       if (!in_the_way(offers_[o])) continue;
       late.emplace_back(offers_[o].value / offers_[o].option->gpus, o);
       late_gpus += offers_[o].option->gpus;
@@ -98,8 +98,8 @@ RoundView Planner::columns(const std::vector<std::size_t>& members, const std::v
 
 void Planner::adopt(const RoundPlan& round, const std::vector<std::size_t>& offer_of) {
   for (const std::int64_t i : round.chosen) {
-    const auto row = static_cast<std::size_t>(i);
-    take(static_cast<std::size_t>(job_[row]), offer_of[row], Fate::runs);
+    const std::size_t row = i;
+    take(job_[row], offer_of[row], Fate::runs);
   }
   plan_.bound += std::max(0.0, round.bound - round.value) / scale_;
   for (std::size_t t = 0; t < round.prices.size(); ++t) {

@@ -64,7 +64,7 @@ class Labels {
       h = (h ^ static_cast<std::uint64_t>(added[t])) * 0x9e3779b97f4a7c15ULL;
       h ^= h >> 29;
     }
-    return static_cast<std::size_t>(h);
+    return h;
   }
   void grow() {
     table_.assign(2 * table_.size(), kEmpty);
@@ -143,9 +143,9 @@ class CoreSearch {
 
   [[nodiscard]] std::vector<std::int32_t> choice_of(std::int32_t entry) const {
     std::vector<std::int32_t> choice = choice_;
-    for (std::int32_t n = entry; n >= 0; n = history_[static_cast<std::size_t>(n)].parent) {
-      const PastDeviation& step = history_[static_cast<std::size_t>(n)];
-      choice[static_cast<std::size_t>(step.job)] = step.option;
+    for (std::int32_t n = entry; n >= 0; n = history_[n].parent) {
+      const PastDeviation& step = history_[n];
+      choice[step.job] = step.option;
     }
     return choice;
   }
@@ -179,8 +179,7 @@ class CoreSearch {
     };
     const bool all = cheapest.size() <= max_jobs;
     if (!all) {
-      std::nth_element(cheapest.begin(), cheapest.begin() + static_cast<std::ptrdiff_t>(max_jobs),
-                       cheapest.end(), cheaper);
+      std::nth_element(cheapest.begin(), cheapest.begin() + max_jobs, cheapest.end(), cheaper);
       cheapest.resize(max_jobs);
     }
     std::sort(cheapest.begin(), cheapest.end(), cheaper);
@@ -188,7 +187,7 @@ class CoreSearch {
     stage_.assign(1, 0);
     recoverable_.assign(cheapest.size() + 1, 0);
     for (const Deviation& job : cheapest) {
-      each(static_cast<std::size_t>(job.job), [&](const Deviation& d) { deviation_.push_back(d); });
+      each(job.job, [&](const Deviation& d) { deviation_.push_back(d); });
       stage_.push_back(deviation_.size());
     }
     for (std::size_t s = cheapest.size(); s-- > 0;) {
@@ -215,7 +214,7 @@ class CoreSearch {
       });
     };
     for (const Deviation& d : deviation_) {
-      touch(choice_[static_cast<std::size_t>(d.job)]);
+      touch(choice_[d.job]);
       touch(d.option);
     }
     fixed_cost_ = 0;
@@ -253,11 +252,9 @@ class CoreSearch {
   void shift(const Deviation& deviation, std::vector<std::int64_t>& added) const {
     const auto use = [&](std::int32_t o, std::int64_t sign) {
       if (o == kNone) return;
-      for_each_use(round_, o, [&](std::size_t r, std::int64_t a) {
-        added[static_cast<std::size_t>(local_[r])] += sign * a;
-      });
+      for_each_use(round_, o, [&](std::size_t r, std::int64_t a) { added[local_[r]] += sign * a; });
     };
-    use(choice_[static_cast<std::size_t>(deviation.job)], -1);
+    use(choice_[deviation.job], -1);
     use(deviation.option, 1);
   }
 
@@ -298,7 +295,7 @@ class CoreSearch {
       }
       rank[i] = {cost, i};
     }
-    std::nth_element(rank.begin(), rank.begin() + static_cast<std::ptrdiff_t>(count), rank.end());
+    std::nth_element(rank.begin(), rank.begin() + count, rank.end());
     rank.resize(count);
     std::sort(rank.begin(), rank.end(),
               [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -36,11 +36,11 @@ struct Evaluation {
 /// v - lambda' a of one option.
 template <bool limited>
 double profit_of(const Round& round, std::int32_t o, const double* price) {
-  const Choice& choice = round.option[static_cast<std::size_t>(o)];
+  const Choice& choice = round.option[o];
   const double gpus = choice.gpus;
   double cost = price[choice.tier] * gpus;
   if constexpr (limited) {
-    const Limits& limits = round.limits[static_cast<std::size_t>(o)];
+    const Limits& limits = round.limits[o];
     if (limits.power != kNone) cost += price[limits.power] * static_cast<double>(limits.milliwatts);
     if (limits.group != kNone) cost += price[limits.group] * gpus;
     if (limits.user != kNone) cost += price[limits.user] * gpus;
@@ -64,7 +64,7 @@ void add_job(const Round& round, std::size_t job, const double* price, Evaluatio
     for_each_use(round, arg,
                  [&](std::size_t r, std::int64_t a) { sum.usage[r] += static_cast<double>(a); });
   } else {
-    sum.usage[static_cast<std::size_t>(round.at(arg).tier)] += round.at(arg).gpus;
+    sum.usage[round.at(arg).tier] += round.at(arg).gpus;
   }
 }
 
@@ -74,15 +74,14 @@ void add_job(const Round& round, std::size_t job, const double* price, Evaluatio
 class DualFunction {
  public:
   DualFunction(const Round& round, std::int32_t stride, Execution execution)
-      : round_(round), rows_(static_cast<std::size_t>(round.first_user)), execution_(execution) {
+      : round_(round), rows_(round.first_user), execution_(execution) {
     const std::size_t users = round.capacity.size() - rows_;
     quota_price_.assign(users, 0.0);
     user_jobs_.resize(users);
     for (std::int32_t j = 0; j < round.jobs(); j += stride) {
-      const auto o = static_cast<std::size_t>(round.first[static_cast<std::size_t>(j)]);
+      const std::size_t o = round.first[j];
       const std::int32_t user = round.limits.empty() ? kNone : round.limits[o].user;
-      (user == kNone ? free_jobs_ : user_jobs_[static_cast<std::size_t>(user) - rows_])
-          .push_back(j);
+      (user == kNone ? free_jobs_ : user_jobs_[user - rows_]).push_back(j);
     }
     share_ = 1.0 / stride;
   }
@@ -102,19 +101,19 @@ class DualFunction {
 
  private:
   void add_free_jobs(const Vector& lambda, Evaluation& total) const {
-    const auto n = static_cast<std::ptrdiff_t>(free_jobs_.size());
-    std::vector<Evaluation> part(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
+    const std::ptrdiff_t n = free_jobs_.size();
+    std::vector<Evaluation> part((n + kBlock - 1) / kBlock);
     for_each_block(n, kBlock, execution_, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
       Evaluation sum{0, Vector(rows_, 0.0)};
       for (std::ptrdiff_t j = begin; j < end; ++j) {
-        const auto job = static_cast<std::size_t>(free_jobs_[static_cast<std::size_t>(j)]);
+        const std::size_t job = free_jobs_[j];
         if (round_.limits.empty()) {
           add_job<false>(round_, job, lambda.data(), sum);
         } else {
           add_job<true>(round_, job, lambda.data(), sum);
         }
       }
-      part[static_cast<std::size_t>(begin / kBlock)] = std::move(sum);
+      part[begin / kBlock] = std::move(sum);
     });
     for (const Evaluation& sum : part) total.add(sum);
   }
@@ -236,12 +235,12 @@ class CutModel {
     return sum;
   }
   [[nodiscard]] double cost(int column, const Vector& lo, const Vector& hi) const {
-    const auto c = static_cast<std::size_t>(column);
+    const std::size_t c = column;
     if (c >= 2 * T_) return b_[c - 2 * T_];
     return c % 2 == 0 ? lo[c / 2] : -hi[c / 2];
   }
   void fill(int column, Vector& out) const {
-    const auto c = static_cast<std::size_t>(column);
+    const std::size_t c = column;
     std::fill(out.begin(), out.end(), 0.0);
     if (c < 2 * T_) {
       out[c / 2 + 1] = c % 2 == 0 ? 1.0 : -1.0;

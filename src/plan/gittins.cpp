@@ -11,12 +11,12 @@
 #include <limits>
 
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath {
 namespace {
 
-// Four at a time, so that no comparison and no addition waits for the one before.
-
+/// Four at a time, so that no comparison waits for the one before.
 bool sorted_from_zero(std::span<const double> q) {
   std::array<double, 4> broken{};
   std::size_t i = 1;
@@ -27,21 +27,11 @@ bool sorted_from_zero(std::span<const double> q) {
   return q.front() >= 0 && (broken[0] + broken[1]) + (broken[2] + broken[3]) == 0;
 }
 
-double sum_of(std::span<const double> q) {
-  std::array<double, 4> sum{};
-  std::size_t i = 0;
-  for (; i + 4 <= q.size(); i += 4) {
-    for (std::size_t l = 0; l < 4; ++l) sum[l] += q[i + l];
-  }
-  for (; i < q.size(); ++i) sum[0] += q[i];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 double index_of_sorted(std::span<const double> q) {
   // Samples at infinity come last and only count as not done.
   auto finite = q.size();
   if (std::isinf(q.back())) {
-    finite = static_cast<std::size_t>(std::lower_bound(q.begin(), q.end(), q.back()) - q.begin());
+    finite = std::lower_bound(q.begin(), q.end(), q.back()) - q.begin();
     if (finite == 0) return 0;
   }
   if (q.front() == 0) return std::numeric_limits<double>::infinity();
@@ -56,7 +46,7 @@ double index_of_sorted(std::span<const double> q) {
   std::vector<double> served((finite + kBlock - 1) / kBlock + 1, 0.0);  // by the blocks before
   double best = 0, done = 0;
   for (std::size_t b = 0; b + 1 < served.size(); ++b) {
-    served[b + 1] = served[b] + sum_of(block(b));
+    served[b + 1] = served[b] + detail::sum_of(block(b));
     done += static_cast<double>(block(b).size());
     best = std::max(best, done / (served[b + 1] + (n - done) * block(b).back()));
   }

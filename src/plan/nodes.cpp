@@ -3,6 +3,7 @@
 // fit cannot place are packed by exhaustive search.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "plan/round.hpp"
 
@@ -12,22 +13,21 @@ namespace {
 constexpr std::size_t kMaxExhaustiveParts = 10;  // parts
 
 bool best_fit(const std::vector<std::int64_t>& parts, std::int64_t nodes, std::int64_t size) {
-  std::vector<std::int64_t> room_of_nodes(static_cast<std::size_t>(size) + 1, 0);  // nodes by room
+  std::vector<std::int64_t> room_of_nodes(size + 1, 0);  // nodes by room
   room_of_nodes.back() = nodes;
   for (const std::int64_t part : parts) {
     std::int64_t room = part;
-    while (room <= size && room_of_nodes[static_cast<std::size_t>(room)] == 0) ++room;
+    while (room <= size && room_of_nodes[room] == 0) ++room;
     if (room > size) return false;
-    --room_of_nodes[static_cast<std::size_t>(room)];
-    ++room_of_nodes[static_cast<std::size_t>(room - part)];
+    --room_of_nodes[room];
+    ++room_of_nodes[room - part];
   }
   return true;
 }
 
 bool exhaustive(const std::vector<std::int64_t>& parts, std::int64_t nodes, std::int64_t size) {
   // More nodes than parts are never opened.
-  std::vector<std::int64_t> room(
-      static_cast<std::size_t>(std::min<std::int64_t>(nodes, std::ssize(parts))), size);
+  std::vector<std::int64_t> room(std::min<std::int64_t>(nodes, std::ssize(parts)), size);
   const std::function<bool(std::size_t)> place = [&](std::size_t i) {
     if (i == parts.size()) return true;
     for (std::size_t n = 0; n < room.size(); ++n) {
@@ -62,7 +62,7 @@ bool fits_nodes(const Round& round, std::span<const std::int32_t> choice) {
     if (round.node[t] == 0) continue;
     std::vector<std::int64_t> gangs = round.taken[t];
     for (const std::int32_t o : choice) {
-      if (o != kNone && static_cast<std::size_t>(round.at(o).tier) == t) {
+      if (o != kNone && std::cmp_equal(round.at(o).tier, t)) {
         gangs.push_back(round.at(o).gpus);
       }
     }

@@ -36,7 +36,7 @@ void Planner::evaluate() {
     usable.clear();
     for (const Option& option : job.options) {
       if (option.sharing != Sharing::exclusive) continue;  // a permission, see offers_to_share
-      const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(option.tier)];
+      const Tier& tier = snapshot_.tiers[option.tier];
       const bool fits = tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb;
       if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);
     }
@@ -144,7 +144,7 @@ void Planner::charge_restarts() {
       const Offer& offer = offers_[o];
       if (offer.value <= 0) continue;
       // A job counts once on a tier, with the option worth most per GPU.
-      const auto t = static_cast<std::size_t>(offer.option->tier);
+      const std::size_t t = offer.option->tier;
       if (last[t] != &candidate) of_tier[t].emplace_back();
       last[t] = &candidate;
       if (density(offer) <= of_tier[t].back().density) continue;
@@ -165,7 +165,7 @@ void Planner::charge_restarts() {
     for (std::size_t o = candidate.first; o < candidate.end; ++o) {
       Offer& offer = offers_[o];
       if (!offer.keeps || offer.value <= 0) continue;
-      const auto t = static_cast<std::size_t>(offer.option->tier);
+      const std::size_t t = offer.option->tier;
       const double own = density(offer);
       const auto better =
           std::partition_point(of_tier[t].begin(), of_tier[t].end(),

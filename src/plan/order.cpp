@@ -18,7 +18,7 @@ constexpr int kSlackExponent = -10;     // of the largest weight tried where sla
 
 double worth(std::span<const std::int64_t> chosen, const std::vector<double>& value) {
   double sum = 0;
-  for (const std::int64_t o : chosen) sum += value[static_cast<std::size_t>(o)];
+  for (const std::int64_t o : chosen) sum += value[o];
   return sum;
 }
 

@@ -86,7 +86,7 @@ void Planner::quotas(const std::vector<Quota>& given, std::string Job::*key, Quo
 
 bool Planner::allowed(std::size_t c, int gpus, double watts) const {
   const auto within = [&](const Quotas& quotas) {
-    return quotas.left.empty() || gpus <= quotas.left[static_cast<std::size_t>(quotas.of_job[c])];
+    return quotas.left.empty() || gpus <= quotas.left[quotas.of_job[c]];
   };
   return watts <= power_left_ && within(user_) && within(group_);
 }
@@ -95,20 +95,19 @@ void Planner::charge(std::size_t c, int gpus, double watts) {
   power_left_ -= watts;
   for (Quotas* quotas : {&user_, &group_}) {
     if (quotas->left.empty()) continue;
-    std::int64_t& left = quotas->left[static_cast<std::size_t>(quotas->of_job[c])];
+    std::int64_t& left = quotas->left[quotas->of_job[c]];
     left = std::max<std::int64_t>(0, left - gpus);
   }
 }
 
 bool Planner::fits(std::size_t c, const Offer& offer) const {
   const int gpus = offer.option->gpus;
-  return gpus <= free_[static_cast<std::size_t>(offer.option->tier)] &&
-         allowed(c, gpus, offer.watts);
+  return gpus <= free_[offer.option->tier] && allowed(c, gpus, offer.watts);
 }
 
 bool Planner::packs(const Offer& offer) const {
   if (!options_.limits.in_nodes) return true;
-  const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(offer.option->tier)];
+  const Tier& tier = snapshot_.tiers[offer.option->tier];
   std::vector<std::int64_t> gangs{offer.option->gpus};
   for (std::size_t i = 0; i < taken_tier_.size(); ++i) {
     if (taken_tier_[i] == offer.option->tier) gangs.push_back(taken_gpus_[i]);
@@ -118,7 +117,7 @@ bool Planner::packs(const Offer& offer) const {
 
 void Planner::take(std::size_t c, std::size_t o, Fate fate) {
   const Offer& offer = offers_[o];
-  free_[static_cast<std::size_t>(offer.option->tier)] -= offer.option->gpus;
+  free_[offer.option->tier] -= offer.option->gpus;
   charge(c, offer.option->gpus, offer.watts);
   taken_tier_.push_back(offer.option->tier);
   taken_gpus_.push_back(offer.option->gpus);

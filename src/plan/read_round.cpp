@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "common/require.hpp"
 #include "plan/round.hpp"
@@ -99,17 +100,15 @@ std::vector<std::int32_t> grouped(std::span<const std::int64_t> job) {
   if (std::is_sorted(job.begin(), job.end())) return {};
   std::vector<std::int32_t> order(job.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return job[static_cast<std::size_t>(a)] < job[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return job[a] < job[b]; });
   return order;
 }
 
 bool fits_alone(const RoundView& view, const Round& round, std::size_t o) {
-  std::int64_t room =
-      std::min(round.capacity[static_cast<std::size_t>(view.tier[o])], kLargestGang);
+  std::int64_t room = std::min(round.capacity[view.tier[o]], kLargestGang);
   const auto within = [&](std::span<const std::int64_t> row, std::span<const std::int64_t> quota) {
-    if (!row.empty()) room = std::min(room, quota[static_cast<std::size_t>(row[o])]);
+    if (!row.empty()) room = std::min(room, quota[row[o]]);
   };
   within(view.user, view.user_quota);
   within(view.group, view.group_quota);
@@ -131,7 +130,7 @@ void copy_options(const RoundView& view, Round& round) {
   };
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t o = at(i);
-    if (i > 0 && view.job[o] != view.job[at(i - 1)]) close_job();
+    if (i > 0 && view.job[o] != view.job[i - 1]) close_job();
     if (view.value[o] == 0 || !fits_alone(view, round, o)) continue;
     round.option.push_back(
         {0, static_cast<std::int32_t>(view.tier[o]), static_cast<std::int32_t>(view.gpus[o])});
@@ -144,7 +143,7 @@ void copy_options(const RoundView& view, Round& round) {
 void count_values(const RoundView& view, Round& round) {
   double top = 0;
   for (const std::int64_t o : round.original) {
-    top = std::max(top, view.value[static_cast<std::size_t>(o)]);
+    top = std::max(top, view.value[o]);
   }
   if (top == 0) return;
   const auto jobs = static_cast<std::uint64_t>(round.jobs());
@@ -152,7 +151,7 @@ void count_values(const RoundView& view, Round& round) {
   round.quantum = std::ldexp(1.0, std::max(std::ilogb(top) + 1 - bits, -1020));
   const double per_quantum = 1.0 / round.quantum;
   for (std::size_t i = 0; i < round.option.size(); ++i) {
-    const double quanta = view.value[static_cast<std::size_t>(round.original[i])] * per_quantum;
+    const double quanta = view.value[round.original[i]] * per_quantum;
     // At least one: what is worth anything is placed where nothing else is.
     round.option[i].value = std::max<std::int64_t>(1, static_cast<std::int64_t>(quanta));
     round.exact = round.exact && static_cast<double>(round.option[i].value) == quanta;
@@ -178,11 +177,11 @@ void add_limits(const RoundView& view, Round& round) {
   round.first_user = row(view.user_quota);
   round.limits.resize(round.option.size());
   for (std::int32_t j = 0; j < round.jobs() && !view.user.empty(); ++j) {
-    const auto first = static_cast<std::size_t>(round.first[static_cast<std::size_t>(j)]);
-    const auto end = static_cast<std::size_t>(round.first[static_cast<std::size_t>(j) + 1]);
+    const std::size_t first = round.first[j];
+    const std::size_t end = round.first[j + 1];
     for (std::size_t i = first; i < end; ++i) {
-      const auto o = static_cast<std::size_t>(round.original[i]);
-      const auto other = static_cast<std::size_t>(round.original[first]);
+      const std::size_t o = round.original[i];
+      const std::size_t other = round.original[first];
       if (view.user[o] != view.user[other]) {
         refuse("solve_round: job ", view.job[o], " belongs to the users ", view.user[other],
                " and ", view.user[o]);
@@ -190,7 +189,7 @@ void add_limits(const RoundView& view, Round& round) {
     }
   }
   for (std::size_t i = 0; i < round.option.size(); ++i) {
-    const auto o = static_cast<std::size_t>(round.original[i]);
+    const std::size_t o = round.original[i];
     Limits& limits = round.limits[i];
     if (power) {
       limits.power = power_row;
@@ -206,7 +205,7 @@ void add_limits(const RoundView& view, Round& round) {
 /// Marks the tiers whose gangs might not pack although they fit in number: those where the parts
 /// of a node that gangs take do not divide one another and the node.
 void find_unpackable(const RoundView& view, Round& round) {
-  round.node.assign(static_cast<std::size_t>(round.tiers), 0);
+  round.node.assign(round.tiers, 0);
   for (std::size_t t = 0; t < view.node_gpus.size(); ++t) {
     const std::int64_t node = view.node_gpus[t];
     if (node < 2) continue;
@@ -216,7 +215,7 @@ void find_unpackable(const RoundView& view, Round& round) {
       if (part > 0 && part != parts.back()) parts.push_back(part);
     };
     for (const Choice& o : round.option) {
-      if (static_cast<std::size_t>(o.tier) == t) add(o.gpus);
+      if (std::cmp_equal(o.tier, t)) add(o.gpus);
     }
     for (const std::int64_t gpus : round.taken[t]) add(gpus);
     std::sort(parts.begin(), parts.end());
@@ -241,7 +240,7 @@ Round read_round(const RoundView& view) {
   }
   round.taken.resize(view.capacity.size());
   for (std::size_t i = 0; i < view.taken_gpus.size(); ++i) {
-    const auto t = static_cast<std::size_t>(view.taken_tier[i]);
+    const std::size_t t = view.taken_tier[i];
     round.capacity[t] -= std::min(view.taken_gpus[i], round.capacity[t]);
     round.taken[t].push_back(view.taken_gpus[i]);
   }

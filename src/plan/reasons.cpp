@@ -18,7 +18,7 @@ std::string line(const char* format, Parts... parts) {
 }  // namespace
 
 double Planner::rent(const Offer& offer) const {  // what its GPUs cost at today's prices
-  return plan_.prices[static_cast<std::size_t>(offer.option->tier)] * offer.option->gpus;
+  return plan_.prices[offer.option->tier] * offer.option->gpus;
 }
 
 std::string Planner::reason(std::size_t c) const {
@@ -28,7 +28,7 @@ std::string Planner::reason(std::size_t c) const {
   if (candidate.fate == Fate::waits) return reason_of_wait(c);
   const Offer& offer = offers_[candidate.offer];
   const int k = offer.option->gpus;
-  const char* where = snapshot_.tiers[static_cast<std::size_t>(offer.option->tier)].name.c_str();
+  const char* where = snapshot_.tiers[offer.option->tier].name.c_str();
   switch (candidate.fate) {
     case Fate::pinned:
       return line(candidate.job->preemptible ? "keeps %d x %s: its guaranteed run is not over"
@@ -66,8 +66,7 @@ std::string Planner::reason_of_wait(std::size_t c) const {
   const char* what = candidate.held ? "gives way" : "waits";
   if (reservation_.tier >= 0 && reservation_.candidate == c) {
     return line("waits: GPUs on %s are kept for it, free within %.3g h",
-                snapshot_.tiers[static_cast<std::size_t>(reservation_.tier)].name.c_str(),
-                reservation_.shadow_s / 3600);
+                snapshot_.tiers[reservation_.tier].name.c_str(), reservation_.shadow_s / 3600);
   }
   const Offer* best = &offers_[candidate.first];
   bool fits_somewhere = false;
@@ -76,7 +75,7 @@ std::string Planner::reason_of_wait(std::size_t c) const {
     fits_somewhere = fits_somewhere || (!options_.limits.in_nodes && fits(c, offers_[o]));
   }
   const int k = best->option->gpus;
-  const char* where = snapshot_.tiers[static_cast<std::size_t>(best->option->tier)].name.c_str();
+  const char* where = snapshot_.tiers[best->option->tier].name.c_str();
   if (best->value <= 0) return line("%s: running it now is worth nothing", what);
   if (best->value <= rent(*best)) {
     return line("%s: on %d x %s worth %.3g times what these GPUs cost now", what, k, where,

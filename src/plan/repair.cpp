@@ -124,7 +124,7 @@ class Repair {
     }
     sort_moves(moves_);
     for (const Move& candidate : moves_) {
-      const auto j = static_cast<std::size_t>(candidate.job);
+      const std::size_t j = candidate.job;
       const bool moved = choice_[j] == kNone || (!out && choice_[j] != inner_.best[j]);
       if (moved || relief(j, candidate.option) <= 0 || !allowed(j, candidate.option)) continue;
       move(j, candidate.option);
@@ -137,7 +137,7 @@ class Repair {
     moves_.clear();
     for (std::size_t j = 0; j < choice_.size(); ++j) {
       const std::int32_t o = choice_[j];
-      if (o == kNone || round_.node[static_cast<std::size_t>(round_.at(o).tier)] == 0) continue;
+      if (o == kNone || round_.node[round_.at(o).tier] == 0) continue;
       moves_.push_back(
           {static_cast<double>(worth(o)) / round_.at(o).gpus, static_cast<std::int32_t>(j), o});
     }
@@ -148,15 +148,14 @@ class Repair {
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
       std::vector<std::int32_t> rest = all;
-      for (std::size_t i = 0; i < middle; ++i)
-        rest[static_cast<std::size_t>(moves_[i].job)] = kNone;
+      for (std::size_t i = 0; i < middle; ++i) rest[moves_[i].job] = kNone;
       if (fits_nodes(round_, rest)) {
         high = middle;
       } else {
         low = middle + 1;
       }
     }
-    for (std::size_t i = 0; i < high; ++i) move(static_cast<std::size_t>(moves_[i].job), kNone);
+    for (std::size_t i = 0; i < high; ++i) move(moves_[i].job, kNone);
   }
 
   /// What is free goes to the moves that gain value, the least loss first, the cheapest few at a
@@ -167,7 +166,7 @@ class Repair {
       bool moved = false;
       int refusals = 0;
       for (const Move& candidate : moves_) {
-        const auto j = static_cast<std::size_t>(candidate.job);
+        const std::size_t j = candidate.job;
         if (worth(candidate.option) <= worth(choice_[j]) || !allowed(j, candidate.option)) continue;
         const std::int32_t from = choice_[j];
         move(j, candidate.option);
@@ -199,8 +198,7 @@ class Repair {
       for (std::int32_t o = round_.first[j]; o < round_.first[j + 1]; ++o) {
         const Choice& to = round_.at(o);
         const std::int64_t own = to.tier == tier ? round_.at(from).gpus : 0;
-        if (to.value <= before || to.gpus > free_[static_cast<std::size_t>(to.tier)] + own)
-          continue;
+        if (to.value <= before || to.gpus > free_[to.tier] + own) continue;
         if (!round_.limits.empty() && !allowed(j, o)) continue;
         if (!known) top = reduced(round_, from, price_), known = true;
         moves_.push_back({static_cast<double>(top - reduced(round_, o, price_)),
@@ -209,8 +207,7 @@ class Repair {
     }
     const bool all = moves_.size() <= count;
     if (!all) {
-      std::nth_element(moves_.begin(), moves_.begin() + static_cast<std::ptrdiff_t>(count),
-                       moves_.end(), before_in_rank);
+      std::nth_element(moves_.begin(), moves_.begin() + count, moves_.end(), before_in_rank);
       moves_.resize(count);
     }
     sort_moves(moves_);
@@ -233,7 +230,7 @@ class Repair {
 
 Inner inner_solution(const Round& round, const Prices& price) {
   Inner inner;
-  inner.best.assign(static_cast<std::size_t>(round.jobs()), kNone);
+  inner.best.assign(round.jobs(), kNone);
   inner.usage.assign(price.size(), 0);
   for (std::size_t r = 0; r < price.size(); ++r) inner.bound += Wide{price[r]} * round.capacity[r];
   for (std::size_t j = 0; j < inner.best.size(); ++j) {

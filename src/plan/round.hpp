@@ -42,9 +42,7 @@ struct Round {
   bool packs = true;            ///< no tier in `node`
 
   [[nodiscard]] std::int32_t jobs() const { return static_cast<std::int32_t>(first.size()) - 1; }
-  [[nodiscard]] const Choice& at(std::int32_t o) const {
-    return option[static_cast<std::size_t>(o)];
-  }
+  [[nodiscard]] const Choice& at(std::int32_t o) const { return option[o]; }
 };
 
 using Prices = std::vector<std::int64_t>;  ///< quanta per unit of each row
@@ -54,13 +52,12 @@ __extension__ using Wide = __int128;       ///< sums of price x use
 template <class Body>
 void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   const Choice& choice = round.at(o);
-  body(static_cast<std::size_t>(choice.tier), std::int64_t{choice.gpus});
+  body(choice.tier, std::int64_t{choice.gpus});
   if (round.limits.empty()) return;
-  const Limits& limits = round.limits[static_cast<std::size_t>(o)];
-  if (limits.power != kNone) body(static_cast<std::size_t>(limits.power), limits.milliwatts);
-  if (limits.group != kNone)
-    body(static_cast<std::size_t>(limits.group), std::int64_t{choice.gpus});
-  if (limits.user != kNone) body(static_cast<std::size_t>(limits.user), std::int64_t{choice.gpus});
+  const Limits& limits = round.limits[o];
+  if (limits.power != kNone) body(limits.power, limits.milliwatts);
+  if (limits.group != kNone) body(limits.group, std::int64_t{choice.gpus});
+  if (limits.user != kNone) body(limits.user, std::int64_t{choice.gpus});
 }
 
 /// v - sum_r lambda_r a_r, 0 for kNone

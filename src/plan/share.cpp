@@ -40,7 +40,7 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
     const Seat& guest = *seat;
     const auto found = hosts_of.find({guest.tier, guest.gpus});
     if (found == hosts_of.end()) continue;
-    const Tier& tier = tiers[static_cast<std::size_t>(guest.tier)];
+    const Tier& tier = tiers[guest.tier];
     double most = 0;
     for (const Seat* host : found->second) {
       const SharedSpeeds speed =
@@ -69,7 +69,7 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
 }
 
 double Planner::watts_of_guest(const Option& host, const Option& guest) const {
-  const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(host.tier)];
+  const Tier& tier = snapshot_.tiers[host.tier];
   const double both = std::min(1.0, host.utilization + guest.utilization);
   return host.gpus * (watts(tier, both) - watts(tier, host.utilization));
 }

@@ -35,10 +35,10 @@ RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execut
 
   RoundPlan plan;
   for (const std::int32_t o : choice) {
-    if (o != kNone) plan.chosen.push_back(round.original[static_cast<std::size_t>(o)]);
+    if (o != kNone) plan.chosen.push_back(round.original[o]);
   }
   std::sort(plan.chosen.begin(), plan.chosen.end());
-  for (const std::int64_t i : plan.chosen) plan.value += view.value[static_cast<std::size_t>(i)];
+  for (const std::int64_t i : plan.chosen) plan.value += view.value[i];
   // A job's value is less than one quantum above its count of quanta.
   const Wide bound =
       (optimal ? Wide{value_of(round, choice)} : inner.bound) + (round.exact ? 0 : round.jobs());
@@ -46,7 +46,7 @@ RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execut
   if (optimal && round.exact) plan.bound = plan.value;
   plan.gap = plan.bound > 0 ? (plan.bound - plan.value) / plan.bound : 0.0;
   for (std::int32_t t = 0; t < round.tiers; ++t) {
-    plan.prices.push_back(static_cast<double>(price[static_cast<std::size_t>(t)]) * round.quantum);
+    plan.prices.push_back(static_cast<double>(price[t]) * round.quantum);
   }
   return plan;
 }

@@ -21,7 +21,7 @@ bool Planner::rejoin(std::size_t c) {
     const Sharing sharing =
         options_.limits.sharing == Sharing::exclusive ? Sharing::naive : options_.limits.sharing;
     // They are together, so what memory they need does not matter any more.
-    Tier tier = snapshot_.tiers[static_cast<std::size_t>(held.tier)];
+    Tier tier = snapshot_.tiers[held.tier];
     tier.memory_gb = 0;
     const SharedSpeeds speed = shared_speeds(profile_of(*host.job), profile_of(*candidates_[c].job),
                                              sharing, tier, options_.pairs);
@@ -93,7 +93,7 @@ void Planner::reserve(std::size_t c) {
       if (offer.option->tier == option.tier) ends.emplace_back(offer.done_s, offer.option->gpus);
     }
     std::sort(ends.begin(), ends.end());
-    std::int64_t room = free_[static_cast<std::size_t>(option.tier)];
+    std::int64_t room = free_[option.tier];
     double shadow = 0;
     for (const auto& [end, gpus] : ends) {
       if (room >= option.gpus) break;

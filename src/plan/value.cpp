@@ -23,8 +23,7 @@ double fastest_of(const Job& job) {
 double loss_ahead(const Job& job, double steps) {
   const auto& x = job.ahead_steps;
   const auto& y = job.ahead_loss;
-  const auto above =
-      static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), steps) - x.begin());
+  const std::size_t above = std::upper_bound(x.begin(), x.end(), steps) - x.begin();
   if (above == 0) return y.front();
   if (above == x.size()) return y.back();
   const double share = (steps - x[above - 1]) / (x[above] - x[above - 1]);

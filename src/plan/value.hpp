@@ -40,7 +40,7 @@ class Valuation {
 
  private:
   [[nodiscard]] const Tier& tier(const Option& option) const {
-    return snapshot_.tiers[static_cast<std::size_t>(option.tier)];
+    return snapshot_.tiers[option.tier];
   }
   [[nodiscard]] double jct(const Option& option, double restart_s) const;
   [[nodiscard]] double known_size(const Option& option, double restart_s) const;

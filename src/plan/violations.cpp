@@ -40,7 +40,7 @@ bool fit_nodes(const Tier& tier, const std::vector<int>& gangs) {
   if (nodes < 0) return false;
   std::sort(rest.rbegin(), rest.rend());
   const auto opened = std::min<long long>(nodes, static_cast<long long>(rest.size()));
-  std::vector<int> room(static_cast<std::size_t>(opened), tier.gpus_per_node);
+  std::vector<int> room(opened, tier.gpus_per_node);
   int tries = 2000;
   return can_place(rest, 0, room, tries);
 }
@@ -92,7 +92,7 @@ class Inspector {
     if (const std::string fault = detail::fault_of(job, snapshot_); !fault.empty()) {
       report("job ", a.job, " is placed but cannot be planned: ", fault);
     }
-    const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(a.tier)];
+    const Tier& tier = snapshot_.tiers[a.tier];
     const Option* option = nullptr;
     for (const Option& o : job.options) {
       if (o.tier == a.tier && o.gpus == a.gpus && o.sharing == Sharing::exclusive) option = &o;
@@ -162,7 +162,7 @@ class Inspector {
 
   void capacities() {
     for (const auto& [t, gangs] : gangs_) {
-      const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(t)];
+      const Tier& tier = snapshot_.tiers[t];
       const long long there = static_cast<long long>(tier.nodes) * tier.gpus_per_node;
       long long used = 0;
       for (const int gpus : gangs) used += gpus;
@@ -209,7 +209,7 @@ class Inspector {
   /// What it holds is one of its options: a plan leaves it out otherwise.
   [[nodiscard]] bool can_keep(const Job& job, const Allocation& held) const {
     return std::any_of(job.options.begin(), job.options.end(), [&](const Option& o) {
-      const Tier& tier = snapshot_.tiers[static_cast<std::size_t>(o.tier)];
+      const Tier& tier = snapshot_.tiers[o.tier];
       return o.sharing == Sharing::exclusive && o.tier == held.tier && o.gpus == held.gpus &&
              o.gpus <= tier.gpus() && (tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb);
     });

@@ -11,14 +11,14 @@ namespace glidepath::detail {
 template <class Queue>
 class ByGang {
  public:
-  explicit ByGang(int capacity) : of_gang_(static_cast<std::size_t>(capacity) + 1, -1) {}
+  explicit ByGang(int capacity) : of_gang_(capacity + 1, -1) {}
   Queue& operator[](int gpus) {
-    int& place = of_gang_[static_cast<std::size_t>(gpus)];
+    int& place = of_gang_[gpus];
     if (place < 0) {
       place = static_cast<int>(queues_.size());
       queues_.push_back({gpus, {}});
     }
-    return queues_[static_cast<std::size_t>(place)].queue;
+    return queues_[place].queue;
   }
   struct Of {
     int gpus;

@@ -75,7 +75,7 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_
                        ? std::nearbyint(job.duration_s * static_cast<double>(per_second))
                        : job.budget_steps * static_cast<double>(per_second);
     if (job.truth < 0 || !stop_at_target) continue;
-    const double reached = first_step_at(given.curves[index(job.truth)], job.target_loss);
+    const double reached = first_step_at(given.curves[job.truth], job.target_loss);
     if (reached <= job.budget_steps) {
       runs[i].work = reached * static_cast<double>(per_second);
       runs[i].at_end = JobOutcome::target;
@@ -96,17 +96,17 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_
 
 double Cluster::rate(int job, int tier) const {
   const std::vector<double>& rates = asked(job).steps_per_s;
-  return rates.empty() ? 1.0 : rates[index(tier)];
+  return rates.empty() ? 1.0 : rates[tier];
 }
 
 bool Cluster::fits_memory(int job, int tier) const {
-  const double room = workload.tiers[index(tier)].memory_gb;
+  const double room = workload.tiers[tier].memory_gb;
   return room <= 0 || asked(job).memory_gb <= room;
 }
 
 SharedSpeeds Cluster::shared(int first, int second, int tier) const {
   const WorkloadJob &a = asked(first), &b = asked(second);
-  const double memory = workload.tiers[index(tier)].memory_gb;
+  const double memory = workload.tiers[tier].memory_gb;
   if (memory > 0 && a.memory_gb + b.memory_gb > memory) return {0, 0};
   const auto pair = pairs_.find({a.job_class, b.job_class, tier});
   if (pair != pairs_.end()) return pair->second;
@@ -116,7 +116,7 @@ SharedSpeeds Cluster::shared(int first, int second, int tier) const {
 
 Tick Cluster::next_event() const {
   Tick next = ends.empty() ? kNever : ends.begin()->first;
-  if (index(arrived) < runs.size()) next = std::min(next, runs[index(arrived)].submit);
+  if (arrived < std::ssize(runs)) next = std::min(next, runs[arrived].submit);
   if (!crashes_.empty()) next = std::min(next, crashes_.begin()->first);
   // Where nothing runs, comes or is under repair, a failure more changes nothing.
   if (nodes && (next != kNever || (live > 0 && !nodes->all_up()))) {
@@ -126,11 +126,11 @@ Tick Cluster::next_event() const {
 }
 
 bool Cluster::start(int job, int tier) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   Tick wake = 0;
   if (nodes && !nodes->place(job, tier, run.gpus, now, wake)) return false;
-  free[index(tier)] -= run.gpus;
-  ++starts[index(tier)];
+  free[tier] -= run.gpus;
+  ++starts[tier];
   run.tier = tier;
   run.since = run.began = now;
   run.resumes = now + std::max(wake, run.first_start < 0 ? 0 : restart);
@@ -143,10 +143,10 @@ bool Cluster::start(int job, int tier) {
 
 void Cluster::join(int job, int host) {
   settle(host);
-  Run& run = runs[index(job)];
-  Run& other = runs[index(host)];
+  Run& run = runs[job];
+  Run& other = runs[host];
   run.tier = other.tier;
-  ++starts[index(run.tier)];
+  ++starts[run.tier];
   run.since = run.began = now;
   run.resumes = now + (run.first_start < 0 ? 0 : restart);
   if (run.first_start < 0) run.first_start = now;
@@ -159,14 +159,14 @@ void Cluster::join(int job, int host) {
 }
 
 double Cluster::speed(int job) const {
-  const Run& run = runs[index(job)];
+  const Run& run = runs[job];
   const double alone = rate(job, run.tier);
   return run.partner < 0 ? alone : alone * shared(job, run.partner, run.tier).first;
 }
 
 /// Begins a stretch at the rate that the job has now.
 void Cluster::run_on(int job) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   run.rate = speed(job);
   // Whole where the rate is 1; elsewhere the first tick at which the work is surely done.
   const double left = (run.work - run.done) / run.rate;
@@ -181,7 +181,7 @@ void Cluster::run_on(int job) {
 
 /// Crash k of a job comes after a time of running that the seed alone decides.
 void Cluster::draw_crash(int job) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   if (options.failures.job_every_s == kInfinity) return;
   const Rng rng{options.seed ^ 0x6a6f62ULL};
   const double u = rng.uniform(static_cast<std::uint64_t>(asked(job).id), run.drawn++);
@@ -191,13 +191,13 @@ void Cluster::draw_crash(int job) {
 
 /// Ends a stretch: books what was held and done in it.
 void Cluster::settle(int job) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   ends.erase({run.finishes, job});
   if (options.failures.job_every_s < kInfinity)
     crashes_.erase({run.began + run.crashes - run.held, job});
   const Running last = running.back();
-  running[index(run.slot)] = last;
-  runs[index(last.job)].slot = run.slot;
+  running[run.slot] = last;
+  runs[last.job].slot = run.slot;
   running.pop_back();
 
   run.done = std::min(run.work, done(job));
@@ -215,9 +215,9 @@ void Cluster::settle(int job) {
   const WorkloadJob& own = asked(job);
   const double utilization =
       sharing ? std::min(1.0, own.utilization + asked(run.partner).utilization) : own.utilization;
-  const double power = watts(workload.tiers[index(run.tier)], utilization);
-  held[index(run.tier)] += gpu;
-  energy[index(run.tier)] += power * gpu;
+  const double power = watts(workload.tiers[run.tier], utilization);
+  held[run.tier] += gpu;
+  energy[run.tier] += power * gpu;
   run.energy_j += gpu.s * power;
   if (length > 0 && (options.spans || options.stream)) {
     const JobSpan span{own.id,       run.tier,
@@ -231,17 +231,17 @@ void Cluster::settle(int job) {
 
 /// Gives the GPUs back, or leaves them to the partner.
 void Cluster::leave(int job) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   const int partner = run.partner;
   if (partner >= 0) settle(partner);
   settle(job);
   run.finishes = kNever;
   if (partner < 0) {
-    free[index(run.tier)] += run.gpus;
+    free[run.tier] += run.gpus;
     if (nodes) nodes->release(job, now);
   } else {
     if (nodes && nodes->holds(job)) nodes->pass(job, partner);
-    run.partner = runs[index(partner)].partner = -1;
+    run.partner = runs[partner].partner = -1;
     run_on(partner);
   }
   run.tier = -1;
@@ -249,11 +249,11 @@ void Cluster::leave(int job) {
 
 void Cluster::suspend(int job) {
   leave(job);
-  ++runs[index(job)].suspensions;
+  ++runs[job].suspensions;
 }
 
 void Cluster::finish(int job, JobOutcome outcome) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   if (run.tier >= 0) {
     leave(job);
     if (outcome == run.at_end) run.done = run.work;
@@ -265,7 +265,7 @@ void Cluster::finish(int job, JobOutcome outcome) {
 }
 
 void Cluster::fail(int job) {
-  Run& run = runs[index(job)];
+  Run& run = runs[job];
   const double rate_then = run.rate;
   leave(job);
   ++run.failures;
@@ -283,14 +283,14 @@ bool Cluster::apply_failures() {
     const int gpus = nodes->size(change.tier);
     if (!change.up) {
       for (const int job : nodes->jobs_on(change.tier, change.node)) {
-        const int partner = runs[index(job)].partner;
+        const int partner = runs[job].partner;
         fail(job);
         if (partner >= 0) fail(partner);
       }
     }
     nodes->set_up(change.tier, change.node, change.up, now);
-    capacity[index(change.tier)] += change.up ? gpus : -gpus;
-    free[index(change.tier)] += change.up ? gpus : -gpus;
+    capacity[change.tier] += change.up ? gpus : -gpus;
+    free[change.tier] += change.up ? gpus : -gpus;
     any = true;
     ++events;
   }

@@ -75,12 +75,12 @@ class Cluster {
 
   /// Work done by now, in ticks at rate 1.
   [[nodiscard]] double done(int job) const {
-    const Run& run = runs[index(job)];
+    const Run& run = runs[job];
     return run.tier < 0 || now <= run.resumes
                ? run.done
                : run.done + static_cast<double>(now - run.resumes) * run.rate;
   }
-  [[nodiscard]] const WorkloadJob& asked(int job) const { return workload.jobs[order[index(job)]]; }
+  [[nodiscard]] const WorkloadJob& asked(int job) const { return workload.jobs[order[job]]; }
   [[nodiscard]] double seconds(Tick tick) const { return clock.seconds(tick); }
   [[nodiscard]] Tick ticks(double seconds) const { return clock.ticks(seconds); }
   [[nodiscard]] double rate(int job, int tier) const;
@@ -92,8 +92,6 @@ class Cluster {
 
   /// Next arrival, end or failure; kNever when there is none.
   [[nodiscard]] Tick next_event() const;
-
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   const Workload& workload;
   const SimulationOptions& options;
@@ -139,13 +137,12 @@ bool advance(Cluster& cluster, Scheduler& scheduler) {
   cluster.now = std::max(cluster.now, next);
   while (!cluster.ends.empty() && cluster.ends.begin()->first == cluster.now) {
     const int job = cluster.ends.begin()->second;
-    cluster.finish(job, cluster.runs[Cluster::index(job)].at_end);
+    cluster.finish(job, cluster.runs[job].at_end);
     scheduler.leave(job);
     ++cluster.events;
   }
   cluster.apply_failures();
-  while (cluster.arrived < jobs &&
-         cluster.runs[Cluster::index(cluster.arrived)].submit == cluster.now) {
+  while (cluster.arrived < jobs && cluster.runs[cluster.arrived].submit == cluster.now) {
     ++cluster.live;
     scheduler.arrive(cluster.arrived++);
     ++cluster.events;

@@ -35,7 +35,7 @@ Durations::Durations(const Cluster& cluster, double sigma, std::vector<double> l
 }
 
 int Durations::gap(int before, int job) const {
-  const Tick ticks = cluster_.runs[at(job)].submit - cluster_.runs[at(before)].submit;
+  const Tick ticks = cluster_.runs[job].submit - cluster_.runs[before].submit;
   return std::min(kGaps - 1, static_cast<int>(std::log10(1 + cluster_.seconds(ticks))));
 }
 
@@ -45,37 +45,37 @@ const Durations::Grid& Durations::law_of(int gpus) const {
 }
 
 void Durations::meet(int job) {
-  if (at(job) < prior_.size()) return;
-  const int gpus = cluster_.runs[at(job)].gpus;
+  if (job < std::ssize(prior_)) return;
+  const int gpus = cluster_.runs[job].gpus;
   Chain& chain = chains_[{cluster_.asked(job).user, gpus}];
   chain.gpus = gpus;
   chain.jobs.push_back(job);
   for (auto* grids : {&likelihood_, &forward_, &backward_, &prior_, &log_prior_}) {
-    grids->resize(at(job) + 1);
+    grids->resize(job + 1);
   }
-  scale_.resize(at(job) + 1);
-  final_.resize(at(job) + 1);
+  scale_.resize(job + 1);
+  final_.resize(job + 1);
   observe(job);
   forward(chain, chain.jobs.size() - 1, law_of(gpus));
   remember(job);
 }
 
 void Durations::observe(int job) {
-  if (final_[at(job)]) return;
-  const Run& run = cluster_.runs[at(job)];
+  if (final_[job]) return;
+  const Run& run = cluster_.runs[job];
   const bool ended = run.end >= 0;
-  final_[at(job)] = ended;
+  final_[job] = ended;
   const double done = ended ? run.work : cluster_.done(job);
-  const double y = ended ? std::log(run.work) : log_forecast_[at(job)];
+  const double y = ended ? std::log(run.work) : log_forecast_[job];
   const double s = std::hypot(ended ? 0.0 : sigma_, 0.5 * kGridStep);
-  Grid& out = likelihood_[at(job)];
+  Grid& out = likelihood_[job];
   double sum = 0;
   for (int k = 0; k < kGrid; ++k) {
     const double x = origin_ + kGridStep * k;
     const double u = (y - x) / s;
     const bool over = !ended && done > 0 && x + 0.5 * kGridStep < std::log(done);
-    out[at(k)] = over ? 0 : std::exp(-0.5 * std::min(u * u, 1e3));
-    sum += out[at(k)];
+    out[k] = over ? 0 : std::exp(-0.5 * std::min(u * u, 1e3));
+    sum += out[k];
   }
   if (sum > 0) return;
   const double place =
@@ -95,12 +95,12 @@ Durations::Grid Durations::stay(const Grid& from) const {
 
 /// What the jobs before the i-th of a chain tell of it, and the same with its own forecast.
 void Durations::forward(const Chain& chain, Index i, const Grid& law) {
-  const Index job = at(chain.jobs[i]);
+  const Index job = chain.jobs[i];
   Grid& prior = prior_[job];
   prior = law;
   if (i > 0) {
-    const double s = stays_[at(gap(chain.jobs[i - 1], chain.jobs[i]))];
-    const Grid near = stay(forward_[at(chain.jobs[i - 1])]);
+    const double s = stays_[gap(chain.jobs[i - 1], chain.jobs[i])];
+    const Grid near = stay(forward_[chain.jobs[i - 1]]);
     for (Index k = 0; k < kGrid; ++k) prior[k] = s * near[k] + (1 - s) * law[k];
   }
   double sum = 0;
@@ -110,22 +110,22 @@ void Durations::forward(const Chain& chain, Index i, const Grid& law) {
 }
 
 void Durations::remember(int job) {
-  Grid& prior = prior_[at(job)];
+  Grid& prior = prior_[job];
   normalise(prior);
-  for (Index k = 0; k < kGrid; ++k) log_prior_[at(job)][k] = std::log(prior[k] + 1e-12);
+  for (Index k = 0; k < kGrid; ++k) log_prior_[job][k] = std::log(prior[k] + 1e-12);
 }
 
 void Durations::pass(const Chain& chain, const Grid& law, Counts* counts, Grid* drawn) {
   const std::vector<int>& jobs = chain.jobs;
   for (Index i = 0; i < jobs.size(); ++i) forward(chain, i, law);
   for (Index i = jobs.size(); i-- > 0;) {  // backward
-    const Index job = at(jobs[i]);
+    const Index job = jobs[i];
     if (i + 1 == jobs.size()) {
       backward_[job].fill(1);
     } else {
-      const Index next = at(jobs[i + 1]);
+      const Index next = jobs[i + 1];
       const int g = gap(jobs[i], jobs[i + 1]);
-      const double s = stays_[at(g)];
+      const double s = stays_[g];
       Grid ahead{};
       double moved = 0;
       for (Index k = 0; k < kGrid; ++k) {
@@ -135,15 +135,15 @@ void Durations::pass(const Chain& chain, const Grid& law, Counts* counts, Grid* 
       const Grid near = stay(ahead);  // symmetric
       for (Index k = 0; k < kGrid; ++k) backward_[job][k] = s * near[k] + (1 - s) * moved;
       if (counts != nullptr) {
-        counts->moves[at(g)] += (1 - s) * moved;
-        counts->stays[at(g)] += 1 - (1 - s) * moved;
+        counts->moves[g] += (1 - s) * moved;
+        counts->stays[g] += 1 - (1 - s) * moved;
         for (Index k = 0; k < kGrid; ++k) (*drawn)[k] += (1 - s) * law[k] * ahead[k];
         for (int d = -kReach; d <= kReach; ++d) {
           double sum = 0;
           for (int k = std::max(0, -d); k < std::min(kGrid, kGrid - d); ++k) {
-            sum += forward_[job][at(k)] * ahead[at(k + d)];
+            sum += forward_[job][k] * ahead[k + d];
           }
-          counts->near[at(d + kReach)] += s * near_[at(d + kReach)] * sum;
+          counts->near[d + kReach] += s * near_[d + kReach] * sum;
         }
       }
     }
@@ -158,7 +158,7 @@ void Durations::start() {
   any_.fill(1.0 / kGrid);
   of_gang_.clear();
   stays_.fill(0.5);
-  for (int d = -kReach; d <= kReach; ++d) near_[at(d + kReach)] = std::pow(0.5, std::abs(d));
+  for (int d = -kReach; d <= kReach; ++d) near_[d + kReach] = std::pow(0.5, std::abs(d));
   normalise(near_);
 }
 
@@ -187,8 +187,8 @@ void Durations::learn() {
       stays_[g] = (counts.stays[g] + 1) / (counts.stays[g] + counts.moves[g] + 2);
     }
     for (int d = 0; d <= kReach; ++d) {
-      const double both = counts.near[at(kReach + d)] + counts.near[at(kReach - d)];
-      near_[at(kReach + d)] = near_[at(kReach - d)] = both / 2 + kAnyJobs * start[at(kReach + d)];
+      const double both = counts.near[kReach + d] + counts.near[kReach - d];
+      near_[kReach + d] = near_[kReach - d] = both / 2 + kAnyJobs * start[kReach + d];
     }
     normalise(near_);
   }
@@ -209,8 +209,8 @@ bool Durations::refresh() {
   for (const auto& [key, chain] : chains_) {
     pass(chain, law_of(chain.gpus), nullptr, nullptr);
     for (const int job : chain.jobs) {
-      if (final_[at(job)]) continue;
-      for (Index k = 0; k < kGrid; ++k) prior_[at(job)][k] *= backward_[at(job)][k];
+      if (final_[job]) continue;
+      for (Index k = 0; k < kGrid; ++k) prior_[job][k] *= backward_[job][k];
       remember(job);
     }
   }
@@ -218,7 +218,7 @@ bool Durations::refresh() {
 }
 
 double Durations::log_prior(int job, double log_work) const {
-  const Grid& value = log_prior_[at(job)];
+  const Grid& value = log_prior_[job];
   const double place = std::clamp((log_work - origin_) / kGridStep, 0.0, kGrid - 1.001);
   const auto k = static_cast<Index>(place);
   const double f = place - static_cast<double>(k);

@@ -9,19 +9,12 @@
 
 #include "common/numbers.hpp"
 #include "common/require.hpp"
-#include "simulate/cluster.hpp"
-#include "simulate/forecasts.hpp"
 #include "simulate/live.hpp"
-#include "simulate/logged.hpp"
-#include "simulate/metrics.hpp"
-#include "simulate/policies.hpp"
-#include "simulate/policy_table.hpp"
+#include "simulate/observer.hpp"
 
 namespace glidepath {
 
 namespace {
-
-using detail::at;
 
 constexpr std::size_t kObjectives = 1 + static_cast<std::size_t>(Objective::cost);
 
@@ -69,7 +62,7 @@ struct Environment::State {
       return;
     }
     for (int job = 0; job < cluster.arrived; ++job) {  // those that failed wait again
-      const detail::Run& run = cluster.runs[at(job)];
+      const detail::Run& run = cluster.runs[job];
       const auto place = std::lower_bound(waiting.begin(), waiting.end(), job);
       if (run.end < 0 && run.tier < 0 && (place == waiting.end() || *place != job)) {
         waiting.insert(place, job);
@@ -82,17 +75,16 @@ struct Environment::State {
   [[nodiscard]] int tier_for(int job) const {
     int best = -1;
     for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
-      if (cluster.free[at(t)] < cluster.runs[at(job)].gpus || !cluster.fits_memory(job, t))
-        continue;
+      if (cluster.free[t] < cluster.runs[job].gpus || !cluster.fits_memory(job, t)) continue;
       const double rate = cluster.rate(job, t);
       if (rate > 0 && (best < 0 || rate > cluster.rate(job, best))) best = t;
     }
     return best;
   }
   [[nodiscard]] bool may_start(int job) const {
-    return touched[at(job)] != cluster.now && tier_for(job) >= 0;
+    return touched[job] != cluster.now && tier_for(job) >= 0;
   }
-  [[nodiscard]] bool may_preempt(int job) const { return touched[at(job)] != cluster.now; }
+  [[nodiscard]] bool may_preempt(int job) const { return touched[job] != cluster.now; }
 
   [[nodiscard]] double fastest(int job) const {
     double best = 0;
@@ -114,12 +106,12 @@ struct Environment::State {
       const double total = predict.total(job);
       return {(done < total ? total - done : std::max(done, 1.0)) / per_second / fastest(job), 1};
     }
-    Job& view = seen[at(job)];
-    const Trace& truth = cluster.workload.curves[at(asked.truth)];
+    Job& view = seen[job];
+    const Trace& truth = cluster.workload.curves[asked.truth];
     view.steps_done = done / per_second;
     view.target_loss = asked.target_loss;
     view.budget_steps = asked.budget_steps;
-    view.observed = logged[at(job)].up_to(truth, view.steps_done);
+    view.observed = logged[job].up_to(truth, view.steps_done);
     predict.curve(job, view, false);
     const double budget_s = (asked.budget_steps - view.steps_done) / fastest(job);
     if (view.remaining_steps.empty()) return {budget_s, 1};
@@ -139,9 +131,9 @@ struct Environment::State {
       sum += cluster.workload.tiers[t].idle_watts * cluster.free[t];
     }
     for (const detail::Running& running : cluster.running) {
-      const detail::Run& run = cluster.runs[at(running.job)];
+      const detail::Run& run = cluster.runs[running.job];
       sum += run.gpus *
-             watts(cluster.workload.tiers[at(run.tier)], cluster.asked(running.job).utilization);
+             watts(cluster.workload.tiers[run.tier], cluster.asked(running.job).utilization);
     }
     return sum;
   }
@@ -186,7 +178,7 @@ struct Environment::State {
     }
     waiting.clear();
     for (int job = 0; job < cluster.arrived; ++job) {
-      const detail::Run& run = cluster.runs[at(job)];
+      const detail::Run& run = cluster.runs[job];
       if (run.end < 0 && run.tier < 0) waiting.push_back(job);
     }
     look();
@@ -195,14 +187,14 @@ struct Environment::State {
 
   bool start(int job) {
     if (!cluster.start(job, tier_for(job))) return false;
-    touched[at(job)] = cluster.now;
+    touched[job] = cluster.now;
     waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), job));
     return true;
   }
 
   void preempt(int job) {
     cluster.suspend(job);
-    touched[at(job)] = cluster.now;
+    touched[job] = cluster.now;
     waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), job), job);
   }
 
@@ -216,13 +208,13 @@ struct Environment::State {
     for (const detail::Running& running : cluster.running) {
       longest.push_back({outlook(running.job), running.job});
     }
-    const auto shown = static_cast<std::ptrdiff_t>(std::min(longest.size(), shown_running));
+    const std::ptrdiff_t shown = std::min(longest.size(), shown_running);
     std::partial_sort(
         longest.begin(), longest.begin() + shown, longest.end(), [](const Seen& a, const Seen& b) {
           return a.outlook.seconds != b.outlook.seconds ? a.outlook.seconds > b.outlook.seconds
                                                         : a.job < b.job;
         });
-    longest.resize(static_cast<std::size_t>(shown));
+    longest.resize(shown);
   }
 
   [[nodiscard]] bool done() const {
@@ -269,8 +261,8 @@ void Environment::reset(const Workload& workload, std::uint64_t seed) {
   SimulationOptions how = options_.simulation;
   how.seed = seed;
   state_ = std::make_unique<State>(workload, how);
-  state_->slots = at(options_.slots);
-  state_->shown_running = at(options_.running);
+  state_->slots = options_.slots;
+  state_->shown_running = options_.running;
   if (options_.weights_for_s == 0) state_->pass(0);
 }
 
@@ -286,7 +278,7 @@ double Environment::step(int action) {
   }
   if (now.done()) return 0;
   if (options_.weights_for_s > 0) detail::refuse("environment: expected weights, not an action");
-  const std::size_t k = at(action);
+  const std::size_t k = action;
   if (k < std::min(now.slots, now.waiting.size()) && now.may_start(now.waiting[k]) &&
       now.start(now.waiting[k])) {
     // Time stands still while there is something left to decide.
@@ -356,7 +348,7 @@ void Environment::observe(std::span<float> out) const {
   float* to = out.data();
   for (std::size_t k = 0; k < now.outlooks.size() && k < now.waiting.size(); ++k) {
     const int job = now.waiting[k];
-    const detail::Run& run = cluster.runs[at(job)];
+    const detail::Run& run = cluster.runs[job];
     float* slot = to + k * kSlot;
     slot[0] = 1;
     slot[1] = feature(now.outlooks[k].seconds);
@@ -370,7 +362,7 @@ void Environment::observe(std::span<float> out) const {
   to += now.slots * kSlot;
   for (std::size_t k = 0; k < now.longest.size(); ++k) {
     const int job = now.longest[k].job;
-    const detail::Run& run = cluster.runs[at(job)];
+    const detail::Run& run = cluster.runs[job];
     float* seat = to + k * kRunning;
     seat[0] = 1;
     seat[1] = feature(now.longest[k].outlook.seconds);

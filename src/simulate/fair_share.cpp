@@ -32,19 +32,18 @@ Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& 
 
   // Nonbasic variables sit in columns, basic ones in rows; a pivot swaps two labels. Labels at or
   // above `variables` are slacks.
-  std::vector<Index> column_of(static_cast<std::size_t>(variables));
-  std::vector<Index> row_of(static_cast<std::size_t>(rows));
-  for (Index j = 0; j < variables; ++j) column_of[static_cast<std::size_t>(j)] = j;
-  for (Index i = 0; i < rows; ++i) row_of[static_cast<std::size_t>(i)] = variables + i;
+  std::vector<Index> column_of(variables);
+  std::vector<Index> row_of(rows);
+  for (Index j = 0; j < variables; ++j) column_of[j] = j;
+  for (Index i = 0; i < rows; ++i) row_of[i] = variables + i;
   constexpr double kZero = 1e-10;
   for (Index pivots = 0; pivots < 60 * rows; ++pivots) {
     const bool bland = pivots > 20 * rows;  // cannot cycle
     Index enter = -1;
     for (Index j = 0; j < variables; ++j) {
       if (table(rows, j) >= -kZero) continue;
-      if (enter < 0 || (bland ? column_of[static_cast<std::size_t>(j)] <
-                                    column_of[static_cast<std::size_t>(enter)]
-                              : table(rows, j) < table(rows, enter))) {
+      if (enter < 0 ||
+          (bland ? column_of[j] < column_of[enter] : table(rows, j) < table(rows, enter))) {
         enter = j;
       }
     }
@@ -55,8 +54,7 @@ Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& 
       if (table(i, enter) <= kZero) continue;
       const double ratio = table(i, variables) / table(i, enter);
       if (ratio < least - 1e-13 ||
-          (ratio < least + 1e-13 && leave >= 0 &&
-           row_of[static_cast<std::size_t>(i)] < row_of[static_cast<std::size_t>(leave)])) {
+          (ratio < least + 1e-13 && leave >= 0 && row_of[i] < row_of[leave])) {
         least = ratio;
         leave = i;
       }
@@ -71,11 +69,11 @@ Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& 
       table(i, enter) = 0;
       table.row(i) -= factor * table.row(leave);
     }
-    std::swap(column_of[static_cast<std::size_t>(enter)], row_of[static_cast<std::size_t>(leave)]);
+    std::swap(column_of[enter], row_of[leave]);
   }
   Eigen::MatrixXd x = Eigen::MatrixXd::Zero(n, tiers);
   for (Index i = 0; i < rows; ++i) {
-    const Index label = row_of[static_cast<std::size_t>(i)];
+    const Index label = row_of[i];
     if (label < n * tiers) {
       x(label / tiers, label % tiers) = std::min(1.0, std::max(0.0, table(i, variables)));
     }
@@ -98,8 +96,8 @@ Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& 
     Index from;     // the tier before, -1 at the first
     Index job;      // that moves from there to here
   };
-  std::vector<Step> path(static_cast<std::size_t>(tiers));
-  const auto step = [&](Index j) -> Step& { return path[static_cast<std::size_t>(j)]; };
+  std::vector<Step> path(tiers);
+  const auto step = [&](Index j) -> Step& { return path[j]; };
   for (Index i = 0; i < n; ++i) {
     for (double left = even; left > kNothing;) {
       // Bellman and Ford: to a tier at once, or by moving an earlier job on from it.

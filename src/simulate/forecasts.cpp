@@ -78,12 +78,12 @@ Predictor::Predictor(const Cluster& cluster)
 }
 
 void Predictor::curve(int job, Job& seen, bool ahead) {
-  Known& known = known_[Cluster::index(job)];
+  Known& known = known_[job];
   if (seen.observed.step.size() < kMinPoints) return;
   const std::size_t points =
       known.outrun ? seen.observed.step.size() : due(seen.observed.step.size());
   if (points > known.points) {
-    const std::size_t which = Cluster::index(cluster_.asked(job).truth);
+    const std::size_t which = cluster_.asked(job).truth;
     const auto make = [&] {
       const TraceView prefix{
           seen.observed.step.first(points), seen.observed.loss.first(points), {}};
@@ -132,7 +132,7 @@ bool Predictor::refresh() { return sigma_ > 0 && durations_->refresh(); }
 
 const Predictor::Law& Predictor::law(int job) const {
   const double done = cluster_.done(job);
-  const double y = std::log(total_[Cluster::index(job)]);
+  const double y = std::log(total_[job]);
   const auto log_weight = [&](double at) {
     const double u = (at - y) / sigma_;
     return -0.5 * u * u + durations_->log_prior(job, at);
@@ -146,7 +146,7 @@ const Predictor::Law& Predictor::law(int job) const {
   constexpr int kLook = Durations::kGrid;
   const double stride = (durations_->highest() - least) / kLook;
   std::array<double, kLook> look;
-  for (int i = 0; i < kLook; ++i) look[Cluster::index(i)] = log_weight(least + stride * (i + 0.5));
+  for (int i = 0; i < kLook; ++i) look[i] = log_weight(least + stride * (i + 0.5));
   const double top = *std::max_element(look.begin(), look.end());
   const auto matters = [&](double value) { return value > top - 12; };
   const auto first = std::find_if(look.begin(), look.end(), matters) - look.begin();
@@ -168,7 +168,7 @@ const Predictor::Law& Predictor::law(int job) const {
 
 double Predictor::gittins_rank(int job) const {
   const double done = cluster_.done(job);
-  if (sigma_ == 0) return std::max(0.0, total_[Cluster::index(job)] - done);
+  if (sigma_ == 0) return std::max(0.0, total_[job] - done);
   const Law& known = law(job);
   if (known.work.empty()) return std::max(1.0, done);
   double best = std::numeric_limits<double>::infinity();
@@ -199,7 +199,7 @@ void Predictor::service(int job, Job& seen) {
   const double done = cluster_.done(job);
   seen.remaining_steps.clear();
   if (sigma_ == 0) {
-    seen.remaining_steps.push_back(std::max(0.0, total_[Cluster::index(job)] - done) / per_second);
+    seen.remaining_steps.push_back(std::max(0.0, total_[job] - done) / per_second);
     return;
   }
   refresh();

@@ -66,7 +66,7 @@ class Predictor {
   [[nodiscard]] double likely(int job) const;
 
   /// The forecast itself in ticks of work: fixed for each job, by seed.
-  [[nodiscard]] double total(int job) const { return total_[Cluster::index(job)]; }
+  [[nodiscard]] double total(int job) const { return total_[job]; }
 
  private:
   /// Law of the true work given the forecast, the work already done and what other jobs were like:

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "simulate/policy_table.hpp"
-#include "simulate/queues.hpp"
 
 namespace glidepath::detail {
 
@@ -40,7 +39,7 @@ bool Leader::refresh(const std::function<double(int)>& work) {
   Workload past;
   past.tiers.push_back({.name = "past", .nodes = cluster_.capacity[0]});
   for (int job = std::max(0, cluster_.arrived - kReplayedJobs); job < cluster_.arrived; ++job) {
-    const Run& run = cluster_.runs[Cluster::index(job)];
+    const Run& run = cluster_.runs[job];
     const double ticks = std::max(1.0, run.end >= 0 ? run.work : work(job));
     WorkloadJob& played = past.jobs.emplace_back();
     played.id = job;

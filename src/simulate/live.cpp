@@ -10,12 +10,85 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "common/require.hpp"
 #include "simulate/observer.hpp"
-#include "simulate/wanted.hpp"
 
 namespace glidepath::detail {
 
 namespace {
+
+/// Where a plan puts a job.
+struct Wanted {
+  int tier, partner;  ///< partner: a job on the same GPUs, -1 without
+};
+
+void check_place(const Allocation& allocation, int job, const Cluster& cluster) {
+  const int tiers = static_cast<int>(cluster.capacity.size());
+  if (allocation.tier < 0 || allocation.tier >= tiers) {
+    refuse("simulate: the policy puts job ", allocation.job, " on tier ", allocation.tier, " of ",
+           tiers);
+  }
+  if (allocation.gpus != cluster.runs[job].gpus) {
+    refuse("simulate: the policy gives job ", allocation.job, " ", allocation.gpus,
+           " GPUs, it asks for ", cluster.runs[job].gpus);
+  }
+  if (!(cluster.rate(job, allocation.tier) > 0) || !cluster.fits_memory(job, allocation.tier)) {
+    refuse("simulate: the policy puts job ", allocation.job, " on tier '",
+           cluster.workload.tiers[allocation.tier].name, "', where it cannot run");
+  }
+}
+
+/// Both name each other, on the same tier, with equal gangs that share memory and make progress.
+void check_pair(const Allocation& allocation, const std::unordered_map<int, Wanted>& all,
+                const Cluster& cluster, const Observer& observer) {
+  const int job = observer.job_of(allocation.job);
+  const int partner = observer.job_of(allocation.partner);
+  const auto other = all.find(partner);
+  if (job == partner || other == all.end() || other->second.partner != job ||
+      other->second.tier != allocation.tier || cluster.runs[partner].gpus != allocation.gpus) {
+    refuse("simulate: the policy lets job ", allocation.job, " share the GPUs of job ",
+           allocation.partner, ", which does not share them");
+  }
+  const SharedSpeeds speeds = cluster.shared(job, partner, allocation.tier);
+  if (!(speeds.first > 0 && speeds.second > 0)) {
+    refuse("simulate: jobs ", allocation.job, " and ", allocation.partner, " cannot share GPUs (",
+           name(cluster.options.sharing), ")");
+  }
+}
+
+/// The index of a live job that a plan names.
+int named_job(const Observer& observer, std::int64_t id) {
+  const int job = observer.job_of(id);
+  if (job < 0) refuse("simulate: the policy names job ", id, ", which is not live");
+  return job;
+}
+
+/// What a plan wants of each job by index. Throws InputError naming the job on a plan that the
+/// cluster cannot carry out.
+std::unordered_map<int, Wanted> wanted(const Plan& plan, const Cluster& cluster,
+                                       const Observer& observer) {
+  std::unordered_map<int, Wanted> out;
+  std::vector<int> used(cluster.capacity.size(), 0);
+  for (const Allocation& allocation : plan.allocations) {
+    const int job = named_job(observer, allocation.job);
+    check_place(allocation, job, cluster);
+    const int partner = allocation.partner < 0 ? -1 : named_job(observer, allocation.partner);
+    if (!out.emplace(job, Wanted{allocation.tier, partner}).second) {
+      refuse("simulate: the policy runs job ", allocation.job, " twice");
+    }
+    if (partner < 0 || job < partner) used[allocation.tier] += allocation.gpus;
+  }
+  for (const Allocation& allocation : plan.allocations) {
+    if (allocation.partner >= 0) check_pair(allocation, out, cluster, observer);
+  }
+  for (std::size_t t = 0; t < used.size(); ++t) {
+    if (used[t] > cluster.capacity[t]) {
+      refuse("simulate: the policy uses ", used[t], " GPUs of tier '",
+             cluster.workload.tiers[t].name, "', which has ", cluster.capacity[t]);
+    }
+  }
+  return out;
+}
 
 /// Lets a policy decide: shows it what it may see, carries out what it wants.
 class Live {
@@ -74,7 +147,7 @@ class Live {
     std::set<int> stays;
     for (const auto& [finish, job] : cluster_.ends) {
       const auto it = wanted_.find(job);
-      if (it != wanted_.end() && it->second.tier == cluster_.runs[at(job)].tier) stays.insert(job);
+      if (it != wanted_.end() && it->second.tier == cluster_.runs[job].tier) stays.insert(job);
     }
     suspended_.clear();
     for (const auto& [finish, job] : cluster_.ends) {
@@ -82,7 +155,7 @@ class Live {
         suspended_.push_back(job);
         continue;
       }
-      const int had = cluster_.runs[at(job)].partner;
+      const int had = cluster_.runs[job].partner;
       const int has = wanted_.at(job).partner;
       const bool moves = had != has && ((had >= 0 && had < job && stays.contains(had)) ||
                                         (has >= 0 && has < job && stays.contains(has)));
@@ -94,15 +167,15 @@ class Live {
   void start_wanted() {
     for (const int job : observer_.live()) {  // in order of submission, not of a hash
       const auto it = wanted_.find(job);
-      if (it == wanted_.end() || cluster_.runs[at(job)].tier >= 0) continue;
+      if (it == wanted_.end() || cluster_.runs[job].tier >= 0) continue;
       const int partner = it->second.partner;
-      const bool joins = partner >= 0 && cluster_.runs[at(partner)].tier == it->second.tier;
+      const bool joins = partner >= 0 && cluster_.runs[partner].tier == it->second.tier;
       if (joins) {
         cluster_.join(job, partner);
       } else if (!cluster_.start(job, it->second.tier)) {
         continue;  // no nodes have room for the gang
       }
-      if (session_ != kNever) session_end_[job] = cluster_.runs[at(job)].resumes + session_;
+      if (session_ != kNever) session_end_[job] = cluster_.runs[job].resumes + session_;
     }
   }
 
@@ -143,7 +216,7 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   const std::vector<WeightedObjective>& goals = cluster.options.planner.objectives;
   const bool for_jct = goals.size() == 1 && goals.front().objective == Objective::jct;
   const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty();
-  const Policy decide = traits.make(traits.info, cluster.options, pairs);
+  const Policy decide = traits.make({traits.info, cluster.options, pairs});
   Live live(cluster, decide,
             {.sees = traits.info.sees,
              .looks_ahead = traits.looks_ahead || has_quality(goals),

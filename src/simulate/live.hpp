@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "simulate/policy_table.hpp"
 
@@ -16,5 +17,8 @@ void run_named(Cluster& cluster, const PolicyTraits& traits);
 /// A policy at work one event at a time: each call goes to the next one, and is false when nothing
 /// is left. It sees all forecasts, losses on the way included. The cluster must outlive it.
 [[nodiscard]] std::function<bool()> stepwise(Cluster& cluster, Policy policy);
+
+/// What came of a run that is over. Takes the spans from the cluster.
+[[nodiscard]] Simulation results(Cluster& cluster, std::string policy);
 
 }  // namespace glidepath::detail

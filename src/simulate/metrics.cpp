@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulate/metrics.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "simulate/live.hpp"
 
 namespace glidepath::detail {
 
@@ -23,8 +22,8 @@ double percentile(std::vector<double>& values, double p) {
   const double place = p * static_cast<double>(values.size() - 1);
   const auto low = static_cast<std::ptrdiff_t>(place);
   std::nth_element(values.begin(), values.begin() + low, values.end());
-  const double a = values[static_cast<std::size_t>(low)];
-  if (static_cast<std::size_t>(low) + 1 == values.size()) return a;
+  const double a = values[low];
+  if (low + 1 == std::ssize(values)) return a;
   const double b = *std::min_element(values.begin() + low + 1, values.end());
   return a + (place - static_cast<double>(low)) * (b - a);
 }
@@ -50,7 +49,7 @@ std::vector<double> finish_time_fairness(const Cluster& cluster) {
   }
   const auto area_at = [&](Tick tick) {
     const auto it = std::lower_bound(changes.begin(), changes.end(), std::pair{tick, -2});
-    return area[static_cast<std::size_t>(it - changes.begin()) + 1];
+    return area[it - changes.begin() + 1];
   };
   double all_gpus = 0;
   for (const Tier& tier : cluster.workload.tiers) all_gpus += tier.gpus();

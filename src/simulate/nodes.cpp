@@ -20,7 +20,7 @@ Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const C
       of_job_(workload.jobs.size()),
       off_(workload.tiers.size()) {
   for (const glidepath::Tier& given : workload.tiers) {
-    Tier tier{.size = given.gpus_per_node, .nodes = std::vector<Node>(at(given.nodes))};
+    Tier tier{.size = given.gpus_per_node, .nodes = std::vector<Node>(given.nodes)};
     for (Node& node : tier.nodes) {
       node.free = tier.size;
       node.empty_since = start;
@@ -35,7 +35,7 @@ Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const C
 /// node, which no policy changes.
 void Nodes::draw(int tier, int node, Tick now) {
   if (!(every_s_ < std::numeric_limits<double>::infinity())) return;
-  Node& state = tiers_[at(tier)].nodes[at(node)];
+  Node& state = tiers_[tier].nodes[node];
   if (!state.up) return due_.push({now + repair_, tier, node});
   const std::uint64_t id =
       (static_cast<std::uint64_t>(tier) << 32) + static_cast<std::uint64_t>(node);
@@ -50,7 +50,7 @@ int Nodes::find(const Tier& tier, int gpus) const {
   for (std::size_t n = 0; n < tier.nodes.size(); ++n) {
     const Node& node = tier.nodes[n];
     if (!node.up || node.free < gpus) continue;
-    const Node* chosen = best < 0 ? nullptr : &tier.nodes[at(best)];
+    const Node* chosen = best < 0 ? nullptr : &tier.nodes[best];
     if (chosen == nullptr || node.free < chosen->free ||
         (node.free == chosen->free && node.free == tier.size &&
          node.empty_since > chosen->empty_since)) {
@@ -61,7 +61,7 @@ int Nodes::find(const Tier& tier, int gpus) const {
 }
 
 bool Nodes::fits(int tier, int gpus) const {
-  const Tier& of = tiers_[at(tier)];
+  const Tier& of = tiers_[tier];
   const int rest = gpus % of.size;
   int empty = 0;
   bool room = rest == 0;
@@ -75,7 +75,7 @@ bool Nodes::fits(int tier, int gpus) const {
 
 bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
   if (whole_ && !fits(tier, gpus)) return false;
-  Tier& of = tiers_[at(tier)];
+  Tier& of = tiers_[tier];
   int left = gpus;
   while (left > 0) {
     const int part = std::min(left, of.size);
@@ -94,42 +94,42 @@ bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
 }
 
 void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
-  Tier& of = tiers_[at(tier)];
-  Node& node = of.nodes[at(n)];
+  Tier& of = tiers_[tier];
+  Node& node = of.nodes[n];
   if (node.free == of.size && sleep_after_ != kNever && now - node.empty_since > sleep_after_) {
     wake(tier, n, now);
     wakes = std::max(wakes, wake_);
   }
   node.free -= gpus;
-  of_job_[at(job)].push_back({tier, n, gpus});
+  of_job_[job].push_back({tier, n, gpus});
 }
 
 /// Books the sleep of a node that was empty for long enough.
 void Nodes::wake(int tier, int n, Tick now) {
-  Tier& of = tiers_[at(tier)];
-  const Node& node = of.nodes[at(n)];
+  Tier& of = tiers_[tier];
+  const Node& node = of.nodes[n];
   if (sleep_after_ == kNever || now - node.empty_since <= sleep_after_) return;
-  off_[at(tier)].asleep += of.size * clock_.between(node.empty_since + sleep_after_, now);
+  off_[tier].asleep += of.size * clock_.between(node.empty_since + sleep_after_, now);
 }
 
 void Nodes::release(int job, Tick now) {
-  for (const Part& part : of_job_[at(job)]) {
-    Tier& of = tiers_[at(part.tier)];
-    Node& node = of.nodes[at(part.node)];
+  for (const Part& part : of_job_[job]) {
+    Tier& of = tiers_[part.tier];
+    Node& node = of.nodes[part.node];
     node.free += part.gpus;
     if (node.free == of.size) node.empty_since = now;
   }
-  of_job_[at(job)].clear();
+  of_job_[job].clear();
 }
 
-void Nodes::pass(int from, int to) { of_job_[at(to)] = std::exchange(of_job_[at(from)], {}); }
+void Nodes::pass(int from, int to) { of_job_[to] = std::exchange(of_job_[from], {}); }
 
 Tick Nodes::next_change() const { return due_.empty() ? kNever : due_.top().at; }
 
 Nodes::Change Nodes::take_change() {
   const Due due = due_.top();
   due_.pop();
-  return {due.tier, due.node, !tiers_[at(due.tier)].nodes[at(due.node)].up};
+  return {due.tier, due.node, !tiers_[due.tier].nodes[due.node].up};
 }
 
 std::vector<int> Nodes::jobs_on(int tier, int node) const {
@@ -145,10 +145,10 @@ std::vector<int> Nodes::jobs_on(int tier, int node) const {
 }
 
 void Nodes::set_up(int tier, int n, bool up, Tick now) {
-  Tier& of = tiers_[at(tier)];
-  Node& node = of.nodes[at(n)];
+  Tier& of = tiers_[tier];
+  Node& node = of.nodes[n];
   if (up) {
-    off_[at(tier)].out += of.size * clock_.between(node.out_since, now);
+    off_[tier].out += of.size * clock_.between(node.out_since, now);
     node.empty_since = now;
   } else {
     wake(tier, n, now);

@@ -24,9 +24,7 @@ class Nodes {
   /// the gang must fit in nodes and does not.
   bool place(int job, int tier, int gpus, Tick now, Tick& wake);
   void release(int job, Tick now);
-  [[nodiscard]] bool holds(int job) const {
-    return !of_job_[static_cast<std::size_t>(job)].empty();
-  }
+  [[nodiscard]] bool holds(int job) const { return !of_job_[job].empty(); }
   /// The GPUs of one job become another's.
   void pass(int from, int to);
 
@@ -42,7 +40,7 @@ class Nodes {
   [[nodiscard]] std::vector<int> jobs_on(int tier, int node) const;
   /// Takes an empty node out of service, or back into it.
   void set_up(int tier, int node, bool up, Tick now);
-  [[nodiscard]] int size(int tier) const { return tiers_[static_cast<std::size_t>(tier)].size; }
+  [[nodiscard]] int size(int tier) const { return tiers_[tier].size; }
 
   /// GPU-seconds asleep and out of service, by tier; complete after close().
   struct Off {

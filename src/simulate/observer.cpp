@@ -45,7 +45,7 @@ int Observer::job_of(std::int64_t id) const {
 bool Observer::has_reached_target(int job) const {
   const WorkloadJob& asked = cluster_.asked(job);
   const auto place = std::lower_bound(live_.begin(), live_.end(), job) - live_.begin();
-  const Job& seen = jobs_[static_cast<std::size_t>(place)];
+  const Job& seen = jobs_[place];
   return asked.truth >= 0 && std::any_of(seen.observed.loss.begin(), seen.observed.loss.end(),
                                          [&](double loss) { return loss <= asked.target_loss; });
 }
@@ -61,7 +61,7 @@ std::span<const Job> Observer::in_service() {
   for (const Job& job : jobs_) {
     Job shown = job;
     std::erase_if(shown.options, [&](const Option& option) {
-      return option.gpus > cluster_.capacity[at(option.tier)];
+      return option.gpus > cluster_.capacity[option.tier];
     });
     if (!shown.options.empty()) shown_.push_back(std::move(shown));
   }
@@ -83,14 +83,14 @@ Job Observer::described(int job) const {
   for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
     const double rate = cluster_.rate(job, tier);
     if (rate <= 0 || !cluster_.fits_memory(job, tier)) continue;
-    if (asked.gpus > cluster_.workload.tiers[at(tier)].gpus()) continue;
+    if (asked.gpus > cluster_.workload.tiers[tier].gpus()) continue;
     out.options.push_back({tier, asked.gpus, rate, asked.utilization});
   }
   return out;
 }
 
 void Observer::observe(int job, Job& seen) {
-  const Run& run = cluster_.runs[at(job)];
+  const Run& run = cluster_.runs[job];
   const auto per_second = static_cast<double>(cluster_.per_second);
   Tick held = run.held;
   if (run.tier >= 0) {
@@ -106,7 +106,7 @@ void Observer::observe(int job, Job& seen) {
   seen.restart_s = run.first_start < 0 ? 0 : cluster_.options.restart_s;
   const WorkloadJob& asked = cluster_.asked(job);
   if (asked.truth >= 0) {
-    const Trace& truth = cluster_.workload.curves[at(asked.truth)];
+    const Trace& truth = cluster_.workload.curves[asked.truth];
     seen.observed = logged_[job].up_to(truth, seen.steps_done);
     if (foresight_.sees == Forecasts::all) predict_.curve(job, seen, foresight_.looks_ahead);
   } else if (foresight_.sees != Forecasts::none) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulate/policies.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "simulate/policy_table.hpp"
 
 namespace glidepath::detail {
 
@@ -29,7 +28,7 @@ class Filling {
     for (const Tier& tier : snapshot.tiers) room_.push_back(tier.gpus());
     idle_ = room_;
     for (const Allocation& held : snapshot.running) {
-      idle_[at(held.tier)] -= held.gpus;
+      idle_[held.tier] -= held.gpus;
       holds_.emplace(held.job, &held);
     }
   }
@@ -39,17 +38,20 @@ class Filling {
     return it == holds_.end() ? nullptr : it->second;
   }
 
-  [[nodiscard]] int room(int tier) const { return room_[at(tier)]; }
+  [[nodiscard]] int room(int tier) const { return room_[tier]; }
 
   /// Leaves the job where it runs. False when there is no room any more.
   bool keep(const Job& job, Plan& plan) {
     const Allocation* held = holds(job);
-    if (held == nullptr || room_[at(held->tier)] < held->gpus) return false;
-    room_[at(held->tier)] -= held->gpus;
+    if (held == nullptr || room_[held->tier] < held->gpus) return false;
+    room_[held->tier] -= held->gpus;
     plan.allocations.push_back(*held);
     return true;
   }
 
+  void keep_or_start(const Job& job, Plan& plan) {
+    if (!keep(job, plan)) start(job, plan);
+  }
   /// Starts the job on its fastest tier with room, GPUs that nobody holds before others.
   bool start(const Job& job, Plan& plan) {
     return start(job, plan, [](const Option&) { return true; });
@@ -59,8 +61,8 @@ class Filling {
     const Option* best = nullptr;
     bool best_idle = false;
     for (const Option& option : job.options) {
-      if (room_[at(option.tier)] < option.gpus || !may(option)) continue;
-      const bool idle = idle_[at(option.tier)] >= option.gpus;
+      if (room_[option.tier] < option.gpus || !may(option)) continue;
+      const bool idle = idle_[option.tier] >= option.gpus;
       if (best == nullptr || idle > best_idle ||
           (idle == best_idle && option.steps_per_s > best->steps_per_s)) {
         best = &option;
@@ -68,8 +70,8 @@ class Filling {
       }
     }
     if (best == nullptr) return false;
-    room_[at(best->tier)] -= best->gpus;
-    idle_[at(best->tier)] -= best->gpus;
+    room_[best->tier] -= best->gpus;
+    idle_[best->tier] -= best->gpus;
     plan.allocations.push_back({job.id, best->tier, best->gpus, snapshot_.now_s, -1});
     return true;
   }
@@ -116,19 +118,18 @@ Plan in_order_of_arrival(const Snapshot& snapshot, HeadOfLine head) {
 
 /// Greedy fill in the order of a key, ties by submission.
 template <class Key>
-Plan in_order_of(const Snapshot& snapshot, Key&& key) {
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
-    order.emplace_back(key(snapshot.jobs[i]), i);
-  }
-  std::sort(order.begin(), order.end());
-  Plan plan;
-  Filling filling(snapshot);
-  for (const auto& [value, i] : order) {
-    const Job& job = snapshot.jobs[i];
-    if (!filling.keep(job, plan)) filling.start(job, plan);
-  }
-  return plan;
+Policy in_order_by(Key key) {
+  return [key](const Snapshot& snapshot) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
+      order.emplace_back(key(snapshot.jobs[i]), i);
+    }
+    std::sort(order.begin(), order.end());
+    Plan plan;
+    Filling filling(snapshot);
+    for (const auto& [value, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
+    return plan;
+  };
 }
 
 /// A session each, then to the tail of one queue; strict head of line.
@@ -266,7 +267,7 @@ double heads_for(const Snapshot& snapshot, const Job& job) {
   for (const Tier& tier : snapshot.tiers) gpus += tier.gpus();
   double even = 0;
   for (const Option& option : job.options) {
-    even += option.steps_per_s * snapshot.tiers[at(option.tier)].gpus() / gpus;
+    even += option.steps_per_s * snapshot.tiers[option.tier].gpus() / gpus;
   }
   const double left_s = remaining_s(job, 0.5);
   const double alone_s = (job.steps_done + left_s * fastest(job)) / even;
@@ -302,8 +303,8 @@ Plan least_makespan(const Snapshot& snapshot) {
   const RoundPlan round = solve_round({job, tier, gpus, value, capacity});
   Plan plan;
   for (const std::int64_t o : round.chosen) {
-    const auto k = static_cast<std::size_t>(o);
-    const Job& live = snapshot.jobs[static_cast<std::size_t>(job[k])];
+    const std::size_t k = o;
+    const Job& live = snapshot.jobs[job[k]];
     const auto held = holds.find(live.id);
     if (held != holds.end() && held->second->tier == tier[k]) {
       plan.allocations.push_back(*held->second);
@@ -414,14 +415,8 @@ struct DarePolicy {
     const auto stopped = [&](const Job& job) {
       return std::find(plan.stop.begin(), plan.stop.end(), job.id) != plan.stop.end();
     };
-    struct Turn {
-      int kind;  // 0 inside a session, 1 to be profiled, 2 the others
-      double key;
-      std::size_t i;
-      bool operator<(const Turn& o) const {
-        return kind != o.kind ? kind < o.kind : key != o.key ? key < o.key : i < o.i;
-      }
-    };
+    // Kind (0 inside a session, 1 to be profiled, 2 the others), key, index.
+    using Turn = std::tuple<int, double, std::size_t>;
     Filling filling(snapshot);
     std::vector<Turn> order;
     for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
@@ -430,19 +425,17 @@ struct DarePolicy {
       const Allocation* held = filling.holds(job);
       const bool inside =
           held != nullptr && std::fmod(snapshot.now_s - held->since_s + 1e-6, session_s) > 1e-3;
-      if (inside) {
-        order.push_back({0, 0, i});
-      } else if (job.remaining_steps.empty()) {
-        order.push_back({1, job.attained_s, i});
-      } else {
-        order.push_back({2, gittins_rank(job), i});
-      }
+      const bool known = !job.remaining_steps.empty();
+      order.emplace_back(inside  ? 0
+                         : known ? 2
+                                 : 1,
+                         inside  ? 0
+                         : known ? gittins_rank(job)
+                                 : job.attained_s,
+                         i);
     }
     std::sort(order.begin(), order.end());
-    for (const Turn& turn : order) {
-      const Job& job = snapshot.jobs[turn.i];
-      if (!filling.keep(job, plan)) filling.start(job, plan);
-    }
+    for (const auto& [kind, key, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
     return plan;
   }
 
@@ -462,54 +455,46 @@ Policy steered_planner(const SimulationOptions& options,
   return [&options, &goals](const Snapshot& s) { return planner(options, goals, {})(s); };
 }
 
-Policy make_fifo(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+Policy make_fifo(const PolicySetup&) {
   return [](const Snapshot& s) { return in_order_of_arrival(s, {.skips = false}); };
 }
-Policy make_first_fit(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
+
+Policy make_first_fit(const PolicySetup&) {
   return [](const Snapshot& s) { return in_order_of_arrival(s, {.skips = true}); };
 }
-Policy make_slurm_backfill(const PolicyInfo&, const SimulationOptions& options, const PairTable&) {
-  return [user_gpus = options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
+
+Policy make_slurm_backfill(const PolicySetup& setup) {
+  return
+      [user_gpus = setup.options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
 }
-Policy make_sjf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return [](const Snapshot& s) { return in_order_of(s, gang); };
+
+Policy make_sjf(const PolicySetup&) { return in_order_by(gang); }
+Policy make_srtf(const PolicySetup&) { return in_order_by(expected_s); }
+Policy make_srsf(const PolicySetup&) {
+  return in_order_by([](const Job& job) { return expected_s(job) * gang(job); });
 }
-Policy make_srtf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return [](const Snapshot& s) { return in_order_of(s, expected_s); };
+Policy make_las(const PolicySetup&) { return in_order_by(las_level); }
+Policy make_gittins(const PolicySetup&) { return in_order_by(gittins_rank); }
+
+Policy make_session_fifo(const PolicySetup& setup) {
+  return SessionFifoPolicy{setup.options.session_s.value_or(*setup.info.session_s)};
 }
-Policy make_srsf(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return [](const Snapshot& s) {
-    return in_order_of(s, [](const Job& job) { return expected_s(job) * gang(job); });
-  };
+Policy make_dare(const PolicySetup& setup) {
+  return DarePolicy{setup.options.session_s.value_or(*setup.info.session_s)};
 }
-Policy make_las(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return [](const Snapshot& s) { return in_order_of(s, las_level); };
+
+Policy make_makespan(const PolicySetup&) { return least_makespan; }
+Policy make_themis(const PolicySetup& setup) {
+  return planner(setup.options, {{Objective::fairness, 1.0}}, setup.pairs);
 }
-Policy make_gittins(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return [](const Snapshot& s) { return in_order_of(s, gittins_rank); };
+Policy make_optimus(const PolicySetup& setup) {
+  return planner(setup.options, {{Objective::known_size, 1.0}}, setup.pairs);
 }
-Policy make_session_fifo(const PolicyInfo& info, const SimulationOptions& options,
-                         const PairTable&) {
-  return SessionFifoPolicy{options.session_s.value_or(*info.session_s)};
+Policy make_slaq(const PolicySetup& setup) {
+  return planner(setup.options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, setup.pairs);
 }
-Policy make_dare(const PolicyInfo& info, const SimulationOptions& options, const PairTable&) {
-  return DarePolicy{options.session_s.value_or(*info.session_s)};
-}
-Policy make_makespan(const PolicyInfo&, const SimulationOptions&, const PairTable&) {
-  return least_makespan;
-}
-Policy make_themis(const PolicyInfo&, const SimulationOptions& options, const PairTable& pairs) {
-  return planner(options, {{Objective::fairness, 1.0}}, pairs);
-}
-Policy make_optimus(const PolicyInfo&, const SimulationOptions& options, const PairTable& pairs) {
-  return planner(options, {{Objective::known_size, 1.0}}, pairs);
-}
-Policy make_slaq(const PolicyInfo&, const SimulationOptions& options, const PairTable& pairs) {
-  return planner(options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, pairs);
-}
-Policy make_best_value(const PolicyInfo&, const SimulationOptions& options,
-                       const PairTable& pairs) {
-  return planner(options, options.planner.objectives, pairs);
+Policy make_best_value(const PolicySetup& setup) {
+  return planner(setup.options, setup.options.planner.objectives, setup.pairs);
 }
 
 }  // namespace glidepath::detail

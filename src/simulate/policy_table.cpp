@@ -5,9 +5,7 @@
 #include <array>
 #include <string>
 
-#include "common/require.hpp"
-#include "simulate/policies.hpp"
-#include "simulate/queues.hpp"
+#include "common/names.hpp"
 
 namespace glidepath {
 namespace detail {
@@ -173,12 +171,7 @@ const PolicyTraits& policy_named(std::string_view name) {
   const auto row = std::find_if(kPolicies.begin(), kPolicies.end(),
                                 [&](const PolicyTraits& each) { return each.info.name == name; });
   if (row != kPolicies.end()) return *row;
-  std::string known;
-  for (const std::string_view each : kNames) {
-    known += known.empty() ? "" : ", ";
-    known += each;
-  }
-  refuse("simulate: unknown policy '", name, "', known are ", known);
+  refuse("simulate: unknown policy '", name, "', known are ", listed(kNames));
 }
 
 SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
@@ -195,15 +188,7 @@ std::span<const PolicyInfo> policies() noexcept { return detail::kInfos; }
 std::span<const std::string_view> policy_names() noexcept { return detail::kNames; }
 
 std::string_view name(Forecasts forecasts) noexcept {
-  switch (forecasts) {
-    case Forecasts::none:
-      return "none";
-    case Forecasts::durations:
-      return "durations";
-    case Forecasts::all:
-      return "all";
-  }
-  return "";
+  return detail::name_in(detail::Names<3>{"none", "durations", "all"}, forecasts);
 }
 
 }  // namespace glidepath

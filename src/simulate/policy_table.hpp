@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "simulate/cluster.hpp"
 
@@ -21,8 +22,13 @@ inline constexpr std::array<double, 2> kLasLimitsGpuS{3250, 7200};
 /// Measured speeds of two live jobs on the same GPUs of a tier: what a profile of the pair says.
 using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t second, int tier)>;
 
-using MakePolicy = Policy(const PolicyInfo& info, const SimulationOptions& options,
-                          const PairTable& pairs);
+/// What a policy is made of. `pairs` is empty where jobs may not share.
+struct PolicySetup {
+  const PolicyInfo& info;
+  const SimulationOptions& options;
+  const PairTable& pairs;
+};
+using MakePolicy = Policy(const PolicySetup& setup);
 
 /// How a policy of Gavel divides the time of each tier among jobs.
 enum class Shares : std::uint8_t { in_order, equal, max_min, max_min_unaware };
@@ -32,8 +38,7 @@ using QueueKernel = void(Cluster& cluster);
 
 struct PolicyTraits {
   PolicyInfo info;
-  /// The policy as a function of Snapshots. `pairs` is empty where jobs may not share.
-  MakePolicy* make = nullptr;
+  MakePolicy* make = nullptr;  ///< the policy as a function of Snapshots
   QueueKernel* queue = nullptr;
   /// Instead of `queue` where starts cost time and there is only an order to choose.
   QueueKernel* patient_queue = nullptr;
@@ -49,5 +54,25 @@ struct PolicyTraits {
 /// The options with the sessions and rounds of the policy where they have none of their own.
 [[nodiscard]] SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
                                                  SimulationOptions options);
+
+// ---- what the rows name: policies.cpp, queues.cpp and rounds.cpp
+
+MakePolicy make_fifo, make_first_fit, make_slurm_backfill, make_sjf, make_srtf, make_srsf, make_las,
+    make_gittins, make_themis, make_optimus, make_slaq, make_makespan, make_session_fifo, make_dare,
+    make_best_value;
+
+/// The planner under goals that may change between decisions; both must outlive the policy.
+[[nodiscard]] Policy steered_planner(const SimulationOptions& options,
+                                     const std::vector<WeightedObjective>& goals);
+
+/// run_session_fifo: sessions of SimulationOptions::session_s, which must be set. run_gittins: the
+/// better of SRTF and SRSF so far, or by Gittins index where durations are forecast; with patience
+/// where starts cost.
+QueueKernel run_fifo, run_first_fit, run_sjf, run_srtf, run_srsf, run_las, run_session_fifo,
+    run_gittins;
+
+/// Runs a policy of shares of time in rounds of SimulationOptions::round_s, which must be set, as
+/// the simulator of Gavel does (Narayanan et al., OSDI 2020).
+void run_rounds(Cluster& cluster, Shares shares);
 
 }  // namespace glidepath::detail

@@ -66,7 +66,7 @@ class Waiting {
   auto end() { return heaps_.end(); }
 
  private:
-  Heap& heap_of(int job) { return heaps_[cluster_.runs[Cluster::index(job)].gpus]; }
+  Heap& heap_of(int job) { return heaps_[cluster_.runs[job].gpus]; }
   const Cluster& cluster_;
   const Rank& rank_;
   ByGang<Heap> heaps_;
@@ -81,7 +81,7 @@ class ByFinish {
       : cluster_(cluster), rank_(rank), jobs_(cluster.capacity[0]) {}
 
   void start(int job) {
-    const End end{cluster_.runs[Cluster::index(job)].finishes, job};
+    const End end{cluster_.runs[job].finishes, job};
     std::vector<End>& ends = gang(job).ends;
     ends.insert(std::lower_bound(ends.begin(), ends.end(), end, std::greater<>()), end);
   }
@@ -89,7 +89,7 @@ class ByFinish {
   void end(int job) { gang(job).ends.pop_back(); }
   /// To be called while it runs.
   void suspend(int job) {
-    const End end{cluster_.runs[Cluster::index(job)].finishes, job};
+    const End end{cluster_.runs[job].finishes, job};
     std::vector<End>& ends = gang(job).ends;
     ends.erase(std::lower_bound(ends.begin(), ends.end(), end, std::greater<>()));
   }
@@ -139,7 +139,7 @@ class ByFinish {
     std::vector<End> ends;  ///< the last first
     std::size_t taken = 0;  ///< of them, in this event
   };
-  Ends& gang(int job) { return jobs_[cluster_.runs[Cluster::index(job)].gpus]; }
+  Ends& gang(int job) { return jobs_[cluster_.runs[job].gpus]; }
   [[nodiscard]] Place place_of(const End& end, int gpus) const {
     return {rank_.running({end.finishes, end.job, gpus}), end.job};
   }
@@ -356,7 +356,7 @@ class Patient {
       : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_) {}
   void arrive(int job) { waiting_.add(job); }
   void leave(int job) {
-    const Run& run = cluster_.runs[Cluster::index(job)];
+    const Run& run = cluster_.runs[job];
     jct_ += static_cast<double>(run.end - run.submit);
     ++ended_;
   }
@@ -372,7 +372,7 @@ class Patient {
     int ahead = 0;  // GPUs that earlier jobs wait for
     for (Heap* queue = next(room); queue != nullptr; queue = next(room)) {
       const Place place = queue->top();
-      const int gpus = cluster_.runs[Cluster::index(place.job)].gpus;
+      const int gpus = cluster_.runs[place.job].gpus;
       queue->pop();
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
@@ -464,7 +464,7 @@ class Patient {
   /// From when on the job would take more than kMaxFairShares times as long as with a fair share,
   /// see Simulation::worst_ftf, if it started only then.
   [[nodiscard]] Tick late_at(int job) const {
-    const Run& run = cluster_.runs[Cluster::index(job)];
+    const Run& run = cluster_.runs[job];
     const double left = rank_.left(job);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
     const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulate/queues.hpp"
-
+// Indexed schedulers for one tier and jobs without curves, each run to the end. Per event they look
+// at the heads of their queues and at the few running jobs behind them, never at all waiting jobs.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -30,7 +30,7 @@ class Fifo {
   void leave(int) {}
   [[nodiscard]] Tick wake() const { return kNever; }
   void schedule() {
-    while (head_ < cluster_.arrived && cluster_.runs[at(head_)].gpus <= cluster_.free[0]) {
+    while (head_ < cluster_.arrived && cluster_.runs[head_].gpus <= cluster_.free[0]) {
       cluster_.start(head_++, 0);
     }
   }
@@ -44,7 +44,7 @@ class Fifo {
 class FirstFit {
  public:
   explicit FirstFit(Cluster& cluster) : cluster_(cluster), waiting_(cluster.capacity[0]) {}
-  void arrive(int job) { waiting_[cluster_.runs[at(job)].gpus].push_back(job); }
+  void arrive(int job) { waiting_[cluster_.runs[job].gpus].push_back(job); }
   void leave(int) {}
   [[nodiscard]] Tick wake() const { return kNever; }
   void schedule() {
@@ -83,11 +83,11 @@ class SessionFifo {
     }
     queue_.insert(queue_.end(), arrivals_.begin(), arrivals_.end());
     arrivals_.clear();
-    while (!queue_.empty() && cluster_.runs[at(queue_.front())].gpus <= cluster_.free[0]) {
+    while (!queue_.empty() && cluster_.runs[queue_.front()].gpus <= cluster_.free[0]) {
       const int job = queue_.front();
       queue_.pop_front();
       cluster_.start(job, 0);
-      const Run& run = cluster_.runs[at(job)];
+      const Run& run = cluster_.runs[job];
       if (run.finishes > run.resumes + session_) {
         sessions_.push({run.resumes + session_, starts_++, job});
       }
@@ -160,7 +160,7 @@ class Las {
     void prepend(int gpus, int job) { waiting[gpus].push_front({--front, job}); }
   };
 
-  [[nodiscard]] int gpus(int job) const { return cluster_.runs[at(job)].gpus; }
+  [[nodiscard]] int gpus(int job) const { return cluster_.runs[job].gpus; }
   [[nodiscard]] Tick executed(int job) const { return static_cast<Tick>(cluster_.done(job)); }
 
   void demote() {
@@ -252,8 +252,8 @@ void run_by(Cluster& cluster) {
 void run_fifo(Cluster& cluster) { run_as<Fifo>(cluster); }
 void run_first_fit(Cluster& cluster) { run_as<FirstFit>(cluster); }
 void run_sjf(Cluster& cluster) { run_as<Preemptive<GangRank>>(cluster); }
-void run_srtf(Cluster& cluster) { run_by<TimeRank, ForecastTimeRank>(cluster); }
-void run_srsf(Cluster& cluster) { run_by<ServiceRank, ForecastServiceRank>(cluster); }
+void run_srtf(Cluster& cluster) { run_by<TimeRank, ForecastRank<false>>(cluster); }
+void run_srsf(Cluster& cluster) { run_by<ServiceRank, ForecastRank<true>>(cluster); }
 void run_las(Cluster& cluster) { run_as<Las>(cluster); }
 void run_session_fifo(Cluster& cluster) { run_as<SessionFifo>(cluster); }
 

@@ -14,31 +14,25 @@ namespace glidepath::detail {
 struct GangRank {
   static constexpr bool kByFinish = false, kMonotone = true;
   explicit GangRank(Cluster& e) : cluster(e) {}
-  [[nodiscard]] double waiting(int job) const { return cluster.runs[Cluster::index(job)].gpus; }
+  [[nodiscard]] double waiting(int job) const { return cluster.runs[job].gpus; }
   [[nodiscard]] double running(const Running& job) const { return job.gpus; }
   Cluster& cluster;
 };
 
-/// Shortest remaining time by forecast: what is left of it, and once it is passed as long again.
+/// Shortest remaining time, or time x GPUs, by forecast: what is left of it, and once it is passed
+/// as long again.
+template <bool times_gpus>
 struct ForecastRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  ForecastRank(Cluster& e, bool times_gpus) : cluster(e), predict(e), by_gpu(times_gpus) {}
+  explicit ForecastRank(Cluster& e) : cluster(e), predict(e) {}
   [[nodiscard]] double waiting(int job) const {
     const double done = cluster.done(job);
     const double total = predict.total(job);
-    return (done < total ? total - done : done) *
-           (by_gpu ? cluster.runs[Cluster::index(job)].gpus : 1);
+    return (done < total ? total - done : done) * (times_gpus ? cluster.runs[job].gpus : 1);
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   Cluster& cluster;
   Predictor predict;
-  bool by_gpu;
-};
-struct ForecastTimeRank : ForecastRank {
-  explicit ForecastTimeRank(Cluster& e) : ForecastRank(e, false) {}
-};
-struct ForecastServiceRank : ForecastRank {
-  explicit ForecastServiceRank(Cluster& e) : ForecastRank(e, true) {}
 };
 
 /// Shortest remaining time, exactly known.
@@ -46,7 +40,7 @@ struct TimeRank {
   static constexpr bool kByFinish = true, kMonotone = true;
   explicit TimeRank(Cluster& e) : cluster(e) {}
   [[nodiscard]] double waiting(int job) const {
-    const Run& run = cluster.runs[Cluster::index(job)];
+    const Run& run = cluster.runs[job];
     return run.work - run.done;
   }
   [[nodiscard]] double running(const Running& running) const {
@@ -63,9 +57,9 @@ struct ServiceRank {
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * running.gpus;
   }
-  [[nodiscard]] double gpus(int job) const { return time.cluster.runs[Cluster::index(job)].gpus; }
+  [[nodiscard]] double gpus(int job) const { return time.cluster.runs[job].gpus; }
   [[nodiscard]] double left(int job) const {
-    return time.cluster.runs[Cluster::index(job)].work - time.cluster.done(job);
+    return time.cluster.runs[job].work - time.cluster.done(job);
   }
   TimeRank time;
 };
@@ -75,10 +69,10 @@ struct LedRank {
   static constexpr bool kByFinish = true, kMonotone = true;
   explicit LedRank(Cluster& e) : time(e), leader(e) {}
   bool refresh() {
-    return leader.refresh([&](int job) { return time.cluster.runs[Cluster::index(job)].work; });
+    return leader.refresh([&](int job) { return time.cluster.runs[job].work; });
   }
   [[nodiscard]] double waiting(int job) const {
-    return time.waiting(job) * leader.factor(time.cluster.runs[Cluster::index(job)].gpus);
+    return time.waiting(job) * leader.factor(time.cluster.runs[job].gpus);
   }
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * leader.factor(running.gpus);
@@ -100,7 +94,7 @@ struct GittinsRank {
   }
   [[nodiscard]] double left(int job) const { return predict.gittins_rank(job); }
   [[nodiscard]] double waiting(int job) const {
-    return left(job) * leader.factor(cluster.runs[Cluster::index(job)].gpus);
+    return left(job) * leader.factor(cluster.runs[job].gpus);
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   Cluster& cluster;

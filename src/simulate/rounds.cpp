@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulate/rounds.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include "common/numbers.hpp"
 #include "common/rng.hpp"
 #include "simulate/fair_share.hpp"
+#include "simulate/policy_table.hpp"
 
 namespace glidepath::detail {
 
@@ -81,7 +80,7 @@ struct Member {
   int job;
   bool shared = false;  ///< the shares were computed with it
   double steps_done = 0, work = 0;
-  std::vector<double> rate, share, time, deficit, priority;
+  std::vector<double> rate{}, share{}, time{}, deficit{}, priority{};
 };
 
 class Rounds {
@@ -124,27 +123,20 @@ class Rounds {
     double steps, finish;
   };
 
-  [[nodiscard]] double submit(int job) const {
-    return cluster_.seconds(cluster_.runs[at(job)].submit);
-  }
+  [[nodiscard]] double submit(int job) const { return cluster_.seconds(cluster_.runs[job].submit); }
   [[nodiscard]] int tiers() const { return static_cast<int>(cluster_.capacity.size()); }
-  [[nodiscard]] int gpus(const Member& member) const { return cluster_.runs[at(member.job)].gpus; }
+  [[nodiscard]] int gpus(const Member& member) const { return cluster_.runs[member.job].gpus; }
 
   void admit() {
-    Member member{.job = cluster_.arrived,
-                  .rate = {},
-                  .share = {},
-                  .time = {},
-                  .deficit = {},
-                  .priority = {}};
-    member.work = cluster_.runs[at(member.job)].work / static_cast<double>(cluster_.per_second);
+    Member member{.job = cluster_.arrived};
+    member.work = cluster_.runs[member.job].work / static_cast<double>(cluster_.per_second);
     for (int t = 0; t < tiers(); ++t) {
       member.rate.push_back(cluster_.fits_memory(member.job, t) ? cluster_.rate(member.job, t) : 0);
     }
-    member.share.assign(at(tiers()), 0.0);
-    member.time.assign(at(tiers()), round_s_ / 2);
-    member.deficit.assign(at(tiers()), 0.0);
-    member.priority.assign(at(tiers()), 0.0);
+    member.share.assign(tiers(), 0.0);
+    member.time.assign(tiers(), round_s_ / 2);
+    member.deficit.assign(tiers(), 0.0);
+    member.priority.assign(tiers(), 0.0);
     members_.push_back(std::move(member));
     ++cluster_.live;
     stale_ = true;
@@ -163,8 +155,8 @@ class Rounds {
     for (const Ran& ran : ran_) {
       const auto it = member_of(ran);
       it->steps_done += ran.steps;
-      it->time[at(ran.tier)] += ran.finish - round_start;
-      tier_time_[at(ran.tier)] += ran.finish - round_start;
+      it->time[ran.tier] += ran.finish - round_start;
+      tier_time_[ran.tier] += ran.finish - round_start;
     }
     std::sort(ran_.begin(), ran_.end(), [](const Ran& a, const Ran& b) {
       return std::tie(a.finish, a.job) < std::tie(b.finish, b.job);
@@ -173,7 +165,7 @@ class Rounds {
       const auto it = member_of(ran);
       if (it->steps_done < it->work) continue;
       cluster_.now = std::max(cluster_.now, cluster_.ticks(ran.finish));
-      cluster_.finish(ran.job, cluster_.runs[at(ran.job)].at_end);
+      cluster_.finish(ran.job, cluster_.runs[ran.job].at_end);
       members_.erase(it);
       stale_ = true;
     }
@@ -183,12 +175,12 @@ class Rounds {
   void update_priorities(double now) {
     if (stale_ && (now - last_reset_ >= kResetS || last_reset_ == 0)) {
       for (int t = 0; t < tiers(); ++t) {
-        tier_time_[at(t)] = 0;
+        tier_time_[t] = 0;
         for (Member& member : members_) {
-          member.deficit[at(t)] += (member.shared ? member.share[at(t)] : 0) * (now - last_reset_) -
-                                   (member.time[at(t)] - round_s_ / 2);
-          member.time[at(t)] = round_s_ / 2;
-          tier_time_[at(t)] += round_s_ / 2;
+          member.deficit[t] += (member.shared ? member.share[t] : 0) * (now - last_reset_) -
+                               (member.time[t] - round_s_ / 2);
+          member.time[t] = round_s_ / 2;
+          tier_time_[t] += round_s_ / 2;
         }
       }
       last_reset_ = now;
@@ -196,7 +188,7 @@ class Rounds {
       stale_ = false;
     }
     for (Member& member : members_) {
-      for (Index t = 0; t < at(tiers()); ++t) {
+      for (int t = 0; t < tiers(); ++t) {
         const double fraction = tier_time_[t] == 0 ? 0 : member.time[t] / tier_time_[t];
         member.priority[t] = !member.shared || member.rate[t] == 0 ? 0
                              : fraction > 0                        ? member.share[t] / fraction
@@ -208,19 +200,19 @@ class Rounds {
   void compute_shares() {
     for (Member& member : members_) {
       member.shared = true;
-      member.share.assign(at(tiers()), 0.0);
+      member.share.assign(tiers(), 0.0);
     }
     if (members_.empty()) return;
     if (shares_ == Shares::in_order) return share_in_order();
     const auto n = static_cast<Eigen::Index>(members_.size());
     Eigen::VectorXd gang(n), capacity(tiers());
-    for (int t = 0; t < tiers(); ++t) capacity(t) = cluster_.capacity[at(t)];
+    for (int t = 0; t < tiers(); ++t) capacity(t) = cluster_.capacity[t];
     for (Eigen::Index i = 0; i < n; ++i) gang(i) = gpus(members_[static_cast<Index>(i)]);
     const Eigen::MatrixXd x = shares_ == Shares::equal             ? equal_time(gang, capacity)
                               : shares_ == Shares::max_min_unaware ? even_time(gang, capacity)
                                                                    : fair_time(gang, capacity);
     for (Eigen::Index i = 0; i < n; ++i) {
-      for (int t = 0; t < tiers(); ++t) members_[static_cast<Index>(i)].share[at(t)] = x(i, t);
+      for (int t = 0; t < tiers(); ++t) members_[static_cast<Index>(i)].share[t] = x(i, t);
     }
   }
 
@@ -228,10 +220,10 @@ class Rounds {
   /// names, so that ties stay ties.
   [[nodiscard]] Eigen::MatrixXd equal_time(const Eigen::VectorXd& gang,
                                            const Eigen::VectorXd& capacity) const {
-    std::vector<int> by_name(at(tiers()));
+    std::vector<int> by_name(tiers());
     std::iota(by_name.begin(), by_name.end(), 0);
     std::sort(by_name.begin(), by_name.end(), [&](int a, int b) {
-      return cluster_.workload.tiers[at(a)].name < cluster_.workload.tiers[at(b)].name;
+      return cluster_.workload.tiers[a].name < cluster_.workload.tiers[b].name;
     });
     const Eigen::Index n = gang.size();
     Eigen::MatrixXd x(n, tiers());
@@ -270,7 +262,7 @@ class Rounds {
       const Member& member = members_[static_cast<Index>(i)];
       double even = 0;  // rate with the same share of each tier
       for (int t = 0; t < tiers(); ++t) {
-        const double rate = member.rate[at(t)];
+        const double rate = member.rate[t];
         a(i, t) = rate * gang(i);
         even += rate * capacity(t) / capacity.sum();
       }
@@ -286,18 +278,18 @@ class Rounds {
     for (Member& member : members_) {
       int best = -1;
       for (int t = 0; t < tiers(); ++t) {
-        if (room[at(t)] < gpus(member)) continue;
-        if (best < 0 || member.rate[at(t)] > member.rate[at(best)]) best = t;
+        if (room[t] < gpus(member)) continue;
+        if (best < 0 || member.rate[t] > member.rate[best]) best = t;
       }
       if (best < 0) return;
-      room[at(best)] -= gpus(member);
-      member.share[at(best)] = 1;
+      room[best] -= gpus(member);
+      member.share[best] = 1;
     }
   }
 
   /// Tier by tier, the jobs that are furthest behind their share first.
   void start_round(double now) {
-    std::vector<int> order(at(tiers()));
+    std::vector<int> order(tiers());
     std::iota(order.begin(), order.end(), 0);
     if (!fastest_first_) shuffle_(order);
     std::vector<int> chosen(members_.size(), -1);
@@ -306,28 +298,28 @@ class Rounds {
       std::iota(queue.begin(), queue.end(), Index{0});
       std::stable_sort(queue.begin(), queue.end(), [&](Index a, Index b) {
         const Member &x = members_[a], &y = members_[b];
-        return std::tie(x.priority[at(t)], x.deficit[at(t)], x.share[at(t)]) >
-               std::tie(y.priority[at(t)], y.deficit[at(t)], y.share[at(t)]);
+        return std::tie(x.priority[t], x.deficit[t], x.share[t]) >
+               std::tie(y.priority[t], y.deficit[t], y.share[t]);
       });
-      int room = cluster_.capacity[at(t)];
+      int room = cluster_.capacity[t];
       for (const Index i : queue) {
         const Member& member = members_[i];
-        if (chosen[i] >= 0 || member.rate[at(t)] <= 0 || gpus(member) > room) continue;
-        if (shares_ == Shares::in_order && member.priority[at(t)] <= 0) continue;
+        if (chosen[i] >= 0 || member.rate[t] <= 0 || gpus(member) > room) continue;
+        if (shares_ == Shares::in_order && member.priority[t] <= 0) continue;
         chosen[i] = t;
         room -= gpus(member);
       }
     }
     cluster_.now = std::max(cluster_.now, cluster_.ticks(now));
     for (Index i = 0; i < members_.size(); ++i) {
-      const int running_on = cluster_.runs[at(members_[i].job)].tier;
+      const int running_on = cluster_.runs[members_[i].job].tier;
       if (running_on >= 0 && running_on != chosen[i]) cluster_.suspend(members_[i].job);
     }
     for (Index i = 0; i < members_.size(); ++i) {
       const Member& member = members_[i];
       if (chosen[i] < 0 || !member.shared) continue;  // the unshared hold room, and do not run yet
-      if (cluster_.runs[at(member.job)].tier < 0) cluster_.start(member.job, chosen[i]);
-      const double rate = member.rate[at(chosen[i])];
+      if (cluster_.runs[member.job].tier < 0) cluster_.start(member.job, chosen[i]);
+      const double rate = member.rate[chosen[i]];
       const double whole = std::floor(rate * round_s_);  // a round makes whole steps
       const double steps =
           std::min(whole > 0 ? whole : rate * round_s_, member.work - member.steps_done);

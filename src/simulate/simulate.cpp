@@ -7,12 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "common/require.hpp"
-#include "simulate/cluster.hpp"
+#include "common/names.hpp"
 #include "simulate/live.hpp"
-#include "simulate/metrics.hpp"
-#include "simulate/policy_table.hpp"
-#include "simulate/rounds.hpp"
 
 namespace glidepath {
 
@@ -26,15 +22,14 @@ void check(const SimulationOptions& options) {
       refuse("simulate: ", what, " is ", *value, ", expected a time above 0");
     }
   };
-  if (!(options.restart_s >= 0 && std::isfinite(options.restart_s))) {
-    refuse("simulate: restart_s is ", options.restart_s, ", expected 0 or more");
-  }
+  const auto finite = [](const char* what, double value) {
+    if (value >= 0 && std::isfinite(value)) return;
+    refuse("simulate: ", what, " is ", value, ", expected 0 or more");
+  };
+  finite("restart_s", options.restart_s);
   positive("session_s", options.session_s);
   positive("round_s", options.round_s);
-  if (options.forecast_sigma &&
-      !(*options.forecast_sigma >= 0 && std::isfinite(*options.forecast_sigma))) {
-    refuse("simulate: forecast_sigma is ", *options.forecast_sigma, ", expected 0 or more");
-  }
+  finite("forecast_sigma", options.forecast_sigma.value_or(0));
   const auto at_least = [](const char* what, double value, double least) {
     if (!(value >= least)) refuse("simulate: ", what, " is ", value, ", expected at least ", least);
   };
@@ -84,30 +79,10 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
   return patient ? traits.patient_queue : traits.queue;
 }
 
-[[noreturn]] void refuse_objective(const PolicyInfo& policy) {
-  std::string known;
-  for (const std::string_view name : policy_names()) {
-    if (!detail::policy_named(name).takes_objective) continue;
-    known += known.empty() ? "" : ", ";
-    known += name;
-  }
-  refuse("simulate: '", policy.name, "' has no objectives, ", known, " has");
-}
-
 }  // namespace
 
 std::string_view name(JobOutcome outcome) noexcept {
-  switch (outcome) {
-    case JobOutcome::unfinished:
-      return "unfinished";
-    case JobOutcome::finished:
-      return "finished";
-    case JobOutcome::target:
-      return "target";
-    case JobOutcome::never:
-      return "never";
-  }
-  return "";
+  return detail::name_in(detail::Names<4>{"unfinished", "finished", "target", "never"}, outcome);
 }
 
 Simulation simulate(const Workload& workload, std::string_view policy,
@@ -117,7 +92,9 @@ Simulation simulate(const Workload& workload, std::string_view policy,
   const PolicyInfo& info = traits.info;
   SimulationOptions options = given;
   if (colon != std::string_view::npos) {
-    if (!traits.takes_objective) refuse_objective(info);
+    if (!traits.takes_objective) {
+      refuse("simulate: '", info.name, "' has no objectives, best_value has");
+    }
     options.planner.objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
   }
   check(options);

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "common/csv.hpp"
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/rng.hpp"
 
@@ -235,7 +236,7 @@ Workload read_workload(const std::filesystem::path& folder) {
       job.truth = it->second;
       job.target_loss = target < 0 ? 0 : csv.finite_number(target);
       if (budget < 0) csv.fail("a job with a curve needs the column budget_steps");
-      const double last = out.curves[static_cast<std::size_t>(job.truth)].step.back();
+      const double last = out.curves[job.truth].step.back();
       if (job.budget_steps > last) {
         csv.fail("budget_steps is ", job.budget_steps, ", the curve ends at ", last);
       }
@@ -304,11 +305,11 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
       job.utilization = made.utilization;
       job.steps_per_s = made.steps_per_s;
       job.truth = one_of(stream(j, 6));
-      const Trace& curve = out.curves[static_cast<std::size_t>(job.truth)];
+      const Trace& curve = out.curves[job.truth];
       job.budget_steps = std::max(
           1.0, rounded(curve.step.back() * between("budget_from", "budget_to", stream(j, 7)), 1));
       // What another run of the class had reached after part of its steps.
-      const Trace& model = out.curves[static_cast<std::size_t>(one_of(stream(j, 8)))];
+      const Trace& model = out.curves[one_of(stream(j, 8))];
       const double upto = model.step.back() * between("target_from", "target_to", stream(j, 9));
       double best = model.loss.front();
       for (std::size_t i = 0; i < model.step.size() && model.step[i] <= upto; ++i) {
@@ -337,9 +338,8 @@ void write_jobs(const Workload& workload, const std::filesystem::path& file) {
   for (const WorkloadJob& job : workload.jobs) {
     if (job.truth < 0) detail::refuse("write_jobs: job ", job.id, " has no curve");
     csv << job.id << "," << job.user << "," << job.job_class << "," << job.submit_s << ","
-        << job.gpus << "," << job.memory_gb << ","
-        << workload.curves[static_cast<std::size_t>(job.truth)].name << "," << job.target_loss
-        << "," << job.budget_steps << "," << job.utilization;
+        << job.gpus << "," << job.memory_gb << "," << workload.curves[job.truth].name << ","
+        << job.target_loss << "," << job.budget_steps << "," << job.utilization;
     for (const double rate : job.steps_per_s) csv << "," << rate;
     csv << "\n";
   }

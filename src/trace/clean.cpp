@@ -55,9 +55,8 @@ std::size_t winsorise(std::vector<double>& loss, double sigmas) {
   for (std::size_t i = 1; i + 1 < raw.size(); ++i) {
     const std::size_t arm = std::min({std::size_t{2}, i, raw.size() - 1 - i});
     std::array<double, 5> window{};
-    const auto end = std::copy_n(raw.begin() + static_cast<std::ptrdiff_t>(i - arm), 2 * arm + 1,
-                                 window.begin());
-    std::nth_element(window.begin(), window.begin() + static_cast<std::ptrdiff_t>(arm), end);
+    const auto end = std::copy_n(raw.begin() + (i - arm), 2 * arm + 1, window.begin());
+    std::nth_element(window.begin(), window.begin() + arm, end);
     const double centre = window[arm];
     loss[i] = std::clamp(raw[i], centre - reach, centre + reach);
     pulled += loss[i] != raw[i];
@@ -131,7 +130,7 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
     cleaned.pulled_in = winsorise(cleaned.trace.loss, options.winsorise_sigmas);
   }
 
-  const auto most = static_cast<std::size_t>(options.max_points);
+  const std::size_t most = options.max_points;
   if (once.size() > most) {
     cleaned.thinned = once.size() - most;
     cleaned.trace = rows(cleaned.trace, log_spaced(cleaned.trace.step, most));
