@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/analogy.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
+#include "forecast/predict.hpp"
 
 namespace glidepath::detail {
 namespace {

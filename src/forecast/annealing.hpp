@@ -10,6 +10,16 @@
 
 namespace glidepath::detail {
 
+/// The learning rate at each observed point whose loss is finite, and ahead of them.
+struct Rates {
+  std::vector<double> observed{}, ahead_step{}, ahead{};
+};
+
+/// The observed rates are those of the log where it has them, else those of the schedule. Ahead are
+/// the points of the schedule past the last observed step or, where it has none, its last rate held
+/// until `horizon`. Throws InputError where the schedule contradicts the log.
+[[nodiscard]] Rates rates_of(TraceView trace, const Schedule& schedule, double horizon);
+
 /// What a known learning-rate schedule says (Tissue et al. 2024, arXiv 2408.11029): time runs as
 /// the sum of a power of the learning rate, and the loss falls by C h(t), h the lagged annealed
 /// fraction 1 - lr / peak. Empty when the schedule is unknown, zero or constant from the start.

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/interpolate.hpp"
+#include "common/names.hpp"
 #include "common/parallel.hpp"
-#include "common/require.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
 
@@ -101,17 +101,7 @@ Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
 }  // namespace
 
 std::string_view name(ForecastStatus status) noexcept {
-  switch (status) {
-    case ForecastStatus::good:
-      return "good";
-    case ForecastStatus::too_few_points:
-      return "too_few_points";
-    case ForecastStatus::flat:
-      return "flat";
-    case ForecastStatus::not_finite:
-      return "not_finite";
-  }
-  return "";
+  return detail::name_in(detail::Names<4>{"good", "too_few_points", "flat", "not_finite"}, status);
 }
 
 std::vector<double> default_levels() {

@@ -8,12 +8,9 @@
 
 #include "common/interpolate.hpp"
 #include "common/require.hpp"
-#include "forecast/analogy.hpp"
-#include "forecast/backtest.hpp"
 #include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/predict.hpp"
-#include "forecast/rates.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/nodes.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "forecast/evidence.hpp"
 #include "forecast/kernels.hpp"
 
 namespace glidepath::detail {

@@ -14,6 +14,7 @@
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 #include "forecast/law.hpp"
 
 namespace glidepath {
@@ -28,11 +29,6 @@ constexpr double kLowestFactor = 0.1, kHighestFactor = 10;
 constexpr std::size_t kMinPoints = 8;     // of a run that teaches widths
 constexpr std::size_t kMaxTeachers = 50;  // newest runs; more take their time and teach little
 constexpr double kMinScheduledRuns = 5;   // that judge whether schedules help
-
-double median(std::vector<double>& values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// At each horizon |truth - median| / half-width on that side, in z; the median over prefixes.
 /// Negative where there is none.
@@ -99,7 +95,7 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
     }
   }
   for (std::size_t h = 0; h < found.size(); ++h) {
-    if (!found[h].empty()) trial.score[h] = median(found[h]);
+    if (!found[h].empty()) trial.score[h] = detail::upper_median(found[h]);
   }
   return trial;
 }

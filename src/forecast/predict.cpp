@@ -9,7 +9,6 @@
 #include "common/interpolate.hpp"
 #include "forecast/evidence.hpp"
 #include "forecast/gates.hpp"
-#include "forecast/nodes.hpp"
 
 namespace glidepath::detail {
 namespace {

@@ -45,6 +45,18 @@ struct Observed {
                               std::span<const Template> past, const ForecastConstants& constants,
                               double narrowing = 1);
 
+/// Mixes in what past runs did from this step on, those most that were like this one so far
+/// (docs/method/forecast.md, "Past runs"). `step` and `z` are the live run.
+void mix_in_analogy(std::span<const double> step, std::span<const double> z,
+                    std::span<const double> queries, std::span<const Template> past,
+                    const ForecastConstants& constants, Mixture& mixture);
+
+/// Factor of the widths under a known schedule, at most 1: what a forecast from the first 70 % of
+/// the run would have been wrong by since. 1 without a schedule. It tells how well the shapes
+/// follow the run, not how large the gain of the annealing is.
+[[nodiscard]] double backtest_width(const Prepared& prepared, const Annealing& plan,
+                                    const ForecastConstants& constants);
+
 /// Every node before priors and tempering, for `bench/accuracy/learn_prior.py`. Rows are structures
 /// times shapes, structure-major; columns of `location` and `kriging` are queries.
 struct NodeTable {

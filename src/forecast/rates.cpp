@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forecast/rates.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +8,7 @@
 
 #include "common/interpolate.hpp"
 #include "common/require.hpp"
+#include "forecast/annealing.hpp"
 
 namespace glidepath::detail {
 namespace {

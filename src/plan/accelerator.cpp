@@ -5,23 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
-#include <tuple>
+#include <functional>
+#include <limits>
 
-#include "common/require.hpp"
+#include "common/names.hpp"
 #include "plan/check.hpp"
 #include "plan/value.hpp"
 
 namespace glidepath {
 namespace {
 
-constexpr std::array kPreferences{
-    std::pair{Preference::hours, std::string_view{"hours"}},
-    std::pair{Preference::kwh, std::string_view{"kwh"}},
-    std::pair{Preference::cost, std::string_view{"cost"}},
-    std::pair{Preference::watts, std::string_view{"watts"}},
-};
+constexpr detail::Names<4> kPreferences{"hours", "kwh", "cost", "watts"};
 
 void check(const RunLimits& limits) {
   for (const auto& [what, x] :
@@ -75,43 +70,27 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Re
 }
 
 bool dominates(const AcceleratorChoice& a, const AcceleratorChoice& b) {
-  const bool no_worse = a.probability >= b.probability && a.hours <= b.hours &&
-                        a.watts <= b.watts && a.kwh <= b.kwh && a.cost <= b.cost;
-  const bool better = a.probability > b.probability || a.hours < b.hours || a.watts < b.watts ||
-                      a.kwh < b.kwh || a.cost < b.cost;
-  return no_worse && better;
+  const auto paid = [](const AcceleratorChoice& choice) {
+    return std::array{-choice.probability, choice.hours, choice.watts, choice.kwh, choice.cost};
+  };
+  const auto by_a = paid(a), by_b = paid(b);
+  return by_a != by_b && std::ranges::equal(by_a, by_b, std::less_equal<>());
 }
 
 double preferred(const AcceleratorChoice& choice, Preference prefer) {
-  switch (prefer) {
-    case Preference::kwh:
-      return choice.kwh;
-    case Preference::cost:
-      return choice.cost;
-    case Preference::watts:
-      return choice.watts;
-    case Preference::hours:
-      break;
-  }
-  return choice.hours;
+  const std::array in_order{choice.hours, choice.kwh, choice.cost, choice.watts};
+  return in_order[static_cast<std::size_t>(prefer)];
 }
 
 }  // namespace
 
 std::string_view name(Preference preference) noexcept {
-  for (const auto& [value, text] : kPreferences) {
-    if (value == preference) return text;
-  }
-  return "?";
+  return detail::name_in(kPreferences, preference);
 }
 
 Preference preference_named(std::string_view text) {
-  std::string known;
-  for (const auto& [value, preference] : kPreferences) {
-    if (preference == text) return value;
-    known += (known.empty() ? "" : ", ") + std::string(preference);
-  }
-  detail::refuse("choose_accelerator: prefer is '", text, "', known: ", known);
+  return detail::value_named<Preference>(kPreferences, text, "choose_accelerator: prefer is '",
+                                         "', known: " + detail::listed(kPreferences));
 }
 
 std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<const Tier> tiers,

@@ -2,45 +2,28 @@
 #include "plan/check.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string>
 #include <utility>
 
-#include "common/require.hpp"
+#include "common/names.hpp"
 
 namespace glidepath {
 namespace {
 
-constexpr std::array kObjectives{
-    std::pair{Objective::jct, std::string_view{"jct"}},
-    std::pair{Objective::known_size, std::string_view{"known_size"}},
-    std::pair{Objective::quality, std::string_view{"quality"}},
-    std::pair{Objective::deadline, std::string_view{"deadline"}},
-    std::pair{Objective::fairness, std::string_view{"fairness"}},
-    std::pair{Objective::energy, std::string_view{"energy"}},
-    std::pair{Objective::edp, std::string_view{"edp"}},
-    std::pair{Objective::cost, std::string_view{"cost"}},
-};
+constexpr detail::Names<8> kObjectives{"jct",      "known_size", "quality", "deadline",
+                                       "fairness", "energy",     "edp",     "cost"};
 
 bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
 
 }  // namespace
 
 std::string_view name(Objective objective) noexcept {
-  for (const auto& [value, text] : kObjectives) {
-    if (value == objective) return text;
-  }
-  return "?";
+  return detail::name_in(kObjectives, objective);
 }
 
 Objective objective_named(std::string_view text) {
-  std::string known;
-  for (const auto& [value, objective] : kObjectives) {
-    if (objective == text) return value;
-    known += (known.empty() ? "" : ", ") + std::string(objective);
-  }
-  detail::refuse("plan: unknown objective '", text, "', known: ", known);
+  return detail::value_named<Objective>(kObjectives, text, "plan: unknown objective '",
+                                        "', known: " + detail::listed(kObjectives));
 }
 
 namespace detail {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "common/numbers.hpp"
-#include "plan/share.hpp"
 #include "plan/value.hpp"
 
 namespace glidepath::detail {
@@ -47,6 +46,13 @@ struct Reservation {
   int tier = -1;
   double shadow_s = 0;     ///< when they are free, from now on
   std::int64_t spare = 0;  ///< GPUs of the tier that will be free beyond them
+};
+
+/// Two jobs on the same GPUs.
+struct Pair {
+  std::size_t host = 0, guest = 0, guest_offer = 0;
+  double host_speed = 1, guest_speed = 1;
+  double gain = 0;
 };
 
 class Planner {

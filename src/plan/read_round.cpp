@@ -130,7 +130,7 @@ void copy_options(const RoundView& view, Round& round) {
   };
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t o = at(i);
-    if (i > 0 && view.job[o] != view.job[i - 1]) close_job();
+    if (i > 0 && view.job[o] != view.job[at(i - 1)]) close_job();
     if (view.value[o] == 0 || !fits_alone(view, round, o)) continue;
     round.option.push_back(
         {0, static_cast<std::int32_t>(view.tier[o]), static_cast<std::int32_t>(view.gpus[o])});

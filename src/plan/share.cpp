@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of jobs on the same GPUs: who may join whom, and what that is worth.
-#include "plan/share.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,8 +13,16 @@ namespace {
 constexpr std::size_t kMaxHosts = 64;     // of one tier and gang, the least active ones
 constexpr std::size_t kMaxGuests = 2000;  // the most valuable ones
 
-}  // namespace
+/// A job on one of its offers: a host that has its GPUs, or a guest that would join one.
+struct Seat {
+  std::size_t job = 0, offer = 0;
+  int tier = 0, gpus = 0;
+  double value = 0;  ///< alone
+  Profile profile{};
+};
 
+/// Pairs of a host and a guest with the same tier and gang and v_h s_h|g + v_g s_g|h > v_h, by
+/// falling gain, each job at most once. Adds to `bound` no less than any matching can gain.
 std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guests,
                         std::span<const Tier> tiers, const PlanOptions& options, double& bound) {
   std::map<std::pair<int, int>, std::vector<const Seat*>> hosts_of;  // by tier and gang
@@ -67,6 +73,8 @@ std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guest
   }
   return matched;
 }
+
+}  // namespace
 
 double Planner::watts_of_guest(const Option& host, const Option& guest) const {
   const Tier& tier = snapshot_.tiers[host.tier];

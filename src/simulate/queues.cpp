@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/numbers.hpp"
-#include "simulate/by_gang.hpp"
 #include "simulate/policy_table.hpp"
 #include "simulate/preemptive.hpp"
 #include "simulate/ranks.hpp"
