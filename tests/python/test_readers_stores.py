@@ -125,3 +125,9 @@ def test_whatever_a_reader_meets_is_an_io_error(
         gp.read_traces(write(tmp_path / "a.csv", "step,loss\n1,2\n"))
     with pytest.raises(gp.InputError, match=r"http://\[::1/: Invalid IPv6 URL"):
         gp.read_traces("http://[::1/")
+
+
+def test_no_error_tells_the_login_of_an_address() -> None:
+    with pytest.raises(gp.IoError) as refused:
+        gp.read_traces("http://user:SECRET@127.0.0.1:9/?api_key=SECRET")
+    assert str(refused.value) == "http://127.0.0.1:9/: Connection refused"

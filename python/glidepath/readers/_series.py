@@ -335,6 +335,12 @@ def lines(path: Path) -> Iterator[str]:
         raise IoError(f"{path}: {error}") from None
 
 
+def without_secrets(text: str) -> str:
+    """Leave the login and the query of an address out of a message."""
+    text = re.sub(r"://[^/@\s]{1,999}@", "://", text)
+    return re.sub(r"(://[^\s?]{1,999})\?[^\s:]+", r"\1", text)
+
+
 def is_cut(path: Path) -> bool:
     """Whether a text stops within a line, as when its writer was killed."""
     with path.open("rb") as file:

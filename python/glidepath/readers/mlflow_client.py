@@ -13,7 +13,7 @@ from glidepath._core import InputError, IoError
 from glidepath._metrics import is_rate
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import AbsentError, Series, choose, to_trace
+from glidepath.readers._series import AbsentError, Series, choose, to_trace, without_secrets
 
 _PAGE = re.compile(r"(?P<server>https?://[^#]*?)/?(?:#(?P<page>.*))?$")
 
@@ -34,9 +34,9 @@ def read_url(url: str, metric: str | None) -> list[Trace]:
         at = urlsplit(url)
         create_connection((at.hostname, at.port or {"https": 443}.get(at.scheme, 80)), 10).close()
     except ConnectionRefusedError as error:
-        raise IoError(f"{url}: {error.strerror}") from None
+        raise IoError(without_secrets(f"{url}: {error.strerror}")) from None
     except ValueError as error:
-        raise InputError(f"{url}: {error}") from None
+        raise InputError(without_secrets(f"{url}: {error}")) from None
     except OSError:
         pass  # there may be a proxy in between: let the client try
     client, experiment, run = open_url(url)
@@ -47,7 +47,7 @@ def read(
     client: Any, metric: str | None, *, experiment: str | None = None, run: str | None = None
 ) -> list[Trace]:
     """Read every run that is not deleted, named by its id; runs without the metric are left out."""
-    label = f"MLflow {getattr(client, 'tracking_uri', '')}".rstrip()
+    label = without_secrets(f"MLflow {getattr(client, 'tracking_uri', '')}".rstrip())
     traces, absent = [], None
     try:
         for found in [client.get_run(run)] if run else _runs(client, experiment):
@@ -58,7 +58,7 @@ def read(
     except IoError:
         raise
     except Exception as error:  # MlflowException, and what the network library raises
-        raise IoError(f"{label}: {error}") from error
+        raise IoError(without_secrets(f"{label}: {error}")) from None
     if not traces:
         raise absent or AbsentError(f"{label}: no metric was logged")
     return traces

@@ -11,21 +11,23 @@ from glidepath._core import InputError, IoError
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._rows import flat, tracked
-from glidepath.readers._series import to_trace
+from glidepath.readers._series import to_trace, without_secrets
 
 
 def open_url(url: str) -> Any:
     """Give the run, or all runs of a project, whose page has this address."""
     parts = [part for part in urlsplit(url).path.split("/") if part]
     if len(parts) < 2:
-        raise InputError(f"{url}: not the page of a project of W&B or of a run, …/runs/ID")
+        raise InputError(
+            f"{without_secrets(url)}: not the page of a project of W&B or of a run, …/runs/ID"
+        )
     wandb = require("wandb")
     try:
         if "runs" in parts[2:-1]:
             return wandb.Api().run("/".join((*parts[:2], parts[3])))
         return wandb.Api().runs("/".join(parts[:2]))
     except Exception as error:  # no key, no such run, no network: each its own kind
-        raise IoError(f"{url}: {error}") from error
+        raise IoError(without_secrets(f"{url}: {error}")) from None
 
 
 def read(run: Any, metric: str | None) -> list[Trace]:
