@@ -23,7 +23,8 @@ enum class FitStatus : std::uint8_t {
   not_finite,       ///< a loss is NaN or infinite; every number is NaN
   poor,             ///< converged, but the curve misses the end of the points: the mean residual
                     ///< of the last tenth (at least 5) is above 3 of its standard errors, and above
-         ///< 2 % of the descent, or the noise and 10 % of the descent since the first tenth
+                    ///< 2 % of the descent, or the noise and 10 % of the descent since the first
+                    ///< tenth
 };
 inline constexpr std::array kFitStatuses{FitStatus::converged,      FitStatus::iteration_limit,
                                          FitStatus::too_few_points, FitStatus::flat,
