@@ -136,7 +136,7 @@ def test_trials_may_run_at_the_same_time(folder: Path) -> None:
     assert {**alone, "cpu_ms": 0.0} == {**beside, "cpu_ms": 0.0}
     ours = stoppers.replay(sweep, stoppers.PRUNERS["forecast"](20), range(8), workers=4)
     assert ours["rank"] == 1
-    assert ours["complete"] >= 4  # nothing is complete while the first four run
+    assert ours["complete"] < 8  # ranks count while the first four run, too
 
 
 def test_the_goal_is_a_quarter_of_the_epochs_at_half_of_the_regret_of_hyperband() -> None:
