@@ -106,6 +106,26 @@ def test_an_accuracy_below_its_target_does_not_stop_the_training(example: dict[s
     assert callback.adviser.decision.verdict != "reached"
 
 
+def score(ceiling: float, epoch: int) -> float:
+    """Rise from chance towards a ceiling."""
+    return ceiling - (ceiling - 0.1) * epoch**-1.0
+
+
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.97, "reached"), (0.6, "never")])
+def test_a_score_that_rises_ends_at_its_target_or_where_it_cannot_get_there(
+    example: dict[str, Any], ceiling: float, verdict: str
+) -> None:
+    shown = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: logs.update(val_accuracy=score(ceiling, epoch + 1))
+    )
+    callback = example["ForecastCallback"](0.9, monitor="val_accuracy", mode="act")
+    epochs = len(fit(example, [shown, callback], 40).epoch)
+    assert callback.adviser.decision.verdict == verdict
+    assert epochs < 40
+    assert (score(ceiling, epochs) >= 0.9) == (verdict == "reached")
+    assert score(ceiling, epochs - 1) < 0.9
+
+
 def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, Any]) -> None:
     kind = example["ForecastCallback"]
     for name, direction in (("val_acc", "max"), ("val_loss", "min")):

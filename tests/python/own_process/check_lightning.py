@@ -107,6 +107,37 @@ def test_an_accuracy_below_its_target_does_not_stop_the_training(
     assert callback.adviser.decision.verdict != "reached"
 
 
+def score(ceiling: float, epoch: int) -> float:
+    """Rise from chance towards a ceiling."""
+    return ceiling - (ceiling - 0.1) * epoch**-1.0
+
+
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.97, "reached"), (0.6, "never")])
+def test_a_score_that_rises_ends_at_its_target_or_where_it_cannot_get_there(
+    example: dict[str, Any], ceiling: float, verdict: str
+) -> None:
+    class Classifier(example["Regression"]):  # type: ignore[misc]
+        def validation_step(self, batch: Any, index: int) -> None:
+            self.log("val_acc", score(ceiling, self.current_epoch + 1))
+
+    callback = example["ForecastCallback"](target=0.9, monitor="val_acc", mode="act")
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        callbacks=[callback],
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=False,
+        max_epochs=40,
+    )
+    trainer.fit(Classifier(), example["data"], example["data"])
+    epochs = trainer.current_epoch
+    assert callback.adviser.decision.verdict == verdict
+    assert epochs < 40
+    assert (score(ceiling, epochs) >= 0.9) == (verdict == "reached")
+    assert score(ceiling, epochs - 1) < 0.9
+
+
 def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, Any]) -> None:
     kind = example["ForecastCallback"]
     for name, direction in (("val_acc", "max"), ("val_loss", "min")):

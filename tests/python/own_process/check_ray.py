@@ -80,6 +80,36 @@ def test_the_state_survives_an_experiment_that_is_restored(
     assert states[0]["points"] == 12
 
 
+def test_a_score_that_rises_ends_at_its_target_or_where_it_cannot_get_there(
+    example: dict[str, Any], tmp_path: Path
+) -> None:
+    def train(config: dict[str, float]) -> None:
+        for epoch in range(1, 41):
+            score = config["ceiling"] - (config["ceiling"] - 0.1) / epoch
+            example["tune"].report({"val_acc": score})
+
+    try:
+        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    except Exception as error:
+        if "timed out during startup" not in str(error):
+            raise
+        pytest.skip("this machine is too busy for Ray, which gives itself 30 s to start")
+    tune = example["tune"]
+    stopper = example["ForecastStopper"]("val_acc", target=0.9, budget=40, mode="act")
+    tuner = tune.Tuner(
+        train,
+        param_space={"ceiling": tune.grid_search([0.6, 0.97])},
+        tune_config=tune.TuneConfig(reuse_actors=True),
+        run_config=tune.RunConfig(storage_path=str(tmp_path), stop=stopper, verbose=0),
+    )
+    found = {result.metrics["config"]["ceiling"]: result.metrics for result in tuner.fit()}
+    ray.shutdown()
+    assert max(told["training_iteration"] for told in found.values()) < 40
+    assert found[0.6]["forecast_probability"] <= 0.02
+    assert found[0.97]["forecast_probability"] == 1.0
+    assert 0.9 <= found[0.97]["val_acc"] < 0.91
+
+
 def test_the_direction_is_what_the_name_of_the_metric_says(
     example: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -76,6 +76,36 @@ def test_a_monitor_that_is_never_logged_is_told(
     assert last == "'vall_loss' was never logged: nothing was forecast"
 
 
+def score(ceiling: float, epoch: int) -> float:
+    """Rise from chance towards a ceiling."""
+    return ceiling - (ceiling - 0.1) * epoch**-1.0
+
+
+class Shown(skorch.callbacks.Callback):  # type: ignore[misc]
+    """Record a score of our own."""
+
+    def __init__(self, ceiling: float) -> None:
+        self.ceiling = ceiling
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        net.history.record("valid_acc", score(self.ceiling, len(net.history)))
+
+
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.97, "reached"), (0.6, "never")])
+def test_a_score_that_rises_ends_at_its_target_or_where_it_cannot_get_there(
+    example: dict[str, Any], ceiling: float, verdict: str
+) -> None:
+    callback = example["ForecastCallback"](0.9, monitor="valid_acc", mode="act")
+    both = [("shown", Shown(ceiling)), ("forecast", callback)]
+    fitted = net(example, callback, 40).set_params(callbacks=both)
+    fitted.fit(example["x"], example["y"])
+    epochs = len(fitted.history)
+    assert callback_of(fitted).adviser_.decision.verdict == verdict
+    assert epochs < 40
+    assert (score(ceiling, epochs) >= 0.9) == (verdict == "reached")
+    assert score(ceiling, epochs - 1) < 0.9
+
+
 @pytest.mark.parametrize(
     ("monitor", "given", "direction"),
     [("valid_acc", None, "max"), ("valid_loss", None, "min"), ("score", "max", "max")],

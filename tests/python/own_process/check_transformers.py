@@ -181,6 +181,34 @@ def test_evaluation_that_comes_later_is_waited_for(
     assert not any("is not among" in message for message in caplog.messages)
 
 
+def score(ceiling: float, epoch: int) -> float:
+    """Rise from chance towards a ceiling."""
+    return ceiling - (ceiling - 0.1) * epoch**-1.0
+
+
+@pytest.mark.parametrize(("ceiling", "verdict"), [(0.97, "reached"), (0.6, "never")])
+def test_a_score_that_rises_ends_at_its_target_or_where_it_cannot_get_there(
+    example: dict[str, Any], tmp_path: Path, ceiling: float, verdict: str
+) -> None:
+    callback = example["ForecastCallback"](0.9, metric="eval_accuracy", mode="act")
+    run = trainer(
+        example, tmp_path, [callback], max_steps=400, eval_strategy="steps", eval_steps=10
+    )
+
+    def evaluate(*args: Any, **options: Any) -> dict[str, float]:
+        told = {"eval_accuracy": score(ceiling, run.state.global_step // 10)}
+        run.log(told)
+        return told
+
+    run.evaluate = evaluate
+    run.train()
+    rounds = run.state.global_step // 10
+    assert callback.adviser.decision.verdict == verdict
+    assert rounds < 40
+    assert (score(ceiling, rounds) >= 0.9) == (verdict == "reached")
+    assert score(ceiling, rounds - 1) < 0.9
+
+
 def test_the_direction_is_what_the_name_of_the_metric_says(example: dict[str, Any]) -> None:
     kind = example["ForecastCallback"]
     for name, direction in (("eval_accuracy", "max"), ("eval_loss", "min")):
