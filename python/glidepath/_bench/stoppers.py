@@ -178,10 +178,10 @@ def _tasks(path: Path, stem: str) -> dict[str, list[Trace]]:
     return tasks
 
 
-def _ours(reports: int) -> Any:
+def _ours(reports: int, **options: Any) -> Any:
     from glidepath.adapters.optuna import ForecastPruner
 
-    return ForecastPruner(reports)
+    return ForecastPruner(reports, **options)
 
 
 def _optuna(name: str, *args: Any, **options: Any) -> Any:
@@ -206,6 +206,7 @@ PRUNERS: dict[str, Callable[[int], Any]] = {
     "asha": lambda n: _optuna("SuccessiveHalvingPruner", min_resource=1, reduction_factor=3),
     "hyperband": lambda n: _optuna("HyperbandPruner", 1, n, 3),
     "forecast": _ours,
+    "forecast_36": lambda n: _ours(n, spend=0.36),  # about the epochs that Hyperband uses
 }
 
 

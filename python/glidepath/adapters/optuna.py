@@ -24,6 +24,7 @@ __all__ = ["ForecastPruner"]
 # A decision at the first report, and at the first past each of these shares of the budget.
 _LOOKS = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 _TARGET_LOOKS = tuple(k / 100 for k in range(1, 101))
+_APART = 0.009  # of the budget between these looks: few reports fall on whole hundredths
 _KEPT = 0.4  # times spend / sqrt(share): the part of the trials that their rank lets go on
 _PACES, _GAINS = 2.0, 0.5  # behind the best by more of both: hopeless
 _SPARED = "forecast_spared"
@@ -157,7 +158,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
             watch = Watch(
                 target=self._target, budget=self._budget, direction=direction, reached_by="point"
             )
-            decision, ends = judge(watch, reports, apart=self._budget / len(_TARGET_LOOKS))
+            decision, ends = judge(watch, reports, apart=_APART * self._budget)
             if not math.isnan(decision.probability):
                 advice["forecast_target_probability"] = decision.probability
             if ends and is_lost(decision.verdict):
