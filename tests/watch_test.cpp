@@ -124,12 +124,27 @@ TEST(WatchTest, ARestartTakesTheLostPointsOutOfTheLevel) {
 TEST(WatchTest, ExcludesNothingBeforeItHasSeenEnough) {
   const auto verdict = [](int points, double budget) {
     Watch watch({.target = 0.01, .budget = budget});
-    for (int step = 1; step <= points; ++step) watch.add(step, 2 + 1e-3 * (step % 2));
+    for (int step = 1; step <= points; ++step) watch.add(step, 0.9 + 1.1 / step);
     return watch.decision().verdict;
   };
-  EXPECT_EQ(verdict(12, 100), Verdict::never);
-  EXPECT_EQ(verdict(12, 1000), Verdict::unknown);
-  EXPECT_EQ(verdict(50, 1000), Verdict::never);
+  EXPECT_EQ(verdict(30, 100), Verdict::never);
+  EXPECT_EQ(verdict(30, 301), Verdict::unknown);  // not a tenth of the budget
+  EXPECT_EQ(verdict(60, 601), Verdict::unknown);  // however many points
+}
+
+TEST(WatchTest, ARunThatHasNotLeftItsStartIsExcludedAfterHalfOfItsBudget) {
+  const auto watch_plateau = [](Direction direction, double start, double target, int points) {
+    Watch watch({.target = target, .budget = 100, .direction = direction});
+    for (int step = 1; step <= points; ++step) watch.add(step, start + 1e-3 * (step % 2));
+    return watch.decision();
+  };
+  for (const int points : {12, 30, 49}) {
+    const Decision loss = watch_plateau(Direction::min, 2, 0.01, points);
+    EXPECT_EQ(loss.verdict, Verdict::unknown);
+    EXPECT_NE(loss.reason.find("too near its start"), std::string::npos) << loss.reason;
+    EXPECT_EQ(watch_plateau(Direction::max, 0.1, 0.9, points).verdict, Verdict::unknown);
+  }
+  EXPECT_EQ(watch_plateau(Direction::min, 2, 0.01, 50).verdict, Verdict::never);
 }
 
 TEST(WatchTest, MergesOldPointsAndKeepsTheirNumber) {

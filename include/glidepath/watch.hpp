@@ -22,9 +22,10 @@ enum class Verdict : std::uint8_t {
   unknown,     ///< the target is neither all but certain nor all but excluded
   reached,     ///< the run has reached the target: ReachedBy
   will_reach,  ///< P(reached within the budget) >= 1 - alpha
-  never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
-               ///< before a tenth of it or forty points
-  diverged     ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
+  never,       ///< P(reached within the budget) <= alpha s^2.5, s the share of the budget seen; not
+          ///< before a tenth of it, nor before half of it while the run has not made a fifth of
+          ///< the way from its start to the target
+  diverged  ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
 };
 inline constexpr std::array kVerdicts{Verdict::unknown, Verdict::reached, Verdict::will_reach,
                                       Verdict::never, Verdict::diverged};

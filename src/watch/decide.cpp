@@ -22,9 +22,12 @@ using detail::kInfinity;
 
 constexpr double kOpenBudget = 10;     // times the steps seen, where no budget is given
 constexpr std::size_t kMinPoints = 4;  // fewer tell nothing of the future
-// What it takes to exclude anything: a part of the budget, or many points.
+// What it takes to exclude anything: a part of the budget, and of the way from the start of the run
+// to its target, because nobody sees the end of a plateau on which a run begins; or half the
+// budget.
 constexpr double kSettledShare = 0.1 - 1e-9;
-constexpr std::size_t kSettledPoints = 40;
+constexpr double kSettledWay = 0.2, kPlateauShare = 0.5;
+constexpr double kSpending = 2.5;            // power of the share by which the error rate is spent
 constexpr std::size_t kTailPoints = 5;       // a level, not a spike
 constexpr std::int64_t kDivergedPoints = 2;  // one NaN may be the logger's
 
@@ -146,11 +149,12 @@ Decision Watch::decision() const {
     d.steps_to_target[i] = std::max(r.quantile(levels[i]) - s.last_step, 0.0);
   }
   // A run is looked at again and again, and ends at the first never. So the error rate is spent as
-  // the budget is, in proportion to the cube of its share: little while little is known.
+  // the budget is, in proportion to a power of its share: little while little is known.
   const double alpha = options_.alpha;
   const double share = (s.last_step - start) / (budget - start);
-  const bool settled = share >= kSettledShare || s.step.size() >= kSettledPoints;
-  const double spent = settled ? alpha * share * share * share : 0.0;
+  const bool on_its_way = first - tail >= kSettledWay * (first - sign * *options_.target);
+  const bool settled = share >= kSettledShare && (on_its_way || share >= kPlateauShare);
+  const double spent = alpha * std::pow(share, kSpending);
   d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
                               " with probability ", percent(d.probability));
   if (d.probability >= 1 - alpha) {
@@ -161,6 +165,8 @@ Decision Watch::decision() const {
     d.reason += ", no more than the " + percent(spent) + " that count as never by now";
   } else if (settled) {
     d.reason += ", between " + percent(spent) + " and " + percent(1 - alpha);
+  } else if (share >= kSettledShare) {
+    d.reason += ", too near its start to call it never";
   } else {
     d.reason += ", too early to call it never";
   }

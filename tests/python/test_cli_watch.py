@@ -98,7 +98,7 @@ def test_the_exit_code_says_whether_to_stop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], target: float, verdict: str, expected: int
 ) -> None:
     log(tmp_path / "log.csv", 4000)
-    arguments = (tmp_path, "--target", target, "--budget", 100000, "--once", "--json")
+    arguments = (tmp_path, "--target", target, "--budget", 30000, "--once", "--json")
     code, out, _ = run(capsys, *arguments)
     (row,) = json.loads(out)
     assert (row["verdict"], code) == (verdict, expected)

@@ -99,7 +99,7 @@ def test_one_lost_look_ends_nothing(tmp_path: Path) -> None:
         log.write_text("step,loss\n" + "".join(f"{k},{loss(k)}\n" for k in range(1, last + 1)))
         request = JobRequest(target=0.01, budget=1000.0)
         found.append(forecast_job(TraceStore().read(log), request, PilotOptions()))
-    assert [f.verdict for f in found] == ["never"] * 3
+    assert [f.verdict for f in found] == ["unknown", "never", "never"]
     assert [f.stop for f in found] == [False, False, True]
 
 

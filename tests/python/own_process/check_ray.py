@@ -52,7 +52,7 @@ def test_trials_are_judged_apart_and_advice_stops_nothing(example: dict[str, Any
     kind = example["ForecastStopper"]
     for mode in ("act", "advise"):
         stopper = kind("loss", 0.5, budget=40, mode=mode)
-        flat, falling = [3.0, 3.01] * 4, [3.0 / i for i in range(1, 5)]
+        flat, falling = [3.0, 3.01] * 13, [3.0 / i for i in range(1, 5)]
         assert told(stopper, "a", flat)[-1] is (mode == "act")
         assert not any(told(stopper, "b", falling))
         assert not stopper("a", {"training_iteration": 9})  # a result without the metric

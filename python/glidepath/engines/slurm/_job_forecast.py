@@ -19,10 +19,7 @@ from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
 _SAMPLES = 32  # of the remaining steps, equally likely
-# Looks at a run over its budget, as where the error rate was measured (docs/live.md), and the share
-# of it at which five looks from a tenth on are over: a log of thousands of rows would otherwise be
-# judged by its first forty.
-_LOOKS, _FIRST_STOP = 100, 0.14
+_LOOKS = 100  # at a run over its budget, as where the error rate was measured (docs/live.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +142,7 @@ def _judge(
     if progress.nonfinite_steps:
         apart = 0.0
         points += [(step, math.nan) for step in progress.nonfinite_steps]
-    decision, stop = judge(watch, points, apart=apart)
-    early = request.budget is not None and progress.last_step < _FIRST_STOP * request.budget
-    return decision, stop and not (early and decision.verdict == "never")
+    return judge(watch, points, apart=apart)
 
 
 def _law(
