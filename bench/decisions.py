@@ -15,8 +15,8 @@ looks at the run a hundred times, `dare` at the end of each of a hundred session
 - dare: that policy in the simulator, with a GPU for each run;
 - flat: a probability of at most 2 % at a single look after ten points, the pilot's rule at be693d5.
 
-A wrong stop ends a run that would have reached its target within the budget; one left alone is a run
-that does not reach it and went on. Steps saved are those of the runs that do not reach it.
+A wrong stop ends a run that would have reached its target within the budget. Left alone are runs
+that do not reach it and went on; the steps saved are those of the runs that do not reach it.
 """
 
 from __future__ import annotations
