@@ -417,6 +417,41 @@ TEST(ForecastTest, KnownScheduleForeseesTheDropOfADecayBeforeItStarts) {
   }
 }
 
+TEST(ForecastTest, AResumedLogForeseesTheDropOfADecayLikeAWholeOne) {
+  Trace rest;
+  std::vector<double> steps;
+  for (int i = 510; i <= 1000; i += 10) {
+    if (i > 700) {
+      steps.push_back(i);
+      continue;
+    }
+    rest.step.push_back(i);
+    rest.loss.push_back(2 + 3 / std::sqrt(i));
+  }
+  const Forecast blind = forecast(rest.view(), steps);
+  const Schedule whole = Schedule::wsd(1, 1000), from_here{{510, 800, 1000}, {1, 1, 0}};
+  for (const Schedule* schedule : {&whole, &from_here}) {
+    const Forecast seeing = forecast(rest.view(), steps, {.schedule = schedule});
+    expect_sound(seeing);
+    EXPECT_LT(seeing.median.back(), 0.985 * blind.median.back());
+  }
+}
+
+TEST(ForecastTest, RatesBeforeTheLogTellThatTheRateHasFallenAlready) {
+  Trace rest;
+  for (int i = 610; i <= 800; i += 10) {
+    rest.step.push_back(i);
+    rest.loss.push_back(2 + 3 / std::sqrt(i) - 0.05 * (1 - std::exp((600 - i) / 60.0)));
+  }
+  const std::vector<double> steps{900, 1000};
+  const Schedule level = Schedule::constant(0.1);
+  const Schedule dropped{{0, 600, 601}, {1, 1, 0.1}};
+  const Forecast unknown = forecast(rest.view(), steps, {.schedule = &level});
+  const Forecast known = forecast(rest.view(), steps, {.schedule = &dropped});
+  expect_sound(known);
+  EXPECT_NE(known.median, unknown.median);
+}
+
 TEST(ForecastTest, AScheduleThatContradictsTheLogIsRefusedWithTheWorstStep) {
   Trace trace = power_law(50, 1, 2, 0.5, 0);
   trace.lr.assign(50, 0.001);

@@ -10,13 +10,14 @@
 
 namespace glidepath::detail {
 
-/// The learning rate at each observed point whose loss is finite, and ahead of them.
+/// The learning rate before the log begins, at each observed point whose loss is finite, and ahead.
 struct Rates {
-  std::vector<double> observed{}, ahead_step{}, ahead{};
+  std::vector<double> before_step{}, before{}, observed{}, ahead_step{}, ahead{};
 };
 
-/// The observed rates are those of the log where it has them, else those of the schedule. Ahead are
-/// the points of the schedule past the last observed step or, where it has none, its last rate held
+/// The observed rates are those of the log where it has them, else those of the schedule. Before
+/// are the points of the schedule ahead of the first observed one, none where it does not reach
+/// back. Ahead are those past the last observed step or, where it has none, its last rate held
 /// until `horizon`. Throws InputError where the schedule contradicts the log.
 [[nodiscard]] Rates rates_of(TraceView trace, const Schedule& schedule, double horizon);
 
@@ -32,11 +33,9 @@ struct Annealing {
   [[nodiscard]] bool moves(std::span<const double> points) const;
 };
 
-/// Schedule over the observed (shifted) steps and ahead of them; `count` is how many points each
+/// Schedule before, at and ahead of the observed (shifted) steps; `count` is how many points each
 /// observed one stands for.
 [[nodiscard]] Annealing annealing(std::span<const double> observed, std::span<const double> count,
-                                  std::span<const double> past, std::span<const double> ahead_step,
-                                  std::span<const double> ahead,
-                                  const ForecastConstants& constants);
+                                  const Rates& rates, const ForecastConstants& constants);
 
 }  // namespace glidepath::detail

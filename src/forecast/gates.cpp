@@ -23,6 +23,24 @@ constexpr Scaling kLogPoints{3.5, 1.5}, kLogNoise{-4.5, 2}, kLogLate{-2.5, 1.5},
     kLogFirst{-3.5, 1.5}, kTrend{0, 0.25};
 constexpr double kAbovePerRange = 6, kAboveOffset = 0.5;
 
+/// Of z, by a regression on log10 x.
+double fall_per_decade(const Points& bins) {
+  double weight = 0, mean_x = 0, mean_z = 0, xx = 0, xz = 0;
+  for (std::size_t i = 0; i < bins.x.size(); ++i) {
+    weight += bins.count[i];
+    mean_x += bins.count[i] * std::log10(bins.x[i]);
+    mean_z += bins.count[i] * bins.z[i];
+  }
+  mean_x /= weight;
+  mean_z /= weight;
+  for (std::size_t i = 0; i < bins.x.size(); ++i) {
+    const double from_mean = std::log10(bins.x[i]) - mean_x;
+    xx += bins.count[i] * from_mean * from_mean;
+    xz += bins.count[i] * from_mean * (bins.z[i] - mean_z);
+  }
+  return xx > 0 ? -xz / xx : 0.0;
+}
+
 double dot(const ForecastConstants::Row& row, const Features& features) {
   double sum = 0;
   for (std::size_t i = 0; i < kFeatures; ++i) sum += row[i] * features[i];
@@ -91,7 +109,9 @@ double gain_unit(const Prepared& run, const Points& bins, const ForecastConstant
       std::upper_bound(bins.step.begin(), bins.step.end(), 0.5 * bins.step.back()) -
       bins.step.begin();
   const double fall = (bins.z[half] - bins.z.back()) / c.gain_fall;
-  return std::min(1.0, run.range / c.gain_range) * std::clamp(fall, 1.0, kMaxGainFactor);
+  // A log that begins late does not show what the run had learnt before, but how it goes on.
+  const double learnt = std::max(run.range, fall_per_decade(bins)) / c.gain_range;
+  return std::min(1.0, learnt) * std::clamp(fall, 1.0, kMaxGainFactor);
 }
 
 }  // namespace glidepath::detail

@@ -57,9 +57,9 @@ std::vector<Template> templates_of(const Prepared& p, double horizon,
 }
 
 Annealing annealing_of(const Prepared& p, Rates rates, const ForecastConstants& constants) {
+  for (double& step : rates.before_step) step += p.step_shift;
   for (double& step : rates.ahead_step) step += p.step_shift;
-  Annealing plan =
-      annealing(p.step, p.count, rates.observed, rates.ahead_step, rates.ahead, constants);
+  Annealing plan = annealing(p.step, p.count, rates, constants);
   if (!plan.known()) return plan;
   // Time must pass while the run is observed, or there is nothing to fit in this clock.
   return plan.moves(p.step) ? plan : Annealing{};

@@ -15,6 +15,8 @@ namespace {
 
 constexpr double kFlatShape = 1e-12;  // <v,v> below it: the whitened shape is the constant
 constexpr double kMinTimeStep = 1e-12;
+// Log prior of the gain 0 of a rising metric, over that of a loss: mAP follows the rate less.
+constexpr double kNoGainRising = 3;
 
 /// All that the shapes become at given bins and queries, whatever the losses.
 struct ShapeGrid {
@@ -62,6 +64,7 @@ struct Context {
   Features features{};
   Gated gated{};
   double freedom = 1;        // bins - 1
+  bool rising = false;       // the metric, as the run improves
   double narrowing = 1;      // of the scales, by the backtest
   double template_mass = 0;  // prior of all past runs together
   std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
@@ -313,6 +316,7 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.variation = variation_of(bins);
   context.features = features_of(observed.run, bins, context.variation.late);
   context.gated = gated(c, context.features);
+  context.rising = observed.run.coordinate.sign < 0;
   context.bins = bins.x.size();
   context.queries = queries.size();
   context.parametric = c.shapes.size();
@@ -337,7 +341,8 @@ std::vector<Node> weigh(const Context& context, bool falls) {
     const double of_structure = log_evidence(fit);
     for (std::size_t g = 0; g < gains; ++g) {
       const double gain = falls ? context.gain(g) : 0.0;
-      const double prior = context.gated.structure_prior[i] + (falls ? c.gains[g].log_prior : 0.0);
+      const double prior = context.gated.structure_prior[i] + (falls ? c.gains[g].log_prior : 0.0) +
+                           (falls && context.rising && gain == 0 ? kNoGainRising : 0.0);
       for (std::size_t k = 0; k < shapes; ++k) {
         const NodeFit s = solve(context, fit, gain, k);
         const double evidence = of_structure - 0.5 * context.freedom * std::log(s.rss);

@@ -83,6 +83,13 @@ Rates rates_of(TraceView trace, const Schedule& schedule, double horizon) {
     if (!std::isfinite(trace.loss[i])) continue;
     rates.observed.push_back(logged && is_rate(trace.lr[i]) ? trace.lr[i] : scheduled[i]);
   }
+  const auto finite = std::ranges::find_if(trace.loss, [](double y) { return std::isfinite(y); });
+  if (finite != trace.loss.end()) {
+    const double from = trace.step[static_cast<std::size_t>(finite - trace.loss.begin())];
+    const auto first = std::ranges::lower_bound(schedule.step, from);
+    rates.before_step.assign(schedule.step.begin(), first);
+    rates.before.assign(schedule.lr.begin(), schedule.lr.begin() + (first - schedule.step.begin()));
+  }
   const double last =
       trace.step.empty() ? -std::numeric_limits<double>::infinity() : trace.step.back();
   const auto first_ahead = std::ranges::upper_bound(schedule.step, last);

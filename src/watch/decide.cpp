@@ -43,8 +43,8 @@ double tail_level(const WatchState& s) {
   return tail[kTailPoints / 2];
 }
 
-/// The rates that were used until the last of the first `points`, then those that are planned until
-/// the budget.
+/// The rates that were planned before the log began, used until the last of the first `points`,
+/// then planned until the budget.
 Schedule used_and_planned(const WatchState& s, const Schedule& plan, std::size_t points,
                           double budget) {
   Schedule whole;
@@ -52,6 +52,9 @@ Schedule used_and_planned(const WatchState& s, const Schedule& plan, std::size_t
     whole.step.push_back(step);
     whole.lr.push_back(lr);
   };
+  for (std::size_t i = 0; i < plan.step.size() && plan.step[i] < s.step.front(); ++i) {
+    add(plan.step[i], plan.lr[i]);
+  }
   for (std::size_t i = 0; i < points; ++i) {
     add(s.step[i],
         std::isfinite(s.lr[i]) ? s.lr[i] : detail::interpolate(s.step[i], plan.step, plan.lr));

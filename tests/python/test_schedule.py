@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from curves import constants_with, noisy_power_law, schedule_law
+from curves import constants_with, lagged, noisy_power_law, schedule_law
 
 import glidepath as gp
 from glidepath._schedule import inferred
@@ -32,8 +32,9 @@ def test_a_log_without_its_warmup_is_forecast_as_if_the_rate_had_risen() -> None
             y = (2 + 3 * (np.cumsum(lr) / 50) ** -power) * np.exp(0.001 * noise)
             first, seen = warmup, warmup + 300
             trace = gp.Trace(t[first:seen], y[first:seen], lr=lr[first:seen])
+            rest = gp.Schedule(t[first:], lr[first:])
             for constants, errors in ((None, ours), (whole, counted)):
-                f = gp.forecast(trace, t[seen:], schedule=gp.Schedule(t, lr), constants=constants)
+                f = gp.forecast(trace, t[seen:], schedule=rest, constants=constants)
                 errors.append(abs(f.median[-1] - y[-30:].mean()) / np.ptp(y[first:]))
     assert np.mean(ours) < 0.5 * np.mean(counted)
 
@@ -114,6 +115,80 @@ def test_an_erratic_run_keeps_its_width_under_a_schedule() -> None:
         trace, t[200:], schedule=gp.Schedule(t, lr), constants=constants_with(backtest=0)
     ).quantiles
     assert (ours[17] - ours[1]).mean() > 0.7 * (wide[17] - wide[1]).mean()
+
+
+def error_at_the_end(
+    run: tuple[np.ndarray, np.ndarray, np.ndarray],
+    first: int,
+    seen: int,
+    schedule: gp.Schedule | None,
+) -> float:
+    """Of a log that begins at point `first`, in units of its range."""
+    t, y, lr = run
+    trace = gp.Trace(t[first:seen], y[first:seen], lr=lr[first:seen])
+    ahead = gp.forecast(trace, t[seen:], schedule=schedule).median
+    return float(abs(ahead[-1] - y[-20:].mean()) / np.ptp(y[first:]))
+
+
+def test_a_schedule_helps_on_a_resumed_log_of_which_the_first_part_is_missing() -> None:
+    blind, known, whole = [], [], []
+    for seed in range(3):
+        t, _, lr = run = schedule_law(2000, 100, seed)
+        for first in (1000, 1600):
+            rest, back = gp.Schedule(t[first:], lr[first:]), gp.Schedule(t, lr)
+            for share in (0.1, 0.2, 0.4, 0.6):
+                seen = first + int(share * (2000 - first))
+                blind.append(error_at_the_end(run, first, seen, None))
+                known.append(error_at_the_end(run, first, seen, rest))
+                whole.append(error_at_the_end(run, first, seen, back))
+    assert np.mean(known) < 0.6 * np.mean(blind)
+    assert np.mean(whole) < 0.9 * np.mean(known)
+
+
+def test_restarts_of_the_rate_inside_a_log_are_followed() -> None:
+    t = np.arange(1.0, 1801)
+    lr = 0.55 + 0.45 * np.cos(np.pi * ((t - 1) % 600) / 600)
+    blind, known = [], []
+    for seed in range(3):
+        noise = 0.001 * np.random.RandomState(seed).standard_normal(1800)
+        annealed = lagged(1 - lr, 10)
+        y = (2 + 12 * np.cumsum(lr) ** -0.5) * np.exp(-0.05 * annealed + noise)
+        for first, seen in ((0, 700), (0, 1200), (0, 1300), (600, 1000), (600, 1300)):
+            schedule = gp.Schedule(t[first:], lr[first:])
+            blind.append(error_at_the_end((t, y, lr), first, seen, None))
+            known.append(error_at_the_end((t, y, lr), first, seen, schedule))
+    assert np.mean(known) < 0.6 * np.mean(blind)
+
+
+def test_a_watch_of_a_resumed_run_uses_the_schedule_from_its_start() -> None:
+    t, y, lr = schedule_law(2000, 100, 0)
+    probability = []
+    for first in (0, 1000):
+        watch = gp.Watch(
+            target=float(y[-20:].mean() * 1.003),
+            budget=2000,
+            schedule=gp.Schedule(t[first:], lr[first:]),
+        )
+        for step, loss, rate in zip(t[1000:1300], y[1000:1300], lr[1000:1300], strict=True):
+            watch.add(step, loss, rate)
+        probability.append(watch.decision().probability)
+    assert probability[0] != probability[1]
+    assert probability[0] > 0.5
+
+
+def test_a_rising_metric_is_promised_less_by_its_schedule_than_a_loss() -> None:
+    t, y, lr = schedule_law(2000, 100, 0)
+    share = y / (1.1 * y.max())
+    seen = 500
+    rise = [
+        gp.forecast(
+            gp.Trace(t[:seen], values[:seen], lr=lr[:seen], direction=direction),
+            t[seen:],
+            schedule=gp.Schedule(t, lr),
+        ).median[-1]
+        for values, direction in ((share, "min"), (1 - share, "max"))
+    ]
+    assert 1 - rise[1] > 1.01 * rise[0]
 
 
 def test_a_schedule_is_straight_between_its_steps_and_constant_outside() -> None:
