@@ -147,6 +147,14 @@ TEST(WatchTest, ARunThatHasNotLeftItsStartIsExcludedAfterHalfOfItsBudget) {
   EXPECT_EQ(watch_plateau(Direction::min, 2, 0.01, 50).verdict, Verdict::never);
 }
 
+TEST(WatchTest, AStepThatIsLoggedTwiceDoesNotTakeNeverBack) {
+  Watch watch({.target = 0.01, .budget = 100});
+  for (int step = 1; step <= 30; ++step) watch.add(step, 0.9 + 1.1 / step);
+  EXPECT_EQ(watch.decision().verdict, Verdict::never);
+  watch.add(30, 0.9 + 1.1 / 30);
+  EXPECT_EQ(watch.decision().verdict, Verdict::never);
+}
+
 TEST(WatchTest, MergesOldPointsAndKeepsTheirNumber) {
   const Watch watch = watched({.target = 0.9}, 3000);
   const WatchState& s = watch.state();

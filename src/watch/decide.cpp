@@ -32,9 +32,9 @@ constexpr std::size_t kTailPoints = 5;       // a level, not a spike
 constexpr std::int64_t kDivergedPoints = 2;  // one NaN may be the logger's
 
 /// Median of the last few finite losses, or NaN while there are too few.
-double tail_level(const WatchState& s) {
+double tail_level(const std::vector<double>& losses) {
   std::vector<double> tail;
-  for (const double loss : s.newest) {
+  for (const double loss : losses) {
     if (std::isfinite(loss)) tail.push_back(loss);
   }
   if (tail.size() < kTailPoints) return std::numeric_limits<double>::quiet_NaN();
@@ -118,7 +118,8 @@ Decision Watch::decision() const {
   }
   // Worse than the start by as much as the run ever improved on it.
   const double sign = options_.direction == Direction::max ? -1.0 : 1.0;
-  const double first = sign * s.first_loss, best = sign * s.best_loss, tail = sign * tail_level(s);
+  const double first = sign * s.first_loss, best = sign * s.best_loss,
+               tail = sign * tail_level(s.newest);
   const double margin = std::max(first - best, 0.5 * std::abs(first));
   if (s.step.size() >= 2 * kTailPoints && tail > first + margin) {
     d.verdict = Verdict::diverged;
@@ -155,7 +156,9 @@ Decision Watch::decision() const {
   // the budget is, in proportion to a power of its share: little while little is known.
   const double alpha = options_.alpha;
   const double share = (s.last_step - start) / (budget - start);
-  const bool on_its_way = first - tail >= kSettledWay * (first - sign * *options_.target);
+  // By what is kept, as the newest begin anew at a restart.
+  const double level = sign * tail_level(s.loss);
+  const bool on_its_way = first - level >= kSettledWay * (first - sign * *options_.target);
   const bool settled = share >= kSettledShare && (on_its_way || share >= kPlateauShare);
   const double spent = alpha * std::pow(share, kSpending);
   d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
