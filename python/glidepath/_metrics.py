@@ -78,7 +78,8 @@ STEPS = (
 _LONGEST = 200  # letters of a name that are looked at
 # Columns of wall-clock time: seconds since the beginning, and times of day.
 CLOCKS = (
-    *("wall_seconds", "elapsed_seconds", "elapsed_time", "total_duration", "_runtime"),
+    *("wall_seconds", "seconds", "elapsed_s", "time_s"),
+    *("elapsed_seconds", "elapsed_time", "total_duration", "_runtime"),
     *("time_time_elapsed", "time_elapsed", "time_total_s"),
 )
 STAMPS = ("timestamp", "_timestamp", "wall_time", "time_ms")

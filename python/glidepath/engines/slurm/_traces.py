@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import InputError, IoError
+from glidepath._metrics import CLOCKS
 from glidepath._trace import Direction, Trace, pace
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.readers._open import read_traces
 
 _STEP = ("step", "global_step", "iteration", "iter", "epoch")
 _LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
-_TIME = ("wall_seconds", "seconds", "elapsed_s", "time_s")
 _MAX_ROWS = 2048  # of a log that are looked at: more cost time and change little
 
 
@@ -93,7 +93,7 @@ class _Growing:
                 np.array(text[_pick(self.header, usual, wanted)], dtype=float)
                 for usual, wanted in ((_STEP, ""), (_LOSS, metric))
             )
-            time = next((name for name in _TIME if name in self.header), None)
+            time = next((name for name in CLOCKS if name in self.header), None)
             seconds = np.array(text[time], dtype=float) if time else np.full(len(steps), math.nan)
             self.metric = _pick(self.header, _LOSS, metric)
         except (ValueError, KeyError):
@@ -136,7 +136,7 @@ class _Growing:
         if record[loss] in ("", None):
             return None
         self.metric = loss
-        time = next((name for name in _TIME if name in names and record[name] != ""), None)
+        time = next((name for name in CLOCKS if name in names and record[name] != ""), None)
         seconds = math.nan if time is None else float(record[time])
         where = float(record[step])
         if not math.isfinite(where):
@@ -268,6 +268,7 @@ def _thinned(trace: Trace, finite: np.ndarray) -> Trace:
     return Trace(
         trace.step[rows],
         trace.loss[rows],
+        wall_seconds=None if trace.wall_seconds is None else trace.wall_seconds[rows],
         name=trace.name,
         metric=trace.metric,
         direction=trace.direction,
