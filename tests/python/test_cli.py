@@ -503,7 +503,7 @@ def test_every_verb_gives_one_probability_by_one_budget(
         _, (row,) = run_json(capsys, verb, log, "--target", 2.1, *options)
         said.add((row["probability"], row["budget"], row["budget_from"], row["schedule_from"]))
     ((chance, budget, source, rates),) = said
-    assert 0.05 < chance < 0.5  # 7000 of 9411 steps, the rate falls to zero
+    assert 0.0005 < chance < 0.1  # the curve is a tenth above the target and nearly at its end
     assert (budget, source) == (9411, "planned by the log")
     assert rates == "linear, inferred from the logged rates"
     _, out, _ = run(capsys, "forecast", log, "--target", 2.1)
