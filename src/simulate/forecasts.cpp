@@ -2,6 +2,7 @@
 #include "simulate/forecasts.hpp"
 
 #include "glidepath/forecast.hpp"
+#include "glidepath/watch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,22 @@ std::size_t due(std::size_t points) {
   for (std::size_t next = at; next <= points; next = at + std::max<std::size_t>(2, at / 4)) {
     at = next;
   }
+  return at;
+}
+
+/// Steps at which the target is reached, equally likely, infinite where it is not. All are infinite
+/// where `Watch` gives the run up, and only there.
+std::vector<double> samples_of(const Reach& reached, TraceView seen, const Schedule* schedule) {
+  std::vector<double> at;
+  for (int i = 0; i < kSamples; ++i) at.push_back(reached.quantile((i + 0.5) / kSamples));
+  if (std::isfinite(at.front())) return at;
+  WatchOptions options{
+      .target = reached.target, .budget = reached.budget, .reached_by = ReachedBy::point};
+  if (schedule != nullptr) options.schedule = *schedule;
+  Watch watch(std::move(options));
+  for (std::size_t i = 0; i < seen.step.size(); ++i) watch.add(seen.step[i], seen.loss[i]);
+  const Verdict verdict = watch.decision().verdict;
+  if (verdict != Verdict::never && verdict != Verdict::diverged) at.front() = reached.budget;
   return at;
 }
 
@@ -95,9 +112,7 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
       if (schedule && points < curve.step.size()) options.schedule = &*schedule;
       ForecastMemo::Law law;
       const Reach reached = reach(prefix, seen.target_loss, seen.budget_steps, options);
-      for (int i = 0; i < kSamples; ++i) {
-        law.reached_at.push_back(reached.quantile((i + 0.5) / kSamples));
-      }
+      law.reached_at = samples_of(reached, prefix, options.schedule);
       const double last = prefix.step.back();
       if (ahead && seen.budget_steps > last) {
         for (int i = 1; i <= 8; ++i) law.step.push_back(last + (seen.budget_steps - last) * i / 8);

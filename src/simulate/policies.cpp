@@ -405,7 +405,7 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
 /// until the target is reached.
 struct DarePolicy {
   double session_s;
-  double never_probability = 0.98;  ///< of the samples, so all of 40: a false stop costs a user
+  double never_probability = 0.98;  ///< of the samples: where `Watch` gives a run up, of all
 
   Plan operator()(const Snapshot& snapshot) const {
     Plan plan;

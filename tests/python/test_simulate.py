@@ -106,6 +106,20 @@ def test_loss_aware_scheduling_beats_both_fifos(supercom: gp.Workload) -> None:
         assert dare.mean_jct_s < other.mean_jct_s
 
 
+def test_a_simulation_gives_up_next_to_no_job_that_would_reach_its_target() -> None:
+    reachable, lost = 0, 0
+    for seed in range(3):
+        workload = gp.generate_workload(SUPERCOM, users=30, seed=seed)
+        patient = gp.simulate(workload, "fifo", stop_at_target=True).jobs["outcome"] == "target"
+        reachable += int(patient.sum())
+        for policy in ("dare", "best_value"):
+            outcome = gp.simulate(workload, policy).jobs["outcome"]
+            lost += int((patient & (outcome == "never")).sum())
+            assert (outcome == "never").sum() > 10
+    assert reachable > 100
+    assert lost <= 0.02 * 2 * reachable
+
+
 def test_the_bundled_jobs_are_those_of_seed_0(supercom: gp.Workload) -> None:
     drawn = gp.generate_workload(SUPERCOM, users=20, seed=0)
     for name, column in supercom.jobs.items():
