@@ -70,6 +70,8 @@ def accuracy(
     """Cut finished curves, forecast the rest, and score glidepath and the usual baselines."""
     from glidepath._bench import accuracy as backtest
 
+    if rows is not None and rows.suffix != ".json":
+        raise gp.InputError(f"--rows {rows}: rows are JSON: name a file .json")
     with progress("curves") as update:
         result = backtest.run(
             folder,
