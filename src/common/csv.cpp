@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <system_error>
+#include <unordered_set>
 
 #include <zlib.h>
 
@@ -86,6 +87,7 @@ std::string read_file(const std::filesystem::path& file) {
   std::string bytes;
   const auto size = std::filesystem::file_size(file, error);
   constexpr std::size_t kChunk = std::size_t{1} << 22;
+  constexpr std::size_t kMostUnpacked = std::size_t{1} << 30;  // a bomb of 1 MiB unpacks to that
   if (!error) bytes.reserve(static_cast<std::size_t>(size) + kChunk);
   std::size_t filled = 0;
   while (true) {
@@ -99,6 +101,9 @@ std::string read_file(const std::filesystem::path& file) {
     if (got < 0 || code < 0) broken(sentence("broken gzip stream: ", why));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
+    if (filled > kMostUnpacked && gzdirect(handle.get()) == 0) {
+      broken(sentence("more than ", kMostUnpacked >> 20, " MiB, unpacked"));
+    }
   }
   bytes.resize(filled);
   return bytes;
@@ -127,10 +132,11 @@ CsvReader::CsvReader(std::string name, std::string text)
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (bytes_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (!split_row()) refuse_file(name_, ": the file is empty");
+  std::unordered_set<std::string_view> names;  // find() for each would be quadratic
   for (const std::string_view field : fields_) {
-    const std::string column(trimmed(field));
-    if (find(column) >= 0) fail("two columns are named '", shown(column), "'");
-    columns_.push_back(column);
+    const std::string_view column = trimmed(field);
+    if (!names.insert(column).second) fail("two columns are named '", shown(column), "'");
+    columns_.emplace_back(column);
   }
 }
 

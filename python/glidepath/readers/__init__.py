@@ -5,7 +5,7 @@ A reader module has three functions:
 
 ``recognises(path, head)``
     Whether the file is its own, judged by its content: `head` is how the file begins, unpacked
-    where it is gzip.
+    where it is gzip. An error, as of a damaged file, counts as no.
 ``unit(path)``
     What of the file's surroundings makes one run: the file itself, or a folder of several.
 ``read(path, metric)``

@@ -8,7 +8,8 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from glidepath.readers._series import (
     collected,
     header,
     open_log,
+    without_secrets,
 )
 
 __all__ = ["FORMATS", "MetricInfo", "metrics_of", "read_traces"]
@@ -31,6 +33,7 @@ __all__ = ["FORMATS", "MetricInfo", "metrics_of", "read_traces"]
 # Columns of the long form that are no metrics.
 _LONG_FORM = ("curve", "step", "lr", "wall_seconds")
 
+_HEADER_BYTES = 1 << 24  # of the names of columns
 # What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
 # read. In the order in which they get to judge whether a file is theirs.
 FORMATS = {
@@ -65,10 +68,10 @@ def _reader(format: str) -> Any:  # noqa: A002
 def _read_object(source: Any, metric: str | None) -> list[Trace]:
     for method, module in OBJECTS.items():
         if hasattr(source, method):
-            found: list[Trace] = importlib.import_module(f"glidepath.readers.{module}").read(
-                source, metric
-            )
-            return found
+            with _refusing(type(source).__name__):
+                reader = importlib.import_module(f"glidepath.readers.{module}")
+                found: list[Trace] = reader.read(source, metric)
+                return found
     if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
         return [trace for each in source for trace in read_traces(each, metric=metric)]
     raise TypeError(
@@ -81,7 +84,7 @@ def _read_page(url: str, metric: str | None) -> list[Trace]:
     try:
         host = urlsplit(url).hostname
     except ValueError as error:
-        raise InputError(f"{url}: {error}") from None
+        raise InputError(f"{without_secrets(url)}: {error}") from None
     if host in ("wandb.ai", "www.wandb.ai"):
         from glidepath.readers import wandb_api
 
@@ -149,27 +152,51 @@ def read_traces(
         When `path` is none of the above.
     """
     expression = None if pattern is None else _compiled(pattern, path, format)
+    _check_text("metric", metric)
     if not isinstance(path, (str, os.PathLike)):
         return _read_object(path, metric)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        return _read_page(path, metric)
+        with _refusing(without_secrets(path)):
+            return _read_page(path, metric)
+    _check_text("format", format)
     if format is not None and format not in FORMATS:
         raise InputError(f"read_traces: format {format!r} is none of {', '.join(FORMATS)}")
-    if not os.fspath(path):
-        raise InputError("read_traces: the path is empty")
-    path = Path(path)
-    try:
+    name = os.fsdecode(path)
+    _check_text("the path", name)
+    if not name or "\0" in name:
+        raise InputError(f"read_traces: the path {'is empty' if not name else 'has a NUL'}")
+    path = Path(name)
+    with _refusing(name):
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise IoError(f"{path}: not a regular file")  # a pipe or a device may never end
         if expression is not None:
             return _read_pattern(path, metric, expression)
         return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
+
+
+def _check_text(name: str, given: object) -> None:
+    if given is None:
+        return
+    if not isinstance(given, str):
+        raise TypeError(f"read_traces: {name} is a {type(given).__name__}, not a str")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:
+        raise InputError(f"read_traces: {name} {given!r} is no text") from None
+
+
+@contextmanager
+def _refusing(source: str) -> Iterator[None]:
+    """The one boundary of all readers: whatever a log holds, only errors of ours leave it."""
+    try:
+        yield
     except (IoError, InputError, ImportError):
         raise
     except OSError as error:  # such as a folder or file that may not be read
-        raise IoError(f"{error.filename or path}: {error.strerror or error}") from None
-    except Exception as error:  # whatever a damaged file made of a parser, ours or a library's
-        raise IoError(f"{path}: {type(error).__name__}: {str(error)[:300]}") from error
+        raise IoError(f"{error.filename or source}: {error.strerror or error}") from None
+    except Exception as error:  # whatever damage made of a parser, ours or a library's
+        said = f"{type(error).__name__}: {without_secrets(str(error)[:300])}"
+        raise IoError(f"{source}: {said}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -255,6 +282,7 @@ def _compiled(pattern: str, path: Any, format: str | None) -> re.Pattern[str]:  
         raise InputError(
             f"read_traces: a pattern is for a file or folder, not a {type(path).__name__}"
         )
+    _check_text("pattern", pattern)
     try:
         expression = re.compile(pattern)
     except re.error as error:
@@ -311,16 +339,25 @@ def _unknown(path: Path, head: bytes) -> str:
 
 
 def _head(path: Path) -> bytes:
-    """How a file begins, unpacked where it is gzip; nothing when it cannot be read."""
-    try:
-        with open_log(path) as file:
-            return file.read(HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return b""
+    """How a file begins, unpacked where it is gzip, as far as it can be read.
+
+    The first line of a table is whole, as its columns may be many.
+    """
+    head = b""
+    with suppress(OSError, IoError, EOFError, zlib.error), open_log(path) as file:
+        while len(head) < HEAD_BYTES and (more := file.read1(HEAD_BYTES - len(head))):
+            head += more
+        if b"," in head and b"\n" not in head and b"\0" not in head and head[:1] not in b"[{":
+            head += file.readline(_HEADER_BYTES)
+    return head
 
 
 def _format_of(path: Path, head: bytes) -> str | None:
-    return next((name for name in FORMATS if _reader(name).recognises(path, head)), None)
+    for name in FORMATS:
+        with suppress(Exception):  # of a damaged file a reader may not know what to make
+            if _reader(name).recognises(path, head):
+                return name
+    return None
 
 
 def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002

@@ -7,13 +7,14 @@ import gzip
 import math
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,9 @@ from glidepath._metrics import (
 from glidepath._trace import Trace, make
 
 HEAD_BYTES = 65536
-# Of a text: bytes in a line, and in a file that was packed or is read at once.
+# Bytes in a line of text, and in a file that was packed.
 _LONGEST_LINE, _MOST_BYTES = 1 << 26, 1 << 30
+_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 _RATES = 16  # columns of learning rates that are looked at: those of layers may be many
 Floats = NDArray[np.float64]
 
@@ -288,25 +290,41 @@ def _at_same_step(step: Floats, column: Series) -> Floats:
     return np.where(at[place] == step, value[place], math.nan)
 
 
-def open_log(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """Open a file, unpacking it where it is gzip."""
+def open_plain(path: Path) -> BufferedReader:
+    """Open a regular file as it is; a pipe or a device may never end, and is an IoError."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        return gzip.open(path) if packed else path.open("rb")
+        # With O_NONBLOCK a pipe does not wait for its writer.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise IoError(f"{path}: {error.strerror or error}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise IoError(f"{path}: not a regular file")
+    return os.fdopen(handle, "rb")
+
+
+def open_log(path: Path) -> BufferedReader | gzip.GzipFile:
+    """Open a regular file, unpacking it where it is gzip."""
+    file = open_plain(path)
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    if not packed:
+        return file
+    unpacked = gzip.GzipFile(fileobj=file, mode="rb")
+    unpacked.myfileobj = file  # type: ignore[assignment] # which is closed with it
+    return unpacked
 
 
 def read_whole(path: Path) -> bytes:
-    """Read a file to its end, unpacked where it is gzip."""
-    try:
-        with open_log(path) as file:
-            data = file.read(_MOST_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise IoError(f"{path}: {error}") from None
-    if len(data) > _MOST_BYTES:
-        raise IoError(f"{path}: more than {_MOST_BYTES >> 20} MiB, unpacked")
+    """Read a file to its end, unpacked where it is gzip: to no more than `_MOST_BYTES` then."""
+    with open_log(path) as file:
+        most = _MOST_BYTES if isinstance(file, gzip.GzipFile) else -1
+        try:
+            data = file.read(most if most < 0 else most + 1)
+        except _DAMAGED as error:
+            raise IoError(f"{path}: {error}") from None
+    if len(data) > most >= 0:
+        raise IoError(f"{path}: more than {most >> 20} MiB, unpacked")
     return data
 
 
@@ -321,18 +339,19 @@ def lines(path: Path) -> Iterator[str]:
 
     What is longer than `_LONGEST_LINE` is an IoError.
     """
-    left = _MOST_BYTES
-    try:
-        with open_log(path) as file:
+    left, count = _MOST_BYTES, 1
+    with open_log(path) as file:
+        try:
             while line := file.readline(_LONGEST_LINE + 1):
                 left -= len(line) if isinstance(file, gzip.GzipFile) else 0
                 if left < 0 or len(line) > _LONGEST_LINE:
                     what = "unpacked" if left < 0 else "in a line"
                     size = (_MOST_BYTES if left < 0 else _LONGEST_LINE) >> 20
-                    raise IoError(f"{path}: more than {size} MiB {what}")
+                    raise IoError(f"{path}:{count}: more than {size} MiB {what}")
                 yield line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise IoError(f"{path}: {error}") from None
+                count += 1
+        except _DAMAGED as error:
+            raise IoError(f"{path}:{count}: {error}") from None
 
 
 def without_secrets(text: str) -> str:
@@ -343,7 +362,7 @@ def without_secrets(text: str) -> str:
 
 def is_cut(path: Path) -> bool:
     """Whether a text stops within a line, as when its writer was killed."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         if file.read(2) == b"\x1f\x8b" or not file.seek(0, os.SEEK_END):
             return False
         file.seek(-1, os.SEEK_END)

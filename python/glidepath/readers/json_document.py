@@ -30,11 +30,8 @@ def recognises(path: Path, head: bytes) -> bool:
     names = {name.decode(errors="replace") for name in _KEY.findall(head)}
     if not any(map(is_metric, names)):  # else every large document of a folder would be parsed
         return False
-    try:
-        histories = _histories(parsed(path), _DEPTH)
-        return any(is_metric(name) for rows in histories for name in rows.columns)
-    except IoError:
-        return False
+    histories = _histories(parsed(path), _DEPTH)
+    return any(is_metric(name) for rows in histories for name in rows.columns)
 
 
 def unit(path: Path) -> Path:

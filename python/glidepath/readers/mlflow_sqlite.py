@@ -11,7 +11,7 @@ from pathlib import Path
 from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._series import Series, traces_of
-from glidepath.readers._sqlite import is_sqlite, reading
+from glidepath.readers._sqlite import is_sqlite, rows
 
 _INFINITE = 1.7976931348623157e308  # what MLflow stores for infinity
 _QUERY = """
@@ -36,13 +36,14 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     runs: dict[str, dict[str, Series]] = defaultdict(lambda: defaultdict(Series))
     first: dict[str, int] = {}
     try:
-        with reading(path) as database:
-            for run, key, value, stamp, step, is_nan in database.execute(_QUERY):
-                origin = first.setdefault(run, stamp)
-                number = math.nan if is_nan else float(value)
-                if abs(number) >= _INFINITE:
-                    number = math.copysign(math.inf, number)
-                runs[run][key].add(step, number, (stamp - origin) / 1e3)
+        for run, key, value, stamp, step, is_nan in rows(path, _QUERY, "metrics", "runs"):
+            if not (isinstance(run, str) and isinstance(key, str)):
+                raise TypeError(f"run {run!r} has a metric {key!r}")
+            origin = first.setdefault(run, stamp)
+            number = math.nan if is_nan else float(value)
+            if abs(number) >= _INFINITE:
+                number = math.copysign(math.inf, number)
+            runs[run][key].add(float(step), number, (stamp - origin) / 1e3)
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise IoError(f"{path}: not a database of MLflow: {error}") from None
     return traces_of(runs, metric, path)

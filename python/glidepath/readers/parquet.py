@@ -8,6 +8,7 @@ from pathlib import Path
 from glidepath._core import IoError
 from glidepath._results import require
 from glidepath._trace import Trace, renamed
+from glidepath.readers._series import open_plain
 from glidepath.readers.frame import of_table
 
 
@@ -25,7 +26,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     """Read every run of a file."""
     parquet = require("pyarrow.parquet")
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             table = parquet.read_table(file)
     except (require("pyarrow").ArrowException, OSError) as error:
         raise IoError(f"{path}: {error}") from None

@@ -9,17 +9,15 @@ checksum where a file ends too early; those of the data are not.
 
 from __future__ import annotations
 
-import gzip
 import math
 import struct
-import zlib
 from collections import defaultdict
 from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._protobuf import skip, varint
-from glidepath.readers._series import Series, open_log, to_trace
+from glidepath.readers._series import Series, open_log, read_whole, to_trace
 
 _CONTENT = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 19: "<e"}  # DataType: how its bytes read
 _FLOAT, _DOUBLE, _LENGTH = struct.Struct("<f"), struct.Struct("<d"), struct.Struct("<Q")
@@ -45,12 +43,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     series: dict[str, Series] = defaultdict(Series)
     notes: list[str] = []
     for file in files:
-        try:
-            with open_log(file) as stream:
-                data = stream.read()
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise IoError(f"{file}: {error}") from None
-        left = _scalars(data, file, series)
+        left = _scalars(read_whole(file), file, series)
         if left:
             notes.append(f"{file.name} ends within a record: its last {left} bytes were left out")
     origin = min((min(column.seconds) for column in series.values() if column.seconds), default=0.0)
@@ -60,7 +53,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
 
 
 def _is_events(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_log(path) as file:
         return recognises(path, file.read(64))
 
 

@@ -13,7 +13,7 @@ from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._rows import flat, tracked
 from glidepath.readers._series import traces_of
-from glidepath.readers._sqlite import columns, is_sqlite, reading
+from glidepath.readers._sqlite import columns, is_sqlite, rows
 
 _COLUMNS = {"run_name", "timestamp", "step", "metrics"}
 
@@ -36,14 +36,13 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     names: dict[str, str] = {}
     began: dict[str, datetime] = {}
     try:
-        with reading(path) as database:
-            for key, name, stamp, step, text in database.execute(query):
-                at = datetime.fromisoformat(stamp)
-                seconds = (at - began.setdefault(key, at)).total_seconds()
-                metrics = flat(json.loads(text, parse_int=float), "/")
-                row = {**dict(metrics), "_step": float(step), "_runtime": seconds}
-                runs.setdefault(key, []).append(row)
-                names[key] = name  # a run may have been renamed
-    except (sqlite3.Error, TypeError, ValueError, AttributeError) as error:
+        for key, name, stamp, step, text in rows(path, query, "metrics"):
+            at = datetime.fromisoformat(stamp)
+            seconds = (at - began.setdefault(key, at)).total_seconds()
+            metrics = flat(json.loads(text, parse_int=float), "/")
+            row = {**dict(metrics), "_step": float(step), "_runtime": seconds}
+            runs.setdefault(key, []).append(row)
+            names[key] = str(name)  # a run may have been renamed
+    except (sqlite3.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise IoError(f"{path}: not a database of Trackio: {error}") from None
-    return traces_of({key: tracked(rows) for key, rows in runs.items()}, metric, path, names=names)
+    return traces_of({key: tracked(each) for key, each in runs.items()}, metric, path, names=names)

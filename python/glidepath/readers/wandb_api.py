@@ -36,7 +36,7 @@ def read(run: Any, metric: str | None) -> list[Trace]:
     try:
         rows = [dict(flat(row, ".")) for row in run.scan_history()]
     except Exception as error:  # the client's own kinds, and those of three network libraries
-        raise IoError(f"{label}: {error}") from error
+        raise IoError(without_secrets(f"{label}: {error}")) from None
     stamps = [row["_timestamp"] for row in rows if isinstance(row.get("_timestamp"), (int, float))]
     for row in rows:
         if "_runtime" not in row and stamps:

@@ -20,7 +20,7 @@ from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._protobuf import fields
 from glidepath.readers._rows import flat, tracked
-from glidepath.readers._series import to_trace
+from glidepath.readers._series import read_whole, to_trace
 
 _HEADER, _BLOCK, _FRAME = 7, 32768, 7
 _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
@@ -39,8 +39,7 @@ def unit(path: Path) -> Path:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read one run, named by its id; a last record that is not complete yet is left out."""
-    with path.open("rb") as file:
-        data = file.read()
+    data = read_whole(path)
     if not data.startswith(b":W&B"):
         raise IoError(f"{path}: not a log of W&B")
     rows: list[dict[str, Any]] = []

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever a file holds, a reader gives traces, or an IoError or InputError in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log_files import check, one, write
+
+import glidepath as gp
+from glidepath.readers import _series
+
+TABLE = "step,loss\n" + "".join(f"{i},{1 / i}\n" for i in range(1, 500))
+LONG = "curve,step,value\n" + "".join(f"a,{i},{1 / i}\n" for i in range(1, 500))
+
+
+def refusal(path: Path, form: str | None = None) -> str | None:
+    """What is said of a log that is refused; any other error is one of the test."""
+    try:
+        gp.read_traces(path, format=form)
+    except gp.IoError as error:
+        return str(error)
+    return None
+
+
+# ------------------------------------------------------------------------------------------- gzip
+
+
+@pytest.mark.parametrize("text", [TABLE, LONG], ids=["table", "long"])
+@pytest.mark.parametrize("at", [12, 100, -6, -2, None])
+def test_damaged_gzip_is_refused_with_its_name(tmp_path: Path, text: str, at: int | None) -> None:
+    packed = bytearray(gzip.compress(text.encode()))
+    if at is None:
+        del packed[-40:]
+    else:
+        packed[at] ^= 0x55
+    file = tmp_path / "log.csv.gz"
+    file.write_bytes(packed)
+    with pytest.raises(gp.IoError, match=r"log\.csv\.gz"):
+        gp.read_traces(file)
+    with pytest.raises(gp.IoError, match=r"log\.csv\.gz"):
+        gp.metrics_of(file)
+    with pytest.raises(gp.IoError, match=r"log\.csv\.gz"):
+        gp.read_traces(file, format="jsonl")
+
+
+def test_a_damaged_log_is_not_passed_over_in_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "sound.csv", TABLE)
+    packed = bytearray(gzip.compress(TABLE.encode()))
+    packed[-6] ^= 1  # of the checksum: every line can be unpacked
+    (tmp_path / "damaged.csv.gz").write_bytes(packed)
+    with pytest.raises(gp.IoError, match=r"damaged\.csv\.gz:501: CRC"):
+        gp.read_traces(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["log.jsonl.gz", "log.json.gz", "log.txt.gz", "events.gz"])
+def test_what_is_unpacked_has_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text = {
+        "log.jsonl.gz": b'{"step": 1, "loss": 1}\n',
+        "log.json.gz": b'{"loss": [1, 2, 3],\n',
+        "log.txt.gz": b"step 1 loss 2\n",
+        "events.gz": b"\x18".ljust(12, b"\0") + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2",
+    }[name]
+    monkeypatch.setattr(_series, "_MOST_BYTES", 1 << 20)
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(text + (b" " * 1023 + b"\n") * 1024))
+    form = {"log.json.gz": "json", "events.gz": "tensorboard"}.get(name)
+    with pytest.raises(gp.IoError, match=r"more than 1 MiB,? unpacked"):
+        gp.read_traces(file, format=form)
+
+
+def test_a_line_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_series, "_LONGEST_LINE", 1 << 20)
+    file = write(tmp_path / "log.txt", "step 1 loss 2\nstep 2 loss 1" + " " * (1 << 20) + "\n")
+    with pytest.raises(gp.IoError, match=r"log\.txt:2: more than 1 MiB in a line"):
+        gp.read_traces(file, format="text")
+
+
+# ------------------------------------------------------------------------------- many, long, deep
+
+
+@pytest.mark.parametrize("first", ["curve,step,value,", "step,loss,"])
+def test_a_header_of_many_columns_takes_time_in_proportion(tmp_path: Path, first: str) -> None:
+    def seconds(columns: int) -> float:
+        names = first + ",".join(f"c{i}" for i in range(columns))
+        rows = "".join(f"{i}{f',{i}' * names.count(',')}\n" for i in (1, 2))
+        file = write(tmp_path / "wide.csv", f"{names}\n{rows}")
+        began = time.process_time()
+        gp.read_traces(file)
+        return time.process_time() - began
+
+    seconds(10)  # imports
+    assert seconds(40_000) < 20 * seconds(5_000) + 1  # quadratic is 64 times
+
+
+@pytest.mark.parametrize("letters", [65_500, 65_519, 65_530, 131_072])
+def test_a_header_may_be_longer_than_the_look_at_a_file(tmp_path: Path, letters: int) -> None:
+    count = letters // 8
+    names = ",".join(f"{i:07d}" for i in range(count))
+    cells = ",".join(["1"] * count)
+    long = write(tmp_path / "long.csv", f"{names},curve,step,value\n{cells},a,1,2\n{cells},a,2,1\n")
+    check(one(long), [1, 2], [2, 1])
+    names = names.replace("0", "a")  # of which none is a number
+    wide = write(tmp_path / "wide.csv", f"{names},step,loss\n{cells},1,2\n{cells},2,1\n")
+    check(one(wide, "loss"), [1, 2], [2, 1])
+
+
+@pytest.mark.parametrize("piece", ["iteration 1/1 |", "loss 1/", "step 1 loss 2\r", "loss " * 9])
+def test_a_console_line_takes_time_in_proportion(tmp_path: Path, piece: str) -> None:
+    def seconds(letters: int) -> float:
+        text = "step 1 loss 2\n" + piece * (letters // len(piece))
+        file = write(tmp_path / "log.txt", text)
+        began = time.process_time()
+        gp.read_traces(file, format="text")
+        return time.process_time() - began
+
+    seconds(100)
+    assert seconds(400_000) < 20 * seconds(50_000) + 1
+
+
+def test_a_pattern_that_takes_for_ever_can_be_interrupted(tmp_path: Path) -> None:
+    write(tmp_path / "log.txt", "a" * 64 + "b\n")
+    program = (
+        "import sys, glidepath as gp\nprint('begins', flush=True)\n"
+        r"gp.read_traces(sys.argv[1], pattern=r'(?P<step>(a+)+)c(?P<value>\d)')"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "log.txt")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reading:
+        assert reading.stdout is not None
+        assert reading.stdout.readline() == b"begins\n"
+        time.sleep(0.3)
+        reading.send_signal(signal.SIGINT)
+        _, said = reading.communicate(timeout=20)
+    assert b"KeyboardInterrupt" in said
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "1e999", "-" + "9" * 400])
+def test_a_number_of_many_digits_is_infinite(tmp_path: Path, number: str) -> None:
+    rows = f'{{"step": 1, "loss": {number}}}\n{{"step": 2, "loss": 1.5}}\n'
+    run = one(write(tmp_path / "log.jsonl", rows))
+    check(run, [1, 2], [float("-inf" if number[0] == "-" else "inf"), 1.5])
+    rows = f'{{"step": {number}, "loss": 1.0}}\n{{"step": 2, "loss": 1.5}}\n'
+    with pytest.raises(gp.IoError, match="not a finite number"):
+        gp.read_traces(write(tmp_path / "log.jsonl", rows))
+    row: dict[str, Any] = {"loss": 1.0, "elapsed_time": f"{number.lstrip('-')}:00:00"}
+    rows = "".join(json.dumps({"step": i, **row}) + "\n" for i in (1, 2))
+    check(one(write(tmp_path / "log.jsonl", rows)), [1, 2], [1, 1])
+
+
+@pytest.mark.parametrize("depth", [100, 900, 5_000, 50_000])
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+def test_nesting_of_any_depth_ends(tmp_path: Path, depth: int, opens: str, closes: str) -> None:
+    deep = opens * depth + "1" + closes * depth
+    for name, text in {
+        "log.jsonl": f'{{"step": 1, "loss": 1, "x": {deep}}}\n',
+        "log.json": f'{{"loss": [1, 2, 3], "x": {deep}}}\n',
+        "trainer_state.json": f'{{"log_history": [{{"step": 1, "loss": 2, "x": {deep}}}]}}',
+    }.items():
+        file = write(tmp_path / name / name, text)
+        for form in (None, "jsonl", "json", "trainer_state", "text"):
+            assert name in (refusal(file, form) or name)
+        # A file that cannot be judged is none of a folder's logs.
+        write(file.with_name("sound.csv"), TABLE)
+        said = refusal(file.parent)
+        if said is None:
+            assert "sound.csv" in [run.name for run in gp.read_traces(file.parent)]
+        else:
+            assert name in said
+
+
+# -------------------------------------------------------------------------------------- databases
+
+
+def mlflow_database(file: Path, *, mode: str = "delete", **first: Any) -> sqlite3.Connection:
+    """A database of one run and two points, with odd values in the first; still open."""
+    row = {"run_uuid": "a", "key": "loss", "value": 2.0, "timestamp": 1000, "step": 1, **first}
+    database = sqlite3.connect(file)
+    database.execute(f"PRAGMA journal_mode={mode}")
+    database.execute("CREATE TABLE runs (run_uuid, lifecycle_stage, start_time)")
+    database.execute("INSERT INTO runs VALUES ('a', 'active', 1)")
+    database.execute("CREATE TABLE metrics (run_uuid, key, value, timestamp, step, is_nan)")
+    insert = "INSERT INTO metrics VALUES (:run_uuid, :key, :value, :timestamp, :step, 0)"
+    database.execute(insert, row)
+    database.execute("INSERT INTO metrics VALUES ('a', 'loss', 1.0, 2000, 2, 0)")
+    database.commit()
+    return database
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"step": "two"},
+        {"key": None},
+        {"key": b"\xff"},
+        {"value": "x"},
+        {"value": b"\x00"},
+        {"timestamp": "noon"},
+        {"timestamp": None},
+        {"step": b"two"},
+    ],
+    ids=str,
+)
+def test_odd_values_in_a_database_are_refused(tmp_path: Path, first: dict[str, Any]) -> None:
+    mlflow_database(tmp_path / "mlflow.db", **first).close()
+    with pytest.raises(gp.IoError, match=r"mlflow\.db: not a database of MLflow"):
+        gp.read_traces(tmp_path / "mlflow.db")
+
+
+def test_a_schema_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "mlflow.db"
+    mlflow_database(file).close()
+    file.write_bytes(
+        file.read_bytes().replace(b"CREATE TABLE metrics", b"CREATE TABLE metr\xff\xfes")
+    )
+    with pytest.raises(gp.IoError, match=r"mlflow\.db: not a database of MLflow"):
+        gp.read_traces(file)
+
+
+def test_reading_a_database_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    """Write-ahead databases closed, open elsewhere, and of a process that was killed."""
+    file = tmp_path / "closed" / "mlflow.db"
+    file.parent.mkdir()
+    database = mlflow_database(file, mode="wal")
+    check(one(file), [1, 2], [2, 1])  # also what lies in the -wal alone
+    killed = tmp_path / "killed" / "mlflow.db"
+    killed.parent.mkdir()
+    for end in ("", "-wal"):
+        killed.with_name(f"mlflow.db{end}").write_bytes(Path(f"{file}{end}").read_bytes())
+    database.close()
+    for one_of_them in (file, killed):
+        before = {each: each.read_bytes() for each in one_of_them.parent.iterdir()}
+        check(one(one_of_them), [1, 2], [2, 1])
+        assert {each: each.read_bytes() for each in one_of_them.parent.iterdir()} == before
+
+
+# ----------------------------------------------------------------------------------- Arrow, names
+
+
+@pytest.mark.parametrize(
+    "name", ["list run", "record run", "late run", "late timestamp", "list step", "null loss"]
+)
+def test_columns_of_odd_types_are_refused(tmp_path: Path, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    kind, _, column = name.partition(" ")
+    odd = {
+        "list": pa.array([[1], [2]]),
+        "record": pa.array([{"a": 1}, {"a": 2}]),
+        "late": pa.array([2**62, 2**62], pa.timestamp("s")),
+        "null": pa.nulls(2),
+    }[kind]
+    frame = pa.table({"step": [1, 2], "loss": [2.0, 1.0]} | {column: odd})
+    with pytest.raises(gp.IoError):
+        gp.read_traces(frame)
+    if kind != "late":  # which Parquet refuses itself
+        import pyarrow.parquet as pq
+
+        pq.write_table(frame, tmp_path / "log.parquet")
+        with pytest.raises(gp.IoError, match=r"log\.parquet"):
+            gp.read_traces(tmp_path / "log.parquet")
+
+
+def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    file = write(tmp_path / "log.csv", LONG)
+    for path, options in (
+        (file, {"metric": "\ud800"}),
+        (file, {"format": "\ud800"}),
+        (file, {"pattern": "\ud800"}),
+        ("a\ud800", {}),
+        ("a\0b", {}),
+    ):
+        with pytest.raises(gp.InputError):
+            gp.read_traces(path, **options)
+    with pytest.raises(TypeError, match="metric is a int"):
+        gp.read_traces(file, metric=3)  # type: ignore[arg-type]
+
+
+def test_a_name_of_bytes_that_are_no_text_is_read_and_named(tmp_path: Path) -> None:
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
+    write(file, TABLE)
+    assert len(one(file)) == 499
+    file.write_text("step,loss\n1,x\n")
+    with pytest.raises(gp.IoError, match="'x' is not a number"):
+        gp.read_traces(file)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:SECRET@[::1/", "http://user:SECRET@host:99999999/?key=SECRET"]
+)
+def test_no_refused_address_tells_its_login(url: str) -> None:
+    with pytest.raises(gp.InputError) as refused:
+        gp.read_traces(url)
+    assert "SECRET" not in str(refused.value)
