@@ -142,6 +142,58 @@ TEST(QueueTest, IndexedQueuesDoWhatAFullSortAtEachEventDoes) {
   }
 }
 
+// ---- one policy, whatever else the workload has
+
+bool divides_time(std::string_view policy) {  // those of Gavel refuse failures and in_nodes
+  return policy == "max_min" || policy == "max_min_unaware" || policy == "fifo_perf" ||
+         policy == "isolated";
+}
+
+void expect_same(const Simulation& run, const Simulation& want) {
+  EXPECT_EQ(run.mean_jct_s, want.mean_jct_s) << want.policy;
+  EXPECT_EQ(run.jobs.end_s, want.jobs.end_s) << want.policy;
+  EXPECT_EQ(run.jobs.preemptions, want.jobs.preemptions) << want.policy;
+  EXPECT_EQ(run.events, want.events) << want.policy;
+}
+
+TEST(OnePolicyTest, FailuresThatNeverComeAndNodesOfOneGpuChangeNothing) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Workload workload = random_workload(700 + seed, 120);
+    SimulationOptions options;
+    options.restart_s = seed % 2 == 0 ? 0 : 20;
+    if (seed % 3 == 2) options.forecast_sigma = 1.0;
+    for (const std::string_view policy : policy_names()) {
+      if (divides_time(policy)) continue;
+      SCOPED_TRACE(seed);
+      const Simulation want = simulate(workload, policy, options);
+      SimulationOptions failing = options;
+      failing.failures.node_every_s = 1e12;
+      expect_same(simulate(workload, policy, failing), want);
+      SimulationOptions in_nodes = options;
+      in_nodes.in_nodes = true;
+      expect_same(simulate(workload, policy, in_nodes), want);
+    }
+  }
+}
+
+TEST(OnePolicyTest, ATierThatNoJobCanUseAndACurveThatNoneFollowsChangeNothing) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Workload workload = random_workload(720 + seed, 120);
+    Workload tiers = workload;
+    tiers.tiers.push_back({.name = "unused", .nodes = 8});
+    for (WorkloadJob& job : tiers.jobs) job.steps_per_s = {1, 0};
+    Workload curves = workload;
+    curves.curves.push_back({.step = {1, 2}, .loss = {2, 1}});
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.sees == Forecasts::all || divides_time(policy.name)) continue;  // led on one tier
+      SCOPED_TRACE(seed);
+      const Simulation want = simulate(workload, policy.name);
+      expect_same(simulate(tiers, policy.name), want);
+      expect_same(simulate(curves, policy.name), want);
+    }
+  }
+}
+
 TEST(LeaderTest, FollowsTheOrderThatServesTheJobsBetter) {
   // Gangs as large as the cluster among many small jobs: by GPU-time they always wait, by time not.
   double led = 0, time = 0, gpu_time = 0;

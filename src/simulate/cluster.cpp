@@ -82,8 +82,16 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_
     }
   }
   for (const Tier& tier : given.tiers) capacity.push_back(tier.gpus());
+  for (int job = 0; job < static_cast<int>(runs.size()); ++job) {
+    double fastest = 0;
+    for (int t = 0; t < static_cast<int>(capacity.size()); ++t) {
+      if (usable(job, t)) fastest = std::max(fastest, rate(job, t));
+    }
+    runs[job].fastest = fastest;
+  }
   free = capacity;
   restart = ticks(how.restart_s);
+  if (how.round_s) round = std::max<Tick>(1, ticks(*how.round_s));
   for (const PairSpeeds& pair : given.pairs) {
     pairs_[{pair.first, pair.second, pair.tier}] = {pair.first_speed, pair.second_speed};
     pairs_[{pair.second, pair.first, pair.tier}] = {pair.second_speed, pair.first_speed};
@@ -102,6 +110,28 @@ double Cluster::rate(int job, int tier) const {
 bool Cluster::fits_memory(int job, int tier) const {
   const double room = workload.tiers[tier].memory_gb;
   return room <= 0 || asked(job).memory_gb <= room;
+}
+
+bool Cluster::usable(int job, int tier) const {
+  return rate(job, tier) > 0 && fits_memory(job, tier) &&
+         runs[job].gpus <= workload.tiers[tier].gpus();
+}
+
+bool Cluster::in_service(int job) const {
+  for (std::size_t t = 0; t < capacity.size(); ++t) {
+    if (runs[job].gpus <= capacity[t] && usable(job, static_cast<int>(t))) return true;
+  }
+  return false;
+}
+
+int Cluster::tier_with_room(int job) const {
+  int best = -1;
+  for (int t = 0; t < static_cast<int>(free.size()); ++t) {
+    if (runs[job].gpus > free[t] || !usable(job, t)) continue;
+    if (best >= 0 && rate(job, t) <= rate(job, best)) continue;
+    if (!nodes || nodes->fits(t, runs[job].gpus)) best = t;
+  }
+  return best;
 }
 
 SharedSpeeds Cluster::shared(int first, int second, int tier) const {
@@ -138,6 +168,17 @@ bool Cluster::start(int job, int tier) {
   run.saved = run.done;
   run.progressed = 0;
   run_on(job);
+  return true;
+}
+
+bool Cluster::start_moving(int job, int tier) {
+  if (start(job, tier)) return true;
+  if (options.sharing != Sharing::exclusive) return false;  // a pair stays where it is
+  const std::optional<std::vector<int>> moved = nodes->make_room(job, tier, runs[job].gpus);
+  if (!moved) return false;
+  for (const int other : *moved) suspend(other);
+  start(job, tier);
+  for (const int other : *moved) start(other, tier);
   return true;
 }
 
@@ -276,32 +317,32 @@ void Cluster::fail(int job) {
   lost_gpu_s += lost / rate_then / static_cast<double>(per_second) * run.gpus;
 }
 
-bool Cluster::apply_failures() {
-  bool any = false;
+void Cluster::apply_failures(const std::function<void(int)>& before) {
+  const auto fails = [&](int job) {
+    before(job);
+    fail(job);
+  };
   while (nodes && nodes->next_change() <= now) {
     const Nodes::Change change = nodes->take_change();
     const int gpus = nodes->size(change.tier);
     if (!change.up) {
       for (const int job : nodes->jobs_on(change.tier, change.node)) {
         const int partner = runs[job].partner;
-        fail(job);
-        if (partner >= 0) fail(partner);
+        fails(job);
+        if (partner >= 0) fails(partner);
       }
     }
     nodes->set_up(change.tier, change.node, change.up, now);
     capacity[change.tier] += change.up ? gpus : -gpus;
     free[change.tier] += change.up ? gpus : -gpus;
-    any = true;
     ++events;
   }
   while (!crashes_.empty() && crashes_.begin()->first <= now) {
     const int job = crashes_.begin()->second;
-    fail(job);
+    fails(job);
     draw_crash(job);
-    any = true;
     ++events;
   }
-  return any;
 }
 
 }  // namespace glidepath::detail

@@ -4,6 +4,7 @@
 #include "glidepath/simulate.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory_resource>
 #include <optional>
@@ -36,6 +37,7 @@ struct Run {
   double work = 0;         ///< total, hidden from every policy
   double done = 0;         ///< up to `began`
   double rate = 1;         ///< of the present stretch
+  double fastest = 1;      ///< rate on the fastest tier that can run it
   double saved = 0;  ///< work that no failure takes: what was done at the start of the present run
   Tick progressed = 0;  ///< ticks of progress in the present run, up to `began`
   double energy_j = 0;
@@ -64,14 +66,18 @@ class Cluster {
 
   /// On GPUs of its own. False where they must be of whole nodes and are not.
   bool start(int job, int tier);
+  /// The same, and where no nodes have room other gangs of the tier change theirs: a suspension and
+  /// a start of each that moves. False where that does not help.
+  bool start_moving(int job, int tier);
   /// On the GPUs of `host`, which runs alone; both slow down.
   void join(int job, int host);
   void suspend(int job);
   void finish(int job, JobOutcome outcome);
   /// Fails: waits again with the work of its last checkpoint.
   void fail(int job);
-  /// Failures and repairs of nodes and crashes of jobs that are due now; whether there were any.
-  bool apply_failures();
+  /// Failures and repairs of nodes and crashes of jobs that are due now. `before` is called for
+  /// each job that will fail, while it still runs.
+  void apply_failures(const std::function<void(int)>& before);
 
   /// Work done by now, in ticks at rate 1.
   [[nodiscard]] double done(int job) const {
@@ -85,6 +91,17 @@ class Cluster {
   [[nodiscard]] Tick ticks(double seconds) const { return clock.ticks(seconds); }
   [[nodiscard]] double rate(int job, int tier) const;
   [[nodiscard]] bool fits_memory(int job, int tier) const;
+  /// Whether the tier, all of its nodes in service, can run the job.
+  [[nodiscard]] bool usable(int job, int tier) const;
+  /// Whether some tier can, with the nodes that are in service now.
+  [[nodiscard]] bool in_service(int job) const;
+  /// The fastest tier with room for the job now; -1 where there is none.
+  [[nodiscard]] int tier_with_room(int job) const;
+  /// Ticks for which the job has held GPUs.
+  [[nodiscard]] Tick attained(int job) const {
+    const Run& run = runs[job];
+    return run.held + (run.tier < 0 ? 0 : now - run.began);
+  }
 
   /// Speeds of two jobs on the same GPUs of a tier, as shares of each alone; 0 where they do not
   /// fit.
@@ -92,13 +109,17 @@ class Cluster {
 
   /// Next arrival, end or failure; kNever when there is none.
   [[nodiscard]] Tick next_event() const;
+  /// The next end of a round of SimulationOptions::round_s, while jobs are live.
+  [[nodiscard]] Tick next_round() const {
+    return round == kNever || live == 0 ? kNever : (now / round + 1) * round;
+  }
 
   const Workload& workload;
   const SimulationOptions& options;
   Clock clock;
   std::int64_t per_second;
   Tick now = 0;
-  Tick restart = 0;
+  Tick restart = 0, round = kNever;
   std::vector<std::size_t> order;  ///< order[job] = place in workload.jobs
   std::vector<Run> runs;
   std::vector<int> capacity, free;  ///< GPUs of each tier
@@ -127,11 +148,12 @@ class Cluster {
 
 /// Goes to the next instant at which something happens: ends in order of submission, failures,
 /// arrivals in order of submission, then the scheduler decides. False when nothing is left. A
-/// scheduler has arrive(job), leave(job), wake() and schedule().
+/// scheduler has arrive(job), leave(job), fail(job) (which still runs, and waits from then on),
+/// wake() and schedule().
 template <class Scheduler>
 bool advance(Cluster& cluster, Scheduler& scheduler) {
   const int jobs = static_cast<int>(cluster.runs.size());
-  const Tick wake = scheduler.wake();
+  const Tick wake = std::min(scheduler.wake(), cluster.next_round());
   const Tick next = std::min(cluster.next_event(), wake);
   if (next == kNever) return false;
   cluster.now = std::max(cluster.now, next);
@@ -141,7 +163,7 @@ bool advance(Cluster& cluster, Scheduler& scheduler) {
     scheduler.leave(job);
     ++cluster.events;
   }
-  cluster.apply_failures();
+  cluster.apply_failures([&](int job) { scheduler.fail(job); });
   while (cluster.arrived < jobs && cluster.runs[cluster.arrived].submit == cluster.now) {
     ++cluster.live;
     scheduler.arrive(cluster.arrived++);

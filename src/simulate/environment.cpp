@@ -56,43 +56,14 @@ struct Environment::State {
   // What the cluster's run asks of a scheduler: the agent decides elsewhere.
   void arrive(int job) { waiting.push_back(job); }
   void leave(int) {}
-  void schedule() {
-    if (cluster.options.failures.node_every_s == Failures::kNone &&
-        cluster.options.failures.job_every_s == Failures::kNone) {
-      return;
-    }
-    for (int job = 0; job < cluster.arrived; ++job) {  // those that failed wait again
-      const detail::Run& run = cluster.runs[job];
-      const auto place = std::lower_bound(waiting.begin(), waiting.end(), job);
-      if (run.end < 0 && run.tier < 0 && (place == waiting.end() || *place != job)) {
-        waiting.insert(place, job);
-      }
-    }
-  }
+  void fail(int job) { waiting.insert(std::lower_bound(waiting.begin(), waiting.end(), job), job); }
+  void schedule() {}
   [[nodiscard]] detail::Tick wake() const { return detail::kNever; }
 
-  /// The fastest tier with room for the job; -1 without one.
-  [[nodiscard]] int tier_for(int job) const {
-    int best = -1;
-    for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
-      if (cluster.free[t] < cluster.runs[job].gpus || !cluster.fits_memory(job, t)) continue;
-      const double rate = cluster.rate(job, t);
-      if (rate > 0 && (best < 0 || rate > cluster.rate(job, best))) best = t;
-    }
-    return best;
-  }
   [[nodiscard]] bool may_start(int job) const {
-    return touched[job] != cluster.now && tier_for(job) >= 0;
+    return touched[job] != cluster.now && cluster.tier_with_room(job) >= 0;
   }
   [[nodiscard]] bool may_preempt(int job) const { return touched[job] != cluster.now; }
-
-  [[nodiscard]] double fastest(int job) const {
-    double best = 0;
-    for (int t = 0; t < static_cast<int>(cluster.capacity.size()); ++t) {
-      best = std::max(best, cluster.rate(job, t));
-    }
-    return best;
-  }
 
   struct Outlook {
     double seconds = 0, reached = 1;
@@ -104,7 +75,9 @@ struct Environment::State {
     const WorkloadJob& asked = cluster.asked(job);
     if (asked.truth < 0) {
       const double total = predict.total(job);
-      return {(done < total ? total - done : std::max(done, 1.0)) / per_second / fastest(job), 1};
+      return {(done < total ? total - done : std::max(done, 1.0)) / per_second /
+                  cluster.runs[job].fastest,
+              1};
     }
     Job& view = seen[job];
     const Trace& truth = cluster.workload.curves[asked.truth];
@@ -113,7 +86,7 @@ struct Environment::State {
     view.budget_steps = asked.budget_steps;
     view.observed = logged[job].up_to(truth, view.steps_done);
     predict.curve(job, view, false);
-    const double budget_s = (asked.budget_steps - view.steps_done) / fastest(job);
+    const double budget_s = (asked.budget_steps - view.steps_done) / cluster.runs[job].fastest;
     if (view.remaining_steps.empty()) return {budget_s, 1};
     double sum = 0, reached = 0;
     for (const double steps : view.remaining_steps) {
@@ -122,7 +95,7 @@ struct Environment::State {
       ++reached;
     }
     const auto n = static_cast<double>(view.remaining_steps.size());
-    return {reached > 0 ? sum / reached / fastest(job) : budget_s, reached / n};
+    return {reached > 0 ? sum / reached / cluster.runs[job].fastest : budget_s, reached / n};
   }
 
   [[nodiscard]] double watts_now() const {
@@ -159,8 +132,8 @@ struct Environment::State {
       if (elapse([&] { return advance(cluster, *this); }, energy_weight, reward)) continue;
       if (waiting.empty()) break;
       // Nothing runs and nothing will come: the agent waits for nothing, so the first one runs.
-      const auto first =
-          std::find_if(waiting.begin(), waiting.end(), [&](int job) { return tier_for(job) >= 0; });
+      const auto first = std::find_if(waiting.begin(), waiting.end(),
+                                      [&](int job) { return cluster.tier_with_room(job) >= 0; });
       if (first == waiting.end() || !start(*first)) break;
     } while (waiting.empty() && !done());
     look();
@@ -186,7 +159,7 @@ struct Environment::State {
   }
 
   bool start(int job) {
-    if (!cluster.start(job, tier_for(job))) return false;
+    if (!cluster.start(job, cluster.tier_with_room(job))) return false;
     touched[job] = cluster.now;
     waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), job));
     return true;
@@ -356,8 +329,8 @@ void Environment::observe(std::span<float> out) const {
     slot[3] = share(run.gpus, now.largest);
     slot[4] = feature(cluster.seconds(cluster.now - run.submit));
     slot[5] = feature(cluster.seconds(run.held));
-    const int tier = now.tier_for(job);
-    slot[6] = tier < 0 ? 0 : share(cluster.rate(job, tier), now.fastest(job));
+    const int tier = now.cluster.tier_with_room(job);
+    slot[6] = tier < 0 ? 0 : share(cluster.rate(job, tier), now.cluster.runs[job].fastest);
   }
   to += now.slots * kSlot;
   for (std::size_t k = 0; k < now.longest.size(); ++k) {
@@ -369,7 +342,7 @@ void Environment::observe(std::span<float> out) const {
     seat[2] = static_cast<float>(now.longest[k].outlook.reached);
     seat[3] = share(run.gpus, now.largest);
     seat[4] = feature(cluster.seconds(cluster.now - run.since));
-    seat[5] = share(cluster.rate(job, run.tier), now.fastest(job));
+    seat[5] = share(cluster.rate(job, run.tier), now.cluster.runs[job].fastest);
   }
   to += now.shown_running * kRunning;
   for (std::size_t t = 0; t < cluster.capacity.size(); ++t) {

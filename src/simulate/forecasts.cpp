@@ -81,7 +81,10 @@ Predictor::Predictor(const Cluster& cluster)
   const Rng rng{cluster.options.seed};
   total_.reserve(cluster.runs.size());
   for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
-    total_.push_back(cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
+    const int job = static_cast<int>(i);  // a user with a curve asks for a budget
+    const WorkloadJob& asked = cluster.asked(job);
+    total_.push_back(asked.truth >= 0 ? asked.budget_steps * static_cast<double>(cluster.per_second)
+                                      : cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
   }
   if (sigma_ > 0) {
     std::vector<double> logs;

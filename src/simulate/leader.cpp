@@ -26,6 +26,7 @@ double mean_jct(const Workload& workload, QueueKernel* play) {
 }  // namespace
 
 bool Leader::due() {
+  if (cluster_.capacity.size() > 1) return false;
   if (led_) return cluster_.arrived >= look_at_;
   // Nobody has led yet: as soon as somebody has to wait.
   const int waiting = cluster_.live - static_cast<int>(cluster_.running.size());

@@ -11,10 +11,11 @@ namespace glidepath::detail {
 /// is the better one on every cluster: GPU-time counts where much waits, time where large gangs
 /// find no room later. When jobs first have to wait, and whenever the number of jobs has doubled
 /// since, the last thousand are played again under both, and the one with the smaller mean JCT
-/// decides from then on.
+/// decides from then on. On several tiers it is GPU-time throughout.
 class Leader {
  public:
-  explicit Leader(const Cluster& cluster) : cluster_(cluster) {}
+  explicit Leader(const Cluster& cluster)
+      : cluster_(cluster), by_gpu_time_(cluster.capacity.size() > 1) {}
   /// Whether the order changed. `work` of a job that has not ended, in ticks.
   bool refresh(const std::function<double(int)>& work);
   /// What a gang of so many GPUs multiplies the remaining time with.
@@ -24,7 +25,7 @@ class Leader {
   bool due();
 
   const Cluster& cluster_;
-  bool by_gpu_time_ = false;
+  bool by_gpu_time_;
   bool led_ = false;  ///< one was ahead of the other
   int look_at_ = 0;   ///< jobs that have arrived
   int arrived_ = 0;   ///< by the last question

@@ -97,8 +97,9 @@ class Live {
       : cluster_(cluster),
         policy_(policy),
         observer_(cluster, foresight),
-        session_(ticks_of(cluster.options.session_s)),
-        round_(ticks_of(cluster.options.round_s)) {}
+        session_(cluster.options.session_s
+                     ? std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))
+                     : kNever) {}
 
   void arrive(int job) { observer_.arrive(job); }
 
@@ -107,13 +108,12 @@ class Live {
     session_end_.erase(job);
   }
 
+  void fail(int) {}
+
   [[nodiscard]] Tick wake() const {
     Tick next = kNever;
     if (session_ != kNever) {
       for (const auto& [end, job] : cluster_.ends) next = std::min(next, session_end_.at(job));
-    }
-    if (round_ != kNever && !observer_.live().empty()) {
-      next = std::min(next, (cluster_.now / round_ + 1) * round_);
     }
     return next;
   }
@@ -138,10 +138,6 @@ class Live {
   }
 
  private:
-  [[nodiscard]] Tick ticks_of(const std::optional<double>& seconds) const {
-    return seconds ? std::max<Tick>(1, cluster_.ticks(*seconds)) : kNever;
-  }
-
   /// Of two that part, and of two that both have GPUs and shall share, the later one moves.
   void suspend_others() {
     std::set<int> stays;
@@ -182,7 +178,7 @@ class Live {
   Cluster& cluster_;
   const Policy& policy_;
   Observer observer_;
-  Tick session_, round_;
+  Tick session_;
   std::unordered_map<int, Wanted> wanted_;
   std::unordered_map<int, Tick> session_end_;
   std::vector<int> suspended_;

@@ -21,6 +21,8 @@ Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const C
       off_(workload.tiers.size()) {
   for (const glidepath::Tier& given : workload.tiers) {
     Tier tier{.size = given.gpus_per_node, .nodes = std::vector<Node>(given.nodes)};
+    tier.with_free.assign(tier.size + 1, 0);
+    tier.with_free.back() = given.nodes;
     for (Node& node : tier.nodes) {
       node.free = tier.size;
       node.empty_since = start;
@@ -46,35 +48,97 @@ void Nodes::draw(int tier, int node, Tick now) {
 /// The node that a gang of at most a node goes to: the fullest with room, of empty ones the one
 /// used last. -1 where none has room.
 int Nodes::find(const Tier& tier, int gpus) const {
+  int free = gpus;
+  while (free <= tier.size && tier.with_free[free] == 0) ++free;
+  if (free > tier.size) return -1;
   int best = -1;
   for (std::size_t n = 0; n < tier.nodes.size(); ++n) {
     const Node& node = tier.nodes[n];
-    if (!node.up || node.free < gpus) continue;
-    const Node* chosen = best < 0 ? nullptr : &tier.nodes[best];
-    if (chosen == nullptr || node.free < chosen->free ||
-        (node.free == chosen->free && node.free == tier.size &&
-         node.empty_since > chosen->empty_since)) {
-      best = static_cast<int>(n);
-    }
+    if (!node.up || node.free != free) continue;
+    if (best >= 0 && node.empty_since <= tier.nodes[best].empty_since) continue;
+    best = static_cast<int>(n);
+    if (free < tier.size) break;
   }
   return best;
 }
 
 bool Nodes::fits(int tier, int gpus) const {
+  if (!whole_) return true;
   const Tier& of = tiers_[tier];
   const int rest = gpus % of.size;
-  int empty = 0;
   bool room = rest == 0;
-  for (const Node& node : of.nodes) {
-    if (!node.up) continue;
-    empty += node.free == of.size;
-    room |= node.free < of.size && node.free >= rest;
+  for (int free = rest; free < of.size && !room; ++free) room = of.with_free[free] > 0;
+  return of.with_free[of.size] >= gpus / of.size + (room ? 0 : 1);
+}
+
+std::vector<Nodes::Seat> Nodes::seats_of(int job, int tier, int gpus) const {
+  std::vector<Seat> seats;
+  for (std::size_t other = 0; other < of_job_.size(); ++other) {
+    for (const Part& part : of_job_[other]) {
+      if (part.tier == tier) seats.push_back({part.gpus, static_cast<int>(other), part.node});
+    }
   }
-  return empty >= gpus / of.size + (room ? 0 : 1);
+  const int size = tiers_[tier].size;
+  for (int left = gpus; left > 0; left -= size) seats.push_back({std::min(left, size), job, -1});
+  std::stable_sort(seats.begin(), seats.end(), [](const Seat& a, const Seat& b) {
+    return a.gpus != b.gpus ? a.gpus > b.gpus : a.node >= 0 && b.node < 0;
+  });
+  return seats;
+}
+
+/// Sets the node of each. A part without one, or whose node is taken, goes where the parts that
+/// come after it hold the least, then where it fits best.
+bool Nodes::lay_out(const Tier& tier, std::vector<Seat>& seats) const {
+  std::vector<int> room(tier.nodes.size()), held(tier.nodes.size(), 0);
+  for (std::size_t n = 0; n < room.size(); ++n) room[n] = tier.nodes[n].up ? tier.size : 0;
+  for (const Seat& seat : seats) {
+    if (seat.node >= 0) held[seat.node] += seat.gpus;
+  }
+  for (Seat& seat : seats) {
+    if (seat.node >= 0) held[seat.node] -= seat.gpus;
+    if (seat.node < 0 || room[seat.node] < seat.gpus) {
+      seat.node = -1;
+      for (int n = 0; n < static_cast<int>(room.size()); ++n) {
+        if (room[n] < seat.gpus) continue;
+        const auto cost = [&](int node) {
+          return std::pair(std::max(0, held[node] + seat.gpus - room[node]), room[node]);
+        };
+        if (seat.node < 0 || cost(n) < cost(seat.node)) seat.node = n;
+      }
+      if (seat.node < 0) return false;
+    }
+    room[seat.node] -= seat.gpus;
+  }
+  return true;
+}
+
+std::optional<std::vector<int>> Nodes::make_room(int job, int tier, int gpus) {
+  const std::vector<Seat> before = seats_of(job, tier, gpus);
+  std::vector<Seat> after = before;
+  if (!lay_out(tiers_[tier], after)) return {};
+  std::vector<int> moved;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i].node >= 0 && before[i].node != after[i].node) moved.push_back(before[i].job);
+  }
+  std::sort(moved.begin(), moved.end());
+  moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+  laid_out_.clear();
+  for (const Seat& seat : after) {
+    if (seat.job == job || std::binary_search(moved.begin(), moved.end(), seat.job)) {
+      laid_out_[seat.job].push_back({tier, seat.node, seat.gpus});
+    }
+  }
+  return moved;
 }
 
 bool Nodes::place(int job, int tier, int gpus, Tick now, Tick& wake) {
-  if (whole_ && !fits(tier, gpus)) return false;
+  if (const auto found = laid_out_.find(job); found != laid_out_.end()) {
+    const std::vector<Part> parts = std::move(found->second);
+    laid_out_.erase(found);
+    for (const Part& part : parts) take(job, tier, part.node, part.gpus, now, wake);
+    return true;
+  }
+  if (!fits(tier, gpus)) return false;
   Tier& of = tiers_[tier];
   int left = gpus;
   while (left > 0) {
@@ -100,7 +164,8 @@ void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
     wake(tier, n, now);
     wakes = std::max(wakes, wake_);
   }
-  node.free -= gpus;
+  --of.with_free[node.free];
+  ++of.with_free[node.free -= gpus];
   of_job_[job].push_back({tier, n, gpus});
 }
 
@@ -116,7 +181,8 @@ void Nodes::release(int job, Tick now) {
   for (const Part& part : of_job_[job]) {
     Tier& of = tiers_[part.tier];
     Node& node = of.nodes[part.node];
-    node.free += part.gpus;
+    --of.with_free[node.free];
+    ++of.with_free[node.free += part.gpus];
     if (node.free == of.size) node.empty_since = now;
   }
   of_job_[job].clear();
@@ -155,6 +221,7 @@ void Nodes::set_up(int tier, int n, bool up, Tick now) {
     node.out_since = now;
   }
   node.up = up;
+  of.with_free[node.free] += up ? 1 : -1;
   down_ += up ? -1 : 1;
   draw(tier, n, now);
 }

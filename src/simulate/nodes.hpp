@@ -4,8 +4,10 @@
 #include "glidepath/simulate.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,13 @@ class Nodes {
   /// first so that the others may sleep. What a node takes to wake is added to `wake`. False where
   /// the gang must fit in nodes and does not.
   bool place(int job, int tier, int gpus, Tick now, Tick& wake);
+  /// Whether a gang finds nodes where the others are; always where it need not fit in nodes.
+  [[nodiscard]] bool fits(int tier, int gpus) const;
+  /// Looks for nodes for a gang where others of its tier may change theirs: whole nodes first, then
+  /// parts by falling size, those that run where they are if that is still free. The next place()
+  /// of the job, and of those that have to move, follows it. Returns the latter, nothing where not
+  /// all find nodes.
+  [[nodiscard]] std::optional<std::vector<int>> make_room(int job, int tier, int gpus);
   void release(int job, Tick now);
   [[nodiscard]] bool holds(int job) const { return !of_job_[job].empty(); }
   /// The GPUs of one job become another's.
@@ -59,6 +68,7 @@ class Nodes {
   struct Tier {
     int size = 1;
     std::vector<Node> nodes;
+    std::vector<int> with_free{};  ///< nodes in service by their free GPUs
   };
   struct Part {
     int tier, node, gpus;
@@ -70,7 +80,12 @@ class Nodes {
       return std::tie(at, tier, node) > std::tie(o.at, o.tier, o.node);
     }
   };
-  [[nodiscard]] bool fits(int tier, int gpus) const;
+  /// A part of a gang that is laid out anew; `node` of one that runs is where it is.
+  struct Seat {
+    int gpus, job, node;
+  };
+  [[nodiscard]] std::vector<Seat> seats_of(int job, int tier, int gpus) const;
+  [[nodiscard]] bool lay_out(const Tier& tier, std::vector<Seat>& seats) const;
   [[nodiscard]] int find(const Tier& tier, int gpus) const;
   void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
   void wake(int tier, int node, Tick now);
@@ -85,6 +100,7 @@ class Nodes {
   int down_ = 0;
   std::vector<Tier> tiers_;
   std::vector<std::vector<Part>> of_job_;
+  std::unordered_map<int, std::vector<Part>> laid_out_;  ///< by make_room, until they are placed
   std::vector<Off> off_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -102,82 +100,23 @@ double expected_s(const Job& job) {
   return std::max(0.0, steps) / fastest(job);
 }
 
-struct HeadOfLine {
-  bool skips;  ///< what does not fit is passed over; else it blocks the others
-};
-
-Plan in_order_of_arrival(const Snapshot& snapshot, HeadOfLine head) {
-  Plan plan;
-  Filling filling(snapshot);
-  for (const Job& job : snapshot.jobs) filling.keep(job, plan);
-  for (const Job& job : snapshot.jobs) {
-    if (filling.holds(job) == nullptr && !filling.start(job, plan) && !head.skips) break;
-  }
-  return plan;
-}
-
-/// Greedy fill in the order of a key, ties by submission.
-template <class Key>
-Policy in_order_by(Key key) {
-  return [key](const Snapshot& snapshot) {
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
-      order.emplace_back(key(snapshot.jobs[i]), i);
-    }
-    std::sort(order.begin(), order.end());
-    Plan plan;
-    Filling filling(snapshot);
-    for (const auto& [value, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
-    return plan;
-  };
-}
-
-/// A session each, then to the tail of one queue; strict head of line.
-struct SessionFifoPolicy {
-  double session_s;
-  std::deque<std::int64_t> queue{};
-
-  Plan operator()(const Snapshot& snapshot) {
-    std::unordered_map<std::int64_t, const Job*> live;
-    for (const Job& job : snapshot.jobs) live.emplace(job.id, &job);
-    std::erase_if(queue, [&](std::int64_t id) { return !live.contains(id); });
-    Plan plan;
-    Filling filling(snapshot);
-    std::vector<Allocation> over;
-    for (const Allocation& held : snapshot.running) {
-      const double restart_s = live.at(held.job)->attained_s > snapshot.now_s - held.since_s + 1e-9
-                                   ? live.at(held.job)->restart_s
-                                   : 0.0;
-      if (snapshot.now_s - held.since_s >= session_s + restart_s - 1e-6) {
-        over.push_back(held);
-      } else {
-        filling.keep(*live.at(held.job), plan);
-      }
-    }
-    std::stable_sort(over.begin(), over.end(), [](const Allocation& a, const Allocation& b) {
-      return a.since_s < b.since_s;
-    });
-    for (const Allocation& held : over) queue.push_back(held.job);
-    const std::unordered_set<std::int64_t> queued(queue.begin(), queue.end());
-    for (const Job& job : snapshot.jobs) {  // new ones, and those that a failure brought back
-      if (!queued.contains(job.id) && filling.holds(job) == nullptr) queue.push_back(job.id);
-    }
-    while (!queue.empty() && filling.start(*live.at(queue.front()), plan)) queue.pop_front();
-    return plan;
-  }
-};
-
-/// The queue of a job: 2D-LAS on GPU-seconds.
-double las_level(const Job& job) {
-  return static_cast<double>(
-      std::count_if(kLasLimitsGpuS.begin(), kLasLimitsGpuS.end(),
-                    [&](double limit) { return job.attained_gpu_s >= limit; }));
-}
-
 /// E[min(S, d)] / P(S <= d) x GPUs on the fastest tier: the inverse of the Gittins index.
 double gittins_rank(const Job& job) {
   const double index = job.remaining_steps.empty() ? kInfinity : gittins_index(job.remaining_steps);
   return index > 0 ? gang(job) / (index * fastest(job)) : kInfinity;
+}
+
+/// Greedy fill, ties by submission.
+Plan by_gittins_index(const Snapshot& snapshot) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
+    order.emplace_back(gittins_rank(snapshot.jobs[i]), i);
+  }
+  std::sort(order.begin(), order.end());
+  Plan plan;
+  Filling filling(snapshot);
+  for (const auto& [value, i] : order) filling.keep_or_start(snapshot.jobs[i], plan);
+  return plan;
 }
 
 double remaining_s(const Job& job, double share) {  // a quantile of the time on the fastest tier
@@ -455,30 +394,13 @@ Policy steered_planner(const SimulationOptions& options,
   return [&options, &goals](const Snapshot& s) { return planner(options, goals, {})(s); };
 }
 
-Policy make_fifo(const PolicySetup&) {
-  return [](const Snapshot& s) { return in_order_of_arrival(s, {.skips = false}); };
-}
-
-Policy make_first_fit(const PolicySetup&) {
-  return [](const Snapshot& s) { return in_order_of_arrival(s, {.skips = true}); };
-}
-
 Policy make_slurm_backfill(const PolicySetup& setup) {
   return
       [user_gpus = setup.options.user_gpus](const Snapshot& s) { return backfill(s, user_gpus); };
 }
 
-Policy make_sjf(const PolicySetup&) { return in_order_by(gang); }
-Policy make_srtf(const PolicySetup&) { return in_order_by(expected_s); }
-Policy make_srsf(const PolicySetup&) {
-  return in_order_by([](const Job& job) { return expected_s(job) * gang(job); });
-}
-Policy make_las(const PolicySetup&) { return in_order_by(las_level); }
-Policy make_gittins(const PolicySetup&) { return in_order_by(gittins_rank); }
+Policy make_gittins(const PolicySetup&) { return by_gittins_index; }
 
-Policy make_session_fifo(const PolicySetup& setup) {
-  return SessionFifoPolicy{setup.options.session_s.value_or(*setup.info.session_s)};
-}
 Policy make_dare(const PolicySetup& setup) {
   return DarePolicy{setup.options.session_s.value_or(*setup.info.session_s)};
 }

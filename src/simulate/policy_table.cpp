@@ -19,11 +19,9 @@ constexpr std::array kPolicies{
     PolicyTraits{
         .info = {.name = "fifo",
                  .description = "order of arrival; the first that does not fit blocks the others"},
-        .make = &make_fifo,
         .queue = &run_fifo},
     PolicyTraits{.info = {.name = "first_fit",
                           .description = "order of arrival; what does not fit is passed over"},
-                 .make = &make_first_fit,
                  .queue = &run_first_fit},
     PolicyTraits{.info = {.name = "slurm_backfill",
                           .description = "priority, then arrival, with EASY backfill on the 0.9 "
@@ -35,28 +33,24 @@ constexpr std::array kPolicies{
                           .description = "smallest gang first, preemptive",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .make = &make_sjf,
                  .queue = &run_sjf},
     PolicyTraits{.info = {.name = "srtf",
                           .description = "shortest remaining time first, preemptive; past its "
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .make = &make_srtf,
                  .queue = &run_srtf},
     PolicyTraits{.info = {.name = "srsf",
                           .description = "least remaining time x GPUs first, preemptive; past its "
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .make = &make_srsf,
                  .queue = &run_srsf},
     PolicyTraits{.info = {.name = "las",
                           .description = "discretised 2D-LAS: three queues by attained "
                                          "GPU-seconds",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .make = &make_las,
                  .queue = &run_las},
     PolicyTraits{.info = {.name = "gittins",
                           .description = "least E[min(S, d)] / P(S <= d) of the remaining service "
@@ -122,7 +116,6 @@ constexpr std::array kPolicies{
                           .description = "order of arrival, a session each, then to the tail; the "
                                          "first that does not fit blocks the others",
                           .session_s = kSessionS},
-                 .make = &make_session_fifo,
                  .queue = &run_session_fifo},
     PolicyTraits{.info = {.name = "dare",
                           .description = "profile each job for a session, end it when its forecast "
@@ -146,7 +139,9 @@ constexpr bool complete() {
   for (std::size_t i = 0; i < kPolicies.size(); ++i) {
     const PolicyTraits& row = kPolicies[i];
     if (row.info.name.empty() || row.info.description.empty()) return false;
-    if ((row.make != nullptr) == row.shares.has_value()) return false;
+    const int ways = (row.make != nullptr || row.queue != nullptr) + row.shares.has_value();
+    if (ways != 1) return false;
+    if (row.make == nullptr && row.info.sees == Forecasts::all) return false;
     if (row.shares && !row.info.round_s) return false;
     for (std::size_t k = 0; k < i; ++k) {
       if (kPolicies[k].info.name == row.info.name) return false;
@@ -172,6 +167,11 @@ const PolicyTraits& policy_named(std::string_view name) {
                                 [&](const PolicyTraits& each) { return each.info.name == name; });
   if (row != kPolicies.end()) return *row;
   refuse("simulate: unknown policy '", name, "', known are ", listed(kNames));
+}
+
+bool plain(const Workload& workload, const SimulationOptions& options) {
+  if (workload.tiers.size() != 1 || !workload.curves.empty()) return false;
+  return !options.in_nodes || workload.tiers.front().gpus_per_node == 1;
 }
 
 SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,

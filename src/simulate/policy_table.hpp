@@ -33,16 +33,17 @@ using MakePolicy = Policy(const PolicySetup& setup);
 /// How a policy of Gavel divides the time of each tier among jobs.
 enum class Shares : std::uint8_t { in_order, equal, max_min, max_min_unaware };
 
-/// A scheduler for one tier and jobs without curves, faster than its policy on Snapshots.
+/// A scheduler that works on the cluster itself, without Snapshots.
 using QueueKernel = void(Cluster& cluster);
 
 struct PolicyTraits {
   PolicyInfo info;
   MakePolicy* make = nullptr;  ///< the policy as a function of Snapshots
-  QueueKernel* queue = nullptr;
-  /// Instead of `queue` where starts cost time and there is only an order to choose.
+  QueueKernel* queue =
+      nullptr;  ///< instead, but where a policy with both needs forecasts of curves
+  /// Instead of `make` where starts cost time and there is only an order to choose.
   QueueKernel* patient_queue = nullptr;
-  std::optional<Shares> shares{};  ///< set for a policy of shares of time, which has no `make`
+  std::optional<Shares> shares{};  ///< set for a policy of shares of time, which has neither
   bool takes_objective = false;    ///< its name may be followed by ':' and an objective of plan()
   bool looks_ahead = false;        ///< also forecast the losses on the way
   bool follows_leader = false;     ///< of SRTF and SRSF, on one tier, for mean completion times
@@ -51,15 +52,18 @@ struct PolicyTraits {
 /// The row of a policy. Throws InputError naming the text and the known policies.
 [[nodiscard]] const PolicyTraits& policy_named(std::string_view name);
 
+/// Whether gangs of one tier may spread over its GPUs, and no job has a curve: then a job that ends
+/// makes room for any other.
+[[nodiscard]] bool plain(const Workload& workload, const SimulationOptions& options);
+
 /// The options with the sessions and rounds of the policy where they have none of their own.
 [[nodiscard]] SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
                                                  SimulationOptions options);
 
 // ---- what the rows name: policies.cpp, queues.cpp and rounds.cpp
 
-MakePolicy make_fifo, make_first_fit, make_slurm_backfill, make_sjf, make_srtf, make_srsf, make_las,
-    make_gittins, make_themis, make_optimus, make_slaq, make_makespan, make_session_fifo, make_dare,
-    make_best_value;
+MakePolicy make_slurm_backfill, make_gittins, make_themis, make_optimus, make_slaq, make_makespan,
+    make_dare, make_best_value;
 
 /// The planner under goals that may change between decisions; both must outlive the policy.
 [[nodiscard]] Policy steered_planner(const SimulationOptions& options,

@@ -15,39 +15,74 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "simulate/cluster.hpp"
+#include "simulate/fill.hpp"
 
 namespace glidepath::detail {
 
-/// Waiting jobs by size of gang. Room only shrinks along a greedy fill, so that of the jobs of one
-/// size only the first can be next: a fill looks at one head for each size.
+/// Waiting jobs by size of gang and the tiers that can run them. Room only shrinks along a greedy
+/// fill, so that of the jobs of one kind only the first can be next: a fill looks at one head for
+/// each kind.
 template <class Queue>
-class ByGang {
+class ByKind {
  public:
-  explicit ByGang(int capacity) : of_gang_(capacity + 1, -1) {}
-  Queue& operator[](int gpus) {
-    int& place = of_gang_[gpus];
-    if (place < 0) {
-      place = static_cast<int>(queues_.size());
-      queues_.push_back({gpus, {}});
+  explicit ByKind(const Cluster& cluster) : cluster_(cluster) {}
+  Queue& operator[](int job) {
+    const int gpus = cluster_.runs[job].gpus;
+    if (cluster_.capacity.size() > 1) {
+      return of(index_.try_emplace(kind(job), next()).first->second, gpus);
     }
-    return queues_[place].queue;
+    if (of_gang_.empty()) of_gang_.assign(cluster_.workload.tiers[0].gpus() + 1, -1);
+    if (of_gang_[gpus] < 0) of_gang_[gpus] = next();
+    return of(of_gang_[gpus], gpus);
   }
   struct Of {
     int gpus;
     Queue queue;
+    bool passed = false;  ///< in this event: none of them fits any more
   };
   auto begin() { return queues_.begin(); }
   auto end() { return queues_.end(); }
+  /// A new event: of each kind some may fit.
+  void look() {
+    for (Of& of : queues_) of.passed = false;
+  }
+  /// The kind whose first job is least; null where none may fit any more.
+  template <class First>
+  Of* first(First&& first_of) {
+    Of* least = nullptr;
+    for (Of& of : queues_) {
+      if (of.passed || of.queue.empty()) continue;
+      if (least == nullptr || first_of(of.queue) < first_of(least->queue)) least = &of;
+    }
+    return least;
+  }
 
  private:
+  using Kind = std::pair<int, std::vector<bool>>;
+  [[nodiscard]] Kind kind(int job) const {
+    Kind out{cluster_.runs[job].gpus, {}};
+    for (int t = 0; t < static_cast<int>(cluster_.capacity.size()); ++t) {
+      out.second.push_back(cluster_.usable(job, t));
+    }
+    return out;
+  }
+  [[nodiscard]] int next() const { return static_cast<int>(queues_.size()); }
+  Queue& of(int place, int gpus) {
+    if (place == next()) queues_.push_back({gpus, {}});
+    return queues_[place].queue;
+  }
+  const Cluster& cluster_;
   std::vector<Of> queues_;
-  std::vector<int> of_gang_;
+  std::vector<int> of_gang_;   ///< on one tier
+  std::map<Kind, int> index_;  ///< on several
 };
 
 /// Place of a job in a total order: smaller runs first.
@@ -68,16 +103,15 @@ struct Taken {
 
 using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
 
-/// The waiting jobs of each size of gang, by place.
+/// The waiting jobs of each kind, by place.
 template <class Rank>
 class Waiting {
  public:
-  Waiting(const Cluster& cluster, const Rank& rank)
-      : cluster_(cluster), rank_(rank), heaps_(cluster.capacity[0]) {}
+  Waiting(const Cluster& cluster, const Rank& rank) : rank_(rank), heaps_(cluster) {}
 
-  void add(int job) { heap_of(job).push({rank_.waiting(job), job}); }
+  void add(int job) { heaps_[job].push({rank_.waiting(job), job}); }
   /// Back with the place it had.
-  void add(const Place& place) { heap_of(place.job).push(place); }
+  void add(const Place& place) { heaps_[place.job].push(place); }
   /// All keys have changed.
   void rebuild() {
     std::vector<int> all;
@@ -86,15 +120,17 @@ class Waiting {
     }
     for (const int job : all) add(job);
   }
-  [[nodiscard]] bool is_head(int job) { return heap_of(job).top().job == job; }
+  [[nodiscard]] bool is_head(int job) { return heaps_[job].top().job == job; }
+  void look() { heaps_.look(); }
+  ByKind<Heap>::Of* first() {
+    return heaps_.first([](const Heap& heap) { return heap.top(); });
+  }
   auto begin() { return heaps_.begin(); }
   auto end() { return heaps_.end(); }
 
  private:
-  Heap& heap_of(int job) { return heaps_[cluster_.runs[job].gpus]; }
-  const Cluster& cluster_;
   const Rank& rank_;
-  ByGang<Heap> heaps_;
+  ByKind<Heap> heaps_;
 };
 
 /// The running jobs by place where those of one gang have the order in which they end, whatever the
@@ -102,8 +138,7 @@ class Waiting {
 template <class Rank>
 class ByFinish {
  public:
-  ByFinish(Cluster& cluster, const Rank& rank)
-      : cluster_(cluster), rank_(rank), jobs_(cluster.capacity[0]) {}
+  ByFinish(Cluster& cluster, const Rank& rank) : cluster_(cluster), rank_(rank), jobs_(cluster) {}
 
   void start(int job) {
     const End end{cluster_.runs[job].finishes, job};
@@ -152,7 +187,7 @@ class ByFinish {
     }
     return last;
   }
-  void take(const Taken& job) { ++jobs_[job.gpus].taken; }
+  void take(const Taken& job) { ++jobs_[job.place.job].taken; }
 
  private:
   struct End {
@@ -164,13 +199,13 @@ class ByFinish {
     std::vector<End> ends;  ///< the last first
     std::size_t taken = 0;  ///< of them, in this event
   };
-  Ends& gang(int job) { return jobs_[cluster_.runs[job].gpus]; }
+  Ends& gang(int job) { return jobs_[job]; }
   [[nodiscard]] Place place_of(const End& end, int gpus) const {
     return {rank_.running({end.finishes, end.job, gpus}), end.job};
   }
   Cluster& cluster_;
   const Rank& rank_;
-  ByGang<Ends> jobs_;
+  ByKind<Ends> jobs_;
 };
 
 /// The same for any rank: at each event the running jobs are looked at anew.
@@ -239,11 +274,20 @@ class Preemptive {
     running_.end(job);
     left_ = true;
   }
+  void fail(int job) {
+    running_.suspend(job);
+    failed_.push_back(job);
+  }
   [[nodiscard]] Tick wake() const { return kNever; }
 
   void schedule() {
-    const bool nothing_new = Rank::kMonotone && !left_ && !an_arrival_is_a_head();
+    for (const int job : failed_) waiting_.add(job);
+    // A node that is out or back is news of its own.
+    const int capacity = std::exchange(capacity_, cluster_.capacity[0]);
+    const bool nothing_new = Rank::kMonotone && !left_ && failed_.empty() &&
+                             capacity == capacity_ && !an_arrival_is_a_head();
     arrivals_.clear();
+    failed_.clear();
     left_ = false;
     if (nothing_new) return;
     if constexpr (requires { rank_.refresh(); }) {
@@ -364,8 +408,76 @@ class Preemptive {
   std::conditional_t<Rank::kByFinish, ByFinish<Rank>, Scanned<Rank>> running_;
   std::vector<Head> heads_;
   std::vector<Taken> last_;
-  std::vector<int> suspended_, started_, arrivals_;
+  std::vector<int> suspended_, started_, arrivals_, failed_;
+  int capacity_ = 0;
   bool left_ = false;
+};
+
+/// The same on several tiers, or where gangs must fit in nodes: at each event all running jobs and
+/// the heads of those that wait are laid out anew. A job that loses its GPUs may get others.
+template <class Rank>
+class InOrder {
+ public:
+  explicit InOrder(Cluster& cluster)
+      : cluster_(cluster), rank_(cluster), waiting_(cluster, rank_), fill_(cluster) {}
+  void arrive(int job) { waiting_.add(job); }
+  void leave(int) {}
+  void fail(int job) { failed_.push_back(job); }
+  [[nodiscard]] Tick wake() const { return kNever; }
+
+  void schedule() {
+    for (const int job : failed_) waiting_.add(job);
+    failed_.clear();
+    if constexpr (requires { rank_.refresh(); }) {
+      if (rank_.refresh()) waiting_.rebuild();
+    }
+    running_.clear();
+    for (const Running& running : cluster_.running) {
+      running_.push_back({rank_.waiting(running.job), running.job});
+    }
+    std::sort(running_.begin(), running_.end());
+    waiting_.look();
+    fill_.begin();
+    changes_.clear();
+    for (auto running = running_.begin();;) {
+      Head* head = waiting_.first();
+      if (running != running_.end() && (head == nullptr || *running < head->queue.top())) {
+        go_on((running++)->job);
+      } else if (head != nullptr) {
+        begin(*head);
+      } else {
+        break;
+      }
+    }
+    for (const int job : carry_out(cluster_, changes_)) waiting_.add(job);
+  }
+
+ private:
+  using Head = ByKind<Heap>::Of;
+
+  void go_on(int job) {
+    if (fill_.keep(job)) return;
+    changes_.suspended.push_back(job);
+    const int tier = fill_.place(job);
+    if (tier >= 0) changes_.started.emplace_back(job, tier);
+  }
+
+  void begin(Head& head) {
+    const int job = head.queue.top().job;
+    const int tier = fill_.place(job);
+    head.passed = tier < 0;
+    if (tier < 0) return;
+    head.queue.pop();
+    changes_.started.emplace_back(job, tier);
+  }
+
+  Cluster& cluster_;
+  Rank rank_;
+  Waiting<Rank> waiting_;
+  Fill fill_;
+  Changes changes_;
+  std::vector<Place> running_;
+  std::vector<int> failed_;
 };
 
 /// The same where a start costs something. A job for which the free GPUs are not enough would get
@@ -385,9 +497,12 @@ class Patient {
     jct_ += static_cast<double>(run.end - run.submit);
     ++ended_;
   }
+  void fail(int job) { failed_.push_back(job); }
   [[nodiscard]] Tick wake() const { return wake_; }
 
   void schedule() {
+    for (const int job : failed_) waiting_.add(job);
+    failed_.clear();
     if constexpr (requires { rank_.refresh(); }) {
       if (rank_.refresh()) waiting_.rebuild();
     }
@@ -445,7 +560,7 @@ class Patient {
   [[nodiscard]] Heap* next(int room) {
     Heap* first = nullptr;
     for (auto& of : waiting_) {
-      if (of.queue.empty()) continue;
+      if (of.queue.empty() || of.gpus > cluster_.capacity[0]) continue;
       const Place& place = of.queue.top();
       if (of.gpus > room && (running_.empty() || running_.front().place < place)) continue;
       if (first == nullptr || place < first->top()) first = &of.queue;
@@ -512,7 +627,7 @@ class Patient {
   std::vector<Taken> running_;  ///< the last in the order first
   std::vector<Taken> taken_;
   std::vector<Place> passed_;
-  std::vector<int> suspended_, started_;
+  std::vector<int> suspended_, started_, failed_;
   double jct_ = 0;
   Tick wake_ = kNever;  ///< when the next job that waits will be late
   std::int64_t ended_ = 0;

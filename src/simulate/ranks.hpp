@@ -28,7 +28,8 @@ struct ForecastRank {
   [[nodiscard]] double waiting(int job) const {
     const double done = cluster.done(job);
     const double total = predict.total(job);
-    return (done < total ? total - done : done) * (times_gpus ? cluster.runs[job].gpus : 1);
+    return (done < total ? total - done : done) / cluster.runs[job].fastest *
+           (times_gpus ? cluster.runs[job].gpus : 1);
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   Cluster& cluster;
@@ -41,7 +42,7 @@ struct TimeRank {
   explicit TimeRank(Cluster& e) : cluster(e) {}
   [[nodiscard]] double waiting(int job) const {
     const Run& run = cluster.runs[job];
-    return run.work - run.done;
+    return (run.work - run.done) / cluster.runs[job].fastest;
   }
   [[nodiscard]] double running(const Running& running) const {
     return static_cast<double>(running.finishes - cluster.now);
@@ -59,7 +60,7 @@ struct ServiceRank {
   }
   [[nodiscard]] double gpus(int job) const { return time.cluster.runs[job].gpus; }
   [[nodiscard]] double left(int job) const {
-    return time.cluster.runs[job].work - time.cluster.done(job);
+    return (time.cluster.runs[job].work - time.cluster.done(job)) / time.cluster.runs[job].fastest;
   }
   TimeRank time;
 };
@@ -69,7 +70,8 @@ struct LedRank {
   static constexpr bool kByFinish = true, kMonotone = true;
   explicit LedRank(Cluster& e) : time(e), leader(e) {}
   bool refresh() {
-    return leader.refresh([&](int job) { return time.cluster.runs[job].work; });
+    return leader.refresh(
+        [&](int job) { return time.cluster.runs[job].work / time.cluster.runs[job].fastest; });
   }
   [[nodiscard]] double waiting(int job) const {
     return time.waiting(job) * leader.factor(time.cluster.runs[job].gpus);
@@ -92,7 +94,9 @@ struct GittinsRank {
         cluster.restart == 0 && leader.refresh([&](int job) { return predict.likely(job); });
     return learned || led;
   }
-  [[nodiscard]] double left(int job) const { return predict.gittins_rank(job); }
+  [[nodiscard]] double left(int job) const {
+    return predict.gittins_rank(job) / cluster.runs[job].fastest;
+  }
   [[nodiscard]] double waiting(int job) const {
     return left(job) * leader.factor(cluster.runs[job].gpus);
   }

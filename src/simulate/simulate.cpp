@@ -67,16 +67,15 @@ bool fails(const SimulationOptions& options) {
          options.failures.job_every_s < Failures::kNone;
 }
 
-/// The scheduler that does what the policy does on Snapshots, only faster; null where there is
-/// none.
+/// The scheduler that works without Snapshots; null where the policy needs them.
 detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workload& workload,
                                const SimulationOptions& options) {
-  if (workload.tiers.size() != 1 || !workload.curves.empty()) return nullptr;
-  if (fails(options) || options.in_nodes) return nullptr;
   // Where starts cost time the patience of the queue saves more of them than the planner does.
-  const bool patient =
-      traits.patient_queue != nullptr && options.restart_s > 0 && only_orders(workload, options);
-  return patient ? traits.patient_queue : traits.queue;
+  const bool patient = traits.patient_queue != nullptr && options.restart_s > 0 &&
+                       detail::plain(workload, options) && only_orders(workload, options);
+  if (patient) return traits.patient_queue;
+  const bool needs_curves = traits.info.sees == Forecasts::all && !workload.curves.empty();
+  return needs_curves ? nullptr : traits.queue;
 }
 
 }  // namespace

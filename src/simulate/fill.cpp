@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/fill.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "plan/round.hpp"
+
+namespace glidepath::detail {
+
+Fill::Fill(const Cluster& cluster) : cluster_(cluster), rooms_(cluster.capacity.size()) {}
+
+void Fill::begin() {
+  for (std::size_t t = 0; t < rooms_.size(); ++t) {
+    rooms_[t].gpus = cluster_.capacity[t];
+    rooms_[t].idle = cluster_.free[t];
+    rooms_[t].gangs.clear();
+  }
+}
+
+bool Fill::fits(int tier, int gpus) const {
+  const Room& room = rooms_[tier];
+  if (gpus > room.gpus) return false;
+  if (!cluster_.options.in_nodes) return true;
+  const int size = cluster_.workload.tiers[tier].gpus_per_node;
+  // Where the parts are powers of two that divide a node, the largest first leave no gaps.
+  const auto even = [size](std::int64_t gang) {
+    const std::int64_t rest = gang % size;
+    return rest == 0 || (std::has_single_bit(static_cast<std::uint64_t>(rest)) && size % rest == 0);
+  };
+  if (even(gpus) && std::all_of(room.gangs.begin(), room.gangs.end(), even)) return true;
+  std::vector<std::int64_t> gangs = room.gangs;
+  gangs.push_back(gpus);
+  return gangs_fit(gangs, cluster_.capacity[tier] / size, size);
+}
+
+void Fill::take(int tier, int gpus) {
+  rooms_[tier].gpus -= gpus;
+  if (cluster_.options.in_nodes) rooms_[tier].gangs.push_back(gpus);
+}
+
+bool Fill::keep(int job) {
+  const Run& run = cluster_.runs[job];
+  if (!fits(run.tier, run.gpus)) return false;
+  take(run.tier, run.gpus);
+  return true;
+}
+
+int Fill::place(int job) {
+  const int gpus = cluster_.runs[job].gpus;
+  int best = -1;
+  bool best_idle = false;
+  for (int t = 0; t < static_cast<int>(rooms_.size()); ++t) {
+    if (gpus > rooms_[t].gpus || !cluster_.usable(job, t)) continue;
+    const bool idle = rooms_[t].idle >= gpus;
+    const bool better = best < 0 || idle > best_idle ||
+                        (idle == best_idle && cluster_.rate(job, t) > cluster_.rate(job, best));
+    if (!better || !fits(t, gpus)) continue;
+    best = t;
+    best_idle = idle;
+  }
+  if (best < 0) return best;
+  take(best, gpus);
+  rooms_[best].idle -= gpus;
+  return best;
+}
+
+void Changes::clear() {
+  suspended.clear();
+  started.clear();
+}
+
+std::vector<int> carry_out(Cluster& cluster, Changes& changes) {
+  for (const int job : changes.suspended) cluster.suspend(job);
+  if (cluster.options.in_nodes) {  // what needs the most room looks for it first
+    std::stable_sort(changes.started.begin(), changes.started.end(),
+                     [&](const Start& a, const Start& b) {
+                       return cluster.runs[a.first].gpus > cluster.runs[b.first].gpus;
+                     });
+  }
+  std::vector<int> waits = changes.suspended;
+  for (const auto& [job, tier] : changes.started) {
+    if (!cluster.start_moving(job, tier)) waits.push_back(job);
+  }
+  std::erase_if(waits, [&](int job) { return cluster.runs[job].tier >= 0; });
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  return waits;
+}
+
+}  // namespace glidepath::detail
