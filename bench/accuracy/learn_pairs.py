@@ -66,7 +66,7 @@ class Gpu:
         for kind in np.unique(self.first):
             held = np.flatnonzero((self.first == kind) | (self.other == kind))
             rest = np.linalg.solve(inverse[np.ix_(held, held)], pull[held])
-            guess = np.clip(self.speed[held] - rest, 0.05, 1.0)
+            guess = np.clip(self.speed[held] - rest, 0.05, max(1.0, self.speed.max()))
             errors.append(np.abs(guess - self.speed[held]))
         return np.concatenate(errors)
 

@@ -33,6 +33,9 @@ void validate(const Tier& tier);
 
 /// Power of one GPU at `utilization` in [0, 1]: idle + utilization (busy - idle).
 [[nodiscard]] double watts(const Tier& tier, double utilization) noexcept;
+/// The utilization at which one GPU draws `watts`, for power that was measured. Throws InputError
+/// naming the tier where that is not between its idle and its busy power.
+[[nodiscard]] double utilization(const Tier& tier, double watts);
 
 // ---- catalogue
 
@@ -102,15 +105,23 @@ struct Profile {
   double sm_activity = 1;  ///< share of the multiprocessors busy, averaged over time, in [0, 1]
   double memory_gb = 0;    ///< per GPU
   std::string kind{};      ///< as `KindPair` names it; empty = of no measured kind
+  /// Share of the time in which the card's memory is read or written, in [0, 1]; < 0 = not known.
+  double memory_activity = -1;
+  double step_seconds = 0;  ///< time of a step; 0 = not known, here and below
+  double mean_watts = 0;    ///< of one GPU
+  double peak_watts = 0;    ///< of one GPU
+  double step_joules = 0;   ///< of all its GPUs together, one step
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
-/// Speeds of two jobs on the same GPUs, each as a share of its own speed alone.
+/// Speeds of two jobs on the same GPUs, each as a share of its own speed alone; above 1 where that
+/// was measured.
 struct SharedSpeeds {
   double first = 0, second = 0;
 };
 /// Predicted from the activities: for a pair of which nothing was measured. 0 and 0 when it needs
-/// more than `gpu_memory_gb` (0 = not known). Throws InputError on an activity outside [0, 1].
+/// more than `gpu_memory_gb` (0 = not known). Throws InputError on an activity above 1, or one of
+/// the multiprocessors below 0.
 [[nodiscard]] SharedSpeeds shared_speeds(const Profile& first, const Profile& second,
                                          Sharing sharing, double gpu_memory_gb = 0);
 

@@ -131,8 +131,9 @@ struct Job {
   double deadline_s = std::numeric_limits<double>::infinity();
   /// Expected loss at steps from now on (`ahead_steps` increasing from 0), for total quality.
   std::vector<double> ahead_steps{}, ahead_loss{};
-  double sm_activity = 1;  ///< alone, on average over time: for sharing
-  std::string kind{};      ///< as measured pairs name it; empty = of no measured kind
+  double sm_activity = 1;       ///< alone, on average over time: for sharing
+  std::string kind{};           ///< as measured pairs name it; empty = of no measured kind
+  double memory_activity = -1;  ///< as in Profile; < 0 = not known
 };
 
 /// GPUs that a job holds.

@@ -27,13 +27,14 @@ struct WorkloadJob {
   std::string user{}, job_class{};
   double submit_s = 0;
   int gpus = 1;
-  double memory_gb = 0;     ///< per GPU
-  double duration_s = 0;    ///< on the reference GPU with `gpus`; 0 = see budget_steps
-  int truth = -1;           ///< index into Workload::curves, -1 without one
-  double target_loss = 0;   ///< what the user wants of the curve
-  double budget_steps = 0;  ///< after which it ends at the latest
-  double utilization = 1;   ///< of each GPU while it runs, for power
-  double sm_activity = 1;   ///< alone, on average over time: for sharing
+  double memory_gb = 0;         ///< per GPU
+  double duration_s = 0;        ///< on the reference GPU with `gpus`; 0 = see budget_steps
+  int truth = -1;               ///< index into Workload::curves, -1 without one
+  double target_loss = 0;       ///< what the user wants of the curve
+  double budget_steps = 0;      ///< after which it ends at the latest
+  double utilization = 1;       ///< of each GPU while it runs, for power
+  double sm_activity = 1;       ///< alone, on average over time: for sharing
+  double memory_activity = -1;  ///< the same of the card's memory; < 0 = not known
   double weight = 1;
   int priority = 0;  ///< a higher class goes first, where a policy knows classes
   double deadline_s = std::numeric_limits<double>::infinity();

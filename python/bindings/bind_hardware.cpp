@@ -69,7 +69,18 @@ price_per_gpu_hour : float
                   py::arg("gpus_per_node") = 1,
                   "Tier of a GPU of the catalogue, with its memory and power.")
       .def_property_readonly("gpus", &Tier::gpus)
-      .def("watts", &watts, py::arg("utilization"), "Power of one GPU at a utilization in [0, 1].");
+      .def("watts", &watts, py::arg("utilization"), "Power of one GPU at a utilization in [0, 1].")
+      .def("utilization", &utilization, py::arg("watts"),
+           R"(Utilization at which one GPU draws this power.
+
+The inverse of `watts`, for power that was measured: ``tier.utilization(profile.mean_watts)`` is the
+utilization that `Option`, `options_of` and workloads take.
+
+Raises
+------
+InputError
+    Where the power is not between the idle and the busy one of the tier.
+)");
   Record<Gpu>(module, "Gpu", R"(A GPU of the catalogue as its vendor describes it.
 
 0 where a figure is not published; `relative_speed` is measured training speed, V100 SXM2 = 1.
@@ -198,10 +209,24 @@ memory_gb : float
     Per GPU.
 kind : str
     As measured pairs name it; empty = of no measured kind.
+memory_activity : float
+    Share of the time in which the card's memory is read or written, in [0, 1]; negative = not
+    known.
+step_seconds : float
+    Time of a step; 0 = not known, here and below.
+mean_watts, peak_watts : float
+    Power of one GPU.
+step_joules : float
+    Energy of one step, of all GPUs together.
 )")
       .optional("sm_activity", &Profile::sm_activity)
       .optional("memory_gb", &Profile::memory_gb)
       .optional("kind", &Profile::kind)
+      .keyword("memory_activity", &Profile::memory_activity)
+      .keyword("step_seconds", &Profile::step_seconds)
+      .keyword("mean_watts", &Profile::mean_watts)
+      .keyword("peak_watts", &Profile::peak_watts)
+      .keyword("step_joules", &Profile::step_joules)
       .init();
   Record<KindPair>(module, "KindPair", R"(Two kinds of job together on a kind of GPU.
 

@@ -189,6 +189,8 @@ sm_activity : float
     Share of the multiprocessors busy when alone, for sharing.
 kind : str
     As measured pairs name it, for sharing.
+memory_activity : float
+    Share of the time in which it reads or writes the card's memory alone; negative = not known.
 )";
 
 void bind_job(py::module_& module) {
@@ -229,6 +231,7 @@ void bind_job(py::module_& module) {
       .keyword("ahead_loss", &OwnedJob::ahead_loss)
       .keyword("sm_activity", &OwnedJob::sm_activity)
       .keyword("kind", &OwnedJob::kind)
+      .keyword("memory_activity", &OwnedJob::memory_activity)
       .init([](const OwnedJob& job) {
         if (!job.observed.step.empty() || !job.observed.loss.empty()) validate(job.observed);
       })

@@ -39,6 +39,7 @@ const std::vector<std::pair<const char*, Member>> kJobColumns{
     {"duration_s", &WorkloadJob::duration_s},
     {"utilization", &WorkloadJob::utilization},
     {"sm_activity", &WorkloadJob::sm_activity},
+    {"memory_activity", &WorkloadJob::memory_activity},
     {"weight", &WorkloadJob::weight},
     {"priority", &WorkloadJob::priority},
     {"deadline_s", &WorkloadJob::deadline_s},

@@ -319,6 +319,18 @@ class Tier:
         busy_watts: Float = 0.0,
         price_per_gpu_hour: Float = 0.0,
     ) -> None: ...
+    def utilization(self, watts: Float) -> float:
+        """Utilization at which one GPU draws this power.
+
+        The inverse of `watts`, for power that was measured: ``tier.utilization(profile.mean_watts)`` is the
+        utilization that `Option`, `options_of` and workloads take.
+
+        Raises
+        ------
+        InputError
+            Where the power is not between the idle and the busy one of the tier.
+        """
+
     def watts(self, utilization: Float) -> float:
         """Power of one GPU at a utilization in [0, 1]."""
     busy_watts: typing.Final[float]
@@ -416,16 +428,39 @@ class Profile:
         Per GPU.
     kind : str
         As measured pairs name it; empty = of no measured kind.
+    memory_activity : float
+        Share of the time in which the card's memory is read or written, in [0, 1]; negative = not
+        known.
+    step_seconds : float
+        Time of a step; 0 = not known, here and below.
+    mean_watts, peak_watts : float
+        Power of one GPU.
+    step_joules : float
+        Energy of one step, of all GPUs together.
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
     def __init__(
-        self, sm_activity: Float = 1.0, memory_gb: Float = 0.0, kind: str = ""
+        self,
+        sm_activity: Float = 1.0,
+        memory_gb: Float = 0.0,
+        kind: str = "",
+        *,
+        memory_activity: Float = -1.0,
+        step_seconds: Float = 0.0,
+        mean_watts: Float = 0.0,
+        peak_watts: Float = 0.0,
+        step_joules: Float = 0.0,
     ) -> None: ...
     kind: typing.Final[str]
+    mean_watts: typing.Final[float]
+    memory_activity: typing.Final[float]
     memory_gb: typing.Final[float]
+    peak_watts: typing.Final[float]
     sm_activity: typing.Final[float]
+    step_joules: typing.Final[float]
+    step_seconds: typing.Final[float]
 
 class KindPair:
     """Two kinds of job together on a kind of GPU.
@@ -607,6 +642,8 @@ class Job:
         Share of the multiprocessors busy when alone, for sharing.
     kind : str
         As measured pairs name it, for sharing.
+    memory_activity : float
+        Share of the time in which it reads or writes the card's memory alone; negative = not known.
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
@@ -639,6 +676,7 @@ class Job:
         ahead_loss: ArrayLike | None = None,
         sm_activity: Float = 1.0,
         kind: str = "",
+        memory_activity: Float = -1.0,
     ) -> None: ...
     def with_remaining(self, remaining_steps: ArrayLike | None) -> Job:
         """The job with a new forecast, made now."""
@@ -652,6 +690,7 @@ class Job:
     group: typing.Final[str]
     id: typing.Final[int]
     kind: typing.Final[str]
+    memory_activity: typing.Final[float]
     memory_gb: typing.Final[float]
     observed_loss: typing.Final[NDArray[numpy.float64]]
     observed_step: typing.Final[NDArray[numpy.float64]]

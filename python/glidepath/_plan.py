@@ -298,6 +298,7 @@ def shared_speeds(
     gpu_gb: float = 0.0,
     gpu: str = "",
     kinds: tuple[str, str] = ("", ""),
+    memory_activities: tuple[float, float] = (-1.0, -1.0),
     pairs: Pairs | None = None,
 ) -> SharedSpeeds:
     """Speeds of two jobs on the same GPUs, each as a share of its speed alone.
@@ -312,6 +313,9 @@ def shared_speeds(
         Memory; (0, 0) comes back when the pair does not fit (`gpu_gb` 0 = not known).
     gpu : str
     kinds : tuple of str
+    memory_activities : tuple of float
+        Share of the time in which each reads or writes the card's memory alone, in [0, 1]; negative
+        = not known.
     pairs : Pairs, optional
         Where these hold the kinds on the GPU, their speeds, measured or learned; else, and
         without, those predicted from the activities.
@@ -319,16 +323,17 @@ def shared_speeds(
     Returns
     -------
     SharedSpeeds
-        `first` and `second`, each in [0, 1].
+        `first` and `second`, from 0; above 1 only where that was measured.
 
     Raises
     ------
     InputError
-        An activity outside 0 to 1, or an unknown way of sharing.
+        An activity of multiprocessors outside 0 to 1, one of memory above 1, or an unknown way of
+        sharing.
     """
     speeds = _core.shared_speeds(
-        Profile(first_activity, first_gb, kinds[0]),
-        Profile(second_activity, second_gb, kinds[1]),
+        Profile(first_activity, first_gb, kinds[0], memory_activity=memory_activities[0]),
+        Profile(second_activity, second_gb, kinds[1], memory_activity=memory_activities[1]),
         sharing,
         gpu,
         gpu_gb,

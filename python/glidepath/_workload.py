@@ -33,9 +33,9 @@ class Workload:
     jobs : mapping of str to array_like, shape (n,)
         Columns: ``job`` (unique ids), ``submit_s``, ``gpus``, and ``duration_s`` or, with curves,
         ``truth`` (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``user``,
-        ``job_class``, ``memory_gb`` (per GPU), ``utilization`` (0 to 1), ``sm_activity`` (alone,
-        for sharing), ``weight``, ``priority``, ``deadline_s`` and ``steps_per_s`` of shape
-        (n, tiers), 0 where a job cannot run.
+        ``job_class``, ``memory_gb`` (per GPU), ``utilization`` (0 to 1), ``sm_activity`` and
+        ``memory_activity`` (alone, for sharing; negative = not known), ``weight``, ``priority``,
+        ``deadline_s`` and ``steps_per_s`` of shape (n, tiers), 0 where a job cannot run.
     curves : sequence of Trace, optional
         Hidden truths: no policy sees more of one than the job has run.
     pairs : sequence of PairSpeeds, optional

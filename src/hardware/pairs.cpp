@@ -122,13 +122,14 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
     double speed;
   };
   std::vector<Seen> seen;
-  double mean = 0;
+  double mean = 0, fastest = 0;
   for (const KindPair& row : rows) {
     const auto a = kinds.index.find(row.first), b = kinds.index.find(row.second);
     if (a == kinds.index.end() || b == kinds.index.end()) continue;
     if (!std::isfinite(row.first_slowdown)) continue;  // it did not run
     seen.push_back({a->second, b->second, 1 / row.first_slowdown});
     mean += seen.back().speed;
+    fastest = std::max(fastest, seen.back().speed);
   }
   const auto n = std::ssize(seen);
   if (n == 0) return {};
@@ -154,7 +155,8 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
   Eigen::MatrixXd speed = kGamma * (K * W * K.transpose());
   speed.colwise() += kAlpha * (K * W.rowwise().sum());
   speed.rowwise() += kBeta * (K * W.colwise().sum().transpose()).transpose();
-  return (speed.array() + mean).cwiseMax(kMinSpeed).cwiseMin(1.0);
+  // A pair may be measured faster than alone; none is predicted faster than any that was measured.
+  return (speed.array() + mean).cwiseMax(kMinSpeed).cwiseMin(std::max(1.0, fastest));
 }
 
 }  // namespace
@@ -231,8 +233,7 @@ SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing 
       std::lower_bound(pairs->rows.begin(), pairs->rows.end(), asked,
                        [](const KindPair& row, const auto& wanted) { return key(row) < wanted; });
   if (found == pairs->rows.end() || key(*found) != asked) return predicted;
-  const auto speed = [](double slowdown) { return std::min(1.0, 1 / slowdown); };
-  return {speed(found->first_slowdown), speed(found->second_slowdown)};
+  return {1 / found->first_slowdown, 1 / found->second_slowdown};
 }
 
 }  // namespace glidepath

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speeds of two jobs on one GPU from what each does alone.
+// Speeds of two jobs on one GPU from what each does alone: u = activity of the multiprocessors,
+// m = activity of the memory, h = u + m how much of the card a kernel fills.
 //
-//   time slices, MPS:  slowdown_1 = 1 + a u_2 + b u_1 u_2
-//   MIG halves:        slowdown_1 = c max(1, u_1 / (1/2))^d
+//   time slices, MPS:  slowdown_1 = 1 + u_1 u_2^2 sqrt(h_2 / h_1)
+//   MIG halves:        slowdown_1 = 1 + sqrt(u_1 m_1)
 //
-// u = activity of the multiprocessors. b u_1 u_2 is the time for which both want them, a u_2 what
-// switching costs a job that hardly uses them. The constants are solved from the one pair that was
-// measured under all three modes (a recommender at 5 % and an image model at 82 % activity on an
-// A100: Robroek, Yousefzadeh-Asl-Miandoab, Tozun, arXiv 2209.06018); at u_1 = u_2 = 1 they give
-// slowdowns of 2.4, 2.1 and 1.7, where 2 is what sharing the time fairly gives.
+// The first has the form of a queue of two customers that takes kernels in order: job 1 is at the
+// GPU for u_1 of its time, finds job 2 there with a chance that grows with u_2, and waits the
+// longer, the larger the other's kernels are beside its own. Two jobs that fill the card halve. The
+// second is Amdahl's law: sqrt(u m) of the step needs the whole card. No constant was fitted but
+// kMemoryPerSm; the exponents are round ones among the best for the pairs and slices that MISO
+// measured on an A100 (Li, Patel, Samsi, Gadepalli, Tiwari, SoCC 2022), where the errors are
+// printed by bench/accuracy/unseen_pairs.py.
 #include "glidepath/hardware.hpp"
 
 #include <algorithm>
@@ -21,22 +24,18 @@ namespace {
 
 constexpr detail::Names<4> kModes{"exclusive", "naive", "mps", "mig"};
 
-constexpr double kNaiveSwitch = 0.103, kNaiveBoth = 1.265;
-constexpr double kMpsBoth = 1.06;
-constexpr double kMigOverhead = 1.045, kMigPower = 0.67, kMigShare = 0.5;
+constexpr double kMemoryPerSm = 0.4;  // mean m / u of the jobs of that table
 
-double slowdown(double own, double other, Sharing sharing) {
-  switch (sharing) {
-    case Sharing::naive:
-      return 1 + kNaiveSwitch * other + kNaiveBoth * own * other;
-    case Sharing::mps:
-      return 1 + kMpsBoth * own * other;
-    case Sharing::mig:
-      return kMigOverhead * std::pow(std::max(1.0, own / kMigShare), kMigPower);
-    case Sharing::exclusive:
-      break;
-  }
-  return 1;
+double memory_activity(const Profile& alone) {
+  return alone.memory_activity < 0 ? kMemoryPerSm * alone.sm_activity : alone.memory_activity;
+}
+
+double slowdown(const Profile& own, const Profile& other, Sharing sharing) {
+  const double u = own.sm_activity, m = memory_activity(own);
+  if (sharing == Sharing::mig) return 1 + std::sqrt(u * m);
+  if (sharing == Sharing::exclusive || u <= 0) return 1;
+  const double u2 = other.sm_activity, m2 = memory_activity(other);
+  return 1 + u * u2 * u2 * std::sqrt((u2 + m2) / (u + m));
 }
 
 }  // namespace
@@ -54,6 +53,10 @@ SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing 
     if (!(profile->sm_activity >= 0 && profile->sm_activity <= 1)) {
       detail::refuse("shared_speeds: activity is ", profile->sm_activity, ", expected 0 to 1");
     }
+    if (!(profile->memory_activity <= 1)) {
+      detail::refuse("shared_speeds: activity of the memory is ", profile->memory_activity,
+                     ", expected 1 at most");
+    }
     if (!(profile->memory_gb >= 0)) {
       detail::refuse("shared_speeds: memory is ", profile->memory_gb, " GB");
     }
@@ -63,8 +66,7 @@ SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing 
                             ? 2 * std::max(first.memory_gb, second.memory_gb)  // halves are fixed
                             : first.memory_gb + second.memory_gb;
   if (gpu_memory_gb > 0 && memory > gpu_memory_gb) return {0, 0};
-  return {1 / slowdown(first.sm_activity, second.sm_activity, sharing),
-          1 / slowdown(second.sm_activity, first.sm_activity, sharing)};
+  return {1 / slowdown(first, second, sharing), 1 / slowdown(second, first, sharing)};
 }
 
 }  // namespace glidepath

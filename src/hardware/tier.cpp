@@ -30,4 +30,13 @@ double watts(const Tier& tier, double utilization) noexcept {
   return tier.idle_watts + utilization * (tier.busy_watts - tier.idle_watts);
 }
 
+double utilization(const Tier& tier, double watts) {
+  if (!(tier.busy_watts > tier.idle_watts && watts >= tier.idle_watts &&
+        watts <= tier.busy_watts)) {
+    detail::refuse("tier '", tier.name, "': a GPU draws ", tier.idle_watts, " W idle and ",
+                   tier.busy_watts, " W busy, so ", watts, " W is at no utilization");
+  }
+  return (watts - tier.idle_watts) / (tier.busy_watts - tier.idle_watts);
+}
+
 }  // namespace glidepath

@@ -74,6 +74,10 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
   if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
     return sentence("job ", job.id, " has sm_activity ", job.sm_activity, ", expected 0 to 1");
   }
+  if (!(job.memory_activity <= 1)) {
+    return sentence("job ", job.id, " has memory_activity ", job.memory_activity,
+                    ", expected 1 at most");
+  }
   for (const Option& option : job.options) {
     if (option.tier < 0 || option.tier >= static_cast<int>(snapshot.tiers.size())) {
       return sentence("job ", job.id, " names tier ", option.tier, ", there are ",

@@ -17,7 +17,9 @@
 
 namespace glidepath::detail {
 
-inline Profile profile_of(const Job& job) { return {job.sm_activity, job.memory_gb, job.kind}; }
+inline Profile profile_of(const Job& job) {
+  return {job.sm_activity, job.memory_gb, job.kind, job.memory_activity};
+}
 
 enum class Fate : std::uint8_t { waits, runs, pinned, owed, guest, ended, broken };
 

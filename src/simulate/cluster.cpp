@@ -140,8 +140,10 @@ SharedSpeeds Cluster::shared(int first, int second, int tier) const {
   if (memory > 0 && a.memory_gb + b.memory_gb > memory) return {0, 0};
   const auto pair = pairs_.find({a.job_class, b.job_class, tier});
   if (pair != pairs_.end()) return pair->second;
-  return shared_speeds({a.sm_activity, a.memory_gb}, {b.sm_activity, b.memory_gb}, options.sharing,
-                       memory);
+  const auto alone = [](const WorkloadJob& job) {
+    return Profile{job.sm_activity, job.memory_gb, {}, job.memory_activity};
+  };
+  return shared_speeds(alone(a), alone(b), options.sharing, memory);
 }
 
 Tick Cluster::next_event() const {

@@ -79,6 +79,7 @@ Job Observer::described(int job) const {
   out.priority = asked.priority;
   out.deadline_s = asked.deadline_s;
   out.sm_activity = asked.sm_activity;
+  out.memory_activity = asked.memory_activity;
   out.kind = asked.job_class;
   for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
     const double rate = cluster_.rate(job, tier);

@@ -47,6 +47,7 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
   };
   share("utilization", job.utilization);
   share("sm_activity", job.sm_activity);
+  if (!(job.memory_activity < 0)) share("memory_activity", job.memory_activity);
   if (!(job.weight >= 0 && std::isfinite(job.weight))) refuse_job(job, "has weight ", job.weight);
   if (std::isnan(job.deadline_s)) refuse_job(job, "has deadline_s nan");
   if (!(job.memory_gb >= 0)) refuse_job(job, "has memory_gb ", job.memory_gb);

@@ -210,6 +210,7 @@ Workload read_workload(const std::filesystem::path& folder) {
   const int budget = csv.find("budget_steps");
   const int utilization = csv.find("utilization");
   const int sm_activity = csv.find("sm_activity");
+  const int memory_activity = csv.find("memory_activity");
   const int weight = csv.find("weight");
   const int priority = csv.find("priority");
   const int deadline = csv.find("deadline_s");
@@ -224,6 +225,9 @@ Workload read_workload(const std::filesystem::path& folder) {
     if (duration >= 0) job.duration_s = number(csv, duration, "duration_s", 0, true);
     if (utilization >= 0) job.utilization = number(csv, utilization, "utilization", 0);
     if (sm_activity >= 0) job.sm_activity = number(csv, sm_activity, "sm_activity", 0);
+    if (memory_activity >= 0 && !csv.text(memory_activity).empty()) {
+      job.memory_activity = number(csv, memory_activity, "memory_activity", 0);
+    }
     if (weight >= 0) job.weight = number(csv, weight, "weight", 0);
     if (priority >= 0) job.priority = static_cast<int>(csv.integer(priority));
     if (deadline >= 0 && !csv.text(deadline).empty()) job.deadline_s = csv.finite_number(deadline);

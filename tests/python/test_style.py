@@ -276,7 +276,7 @@ CPP_ONLY_BY_REASON = {
     ),
     "a method in Python": (
         *("curve_quantile", "evaluate", "interval", "lower_bound_jct_s", "make_tier", "predict"),
-        *("prob_below", "quantile", "step_seconds", "until", "watts"),
+        *("prob_below", "quantile", "step_seconds", "until", "utilization", "watts"),
     ),
     "the rule behind reached_by=, in numbers": ("level_window",),
     "Fit.params in Python": ("Curve", "parameter_names"),
