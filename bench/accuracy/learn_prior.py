@@ -32,8 +32,7 @@ import numpy as np
 import torch
 
 import glidepath as gp
-from glidepath import _core
-from glidepath._bench import accuracy as bench_accuracy
+from glidepath import _core, bench
 
 # The table published with the method.
 PUBLISHED = Path(__file__).parents[2] / "tests" / "golden" / "forecast_prototype.txt"
@@ -371,7 +370,7 @@ def protocol_rows(
     rows = []
     for file in sorted(f for folder in folders for f in Path(folder).glob("*.csv*")):
         if file.name.split(".")[0] in collections:
-            rows += bench_accuracy.run(
+            rows += bench.accuracy(
                 file, methods=("glidepath",), max_curves=curves, constants=text
             ).rows
     return rows
@@ -379,7 +378,7 @@ def protocol_rows(
 
 def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
     """Print the protocol's figures by the table compiled in, beside those by tables without it."""
-    both = [bench_accuracy.Accuracy(rows) for rows in (ours, left_out)]
+    both = [bench.Accuracy(rows) for rows in (ours, left_out)]
     keys = ("mae", "crps", "bad", "cov80", "skill")
     print(f"{'in sample, then left out':24s}" + 2 * ("  n      " + "  ".join(keys)))
 
@@ -412,7 +411,7 @@ def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
 def mean_decisions(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Decision figures with each collection weighing the same, however many its curves."""
     each = [
-        bench_accuracy.Accuracy([r for r in rows if r["collection"] == name]).decisions()
+        bench.Accuracy([r for r in rows if r["collection"] == name]).decisions()
         for name in sorted({r["collection"] for r in rows})
     ]
     mean = {

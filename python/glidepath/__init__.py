@@ -4,6 +4,7 @@
 Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
+from glidepath import bench
 from glidepath._compare import Comparison, compare
 from glidepath._core import (
     Allocation,
@@ -113,6 +114,7 @@ __all__ = [
     "Widths",
     "Workload",
     "__version__",
+    "bench",
     "catalogue",
     "choose_accelerator",
     "clean",

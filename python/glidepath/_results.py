@@ -38,6 +38,7 @@ _INSTALL = {  # extras that are not called as their module is
     "plotly": "report",
     "pyarrow": "arrow",
     "pytorch_lightning": "lightning",
+    "statsmodels": "bench",
 }
 _OWN = (
     *("keras", "lightning", "mlflow", "optuna", "pandas", "ray", "skorch", "transformers"),

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import glidepath as gp
-from glidepath._bench import accuracy as backtest
+from glidepath import bench as backtest
+from glidepath._bench.accuracy import SCHEMA, collections
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_last_value_scores_what_a_hand_calculation_gives(folder: Path) -> None:
-    result = backtest.run(folder, methods=["last"])
+    result = backtest.accuracy(folder, methods=["last"])
     row = next(r for r in result.rows if r["curve"] == "run0" and r["cutoff"] == 0.4)
     loss = 1 + np.arange(1, 41) ** -0.4
     assert row["seen"] == 16
@@ -37,7 +38,7 @@ def test_last_value_scores_what_a_hand_calculation_gives(folder: Path) -> None:
 
 
 def test_forecasts_beat_the_last_value_on_power_laws(folder: Path) -> None:
-    result = backtest.run(folder, methods=["glidepath", "glidepath+past", "pow3"])
+    result = backtest.accuracy(folder, methods=["glidepath", "glidepath+past", "pow3"])
     table = {row["method"]: row for row in result.table()}
     for method in ("glidepath", "glidepath+past", "pow3"):
         assert table[method]["skill"] > 0.3
@@ -47,7 +48,7 @@ def test_forecasts_beat_the_last_value_on_power_laws(folder: Path) -> None:
     decisions = result.decisions()
     assert decisions["auc"] > 0.8
     document = json.loads(json.dumps(result.to_dict()))
-    assert document["schema"] == backtest.SCHEMA
+    assert document["schema"] == SCHEMA
     names = {"n", "mae", "median", "crps", "bad", "skill", "cov80", "cov80_final", "rank"}
     assert {*names, "cpu_ms"} < set(document["overall"][0])
 
@@ -63,7 +64,9 @@ def test_widths_learned_from_runs_of_other_groups_bring_the_coverage_to_what_is_
         loss = np.exp(0.3 * walk) * (1 + 3 * t**-0.5)
         lines += [f"task{i}/a,{s},{v!r}" for s, v in zip(t.tolist(), loss.tolist(), strict=True)]
     (tmp_path / "walks.csv").write_text("\n".join(lines) + "\n")
-    result = backtest.run(tmp_path, methods=["glidepath", "glidepath+calibrated"], max_curves=24)
+    result = backtest.accuracy(
+        tmp_path, methods=["glidepath", "glidepath+calibrated"], max_curves=24
+    )
     table = {row["method"]: row for row in result.table()}
     alone, learned = (
         abs(table[name]["cov80"] - 0.8) for name in ("glidepath", "glidepath+calibrated")
@@ -75,7 +78,7 @@ def test_widths_learned_from_runs_of_other_groups_bring_the_coverage_to_what_is_
 
 def test_widths_for_known_schedules_bring_our_own_transformers_to_what_is_said() -> None:
     file = Path(__file__).parents[2] / "data/curves/docs-transformer.csv.gz"
-    result = backtest.run(file, methods=["glidepath+lr", "glidepath+lr+calibrated"])
+    result = backtest.accuracy(file, methods=["glidepath+lr", "glidepath+lr+calibrated"])
     table = {row["method"]: row for row in result.table()}
     alone, learned = table["glidepath+lr"], table["glidepath+lr+calibrated"]
     assert abs(alone["cov80"] - 0.8) > 0.05
@@ -86,7 +89,7 @@ def test_widths_for_known_schedules_bring_our_own_transformers_to_what_is_said()
 
 def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) -> None:
     pytest.importorskip("matplotlib")
-    result = backtest.run(folder, methods=["glidepath"])
+    result = backtest.accuracy(folder, methods=["glidepath"])
     ax = result.plot_cutoffs()
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert set(lines) == {"glidepath", "last"}
@@ -98,10 +101,12 @@ def test_picture_of_errors_by_cutoff_has_a_line_for_each_method(folder: Path) ->
 
 def test_unknown_methods_and_empty_folders_are_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(gp.InputError, match="unknown method 'oracle'"):
-        backtest.run(folder, methods=["oracle"])
+        backtest.accuracy(folder, methods=["oracle"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(gp.InputError, match="no file with a curve"):
-        backtest.run(tmp_path / "empty")
+    with pytest.raises(gp.IoError, match="empty: no traces in this folder"):
+        backtest.accuracy(tmp_path / "empty")
+    with pytest.raises(gp.InputError, match="no file with a curve of 10 finite points"):
+        backtest.accuracy([gp.Trace([1, 2, 3], [3, 2, 1])])
 
 
 def test_each_group_weighs_the_same_in_the_lines_by_share_seen(tmp_path: Path) -> None:
@@ -111,7 +116,7 @@ def test_each_group_weighs_the_same_in_the_lines_by_share_seen(tmp_path: Path) -
         loss = 1 + t**-rate
         lines += [f"{name},{s},{v!r}" for s, v in zip(t.tolist(), loss.tolist(), strict=True)]
     (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
-    result = backtest.run(tmp_path, methods=["glidepath"])
+    result = backtest.accuracy(tmp_path, methods=["glidepath"])
     lines_by_share = result.groups()
     assert [line["seen"] for line in lines_by_share] == ["all", "0.1", "0.2", "0.4", "0.6", "0.8"]
     assert {line["groups"] for line in lines_by_share} == {3}
@@ -141,8 +146,8 @@ def test_tables_beside_curves_are_passed_over_and_repeated_steps_count_once(
     (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "runs.json").write_text('{"direction": "max"}')
     (tmp_path / "index.csv").write_text("repository,size\na,1\n")
-    (collection,) = backtest.collections(tmp_path, max_curves=5)
+    (collection,) = collections(tmp_path, max_curves=5)
     np.testing.assert_array_equal(collection.curves[0].step, t)
     np.testing.assert_array_equal(collection.curves[0].loss, 1 - loss)
     with pytest.raises(gp.IoError, match="found only repository, size"):
-        next(backtest.collections(tmp_path / "index.csv", max_curves=5))
+        collections(tmp_path / "index.csv", max_curves=5)

@@ -224,7 +224,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h nan",)),
         (("simulate", SUPERCOM, "--users", 5, "--seed", -1), ("--seed",)),
         (("bench", "accuracy", "{curves}", "--constants", "/nowhere"), ("/nowhere",)),
-        (("bench", "accuracy", "{curves}", "--rows", "/nowhere/x.json"), ("/nowhere/x.json",)),
+        (("bench", "accuracy", "{curves}", "--out", "/nowhere/x.json"), ("/nowhere/x.json",)),
         (("bench", "policies", SUPERCOM, "--seed-study", "--out", "a.zzz"), ("--out a.zzz",)),
         (("frobnicate",), ("frobnicate",)),
     ],
@@ -375,7 +375,8 @@ def test_what_the_reader_repaired_is_printed_on_stderr(
 
 VERBS = (
     *("fit", "forecast", "watch", "plan", "simulate", "report"),
-    *("bench accuracy", "bench fit", "bench plan", "bench policies"),
+    *("bench accuracy", "bench compare", "bench fit", "bench plan", "bench policies"),
+    "bench reach",
     *("slurm status", "slurm plan", "slurm run", "slurm why"),
 )
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -138,6 +139,11 @@ def test_examples_run(example: Path) -> None:
 # Blocks that are no excerpts are run as they stand, by the tests named here.
 RUN = {
     "README.md": ["test_the_python_of_the_readme_runs"],
+    "docs/benchmark.md": [
+        "test_the_method_of_the_benchmark_page_is_scored",
+        "test_the_python_of_the_benchmark_page_runs",
+        "test_the_time_to_target_of_the_benchmark_page_is_scored",
+    ],
     "docs/slurm.md": [
         "test_the_training_loop_of_the_slurm_page_runs",
         "test_the_pilot_of_the_slurm_page_runs",
@@ -214,6 +220,74 @@ slurm.Slurm = partial(
 )
 """
     assert run_block(code, tmp_path, cluster).startswith("17 ")
+
+
+def benchmark_folder(tmp_path: Path, *, methods: int) -> list[str]:
+    """Make the folder of a reader of the benchmark page; the blocks of Python of that page."""
+    code = blocks(ROOT / "docs" / "benchmark.md", "python")
+    parts = [code[0], code[2]][:methods]
+    (tmp_path / "mine.py").write_text("\n\n".join(parts))
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    return code
+
+
+def type_in(folder: Path, line: list[str]) -> subprocess.CompletedProcess[str]:
+    """Type a command line; as with the installed program, Python does not know the folder."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "glidepath", *line],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def benchmark_commands(verb: str) -> list[list[str]]:
+    lines = commands((ROOT / "docs" / "benchmark.md").read_text())
+    found = [line for line in lines if line[:2] == ["bench", verb]]
+    assert found
+    return found
+
+
+def test_the_method_of_the_benchmark_page_is_scored(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    first = benchmark_folder(tmp_path, methods=1)[0]
+    assert len([line for line in first.splitlines() if line]) <= 15
+    (line,) = benchmark_commands("accuracy")
+    done = type_in(tmp_path, line)
+    assert done.returncode == 0, done.stderr
+    assert "mine:drift" in done.stdout
+    result = gp.bench.read_accuracy(tmp_path / "results.json")
+    assert result.methods == ["mine:drift", "glidepath", "aic", "last"]
+    assert not result.failures()
+    assert "mine:drift" in (tmp_path / "page.html").read_text()
+    printed, as_json = (type_in(tmp_path, line) for line in benchmark_commands("compare"))
+    assert printed.stdout == done.stdout  # read again, it says the same
+    assert json.loads(as_json.stdout)["schema"] == "glidepath.accuracy/2"
+
+
+def test_the_python_of_the_benchmark_page_runs(tmp_path: Path) -> None:
+    code = benchmark_folder(tmp_path, methods=1)[1]
+    check = "import sys; sys.path.insert(0, '')\n"
+    assert run_block(code + "assert again == result\n", tmp_path, check).startswith("drift ")
+
+
+def test_the_time_to_target_of_the_benchmark_page_is_scored(tmp_path: Path) -> None:
+    benchmark_folder(tmp_path, methods=2)
+    (line,) = benchmark_commands("reach")
+    done = type_in(tmp_path, [*line, "--json"])
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {row["method"] for row in found["rows"]} == {
+        "mine:drift",
+        "glidepath+past",
+        "past-times",
+    }
+    by_method = {row["method"]: row for row in found["table"]}
+    assert by_method["mine:drift"]["n"] > 0
+    assert by_method["mine:drift"]["error"] != by_method["past-times"]["error"]
 
 
 # What a reader is to type: lines after four blanks, or in a block of the shell's.

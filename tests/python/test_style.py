@@ -298,6 +298,7 @@ PYTHON_ONLY = {
     "MetricInfo": "only Python reads what training tools write",
     "POLICIES": "policy_names() in C++",
     "VERDICTS": "the enumerators of Verdict in C++",
+    "bench": "a module: C++ has no callables to score",
     "compare": "a table of simulations",
     "follow": "only Python reads what training tools write",
     "metrics_of": "only Python reads what training tools write",

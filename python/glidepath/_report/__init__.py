@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interactive pages: `pages` says what is on each, `figures` draws, `page` writes the HTML."""
 
+from glidepath._report.accuracy import write_accuracy
 from glidepath._report.pages import advise, write_runs, write_simulations, write_study
 
-__all__ = ["advise", "write_runs", "write_simulations", "write_study"]
+__all__ = ["advise", "write_accuracy", "write_runs", "write_simulations", "write_study"]

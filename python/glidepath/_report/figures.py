@@ -213,3 +213,31 @@ def lines(lines: Mapping[str, Sequence[float]], loads: Sequence[int], label: str
     ]
     x = {"type": "log", "tickvals": list(loads)}
     return {"data": data, "layout": _layout(260, "users", label, xaxis=x, yaxis={"type": "log"})}
+
+
+def _marked(name: str, x: Any, y: Any, place: int) -> dict[str, Any]:
+    """A line with its points, distinct in colour and dash."""
+    line = {"color": PALETTE[place % 8], "dash": DASHES[place % 8], "width": 2}
+    return _scatter(name, x, y, line, mode="lines+markers")
+
+
+def reliability(shares: Mapping[str, Sequence[float]]) -> Figure:
+    """Draw the share of observations below each quantile; right ones are on the diagonal."""
+    ends = np.array([0.0, 1.0])
+    data = [_scatter("calibrated", ends, ends, {"color": "#7f7f7f", "dash": "dot", "width": 1})]
+    for place, (name, share) in enumerate(shares.items()):
+        levels = np.arange(1, len(share) + 1) / (len(share) + 1)
+        data.append(_marked(name, levels, share, place))
+    axis = {"range": [0, 1]}
+    layout = _layout(340, "level of the quantile", "share below", xaxis=axis, yaxis=axis)
+    return {"data": data, "layout": layout}
+
+
+def by_share(lines: Mapping[str, Mapping[float, float]]) -> Figure:
+    """Draw a score of each method against the share of the run seen."""
+    data = [
+        _marked(name, list(line), list(line.values()), place)
+        for place, (name, line) in enumerate(lines.items())
+    ]
+    x, y = {"tickformat": ".0%", "rangemode": "tozero"}, {"rangemode": "tozero"}
+    return {"data": data, "layout": _layout(340, "share seen", "", xaxis=x, yaxis=y)}

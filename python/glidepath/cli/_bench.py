@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import Columns
-from glidepath._json import plain
+from glidepath.cli._bench_accuracy import ACCURACY_VERBS
 from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
     ANSWER,
@@ -21,9 +20,7 @@ from glidepath.cli._console import (
     emit,
     holds,
     print_rows,
-    print_table,
     progress,
-    save,
     say,
 )
 
@@ -39,78 +36,8 @@ def _bench() -> None:
     """Measure a stage on your own data, beside other programs."""
 
 
-@app.command(
-    "accuracy",
-    epilog="Example: glidepath bench accuracy data/curves --max-curves 5 --method glidepath",
-)
-def accuracy(
-    folder: Annotated[Path, typer.Argument(help="Finished curves: CSV files, or one of them.")],
-    method: Annotated[
-        list[str] | None,
-        typer.Option("--method", "-m", help="A method; may be repeated. Default: the usual ones."),
-    ] = None,
-    max_curves: Annotated[
-        int, typer.Option(min=1, help="Curves drawn from each file, with a fixed seed.")
-    ] = 20,
-    constants: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Another table of constants.")
-    ] = None,
-    rows: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every row as JSON.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the reliability diagram.")
-    ] = None,
-    plot_cutoffs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw errors against the share of the run observed."),
-    ] = None,
-    as_json: Json = False,
-) -> int:
-    """Cut finished curves, forecast the rest, and score glidepath and the usual baselines."""
-    from glidepath._bench import accuracy as backtest
-
-    if rows is not None and rows.suffix != ".json":
-        raise gp.InputError(f"--rows {rows}: rows are JSON: name a file .json")
-    with progress("curves") as update:
-        result = backtest.run(
-            folder,
-            methods=tuple(method) if method else backtest.DEFAULT_METHODS,
-            max_curves=max_curves,
-            constants=constants.read_text(errors="replace") if constants else None,
-            progress=update,
-        )
-    if plot is not None:
-        save(result.plot, plot)
-    if plot_cutoffs is not None:
-        save(result.plot_cutoffs, plot_cutoffs)
-    if rows is not None:
-        rows.write_text(json.dumps(plain(result.to_dict())))
-    if as_json:
-        emit({key: value for key, value in result.to_dict().items() if key != "rows"})
-    else:
-        _print_accuracy(result)
-    return ANSWER
-
-
-def _print_accuracy(result: Any) -> None:
-    for by, title in ((None, "All collections"), ("collection", "By collection")):
-        table = result.table(by=by)
-        cells = [[_cell(value) for value in row.values()] for row in table]
-        print_table(title, list(table[0]), cells)
-    groups = result.groups()
-    if groups:
-        cells = [[_cell(value) for value in row.values()] for row in groups]
-        print_table("Mean over groups, by share seen", list(groups[0]), cells)
-    decisions = result.decisions()
-    cells = [[_cell(value) for value in decisions.values()]]
-    print_table("Decisions of glidepath", list(decisions), cells)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
+for _verb, _function, _example in ACCURACY_VERBS:
+    app.command(_verb, epilog=f"Example: glidepath bench {_example}")(_function)
 app.command("stoppers", epilog="Example: glidepath bench stoppers data/sweeps --seeds 3")(
     bench_stoppers
 )

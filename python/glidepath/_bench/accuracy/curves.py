@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The finished runs that a benchmark forecasts: any log, by collection, lower is better."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from glidepath._core import InputError, IoError
+from glidepath._past_runs import traces_of
+from glidepath._trace import Trace, renamed
+from glidepath.readers import long_csv
+from glidepath.readers._open import _format_of, _head, read_traces
+from glidepath.readers._series import AbsentError, RefusedError, lines
+
+FEWEST_POINTS = 10
+PAST_RUNS = 150  # handed to a method, at most
+Source = str | os.PathLike[str] | Iterable[Trace]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Usable curves that belong together, oriented so that lower is better.
+
+    `curves` is the sample that is forecast, `usable` all that may serve as past runs, `dropped`
+    how many curves were left out: too short, flat or not finite. Where a log could not be read,
+    `trouble` says why.
+    """
+
+    name: str
+    curves: tuple[Trace, ...]
+    usable: tuple[Trace, ...]
+    dropped: int
+    trouble: str = ""
+    _others: dict[str, tuple[Trace, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def others(self, curve: Trace) -> tuple[Trace, ...]:
+        """Runs that may help to forecast `curve`: of the collection, but not of its group.
+
+        The group is the name up to its last slash: the same record, task, size or study. All
+        curves of a group get the same tuple.
+        """
+        mine = group_of(curve.name)
+        if mine not in self._others:
+            runs = [c for c in self.usable if group_of(c.name) != mine]
+            order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
+            self._others[mine] = tuple(runs[i] for i in sorted(order))
+        return self._others[mine]
+
+
+def group_of(curve: str) -> str:
+    """Group of a curve, its name up to the last slash: one repository, task, size or study."""
+    return curve.rpartition("/")[0] or curve
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What was read of one place: its runs as they were logged, or why there are none."""
+
+    name: str
+    traces: list[Trace]
+    trouble: str = ""
+
+
+def collections(
+    source: Source, *, max_curves: int, seed: int = 0, metric: str | None = None
+) -> list[Collection]:
+    """Read the collections of a file, a folder or a list of traces.
+
+    Every file of the long form is a collection. So is every other file or folder directly within a
+    folder that holds several runs; those that hold one make a collection named as the folder.
+    `max_curves` of each are drawn with `seed`. InputError when no curve is usable.
+    """
+    found = [_collection(logs, max_curves, seed) for logs in read_logs(source, metric)]
+    if not any(each.usable for each in found):
+        where = source if isinstance(source, (str, os.PathLike)) else "the traces"
+        trouble = "".join(f"; {each.trouble}" for each in found if each.trouble)
+        raise InputError(
+            f"bench: {where}: no file with a curve of {FEWEST_POINTS} finite points{trouble}"
+        )
+    return found
+
+
+def read_logs(source: Source, metric: str | None) -> list[Logs]:
+    """Read the runs of each collection; what a folder has besides, and cannot be read, says so."""
+    if isinstance(source, (str, os.PathLike)):
+        return list(_of_path(Path(source), metric))
+    if metric is not None:
+        raise InputError("bench: a metric is for files; traces have theirs")
+    return [Logs("runs", list(traces_of(source, "bench")))]
+
+
+def _of_path(path: Path, metric: str | None) -> Iterator[Logs]:
+    if not path.is_dir():
+        yield Logs(path.name.split(".")[0], _read_file(path, metric))
+        return
+    alone: list[Trace] = []
+    found = False
+    for entry in sorted(path.iterdir()):
+        logs, long_form = _read_entry(entry, metric)
+        found = found or bool(logs.traces or logs.trouble)
+        if long_form or len(logs.traces) > 1 or logs.trouble:
+            yield logs
+        else:
+            alone += [_named(trace, entry) for trace in logs.traces]
+    if alone:
+        yield Logs(path.resolve().name, alone)
+    elif not found:  # the folder itself may be one log, such as an event folder
+        yield Logs(path.resolve().name, read_traces(path, metric=metric))
+
+
+def _named(trace: Trace, entry: Path) -> Trace:
+    """Name a run by its folder, too, where that holds no other."""
+    return renamed(trace, f"{entry.name}/{trace.name}") if entry.is_dir() else trace
+
+
+def _read_entry(entry: Path, metric: str | None) -> tuple[Logs, bool]:
+    """Read what lies in a folder: its runs, if any, and whether it is of the long form."""
+    name = entry.name.split(".")[0]
+    head = _head(entry) if entry.is_file() else b""
+    kind = "" if entry.is_dir() else _format_of(entry, head)
+    if kind is None:
+        return Logs(name, []), False
+    try:
+        return Logs(name, _read_file(entry, metric)), kind == "csv"
+    except (AbsentError, RefusedError):
+        return Logs(name, []), False
+    except IoError as error:
+        if kind == "csv":
+            raise
+        none_here = entry.is_dir() and "no traces in this folder" in str(error)
+        return Logs(name, [], "" if none_here else str(error)), False
+
+
+def _read_file(file: Path, metric: str | None) -> list[Trace]:
+    try:
+        return read_traces(file, metric=metric)
+    except IoError as error:
+        if "is not above" in str(error) and long_csv.recognises(file, _head(file)):
+            return _sorted_traces(file, metric or "value")
+        raise
+
+
+def _sorted_traces(file: Path, column: str) -> list[Trace]:
+    """Sort a long CSV by step; of two rows of one step, as of two runs of one name, take one."""
+    beside = file.with_name(file.name.split(".csv")[0] + ".json")
+    about = json.loads(beside.read_text()) if beside.exists() else {}
+    points: dict[str, dict[float, float]] = {}
+    for row in csv.DictReader(lines(file)):
+        if row[column]:
+            points.setdefault(row["curve"], {}).setdefault(float(row["step"]), float(row[column]))
+    direction = about.get("direction", "min")
+    return [
+        Trace(sorted(of), [of[step] for step in sorted(of)], name=name, direction=direction)
+        for name, of in points.items()
+    ]
+
+
+def _collection(logs: Logs, max_curves: int, seed: int) -> Collection:
+    usable, dropped = [], 0
+    for trace in logs.traces:
+        loss = np.array(trace.loss)
+        if len(loss) < FEWEST_POINTS or not np.isfinite(loss).all() or np.ptp(loss) <= 1e-9:
+            dropped += 1
+        else:
+            usable.append(_oriented(trace))
+    usable.sort(key=lambda t: t.name)
+    order = sorted(np.random.RandomState(seed).permutation(len(usable))[:max_curves])
+    sample = tuple(usable[i] for i in order)
+    return Collection(logs.name, sample, tuple(usable), dropped, logs.trouble)
+
+
+def _oriented(trace: Trace) -> Trace:
+    """Turn a score into 1 - score, a percentage as a share; count steps from 1 at least."""
+    loss, step = np.array(trace.loss), np.array(trace.step)
+    if trace.direction == "max":
+        loss = 1.0 - (loss / 100.0 if 1.5 < loss.max() <= 100.0 else loss)
+    step = step + (1.0 - step[0]) if step[0] <= 0 else step
+    lr = trace.lr if trace.lr is not None and np.isfinite(trace.lr).mean() > 0.5 else None
+    return Trace(step, loss, lr=lr, name=trace.name)

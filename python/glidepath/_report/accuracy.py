@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a benchmark: how methods compare on the same prefixes of finished runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glidepath._answer import Columns
+from glidepath._bench.accuracy.protocol import LEVELS
+from glidepath._bench.accuracy.results import Accuracy
+from glidepath._report import figures
+from glidepath._report.page import Page
+
+Row = Mapping[str, Any]
+_ENDS = ("low", "high")
+
+
+def number(key: str, digits: int = 4) -> Callable[[Row], str]:
+    """Write a figure of a row; a dash where there is none."""
+    return lambda row: "–" if math.isnan(row[key]) else f"{row[key]:.{digits}f}"
+
+
+def ranged(key: str, sign: str = "") -> Callable[[Row], str]:
+    """Write a mean and its interval, where there is one."""
+
+    def cell(row: Row) -> str:
+        low, high = (row[f"{key}_{end}"] if key != "difference" else row[end] for end in _ENDS)
+        mean = f"{row[key]:{sign}.4f}"
+        return mean if math.isnan(low) else f"{mean} ({low:{sign}.4f} to {high:{sign}.4f})"
+
+    return cell
+
+
+def chance(key: str) -> Callable[[Row], str]:
+    """Write the p of a test; nothing where there is none."""
+    return lambda row: "" if row.get(key) is None or math.isnan(row[key]) else f"{row[key]:.3g}"
+
+
+def milliseconds(key: str) -> Callable[[Row], str]:
+    """Write the time of a forecast."""
+    return lambda row: f"{row[key]:.3g}"
+
+
+SCORE_COLUMNS: Columns = {
+    "method": "{method}",
+    "n": "{n}",
+    "failed": "{failed}",
+    "error": ranged("mae"),
+    "CRPS": ranged("crps"),
+    "error > half": number("bad", 3),
+    "skill": number("skill", 3),
+    "80 % holds": number("cov80", 3),
+    "bias": number("bias", 3),
+    "rank": number("rank", 3),
+    "ms each": milliseconds("wall_ms"),
+    "CPU ms": milliseconds("cpu_ms"),
+}
+PAIR_COLUMNS: Columns = {
+    "method": "{method}",
+    "against": "{against}",
+    "score": "{score}",
+    "difference": ranged("difference", "+"),
+    "p (bootstrap)": chance("p_bootstrap"),
+    "better / worse": "{better} / {worse}",
+    "p (sign)": chance("p_sign"),
+}
+FAILURE_COLUMNS: Columns = {
+    "method": "{method}",
+    "what": "{what}",
+    "failed": "{failed} of {n}",
+    "why": "{why}",
+}
+
+
+def by_collection(result: Accuracy) -> tuple[Columns, list[dict[str, Any]]]:
+    """The table by collection: scores with intervals, and the test against the first method."""
+    tests = {
+        (pair["collection"], pair["method"]): pair["p_bootstrap"]
+        for pair in result.pairs(by="collection")
+    }
+    rows = [
+        {**row, **low_high, "p": tests.get((row["collection"], row["method"]))}
+        for row, low_high in zip(
+            result.table(by="collection"), result.intervals(by="collection"), strict=True
+        )
+    ]
+    kept = ("n", "failed", "error", "CRPS", "skill", "80 % holds")
+    columns: dict[str, Any] = {"collection": "{collection}", "method": "{method}"}
+    columns |= {name: SCORE_COLUMNS[name] for name in kept}
+    columns[f"p against {result.methods[0]}"] = chance("p")
+    return columns, rows
+
+
+def overall(result: Accuracy) -> list[dict[str, Any]]:
+    """The rows of the table over all collections, with intervals."""
+    return [
+        {**row, **low_high}
+        for row, low_high in zip(result.table(), result.intervals(), strict=True)
+    ]
+
+
+def write_accuracy(path: Path, result: Accuracy) -> None:
+    """Write the comparison of a benchmark; IoError, ImportError as for the other pages."""
+    about = result.about
+    count = len(result.rows) // max(len(result.methods), 1)
+    collections = sorted({row["collection"] for row in result.rows})
+    page = Page(
+        f"Forecasts compared on {about.get('source', 'finished runs')}",
+        f"{len(result.methods)} methods on the same {count} prefixes of finished runs, "
+        f"{len(collections)} collections. Errors and CRPS are in units of the curve's range, "
+        "smaller is better; a failure counts as error 1. In brackets the 95 % interval by a "
+        "bootstrap of curves.",
+    )
+    rows = overall(result)
+    page.heading("All collections")
+    page.rows(SCORE_COLUMNS, rows, best=int(np.argmin([row["crps"] for row in rows])))
+    failures = result.failures()
+    if failures:
+        page.heading("Failures", "What methods raised, or what was wrong with their answers.")
+        page.rows(FAILURE_COLUMNS, failures)
+    page.grid(
+        {
+            "Reliability: observations below a quantile": figures.reliability(_reliability(result)),
+            "Error of the final value by share seen": figures.by_share(_by_cutoff(result, "mae")),
+            "CRPS by share seen": figures.by_share(_by_cutoff(result, "crps")),
+            "Milliseconds for a forecast": figures.bars(
+                {row["method"]: row["wall_ms"] for row in rows}
+            ),
+        }
+    )
+    pairs = [pair for score in ("crps", "error") for pair in result.pairs(score=score)]
+    if pairs:
+        page.heading(
+            f"Against {result.methods[0]}",
+            "Differences on the same prefixes, below 0 is better. p (bootstrap) draws collections "
+            "and their curves, p (sign) counts curves; neither is corrected for their number.",
+        )
+        page.rows(PAIR_COLUMNS, pairs)
+    page.heading("By collection")
+    page.rows(*by_collection(result))
+    document = {key: value for key, value in result.to_dict().items() if key != "rows"}
+    page.write(path, document)
+
+
+def _reliability(result: Accuracy) -> dict[str, list[float]]:
+    """Share of last values below each quantile, of the methods that give quantiles."""
+    found = {}
+    for method in result.methods:
+        pit = np.array([r["pit"] for r in result.rows if r["method"] == method and "pit" in r])
+        if pit.size:
+            found[method] = [float(np.mean(pit < level)) for level in LEVELS]
+    return found
+
+
+def _by_cutoff(result: Accuracy, key: str) -> dict[str, dict[float, float]]:
+    lines: dict[str, dict[float, float]] = {}
+    for row in result.table(by="cutoff"):
+        lines.setdefault(row["method"], {})[row["cutoff"]] = row[key]
+    return lines
