@@ -24,6 +24,7 @@ from glidepath.engines.slurm._model import (
 from glidepath.engines.slurm._options import PilotOptions
 
 _REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
+_FAR_S = 1e9  # thirty years: no date, no time limit
 _MOVES_PER_HOUR = 2  # of one job
 _NOTES_PER_ROUND = 50  # each takes a command of its own
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
@@ -331,7 +332,7 @@ class ActionPlanner:
             need = (1.2 * steps / (view.base_rate * slowest) + self.options.restart_s) / 60
             minutes = _round_up(need)
             now, before = job.limit_s / 60, self.history.limits.get(job.id)
-            lower = minutes <= 0.8 * now
+            lower = minutes <= 0.8 * now and 60 * minutes < _FAR_S
             back = before is not None and now < need and now < before
             if lower or back:
                 to = minutes if lower else int(min(float(minutes), before or math.inf))
@@ -363,7 +364,7 @@ class ActionPlanner:
         parts = []
         if not math.isnan(forecast.probability):
             parts.append(f"P(target) {forecast.probability:.2f}")
-        if view.finish_s and math.isfinite(view.finish_s[1]):
+        if view.finish_s and view.finish_s[1] < _FAR_S:
             clock = time.strftime("%d %b %H:%M", time.localtime(self.now_s + view.finish_s[1]))
             parts.append(f"done {clock}")
         parts.append(view.reason or forecast.problem)
@@ -395,4 +396,4 @@ def _round_up(minutes: float) -> int:
     for step in _LIMIT_GRID_MIN:
         if minutes <= step:
             return int(step)
-    return int(math.ceil(minutes / 360) * 360)
+    return int(math.ceil(min(minutes, _FAR_S) / 360) * 360)

@@ -97,8 +97,9 @@ class Slurm:
     Parameters
     ----------
     users : iterable of str, optional
-        Users whose jobs may be changed; by default only the user who runs this. `all_users` is
-        for an operator.
+        Users whose jobs may be changed and whose logs are read with our rights; by default only
+        the user who runs this. `all_users` is for an operator: a log of another user is read only
+        where it is theirs, or everybody may read it.
     partitions : iterable of str
         Partitions whose jobs take part without a comment.
     tiers : mapping of str to float, optional
@@ -122,7 +123,8 @@ class Slurm:
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        self._users = frozenset([getpass.getuser()] if self.users is None else self.users)
+        self._own = getpass.getuser()
+        self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)
 
     # ------------------------------------------------------------------------------------ reading
@@ -153,6 +155,13 @@ class Slurm:
         if not self.all_users and job.user not in self._users:
             return False
         return job.request is not None or job.partition in self._partitions
+
+    def reader(self, job: ClusterJob) -> str:
+        """Say who must be able to read the log of a job: with `all_users` its own user.
+
+        The comment of a job names any file, which we may read and the user may not.
+        """
+        return job.user if self.all_users and job.user != self._own else ""
 
     def _tiers(self, found: Sequence[ClusterTier]) -> list[ClusterTier]:
         if self.tiers is not None:

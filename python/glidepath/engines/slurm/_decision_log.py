@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,9 +62,26 @@ class Event:
     round: int = 0
 
 
+_TYPES: tuple[Any, ...] = (int, int, float, str, float, str, str, str, str, str, (int, type(None)))
+
+
 def _event(row: tuple[Any, ...]) -> Event:
     number, round_, at, job, submit, kind, phase, command, why, detail, of = row
-    return Event(job, kind, phase, why, command, json.loads(detail), submit, of, number, at, round_)
+    if not all(isinstance(v, kind) for v, kind in zip(row, _TYPES, strict=True)) or not isinstance(
+        found := json.loads(detail), dict
+    ):
+        raise ValueError(f"event {number} is damaged")
+    return Event(job, kind, phase, why, command, found, submit, of, number, at, round_)
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether it is the file that is wrong, and not the disk or another process."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return isinstance(error, (ValueError, RecursionError)) and not isinstance(
+        error, UnicodeEncodeError
+    )
 
 
 class DecisionLog:
@@ -78,29 +96,45 @@ class DecisionLog:
     def __init__(self, path: str | os.PathLike[str] | None, *, readonly: bool = False) -> None:
         self.path = Path(path or "in memory")
         self._lock: int | None = None
-        with self._trouble():
-            if path is None:  # an empty one, which nobody else sees
-                self._db = sqlite3.connect(":memory:", isolation_level=None)
-                self._db.executescript(_SCHEMA)
-                return
-            if readonly:
-                uri = f"{self.path.resolve().as_uri()}?mode=ro"
-                self._db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5)
-                return
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(self._lock)
-                self._lock = None
-                raise LogError(f"{self.path}: another glidepath writes to it") from None
-            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=5)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            # A row outlives our process at once, and a power cut after the next checkpoint; more is
-            # not needed, for the cluster knows better than the log what was done.
-            self._db.execute("PRAGMA synchronous=NORMAL")
+        self._connection: sqlite3.Connection | None = None
+        try:
+            with self._trouble():
+                self._open(path is None, readonly)
+        except BaseException:
+            self.close()  # or nobody could write to it until this process ends
+            raise
+
+    def _open(self, in_memory: bool, readonly: bool) -> None:
+        if in_memory:  # an empty one, which nobody else sees
+            self._connection = sqlite3.connect(":memory:", isolation_level=None)
             self._db.executescript(_SCHEMA)
+            return
+        if readonly:
+            uri = f"{self.path.resolve().as_uri()}?mode=ro"
+            self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5)
+            self._connection.text_factory = bytes.decode  # of damaged text a UnicodeDecodeError
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            self._lock = None
+            raise LogError(f"{self.path}: another glidepath writes to it") from None
+        self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=5)
+        self._connection.text_factory = bytes.decode
+        self._db.execute("PRAGMA journal_mode=WAL")
+        # A row outlives our process at once, and a power cut after the next checkpoint; more is
+        # not needed, for the cluster knows better than the log what was done.
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_SCHEMA)
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise LogError(f"{self.path}: closed")
+        return self._connection
 
     def __enter__(self) -> DecisionLog:
         return self
@@ -110,8 +144,10 @@ class DecisionLog:
 
     def close(self) -> None:
         """Close the file and let others write."""
-        with contextlib.suppress(sqlite3.Error):
-            self._db.close()
+        if self._connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -120,8 +156,24 @@ class DecisionLog:
     def _trouble(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            raise LogError(f"{self.path}: {error}") from error
+        except (sqlite3.Error, OSError, ValueError, RecursionError) as error:
+            if not _is_damage(error):
+                raise LogError(f"{self.path}: {error}") from error
+            raise LogError(f"{self.path}: damaged ({error}){self._set_aside()}") from error
+
+    def _set_aside(self) -> str:
+        """Give a damaged log another name, if we may write, so that a new one can begin."""
+        if self._lock is None:
+            return ""
+        lock, self._lock = self._lock, None
+        self.close()
+        self._lock = lock
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        aside = Path(f"{self.path}.damaged-{stamp}-{os.getpid()}")
+        for end in ("-wal", "-shm", ""):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{self.path}{end}").rename(f"{aside}{end}")
+        return f": set aside as {aside.name}, the next round begins another"
 
     def begin_round(self, at_s: float, mode: str, summary: str) -> int:
         """Add a round; its number."""
@@ -149,7 +201,7 @@ class DecisionLog:
             rows = self._db.execute(
                 f"SELECT {_COLUMNS} FROM event{which} ORDER BY id", values
             ).fetchall()
-        return [_event(row) for row in rows]
+            return [_event(row) for row in rows]
 
     def of_each(
         self,
@@ -176,7 +228,7 @@ class DecisionLog:
                 " GROUP BY event.job)",
                 (json.dumps(jobs), kind, *phases),
             ).fetchall()
-        return {event.job: event for event in map(_event, rows)}
+            return {event.job: event for event in map(_event, rows)}
 
     def recent(
         self, kinds: tuple[str, ...], phases: tuple[str, ...], since_s: float
@@ -198,4 +250,4 @@ class DecisionLog:
                 " WHERE phase = 'intended' AND id NOT IN (SELECT of FROM event WHERE of NOT NULL)"
                 " ORDER BY id"
             ).fetchall()
-        return [_event(row) for row in rows]
+            return [_event(row) for row in rows]

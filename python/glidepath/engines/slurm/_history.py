@@ -52,7 +52,8 @@ class History:
 
         def before(kind: str) -> dict[str, float]:
             events = log.of_each(kind, ("intended",), jobs, first=True)
-            return {job: float((event.detail or {})["before"]) for job, event in events.items()}
+            known = {job: (event.detail or {}).get("before") for job, event in events.items()}
+            return {job: float(was) for job, was in known.items() if isinstance(was, (int, float))}
 
         moves = counts(("checkpoint", "requeue"), ("done", "unknown"), 3600)
         return cls(
@@ -75,11 +76,14 @@ class History:
         earlier = self.forecasts.get(job.id)
         detail = (earlier.detail or {}) if earlier else {}
         if forecast.steps_per_s is None or view.tier not in speeds:
-            view.base_rate = detail.get("base_rate")
+            rate = detail.get("base_rate")
+            view.base_rate = rate if isinstance(rate, float) and 0 < rate < math.inf else None
             return
         # No row yet since the job came to this tier: the pace is that of the tier before.
         fresh = job.state != "PENDING" and (
-            not detail or detail["tier"] == view.tier or forecast.last_step > detail["observed_to"]
+            not detail
+            or detail.get("tier") == view.tier
+            or forecast.last_step > detail.get("observed_to", -math.inf)
         )
         where = view.tier if fresh else detail.get("tier", view.tier)
         view.base_rate = forecast.steps_per_s / speeds.get(where, 1.0)

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
 #: A job whose comment begins with this word takes part.
 KEYWORD = "glidepath"
+
+# What a comment may say, so that no job can make the numbers of the others overflow.
+_RANGES = {"target": (-1e30, 1e30), "budget": (1e-9, 1e15), "weight": (1e-6, 1e6)}
 
 CheckpointMode = Literal["none", "usr1", "requeue"]
 
@@ -73,7 +77,7 @@ class JobRequest:
                     raise ValueError(word)
                 request = request._with(key, value)
             except ValueError:
-                return replace(request, problem=f"cannot read {word!r} in the comment")
+                return replace(request, problem=f"cannot read {word[:60]!r} in the comment")
         return request
 
     def _with(self, key: str, value: str) -> JobRequest:
@@ -81,7 +85,8 @@ class JobRequest:
         match key:
             case "target" | "budget" | "weight":
                 read[key] = number = float(value)
-                good = math.isfinite(number) and (key == "target" or number > 0)
+                low, high = _RANGES[key]
+                good = low <= number <= high
             case "trace" | "metric":
                 good = value != ""
             case "direction":
@@ -122,7 +127,7 @@ class Move:
         for word in comment.partition("|")[2].split():
             if word.startswith("moving="):
                 to, _, since = word.removeprefix("moving=").partition("@")
-                if to and since.isdigit():
+                if to and re.fullmatch("[0-9]{1,12}", since):
                     return cls(to, int(since))
         return None
 
@@ -274,6 +279,10 @@ class Scheduler(Protocol):
 
     def may_touch(self, job: ClusterJob) -> bool:
         """Whether the job takes part and belongs to a user for whom the pilot may act."""
+        ...
+
+    def reader(self, job: ClusterJob) -> str:
+        """User who must be able to read the log of the job; "" where it is enough that we are."""
         ...
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:

@@ -150,6 +150,8 @@ class Pilot:
             keep = self._inside
         except LogError as error:  # opened anew next time: there may be room again
             result = Round(0, at_s, mode, trouble=str(error))
+        except Exception as error:  # a pilot that ends steers no job at all
+            result = Round(0, at_s, mode, trouble=f"the round failed: {error!r}"[:500])
         finally:
             if not keep:
                 self._close()
@@ -304,7 +306,12 @@ class Pilot:
             return JobForecast(
                 problem="has not started" if job.state == "PENDING" else "no log found"
             )
-        progress = self._store.read(path, metric=request.metric, direction=request.direction)
+        progress = self._store.read(
+            path,
+            metric=request.metric,
+            direction=request.direction,
+            user=self.scheduler.reader(job),
+        )
         known = self._forecasts.get(job.id)
         if known is not None and known[0] is progress and known[1] == request:
             return known[2]
@@ -312,9 +319,11 @@ class Pilot:
 
     def _forecast(self, view: JobView, progress: Progress) -> JobForecast:
         job, request = view.job, view.request
-        forecast = replace(
-            forecast_job(progress, request, self.options), logged_s=progress.modified_s
-        )
+        try:
+            forecast = forecast_job(progress, request, self.options)
+        except Exception as error:  # whatever it was, it is the trouble of this job alone
+            forecast = JobForecast(problem=f"no forecast: {error!r}"[:200])
+        forecast = replace(forecast, logged_s=progress.modified_s)
         if forecast.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
             elapsed = progress.modified_s - job.start_s
             if elapsed > 1 and progress.last_step > 0:

@@ -11,21 +11,31 @@ import json
 import math
 import os
 import re
+from array import array
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
 
 import numpy as np
 
-from glidepath._core import InputError, IoError
+from glidepath._core import IoError
 from glidepath._metrics import CLOCKS
 from glidepath._trace import Direction, Trace, pace
+from glidepath.engines.slurm._log_files import copy_as, files_of, open_as
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
-from glidepath.readers._open import read_traces
+from glidepath.engines.slurm._reader_process import ReaderProcess
 
 _STEP = ("step", "global_step", "iteration", "iter", "epoch")
 _LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
 _MAX_ROWS = 2048  # of a log that are looked at: more cost time and change little
+# Bytes that are read at once, the most steps of a log, and letters of what is said of it.
+_PIECE, _MOST_STEPS, _MOST_SAID = 1 << 24, 2_000_000, 600
+_FURTHEST, _FASTEST = 1e15, 1e9  # a step beyond it is none, nor are more in a second a pace
+_Stamp = tuple[tuple[str, int, int, int], ...]
+_Key = tuple[str, str, Direction, str]  # path, metric, direction, user
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,11 @@ class Progress:
     steps_per_s: float | None = None  # at its latest pace, where the log has seconds
     modified_s: float = 0.0
     nonfinite_steps: tuple[float, ...] = ()  # at the end, beyond what was a gap before
-    problem: str = ""
+    problem: str = ""  # goes to terminals and comments, with what the log made us say
+
+    def __post_init__(self) -> None:
+        text = "".join(c if c.isprintable() else "?" for c in self.problem[:_MOST_SAID])
+        object.__setattr__(self, "problem", text)
 
 
 def trace_path(job: ClusterJob, request: JobRequest, patterns: Sequence[str]) -> Path | None:
@@ -57,7 +71,7 @@ def trace_path(job: ClusterJob, request: JobRequest, patterns: Sequence[str]) ->
     if request.trace:
         return absolute(request.trace)
     candidates = (absolute(pattern) for pattern in patterns)
-    return next((path for path in candidates if path.exists()), None)
+    return next((path for path in candidates if os.path.exists(path)), None)  # noqa: PTH110
 
 
 @dataclass
@@ -67,11 +81,30 @@ class _Growing:
     identity: tuple[int, int] = (0, 0)  # of the file; another one starts anew
     offset: int = 0
     header: list[str] | None = None
-    step: list[float] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    step: array[float] = field(default_factory=lambda: array("d"))
+    loss: array[float] = field(default_factory=lambda: array("d"))
+    seconds: array[float] = field(default_factory=lambda: array("d"))
     bad_lines: int = 0
     metric: str = ""  # the column that was taken
+
+    def read(self, file: IO[bytes], metric: str) -> None:
+        """Read on from where the last look ended."""
+        self._check_length(file.name)
+        file.seek(self.offset)
+        while piece := file.read(_PIECE):
+            whole = piece[: piece.rfind(b"\n") + 1]
+            if not whole and len(piece) == _PIECE:
+                raise IoError(f"{file.name}: more than {_PIECE >> 20} MiB in a line")
+            if not whole:
+                return
+            self.offset += len(whole)
+            self.feed(whole.decode("utf-8", errors="replace").split("\n"), metric)
+            self._check_length(file.name)
+            file.seek(self.offset)
+
+    def _check_length(self, name: str) -> None:
+        if len(self.step) > _MOST_STEPS:
+            raise IoError(f"{name}: more than {_MOST_STEPS} steps")
 
     def feed(self, lines: list[str], metric: str) -> None:
         if self.header is None and lines and not lines[0].startswith("{"):
@@ -99,11 +132,11 @@ class _Growing:
         except (ValueError, KeyError):
             return False
         before = self.step[-1] if self.step else -math.inf
-        if not (np.all(np.isfinite(steps)) and np.all(np.diff(steps, prepend=before) > 0)):
+        if not (np.all(np.abs(steps) <= _FURTHEST) and np.all(np.diff(steps, prepend=before) > 0)):
             return False
-        self.step += steps.tolist()
-        self.loss += losses.tolist()
-        self.seconds += seconds.tolist()
+        self.step.extend(steps.tolist())
+        self.loss.extend(losses.tolist())
+        self.seconds.extend(seconds.tolist())
         return True
 
     def _one(self, line: str, metric: str) -> None:
@@ -111,7 +144,7 @@ class _Growing:
             return
         try:
             row = self._row(line, metric)
-        except (ValueError, IndexError, KeyError, TypeError):
+        except (ValueError, IndexError, KeyError, TypeError, RecursionError):
             self.bad_lines += 1
             return
         if row is not None:
@@ -119,7 +152,7 @@ class _Growing:
 
     def _row(self, line: str, metric: str) -> tuple[float, float, float] | None:
         if line.lstrip().startswith("{"):
-            record = json.loads(line)
+            record = json.loads(line, parse_int=float)
             if not isinstance(record, dict):
                 raise ValueError(line)
             names = list(record)
@@ -139,7 +172,7 @@ class _Growing:
         time = next((name for name in CLOCKS if name in names and record[name] != ""), None)
         seconds = math.nan if time is None else float(record[time])
         where = float(record[step])
-        if not math.isfinite(where):
+        if not abs(where) <= _FURTHEST:
             raise ValueError(line)
         return where, float(record[loss]), seconds
 
@@ -166,27 +199,34 @@ class TraceStore:
     """Reads logs and remembers how far, by path. A new store costs time, nothing else."""
 
     def __init__(self) -> None:
-        self._growing: dict[tuple[str, str], _Growing] = {}
-        self._progress: dict[tuple[str, str], tuple[tuple[int, int, int], Progress]] = {}
+        self._growing: dict[_Key, _Growing] = {}
+        self._progress: dict[_Key, tuple[_Stamp, Progress]] = {}
+        self._reader = ReaderProcess()
 
-    def read(self, path: Path, *, metric: str = "", direction: Direction = "min") -> Progress:
-        """Read a log; never raises for what a log may contain."""
+    def read(
+        self, path: Path, *, metric: str = "", direction: Direction = "min", user: str = ""
+    ) -> Progress:
+        """Read a log as far as `user` may, "" for whatever we may.
+
+        It never raises for what a log may be or contain, and takes a minute at most.
+        """
+        key = (str(path), metric, direction, user)
         try:
-            status = path.stat()
-            if path.is_dir() or not self._is_lines(path):
-                return self._other(path, metric, direction)
-            key = (str(path), metric)
-            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if not user:
+                path.stat()
+            files = files_of(path, user)
+            stamp = tuple((str(f), s.st_ino, s.st_size, s.st_mtime_ns) for f, s in files)
             known = self._progress.get(key)
             if known is not None and known[0] == stamp:
                 return known[1]
-            progress = self._lines(path, status, metric, direction)
+            progress = self._lines(path, key)
+            if progress is None:
+                progress = self._other(path, files, key)
         except FileNotFoundError:
             return Progress(problem=f"no log at {path} yet")
-        except OSError as error:
-            return Progress(problem=f"cannot read {path}: {error.strerror}")
-        except (InputError, IoError) as error:
-            return Progress(problem=str(error))
+        except Exception as error:  # whatever it was, it is the trouble of this job alone
+            why = getattr(error, "strerror", None)
+            return Progress(problem=f"cannot read {path}: {why}" if why else str(error))
         self._progress[key] = (stamp, progress)
         return progress
 
@@ -196,28 +236,20 @@ class TraceStore:
         self._growing = {k: v for k, v in self._growing.items() if k[0] in names}
         self._progress = {k: v for k, v in self._progress.items() if k[0] in names}
 
-    @staticmethod
-    def _is_lines(path: Path) -> bool:
-        """Whether this is a plain CSV or JSON-lines log of one run."""
-        if path.suffix not in (".csv", ".jsonl", ".json", ".log", ".txt"):
-            return False
-        with path.open("rb") as file:
-            start = file.read(256)
-        return not start.startswith((b"\x1f\x8b", b"curve,", b"["))
-
-    def _lines(
-        self, path: Path, status: os.stat_result, metric: str, direction: Direction
-    ) -> Progress:
-        growing = self._growing.setdefault((str(path), metric), _Growing())
-        identity = (status.st_dev, status.st_ino)
-        if growing.identity != identity or status.st_size < growing.offset:
-            growing = self._growing[(str(path), metric)] = _Growing(identity=identity)
-        with path.open("rb") as file:
-            file.seek(growing.offset)
-            fresh = file.read()
-        whole = fresh[: fresh.rfind(b"\n") + 1]
-        growing.offset += len(whole)
-        growing.feed(whole.decode("utf-8", errors="replace").split("\n"), metric)
+    def _lines(self, path: Path, key: _Key) -> Progress | None:
+        """Read a plain CSV or JSON-lines log of one run; None where it is none."""
+        _, metric, direction, user = key
+        if path.suffix not in (".csv", ".jsonl", ".json", ".log", ".txt") or path.is_dir():
+            return None
+        with open_as(path, user) as file:
+            if file.read(256).startswith((b"\x1f\x8b", b"curve,", b"[")):
+                return None
+            status = os.fstat(file.fileno())
+            growing = self._growing.setdefault(key, _Growing())
+            identity = (status.st_dev, status.st_ino)
+            if growing.identity != identity or status.st_size < growing.offset:
+                growing = self._growing[key] = _Growing(identity=identity)
+            growing.read(file, metric)
         count = len(growing.step)
         if growing.bad_lines > max(2, 0.01 * count):
             return Progress(problem=f"{path}: {growing.bad_lines} lines cannot be read")
@@ -233,29 +265,43 @@ class TraceStore:
         )
         return self._of(trace, status.st_mtime)
 
-    def _other(self, path: Path, metric: str, direction: Direction) -> Progress:
+    def _other(self, path: Path, files: list[tuple[Path, os.stat_result]], key: _Key) -> Progress:
         """Read a folder of TensorBoard or MLflow, a long CSV …: whatever `read_traces` knows."""
-        traces = read_traces(path, metric=metric or None)
+        _, metric, direction, user = key
+        with TemporaryDirectory() if user else nullcontext() as folder:
+            where = path if folder is None else copy_as(files, path, user, Path(folder))
+            try:
+                traces = self._reader.read(where, metric or None)
+            except IoError as error:
+                raise IoError(str(error).replace(str(where), str(path))) from None
         if len(traces) != 1:
             return Progress(
                 problem=f"{path} holds {len(traces)} curves; name one by metric= in the comment"
             )
         trace = replace(traces[0], direction=direction)
-        files = [path, *path.rglob("*")] if path.is_dir() else [path]
-        return self._of(trace, max(file.stat().st_mtime for file in files))
+        return self._of(trace, max(status.st_mtime for _, status in files))
 
     @staticmethod
     def _of(trace: Trace, modified_s: float) -> Progress:
         finite = np.isfinite(trace.loss)
+        if len(trace) and abs(trace.step[-1]) > _FURTHEST:
+            return Progress(problem=f"{trace.name}: step {trace.step[-1]:g} is too far")
         if not finite.any():
             return Progress(problem=f"{trace.name}: the metric is not finite anywhere")
         return Progress(
             trace=_thinned(trace, finite),
             last_step=float(trace.step[-1]),
-            steps_per_s=pace(trace),
+            steps_per_s=_sane_pace(trace),
             modified_s=modified_s,
             nonfinite_steps=_nonfinite_end(trace.step, finite),
         )
+
+
+def _sane_pace(trace: Trace) -> float | None:
+    """Give the pace by the log's clock, unless the clock is none."""
+    with np.errstate(all="ignore"):
+        found = pace(trace)
+    return found if found is not None and 1 / _FASTEST <= found <= _FASTEST else None
 
 
 def _thinned(trace: Trace, finite: np.ndarray) -> Trace:

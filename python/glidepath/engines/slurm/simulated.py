@@ -256,6 +256,10 @@ class SimulatedCluster:
         """Whether the job takes part and is the user's."""
         return job.user == self.user and job.request is not None
 
+    def reader(self, job: ClusterJob) -> str:
+        """Every log is ours."""
+        return ""
+
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
         """Give the actions as words."""
         return [(action.kind, action.job.id, action.tier) for action in actions]
