@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches of fits over shared steps.
+#include "glidepath/eigen.hpp"
 #include "glidepath/error.hpp"
 #include "glidepath/fit.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -27,7 +31,7 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
     for (int j = 0; j < 60; ++j) losses(i, j) = trace.loss[j];
   }
   losses(2, 7) = kNaN;
-  losses.row(5).setConstant(4.0);
+  std::ranges::fill(losses.row(5), 4.0);
   const FitBatch columns = fit_batch(t, losses, {.family = Family::pow3});
   for (int i = 0; i < 9; ++i) {
     const Fit one = fit({t, std::span(&losses(i, 0), 60)}, {.family = Family::pow3});
@@ -44,7 +48,7 @@ TEST(FitBatchTest, SharedStepsGiveColumnsAndABadRowItsStatus) {
 
 /// Curves that a grid of steps can tell from others: decays well inside it, noise of 1 %.
 Rows identified(Family family, std::span<const double> t, int m) {
-  Rows losses(m, static_cast<Eigen::Index>(t.size()));
+  Rows losses(m, std::ssize(t));
   const detail::Rng rng{11};
   const bool power = family == Family::pow3;
   const double span = power ? std::log(t.back() / t.front()) : t.back() - t.front();
@@ -54,7 +58,7 @@ Rows identified(Family family, std::span<const double> t, int m) {
     const double size = (i % 3 == 0 ? -1 : 1) * std::pow(10.0, 2.0 * rng.uniform(i, 1) - 1.0);
     const Curve curve{family, {5.0 * rng.uniform(i, 2), size * std::exp(rate * origin), rate}};
     for (std::size_t j = 0; j < t.size(); ++j) {
-      losses(i, static_cast<Eigen::Index>(j)) =
+      losses(i, static_cast<std::ptrdiff_t>(j)) =
           evaluate(curve, t[j]) + 0.01 * size * rng.normal(i, j);
     }
   }
@@ -76,8 +80,8 @@ TEST(LowRankTest, RowsAgreeWithFitsOnAllTheirPoints) {
     for (const std::vector<double>& t : grids()) {
       const Rows losses = identified(family, t, 200);
       for (const double unit : {1.0, 1e-30, 1e30}) {
-        const Rows scaled = losses * unit;
-        const FitBatch columns = fit_batch(t, scaled, {.family = family});
+        const EigenRows scaled = as_eigen(losses) * unit;
+        const FitBatch columns = fit_batch(t, as_rows(scaled), {.family = family});
         for (int i = 0; i < scaled.rows(); ++i) {
           const Fit one = fit({t, std::span(&scaled(i, 0), t.size())}, {.family = family});
           ASSERT_EQ(columns.status[i], one.status);
@@ -98,7 +102,7 @@ TEST(LowRankTest, OrdinaryRowsTakeTheShortWayAndOthersDoNot) {
     for (const std::vector<double>& t : grids()) {
       const int n = static_cast<int>(t.size()), m = 200;
       Rows losses = identified(family, t, m);
-      losses.row(3).setConstant(2.0);
+      std::ranges::fill(losses.row(3), 2.0);
       losses(4, n / 2) = kNaN;
       losses(5, n - 1) = std::numeric_limits<double>::infinity();
       for (int j = 0; j < n; ++j) {
@@ -139,7 +143,7 @@ TEST(LowRankTest, BytesDependOnTheRowAloneAndLittleOnTheInstructionSet) {
     for (int k = 0; k < 3; ++k) EXPECT_EQ(whole.parameters[k], shared.parameters[k]);
     EXPECT_EQ(whole.sigma, shared.sigma);
     for (const int begin : {0, 1, 63, 64, 65, 149}) {
-      const Rows part = losses.bottomRows(150 - begin);
+      const RowsView part = RowsView(losses).middle_rows(begin, 150 - begin);
       const FitBatch columns = fit_batch(t, part, {.family = family});
       for (int i = 0; i < part.rows(); ++i) {
         for (int k = 0; k < 3; ++k) {

@@ -184,7 +184,7 @@ TEST(FitTest, AFitThatMissesTheEndIsPoorUnlessTheStartIsLeftOut) {
   const TraceView trace{step, loss, {}};
   FitOptions options{.family = Family::pow3};
   EXPECT_EQ(fit(trace, options).status, FitStatus::poor);
-  const Eigen::Map<const Rows> row(loss.data(), 1, 200);
+  const RowsView row(loss.data(), 1, 200);
   EXPECT_EQ(fit_batch(step, row, options).status[0], FitStatus::poor);
   options.from_step = 120;
   const Fit kept = fit(trace, options);
@@ -341,7 +341,7 @@ TEST(FitTest, WhatAThreadFittedBeforeDoesNotShow) {
       EXPECT_EQ(here.rss, fresh.rss) << name(family);
 
       const auto together = [&] {
-        const Eigen::Map<const Rows> row(trace.loss.data(), 1, std::ssize(trace.loss));
+        const RowsView row(trace.loss.data(), 1, std::ssize(trace.loss));
         return fit_batch(steps, row, options, {.threads = 1, .isa = isa}).parameters;
       };
       decltype(together()) alone;

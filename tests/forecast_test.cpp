@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/forecast.hpp"
 
+#include "glidepath/eigen.hpp"
 #include "glidepath/error.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -44,14 +47,14 @@ std::vector<double> steps_from(double first, double last, int count) {
 }
 
 void expect_sound(const Forecast& f) {
-  const Eigen::Index levels = std::ssize(f.levels), at = std::ssize(f.at);
+  const std::ptrdiff_t levels = std::ssize(f.levels), at = std::ssize(f.at);
   ASSERT_EQ(std::ssize(f.median), at);
   for (const Rows* quantiles : {&f.quantiles, &f.curve_quantiles}) {
     ASSERT_EQ(quantiles->rows(), levels);
     ASSERT_EQ(quantiles->cols(), at);
-    EXPECT_TRUE(quantiles->allFinite());
-    for (Eigen::Index i = 1; i < levels; ++i) {
-      EXPECT_TRUE((quantiles->row(i - 1).array() <= quantiles->row(i).array()).all());
+    EXPECT_TRUE(as_eigen(*quantiles).allFinite());
+    for (std::ptrdiff_t i = 1; i < levels; ++i) {
+      EXPECT_TRUE(std::ranges::equal(quantiles->row(i - 1), quantiles->row(i), std::less_equal{}));
     }
   }
   for (const double median : f.median) EXPECT_TRUE(std::isfinite(median));
@@ -151,8 +154,8 @@ TEST(ForecastTest, StepsAndScaleOfTheMetricDoNotMatter) {
   for (double& loss : other.loss) loss *= 1e-12;
   const std::vector<double> steps{61, 100, 300}, scaled{61000, 100000, 300000};
   const Forecast a = forecast(trace.view(), steps), b = forecast(other.view(), scaled);
-  const Rows error = (a.quantiles - b.quantiles * 1e12).cwiseAbs();
-  EXPECT_TRUE((error.array() <= 1e-6 * a.quantiles.array()).all());
+  const EigenRows error = (as_eigen(a.quantiles) - as_eigen(b.quantiles) * 1e12).cwiseAbs();
+  EXPECT_TRUE((error.array() <= 1e-6 * as_eigen(a.quantiles).array()).all());
 }
 
 TEST(ForecastTest, PositiveLossNeverGetsANegativeQuantile) {
@@ -160,7 +163,7 @@ TEST(ForecastTest, PositiveLossNeverGetsANegativeQuantile) {
     const Trace trace = power_law(30, 0, 1, rate, 0.2);
     const Forecast f = forecast(trace.view(), steps_from(31, 3000, 40));
     expect_sound(f);
-    EXPECT_GE(f.quantiles.minCoeff(), 0);
+    EXPECT_GE(as_eigen(f.quantiles).minCoeff(), 0);
   }
 }
 
@@ -177,9 +180,9 @@ TEST(ForecastTest, RisingMetricStaysBelowItsCeilingAndMirrorsItsError) {
     EXPECT_NEAR(high.low[j], 1 - low.high[j], 1e-9);
     EXPECT_NEAR(high.high[j], 1 - low.low[j], 1e-9);
   }
-  const auto levels = up.quantiles.rows();
-  EXPECT_TRUE(up.quantiles.row(0).isApprox(Rows::Ones(1, 10) - down.quantiles.row(levels - 1)));
-  EXPECT_LE(up.quantiles.maxCoeff(), 1);
+  const auto rising = as_eigen(up.quantiles), falling = as_eigen(down.quantiles);
+  EXPECT_TRUE(rising.row(0).isApprox(EigenRows::Ones(1, 10) - falling.bottomRows(1)));
+  EXPECT_LE(rising.maxCoeff(), 1);
 }
 
 TEST(ForecastTest, EveryOddTraceHasAFiniteAnswerAndAStatus) {
@@ -348,7 +351,7 @@ TEST(ForecastTest, QuantileAndProbabilityAreInverse) {
     const std::vector<double> raw = quantile(f, f.levels[i]);
     const std::vector<double> curve = curve_quantile(f, f.levels[i]);
     for (std::size_t j = 0; j < steps.size(); ++j) {
-      const auto row = static_cast<Eigen::Index>(i), column = static_cast<Eigen::Index>(j);
+      const auto row = static_cast<std::ptrdiff_t>(i), column = static_cast<std::ptrdiff_t>(j);
       EXPECT_NEAR(raw[j], f.quantiles(row, column), 1e-9);
       EXPECT_NEAR(curve[j], f.curve_quantiles(row, column), 1e-9);
     }
@@ -367,7 +370,7 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
     }
   }
   losses(5, n - 1) = kNaN;
-  losses.row(6).setConstant(2);
+  std::ranges::fill(losses.row(6), 2.0);
   const std::vector<double> steps = steps_from(310, 2000, 33);
   const ForecastBatch one = forecast_batch(step, losses, steps, {}, {.threads = 1});
   const ForecastBatch four = forecast_batch(step, losses, steps, {}, {.threads = 4});
@@ -376,15 +379,16 @@ TEST(ForecastTest, BatchGivesTheBytesOfSingleForecastsForAnyThreads) {
   EXPECT_EQ(one.status[5], ForecastStatus::not_finite);
   EXPECT_EQ(one.status[6], ForecastStatus::flat);
   const Trace other = power_law(40, 1, 2, 0.4, 0.01);
-  for (Eigen::Index r = 0; r < m; ++r) {
+  for (std::ptrdiff_t r = 0; r < m; ++r) {
     // Rows share what follows from the steps; a forecast of another run in between must not matter.
     if (r % 2 == 0) static_cast<void>(forecast(other.view(), steps));
-    const Forecast f = forecast({step, {losses.row(r).data(), step.size()}, {}}, steps);
+    const Forecast f = forecast({step, losses.row(r), {}}, steps);
     for (std::size_t j = 0; j < steps.size(); ++j) {
-      EXPECT_EQ(f.median[j], one.median(r, static_cast<Eigen::Index>(j)));
+      EXPECT_EQ(f.median[j], one.median(r, static_cast<std::ptrdiff_t>(j)));
     }
     for (std::size_t i = 0; i < f.levels.size(); ++i) {
-      EXPECT_EQ(f.quantiles.row(static_cast<Eigen::Index>(i)), one.quantile_rows(i).row(r));
+      const auto level = f.quantiles.row(static_cast<std::ptrdiff_t>(i));
+      EXPECT_TRUE(std::ranges::equal(level, one.quantile_rows(i).row(r)));
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <ctime>
 #include <functional>
@@ -33,10 +34,10 @@ double now() {
 void fill(glidepath::Rows& out) {
 #ifdef __SSE2__
   const __m128d value = _mm_set1_pd(1.0);
-  for (Eigen::Index i = 0; i + 2 <= out.size(); i += 2) _mm_stream_pd(out.data() + i, value);
+  for (std::ptrdiff_t i = 0; i + 2 <= out.size(); i += 2) _mm_stream_pd(out.data() + i, value);
   _mm_sfence();
 #else
-  out.setConstant(1.0);
+  std::fill_n(out.data(), out.size(), 1.0);
 #endif
 }
 
@@ -87,7 +88,6 @@ int main() {
   }
 #endif
   glidepath::Rows out(kCurves, kSteps);
-  out.setZero();
   for (int round = 0; round < 7; ++round) {
     for (Row& row : rows) {
       const double begin = now();

@@ -7,6 +7,7 @@
 // Newton in long double. Usage: fit_rivals CURVES.bin, where the file holds, as doubles, family (0
 // pow3, 1 exp3, 2 pow4), n, m, the n steps, the m rows of losses.
 #include "glidepath/curve.hpp"
+#include "glidepath/eigen.hpp"
 #include "glidepath/fit.hpp"
 
 #include <algorithm>
@@ -45,9 +46,9 @@ struct Curves {
   Family family = Family::pow3;
   int n = 0, m = 0, count = 3;
   std::vector<double> t, log_t;
-  glidepath::Rows own_t;  // t once for every curve
-  glidepath::Rows y;
-  glidepath::Rows many;  // y over and over
+  glidepath::EigenRows own_t;  // t once for every curve
+  glidepath::EigenRows y;
+  glidepath::EigenRows many;  // y over and over
 
   const double* row(int i) const { return y.data() + static_cast<std::ptrdiff_t>(i) * n; }
 };
@@ -256,7 +257,8 @@ void columns_to(const glidepath::FitBatch& columns, std::vector<Parameters>& out
 }
 
 glidepath::FitBatch shared_steps(const Curves& c, int threads) {
-  return glidepath::fit_batch(c.t, c.many, {.family = c.family}, {.threads = threads});
+  return glidepath::fit_batch(c.t, glidepath::as_rows(c.many), {.family = c.family},
+                              {.threads = threads});
 }
 
 /// Multiplications and additions in registers, shared out as a batch is: what threads can gain
@@ -312,8 +314,8 @@ void print_threads(const Curves& c) {
 Rival product() {
   return {"limit: product with 16 columns",
           [](const Curves& at, int, std::vector<Parameters>&) {
-            static const glidepath::Rows columns = glidepath::Rows::Random(at.n, 16);
-            static thread_local glidepath::Rows out;
+            static const glidepath::EigenRows columns = glidepath::EigenRows::Random(at.n, 16);
+            static thread_local glidepath::EigenRows out;
             out.noalias() = at.many * columns;
           },
           true};

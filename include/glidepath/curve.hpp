@@ -2,18 +2,14 @@
 #pragma once
 
 #include "glidepath/execution.hpp"
+#include "glidepath/rows.hpp"
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include <Eigen/Core>
-
 namespace glidepath {
-
-/// Row-major matrix of doubles, the layout of a C-contiguous numpy array.
-using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// Learning-curve families in the step t > 0, parameters in the order written.
 enum class Family : std::uint8_t {
@@ -54,7 +50,7 @@ struct CurvesView {
 
 /// out(i, j) = loss of curve i at steps[j]. Throws InputError on columns of different length or an
 /// `out` of another shape.
-void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eigen::Ref<Rows> out,
+void evaluate_batch(const CurvesView& curves, std::span<const double> steps, MutableRowsView out,
                     const Execution& execution = {});
 
 }  // namespace glidepath

@@ -3,6 +3,7 @@
 
 #include "glidepath/curve.hpp"
 #include "glidepath/execution.hpp"
+#include "glidepath/rows.hpp"
 #include "glidepath/trace.hpp"
 
 #include <array>
@@ -108,7 +109,7 @@ struct FitBatch {
 };
 
 /// Fits every row of `losses` (m, n) over the shared `steps` (n). `options.family` must be set.
-[[nodiscard]] FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
+[[nodiscard]] FitBatch fit_batch(std::span<const double> steps, RowsView losses,
                                  const FitOptions& options, const Execution& execution = {});
 
 /// Laws of the loss under any learning-rate schedule η(t), where S(t) = Σ η up to t:

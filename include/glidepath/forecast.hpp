@@ -3,6 +3,7 @@
 
 #include "glidepath/curve.hpp"
 #include "glidepath/execution.hpp"
+#include "glidepath/rows.hpp"
 #include "glidepath/trace.hpp"
 
 #include <cstddef>
@@ -12,6 +13,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace glidepath::detail {
+struct Law;
+}
 
 namespace glidepath {
 
@@ -108,10 +113,6 @@ enum class ForecastStatus : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(ForecastStatus status) noexcept;
 
-namespace detail {
-struct Law;
-}
-
 /// What the run will log, from what it has logged.
 struct Forecast {
   std::vector<double> at, levels;
@@ -150,14 +151,14 @@ struct ForecastBatch {
   std::vector<ForecastStatus> status;
 
   /// The quantiles at levels[level], (rows, at).
-  [[nodiscard]] auto quantile_rows(std::size_t level) const {
-    return quantiles.middleRows(static_cast<Eigen::Index>(level) * median.rows(), median.rows());
+  [[nodiscard]] RowsView quantile_rows(std::size_t level) const {
+    const auto first = static_cast<std::ptrdiff_t>(level) * median.rows();
+    return RowsView(quantiles).middle_rows(first, median.rows());
   }
 };
 
 /// Row i is forecast(row i of `losses` over `step`), byte for byte, for any number of threads.
-[[nodiscard]] ForecastBatch forecast_batch(std::span<const double> step,
-                                           Eigen::Ref<const Rows> losses,
+[[nodiscard]] ForecastBatch forecast_batch(std::span<const double> step, RowsView losses,
                                            std::span<const double> at,
                                            const ForecastOptions& options = {},
                                            const Execution& execution = {});

@@ -29,9 +29,8 @@ std::optional<Family> family_or_auto(const std::string& text) {
 }
 
 Rows covariance_of(const Fit& fit) {
-  const auto count = static_cast<Eigen::Index>(parameter_names(fit.curve.family).size());
-  return Eigen::Map<const Rows>(fit.covariance.data(), kMaxParameters, kMaxParameters)
-      .topLeftCorner(count, count);
+  const std::ptrdiff_t count = std::ssize(parameter_names(fit.curve.family));
+  return Rows(RowsView(fit.covariance.data(), count, count, kMaxParameters));
 }
 
 Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<ArrayLike>& weight,
@@ -140,8 +139,7 @@ DoubleArray predict_fit(const Fit& fit, const ArrayLike& steps) {
   for (std::size_t k = 0; k < parameter_names(curves.family).size(); ++k) {
     curves.parameters[k] = {&fit.curve.parameters[k], 1};
   }
-  Eigen::Map<Rows> matrix(result.mutable_data(), 1, t.size());
-  evaluate_batch(curves, view(t), matrix, {.threads = 1});
+  evaluate_batch(curves, view(t), {result.mutable_data(), 1, t.size()}, {.threads = 1});
   return result;
 }
 

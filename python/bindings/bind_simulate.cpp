@@ -80,7 +80,7 @@ std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
     const Rows rates = Convert<Rows>::in(columns["steps_per_s"], {"Workload", "steps_per_s"});
     check_length(jobs.size(), static_cast<std::size_t>(rates.rows()), "rows of steps_per_s");
     for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const auto row = rates.row(static_cast<Eigen::Index>(i));
+      const auto row = rates.row(static_cast<std::ptrdiff_t>(i));
       jobs[i].steps_per_s.assign(row.begin(), row.end());
     }
   }

@@ -8,8 +8,8 @@
 // after the GIL is released.
 #pragma once
 
-#include "glidepath/curve.hpp"
 #include "glidepath/error.hpp"
+#include "glidepath/rows.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -88,10 +88,10 @@ std::span<const T> view(const py::array_t<T, py::array::c_style>& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};
 }
 
-inline Eigen::Map<const Rows> rows(const DoubleArray& array) {
+inline RowsView rows(const DoubleArray& array) {
   return {array.data(), array.shape(0), array.shape(1)};
 }
-inline Eigen::Map<Rows> mutable_rows(DoubleArray& array) {
+inline MutableRowsView mutable_rows(DoubleArray& array) {
   return {array.mutable_data(), array.shape(0), array.shape(1)};
 }
 

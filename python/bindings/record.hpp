@@ -199,7 +199,7 @@ template <>
 struct Convert<Rows> {
   static std::string type() { return "numpy.typing.ArrayLike"; }
   static Rows in(py::handle value, const Where& where) {
-    return rows(borrow(value, std::string(where.field).c_str(), 2));
+    return Rows(rows(borrow(value, std::string(where.field).c_str(), 2)));
   }
   static py::array_t<double> out(Rows matrix) {
     const std::vector<py::ssize_t> shape{matrix.rows(), matrix.cols()};

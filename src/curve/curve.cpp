@@ -103,7 +103,7 @@ double evaluate(const Curve& curve, double step) noexcept {
       curve.family, [&]<class Unit>(Unit) { return value<Unit>(curve.parameters.data(), step); });
 }
 
-void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eigen::Ref<Rows> out,
+void evaluate_batch(const CurvesView& curves, std::span<const double> steps, MutableRowsView out,
                     const Execution& execution) {
   const auto names = parameter_names(curves.family);
   const std::size_t m = curves.parameters[0].size();
@@ -130,7 +130,7 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Eig
       for (std::ptrdiff_t i = begin; i < end; ++i) {
         std::array<double, kMaxParameters> p{};
         for (std::size_t k = 0; k < kCount; ++k) p[k] = curves.parameters[k][i];
-        double* row = out.data() + i * out.outerStride();
+        double* row = out.row(i).data();
         if (!grid.plain || !tame<Unit>(p.data(), grid)) {
           for (std::size_t j = 0; j < steps.size(); ++j) {
             row[j] = value<Unit>(p.data(), steps[j]);

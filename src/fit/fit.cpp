@@ -209,8 +209,8 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
   return fits;
 }
 
-FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
-                   const FitOptions& options, const Execution& execution) {
+FitBatch fit_batch(std::span<const double> steps, RowsView losses, const FitOptions& options,
+                   const Execution& execution) {
   validate(options);
   if (!options.family) detail::refuse("fit: a shared-step batch needs a family");
   const auto m = static_cast<std::size_t>(losses.rows()), n = steps.size();
@@ -224,9 +224,7 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
   out.sigma.resize(m);
   out.status.resize(m);
   if (m == 0) return out;
-  const auto row = [&](std::ptrdiff_t i) {
-    return TraceView{steps, std::span(losses.data() + i * losses.outerStride(), n), {}};
-  };
+  const auto row = [&](std::ptrdiff_t i) { return TraceView{steps, losses.row(i), {}}; };
   require_valid(row(0));
   // Whether a row takes the short way is decided by the grid and that row.
   const bool plain = options.solver == Solver::closed_form && options.robust == Robust::none;
@@ -237,8 +235,8 @@ FitBatch fit_batch(std::span<const double> steps, Eigen::Ref<const Rows> losses,
     std::array<std::uint8_t, kRowsTogether> stands{};
     if (grid != nullptr) {
       detail::low_rank_kernels(execution.isa)
-          .fit(*grid, losses.data() + begin * losses.outerStride() + (n - seen.step.size()),
-               losses.outerStride(), static_cast<int>(end - begin), options.lowest_floor,
+          .fit(*grid, losses.row(begin).data() + (n - seen.step.size()), losses.stride(),
+               static_cast<int>(end - begin), options.lowest_floor,
                {&out.parameters[0][begin], &out.parameters[1][begin], &out.parameters[2][begin],
                 &out.sigma[begin], stands.data()});
     }

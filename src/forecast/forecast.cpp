@@ -96,8 +96,6 @@ Quantiles quantiles_at(const Forecast& f, double p) {
   return out;
 }
 
-Eigen::Index index(std::size_t i) { return static_cast<Eigen::Index>(i); }
-
 }  // namespace
 
 std::string_view name(ForecastStatus status) noexcept {
@@ -115,7 +113,7 @@ Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOpt
   f.at.assign(at.begin(), at.end());
   f.levels = levels_of(options);
   f.median.resize(at.size());
-  f.quantiles.resize(index(f.levels.size()), index(at.size()));
+  f.quantiles.resize(std::ssize(f.levels), std::ssize(f.at));
   f.curve_quantiles.resize(f.quantiles.rows(), f.quantiles.cols());
   Predicted predicted =
       forecast_into(trace, at, cached_levels(f.levels, options), options,
@@ -160,7 +158,7 @@ std::vector<double> prob_below(const Forecast& f, double target) {
   return out;
 }
 
-ForecastBatch forecast_batch(std::span<const double> step, Eigen::Ref<const Rows> losses,
+ForecastBatch forecast_batch(std::span<const double> step, RowsView losses,
                              std::span<const double> at, const ForecastOptions& options,
                              const Execution& execution) {
   if (static_cast<std::size_t>(losses.cols()) != step.size()) {
@@ -170,14 +168,14 @@ ForecastBatch forecast_batch(std::span<const double> step, Eigen::Ref<const Rows
   ForecastBatch out;
   out.at.assign(at.begin(), at.end());
   out.levels = levels_of(options);
-  const Eigen::Index m = losses.rows();
-  out.median.resize(m, index(at.size()));
-  out.quantiles.resize(index(out.levels.size()) * m, index(at.size()));
+  const std::ptrdiff_t m = losses.rows();
+  out.median.resize(m, std::ssize(at));
+  out.quantiles.resize(std::ssize(out.levels) * m, std::ssize(at));
   out.status.resize(static_cast<std::size_t>(m));
   detail::for_each_block(m, kBatchBlock, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     const Levels& levels = cached_levels(out.levels, options);
     for (std::ptrdiff_t i = begin; i < end; ++i) {
-      const TraceView trace{step, {losses.data() + i * losses.outerStride(), step.size()}, {}};
+      const TraceView trace{step, losses.row(i), {}};
       const Target row{out.median.row(i).data(), out.quantiles.row(i).data(), nullptr,
                        static_cast<std::size_t>(m) * at.size()};
       const Predicted predicted = forecast_into(trace, at, levels, options, row);

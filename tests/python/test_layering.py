@@ -27,7 +27,7 @@ MAY_INCLUDE["watch"] = MAY_INCLUDE["forecast"] | {"forecast"}
 MAY_INCLUDE["plan"] = MAY_INCLUDE["watch"] | {"watch", "hardware"}
 MAY_INCLUDE["simulate"] = MAY_INCLUDE["plan"] | {"plan"}
 # Public headers that are not a stage's own: who they belong to.
-HEADER_STAGE = {"error": "common", "execution": "common", "version": "common"}
+HEADER_STAGE = dict.fromkeys(("eigen", "error", "execution", "rows", "version"), "common")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 HEAVY = {

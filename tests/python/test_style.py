@@ -250,7 +250,9 @@ CPP_ONLY_BY_REASON = {
     "a view of borrowed columns; Python passes the object or its columns": (
         *("CurvesView", "RoundView", "TraceView"),
     ),
-    "an array; Python has NumPy": ("Rows",),
+    "an array; Python has NumPy": (
+        *("BasicRowsView", "EigenRows", "MutableRowsView", "Rows", "RowsView", "as_eigen"),
+    ),
     "an enum; Python has strings": (
         *("Combine", "Direction", "Family", "FitStatus", "ForecastStatus", "Forecasts"),
         *("JobOutcome", "Objective", "Preference", "ReachedBy", "Robust", "ScheduleLawKind"),
