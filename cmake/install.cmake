@@ -8,6 +8,7 @@ install(
   COMPONENT development
   FILES_MATCHING
   PATTERN "*.hpp"
+  PATTERN "*.h"
 )
 install(
   FILES "${PROJECT_BINARY_DIR}/include/glidepath/version.hpp"
@@ -39,6 +40,16 @@ install(
 
 # The prefix is told from where the file lies, since `cmake --install --prefix` may choose another.
 file(RELATIVE_PATH GLIDEPATH_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+# `--libs` links as printed: where the library is static, with all that it needs.
+set(GLIDEPATH_PC_REQUIRES "")
+set(GLIDEPATH_PC_LIBS "")
+if(NOT BUILD_SHARED_LIBS)
+  set(GLIDEPATH_PC_REQUIRES "libhwy zlib")
+  set(GLIDEPATH_PC_LIBS "-fopenmp -lstdc++ -lm") # the last two for programs in C
+  if(GLIDEPATH_WITH_CERES)
+    string(PREPEND GLIDEPATH_PC_LIBS "-lceres -lglog ")
+  endif()
+endif()
 configure_file(
   "${PROJECT_SOURCE_DIR}/cmake/glidepath.pc.in" "${PROJECT_BINARY_DIR}/glidepath.pc" @ONLY
 )

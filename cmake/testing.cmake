@@ -8,7 +8,8 @@ function(glidepath_add_test source)
   get_filename_component(name "${source}" NAME_WE)
   add_executable(${name} "${source}")
   target_link_libraries(
-    ${name} PRIVATE glidepath glidepath_warnings GTest::gtest_main OpenMP::OpenMP_CXX ZLIB::ZLIB
+    ${name} PRIVATE glidepath_static glidepath_warnings Eigen3::Eigen GTest::gtest_main
+                    OpenMP::OpenMP_CXX ZLIB::ZLIB
   )
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// Learning-curve families in the step t > 0, parameters in the order written.
@@ -54,3 +55,4 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Mut
                     const Execution& execution = {});
 
 }  // namespace glidepath
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// The caller broke a documented precondition; nothing was computed. what() names the value.
@@ -19,3 +20,4 @@ class IoError : public std::runtime_error {
 };
 
 }  // namespace glidepath
+#pragma GCC visibility pop

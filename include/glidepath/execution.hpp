@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// `best` is what this processor can do; `baseline` gives the bytes of a machine without it.
@@ -23,3 +24,4 @@ struct Execution {
 [[nodiscard]] std::string best_isa();
 
 }  // namespace glidepath
+#pragma GCC visibility pop

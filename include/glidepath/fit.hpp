@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 enum class FitStatus : std::uint8_t {
@@ -146,3 +147,4 @@ struct ScheduleLaw {
                                           std::span<const double> lr);
 
 }  // namespace glidepath
+#pragma GCC visibility pop

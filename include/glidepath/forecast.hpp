@@ -18,6 +18,7 @@ namespace glidepath::detail {
 struct Law;
 }
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// 0.05, 0.10 ... 0.95
@@ -195,3 +196,4 @@ struct Reach {
                                              const Execution& execution = {});
 
 }  // namespace glidepath
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// A pool of equal GPUs. Power and memory are per GPU.
@@ -168,3 +169,4 @@ struct Pairs {
                                          Sharing sharing, const Tier& tier, const Pairs* pairs);
 
 }  // namespace glidepath
+#pragma GCC visibility pop

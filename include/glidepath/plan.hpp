@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 // ---- the bare round: a multiple-choice knapsack, columns in, columns out
@@ -316,3 +317,4 @@ struct AcceleratorChoice {
 [[nodiscard]] double gittins_index(std::span<const double> samples);
 
 }  // namespace glidepath
+#pragma GCC visibility pop

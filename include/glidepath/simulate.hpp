@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 // ---- what is simulated
@@ -307,3 +308,4 @@ class Environment {
 };
 
 }  // namespace glidepath
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// Whether a metric is better when low (a loss) or when high (an accuracy).
@@ -109,3 +110,4 @@ struct Cleaned {
 [[nodiscard]] Cleaned clean(const Trace& raw, const CleanOptions& options = {});
 
 }  // namespace glidepath
+#pragma GCC visibility pop

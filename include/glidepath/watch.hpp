@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace glidepath {
 
 /// What is to be expected of a live run. `never` spends the error rate alpha as the run spends its
@@ -92,3 +93,4 @@ class Watch {
 };
 
 }  // namespace glidepath
+#pragma GCC visibility pop

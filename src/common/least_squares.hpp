@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 /// Non-linear least squares inside a box, for any stage; Ceres is behind it.
@@ -33,6 +34,10 @@ struct LeastSquaresSolution {
   double cost = std::numeric_limits<double>::infinity();  ///< Σ ρ(r) / 2
   LeastSquaresStatus status = LeastSquaresStatus::failed;
 };
+
+/// Throws InputError where Ceres was left out of the build; `what`, which needs it, begins the
+/// sentence. To be asked before any work, so that the answer does not hang on the data.
+void require_ceres(std::string_view what);
 
 /// Local minimum from `start` (moved into the box first), to the last digits that double carries.
 /// Thread safe, silent, single threaded; a problem it cannot solve is a status.

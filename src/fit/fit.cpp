@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/least_squares.hpp"
 #include "common/names.hpp"
 #include "common/parallel.hpp"
 #include "curve/families.hpp"
@@ -32,6 +33,8 @@ void validate(const FitOptions& options) {
   }
   if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
   if (options.starts < 1) detail::refuse("fit: starts ", options.starts, " must be at least 1");
+  if (options.robust != Robust::none) detail::require_ceres("fit: a robust loss");
+  if (options.solver == Solver::ceres) detail::require_ceres("fit: the solver 'ceres'");
 }
 
 /// What `validate` refuses, looked for by vectors first.

@@ -285,6 +285,7 @@ ScheduleLawKind schedule_law_named(std::string_view text) {
 
 ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
   Runs runs(traces);
+  detail::require_ceres("schedule law: a fit");
   ScheduleLaw law = unfitted_law(kind, runs);
   if (law.status != FitStatus::converged) return law;
   runs.fill(traces);

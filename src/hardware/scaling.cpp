@@ -151,6 +151,7 @@ double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_pe
 
 Scaling fit_scaling(std::span<const StepTime> measured) {
   check(measured);
+  detail::require_ceres("scaling: a fit");
   Scaling scaling;
   scaling.measured.assign(measured.begin(), measured.end());
   fit_terms(scaling);

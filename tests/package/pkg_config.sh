@@ -9,6 +9,6 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name glidepath.pc)")
 export PKG_CONFIG_PATH
-read -ra flags < <(pkg-config --static --cflags --libs glidepath)
+read -ra flags < <(pkg-config --cflags --libs glidepath)
 "$@" -std=c++20 "$(dirname "$0")/consumer.cpp" -o "$folder/consumer" "${flags[@]}"
 "$folder/consumer"
