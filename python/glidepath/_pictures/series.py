@@ -42,11 +42,14 @@ def percent(chance: float) -> str:
     return f"{chance:.0%}".replace("%", " %")
 
 
-def chance(probability: float) -> str:
-    """Write a probability with three digits; only what is certain is 0.000 or 1.000."""
-    if 0.0 < probability < 0.0005:
-        return "< 0.001"
-    return "> 0.999" if 0.9995 <= probability < 1.0 else f"{probability:.3f}"
+def chance(probability: float, digits: int = 3) -> str:
+    """Write a probability; only what is certain has digits as 0.000 or 1.000."""
+    least = 10.0**-digits
+    if 0.0 < probability < least / 2:
+        return f"< {least:g}"
+    if 1.0 - least / 2 <= probability < 1.0:
+        return f"> {1.0 - least:g}"
+    return f"{probability:.{digits}f}"
 
 
 def thinned(step: Floats, loss: Floats, most: int = 400) -> tuple[Floats, Floats]:

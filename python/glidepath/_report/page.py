@@ -223,16 +223,28 @@ def _unbroken(text: str) -> str:
 def _embedded(name: str, value: Any) -> str:
     from glidepath._json import plain
 
-    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    text = json.dumps(plain(value), allow_nan=False, separators=(",", ":"))
+    text = text.replace("<", "\\u003c")  # no name may end the element, or begin a comment in it
     return f"<script type=application/json id={name}>{text}</script>"
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Write all of it or nothing: a reader never meets half a page."""
-    beside = path.with_name(path.name + f".{os.getpid()}.part")
+    """Write all of it or nothing: a reader never meets half a page.
+
+    What is no regular file, such as /dev/stdout, is written to and stays what it is.
+    """
+    data = text.encode("utf-8", errors="backslashreplace")  # a file may have any name
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                file.write(data)
+            return
+        whole = Path(os.path.realpath(path))  # a link stays one, too
+        beside = whole.with_name(f"{whole.name}.{os.getpid()}.part")
+        try:
+            beside.write_bytes(data)
+            beside.replace(whole)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise gp.IoError(f"{path}: cannot write the report: {error.strerror}") from None

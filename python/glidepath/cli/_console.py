@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 import glidepath as gp
 from glidepath._answer import Columns, cells
@@ -107,9 +108,14 @@ Lr = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
+def shown(text: str, style: str = "") -> Text:
+    """Write a text that came from elsewhere: what does not print, such as ESC, as its escape."""
+    return Text("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text), style)
+
+
 def say(sentence: str, *, to: Console = stdout, style: str = "") -> None:
-    """Print a sentence as it is, on one line."""
-    to.print(sentence, style=style, highlight=False, markup=False, soft_wrap=True)
+    """Print a sentence on one line."""
+    to.print(shown(sentence, style), highlight=False, soft_wrap=True)
 
 
 def emit(document: Any) -> None:
@@ -233,11 +239,11 @@ def each(label: str, items: Sequence[T]) -> Iterator[T]:
 
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=shown(title), title_justify="left", header_style="bold")
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(shown(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(shown, row))
     # A pipe has no width: let the table be as wide as it is, so that no cell is cut.
     console = stdout if stdout.is_terminal else Console(width=200, emoji=False)
     console.print(table)

@@ -21,7 +21,7 @@ from glidepath.cli._console import (
     chosen,
     emit,
     progress,
-    stdout,
+    say,
 )
 from glidepath.cli._simulate import simulate
 
@@ -58,5 +58,5 @@ def report(
     if as_json:
         emit(rows)
     else:
-        stdout.print(f"Report: {output}", highlight=False, markup=False)
+        say(f"Report: {output}")
     return ANSWER

@@ -24,8 +24,8 @@ from glidepath.cli._console import (
     print_rows,
     print_table,
     progress,
+    say,
     stderr,
-    stdout,
 )
 
 COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
@@ -119,7 +119,7 @@ def show(
         title = f"{workload.name}: {len(workload)} jobs on {tiers}"
         print_rows(title, simulation_columns(), rows)
         if report is not None:
-            stdout.print(f"Report: {report}", highlight=False, markup=False)
+            say(f"Report: {report}")
     return WARNING if any("unfinished" in row["outcomes"] for row in rows) else ANSWER
 
 

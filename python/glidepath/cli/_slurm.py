@@ -16,6 +16,7 @@ import typer
 
 from glidepath._answer import decision_keys, duration, quantile_keys
 from glidepath._core import InputError
+from glidepath._pictures import series
 from glidepath._verdicts import words
 from glidepath.cli._console import (
     ANSWER,
@@ -24,6 +25,7 @@ from glidepath.cli._console import (
     ReachedBy,
     emit,
     say,
+    shown,
     stderr,
     stdout,
 )
@@ -229,12 +231,12 @@ def run(
 
 def _print_round(result: Round) -> None:
     clock = time.strftime("%H:%M:%S", time.localtime(result.at_s))
-    typer.echo(f"{clock} {'! ' if result.trouble else ''}{result.summary}")
+    say(f"{clock} {'! ' if result.trouble else ''}{result.summary}")
     for command in result.commands:
-        typer.echo(f"    {shlex.join(command)}")
+        say(f"    {shlex.join(command)}")
     for outcome in result.outcomes:
         if outcome.status != "done":
-            typer.echo(f"    {outcome.status}: {outcome.action.job.id} {outcome.detail}")
+            say(f"    {outcome.status}: {outcome.action.job.id} {outcome.detail}")
 
 
 @app.command(epilog="Example: glidepath slurm why 4711")
@@ -261,7 +263,7 @@ def why(
         emit({"job": job, "events": rows})
     else:
         for line in story(events):
-            typer.echo(line)
+            say(line)
     if not events:
         _warn(f"{path} has no entry for job {job}")
         return WARNING
@@ -279,7 +281,7 @@ def story(events: list[Event]) -> list[str]:
             where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
             what = f"step {detail['observed_to']:g}" if detail["observed_to"] else "no log yet"
             if odds is not None:
-                what += f", P(target) {odds:.2f}, {words(detail['verdict'])}"
+                what += f", P(target) {series.chance(odds, 2)}, {words(detail['verdict'])}"
             lines.append(f"{clock}  {where}: {what}; {event.why}")
         elif event.phase in ("intended", "advised"):
             lines.append(f"{clock}  {event.phase} {event.kind}: {event.why}")
@@ -342,7 +344,7 @@ def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> int:
         _table(last)
         if with_commands:
             for command in last.commands:
-                typer.echo(shlex.join(command))
+                say(shlex.join(command))
     if last is not None and last.trouble:
         _warn(last.trouble)
         return WARNING
@@ -351,7 +353,7 @@ def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> int:
 
 def _table(result: Round) -> None:
     if not result.views:
-        typer.echo('No jobs take part: submit some with --comment "glidepath target=… budget=…".')
+        say('No jobs take part: submit some with --comment "glidepath target=… budget=…".')
         return
     from rich.console import Console
     from rich.table import Table
@@ -363,16 +365,17 @@ def _table(result: Round) -> None:
     for view in result.views:
         forecast = view.forecast
         moves = view.planned and view.planned != view.tier
-        table.add_row(
+        row = (
             view.job.id,
             view.job.state.lower(),
             f"{view.tier} → {view.planned}" if moves else view.tier,
             f"{forecast.last_step:g}" if forecast.last_step else "",
-            "" if math.isnan(forecast.probability) else f"{forecast.probability:.2f}",
+            "" if math.isnan(forecast.probability) else series.chance(forecast.probability, 2),
             _left(view),
             words(forecast.verdict),
             view.reason or forecast.problem,
         )
+        table.add_row(*map(shown, row))
     console = stdout if stdout.is_terminal else Console(width=160)
     console.print(table)
 

@@ -43,6 +43,7 @@ from glidepath.cli._console import (
     learned,
     planned_lr,
     say,
+    shown,
     stderr,
     stdout,
 )
@@ -279,13 +280,15 @@ class _View:
         """Draw the view: first the runs that should be stopped."""
         texts = []
         for row in sorted(self._rows.values(), key=lambda row: not row["stop"]):
-            name = Text.assemble((row["run"] or self._log, "bold"), _position(row))
+            name = shown(row["run"] or self._log)
+            name.stylize("bold")
+            name.append_text(shown(_position(row)))
             verdict = (words(row["verdict"]), _COLOURS[row["verdict"]])
             texts += [name, Text.assemble(_spark(row["_seen"], row["_ahead"]), "  ", verdict)]
-            texts += [Text(f"  {sentence}") for sentence in _sentences(row)]
-            texts += [Text(f"  {note}", style="dim") for note in row["notes"]]
+            texts += [shown(f"  {sentence}") for sentence in _sentences(row)]
+            texts += [shown(f"  {note}", "dim") for note in row["notes"]]
         if trouble:
-            texts.append(Text(f"waiting: {trouble}", style="yellow"))
+            texts.append(shown(f"waiting: {trouble}", "yellow"))
         return Group(*texts)
 
 
@@ -315,7 +318,7 @@ def _public(row: dict[str, Any]) -> dict[str, Any]:
 
 def _line(row: dict[str, Any]) -> str:
     verdict = words(row["verdict"])
-    return "; ".join([f"{row['run']}{_position(row)}, {verdict}", *_sentences(row)])
+    return shown("; ".join([f"{row['run']}{_position(row)}, {verdict}", *_sentences(row)])).plain
 
 
 def _spark(seen: Iterable[float], ahead: Iterable[float]) -> Text:

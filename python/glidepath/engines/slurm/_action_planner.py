@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from glidepath._core import Allocation, Job, Option, Snapshot, Tier
+from glidepath._pictures import series
 from glidepath._plan import Plan, plan
 from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import JobView
@@ -363,7 +364,7 @@ class ActionPlanner:
         forecast = view.forecast
         parts = []
         if not math.isnan(forecast.probability):
-            parts.append(f"P(target) {forecast.probability:.2f}")
+            parts.append(f"P(target) {series.chance(forecast.probability, 2)}")
         if view.finish_s and view.finish_s[1] < _FAR_S:
             clock = time.strftime("%d %b %H:%M", time.localtime(self.now_s + view.finish_s[1]))
             parts.append(f"done {clock}")
