@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import FitScore, InputError
 from glidepath._results import Recorded, Result, require
-from glidepath._trace import Trace, as_trace
+from glidepath._trace import Trace, as_trace, unmasked
 
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
@@ -395,8 +395,8 @@ def fit_batch(
             "fit_batch: robust is for traces, rows over shared steps are fitted by least squares"
         )
     found = _core.fit_rows(
-        step=step,  # type: ignore[arg-type]
-        loss=loss,
+        step=unmasked(step),
+        loss=unmasked(loss),
         family=family,
         lowest_floor=_or_none(lowest_floor),
         from_step=_or_none(from_step),

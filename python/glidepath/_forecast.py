@@ -16,7 +16,7 @@ from glidepath._metrics import reached_by_name
 from glidepath._past_runs import constants_of, expect_trace, past_of, traces_of
 from glidepath._pictures import series
 from glidepath._results import Recorded, require, same
-from glidepath._trace import _column
+from glidepath._trace import _column, unmasked
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastBatchRecord, ForecastRecord, ReachRecord, ScheduleRecord
@@ -312,7 +312,7 @@ def _levels_of(levels: ArrayLike | None) -> Floats | None:
 
 
 def _matrix(values: ArrayLike, name: str) -> Floats:
-    found = np.asarray(values)
+    found = np.asarray(unmasked(values))
     if found.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected an array of numbers, got dtype {found.dtype}")
     if found.ndim != 2:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,18 @@ def number(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [number(item) for item in value]
     return value
+
+
+@contextmanager
+def restoring(what: str) -> Iterator[None]:
+    """Read a state that somebody may have damaged: whatever is wrong in it is an InputError."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(f"{what}: the state lacks {error.args[0]!r}") from None
+    except (ArithmeticError, AttributeError, IndexError, RuntimeError, TypeError, ValueError) as e:
+        said = str(e).partition("\n")[0][:200]
+        raise InputError(f"{what}: the state is damaged: {said}") from None
 
 
 def check_format(state: Any, what: str, name: str, version: int) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._core import InputError
-from glidepath._json import check_format, number, plain
+from glidepath._json import check_format, number, plain, restoring
 from glidepath._results import Result, same
 from glidepath._trace import Trace
 
@@ -191,7 +191,7 @@ class PastRuns(Result):
             When it is something else, of another version, or damaged.
         """
         check_format(state, "past", _FORMAT, _VERSION)
-        try:
+        with restoring("past"):
             runs = [_run_of(run) for run in state["runs"]]
             given = state["widths"]
             widths = Widths(
@@ -203,10 +203,6 @@ class PastRuns(Result):
                 bool(given["schedule_helps"]),
             )
             return cls._restored(runs, widths)
-        except KeyError as error:
-            raise InputError(f"past: the state lacks {error.args[0]!r}") from None
-        except (AttributeError, TypeError, ValueError) as error:
-            raise InputError(f"past: the state is damaged: {error}") from None
 
     def __len__(self) -> int:
         return len(self._runs)

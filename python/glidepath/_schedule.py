@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._core import InputError
+from glidepath._json import restoring
 from glidepath._results import Recorded
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ class Schedule(Recorded):
         """Read what `to_dict` wrote; InputError on anything else."""
         if not isinstance(state, Mapping) or set(state) != {"step", "lr"}:
             raise InputError(f"schedule: expected 'step' and 'lr', got {state!r:.80}")
-        return cls(state["step"], state["lr"])
+        with restoring("schedule"):
+            return cls(state["step"], state["lr"])
 
     def _summary(self) -> str:
         low, high = float(self.lr.min()), float(self.lr.max())

@@ -20,10 +20,17 @@ _PACE_ROWS = 32  # last rows whose median pace is the speed now
 Direction = Literal["min", "max"]
 
 
+def unmasked(values: Any) -> Any:
+    """Give a masked array of numbers with NaN where it is masked; anything else as it is."""
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "fiub":
+        return np.ma.filled(values.astype(np.float64), math.nan)
+    return values
+
+
 def _column(values: ArrayLike, name: str) -> Floats:
     """Give a read-only column of float64: the array itself where it is one, else a copy."""
     try:
-        found = np.asarray(values)
+        found = np.asarray(unmasked(values))
     except ValueError as error:  # rows of different length
         raise InputError(f"{name}: {error}") from None
     if found.dtype.kind not in "fiub" and found.size > 0:
@@ -83,8 +90,8 @@ class Trace(Result):
     Notes
     -----
     Columns are copied unless they are read-only already; the trace's own are read-only. `len()` is
-    the number of points. To repair steps that repeat or go back, as they do when a run restarts
-    from a checkpoint, see `clean`.
+    the number of points. What is masked in a masked array is NaN. To repair steps that repeat or
+    go back, as they do when a run restarts from a checkpoint, see `clean`.
     """
 
     step: Floats
@@ -351,7 +358,9 @@ def clean(
     if loss is None:
         raise InputError("clean: loss is missing")
     found = _core.clean(
-        _core.TraceRecord(step, loss, lr=lr, wall_seconds=wall_seconds),
+        _core.TraceRecord(
+            unmasked(step), unmasked(loss), lr=unmasked(lr), wall_seconds=unmasked(wall_seconds)
+        ),
         max_points=max_points,
         winsorise_sigmas=winsorise_sigmas,
     )

@@ -9,9 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
-from glidepath._core import InputError
 from glidepath._forecast import _schedule_of
-from glidepath._json import check_format, number, plain
+from glidepath._json import check_format, number, plain, restoring
 from glidepath._past_runs import PastRuns, past_of
 from glidepath._results import Recorded
 from glidepath._schedule import Schedule
@@ -148,8 +147,8 @@ class Watch:
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but `past`, as a few kilobytes of plain lists and numbers."""
-        state: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **self._settings}
         schedule = self._settings["schedule"]
+        state: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **plain(self._settings)}
         state["schedule"] = None if schedule is None else schedule.to_dict()
         state.update(plain(self._record.state()))
         if all(rate is None for rate in state["lr"]):
@@ -179,19 +178,17 @@ class Watch:
         if isinstance(state, Mapping) and state.get("version") == _BEFORE["version"]:
             state = {**_BEFORE, **state, "version": _VERSION}
         check_format(state, "watch", _FORMAT, _VERSION)
-        try:
+        with restoring("watch"):
             settings = {key: state[key] for key in SETTINGS}
+            for key in ("target", "budget"):
+                settings[key] = None if settings[key] is None else number(settings[key])
             if settings["schedule"] is not None:
                 settings["schedule"] = Schedule.from_dict(settings["schedule"])
             watch = cls(**settings, past=past)
             fields = {key: number(state[key]) for key in watch._record.state()}
             fields["lr"] = fields["lr"] or [math.nan] * len(fields["step"])
             watch._record.restore(fields)
-        except KeyError as error:
-            raise InputError(f"watch: the state lacks {error.args[0]!r}") from None
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise InputError(f"watch: the state is damaged: {error}") from None
-        return watch
+            return watch
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Watch):

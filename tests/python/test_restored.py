@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States that were written as JSON and damaged since: refused in a sentence, or of use."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from curves import annealed_runs
+
+import glidepath as gp
+
+ODD: list[Any] = [
+    *(None, True, False, 0, -1, 2**31, 2**63, 2**64, 10**400, -(10**400), 1e308, 5e-324),
+    *(math.nan, math.inf, -math.inf, "", "x", "inf", "nan", "1", "\ud800", "\0", "a" * 9999),
+    *([], {}, [[]], [None], ["x"], [1, 2], [[1, 2], [3]], {"a": 1}, b"x", (), 1j),
+]
+
+
+def watched() -> gp.Watch:
+    run = annealed_runs(1, gain=0.05)[0]
+    watch = gp.Watch(target=0.2, budget=300, schedule=gp.Schedule.cosine(1.0, 300.0))
+    for step, loss in zip(run.step[:40].tolist(), run.loss[:40].tolist(), strict=True):
+        watch.add(step, loss)
+    return watch
+
+
+STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "past": (lambda: gp.PastRuns(annealed_runs(4, gain=0.05)), gp.PastRuns.from_dict),
+    "watch": (watched, gp.Watch.from_dict),
+    "schedule": (lambda: gp.Schedule.cosine(1.0, 300.0), gp.Schedule.from_dict),
+}
+
+
+def places(state: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value of a state, of a list only to its first ones."""
+    yield above
+    if isinstance(state, dict):
+        for key in state:
+            yield from places(state[key], (*above, key))
+    elif isinstance(state, list):
+        for index in range(min(len(state), 3)):
+            yield from places(state[index], (*above, index))
+
+
+def changed(state: Any, place: tuple[Any, ...], value: Any) -> Any:
+    if not place:
+        return value
+    state = copy.deepcopy(state)
+    inner = state
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return state
+
+
+def damaged(state: Any, rng: random.Random) -> Any:
+    """A state with one value that is odd, is missing, or is cut."""
+    place = rng.choice(list(places(state)))
+    value = state
+    for key in place:
+        value = value[key]
+    if isinstance(value, list) and rng.random() < 0.3:
+        return changed(state, place, value[: rng.randrange(len(value) + 1)])
+    if isinstance(value, dict) and value and rng.random() < 0.3:
+        left = rng.choice(list(value))
+        return changed(state, place, {key: each for key, each in value.items() if key != left})
+    return changed(state, place, rng.choice(ODD))
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_a_damaged_state_is_refused_or_of_use(kind: str) -> None:
+    make, read = STATES[kind]
+    state = make().to_dict()
+    whole = json.dumps(state, allow_nan=False)
+    assert read(json.loads(whole)).to_dict() == state
+    rng, refused, read_on = random.Random(4), 0, 0
+    for _ in range(500):
+        with contextlib.suppress(gp.InputError):
+            got, refused = None, refused + 1
+            got = read(damaged(state, rng))
+            refused -= 1
+        if got is None:
+            continue
+        read_on += 1
+        again = json.dumps(got.to_dict(), allow_nan=False)
+        assert read(json.loads(again)).to_dict() == got.to_dict()
+        if kind == "watch":
+            got.decision()
+            got.add(400.0, 0.3)
+            got.decision()
+    assert refused > 150
+    assert read_on > 25
+    assert json.dumps(state, allow_nan=False) == whole
+
+
+@pytest.mark.parametrize("target", [math.inf, -math.inf, 0.5, None])
+def test_a_watch_of_any_target_goes_through_json(target: float | None) -> None:
+    watch = gp.Watch(target=target, budget=100)
+    again = gp.Watch.from_dict(json.loads(json.dumps(watch.to_dict(), allow_nan=False)))
+    assert again == watch
+    assert again._settings["target"] == target
+
+
+def test_what_is_masked_is_not_recorded() -> None:
+    step = np.arange(1.0, 65.0)
+    loss = np.ma.array(2 * step**-0.5, mask=np.arange(64) % 7 == 3)
+    loss.data[loss.mask] = 1e9
+    known = gp.Trace(step, loss.filled(math.nan))
+    trace = gp.Trace(step, loss, lr=np.ma.masked_less(step, 5.0))
+    np.testing.assert_array_equal(trace.loss, known.loss)
+    assert trace.lr is not None
+    assert np.isnan(trace.lr).sum() == 4
+    assert gp.clean(step, loss).trace == gp.clean(known).trace
+    rows = np.ma.stack([loss, loss])
+    forecasts = gp.forecast_batch(step, rows, [100.0])
+    np.testing.assert_allclose(forecasts.median[0], gp.forecast(known, [100.0]).median, rtol=1e-12)
+    assert gp.fit_batch(step, rows, family="pow2").status.tolist() == ["not_finite"] * 2
