@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import glidepath as gp
 from glidepath._bench.accuracy import protocol
 from glidepath._bench.accuracy.methods import neighbours, noise
 from glidepath._bench.accuracy.paired import Bootstrap, sign_test
+from glidepath._json import plain
 from glidepath.cli import main
 
 Floats = NDArray[np.float64]
@@ -321,13 +324,19 @@ def test_a_results_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    result = gp.bench.accuracy(RUNS, "best").to_dict()
+    result = plain(gp.bench.accuracy(RUNS, "best").to_dict())
+    row = result["rows"][0]
     broken: list[tuple[Any, str]] = [
         ("{", "no JSON"),
         ("[1]", "expected a document of schema 'glidepath.accuracy/2', got None"),
         (json.dumps(result | {"schema": "glidepath.accuracy/9"}), "got 'glidepath.accuracy/9'"),
         (json.dumps({"schema": result["schema"]}), "has no rows"),
         (json.dumps({"schema": result["schema"], "rows": [{"method": "a"}]}), "row 0 lacks"),
+        (json.dumps({"schema": result["schema"], "rows": [3]}), "row 0 is no object"),
+        (json.dumps(result | {"rows": [row | {"crps": None}]}), "row 0: 'crps' is None"),
+        (json.dumps(result | {"rows": [row | {"curve": 3}]}), "row 0: 'curve' is 3"),
+        (json.dumps(result | {"rows": [row | {"pit": "x"}]}), "row 0: 'pit' is 'x'"),
+        (json.dumps(result | {"about": 3}), "about is no object"),
     ]
     path = tmp_path / "r.json"
     for text, said in broken:
@@ -429,8 +438,6 @@ def test_arima_foresees_a_straight_line_and_says_what_to_install() -> None:
 
 
 def test_a_missing_package_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     for name in [n for n in sys.modules if n.partition(".")[0] == "statsmodels"]:
         monkeypatch.delitem(sys.modules, name)
 
@@ -588,3 +595,70 @@ def test_the_page_has_the_figures_of_the_result(tmp_path: Path) -> None:
     assert {line["name"] for line in drawn["figure-1"]["data"]} == {"<b>", "glidepath", "last"}
     assert "ValueError: &lt;i&gt;" in page
     assert page.count("plotly.js v") == 1
+
+
+# ---------------------------------------------------------------------- examples of others' models
+
+
+def stub(monkeypatch: pytest.MonkeyPatch, name: str, **content: Any) -> None:
+    module = types.ModuleType(name)
+    vars(module).update(content)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+class NearestRow:
+    """What TabPFN's regressor is called for: quantiles at rows, here of the nearest one seen."""
+
+    def __init__(self, *, model_path: str, device: str, random_state: int) -> None:
+        assert (model_path, device) == ("weights.ckpt", "cpu")
+
+    def fit(self, rows: Floats, values: Floats) -> None:
+        assert rows.shape == (values.size, 1)
+        self.rows, self.values = rows, values
+
+    def predict(self, rows: Floats, *, output_type: str, quantiles: list[float]) -> list[Floats]:
+        assert output_type == "quantiles"
+        nearest = self.values[np.abs(rows - self.rows.T).argmin(1)]
+        return [nearest + p - 0.5 for p in quantiles]
+
+
+def test_the_adapter_of_tabpfn_gives_its_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples/python")
+    monkeypatch.setenv("TABPFN_WEIGHTS", "weights.ckpt")
+    stub(monkeypatch, "tabpfn", TabPFNRegressor=NearestRow)
+    long = [run("long", 0.5, points=900)]  # more rows than it sees, and more than it is asked of
+    result = gp.bench.accuracy(long, ["with_tabpfn:Running", "with_tabpfn:LogStep"])
+    assert not result.failures()
+    for row in result.rows:
+        if row["method"] != "last":  # flat, as the last block mean
+            assert row["final"] == pytest.approx(row["last"], abs=0.02)
+            assert row["cov80"] == 1.0
+
+
+def test_the_adapter_of_deephyper_gives_paths_of_logged_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Posterior:
+        def __init__(self, *, batch_size: int, min_max_scaling: bool, random_state: int) -> None:
+            assert min_max_scaling
+            self.size = batch_size
+            self.mcmc_ = self
+
+        def fit(self, step: Floats, score: Floats) -> None:
+            assert step.shape == score.shape == (self.size,)
+            assert step[0] < 10
+            self.last = score[-1]
+
+        def predict_posterior_samples(self, step: Floats) -> Floats:
+            return np.full((400, step.size), self.last)
+
+        def get_samples(self) -> dict[str, Floats]:
+            return {"sigma": np.full(400, 0.1)}
+
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples/python")
+    stub(monkeypatch, "deephyper.stopper.lce", BayesianLearningCurveRegressor=Posterior)
+    result = gp.bench.accuracy([run("long", 0.5, points=900)], "with_deephyper:posterior")
+    assert not result.failures()
+    row = result.rows[-2]
+    assert row["final"] == pytest.approx(row["last"], abs=0.02)
+    assert row["cov80"] == 1.0  # a tenth of the range is more than what is left of it

@@ -13,6 +13,7 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import Columns
+from glidepath._bench.accuracy.methods import METHODS
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -36,7 +37,8 @@ Methods = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="A built-in name, or module:callable of yours; may be repeated.",
+        help="module:callable of yours, glidepath[+lr][+past][+calibrated], or one of "
+        f"{', '.join(METHODS)}; may be repeated.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Draws the curves, and is handed to methods.")]
@@ -190,9 +192,9 @@ def _print(result: gp.bench.Accuracy) -> None:
 
     collections = result.about.get("collections", [])
     for each in collections:
-        if each["trouble"]:
+        if each.get("trouble"):
             say(f"passed over: {each['trouble']}", to=stderr)
-    left = sum(each["dropped"] for each in collections)
+    left = sum(each.get("dropped", 0) for each in collections)
     note = f" ({left} curves left out: short, flat or not finite)" if left else ""
     print_rows(f"All collections{note}", page.SCORE_COLUMNS, page.overall(result))
     print_rows("By collection", *page.by_collection(result))

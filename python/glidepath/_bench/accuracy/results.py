@@ -21,7 +21,16 @@ Row = dict[str, Any]
 
 SCHEMA = "glidepath.accuracy/2"
 SCORES = ("error", "crps")  # that have intervals and tests
-_ROW_KEYS = ("method", "collection", "curve", "cutoff", "error", "crps", "failed", "cpu_ms")
+# What each row must have, and of which type; what else it has is text, a number or neither.
+_ROW: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("method", "collection", "curve"), str),
+    **dict.fromkeys(
+        ("cutoff", "seen", "truth", "final", "error", "crps", "bias", "cpu_ms", "wall_ms"),
+        (int, float),
+    ),
+    "failed": bool,
+}
+_TEXTS = ("why", "reach_why")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -197,10 +206,11 @@ class Accuracy(Result):
         if not isinstance(rows, list) or not rows:
             raise InputError("the document has no rows: write it with --out or to_dict")
         for number, row in enumerate(rows):
-            missing = [key for key in _ROW_KEYS if not isinstance(row, dict) or key not in row]
-            if missing:
-                raise InputError(f"row {number} lacks {missing[0]!r}")
-        return cls(rows, dict(document.get("about") or {}))
+            _check_row(number, row)
+        about = document.get("about", {})
+        if not isinstance(about, Mapping):
+            raise InputError("about is no object")
+        return cls(rows, dict(about))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the document of `to_dict` as JSON, whole or not at all; IoError where it cannot."""
@@ -229,6 +239,19 @@ class Accuracy(Result):
         failed = f", {best['failed']} of {best['n']} failed" if best["failed"] else ""
         holds = f"{best['cov80']:.2f}".replace("nan", "unknown")
         return f"{best['method']}: MAE {best['mae']:.4f}, 80 % holds {holds}{failed}"
+
+
+def _check_row(number: int, row: Any) -> None:
+    """Refuse a row that lacks a key, or has a value of another type than it is written with."""
+    if not isinstance(row, Mapping):
+        raise InputError(f"row {number} is no object")
+    missing = [key for key in _ROW if key not in row]
+    if missing:
+        raise InputError(f"row {number} lacks {missing[0]!r}")
+    for key, value in row.items():
+        kind = _ROW.get(key, str if key in _TEXTS else (bool, int, float))
+        if not isinstance(value, kind):
+            raise InputError(f"row {number}: {key!r} is {value!r}")
 
 
 def _joined(table: Sequence[Row], intervals: Sequence[Row]) -> list[Row]:
