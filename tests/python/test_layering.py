@@ -26,6 +26,7 @@ MAY_INCLUDE["forecast"] = MAY_INCLUDE["fit"] | {"fit"}
 MAY_INCLUDE["watch"] = MAY_INCLUDE["forecast"] | {"forecast"}
 MAY_INCLUDE["plan"] = MAY_INCLUDE["watch"] | {"watch", "hardware"}
 MAY_INCLUDE["simulate"] = MAY_INCLUDE["plan"] | {"plan"}
+MAY_INCLUDE["c"] = MAY_INCLUDE["plan"] | {"plan"}  # glidepath.h, over all stages that it shows
 # Public headers that are not a stage's own: who they belong to.
 HEADER_STAGE = dict.fromkeys(("eigen", "error", "execution", "rows", "version"), "common")
 
@@ -36,7 +37,7 @@ HEAVY = {
     "highway": re.compile(r"^hwy/"),
     "json": re.compile(r"json"),
 }
-SOURCES = (".hpp", ".cpp", ".inl", ".py", ".sh", ".cmake", ".in")
+SOURCES = (".hpp", ".cpp", ".inl", ".h", ".c", ".rs", ".py", ".sh", ".cmake", ".in")
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Past runs, forecasts and the step at which a target is reached.
+#include "glidepath/forecast.hpp"
+
+#include <algorithm>
+
+#include "c/boundary.hpp"
+#include "c/handles.hpp"
+
+struct glidepath_forecast_t {
+  glidepath::Forecast forecast{};
+};
+
+struct glidepath_reach_t {
+  glidepath::Reach reach{};
+};
+
+namespace glidepath::c {
+namespace {
+
+/// The options and the schedule that they point to.
+struct OwnedOptions {
+  explicit OwnedOptions(const glidepath_forecast_options_t* given) {
+    const auto read_in = read_or_default(given, "forecast options");
+    schedule = schedule_of(read_in.schedule);
+    if (schedule) options.schedule = &*schedule;
+    if (read_in.past != nullptr) options.past = read_in.past->runs.get();
+    options.levels = column(read_in.levels, read_in.level_count, "forecast options: levels");
+    options.direction = direction_of(read_in.direction);
+    if (read_in.reached_by != nullptr) options.reached_by = reached_by_named(read_in.reached_by);
+  }
+  OwnedOptions(const OwnedOptions&) = delete;
+  OwnedOptions& operator=(const OwnedOptions&) = delete;
+
+  std::optional<Schedule> schedule{};
+  ForecastOptions options{};
+};
+
+}  // namespace
+}  // namespace glidepath::c
+
+using namespace glidepath;     // NOLINT(google-build-using-namespace)
+using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
+
+glidepath_status glidepath_past_runs_learn(const glidepath_traces_t* traces, int32_t threads,
+                                           glidepath_past_runs_t** past) {
+  return guarded([&] {
+    needed(past, "past") = nullptr;
+    auto learned = std::make_unique<glidepath_past_runs_t>();
+    learned->runs = std::make_shared<const PastRuns>(needed(traces, "traces").traces,
+                                                     Execution{.threads = threads});
+    hand_over(std::move(learned), past, "past");
+  });
+}
+
+void glidepath_past_runs_free(glidepath_past_runs_t* past) { delete past; }
+
+glidepath_status glidepath_forecast(const glidepath_trace_t* trace, const double* at, size_t count,
+                                    const glidepath_forecast_options_t* options,
+                                    glidepath_forecast_t** forecast) {
+  return guarded([&] {
+    needed(forecast, "forecast") = nullptr;
+    const OwnedOptions owned(options);
+    auto made = std::make_unique<glidepath_forecast_t>();
+    made->forecast = glidepath::forecast(trace_of(trace), column(at, count, "at"), owned.options);
+    hand_over(std::move(made), forecast, "forecast");
+  });
+}
+
+glidepath_status glidepath_forecast_get(const glidepath_forecast_t* forecast,
+                                        glidepath_forecast_view_t* view) {
+  return guarded([&] {
+    const Forecast& f = needed(forecast, "forecast").forecast;
+    glidepath_forecast_view_t out{};
+    out.status = name(f.status).data();
+    out.at_count = f.at.size();
+    out.level_count = f.levels.size();
+    out.at = f.at.data();
+    out.levels = f.levels.data();
+    out.median = f.median.data();
+    out.quantiles = f.quantiles.data();
+    out.curve_quantiles = f.curve_quantiles.data();
+    write(out, view, "view");
+  });
+}
+
+glidepath_status glidepath_forecast_quantile(const glidepath_forecast_t* forecast, double p,
+                                             double* values) {
+  return guarded([&] {
+    const Forecast& f = needed(forecast, "forecast").forecast;
+    std::ranges::copy(quantile(f, p), &needed(values, "values"));
+  });
+}
+
+glidepath_status glidepath_forecast_prob_below(const glidepath_forecast_t* forecast, double target,
+                                               double* probabilities) {
+  return guarded([&] {
+    const Forecast& f = needed(forecast, "forecast").forecast;
+    std::ranges::copy(prob_below(f, target), &needed(probabilities, "probabilities"));
+  });
+}
+
+void glidepath_forecast_free(glidepath_forecast_t* forecast) { delete forecast; }
+
+glidepath_status glidepath_reach(const glidepath_trace_t* trace, double target, double budget,
+                                 const glidepath_forecast_options_t* options,
+                                 glidepath_reach_t** reach) {
+  return guarded([&] {
+    needed(reach, "reach") = nullptr;
+    const OwnedOptions owned(options);
+    auto made = std::make_unique<glidepath_reach_t>();
+    made->reach = glidepath::reach(trace_of(trace), target, budget, owned.options);
+    hand_over(std::move(made), reach, "reach");
+  });
+}
+
+glidepath_status glidepath_reach_get(const glidepath_reach_t* reach, glidepath_reach_view_t* view) {
+  return guarded([&] {
+    const Reach& r = needed(reach, "reach").reach;
+    glidepath_reach_view_t out{};
+    out.status = name(r.status).data();
+    out.points = r.step.size();
+    out.step = r.step.data();
+    out.cdf = r.cdf.data();
+    out.prob_never = r.prob_never;
+    out.target = r.target;
+    out.budget = r.budget;
+    write(out, view, "view");
+  });
+}
+
+glidepath_status glidepath_reach_prob_by(const glidepath_reach_t* reach, double step,
+                                         double* probability) {
+  return guarded(
+      [&] { needed(probability, "probability") = needed(reach, "reach").reach.prob_by(step); });
+}
+
+glidepath_status glidepath_reach_quantile(const glidepath_reach_t* reach, double p, double* step) {
+  return guarded([&] { needed(step, "step") = needed(reach, "reach").reach.quantile(p); });
+}
+
+glidepath_status glidepath_reach_remaining_steps(const glidepath_reach_t* reach, int32_t count,
+                                                 double* steps) {
+  return guarded([&] {
+    std::ranges::copy(needed(reach, "reach").reach.remaining_steps(count), &needed(steps, "steps"));
+  });
+}
+
+void glidepath_reach_free(glidepath_reach_t* reach) { delete reach; }

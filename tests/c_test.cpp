@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface under the sanitizers; tests/python/test_c_interface.py compares its numbers.
+#include "glidepath/glidepath.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+struct Decay {
+  explicit Decay(int points) {
+    for (int t = 1; t <= points; ++t) {
+      step.push_back(t);
+      loss.push_back(1.0 + 2.0 * std::pow(t, -0.5));
+    }
+    trace.size = sizeof(trace);
+    trace.points = step.size();
+    trace.step = step.data();
+    trace.loss = loss.data();
+  }
+  std::vector<double> step{}, loss{};
+  glidepath_trace_t trace{};
+};
+
+TEST(CTest, WhatOneFunctionMakesAnotherTakesBack) {
+  const Decay run(60);
+  const double at[] = {100, 200};
+  glidepath_forecast_t* forecast = nullptr;
+  ASSERT_EQ(glidepath_forecast(&run.trace, at, 2, nullptr, &forecast), GLIDEPATH_OK);
+  glidepath_forecast_view_t view{};
+  view.size = sizeof(view);
+  ASSERT_EQ(glidepath_forecast_get(forecast, &view), GLIDEPATH_OK);
+  EXPECT_EQ(std::string(view.status), "good");
+  EXPECT_NEAR(view.median[1], 1.0 + 2.0 / std::sqrt(200.0), 0.02);
+  glidepath_forecast_free(forecast);
+
+  glidepath_reach_t* reach = nullptr;
+  ASSERT_EQ(glidepath_reach(&run.trace, 1.1, 1000, nullptr, &reach), GLIDEPATH_OK);
+  std::vector<double> remaining(20);
+  ASSERT_EQ(glidepath_reach_remaining_steps(reach, 20, remaining.data()), GLIDEPATH_OK);
+  EXPECT_GT(remaining[10], 0);
+  glidepath_reach_free(reach);
+
+  const double target = 0.5, budget = 1000;
+  glidepath_watch_options_t options{};
+  options.size = sizeof(options);
+  options.target = &target;
+  options.budget = &budget;
+  glidepath_watch_t* watch = nullptr;
+  ASSERT_EQ(glidepath_watch(&options, &watch), GLIDEPATH_OK);
+  glidepath_decision_t decision{};
+  decision.size = sizeof(decision);
+  for (std::size_t i = 0; i < run.step.size(); ++i) {
+    ASSERT_EQ(glidepath_watch_add(watch, run.step[i], run.loss[i], NAN), GLIDEPATH_OK);
+    ASSERT_EQ(glidepath_watch_decision(watch, &decision), GLIDEPATH_OK);
+  }
+  EXPECT_LT(decision.probability, 0.5);
+  EXPECT_NE(std::string(decision.reason), "");
+  glidepath_watch_free(watch);
+}
+
+TEST(CTest, AFailureLeavesNoHandleAndASentence) {
+  const Decay run(60);
+  const double back[] = {200, 100};
+  auto* forecast = reinterpret_cast<glidepath_forecast_t*>(std::uintptr_t{8});
+  EXPECT_EQ(glidepath_forecast(&run.trace, back, 2, nullptr, &forecast), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(forecast, nullptr);
+  EXPECT_NE(std::string(glidepath_last_error()), "");
+
+  glidepath_traces_t* traces = nullptr;
+  EXPECT_EQ(glidepath_read_long_csv("/no/such.csv", nullptr, &traces), GLIDEPATH_IO_ERROR);
+  EXPECT_NE(std::string(glidepath_last_error()).find("/no/such.csv"), std::string::npos);
+
+  glidepath_fit_options_t options{};
+  options.size = sizeof(options);
+  options.family = "pow9";
+  glidepath_fit_t fit{};
+  fit.size = sizeof(fit);
+  EXPECT_EQ(glidepath_fit(&run.trace, &options, &fit), GLIDEPATH_INPUT_ERROR);
+  EXPECT_NE(std::string(glidepath_last_error()).find("pow9"), std::string::npos);
+}
+
+TEST(CTest, AStructOfEitherVersionIsReadAsFarAsBothKnowIt) {
+  Decay run(60);
+  glidepath_fit_t fit{};
+  fit.size = offsetof(glidepath_fit_t, parameters);
+  fit.parameters[0] = 7;
+  ASSERT_EQ(glidepath_fit(&run.trace, nullptr, &fit), GLIDEPATH_OK);
+  EXPECT_EQ(fit.points, 60);
+  EXPECT_EQ(fit.parameters[0], 7);  // not the caller's to have
+
+  struct Newer {
+    glidepath_watch_options_t known{};
+    double unknown = 0;
+  } options;
+  options.known.size = sizeof(options);
+  glidepath_watch_t* watch = nullptr;
+  EXPECT_EQ(glidepath_watch(&options.known, &watch), GLIDEPATH_OK);
+  glidepath_watch_free(watch);
+  options.unknown = 1;
+  EXPECT_EQ(glidepath_watch(&options.known, &watch), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(watch, nullptr);
+}
+
+}  // namespace
