@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "common/parallel.hpp"
+#include "needs_ceres.hpp"
 
 namespace glidepath {
 namespace {
@@ -51,6 +52,7 @@ std::vector<Trace> real_curves() {
 }
 
 TEST(FitReferenceTest, NoSilentWrongOptimumOnRealCurves) {
+  NEEDS_CERES;
   const std::vector<Trace> traces = real_curves();
   if (traces.empty()) GTEST_SKIP() << "no ../shared/data/curves";
   std::mutex mutex;

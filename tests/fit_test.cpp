@@ -16,6 +16,8 @@
 #include "common/least_squares.hpp"
 #include "common/rng.hpp"
 #include "fit_samples.hpp"
+#include "needs_ceres.hpp"
+#include "refusal.hpp"
 
 namespace glidepath {
 namespace {
@@ -79,8 +81,7 @@ TEST_P(EveryFamily, StandardErrorsAreTheSpreadOfTheEstimates) {
 
 INSTANTIATE_TEST_SUITE_P(FitTest, EveryFamily,
                          testing::Combine(testing::ValuesIn(kExamples),
-
-                                          testing::Values(Solver::closed_form, Solver::ceres)),
+                                          testing::ValuesIn(solvers())),
                          [](const auto& parameter) {
                            return std::string(name(std::get<0>(parameter.param).family)) +
                                   (std::get<1>(parameter.param) == Solver::ceres ? "ByCeres"
@@ -149,7 +150,7 @@ TEST(FitTest, LeavesOutStepsThatAPowerCannotSee) {
 TEST(FitTest, KeepsTheFloorAboveItsBound) {
   const Trace trace = sample({Family::pow3, {-1.0, 3.0, 0.2}}, counting(100), 0.01);
   EXPECT_LT(fit(trace.view(), {.family = Family::pow3}).curve.parameters[0], -0.5);
-  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
+  for (const Solver solver : solvers()) {
     const Fit bounded =
         fit(trace.view(), {.family = Family::pow3, .lowest_floor = 0.0, .solver = solver});
     EXPECT_EQ(bounded.curve.parameters[0], 0.0);
@@ -232,7 +233,28 @@ TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {
             "schedule law: kind is 'cosine', expected annealing or multi_power");
 }
 
+TEST(FitTest, WithoutCeresWhatNeedsItIsRefusedWhateverTheData) {
+  if (GLIDEPATH_WITH_CERES == 1) GTEST_SKIP() << "this build has Ceres";
+  const std::vector<double> step{1, 2, 3}, flat{1, 1, 1}, lr{3, 2, 1};
+  const Trace run{.step = step, .loss = flat, .lr = lr};
+  const std::string built = " needs Ceres, and this glidepath was built without it";
+  EXPECT_EQ(refusal([&] {
+              (void)fit({step, flat}, {.robust = Robust::huber});
+            }),
+            "fit: a robust loss" + built);
+  EXPECT_EQ(refusal([&] {
+              (void)fit({step, flat}, {.solver = Solver::ceres});
+            }),
+            "fit: the solver 'ceres'" + built);
+  EXPECT_EQ(refusal([&] {
+              (void)fit_schedule_law({&run, 1}, ScheduleLawKind::annealing);
+            }),
+            "schedule law: a fit" + built);
+  for (const Family family : kFamilies) EXPECT_NO_THROW((void)fit({step, flat}, {family}));
+}
+
 TEST(FitTest, RobustLossesShrugOffSpikes) {
+  NEEDS_CERES;
   const Curve truth{Family::pow3, {1.0, 3.0, 0.5}};
   Trace trace = sample(truth, counting(200), 0.01);
   for (std::size_t i = 20; i < 200; i += 15) trace.loss[i] += 5.0;
@@ -261,7 +283,7 @@ TEST(FitTest, AWeightOfZeroIsAPointLeftOut) {
       y.push_back(trace.loss[i]);
     }
   }
-  for (const Solver solver : {Solver::closed_form, Solver::ceres}) {
+  for (const Solver solver : solvers()) {
     const FitOptions options{.family = Family::pow3, .solver = solver};
     const Fit weighted = fit({spoiled.step, spoiled.loss, weight}, options);
     const Fit without = fit({t, y}, options);
@@ -352,6 +374,7 @@ TEST(FitTest, WhatAThreadFittedBeforeDoesNotShow) {
 }
 
 TEST(LeastSquaresTest, RefusesWhatWouldEndTheProcess) {
+  NEEDS_CERES;
   detail::LeastSquares problem{.residuals = 1, .lower = {1.0}, .upper = {0.0}};
   const std::vector<double> start{0.0}, two{0.0, 1.0};
   EXPECT_THROW((void)detail::minimise(problem, start), InputError);
@@ -360,6 +383,7 @@ TEST(LeastSquaresTest, RefusesWhatWouldEndTheProcess) {
 }
 
 TEST(LeastSquaresTest, AResidualThatCannotBeComputedIsAStatus) {
+  NEEDS_CERES;
   detail::LeastSquares problem{.residuals = 1, .lower = {-1.0}, .upper = {1.0}};
   problem.evaluate = [](const double*, int, int, double* r, double*) {
     *r = kNaN;

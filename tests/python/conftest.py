@@ -8,10 +8,34 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import glidepath as gp
+
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from slurm_world import World
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def skip_without_ceres() -> Generator[None, None, None]:
+    """Skips, with the sentence of the library, where a build without Ceres refuses."""
+    try:
+        yield
+    except gp.InputError as error:
+        if "this glidepath was built without it" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, None, None]:
+    yield from skip_without_ceres()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    yield from skip_without_ceres()
 
 
 @pytest.fixture(scope="session")
