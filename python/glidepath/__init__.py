@@ -50,6 +50,7 @@ from glidepath._forecast import (
     reach,
     reach_batch,
 )
+from glidepath._hardware import Metrics, read_metrics
 from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import (
     AcceleratorChoice,
@@ -92,6 +93,7 @@ __all__ = [
     "JobKind",
     "KindPair",
     "MetricInfo",
+    "Metrics",
     "Option",
     "PairSpeeds",
     "Pairs",
@@ -136,6 +138,7 @@ __all__ = [
     "policies",
     "reach",
     "reach_batch",
+    "read_metrics",
     "read_pairs",
     "read_traces",
     "read_workload",

@@ -303,7 +303,9 @@ PYTHON_ONLY = {
     "bench": "a module: C++ has no callables to score",
     "compare": "a table of simulations",
     "follow": "only Python reads what training tools write",
+    "Metrics": "only Python reads what monitors write",
     "metrics_of": "only Python reads what training tools write",
+    "read_metrics": "only Python reads what monitors write",
     "read_traces": "only Python reads what training tools write",
 }
 # Members of a type that both languages have, by the type.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from glidepath._hardware import COLUMNS, SM
 from glidepath._pictures import series
 from glidepath._results import require
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from glidepath._core import Tier
     from glidepath._fit import Fit
     from glidepath._forecast import Forecast, Reach
+    from glidepath._hardware import Metrics
     from glidepath._plan import Plan
     from glidepath._simulate import Simulation
     from glidepath._trace import Trace
@@ -92,6 +94,60 @@ def trace(trace: Trace, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     _points(ax, trace)
     _steps(ax, trace.metric, trace.loss)
+    return ax
+
+
+def metrics(
+    metrics: Metrics,
+    *,
+    trace: Trace | None = None,
+    began_s: float = 0.0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw watts over hours, a line a GPU; behind them, to the right, activity or a run's loss.
+
+    Parameters
+    ----------
+    metrics : Metrics
+    trace : Trace, optional
+        A run with `wall_seconds`: its loss takes the place of the activity.
+    began_s : float
+        Seconds of the metrics at which the run began.
+    """
+    ax = _axes(ax)
+    column = next(name for name in ("power_w", *SM, *metrics.columns) if name in metrics)
+    for i, (gpu, values) in enumerate(zip(metrics.gpus, metrics[column].T, strict=True)):
+        time, mean, low, high = series.binned(metrics.time_s, values)
+        ax.fill_between(time / 3600.0, low, high, color=PALETTE[i % 8], alpha=0.2, linewidth=0)
+        ax.plot(
+            time / 3600.0,
+            mean,
+            color=PALETTE[i % 8],
+            linestyle=LINES[i % 8],
+            linewidth=1.6,
+            label=f"GPU {gpu}",
+        )
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("time (hours)")
+    ax.set_ylabel(COLUMNS[column])
+    behind = ax.twinx()
+    behind.spines["top"].set_visible(False)
+    if trace is not None and trace.wall_seconds is not None:
+        at, loss = series.thinned(trace.wall_seconds + began_s, trace.loss)
+        behind.plot(at / 3600.0, loss, color=INK, linewidth=1.2, label=trace.metric)
+        limits = series.loss_limits(trace.loss)
+        if limits is not None:
+            behind.set_ylim(*limits)
+        behind.set_ylabel(trace.metric)
+    else:
+        name = next((name for name in SM if name in metrics and name != column), None)
+        if name is not None:
+            time, mean, _, _ = series.binned(metrics.time_s, np.nanmean(metrics[name], axis=1))
+            behind.plot(time / 3600.0, 100 * mean, color=MUTED, linewidth=0.8, label=name)
+            behind.set_ylabel(f"{name}, %")
+        behind.set_ylim(0, 105)
+    lines = [*ax.get_lines(), *behind.get_lines()]
+    ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=9)
     return ax
 
 

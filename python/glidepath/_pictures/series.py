@@ -58,6 +58,23 @@ def thinned(step: Floats, loss: Floats, most: int = 400) -> tuple[Floats, Floats
     return step[::-1][::stride][::-1], loss[::-1][::stride][::-1]
 
 
+def binned(time: Floats, values: Floats, most: int = 400) -> tuple[Floats, Floats, Floats, Floats]:
+    """Give the middles of at most so many spans of time, and mean, least and largest in each.
+
+    Spans without a value are left out.
+    """
+    known = np.isfinite(values)
+    time, values = time[known], values[known]
+    if time.size <= most:
+        return time, values, values, values
+    edges = np.linspace(time[0], time[-1], most + 1)
+    begins = np.unique(np.searchsorted(time, edges[:-1]))
+    counts = np.diff(np.append(begins, time.size))
+    middle = np.add.reduceat(time, begins) / counts
+    mean = np.add.reduceat(values, begins) / counts
+    return middle, mean, np.minimum.reduceat(values, begins), np.maximum.reduceat(values, begins)
+
+
 def main_bands(levels: Floats) -> list[tuple[int, int, float]]:
     """Choose two central bands, the widest and the one nearest to one half.
 

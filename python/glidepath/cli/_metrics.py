@@ -3,16 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import glidepath as gp
 from glidepath._answer import Columns
-from glidepath.cli._console import ANSWER, Json, Log, counted, emit, print_rows, progress
+from glidepath._hardware import MEMORY, SM
+from glidepath.cli._console import ANSWER, Json, Log, counted, emit, print_rows, progress, say
 
 
 def metrics(file: Log, as_json: Json = False) -> int:
-    """List the metrics of a log, with points, direction and which is read by default."""
+    """List the metrics of a log, with points, direction and which is read by default.
+
+    The log of a GPU monitor (DCGM, nvidia-smi, NVML, Zeus, codecarbon) is summed up by GPU.
+    """
+    from glidepath.readers.monitors import _open
+
+    if Path(file).is_file() and _open.format_of(Path(file)) is not None:
+        return _hardware(gp.read_metrics(file), as_json)
     with progress("reading"):
         rows = [asdict(info) for info in gp.metrics_of(file)]
     if as_json:
@@ -27,3 +37,47 @@ def metrics(file: Log, as_json: Json = False) -> int:
     }
     print_rows(f"{counted(len(rows), 'metric')} of {Path(file).name}", columns, rows)
     return ANSWER
+
+
+def _hardware(found: gp.Metrics, as_json: bool) -> int:
+    """Sum up each GPU of a monitor's log."""
+    rows = [_sums(found.only(gpu)) for gpu in found.gpus]
+    if as_json:
+        head = {"log": found.name, "duration_s": found.duration_s, "notes": found.notes}
+        emit(head | {"gpus": rows})
+        return ANSWER
+
+    def cell(key: str, form: str, factor: float = 1.0) -> Callable[[Any], str]:
+        return lambda row: "" if row[key] is None else form.format(row[key] * factor)
+
+    columns: Columns = {
+        "GPU": "{gpu}",
+        "samples": "{samples}",
+        "mean W": cell("mean_watts", "{:.1f}"),
+        "peak W": cell("peak_watts", "{:.1f}"),
+        "kWh": cell("kwh", "{:.4g}"),
+        "SM busy %": cell("sm_activity", "{:.1f}", 100.0),
+        "memory busy %": cell("memory_activity", "{:.1f}", 100.0),
+        "peak GB": cell("memory_gb", "{:.2f}"),
+    }
+    title = f"{counted(len(rows), 'GPU')} of {found.name} over {found.duration_s / 3600:.3g} h"
+    print_rows(title, columns, rows)
+    for note in found.notes:
+        say(f"Note: {note}.")
+    return ANSWER
+
+
+def _sums(gpu: gp.Metrics) -> dict[str, Any]:
+    powered = gpu.duration_s > 0 and ("power_w" in gpu or "energy_counter_j" in gpu)
+    joules = gpu.energy_j() if powered else None
+    sm, memory = (next((name for name in names if name in gpu), None) for names in (SM, MEMORY))
+    return {
+        "gpu": gpu.gpus[0],
+        "samples": len(gpu),
+        "mean_watts": None if joules is None else joules / gpu.duration_s,
+        "peak_watts": gpu.peak("power_w") if "power_w" in gpu else None,
+        "kwh": None if joules is None else joules / 3.6e6,
+        "sm_activity": None if sm is None else gpu.mean(sm),
+        "memory_activity": None if memory is None else gpu.mean(memory),
+        "memory_gb": gpu.peak("memory_used_gb") if "memory_used_gb" in gpu else None,
+    }

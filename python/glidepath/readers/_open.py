@@ -68,7 +68,7 @@ def _reader(format: str) -> Any:  # noqa: A002
 def _read_object(source: Any, metric: str | None) -> list[Trace]:
     for method, module in OBJECTS.items():
         if hasattr(source, method):
-            with _refusing(type(source).__name__):
+            with refusing(type(source).__name__):
                 reader = importlib.import_module(f"glidepath.readers.{module}")
                 found: list[Trace] = reader.read(source, metric)
                 return found
@@ -156,7 +156,7 @@ def read_traces(
     if not isinstance(path, (str, os.PathLike)):
         return _read_object(path, metric)
     if isinstance(path, str) and path.startswith(("http://", "https://")):
-        with _refusing(without_secrets(path)):
+        with refusing(without_secrets(path)):
             return _read_page(path, metric)
     _check_text("format", format)
     if format is not None and format not in FORMATS:
@@ -166,7 +166,7 @@ def read_traces(
     if not name or "\0" in name:
         raise InputError(f"read_traces: the path {'is empty' if not name else 'has a NUL'}")
     path = Path(name)
-    with _refusing(name):
+    with refusing(name):
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise IoError(f"{path}: not a regular file")  # a pipe or a device may never end
         if expression is not None:
@@ -186,7 +186,7 @@ def _check_text(name: str, given: object) -> None:
 
 
 @contextmanager
-def _refusing(source: str) -> Iterator[None]:
+def refusing(source: str) -> Iterator[None]:
     """The one boundary of all readers: whatever a log holds, only errors of ours leave it."""
     try:
         yield

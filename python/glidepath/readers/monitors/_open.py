@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which reader a log of a monitor is for: by its content."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from glidepath._core import InputError, IoError
+from glidepath._hardware import Metrics
+from glidepath.readers._open import refusing
+from glidepath.readers._series import HEAD_BYTES, open_log
+from glidepath.readers.monitors._samples import Options
+
+# In the order in which they get to judge whether a file is theirs.
+FORMATS = (
+    *("radt", "dcgmi_dmon", "dcgm_exporter", "nvidia_smi_csv", "nvidia_smi_dmon", "nvidia_smi"),
+    *("zeus", "codecarbon", "samples"),
+)
+
+
+def _reader(format: str) -> Any:  # noqa: A002
+    return importlib.import_module(f"glidepath.readers.monitors.{format}")
+
+
+def format_of(path: Path) -> str | None:
+    """Which monitor wrote a file; None where it is no known one's."""
+    with refusing(str(path)), open_log(path) as file:
+        head = file.read(HEAD_BYTES).replace(b"\0", b"")
+    text = head.decode("utf-8-sig", errors="replace")
+    for name in FORMATS:
+        with suppress(Exception):  # of a damaged file a reader may not know what to make
+            if _reader(name).recognises(text):
+                return name
+    return None
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str | None,  # noqa: A002
+    every_s: float | None,
+    run: str | None,
+) -> Metrics:
+    """Read a file as `glidepath.read_metrics` says."""
+    if format is not None and format not in FORMATS:
+        raise InputError(f"read_metrics: format {format!r} is none of {', '.join(FORMATS)}")
+    if every_s is not None and not 0 < every_s < float("inf"):
+        raise InputError(f"read_metrics: every_s is {every_s}")
+    name = os.fsdecode(path)
+    if not name or "\0" in name:
+        raise InputError(f"read_metrics: the path {'is empty' if not name else 'has a NUL'}")
+    file = Path(name)
+    with refusing(name):
+        if file.is_dir():
+            raise IoError(f"{file}: a folder; read_metrics reads one file")
+        kind = format or format_of(file)
+        if kind is None:
+            raise IoError(f"{file}: no log of a monitor that is known ({', '.join(FORMATS)})")
+        if run is not None and kind not in ("zeus", "codecarbon"):
+            raise InputError(f"read_metrics: run={run!r} is not for a log of {kind}")
+        found: Metrics = _reader(kind).read(file, Options(every_s, run)).metrics(file.name)
+        return found

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``emissions.csv`` of codecarbon: energy of all GPUs of a run together, up to each row."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from glidepath._core import IoError
+from glidepath.readers._series import lines
+from glidepath.readers.monitors._samples import Options, Samples, quantity
+
+_NEEDED = ("run_id", "duration", "gpu_power", "gpu_energy")
+
+
+def recognises(head: str) -> bool:
+    """Tell whether a file begins as these do."""
+    names = head.split("\n", 1)[0].strip().split(",")
+    return all(name in names for name in _NEEDED)
+
+
+def read(path: Path, options: Options) -> Samples:
+    """Collect the samples of a file; IoError with its line where it is damaged."""
+    samples = Samples(path, options)
+    table = csv.DictReader(lines(path))
+    runs: dict[str, list[tuple[float, float, float, int]]] = {}
+    for row in table:
+        try:
+            count = int(float(row.get("gpu_count") or 1)) or 1
+            values = (
+                float(row["duration"]),
+                quantity(row["gpu_power"]),
+                quantity(row["gpu_energy"], "kWh"),
+                count,
+            )
+        except (ValueError, TypeError) as error:
+            raise IoError(f"{path}:{table.line_num}: {error}") from None
+        runs.setdefault(row["run_id"], []).append(values)
+    run = options.run
+    if run is None and len(runs) > 1:
+        raise IoError(f"{path}: {len(runs)} runs; say run= one of {', '.join(list(runs)[:8])}")
+    if run is not None and run not in runs:
+        raise IoError(f"{path}: no run {run!r}, only {', '.join(list(runs)[:8])}")
+    for rows in [runs[run]] if run is not None else runs.values():
+        _add(samples, sorted(rows))
+    return samples
+
+
+def _add(samples: Samples, rows: list[tuple[float, float, float, int]]) -> None:
+    """Share what all GPUs drew out equally: the file does not say more."""
+    count = rows[0][3]
+    if count > 1:
+        samples.notes.append(f"the sum of {count} GPUs is shared out equally")
+    for gpu in range(count):
+        samples.add(str(gpu), 0.0, {"energy_counter_j": 0.0})
+    for duration, power, energy, _ in rows:
+        for gpu in range(count):
+            values = {"energy_counter_j": energy / count, "power_w": power / count}
+            samples.add(str(gpu), duration, values)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``nvidia-smi --query-gpu=… --format=csv`` prints, with or without units and times."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from glidepath._core import IoError
+from glidepath.readers.monitors._samples import (
+    NAN,
+    Options,
+    Samples,
+    quantity,
+    rows,
+    seconds,
+    unfinished,
+)
+
+# Properties that are read; of several for one column the first that is there counts.
+FIELDS = {
+    "power.draw": "power_w",
+    "power.draw.instant": "power_w",
+    "power.draw.average": "power_w",
+    "utilization.gpu": "utilization",
+    "utilization.memory": "memory_utilization",
+    "memory.used": "memory_used_gb",
+    "memory.total": "memory_total_gb",
+    "temperature.gpu": "temperature_c",
+    "clocks.current.sm": "sm_clock_mhz",
+    "clocks.sm": "sm_clock_mhz",
+}
+# What tells GPUs apart, best first.
+_GPUS = ("index", "pci.bus_id", "gpu_bus_id", "uuid", "gpu_uuid")
+_NAME = re.compile(r"^([\w.]+)(?:\s*\[(.+)\])?$")
+
+
+def _header(line: str) -> list[tuple[str, str]] | None:
+    """Names and units of the properties; None where a line is no header."""
+    found = [_NAME.match(cell.strip()) for cell in line.split(",")]
+    names = [(match[1], match[2] or "") if match else ("", "") for match in found]
+    return names if any(name in FIELDS for name, _ in names) else None
+
+
+def recognises(head: str) -> bool:
+    """Tell whether a file begins as these do."""
+    return any(_header(line) is not None for line in head.splitlines()[:50])
+
+
+def read(path: Path, options: Options) -> Samples:
+    """Collect the samples of a file; IoError with its line where it is damaged."""
+    samples = Samples(path, options)
+    names: list[tuple[str, str]] = []
+    chosen: dict[str, int] = {}
+    gpu_at = time_at = -1
+    for number, line, last in rows(path, samples):
+        header = _header(line)
+        if header is not None:
+            names = header
+            plain = [name for name, _ in names]
+            chosen = {}
+            for field, column in FIELDS.items():
+                if field in plain:
+                    chosen.setdefault(column, plain.index(field))
+            gpu_at = next((plain.index(name) for name in _GPUS if name in plain), -1)
+            time_at = plain.index("timestamp") if "timestamp" in plain else -1
+            continue
+        if not names:  # words of a shell above the header
+            continue
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(names):
+            unfinished(samples, number, last, f"{len(cells)} cells for {len(names)} properties")
+            continue
+        try:
+            values = {column: quantity(cells[at], names[at][1]) for column, at in chosen.items()}
+            time = seconds(cells[time_at]) if time_at >= 0 else NAN
+        except ValueError as error:
+            unfinished(samples, number, last, str(error))
+            continue
+        samples.add(cells[gpu_at] if gpu_at >= 0 else "0", time, values)
+    if not names:
+        raise IoError(f"{path}:1: no line of names; run nvidia-smi without noheader")
+    return samples
