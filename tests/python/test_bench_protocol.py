@@ -116,7 +116,6 @@ def test_what_is_no_method_is_refused_before_anything_runs(tmp_path: Path) -> No
     refused: list[tuple[Any, str]] = [
         (lambda trace: 1, "takes 1 arguments, not"),
         (lambda trace, at, *, magic: 1, "needs 'magic'; besides the trace and the steps there are"),
-        ("no_such_module:f", "no module 'no_such_module'"),
         ("json:no_such_function", "json has no 'no_such_function'"),
         ("json:__name__", "is a str, not callable"),
         ("oracle", "unknown method 'oracle': neither module:callable nor one of glidepath"),
@@ -124,6 +123,8 @@ def test_what_is_no_method_is_refused_before_anything_runs(tmp_path: Path) -> No
     for method, said in refused:
         with pytest.raises(gp.InputError, match=said):
             gp.bench.accuracy(RUNS, method)
+    with pytest.raises(ImportError, match=r"'no_such_module:f': cannot import it: No module named"):
+        gp.bench.accuracy(RUNS, "no_such_module:f")
     with pytest.raises(gp.InputError, match="two methods are called 'last'"):
         gp.bench.accuracy(RUNS, ["last", "last"])
     with pytest.raises(gp.InputError, match="constants are for our own methods"):
@@ -132,6 +133,39 @@ def test_what_is_no_method_is_refused_before_anything_runs(tmp_path: Path) -> No
         gp.bench.accuracy(RUNS, "aic", cutoffs=[1.5])
     with pytest.raises(gp.InputError, match="max_curves is 0"):
         gp.bench.accuracy(RUNS, "aic", max_curves=0)
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "said"),
+    [
+        ("def f(:", gp.InputError, "cannot import it: SyntaxError"),
+        ("1 / 0", gp.InputError, "cannot import it: ZeroDivisionError"),
+        ("raise SystemExit(1)", gp.InputError, "cannot import it: SystemExit: 1"),
+        ("import no_such_package", ImportError, "No module named 'no_such_package'"),
+        (
+            "class f:\n    def __init__(self): open('weights')",
+            gp.InputError,
+            "cannot make one: File",
+        ),
+    ],
+)
+def test_a_module_that_does_not_load_is_one_sentence(
+    code: str,
+    error: type[Exception],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    (tmp_path / "broken.py").write_text(code)
+    with pytest.raises(error, match=f"method 'broken:f': .*{said}"):
+        gp.bench.accuracy(RUNS, "broken:f")
+    write(tmp_path / "runs.csv", RUNS)
+    assert main(["bench", "accuracy", "runs.csv", "-m", "broken:f"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 # -------------------------------------------------------------------------- what a method gives

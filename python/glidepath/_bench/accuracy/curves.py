@@ -17,7 +17,7 @@ from glidepath._past_runs import traces_of
 from glidepath._trace import Trace, renamed
 from glidepath.readers import long_csv
 from glidepath.readers._open import _format_of, _head, read_traces
-from glidepath.readers._series import AbsentError, RefusedError, lines
+from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 
 FEWEST_POINTS = 10
 PAST_RUNS = 150  # handed to a method, at most
@@ -80,9 +80,11 @@ def collections(
     found = [_collection(logs, max_curves, seed) for logs in read_logs(source, metric)]
     if not any(each.usable for each in found):
         where = source if isinstance(source, (str, os.PathLike)) else "the traces"
+        dropped = sum(each.dropped for each in found)
         trouble = "".join(f"; {each.trouble}" for each in found if each.trouble)
         raise InputError(
-            f"bench: {where}: no file with a curve of {FEWEST_POINTS} finite points{trouble}"
+            f"bench: {where}: no file with a curve of {FEWEST_POINTS} finite points that is not "
+            f"flat; {counted(dropped, 'curve')} read{trouble}"
         )
     return found
 

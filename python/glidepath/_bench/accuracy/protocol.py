@@ -85,17 +85,13 @@ class Asked:
 def imported(spec: str) -> Method:
     """Import ``module:callable``; a class is made without arguments. The folder is searched too.
 
-    InputError where there is no such thing, or it takes what the benchmark does not give.
+    InputError where there is no such thing, it cannot be made, or it takes what the benchmark does
+    not give; ImportError where the module, or one that it imports, is not installed.
     """
     module_name, _, path = spec.partition(":")
     if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - the string that sys.path has
         sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # it is there, and lacks a module of its own
-        raise InputError(f"bench: method {spec!r}: no module {error.name!r}") from None
+    found = _made(spec, "import it", lambda: importlib.import_module(module_name))
     for part in path.split("."):
         if not hasattr(found, part):
             raise InputError(f"bench: method {spec!r}: {module_name} has no {part!r}")
@@ -103,9 +99,20 @@ def imported(spec: str) -> Method:
     return wrapped(spec, found)
 
 
+def _made(name: str, what: str, make: Callable[[], Any]) -> Any:
+    """Import or make what a name stands for; whatever that raises becomes one sentence."""
+    try:
+        return make()
+    except ImportError as error:
+        raise ImportError(f"bench: method {name!r}: cannot {what}: {error}") from error
+    except (Exception, SystemExit) as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise InputError(f"bench: method {name!r}: cannot {what}: {said}") from error
+
+
 def wrapped(name: str, found: Any) -> Method:
     """Make a method of a callable, or of a class without arguments."""
-    made = found() if inspect.isclass(found) else found
+    made = _made(name, "make one", found) if inspect.isclass(found) else found
     if not callable(made):
         raise InputError(f"bench: method {name!r} is a {type(made).__name__}, not callable")
     reach = getattr(made, "reach", None)
