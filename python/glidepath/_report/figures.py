@@ -216,8 +216,9 @@ def lines(lines: Mapping[str, Sequence[float]], loads: Sequence[int], label: str
 
 
 def _marked(name: str, x: Any, y: Any, place: int) -> dict[str, Any]:
-    """A line with its points, distinct in colour and dash."""
-    line = {"color": PALETTE[place % 8], "dash": DASHES[place % 8], "width": 2}
+    """Draw a line with its points; sixty-four differ in colour or dash."""
+    dash = DASHES[(place + place // 8) % 8]
+    line = {"color": PALETTE[place % 8], "dash": dash, "width": 2}
     return _scatter(name, x, y, line, mode="lines+markers")
 
 
