@@ -67,6 +67,7 @@ from glidepath._plan import (
 )
 from glidepath._schedule import Schedule
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
+from glidepath._step_profile import StepProfile, read_profile
 from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
@@ -109,6 +110,7 @@ __all__ = [
     "SharedSpeeds",
     "Simulation",
     "Snapshot",
+    "StepProfile",
     "StepTime",
     "Tier",
     "Trace",
@@ -140,6 +142,7 @@ __all__ = [
     "reach_batch",
     "read_metrics",
     "read_pairs",
+    "read_profile",
     "read_traces",
     "read_workload",
     "shared_speeds",

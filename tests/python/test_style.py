@@ -306,6 +306,8 @@ PYTHON_ONLY = {
     "Metrics": "only Python reads what monitors write",
     "metrics_of": "only Python reads what training tools write",
     "read_metrics": "only Python reads what monitors write",
+    "StepProfile": "only Python reads what profilers write",
+    "read_profile": "only Python reads what profilers write",
     "read_traces": "only Python reads what training tools write",
 }
 # Members of a type that both languages have, by the type.

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from glidepath._hardware import COLUMNS, SM
 from glidepath._pictures import series
 from glidepath._results import require
+from glidepath._step_profile import CATEGORIES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from glidepath._hardware import Metrics
     from glidepath._plan import Plan
     from glidepath._simulate import Simulation
+    from glidepath._step_profile import StepProfile
     from glidepath._trace import Trace
 
 INK = "#1a1a1a"
@@ -148,6 +150,43 @@ def metrics(
         behind.set_ylim(0, 105)
     lines = [*ax.get_lines(), *behind.get_lines()]
     ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=9)
+    return ax
+
+
+def steps(profiles: Sequence[StepProfile], *, ax: Axes | None = None) -> Axes:
+    """Draw where the time of a step goes: a stacked bar a profile, with percent."""
+    ax = _axes(ax, (8.0, 1.4 + 0.55 * len(profiles)))
+    left = np.zeros(len(profiles))
+    for i, category in enumerate(CATEGORIES):
+        seconds = np.array([profile.seconds[category] for profile in profiles])
+        shares = seconds / np.array([profile.step_seconds for profile in profiles])
+        if shares.max() < 0.001:
+            continue
+        bars = ax.barh(
+            range(len(profiles)),
+            seconds,
+            left=left,
+            color=PALETTE[i % 8],
+            edgecolor=INK,
+            linewidth=0.6,
+            hatch=HATCHES[i % 8],
+            label=category.replace("_", " "),
+        )
+        words = [f"{100 * share:.0f} %" if share >= 0.05 else "" for share in shares]
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        for text in ax.bar_label(bars, words, label_type="center", fontsize=9):
+            if text.get_text():
+                text.set_bbox(box)
+        left += seconds
+    names = [
+        profile.name or f"{profile.device} {profile.gpus} GPU{'' if profile.gpus == 1 else 's'}"
+        for profile in profiles
+    ]
+    ax.set_yticks(range(len(profiles)), names)
+    ax.invert_yaxis()
+    ax.grid(visible=False, axis="y")
+    ax.set_xlabel("seconds of a step")
+    ax.legend(frameon=False, fontsize=9, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
 
 
