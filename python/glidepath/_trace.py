@@ -44,6 +44,11 @@ def _column(values: ArrayLike, name: str) -> Floats:
     return column
 
 
+def _encodable(text: str) -> str:
+    r"""Write a name as UTF-8 can carry it: bytes that are no text as \udcff and the like."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def _beside(values: ArrayLike | None, name: str, points: int) -> Floats | None:
     """Check an optional column: as long as the others, NaN where it was not recorded."""
     if values is None:
@@ -133,8 +138,8 @@ class Trace(Result):
         put(self, "loss", losses)
         put(self, "lr", rates)
         put(self, "wall_seconds", _beside(wall_seconds, "wall_seconds", steps.size))
-        put(self, "name", str(name))
-        put(self, "metric", str(metric))
+        put(self, "name", _encodable(str(name)))
+        put(self, "metric", _encodable(str(metric)))
         put(self, "direction", direction)
         put(self, "planned_steps", None if planned_steps is None else float(planned_steps))
         put(self, "notes", tuple(notes))

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import glidepath as gp
 
@@ -16,6 +18,17 @@ if TYPE_CHECKING:
     from slurm_world import World
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# Of random attacks: a few that are the same each time, or as many others as a longer hunt wants.
+settings.register_profile("usual", max_examples=100, derandomize=True, database=None, deadline=None)
+settings.register_profile(
+    "hunt",
+    max_examples=int(os.environ.get("GLIDEPATH_FUZZ") or 1),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("hunt" if os.environ.get("GLIDEPATH_FUZZ") else "usual")
 
 
 def skip_without_ceres() -> Generator[None, None, None]:

@@ -73,7 +73,7 @@ def test_no_name_breaks_a_page(tmp_path: Path, name: str) -> None:
     _report.write_runs(page, [run], target=None, budget=None, title=name)
     data, figures, _, _ = Scripts(page.read_text()).found
     assert "<" not in data + figures
-    assert json.loads(data)[0]["run"] == name
+    assert json.loads(data)[0]["run"] == name.replace("\udcff", "\\udcff")
     assert len(json.loads(figures)) > 0
     assert sorted(tmp_path.iterdir()) == [log, page]
 
@@ -129,6 +129,17 @@ def test_a_report_does_not_replace_a_device(tmp_path: Path) -> None:
         pytest.skip("no device nodes in this container")
     assert main(["report", str(log_of(tmp_path, "log")), "-o", str(device)]) == 0
     assert stat.S_ISCHR(device.stat().st_mode)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "\udcff", "$x_{", "$a$"])
+def test_no_name_stops_a_picture(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("matplotlib")
+    log = log_of(tmp_path, name)
+    picture = tmp_path / "picture.svg"
+    for verb in (["forecast", "--target", "0.1"], ["fit", "--family", "pow2"]):
+        assert main([*verb, str(log), "--plot", str(picture)]) in (0, 1)
+        assert picture.read_text().rstrip().endswith("</svg>")
+        picture.unlink()
 
 
 # ----------------------------------------------------------------------------------- the terminal

@@ -289,7 +289,9 @@ def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_a_name_of_bytes_that_are_no_text_is_read_and_named(tmp_path: Path) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
     write(file, TABLE)
-    assert len(one(file)) == 499
+    run = one(file)
+    assert (len(run), run.name) == (499, "\\udcff.csv")
+    assert gp.reach(run, 0.001, budget=900).budget == 900  # the core takes UTF-8 alone
     file.write_text("step,loss\n1,x\n")
     with pytest.raises(gp.IoError, match="'x' is not a number"):
         gp.read_traces(file)

@@ -37,6 +37,7 @@ from glidepath.cli._console import (
     print_table,
     save,
     say,
+    shown,
 )
 
 
@@ -130,7 +131,7 @@ def _fan(ax: Any, trace: gp.Trace, found: Look, target: float | None) -> None:
     plots.forecast(
         found.ahead, trace=found.seen, later=later, target=target, reach=found.reach, ax=ax
     )
-    ax.set_title(trace.name, loc="left", fontsize=10)
+    ax.set_title(shown(trace.name).plain, loc="left", fontsize=10)
 
 
 def _print(file: str, rows: list[dict[str, Any]], target: float | None) -> None:

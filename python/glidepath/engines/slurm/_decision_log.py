@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import sqlite3
@@ -168,11 +169,15 @@ class DecisionLog:
         lock, self._lock = self._lock, None
         self.close()
         self._lock = lock
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        aside = Path(f"{self.path}.damaged-{stamp}-{os.getpid()}")
-        for end in ("-wal", "-shm", ""):
-            with contextlib.suppress(FileNotFoundError):
-                Path(f"{self.path}{end}").rename(f"{aside}{end}")
+        stem = f"{self.path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
+        names = (Path(f"{stem}-{number}") for number in itertools.count(1))
+        aside = next(name for name in names if not name.exists())
+        try:
+            for end in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    Path(f"{self.path}{end}").rename(f"{aside}{end}")
+        except OSError as error:
+            return f": cannot be set aside: {error.strerror}"
         return f": set aside as {aside.name}, the next round begins another"
 
     def begin_round(self, at_s: float, mode: str, summary: str) -> int:
