@@ -15,7 +15,6 @@ import numpy as np
 from glidepath._core import InputError, IoError
 from glidepath._past_runs import traces_of
 from glidepath._trace import Trace, renamed
-from glidepath.readers import long_csv
 from glidepath.readers._open import _format_of, _head, read_traces
 from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 
@@ -144,6 +143,8 @@ def _read_file(file: Path, metric: str | None) -> list[Trace]:
     try:
         return read_traces(file, metric=metric)
     except IoError as error:
+        from glidepath.readers import long_csv  # late: a reader is imported when a file is read
+
         if "is not above" in str(error) and long_csv.recognises(file, _head(file)):
             return _sorted_traces(file, metric or "value")
         raise
