@@ -197,13 +197,13 @@ def wanted(files: Iterable[Path], curves: int) -> list[tuple[str, gp.Trace]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("paths", nargs="+", type=Path, help="folders, or files of curves")
     parser.add_argument("--curves", type=int, default=20, help="runs of a collection")
     parser.add_argument("--each", action="store_true", help="a table of each collection, too")
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     logging.getLogger("glidepath.adapters").setLevel(logging.ERROR)
-    files = [file for folder in options.folders for file in sorted(folder.glob("*.csv.gz"))]
+    files = [f for p in options.paths for f in (sorted(p.glob("*.csv.gz")) if p.is_dir() else [p])]
     drawn = [
         (name, run, *goal) for name, run in wanted(files, options.curves) for goal in targets(run)
     ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How early a target is taken for reached: by a point, by the median of five, by the curve.
 
-    PYTHONPATH=python python bench/reached.py data/curves [FOLDER ...]
+    PYTHONPATH=python python bench/reached.py data/curves [FOLDER or FILE ...]
 
 Of up to twenty runs of each collection. The curve of a finished run is its centred running median
 over a tenth of its points (fewer near its ends), and the best of it so far; targets are where it is
@@ -74,13 +74,14 @@ def row(name: str, points: str, found: np.ndarray) -> None:
     print(f"| {name} | {points} | " + " | ".join(cells) + " |", flush=True)
 
 
-def main(folders: list[Path]) -> None:
+def main(paths: list[Path]) -> None:
+    files = [f for p in paths for f in (sorted(p.glob("*.csv.gz")) if p.is_dir() else [p])]
     print(
         "| collection | points | " + " | ".join(f"{r}: early, late, median" for r in RULES) + " |"
     )
     print("|---|---|" + "---|" * len(RULES))
     whole: list[np.ndarray] = []
-    for file in sorted(file for folder in folders for file in folder.glob("*.csv.gz")):
+    for file in sorted(files):
         runs = [run for run in gp.read_traces(file) if np.isfinite(run.loss).all()]
         runs = [run.until(float(run.step[min(len(run), MAX_POINTS) - 1])) for run in runs]
         runs = [run for run in runs if len(run) >= MIN_POINTS]
@@ -95,4 +96,4 @@ def main(folders: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main([Path(folder) for folder in sys.argv[1:]])
+    main([Path(path) for path in sys.argv[1:]])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often a watch that may act stops a run that would have reached its target.
 
-    PYTHONPATH=python python bench/stops.py data/curves
+    PYTHONPATH=python python bench/stops.py data/curves      (or files of curves)
 
 Each finished curve is watched at 100 points, and read as the name of its metric says: `level` is
 what is compared with a target. Its target is the best level at 85 % of the run, which it reaches,
@@ -61,11 +61,12 @@ def stopped(looks: list[tuple[float, bool]], patience: int) -> float:
     return np.nan
 
 
-def main(folder: Path) -> None:
+def main(paths: list[Path]) -> None:
+    files = [f for p in paths for f in (sorted(p.glob("*.csv.gz")) if p.is_dir() else [p])]
     print("| collection | runs | " + " | ".join(f"wrong, right at {p}" for p in PATIENCE), end="")
     print(" | stopped at | saved |\n|---|---|" + "---|" * (len(PATIENCE) + 2))
     whole: list[np.ndarray] = []
-    for file in sorted(folder.glob("*.csv.gz")):
+    for file in files:
         runs = [run for run in gp.read_traces(file) if len(run) >= 30]
         runs = [run for run in runs if np.isfinite(run.loss).all() and np.ptp(run.loss) > 0]
         found = []
@@ -91,4 +92,4 @@ def row(name: str, found: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main([Path(path) for path in sys.argv[1:]])
