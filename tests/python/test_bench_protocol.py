@@ -94,6 +94,22 @@ def test_scores_are_handed_over_so_that_lower_is_better() -> None:
     assert max(row["error"] for row in result.rows if row["method"] == "spy") < 1e-9
 
 
+def test_scores_of_a_collection_share_their_unit() -> None:
+    first = []
+
+    def spy(trace: gp.Trace, at: Floats) -> Floats:
+        first.append(float(trace.loss[0]))
+        return np.ones(at.shape)
+
+    step, rise = np.arange(1.0, 21.0), np.linspace(10.0, 40.0, 20)
+    low, high = (gp.Trace(step, k * rise, direction="max", name=f"g/{k}") for k in (1.0, 5.0))
+    gp.bench.accuracy([low, high], spy, cutoffs=[0.5])
+    assert first == [1 - 10, 1 - 50]  # returns up to 200 are no percentages, nor is one of 40
+    first.clear()
+    gp.bench.accuracy([low], spy, cutoffs=[0.5])
+    assert first == [1 - 0.1]
+
+
 def test_a_class_is_made_once_and_a_forecast_of_ours_is_a_method() -> None:
     made = []
 

@@ -166,24 +166,27 @@ def _sorted_traces(file: Path, column: str) -> list[Trace]:
 
 
 def _collection(logs: Logs, max_curves: int, seed: int) -> Collection:
-    usable, dropped = [], 0
-    for trace in logs.traces:
-        loss = np.array(trace.loss)
-        if len(loss) < FEWEST_POINTS or not np.isfinite(loss).all() or np.ptp(loss) <= 1e-9:
-            dropped += 1
-        else:
-            usable.append(_oriented(trace))
-    usable.sort(key=lambda t: t.name)
+    kept = [trace for trace in logs.traces if _is_usable(trace)]
+    # Percentages if the whole collection is in them: a return of 20 among others of 200 is none.
+    highest = max((trace.loss.max() for trace in kept), default=0.0)
+    unit = 100.0 if 1.5 < highest <= 100.0 else 1.0
+    usable = sorted((_oriented(trace, unit) for trace in kept), key=lambda t: t.name)
     order = sorted(np.random.RandomState(seed).permutation(len(usable))[:max_curves])
     sample = tuple(usable[i] for i in order)
+    dropped = len(logs.traces) - len(kept)
     return Collection(logs.name, sample, tuple(usable), dropped, logs.trouble)
 
 
-def _oriented(trace: Trace) -> Trace:
-    """Turn a score into 1 - score, a percentage as a share; count steps from 1 at least."""
+def _is_usable(trace: Trace) -> bool:
+    loss = trace.loss
+    return len(loss) >= FEWEST_POINTS and bool(np.isfinite(loss).all()) and np.ptp(loss) > 1e-9
+
+
+def _oriented(trace: Trace, unit: float) -> Trace:
+    """Turn a score into 1 - score / unit; count steps from 1 at least."""
     loss, step = np.array(trace.loss), np.array(trace.step)
     if trace.direction == "max":
-        loss = 1.0 - (loss / 100.0 if 1.5 < loss.max() <= 100.0 else loss)
+        loss = 1.0 - loss / unit
     step = step + (1.0 - step[0]) if step[0] <= 0 else step
     lr = trace.lr if trace.lr is not None and np.isfinite(trace.lr).mean() > 0.5 else None
     return Trace(step, loss, lr=lr, name=trace.name)
