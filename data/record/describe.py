@@ -24,9 +24,7 @@ class Curve:
     steps: list[int]
     values: list[float]
     lrs: list[float]
-    valid: list[float]
     seconds: list[float]
-    memory_mb: list[float]
 
 
 def read(path: Path) -> list[Curve]:
@@ -41,9 +39,7 @@ def read(path: Path) -> list[Curve]:
             steps=[int(row["step"]) for row in part],
             values=[float(row["value"]) for row in part],
             lrs=[float(row["lr"]) for row in part],
-            valid=[float(row["valid_loss"]) for row in part if row["valid_loss"]],
             seconds=[float(row["wall_seconds"]) for row in part],
-            memory_mb=[float(row["memory_mb"]) for row in part],
         )
         before = [0, *curve.steps]
         if any(step <= last for last, step in zip(before, curve.steps, strict=False)):
@@ -58,22 +54,26 @@ def _tail(curve: Curve) -> float:
     return median(curve.values[-10:])
 
 
-def _range(values: Sequence[float], digits: int) -> str:
-    return f"{min(values):.{digits}f}-{max(values):.{digits}f}"
+def _short(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 1000 else f"{value:.0e}"
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{_short(min(values))}-{_short(max(values))}"
 
 
 def main() -> None:
     paths = sorted(CURVES.glob("*.csv.gz"))
     files = {path: read(path) for path in paths}
-    print("| collection | curves | points | points per curve | first loss | last loss | seconds |")
+    print("| collection | curves | points | points per curve | first | last | seconds |")
     print("|---|---|---|---|---|---|---|")
     for path, curves in files.items():
         lengths = [len(curve.steps) for curve in curves]
         tails = [tail for curve in curves if math.isfinite(tail := _tail(curve))]
         print(
             f"| {path.name.removesuffix('.csv.gz')} | {len(curves)} | {sum(lengths)} "
-            f"| {_range(lengths, 0)} | {_range([curve.values[0] for curve in curves], 2)} "
-            f"| {_range(tails, 2) if tails else 'nan'} "
+            f"| {min(lengths)}-{max(lengths)} | {_range([curve.values[0] for curve in curves])} "
+            f"| {_range(tails) if tails else 'nan'} "
             f"| {sum(curve.seconds[-1] for curve in curves):.0f} |"
         )
     print("\n| file | bytes | SHA-256 |\n|---|---|---|")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks: a transformer, an LSTM, a T5-style encoder-decoder, an MLP and a CNN."""
+"""The networks that are trained."""
 
 from __future__ import annotations
 
@@ -141,12 +141,12 @@ class Lstm(nn.Module):
         return logits
 
 
-def mlp(width: int, layers: int) -> nn.Sequential:
-    """Fully connected ReLU network from 64 pixels to 10 classes."""
+def mlp(width: int, layers: int, fan_in: int = 64, fan_out: int = 10) -> nn.Sequential:
+    """Fully connected ReLU network, from 64 pixels to 10 classes if nothing else is said."""
     parts: list[nn.Module] = []
-    for fan_in in [64] + [width] * (layers - 1):
-        parts += [nn.Linear(fan_in, width), nn.ReLU()]
-    return nn.Sequential(*parts, nn.Linear(width, 10))
+    for inputs in [fan_in] + [width] * (layers - 1):
+        parts += [nn.Linear(inputs, width), nn.ReLU()]
+    return nn.Sequential(*parts, nn.Linear(width, fan_out))
 
 
 def cnn(channels: int, layers: int) -> nn.Sequential:
@@ -155,3 +155,84 @@ def cnn(channels: int, layers: int) -> nn.Sequential:
     for fan_in in [1] + [channels] * (layers - 1):
         parts += [nn.Conv2d(fan_in, channels, 3, padding=1), nn.ReLU()]
     return nn.Sequential(*parts, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16 * channels, 10))
+
+
+def conv1d(channels: int, layers: int, bands: int, classes: int) -> nn.Sequential:
+    """Convolutions over the frames of a spectrogram, the mean over time, a linear classifier."""
+    parts: list[nn.Module] = []
+    for fan_in in [bands] + [channels] * (layers - 1):
+        parts += [nn.Conv1d(fan_in, channels, 3, padding=1), nn.ReLU()]
+    return nn.Sequential(
+        *parts, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(channels, classes)
+    )
+
+
+class Denoiser(nn.Module):
+    """Guess the noise in an image from the image and the time, by an MLP with residuals."""
+
+    def __init__(self, width: int, layers: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(64 + 16, width)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.SiLU())
+            for _ in range(layers)
+        )
+        self.last = nn.Linear(width, 64)
+
+    def forward(self, x: Tensor, time: Tensor) -> Tensor:
+        """Noise (batch, 64) at times between 0 and 1."""
+        angle = time[:, None] * torch.exp2(torch.arange(8.0)) * torch.pi / 2
+        hidden = self.first(torch.cat([x, angle.sin(), angle.cos()], dim=1))
+        for block in self.blocks:
+            hidden = hidden + block(hidden)
+        out: Tensor = self.last(hidden)
+        return out
+
+
+class Adder(nn.Module):
+    """Embed two residues, join them and classify their sum."""
+
+    def __init__(self, width: int, modulus: int) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(modulus, width)
+        self.mlp = mlp(2 * width, 1, fan_in=2 * width, fan_out=modulus)
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """Logits of the sum of each pair."""
+        logits: Tensor = self.mlp(self.embed(pairs).flatten(1))
+        return logits
+
+
+class Factors(nn.Module):
+    """Matrix factorisation with biases."""
+
+    def __init__(self, width: int, users: int, items: int) -> None:
+        super().__init__()
+        self.user, self.item = nn.Embedding(users, width), nn.Embedding(items, width)
+        self.user_bias, self.item_bias = nn.Embedding(users, 1), nn.Embedding(items, 1)
+        for table in (self.user, self.item, self.user_bias, self.item_bias):
+            nn.init.normal_(table.weight, std=0.1)
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """Rating of each (user, item)."""
+        user, item = pairs.T
+        dot = (self.user(user) * self.item(item)).sum(1)
+        rating: Tensor = dot + self.user_bias(user).squeeze(1) + self.item_bias(item).squeeze(1)
+        return rating
+
+
+class GraphConvolution(nn.Module):
+    """Two layers that average over neighbours (Kipf and Welling, 2017), half the inputs dropped."""
+
+    def __init__(self, width: int, adjacency: Tensor, features: int, classes: int) -> None:
+        super().__init__()
+        self.adjacency = adjacency
+        self.first, self.second = nn.Linear(features, width), nn.Linear(width, classes)
+
+    def forward(self, x: Tensor, rng: torch.Generator | None = None) -> Tensor:
+        """Logits of each node; inputs are dropped where ``rng`` is given."""
+        if rng is not None:
+            x = 2.0 * x * (torch.rand(x.shape, generator=rng) < 0.5)
+        hidden = (self.adjacency @ self.first(x)).relu()
+        logits: Tensor = self.adjacency @ self.second(hidden)
+        return logits

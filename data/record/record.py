@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train every run of the table and write the recorded curves.
 
-    python data/record/record.py [--only COLLECTION] [--out DIR] [--parts DIR]
+    python data/record/record.py [--only COLLECTION ...] [--out DIR] [--parts DIR]
 
-Runs already in the parts folder are kept, so an interrupted recording continues where it stopped.
-Seeds are fixed, but another machine or library version may round differently, and its clock and
-memory certainly differ.
+A collection is one file of what its runs train on and, for the tasks of small_tasks.py, one of a
+metric on held-out examples. Runs already in the parts folder are kept, so an interrupted recording
+continues where it stopped. Seeds are fixed, but another machine or library version may round
+differently, and its clock and memory certainly differ.
 """
 
 from __future__ import annotations
@@ -23,64 +24,57 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import corpus
 import torch
-from runs import RUNS, Run
-from tasks import TASKS, Task
+from about import ABOUT, METRIC_NOTES, About
+from runs import RUNS as CHOSEN
+from runs import Run
+from search import searched
+from small_tasks import SMALL_TASKS
+from tasks import TASKS as FIRST_TASKS
+from tasks import Task
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = "2026-11"
+TASKS = FIRST_TASKS | SMALL_TASKS
+RUNS = (*CHOSEN, *searched())
 COLUMNS = ("curve", "step", "value", "lr", "valid_loss", "wall_seconds", "memory_mb")
+METRIC_COLUMNS = ("curve", "step", "value", "lr", "wall_seconds")
 VALID_EVERY = 10  # logged points
+METRIC_EVERY = 4
 NONFINITE_POINTS = 5  # logged after the loss is lost, before the run is given up
 
-SETUP = {
-    "docs-transformer": (
-        "Decoder-only byte-level transformers (pre-norm, relative positions) predict the next byte "
-        "of the Python language reference, 64 bytes at a time."
-    ),
-    "docs-lstm": (
-        "Byte-level LSTMs predict the next byte of the docstrings of Python's standard library, "
-        "48 bytes at a time, from a zero state."
-    ),
-    "docstring-t5": (
-        "T5-style encoder-decoders over bytes (relative positions, RMSNorm, no biases), trained "
-        "from scratch, write the summary line of a standard-library docstring from its body."
-    ),
-    "digits-mlp": (
-        "Fully connected ReLU networks classify scikit-learn's 8x8 digits with fresh Gaussian "
-        "noise on every training image; the held-out images have none."
-    ),
-    "digits-cnn": (
-        "Convolutional ReLU networks classify scikit-learn's 8x8 digits with fresh Gaussian noise "
-        "on every training image; the held-out images have none."
-    ),
-}
-NOTES = (
-    "value is the mean minibatch cross-entropy (nats) since the previous logged step; lr is that "
-    "of the logged step; valid_loss is the cross-entropy of a fixed held-out sample, empty where "
-    "not evaluated; wall_seconds counts training and validation since the run's first step, on one "
-    "core of a machine that had other work; memory_mb is the peak resident memory of the run's "
-    "process so far. Spikes are left in."
-)
-
 Row = tuple[str, int, str, str, str, str, str]
+MetricRow = tuple[str, int, str, str, str]
+Rows = list[list[str]]
+Recorded = Sequence[tuple[Run, Rows]]
 
 
 def _optimizer(run: Run, model: torch.nn.Module) -> torch.optim.Optimizer:
-    if run.optimizer == "sgd":
-        return torch.optim.SGD(model.parameters(), lr=run.peak_lr, momentum=0.9)
-    return torch.optim.AdamW(model.parameters(), lr=run.peak_lr, betas=(0.9, 0.95))
+    weights = model.parameters()
+    match run.optimizer:
+        case "sgd":
+            return torch.optim.SGD(weights, lr=run.peak_lr, momentum=0.9)
+        case "rmsprop":
+            return torch.optim.RMSprop(weights, lr=run.peak_lr)
+        case "adagrad":
+            return torch.optim.Adagrad(weights, lr=run.peak_lr)
+        case "adamw":
+            return torch.optim.AdamW(
+                weights, lr=run.peak_lr, betas=(0.9, 0.95), weight_decay=run.weight_decay
+            )
 
 
-def train(run: Run, task: Task) -> list[Row]:
-    """Train one model and return its logged points."""
+def train(run: Run, task: Task) -> tuple[list[Row], list[MetricRow]]:
+    """Train one model; return the logged points of what it trains on and of the metric."""
     torch.manual_seed(run.seed)
     rng = torch.Generator().manual_seed(run.seed)
     model = task.sizes[run.size]()
     optimizer = _optimizer(run, model)
     rows: list[Row] = []
+    scores: list[MetricRow] = []
     recent: list[float] = []
     lost = 0
     start = time.perf_counter()
@@ -88,12 +82,12 @@ def train(run: Run, task: Task) -> list[Row]:
         lr = run.lr(step)
         for group in optimizer.param_groups:
             group["lr"] = lr
-        loss = task.loss(model, run.batch, rng)
+        loss, recorded = task.loss(model, run.batch, rng)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), run.clip)
         optimizer.step()
-        recent.append(loss.item())
+        recent.append(recorded.item())
         if step % run.log_every:
             continue
         value = sum(recent) / len(recent)
@@ -101,8 +95,13 @@ def train(run: Run, task: Task) -> list[Row]:
         valid = ""
         if step % (VALID_EVERY * run.log_every) == 0:
             with torch.no_grad():
-                valid = f"{task.valid_loss(model).item():.6g}"
+                held_out = task.valid_loss(model)
+            valid = "" if held_out is None else f"{held_out.item():.6g}"
         wall = time.perf_counter() - start
+        if task.metric is not None and step % (METRIC_EVERY * run.log_every) == 0:
+            with torch.no_grad():
+                score = task.metric.score(model).item()
+            scores.append((run.curve, step, f"{score:.6g}", f"{lr:.6g}", f"{wall:.3f}"))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append(
             (run.curve, step, f"{value:.6g}", f"{lr:.6g}", valid, f"{wall:.3f}", f"{memory:.1f}")
@@ -110,19 +109,27 @@ def train(run: Run, task: Task) -> list[Row]:
         lost += not math.isfinite(value)
         if lost == NONFINITE_POINTS:
             break
-    return rows
+    return rows, scores
 
 
-def _part(parts: Path, run: Run) -> Path:
-    return parts / run.collection / (run.curve.replace("/", "__") + ".csv")
+def _part(parts: Path, run: Run, metric: str = "") -> Path:
+    return (
+        parts / run.collection / (run.curve.replace("/", "__") + f"{metric and '-' + metric}.csv")
+    )
 
 
-def _record(run: Run, task: Task, path: Path) -> None:
-    rows = train(run, task)
+def _store(rows: Sequence[tuple[Any, ...]], path: Path) -> None:
     unfinished = path.with_suffix(".tmp")
     with unfinished.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(rows)
     unfinished.rename(path)
+
+
+def _record(run: Run, task: Task, parts: Path) -> None:
+    rows, scores = train(run, task)
+    if task.metric is not None:
+        _store(scores, _part(parts, run, task.metric.name))
+    _store(rows, _part(parts, run))  # the last one: a run with this file is finished
 
 
 def record(runs: Sequence[Run], parts: Path) -> None:
@@ -137,7 +144,7 @@ def record(runs: Sequence[Run], parts: Path) -> None:
         if run.collection not in tasks:
             tasks[run.collection] = TASKS[run.collection]()
         start = time.perf_counter()
-        child = fork.Process(target=_record, args=(run, tasks[run.collection], path))
+        child = fork.Process(target=_record, args=(run, tasks[run.collection], parts))
         child.start()
         child.join()
         if child.exitcode != 0:
@@ -150,58 +157,83 @@ def record(runs: Sequence[Run], parts: Path) -> None:
         )
 
 
-def _write(name: str, origin: str, runs: Sequence[tuple[Run, list[list[str]]]], out: Path) -> None:
+def _write(name: str, about: About, columns: Sequence[str], runs: Recorded, out: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(columns)
     for _, rows in runs:
         writer.writerows(rows)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.csv.gz").write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
-    about = {
+    record = {
         "collection": name,
-        "metric": "training loss (cross-entropy, nats)",
-        "direction": "min",
+        "metric": about.metric,
+        "direction": about.direction,
         "step_unit": "optimizer step",
-        "setup": SETUP[origin],
+        "setup": about.setup,
         "recorded": RECORDED,
         "versions": {
             "python": platform.python_version(),
             **{package: version(package) for package in ("numpy", "scikit-learn", "torch")},
         },
         "seeds": sorted({run.seed for run, _ in runs}),
-        "notes": NOTES,
+        "notes": about.notes,
         "has_lr": True,
         "curves": len(runs),
         "points": sum(len(rows) for _, rows in runs),
+        **(
+            {"beside": about.beside}
+            if about.beside
+            else {"settings": {run.curve: run.settings() for run, _ in runs}}
+        ),
     }
-    (out / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
+    (out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _rows(path: Path) -> Rows:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def _lost(runs: Recorded) -> set[Run]:
+    return {run for run, rows in runs if not all(math.isfinite(float(row[2])) for row in rows)}
+
+
+def _write_both(
+    name: str, about: About, columns: Sequence[str], runs: Recorded, lost: set[Run], out: Path
+) -> None:
+    """Write the runs that are lost to NaN or infinity apart; one with no row is in neither file."""
+    for title, apart in ((name, False), (f"{name}-nonfinite", True)):
+        part = [(run, rows) for run, rows in runs if rows and (run in lost) == apart]
+        if part:
+            _write(title, about, columns, part, out)
 
 
 def gather(runs: Sequence[Run], parts: Path, out: Path) -> None:
-    """Write one CSV and its description per collection; curves that hold NaN or inf go apart."""
+    """Write one CSV and its description per collection, and per metric of a collection."""
     for collection in dict.fromkeys(run.collection for run in runs):
-        finite: list[tuple[Run, list[list[str]]]] = []
-        nonfinite: list[tuple[Run, list[list[str]]]] = []
-        for run in runs:
-            if run.collection != collection:
-                continue
-            with _part(parts, run).open(newline="") as file:
-                rows = list(csv.reader(file))
-            whole = all(math.isfinite(float(row[2])) for row in rows)
-            (finite if whole else nonfinite).append((run, rows))
-        _write(collection, collection, finite, out)
-        if nonfinite:
-            _write(f"{collection}-nonfinite", collection, nonfinite, out)
+        mine = [run for run in runs if run.collection == collection]
+        found = [(run, _rows(_part(parts, run))) for run in mine]
+        lost = _lost(found)
+        _write_both(collection, ABOUT[collection], COLUMNS, found, lost, out)
+        metric = TASKS[collection]().metric
+        if metric is not None:
+            about = About(
+                ABOUT[collection].setup, metric.text, metric.direction, METRIC_NOTES, collection
+            )
+            found = [(run, _rows(_part(parts, run, metric.name))) for run in mine]
+            lost |= _lost(found)
+            name = f"{collection}-{metric.name}"
+            _write_both(name, about, METRIC_COLUMNS, found, lost, out)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train every run and write the recorded curves.")
-    parser.add_argument("--only", choices=sorted(TASKS), help="one collection")
+    parser.add_argument("--only", choices=sorted(TASKS), nargs="+", help="collections")
     parser.add_argument("--out", type=Path, default=ROOT / "data" / "curves")
     parser.add_argument("--parts", type=Path, default=ROOT / "build" / "record")
     args = parser.parse_args()
-    runs = [run for run in RUNS if args.only in (None, run.collection)]
+    runs = [run for run in RUNS if not args.only or run.collection in args.only]
     if len({(run.collection, run.curve) for run in runs}) != len(runs):
         raise SystemExit("two runs share a curve id")
     torch.set_num_threads(1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-Schedule = Literal["constant", "cosine", "wsd", "step"]
-Optimizer = Literal["adamw", "sgd"]
+Schedule = Literal["constant", "cosine", "wsd", "step", "linear", "restarts"]
+Optimizer = Literal["adamw", "sgd", "rmsprop", "adagrad"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Run:
     optimizer: Optimizer = "adamw"
     warmup: float = 0.05  # fraction of the steps
     clip: float = 1.0  # gradient norm; infinity does not clip
+    weight_decay: float = 0.01  # of AdamW; the others have none
 
     @property
     def curve(self) -> str:
@@ -35,8 +36,18 @@ class Run:
         hyper = f"{self.optimizer}-lr{mantissa}e{int(exponent)}"
         if math.isinf(self.clip):
             hyper += "-noclip"
+        if self.weight_decay != 0.01:
+            hyper += f"-wd{self.weight_decay:g}"
         group = f"{self.size}-b{self.batch}x{self.steps}"
         return f"{group}/{self.schedule}_{self.size}_{hyper}_s{self.seed}"
+
+    def settings(self) -> dict[str, Any]:
+        """Fields that decide the run, as JSON writes them."""
+        fields = asdict(self)
+        fields["clip"] = None if math.isinf(self.clip) else self.clip
+        if self.optimizer != "adamw":
+            del fields["weight_decay"]
+        return {name: value for name, value in fields.items() if name != "collection"}
 
     def lr(self, step: int) -> float:
         """Learning rate of a step, counted from 1: linear warm-up, then the schedule."""
@@ -53,6 +64,10 @@ class Run:
                 factor = min(1.0, (1 - done) / 0.2)
             case "step":
                 factor = 0.2 ** ((done > 0.5) + (done > 0.8))
+            case "linear":  # to zero
+                factor = 1 - done
+            case "restarts":  # three cosines to zero
+                factor = (1 + math.cos(math.pi * (3 * done % 1))) / 2
         return self.peak_lr * factor
 
 

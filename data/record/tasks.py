@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import corpus
 import models
@@ -15,22 +16,40 @@ from torch.nn import functional
 Build = Callable[[], nn.Module]
 
 
+@dataclass(frozen=True)
+class Metric:
+    """A score on held-out examples, recorded as a curve of its own beside the loss."""
+
+    name: str
+    text: str
+    direction: Literal["min", "max"]
+    score: Callable[[nn.Module], Tensor]
+
+
 class Task(Protocol):
     """A data set with a loss; ``sizes`` builds the model of each size."""
 
     sizes: Mapping[str, Build]
+    metric: Metric | None
 
-    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> Tensor:
-        """Mean cross-entropy (nats) of one fresh minibatch."""
+    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+        """What to minimise over one fresh minibatch, and what to record of it."""
         ...
 
-    def valid_loss(self, model: nn.Module) -> Tensor:
-        """Mean cross-entropy (nats) of the same held-out examples every time."""
+    def valid_loss(self, model: nn.Module) -> Tensor | None:
+        """The same of held-out examples, equal every time; None where there are none."""
         ...
+
+
+def alike(loss: Tensor) -> tuple[Tensor, Tensor]:
+    """Record what is minimised."""
+    return loss, loss
 
 
 class NextByte:
     """Predict each byte of a text; the last tenth of the text is held out."""
+
+    metric = None
 
     def __init__(self, text: str, length: int, sizes: Mapping[str, Build]) -> None:
         data = torch.tensor(list(text.encode("ascii")))
@@ -46,9 +65,9 @@ class NextByte:
         logits = model(windows[:, :-1])
         return functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
 
-    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> Tensor:
+    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         starts = torch.randint(len(self.train) - len(self.window) + 1, (batch, 1), generator=rng)
-        return self._loss(model, self.train[starts + self.window])
+        return alike(self._loss(model, self.train[starts + self.window]))
 
     def valid_loss(self, model: nn.Module) -> Tensor:
         return self._loss(model, self.valid)
@@ -56,6 +75,8 @@ class NextByte:
 
 class Summarise:
     """Write the summary line of a docstring, given its body; every tenth pair is held out."""
+
+    metric = None
 
     def __init__(self, body: int, summary: int, sizes: Mapping[str, Build]) -> None:
         pairs = corpus.summaries()
@@ -78,10 +99,10 @@ class Summarise:
             logits.flatten(0, 1), target.flatten(), ignore_index=models.PAD
         )
 
-    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> Tensor:
+    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         source, target = self.train
         picks = torch.randint(len(source), (batch,), generator=rng)
-        return self._loss(model, source[picks], target[picks])
+        return alike(self._loss(model, source[picks], target[picks]))
 
     def valid_loss(self, model: nn.Module) -> Tensor:
         return self._loss(model, *self.valid)
@@ -91,6 +112,7 @@ class Classify:
     """Name the digit; training images get fresh Gaussian noise so that the loss has a floor."""
 
     NOISE = 0.4
+    metric = None
 
     def __init__(self, sizes: Mapping[str, Build]) -> None:
         data = corpus.digits()
@@ -98,11 +120,11 @@ class Classify:
         self.valid = torch.from_numpy(data.valid_x), torch.from_numpy(data.valid_y)
         self.sizes = sizes
 
-    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> Tensor:
+    def loss(self, model: nn.Module, batch: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
         images, labels = self.train
         picks = torch.randint(len(images), (batch,), generator=rng)
         noise = self.NOISE * torch.randn((batch, images.shape[1]), generator=rng)
-        return functional.cross_entropy(model(images[picks] + noise), labels[picks])
+        return alike(functional.cross_entropy(model(images[picks] + noise), labels[picks]))
 
     def valid_loss(self, model: nn.Module) -> Tensor:
         images, labels = self.valid
