@@ -221,6 +221,11 @@ def test_the_probability_by_quantiles_of_a_normal_law_is_that_of_the_law() -> No
     [
         (None, "the answer: NoneType is no array"),
         ("high", "the answer: str is no array"),
+        (np.ones(3) * 1j, "the answer: ndarray is no array of numbers"),
+        (
+            {"samples": np.outer([-1.7e308, 1.7e308], np.ones(3))},
+            "quantiles of the samples: .* not",
+        ),
         ([1.0, 2.0], r"an answer of shape \(2,\): expected a median \(3,\) or quantiles \(19, 3\)"),
         (np.ones((100, 3)), "samples go as"),
         ({"mean": [1, 2, 3]}, "an answer with 'mean': expected median, quantiles, samples"),
@@ -265,6 +270,18 @@ def test_whatever_a_method_raises_is_counted_shown_and_ends_nothing(error: BaseE
     assert type(error).__name__ in line["why"]
     assert "\n" not in line["why"]
     assert table["weak"]["bad"] >= len(failed) / table["weak"]["n"]
+
+
+@pytest.mark.parametrize("far", [1e300, -1.7e308])
+def test_numbers_beyond_measure_are_wrong_by_one(far: float) -> None:
+    def method(trace: gp.Trace, at: Floats) -> Floats:
+        return np.full((19, at.size), far)
+
+    result = gp.bench.accuracy(RUNS, method)
+    assert not result.failures()
+    rows = [row for row in result.rows if row["method"] == "method"]
+    assert {row["error"] for row in rows} == {row["crps"] for row in rows} == {1.0}
+    assert {row["bias"] for row in rows} == {math.copysign(1.0, far)}
 
 
 def test_an_interrupt_is_no_failure() -> None:

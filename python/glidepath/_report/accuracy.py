@@ -92,7 +92,7 @@ def by_collection(result: Accuracy) -> tuple[Columns, list[dict[str, Any]]]:
     kept = ("n", "failed", "error", "CRPS", "skill", "80 % holds")
     columns: dict[str, Any] = {"collection": "{collection}", "method": "{method}"}
     columns |= {name: SCORE_COLUMNS[name] for name in kept}
-    columns[f"p against {result.methods[0]}"] = chance("p")
+    columns[f"p of the CRPS against {result.methods[0]}"] = chance("p")
     return columns, rows
 
 

@@ -81,7 +81,7 @@ def accuracy(
     """
     from glidepath._bench.accuracy import CUTOFFS, DEFAULT_METHODS
 
-    _check_out(out)
+    files = _checked_out(out)
     with progress("curves") as update, redirect_stdout(sys.stderr):  # methods may print
         result = gp.bench.accuracy(
             folder,
@@ -97,7 +97,7 @@ def accuracy(
         save(result.plot, plot)
     if plot_cutoffs is not None:
         save(result.plot_cutoffs, plot_cutoffs)
-    return _show(result, out, as_json=as_json)
+    return _show(result, files, as_json=as_json)
 
 
 def compare(
@@ -109,8 +109,8 @@ def compare(
 
     Exit code 1 where a method failed on some prefix.
     """
-    _check_out(out)
-    return _show(gp.bench.read_accuracy(*results), out, as_json=as_json)
+    files = _checked_out(out)
+    return _show(gp.bench.read_accuracy(*results), files, as_json=as_json)
 
 
 def reach(
@@ -162,18 +162,20 @@ def reach(
     return WARNING if result.failures() else ANSWER
 
 
-def _check_out(out: Sequence[Path] | None) -> None:
+def _checked_out(out: Sequence[Path] | None) -> list[Path]:
+    """Give the files to write as absolute paths: a method may go to another folder."""
     for file in out or ():
         if file.suffix not in (".json", ".html"):
             raise gp.InputError(f"--out {file}: neither .json nor .html")
         if not file.parent.is_dir():  # before hours of work, not after
             raise gp.IoError(f"--out {file}: no folder {file.parent}")
+    return [file.absolute() for file in out or ()]
 
 
-def _show(result: gp.bench.Accuracy, out: Sequence[Path] | None, *, as_json: bool) -> int:
+def _show(result: gp.bench.Accuracy, files: Sequence[Path], *, as_json: bool) -> int:
     from glidepath._report import write_accuracy
 
-    for file in out or ():
+    for file in files:
         if file.suffix == ".json":
             result.write(file)
         else:
@@ -182,7 +184,7 @@ def _show(result: gp.bench.Accuracy, out: Sequence[Path] | None, *, as_json: boo
         emit({key: value for key, value in result.to_dict().items() if key != "rows"})
     else:
         _print(result)
-    for file in out or ():
+    for file in files:
         say(f"written: {file}", to=stderr)
     return WARNING if result.failures() else ANSWER
 

@@ -213,7 +213,9 @@ def _of_mapping(given: Mapping[str, Any], at: Floats) -> Answer:
         if samples.ndim != 2 or samples.shape[0] < 2 or samples.shape[1] != at.size:
             raise InputError(f"samples of shape {samples.shape}: expected (n, {at.size}), n >= 2")
         _checked("samples", samples, samples.shape)
-        quantiles = np.quantile(samples, LEVELS, axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.quantile(samples, LEVELS, axis=0)
+        quantiles = _checked("quantiles of the samples", rows, rows.shape)
         last = samples[:, -1]
         prob = lambda target: float(np.mean(last <= target))  # noqa: E731
     elif "quantiles" in given:
@@ -232,8 +234,8 @@ def _array(what: str, given: Any) -> Floats:
     if hasattr(given, "detach"):  # a tensor of torch
         given = given.detach().cpu()
     with suppress(TypeError, ValueError):
-        if given is None:  # else NumPy takes it for a NaN
-            raise TypeError
+        if given is None or np.asarray(given).dtype.kind == "c":
+            raise TypeError  # where NumPy would take NaN, or the real part
         return np.asarray(given, dtype=np.float64)
     raise InputError(f"{what}: {type(given).__name__} is no array of numbers")
 

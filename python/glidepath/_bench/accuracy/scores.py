@@ -114,7 +114,8 @@ def score(method: Method, prefix: Prefix, target: float) -> Row:
     if came.answer is None:
         row.update(why=came.why, final=row["last"], error=1.0, crps=1.0, bias=0.0)
         return row
-    row.update(_scores(came.answer, prefix))
+    with np.errstate(over="ignore"):  # of numbers as far off as 1e308: each error is at most 1
+        row.update(_scores(came.answer, prefix))
     if came.answer.prob_below is not None:
         row["prob_target"] = came.answer.prob_below(target)
         row["target_reached"] = row["truth"] <= target
