@@ -3,6 +3,7 @@
 
 #include "glidepath/hardware.hpp"
 #include "glidepath/plan.hpp"
+#include "glidepath/rows.hpp"
 #include "glidepath/trace.hpp"
 
 #include <cstdint>
@@ -251,6 +252,61 @@ struct PolicyInfo {
 /// fastest tier; the mean of those durations; and, where speeds differ by tier, a Lagrangian bound
 /// of the linear program over (job, tier, interval of time). NaN where jobs have curves.
 [[nodiscard]] double lower_bound_jct_s(const Workload& workload);
+
+// ---- when the waiting jobs will start
+
+/// What a policy takes a job to need from now on, where that is not what its forecast says: a time
+/// limit, or a point forecast with an error.
+struct BelievedSteps {
+  std::int64_t job = 0;  ///< of the snapshot or of StartOptions::recent
+  double steps = 0;      ///< once they are done and the job is not, it counts as long again
+};
+
+struct StartOptions {
+  int samples = 200;
+  std::uint64_t seed = 0;
+  /// A job that has not started by then counts as infinity; so does one that still waits when 20
+  /// times as many jobs have come as there are and were.
+  double horizon_s = 30 * 86400.0;
+  std::vector<double> levels{0.1, 0.5, 0.9};
+  /// Jobs that were submitted of late, ended or not, each with the law of its steps. Such jobs go
+  /// on to come as they came from the first of these on; empty = none comes. Borrowed.
+  std::span<const Job> recent{};
+  /// Where a policy looks at sizes. Borrowed.
+  std::span<const BelievedSteps> believed{};
+};
+
+/// Of each waiting job of a snapshot, in its order, when it will have GPUs.
+struct StartTimes {
+  std::vector<std::int64_t> job;
+  std::vector<double> levels;
+  Rows quantiles;  ///< levels x jobs: seconds from now, infinity = not within the horizon
+};
+
+/// The law of each waiting job's start: each sample draws what the running and the waiting jobs
+/// still need from Job::remaining_steps, and which jobs will come from the recent ones, and plays
+/// the policy forward. The j-th job of sample s depends on (seed, s, j) alone: the same bytes for
+/// any thread count. Throws InputError naming the policy and those that can be played, a job
+/// without remaining_steps or budget_steps, one that shares GPUs, or an option out of range.
+[[nodiscard]] StartTimes start_times(const Snapshot& snapshot,
+                                     std::string_view policy = "best_value",
+                                     const StartOptions& options = {}, Execution execution = {});
+
+/// A moment of a simulation as start_times() takes it.
+struct Moment {
+  double now_s = 0;
+  std::vector<Job> jobs{};  ///< in order of submission
+  std::vector<Allocation> running{};
+  std::vector<Job> recent{};              ///< the last to arrive as they were then, by negative ids
+  std::vector<BelievedSteps> believed{};  ///< the forecasts themselves, of both
+};
+
+/// What was known just after the first event at or after each of the increasing times, of jobs
+/// without curves; fewer where the simulation ends before. Throws InputError as simulate() does,
+/// and on a workload with curves.
+[[nodiscard]] std::vector<Moment> moments_of(const Workload& workload, std::string_view policy,
+                                             const SimulationOptions& options,
+                                             std::span<const double> at_s, int recent);
 
 // ---- an environment for learning
 

@@ -115,6 +115,12 @@ void Durations::remember(int job) {
   for (Index k = 0; k < kGrid; ++k) log_prior_[job][k] = std::log(prior[k] + 1e-12);
 }
 
+void Durations::recall(int job) {
+  if (!final_[job]) return;
+  for (Index k = 0; k < kGrid; ++k) prior_[job][k] *= backward_[job][k];
+  remember(job);
+}
+
 void Durations::pass(const Chain& chain, const Grid& law, Counts* counts, Grid* drawn) {
   const std::vector<int>& jobs = chain.jobs;
   for (Index i = 0; i < jobs.size(); ++i) forward(chain, i, law);

@@ -148,8 +148,7 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
 
 bool Predictor::refresh() { return sigma_ > 0 && durations_->refresh(); }
 
-const Predictor::Law& Predictor::law(int job) const {
-  const double done = cluster_.done(job);
+const Predictor::Law& Predictor::law(int job, double done) const {
   const double y = std::log(total_[job]);
   const auto log_weight = [&](double at) {
     const double u = (at - y) / sigma_;
@@ -187,7 +186,7 @@ const Predictor::Law& Predictor::law(int job) const {
 double Predictor::gittins_rank(int job) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total_[job] - done);
-  const Law& known = law(job);
+  const Law& known = law(job, done);
   if (known.work.empty()) return std::max(1.0, done);
   double best = std::numeric_limits<double>::infinity();
   double p = 0;
@@ -203,7 +202,7 @@ double Predictor::gittins_rank(int job) const {
 
 double Predictor::likely(int job) const {
   if (sigma_ == 0) return total(job);
-  const Law& known = law(job);
+  const Law& known = law(job, cluster_.done(job));
   if (known.work.empty()) return 2 * std::max(1.0, cluster_.done(job));
   double sum = 0;
   for (std::size_t i = 0; i < known.work.size(); ++i) {
@@ -213,27 +212,36 @@ double Predictor::likely(int job) const {
 }
 
 void Predictor::service(int job, Job& seen) {
-  const auto per_second = static_cast<double>(cluster_.per_second);
   const double done = cluster_.done(job);
-  seen.remaining_steps.clear();
   if (sigma_ == 0) {
-    seen.remaining_steps.push_back(std::max(0.0, total_[job] - done) / per_second);
+    const auto per_second = static_cast<double>(cluster_.per_second);
+    seen.remaining_steps.assign(1, std::max(0.0, total_[job] - done) / per_second);
     return;
   }
   refresh();
-  const Law& known = law(job);
-  if (known.work.empty()) {  // as long again
-    seen.remaining_steps.push_back(std::max(1.0, done) / per_second);
-    return;
-  }
+  seen.remaining_steps = steps_of(law(job, done), done);
+}
+
+std::vector<double> Predictor::at_arrival(int job) {
+  if (sigma_ == 0) return {total_[job] / static_cast<double>(cluster_.per_second)};
+  refresh();
+  durations_->recall(job);
+  return steps_of(law(job, 0), 0);
+}
+
+std::vector<double> Predictor::steps_of(const Law& known, double done) const {
+  const auto per_second = static_cast<double>(cluster_.per_second);
+  if (known.work.empty()) return {std::max(1.0, done) / per_second};  // as long again
+  std::vector<double> out;
   double p = 0;
   std::size_t i = 0;
   for (int k = 0; k < kSamples; ++k) {
     while (i + 1 < known.work.size() && p + known.weight[i] < (k + 0.5) / kSamples) {
       p += known.weight[i++];
     }
-    seen.remaining_steps.push_back(std::max(1.0, known.work[i] - done) / per_second);
+    out.push_back(std::max(1.0, known.work[i] - done) / per_second);
   }
+  return out;
 }
 
 }  // namespace detail

@@ -56,6 +56,9 @@ class Predictor {
   /// samples of the law below.
   void service(int job, Job& seen);
 
+  /// The same of the whole work of a job that has arrived, as if it had not run.
+  [[nodiscard]] std::vector<double> at_arrival(int job);
+
   /// inf over d of E[min(S, d)] / P(S <= d) of the remaining work S in ticks.
   [[nodiscard]] double gittins_rank(int job) const;
 
@@ -75,7 +78,8 @@ class Predictor {
   struct Law {
     std::vector<double> work, weight;
   };
-  const Law& law(int job) const;
+  const Law& law(int job, double done) const;
+  [[nodiscard]] std::vector<double> steps_of(const Law& law, double done) const;
 
   const Cluster& cluster_;
   double sigma_;

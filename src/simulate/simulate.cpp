@@ -9,6 +9,7 @@
 
 #include "common/names.hpp"
 #include "simulate/live.hpp"
+#include "simulate/moments.hpp"
 
 namespace glidepath {
 
@@ -84,8 +85,9 @@ std::string_view name(JobOutcome outcome) noexcept {
   return detail::name_in(detail::Names<4>{"unfinished", "finished", "target", "never"}, outcome);
 }
 
-Simulation simulate(const Workload& workload, std::string_view policy,
-                    const SimulationOptions& given) {
+Simulation detail::simulate_watched(const Workload& workload, std::string_view policy,
+                                    const SimulationOptions& given,
+                                    const std::function<void(const Cluster&)>& look) {
   const std::size_t colon = policy.find(':');  // best_value:objective
   const detail::PolicyTraits& traits = detail::policy_named(policy.substr(0, colon));
   const PolicyInfo& info = traits.info;
@@ -101,6 +103,12 @@ Simulation simulate(const Workload& workload, std::string_view policy,
   const detail::QueueKernel* queue = queue_for(traits, workload, options);
   options = detail::with_defaults_of(info, workload, std::move(options));
   detail::Cluster cluster(workload, options, options.stop_at_target.value_or(info.stops_at_target));
+  if (look) {
+    options.progress = [&](std::int64_t ended, std::int64_t jobs) {
+      if (given.progress) given.progress(ended, jobs);
+      look(cluster);
+    };
+  }
   if (traits.shares) {
     if (fails(options) || options.in_nodes) {
       refuse("simulate: '", info.name,
@@ -113,6 +121,11 @@ Simulation simulate(const Workload& workload, std::string_view policy,
     detail::run_named(cluster, traits);
   }
   return detail::results(cluster, std::string(policy));
+}
+
+Simulation simulate(const Workload& workload, std::string_view policy,
+                    const SimulationOptions& options) {
+  return detail::simulate_watched(workload, policy, options, {});
 }
 
 Simulation simulate(const Workload& workload, const Policy& policy,

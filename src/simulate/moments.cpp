@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/moments.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/require.hpp"
+#include "simulate/leader.hpp"
+#include "simulate/observer.hpp"
+#include "simulate/play.hpp"
+#include "simulate/policy_table.hpp"
+
+namespace glidepath {
+
+namespace {
+
+using detail::Cluster;
+using detail::Predictor;
+using detail::Run;
+
+/// Whether the planner's values are those of the order that leads: as a simulation has it.
+bool follows_leader(std::string_view policy, const Workload& workload,
+                    const SimulationOptions& options) {
+  const std::vector<WeightedObjective>& goals = options.planner.objectives;
+  return detail::policy_named(policy).follows_leader && workload.tiers.size() == 1 &&
+         goals.size() == 1 && goals.front().objective == Objective::jct;
+}
+
+/// A job as it arrived, with the law of its whole work.
+Job as_it_arrived(int job, const Cluster& cluster, Predictor& predict) {
+  const WorkloadJob& asked = cluster.asked(job);
+  Job out{.id = -1 - asked.id, .user = asked.user, .submit_s = asked.submit_s};
+  out.weight = asked.weight;
+  out.priority = asked.priority;
+  for (int tier = 0; tier < static_cast<int>(cluster.workload.tiers.size()); ++tier) {
+    const double rate = cluster.rate(job, tier);
+    if (rate <= 0 || !cluster.fits_memory(job, tier)) continue;
+    if (asked.gpus > cluster.workload.tiers[tier].gpus()) continue;
+    out.options.push_back({tier, asked.gpus, rate, asked.utilization});
+  }
+  out.remaining_steps = predict.at_arrival(job);
+  return out;
+}
+
+Moment moment_of(const Cluster& cluster, bool leads, int recent) {
+  detail::Observer observer(cluster, {});
+  for (int job = 0; job < cluster.arrived; ++job) {
+    if (cluster.runs[job].end < 0) observer.arrive(job);
+  }
+  const Snapshot seen = observer.snapshot();
+  Moment out{.now_s = seen.now_s,
+             .jobs{seen.jobs.begin(), seen.jobs.end()},
+             .running{seen.running.begin(), seen.running.end()}};
+  Predictor predict(cluster);
+  predict.refresh();
+  detail::Leader leader(cluster);
+  const auto likely = [&](int job) { return predict.likely(job); };
+  // It is looked for once somebody was seen to wait, so twice.
+  for (int look = 0; leads && look < 2; ++look) leader.refresh(likely);
+  const auto per_second = static_cast<double>(cluster.per_second);
+  const auto tell = [&](int job, Job& shown, double believed) {
+    const int gpus = cluster.runs[job].gpus;
+    if (leads) shown.weight = cluster.asked(job).weight * gpus / leader.factor(gpus);
+    out.believed.push_back({shown.id, std::max(0.0, believed) / per_second});
+  };
+  for (std::size_t i = 0; i < out.jobs.size(); ++i) {
+    const int job = observer.live()[i];
+    const Run& run = cluster.runs[job];
+    tell(job, out.jobs[i], predict.total(job) - cluster.done(job));
+    if (run.tier < 0 && run.first_start >= 0) {
+      out.jobs[i].waiting_s = cluster.seconds(cluster.now - run.began);
+    }
+  }
+  for (int job = std::max(0, cluster.arrived - recent); job < cluster.arrived; ++job) {
+    tell(job, out.recent.emplace_back(as_it_arrived(job, cluster, predict)), predict.total(job));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Moment> moments_of(const Workload& workload, std::string_view policy,
+                               const SimulationOptions& options, std::span<const double> at_s,
+                               int recent) {
+  (void)detail::play_rule_named(policy);
+  if (!workload.curves.empty()) detail::refuse("moments_of: the jobs have curves");
+  if (!std::is_sorted(at_s.begin(), at_s.end())) detail::refuse("moments_of: at_s must increase");
+  if (recent < 0) detail::refuse("moments_of: recent is ", recent, ", expected 0 or more");
+  std::vector<Moment> out;
+  std::size_t next = 0;
+  const bool leads = follows_leader(policy, workload, options);
+  (void)detail::simulate_watched(workload, policy, options, [&](const Cluster& cluster) {
+    if (next == at_s.size() || cluster.seconds(cluster.now) < at_s[next]) return;
+    out.push_back(moment_of(cluster, leads, recent));
+    while (next < at_s.size() && at_s[next] <= cluster.seconds(cluster.now)) ++next;
+  });
+  return out;
+}
+
+}  // namespace glidepath

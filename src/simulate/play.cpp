@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/play.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "common/names.hpp"
+#include "common/rng.hpp"
+#include "simulate/policy_table.hpp"
+
+namespace glidepath::detail {
+
+namespace {
+
+constexpr double kHysteresis = 1.05;  ///< of PlanDynamics
+constexpr double kSafeShare = 0.9;    ///< quantile of what is left that a reservation counts on
+constexpr double kTogether = 0.4;     ///< deviation of the log odds that all jobs share
+constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
+constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
+
+constexpr std::array kPlayRules{
+    PlayRule{.policy = "fifo", .skips = false},
+    PlayRule{.policy = "first_fit"},
+    PlayRule{.policy = "slurm_backfill", .reserves = true, .classes = true},
+    PlayRule{.policy = "sjf", .order = PlayOrder::gang, .preempts = true},
+    PlayRule{.policy = "srtf", .order = PlayOrder::time, .preempts = true},
+    PlayRule{.policy = "srsf", .order = PlayOrder::service, .preempts = true},
+    PlayRule{.policy = "las", .order = PlayOrder::level, .preempts = true},
+    PlayRule{.policy = "gittins", .order = PlayOrder::index, .preempts = true},
+    PlayRule{.policy = "best_value",
+             .order = PlayOrder::index,
+             .preempts = true,
+             .classes = true,
+             .weighs = true,
+             .stays = kHysteresis},
+};
+
+/// Least E[min(S, d)] / P(S <= d) over d of what is left, just after each value and at 0; the
+/// target is reached by the first `reach` values only.
+std::vector<double> ranks_of(const std::vector<double>& left, std::size_t reach) {
+  const std::size_t n = left.size();
+  std::vector<double> out(n, kInfinity);
+  for (std::size_t k = 0; k < n; ++k) {
+    const double done = k == 0 ? 0 : left[k - 1];
+    double sum = 0;
+    for (std::size_t j = k; j < reach; ++j) {
+      const double more = left[j] - done;
+      sum += more;
+      const auto behind = static_cast<double>(n - 1 - j);
+      out[k] = std::min(out[k], (sum + behind * more) / static_cast<double>(j + 1 - k));
+    }
+  }
+  return out;
+}
+
+/// What is left of a believed size; once that is done, as long again.
+double left_of(double believed, double progress, double done) {
+  const double left = believed - progress;
+  return left > 0 ? left : std::max(1.0, done + progress);
+}
+
+}  // namespace
+
+int las_level(double attained_gpu_s) {
+  return static_cast<int>(std::count_if(kLasLimitsGpuS.begin(), kLasLimitsGpuS.end(),
+                                        [&](double limit) { return attained_gpu_s >= limit; }));
+}
+
+const PlayRule& play_rule_named(std::string_view policy) {
+  const auto rule = std::find_if(kPlayRules.begin(), kPlayRules.end(),
+                                 [&](const PlayRule& each) { return each.policy == policy; });
+  if (rule != kPlayRules.end()) return *rule;
+  refuse("start_times: policy '", policy, "' is not played forward, these are: ",
+         listed(kPlayRules, [](const PlayRule& each) { return each.policy; }));
+}
+
+double Part::fastest() const {
+  double rate = 0;
+  for (const Way& way : ways) rate = std::max(rate, way.steps_per_s);
+  return rate;
+}
+
+// ---- what all samples share
+
+PlayKey Script::waiting_key(const Part& part) const {
+  PlayKey out{rule.classes ? -part.priority : 0, 0, part.place};
+  const double gpus = part.gpus();
+  const double left = left_of(part.believed, 0, part.steps_done) / part.fastest();
+  switch (rule.order) {
+    case PlayOrder::arrival:
+      break;
+    case PlayOrder::gang:
+      out.key = gpus;
+      break;
+    case PlayOrder::time:
+      out.key = left;
+      break;
+    case PlayOrder::service:
+      out.key = left * gpus;
+      break;
+    case PlayOrder::level:
+      out.key = las_level(part.attained_gpu_s);
+      break;
+    case PlayOrder::index:
+      out.key = part.rank.front() / part.fastest() * gpus / (rule.weighs ? part.weight : 1);
+      break;
+  }
+  return out;
+}
+
+void Script::prepare() {
+  for (Part& part : parts) {
+    if (rule.order == PlayOrder::index) {
+      if (part.is_believed) {
+        part.rank = {left_of(part.believed, 0, part.steps_done)};
+      } else {
+        part.rank = ranks_of(part.left, part.reach);
+      }
+    }
+    std::vector<Way> shape = part.ways;
+    for (Way& way : shape) way.steps_per_s = 0;
+    const auto same = [&](const std::vector<Way>& other) {
+      return std::equal(
+          shape.begin(), shape.end(), other.begin(), other.end(),
+          [](const Way& a, const Way& b) { return a.tier == b.tier && a.gpus == b.gpus; });
+    };
+    const auto found = std::find_if(shapes.begin(), shapes.end(), same);
+    part.shape = static_cast<int>(found - shapes.begin());
+    if (found == shapes.end()) shapes.push_back(std::move(shape));
+  }
+  waiting.resize(shapes.size());
+  for (int job = 0; job < live; ++job) {
+    const Part& part = parts[job];
+    if (part.running >= 0 || part.ways.empty()) continue;
+    waiting[part.shape].push_back({waiting_key(part), job});
+  }
+  for (auto& jobs : waiting) std::sort(jobs.begin(), jobs.end());
+}
+
+// ---- one sample
+
+Player::Player(const Script& script) : script_(script), queues_(script.shapes.size()) {}
+
+void Player::play(std::uint64_t sample, std::span<double> starts) {
+  starts_ = starts;
+  reset(sample);
+  // What runs now has just been decided: without an event nobody gives way.
+  if (script_.rule.reserves) {
+    backfill();
+  } else {
+    start_in_order();
+  }
+  while (awaited_ > 0) {
+    const double next = std::min(events_.empty() ? kInfinity : events_.front().at, arrival_at_);
+    if (!(next <= script_.horizon_s) || next == kInfinity) return;
+    if (arrivals_ > kMaxArrivals * script_.parts.size()) return;
+    now_ = next;
+    bool changed = false;
+    while (!events_.empty() && events_.front().at <= now_) {
+      const Event event = events_.front();
+      std::pop_heap(events_.begin(), events_.end(), std::greater<>());
+      events_.pop_back();
+      Actor& actor = actors_[event.job];
+      if (actor.turn != event.turn) continue;
+      changed = true;
+      if (actor.finish <= now_) {
+        leave(event.job);
+      } else {
+        demote(event.job);
+      }
+    }
+    while (arrival_at_ <= now_) {
+      arrive();
+      changed = true;
+    }
+    if (changed) schedule();
+  }
+}
+
+void Player::reset(std::uint64_t sample) {
+  const Rng rng{script_.seed};
+  sample_ = sample;
+  odds_ = std::exp(-kTogether * rng.normal(sample, 0));
+  draws_ = arrivals_ = 0;
+  now_ = clock_ = block_end_ = front_ = back_ = 0;
+  actors_.assign(script_.live, {});
+  running_.clear();
+  events_.clear();
+  line_.clear();
+  free_ = script_.capacity;
+  awaited_ = 0;
+  std::fill(starts_.begin(), starts_.end(), kInfinity);
+  for (std::size_t s = 0; s < queues_.size(); ++s) {
+    queues_[s].next = 0;
+    queues_[s].later.clear();
+    if (script_.rule.reserves) {
+      line_.insert(line_.end(), script_.waiting[s].begin(), script_.waiting[s].end());
+    }
+  }
+  std::sort(line_.begin(), line_.end());
+  for (int job = 0; job < script_.live; ++job) {
+    Actor& actor = actors_[job];
+    actor.part = job;
+    const Part& own = part(actor);
+    actor.left = drawn(own, rng.uniform(own.id, sample));
+    actor.attained = own.attained_gpu_s;
+    actor.level = las_level(own.attained_gpu_s);
+    actor.place = own.place;
+    front_ = std::min(front_, own.place);
+    if (own.running < 0) {
+      awaited_ += own.ways.empty() ? 0 : 1;
+      continue;
+    }
+    actor.started = true;
+    start(job, own.running);
+    starts_[job] = 0;
+  }
+  arrival_at_ = kInfinity;
+  // Where the first that does not fit blocks, who comes later changes nothing.
+  if (script_.rule.skips && !script_.submitted.empty()) draw_arrival();
+}
+
+/// A value of the law of a job. Forecasts are wrong together: in each sample the odds of a longer
+/// duration are those of the laws times one factor for all jobs.
+double Player::drawn(const Part& own, double u) const {
+  const double together = u / (u + (1 - u) * odds_);
+  const auto n = static_cast<double>(own.left.size());
+  return own.left[std::min(own.left.size() - 1, static_cast<std::size_t>(together * n))];
+}
+
+/// Arrivals as they came, in stretches of the recent past that begin at random moments of it and
+/// go round its end: the stationary bootstrap (Politis and Romano 1994) with stretches of one
+/// length.
+void Player::draw_arrival() {
+  const Rng rng{script_.seed ^ 0x617272697665ULL};
+  const std::vector<double>& submitted = script_.submitted;
+  const double block_s = script_.window_s / kBlocks;
+  for (;;) {
+    if (clock_ >= block_end_) {
+      clock_ = block_end_;
+      block_end_ += block_s;
+      position_ = rng.uniform(sample_, draws_++) * script_.window_s;
+      cursor_ = std::lower_bound(submitted.begin(), submitted.end(), position_) - submitted.begin();
+    }
+    const bool round = cursor_ == submitted.size();
+    const double gap = (round ? script_.window_s : submitted[cursor_]) - position_;
+    if (clock_ + gap >= block_end_) {
+      clock_ = block_end_;
+      continue;
+    }
+    clock_ += gap;
+    position_ = round ? 0 : submitted[cursor_];
+    if (round) {
+      cursor_ = 0;
+      continue;
+    }
+    arrival_at_ = clock_;
+    return;
+  }
+}
+
+void Player::arrive() {
+  const Rng rng{script_.seed ^ 0x6a6f6273ULL};
+  const int job = static_cast<int>(actors_.size());
+  Actor& actor = actors_.emplace_back();
+  actor.part = script_.live + static_cast<int>(cursor_++);
+  const Part& own = part(actor);
+  actor.left = drawn(own, rng.uniform(sample_, arrivals_++));
+  actor.place = now_;
+  actor.started = true;  // nobody asks when
+  queue(job);
+  draw_arrival();
+}
+
+// ---- jobs that begin, stop and end
+
+void Player::push(Event event) {
+  events_.push_back(event);
+  std::push_heap(events_.begin(), events_.end(), std::greater<>());
+}
+
+void Player::start(int job, int way) {
+  Actor& actor = actors_[job];
+  const Part& own = part(actor);
+  const Way& on = own.ways[way];
+  if (!actor.started) {
+    actor.started = true;
+    starts_[job] = now_;
+    --awaited_;
+  }
+  const bool again = actor.turn > 0 || own.running < 0;  // not where it runs already
+  actor.way = way;
+  ++actor.turn;
+  free_[on.tier] -= on.gpus;
+  actor.began = actor.resumes = now_;
+  if (again && own.restart_s > 0) actor.resumes += own.restart_s;
+  actor.finish = actor.resumes + actor.left / on.steps_per_s;
+  if (actor.finish < kInfinity) push({actor.finish, job, actor.turn});
+  if (script_.rule.order == PlayOrder::level) {
+    actor.place = static_cast<double>(job) - 1e15;  // before those that wait
+    await_demotion(job);
+  }
+  actor.slot = static_cast<int>(running_.size());
+  running_.push_back({.job = job, .tier = on.tier, .gpus = on.gpus});
+  if (script_.rule.preempts) look(running_.back());
+}
+
+double Player::progress(const Actor& actor) const {
+  if (actor.way < 0 || now_ <= actor.resumes) return actor.progress;
+  return actor.progress + (now_ - actor.resumes) * part(actor).ways[actor.way].steps_per_s;
+}
+
+double Player::attained(const Actor& actor) const {
+  return actor.way < 0 ? actor.attained
+                       : actor.attained + (now_ - actor.began) * part(actor).ways[actor.way].gpus;
+}
+
+void Player::leave(int job) {
+  Actor& actor = actors_[job];
+  const Way& on = part(actor).ways[actor.way];
+  free_[on.tier] += on.gpus;
+  actors_[running_.back().job].slot = actor.slot;
+  running_[actor.slot] = running_.back();
+  running_.pop_back();
+  ++actor.turn;
+  actor.slot = actor.way = -1;
+}
+
+void Player::suspend(int job) {
+  pause(job);
+  Actor& actor = actors_[job];
+  if (script_.rule.order == PlayOrder::level) {
+    // Behind its queue where it has just come to it, else back to its front.
+    actor.place = actor.demoted ? ++back_ : --front_;
+    actor.demoted = false;
+  }
+  queue(job);
+}
+
+void Player::pause(int job) {
+  Actor& actor = actors_[job];
+  const double done = progress(actor);
+  actor.attained = attained(actor);
+  actor.left = std::max(0.0, actor.left - (done - actor.progress));
+  actor.progress = done;
+  leave(job);
+}
+
+void Player::queue(int job) {
+  Actor& actor = actors_[job];
+  const Script::Waiting waiting{waiting_key(actor), job};
+  if (script_.rule.reserves) {
+    line_.insert(std::upper_bound(line_.begin(), line_.end(), waiting), waiting);
+    return;
+  }
+  std::vector<Script::Waiting>& later = queues_[part(actor).shape].later;
+  later.push_back(waiting);
+  std::push_heap(later.begin(), later.end(), std::greater<>());
+}
+
+const Script::Waiting* Player::head(int shape) const {
+  const Queue& queue = queues_[shape];
+  const std::vector<Script::Waiting>& first = script_.waiting[shape];
+  if (queue.next == first.size()) return queue.later.empty() ? nullptr : &queue.later.front();
+  if (queue.later.empty() || first[queue.next] < queue.later.front()) return &first[queue.next];
+  return &queue.later.front();
+}
+
+void Player::pop(int shape) {
+  Queue& queue = queues_[shape];
+  if (queue.later.empty() || head(shape) != &queue.later.front()) {
+    ++queue.next;
+    return;
+  }
+  std::pop_heap(queue.later.begin(), queue.later.end(), std::greater<>());
+  queue.later.pop_back();
+}
+
+// ---- the order
+
+/// What a policy puts a job in order by: a line in the progress that it makes, and until where.
+Player::Line Player::line_of(Actor& actor) const {
+  const Part& own = part(actor);
+  const PlayOrder order = script_.rule.order;
+  if (order == PlayOrder::arrival) return {};
+  if (order == PlayOrder::gang) return {static_cast<double>(own.gpus())};
+  if (order == PlayOrder::level) return {static_cast<double>(actor.level)};
+  const double now = progress(actor);
+  const bool by_law = order == PlayOrder::index && !own.is_believed;
+  const double unit = (order == PlayOrder::time ? 1.0 : own.gpus()) / own.fastest() /
+                      (script_.rule.weighs ? own.weight : 1);
+  const double end = by_law ? own.left.back() : own.believed;
+  if (now >= end) {  // as long again
+    const double had = own.steps_done + now;
+    return had < 1 ? Line{unit, 0, 1 - own.steps_done} : Line{had * unit, unit, kInfinity};
+  }
+  if (!by_law) return {(end - now) * unit, -unit, end};
+  while (own.left[actor.passed] <= now) ++actor.passed;
+  const std::size_t k = actor.passed;
+  const double from = k == 0 ? 0 : own.left[k - 1];
+  const double to = own.left[k];
+  const double after = k + 1 < own.left.size() ? own.rank[k + 1] : own.rank[k];
+  if (!(to < kInfinity && after < kInfinity)) return {own.rank[k] * unit, 0, to};
+  const double slope = (after - own.rank[k]) / (to - from);
+  return {(own.rank[k] + slope * (now - from)) * unit, slope * unit, to};
+}
+
+PlayKey Player::waiting_key(Actor& actor) const {
+  return {script_.rule.classes ? -part(actor).priority : 0, line_of(actor).value, actor.place};
+}
+
+/// Where a running job stands from now on, and until when.
+void Player::look(Seat& seat) {
+  Actor& actor = actors_[seat.job];
+  const Part& own = part(actor);
+  const Line line = line_of(actor);
+  const double pace = now_ < actor.resumes ? 0 : own.ways[actor.way].steps_per_s;
+  const double stays = script_.rule.stays;
+  seat.before = !own.preemptible ? -kInfinity : script_.rule.classes ? -own.priority : 0;
+  seat.place = actor.place;
+  seat.slope = line.slope * pace / stays;
+  seat.key = line.value / stays - seat.slope * now_;
+  const double ahead = line.until - progress(actor);
+  seat.until = now_ < actor.resumes ? actor.resumes
+               : ahead > 0          ? now_ + std::max(ahead / pace, 1e-9 * now_)
+                                    : kInfinity;
+}
+
+/// A running job that has had more than its queue allows goes behind those that wait in the next.
+void Player::demote(int job) {
+  Actor& actor = actors_[job];
+  actor.level = std::max(actor.level, las_level(attained(actor) * (1 + 1e-9)));
+  actor.demoted = true;
+  actor.place = 1e15 + job;
+  await_demotion(job);
+  look(running_[actor.slot]);
+}
+
+void Player::await_demotion(int job) {
+  const Actor& actor = actors_[job];
+  if (actor.level == static_cast<int>(kLasLimitsGpuS.size())) return;
+  const double more = kLasLimitsGpuS[actor.level] - attained(actor);
+  push({now_ + std::max(1e-3, more / part(actor).ways[actor.way].gpus), job, actor.turn});
+}
+
+// ---- who runs
+
+void Player::schedule() {
+  if (script_.rule.reserves) return backfill();
+  if (!script_.rule.preempts) return start_in_order();
+  fill();
+  if (script_.rule.order != PlayOrder::level) return;
+  for (Seat& seat : running_) {
+    Actor& actor = actors_[seat.job];
+    if (!actor.demoted) continue;
+    actor.demoted = false;
+    actor.place = seat.place = static_cast<double>(seat.job) - 1e15;
+  }
+}
+
+/// The fastest way that has room, GPUs that nobody holds before others; -1 without.
+int Player::way_with(std::span<const int> room, const Part& part) const {
+  int best = -1;
+  bool best_idle = false;
+  for (int w = 0; w < static_cast<int>(part.ways.size()); ++w) {
+    const Way& way = part.ways[w];
+    if (room[way.tier] < way.gpus) continue;
+    const bool idle = free_[way.tier] >= way.gpus;
+    if (best < 0 || idle > best_idle ||
+        (idle == best_idle && way.steps_per_s > part.ways[best].steps_per_s)) {
+      best = w;
+      best_idle = idle;
+    }
+  }
+  return best;
+}
+
+/// The shape of the first waiting job that fits, or with `skips` false of the first if that fits.
+int Player::first_head(std::span<const int> room, bool skips) const {
+  int best = -1;
+  const Script::Waiting* first = nullptr;
+  bool best_fits = false;
+  for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
+    const std::vector<Way>& ways = script_.shapes[s];
+    const bool fits = std::any_of(ways.begin(), ways.end(),
+                                  [&](const Way& way) { return room[way.tier] >= way.gpus; });
+    if (skips && !fits) continue;
+    const Script::Waiting* own = head(s);
+    if (own == nullptr || (first != nullptr && *first < *own)) continue;
+    best = s;
+    first = own;
+    best_fits = fits;
+  }
+  return best_fits ? best : -1;
+}
+
+void Player::start_in_order() {
+  for (;;) {
+    const int shape = first_head(free_, script_.rule.skips);
+    if (shape < 0) return;
+    const int job = head(shape)->job;
+    pop(shape);
+    start(job, way_with(free_, part(actors_[job])));
+  }
+}
+
+/// Whether the running jobs behind a waiting one, and what is free, are enough for it.
+bool Player::gains(const PlayKey& key, int shape) const {
+  for (const Way& way : script_.shapes[shape]) {
+    int room = free_[way.tier];
+    for (const Seat& seat : running_) {
+      if (room >= way.gpus) break;
+      if (seat.tier == way.tier && key < key_of(seat)) room += seat.gpus;
+    }
+    if (room >= way.gpus) return true;
+  }
+  return false;
+}
+
+/// The live jobs in order, each that still fits runs. Mostly nobody who waits is before anybody who
+/// runs, or has room there.
+void Player::fill() {
+  PlayKey last{-kInfinity, -kInfinity, -kInfinity};
+  for (Seat& seat : running_) {
+    if (now_ >= seat.until) look(seat);
+    last = std::max(last, key_of(seat));
+  }
+  bool waits = false;
+  const PlayKey* first = nullptr;
+  for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
+    const Script::Waiting* own = head(s);
+    if (own == nullptr) continue;
+    waits = true;
+    if (!(own->key < last) || (first != nullptr && *first < own->key)) continue;
+    if (gains(own->key, s)) first = &own->key;
+  }
+  if (first != nullptr) {
+    merge(PlayKey(*first));
+  } else if (waits) {
+    start_in_order();
+  }
+}
+
+/// Everything from the first waiting job on that has room where it stands: before it nothing
+/// changes.
+void Player::merge(const PlayKey& first) {
+  room_ = script_.capacity;
+  lane_.clear();
+  suspended_.clear();
+  moves_.clear();
+  for (const Seat& seat : running_) {
+    const PlayKey key = key_of(seat);
+    if (key < first) {
+      room_[seat.tier] -= seat.gpus;
+    } else {
+      lane_.push_back({key, seat.job});
+    }
+  }
+  std::sort(lane_.begin(), lane_.end());
+  std::size_t next = 0;
+  int shape = first_head(room_, true);
+  while (next < lane_.size() || shape >= 0) {
+    if (next < lane_.size() && (shape < 0 || lane_[next].key < head(shape)->key)) {
+      place(lane_[next++].job);
+    } else {
+      const int job = head(shape)->job;
+      pop(shape);
+      const Part& own = part(actors_[job]);
+      const int way = way_with(room_, own);
+      room_[own.ways[way].tier] -= own.ways[way].gpus;
+      moves_.push_back({job, way});
+    }
+    shape = first_head(room_, true);
+  }
+  for (const int job : suspended_) {
+    const bool moves = std::any_of(moves_.begin(), moves_.end(),
+                                   [&](const Move& move) { return move.job == job; });
+    if (moves) {
+      pause(job);
+    } else {
+      suspend(job);
+    }
+  }
+  for (const Move& move : moves_) start(move.job, move.way);
+}
+
+/// A running job stays where it is, or else goes where there is room, or waits.
+void Player::place(int job) {
+  const Actor& actor = actors_[job];
+  const Part& own = part(actor);
+  int way = actor.way;
+  if (room_[own.ways[way].tier] < own.ways[way].gpus) {
+    suspended_.push_back(job);
+    way = way_with(room_, own);
+    if (way < 0) return;
+    moves_.push_back({job, way});
+  }
+  room_[own.ways[way].tier] -= own.ways[way].gpus;
+}
+
+// ---- EASY backfill
+
+/// Seconds that the policy counts on: a high quantile of the law, on the fastest tier.
+double Player::believed_s(const Actor& actor) const {
+  const Part& own = part(actor);
+  double believed = own.believed;
+  if (!own.is_believed) {
+    const auto k = static_cast<std::size_t>(kSafeShare * static_cast<double>(own.left.size() - 1));
+    believed = own.left[k];
+  }
+  return left_of(believed, progress(actor), own.steps_done) / own.fastest();
+}
+
+/// On the tier where running jobs will first have made room.
+Player::Reservation Player::reserve(const Part& own) const {
+  Reservation out;
+  for (const Way& way : own.ways) {
+    std::vector<std::pair<double, int>> ends;
+    for (const Seat& seat : running_) {
+      if (seat.tier == way.tier) ends.emplace_back(believed_s(actors_[seat.job]), seat.gpus);
+    }
+    std::sort(ends.begin(), ends.end());
+    int room = free_[way.tier];
+    double when = 0;
+    for (const auto& [end, gpus] : ends) {
+      if (room >= way.gpus) break;
+      room += gpus;
+      when = end;
+    }
+    if (room >= way.gpus && when < out.from_s) out = {way.tier, room - way.gpus, when};
+  }
+  return out;
+}
+
+void Player::backfill() {
+  std::optional<Reservation> kept;
+  std::size_t stays = 0;
+  for (std::size_t i = 0; i < line_.size(); ++i) {
+    if (std::all_of(free_.begin(), free_.end(), [](int gpus) { return gpus == 0; })) {
+      std::copy(line_.begin() + i, line_.end(), line_.begin() + stays);
+      stays += line_.size() - i;
+      break;
+    }
+    const int job = line_[i].job;
+    const Part& own = part(actors_[job]);
+    int way = way_with(free_, own);
+    if (way < 0) {
+      if (!kept) kept = reserve(own);
+    } else if (kept) {
+      const double needs_s = believed_s(actors_[job]);
+      const auto late = [&](const Way& on) {
+        return on.tier == kept->tier && needs_s * own.fastest() / on.steps_per_s > kept->from_s;
+      };
+      const Way& on = own.ways[way];
+      if (late(on) && on.gpus > kept->spare) {
+        way = -1;
+      } else if (late(on)) {
+        kept->spare -= on.gpus;
+      }
+    }
+    if (way >= 0) {
+      start(job, way);
+    } else {
+      line_[stays++] = line_[i];
+    }
+  }
+  line_.resize(stays);
+}
+
+}  // namespace glidepath::detail

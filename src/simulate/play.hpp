@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// A snapshot played forward, many times over: what start_times() is made of. A `Part` is a job as
+// every sample begins with it, a `Script` all of them with the rule of the policy; a `Player` plays
+// one sample after the other in memory of its own. Of the waiting jobs that could run in the same
+// ways (one `Shape`) only the first in the order can be next, since room only shrinks along a fill.
+#pragma once
+
+#include "glidepath/simulate.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/numbers.hpp"
+
+namespace glidepath::detail {
+
+/// What puts the jobs of a policy in order, the least first.
+enum class PlayOrder : std::uint8_t {
+  arrival,  ///< submission
+  gang,     ///< GPUs
+  time,     ///< believed time that is left
+  service,  ///< the same x GPUs
+  level,    ///< queue by attained GPU-seconds
+  index,    ///< GPUs / Gittins index of what is left
+};
+
+/// A policy as it is played.
+struct PlayRule {
+  std::string_view policy{};
+  PlayOrder order = PlayOrder::arrival;
+  bool preempts = false;
+  bool skips = true;      ///< what does not fit is passed over; else it blocks those behind it
+  bool reserves = false;  ///< GPUs are kept for the first that does not fit: EASY backfill
+  bool classes = false;   ///< Job::priority goes before the order
+  bool weighs = false;    ///< Job::weight counts
+  double stays = 1;       ///< the key of a running job is divided by this
+};
+
+/// The queue of `las` of a job with so much service.
+[[nodiscard]] int las_level(double attained_gpu_s);
+
+/// The rule of a policy. Throws InputError naming it and those that can be played.
+[[nodiscard]] const PlayRule& play_rule_named(std::string_view policy);
+
+/// Place of a job in the order.
+struct PlayKey {
+  double before = 0;  ///< -priority
+  double key = 0;
+  double place = 0;  ///< among equals
+  friend auto operator<=>(const PlayKey&, const PlayKey&) = default;
+};
+
+struct Way {
+  int tier = 0, gpus = 0;
+  double steps_per_s = 0;
+};
+
+struct Part {
+  std::vector<Way> ways{};
+  std::vector<double> left{};  ///< equally likely steps still needed, increasing
+  std::size_t reach = 0;       ///< how many of them are to a target, not to the end of a budget
+  double believed = 0;         ///< by the policy
+  bool is_believed = false;    ///< and not the law
+  double steps_done = 0, attained_gpu_s = 0, restart_s = 0, weight = 1, priority = 0;
+  double place = 0;  ///< among equals, the earlier the less
+  int running = -1;  ///< the way in which it runs
+  bool preemptible = true;
+  int shape = -1;
+  std::uint64_t id = 0;  ///< of its random numbers
+  /// E[min(S, d)] / P(S <= d), least over d, just after each value of `left` and at 0.
+  std::vector<double> rank{};
+
+  [[nodiscard]] double fastest() const;
+  [[nodiscard]] int gpus() const { return ways.empty() ? 1 : ways.front().gpus; }
+};
+
+struct Script {
+  PlayRule rule{};
+  std::uint64_t seed = 0;
+  double horizon_s = kInfinity;
+  std::vector<int> capacity{};
+  std::vector<Part> parts{};               ///< the live jobs, then the recent ones
+  int live = 0;                            ///< how many of them
+  std::vector<std::vector<Way>> shapes{};  ///< tiers and gangs; their rates are not used
+  std::vector<double> submitted{};         ///< of the recent jobs since the first of them, in order
+  double window_s = 0;                     ///< from then until now
+
+  /// To be called with all parts there: ranks, shapes, order.
+  void prepare();
+  [[nodiscard]] PlayKey waiting_key(const Part& part) const;
+
+  struct Waiting {
+    PlayKey key{};
+    int job = 0;
+    friend auto operator<=>(const Waiting&, const Waiting&) = default;
+  };
+  std::vector<std::vector<Waiting>> waiting{};  ///< of each shape, in order
+};
+
+class Player {
+ public:
+  explicit Player(const Script& script);
+
+  /// Seconds until each live job has GPUs: 0 where it runs, infinity beyond the horizon.
+  void play(std::uint64_t sample, std::span<double> starts);
+
+ private:
+  struct Actor {
+    int part = 0, way = -1;
+    int slot = -1;      ///< in running_
+    int level = 0;      ///< of PlayOrder::level
+    unsigned turn = 0;  ///< starts and suspensions, so that stale events are known
+    bool started = false, demoted = false;
+    std::uint32_t passed = 0;  ///< values of the law that it has outlived
+    double left = 0;           ///< steps, at `began`
+    double progress = 0;       ///< steps since now, at `began`
+    double attained = 0;       ///< GPU-seconds, at `began`
+    double began = 0, resumes = 0, finish = kInfinity;
+    double place = 0;
+  };
+  struct Event {
+    double at = 0;
+    int job = 0;
+    unsigned turn = 0;
+    friend auto operator<=>(const Event&, const Event&) = default;
+  };
+  struct Queue {
+    std::size_t next = 0;                  ///< in Script::waiting
+    std::vector<Script::Waiting> later{};  ///< a heap of those that came since
+  };
+  struct Move {
+    int job = 0, way = 0;
+  };
+  /// A running job, packed: its key at time t is key + slope t, until it has to be looked at anew.
+  struct Seat {
+    int job = 0, tier = 0, gpus = 0;
+    double before = 0, place = 0, key = 0, slope = 0, until = kInfinity;
+  };
+  struct Line {
+    double value = 0, slope = 0, until = kInfinity;
+  };
+
+  void reset(std::uint64_t sample);
+  [[nodiscard]] double drawn(const Part& own, double u) const;
+  void draw_arrival();
+  void arrive();
+  void schedule();
+  void start_in_order();
+  void fill();
+  void merge(const PlayKey& first);
+  void place(int job);
+  void backfill();
+
+  void start(int job, int way);
+  void suspend(int job);
+  void pause(int job);
+  void leave(int job);
+  void queue(int job);
+  void demote(int job);
+  void await_demotion(int job);
+  void look(Seat& seat);
+  void pop(int shape);
+  void push(Event event);
+
+  [[nodiscard]] const Part& part(const Actor& actor) const { return script_.parts[actor.part]; }
+  [[nodiscard]] const Script::Waiting* head(int shape) const;
+  [[nodiscard]] int first_head(std::span<const int> room, bool skips) const;
+  [[nodiscard]] int way_with(std::span<const int> room, const Part& part) const;
+  [[nodiscard]] bool gains(const PlayKey& key, int shape) const;
+  [[nodiscard]] double progress(const Actor& actor) const;
+  [[nodiscard]] double attained(const Actor& actor) const;
+  [[nodiscard]] PlayKey key_of(const Seat& seat) const {
+    return {seat.before, seat.key + seat.slope * now_, seat.place};
+  }
+  [[nodiscard]] PlayKey waiting_key(Actor& actor) const;
+  [[nodiscard]] Line line_of(Actor& actor) const;
+  [[nodiscard]] double believed_s(const Actor& actor) const;
+
+  struct Reservation {
+    int tier = -1, spare = 0;
+    double from_s = kInfinity;
+  };
+  [[nodiscard]] Reservation reserve(const Part& part) const;
+
+  const Script& script_;
+  std::uint64_t sample_ = 0, draws_ = 0, arrivals_ = 0;
+  double now_ = 0;
+  double odds_ = 1;  ///< of a shorter duration, in this sample
+  int awaited_ = 0;  ///< live jobs that have not started yet
+  std::span<double> starts_{};
+  std::vector<Actor> actors_;
+  std::vector<Seat> running_;
+  std::vector<int> free_, room_;
+  std::vector<Event> events_;                 ///< a heap, the first on top
+  std::vector<Queue> queues_;                 ///< of each shape
+  std::vector<Script::Waiting> line_, lane_;  ///< all that wait, under reserves; all that run
+  std::vector<int> suspended_;
+  std::vector<Move> moves_;
+  double front_ = 0, back_ = 0;  ///< places
+  double arrival_at_ = kInfinity, clock_ = 0, block_end_ = 0, position_ = 0;
+  std::size_t cursor_ = 0;
+};
+
+}  // namespace glidepath::detail

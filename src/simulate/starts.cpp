@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "common/parallel.hpp"
+#include "common/require.hpp"
+#include "simulate/play.hpp"
+#include "simulate/policy_table.hpp"
+
+namespace glidepath {
+
+namespace {
+
+using detail::kInfinity;
+using detail::Part;
+using detail::refuse;
+using detail::Script;
+
+constexpr int kMaxSamples = 1'000'000;
+constexpr std::ptrdiff_t kSamplesPerBlock = 10;
+constexpr double kFront = 1e12;  ///< seconds, more than any wait
+
+void check(const StartOptions& options) {
+  if (options.samples < 1 || options.samples > kMaxSamples) {
+    refuse("start_times: samples is ", options.samples, ", expected 1 to ", kMaxSamples);
+  }
+  if (!(options.horizon_s > 0)) {
+    refuse("start_times: horizon_s is ", options.horizon_s, ", expected a time above 0");
+  }
+  for (const double level : options.levels) {
+    if (!(level > 0 && level < 1)) {
+      refuse("start_times: level ", level, ", expected more than 0 and less than 1");
+    }
+  }
+  for (const BelievedSteps& believed : options.believed) {
+    if (believed.steps >= 0) continue;
+    refuse("start_times: job ", believed.job, " has believed steps ", believed.steps,
+           ", expected 0 or more");
+  }
+}
+
+/// Equally likely steps that a job still needs, increasing. One that never reaches its target runs
+/// to its budget.
+std::vector<double> left_of(const Job& job) {
+  const double budget =
+      job.budget_steps > 0 ? std::max(0.0, job.budget_steps - job.steps_done) : kInfinity;
+  std::vector<double> left = job.remaining_steps;
+  if (left.empty() && budget < kInfinity) left.push_back(budget);
+  if (left.empty()) {
+    refuse("start_times: job ", job.id, " has neither remaining_steps nor budget_steps");
+  }
+  for (double& steps : left) {
+    if (!(steps >= 0)) refuse("start_times: job ", job.id, " has remaining_steps ", steps);
+    if (steps == kInfinity) steps = budget;
+  }
+  std::sort(left.begin(), left.end());
+  return left;
+}
+
+/// What the policies of simulate() take it to need: to its budget, or the mean of its law.
+double believed_of(const Job& job, const std::vector<double>& left) {
+  if (job.budget_steps > 0) return std::max(0.0, job.budget_steps - job.steps_done);
+  return std::accumulate(left.begin(), left.end(), 0.0) / static_cast<double>(left.size());
+}
+
+class Scripting {
+ public:
+  Scripting(const Snapshot& snapshot, std::string_view policy, const StartOptions& options)
+      : snapshot_(snapshot), options_(options) {
+    script_.rule = detail::play_rule_named(policy);
+    script_.seed = options.seed;
+    script_.horizon_s = options.horizon_s;
+    for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
+    for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
+    take_live();
+    take_running();
+    take_recent();
+    script_.prepare();
+  }
+  [[nodiscard]] Script result() && { return std::move(script_); }
+
+ private:
+  [[nodiscard]] Part part_of(const Job& job) const {
+    Part part;
+    for (const Option& option : job.options) {
+      if (option.tier < 0 || option.tier >= static_cast<int>(script_.capacity.size())) {
+        refuse("start_times: job ", job.id, " has an option on tier ", option.tier, " of ",
+               script_.capacity.size());
+      }
+      if (option.sharing != Sharing::exclusive || !(option.steps_per_s > 0) || option.gpus < 1 ||
+          option.gpus > script_.capacity[option.tier]) {
+        continue;
+      }
+      part.ways.push_back({option.tier, option.gpus, option.steps_per_s});
+    }
+    part.left = left_of(job);
+    const auto never =
+        std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInfinity);
+    part.reach = part.left.size() - static_cast<std::size_t>(never);
+    const auto believed = believed_.find(job.id);
+    part.is_believed = believed != believed_.end();
+    part.believed = part.is_believed ? believed->second : believed_of(job, part.left);
+    part.steps_done = job.steps_done;
+    part.weight = job.weight;
+    part.priority = job.priority;
+    part.preemptible = job.preemptible;
+    part.id = static_cast<std::uint64_t>(job.id);
+    return part;
+  }
+
+  void take_live() {
+    const bool queues = script_.rule.order == detail::PlayOrder::level;
+    script_.live = static_cast<int>(snapshot_.jobs.size());
+    for (const Job& job : snapshot_.jobs) {
+      if (!place_.emplace(job.id, script_.parts.size()).second) {
+        refuse("start_times: job ", job.id, " is there twice");
+      }
+      Part& part = script_.parts.emplace_back(part_of(job));
+      part.attained_gpu_s = job.attained_gpu_s;
+      part.restart_s = job.restart_s;
+      part.place = queues ? place_in_queue(job) : job.submit_s - snapshot_.now_s;
+    }
+  }
+
+  /// A queue of `las` has those first that came to it first, but before them those that have run
+  /// in it and lost their GPUs, the last of them first.
+  [[nodiscard]] double place_in_queue(const Job& job) const {
+    const double waited =
+        job.waiting_s >= 0 ? job.waiting_s : snapshot_.now_s - job.submit_s - job.attained_s;
+    const int level = detail::las_level(job.attained_gpu_s);
+    const bool ran = level > 0 && job.attained_gpu_s > 2 * detail::kLasLimitsGpuS[level - 1];
+    return ran ? waited - kFront : -waited;
+  }
+
+  void take_running() {
+    for (const Allocation& held : snapshot_.running) {
+      const auto found = place_.find(held.job);
+      if (found == place_.end()) {
+        refuse("start_times: job ", held.job, " runs and is not among the jobs");
+      }
+      if (held.partner >= 0) {
+        refuse("start_times: job ", held.job, " shares the GPUs of job ", held.partner,
+               "; pairs are not played forward");
+      }
+      Part& part = script_.parts[found->second];
+      const auto way = std::find_if(part.ways.begin(), part.ways.end(), [&](const auto& each) {
+        return each.tier == held.tier && each.gpus == held.gpus;
+      });
+      if (way == part.ways.end()) {
+        refuse("start_times: job ", held.job, " runs on ", held.gpus, " GPUs of tier ", held.tier,
+               ", which is none of its options");
+      }
+      part.running = static_cast<int>(way - part.ways.begin());
+    }
+  }
+
+  void take_recent() {
+    std::vector<std::size_t> order(options_.recent.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto submit_s = [&](std::size_t i) { return options_.recent[i].submit_s; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return submit_s(a) < submit_s(b); });
+    if (order.empty()) return;
+    script_.window_s = snapshot_.now_s - submit_s(order.front());
+    if (!(script_.window_s > 0) || !(submit_s(order.back()) <= snapshot_.now_s)) {
+      refuse("start_times: the recent jobs were submitted from ", submit_s(order.front()), " to ",
+             submit_s(order.back()), " s, expected times until now, ", snapshot_.now_s, " s");
+    }
+    for (const std::size_t i : order) {
+      Part part = part_of(options_.recent[i]);
+      for (double& steps : part.left) steps += part.steps_done;  // as it arrived
+      part.believed += part.steps_done;
+      part.steps_done = 0;
+      script_.parts.push_back(std::move(part));
+      script_.submitted.push_back(submit_s(i) - submit_s(order.front()));
+    }
+  }
+
+  const Snapshot& snapshot_;
+  const StartOptions& options_;
+  Script script_;
+  std::unordered_map<std::int64_t, double> believed_;
+  std::unordered_map<std::int64_t, std::size_t> place_;
+};
+
+/// The least of the samples that at least a share `level` of them does not exceed.
+double quantile_of(std::span<double> samples, double level) {
+  const auto n = static_cast<double>(samples.size());
+  const auto k = static_cast<std::size_t>(std::clamp(std::ceil(level * n - 1e-9) - 1, 0.0, n - 1));
+  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(k);
+  std::nth_element(samples.begin(), at, samples.end());
+  return *at;
+}
+
+}  // namespace
+
+StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
+                       const StartOptions& options, Execution execution) {
+  check(options);
+  const Script script = Scripting(snapshot, policy, options).result();
+  StartTimes out;
+  out.levels = options.levels;
+  std::vector<std::size_t> waiting;
+  for (std::size_t j = 0; j < snapshot.jobs.size(); ++j) {
+    if (script.parts[j].running >= 0) continue;
+    waiting.push_back(j);
+    out.job.push_back(snapshot.jobs[j].id);
+  }
+  const std::size_t live = snapshot.jobs.size();
+  const auto samples = static_cast<std::size_t>(options.samples);
+  std::vector<double> starts(samples * live);
+  detail::for_each_block(
+      options.samples, kSamplesPerBlock, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+        detail::Player player(script);
+        for (auto s = static_cast<std::size_t>(begin); s < static_cast<std::size_t>(end); ++s) {
+          player.play(s, std::span(starts).subspan(s * live, live));
+        }
+      });
+  out.quantiles.resize(std::ssize(out.levels), std::ssize(waiting));
+  std::vector<double> own(samples);
+  for (std::size_t w = 0; w < waiting.size(); ++w) {
+    for (std::size_t s = 0; s < samples; ++s) own[s] = starts[s * live + waiting[w]];
+    for (std::size_t level = 0; level < out.levels.size(); ++level) {
+      out.quantiles(static_cast<std::ptrdiff_t>(level), static_cast<std::ptrdiff_t>(w)) =
+          quantile_of(own, out.levels[level]);
+    }
+  }
+  return out;
+}
+
+}  // namespace glidepath

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "glidepath/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "refusal.hpp"
+#include "simulated.hpp"
+
+namespace glidepath {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+Job job_of(std::int64_t id, int gpus, std::vector<double> remaining, double submit_s = 0) {
+  Job job{.id = id};
+  job.submit_s = submit_s;
+  job.options = {{0, gpus, 1.0}};
+  job.remaining_steps = std::move(remaining);
+  return job;
+}
+
+/// One tier of some GPUs, and who holds them.
+struct Case {
+  std::vector<Tier> tiers{};
+  std::vector<Job> jobs{};
+  std::vector<Allocation> running{};
+  double now_s = 0;
+  explicit Case(int gpus) { tiers.push_back({.name = "a", .nodes = gpus}); }
+  [[nodiscard]] Snapshot view() const { return {now_s, tiers, jobs, running}; }
+  void run(Job job) {
+    running.push_back({job.id, 0, job.options.front().gpus, 0, -1});
+    jobs.push_back(std::move(job));
+  }
+};
+
+std::vector<double> row(const StartTimes& times, std::ptrdiff_t level) {
+  const std::span<const double> line = times.quantiles.row(level);
+  return {line.begin(), line.end()};
+}
+
+TEST(StartsTest, KnownDurationsGiveTheMomentsAtWhichGpusComeFree) {
+  Case one(1);
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {50}, 1));
+  one.jobs.push_back(job_of(3, 1, {10}, 2));
+  const StartTimes fifo = start_times(one.view(), "fifo");
+  EXPECT_EQ(fifo.job, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(row(fifo, 1), (std::vector<double>{100, 150}));
+  // The shorter one preempts nobody at once, then goes first.
+  EXPECT_EQ(row(start_times(one.view(), "srsf"), 1), (std::vector<double>{110, 100}));
+}
+
+/// When each job is given GPUs for the first time after a moment of the simulation itself.
+std::vector<double> true_starts(const Simulation& run, const std::vector<std::int64_t>& jobs,
+                                double now_s) {
+  std::vector<double> out;
+  for (const std::int64_t job : jobs) {
+    double next = kInf;
+    for (const JobSpan& span : run.spans) {
+      if (span.job == job && span.start_s > now_s) next = std::min(next, span.start_s);
+    }
+    out.push_back(next - now_s);
+  }
+  return out;
+}
+
+TEST(StartsTest, WithoutErrorsAndArrivalsTheyAreThoseOfTheSimulation) {
+  std::size_t compared = 0;
+  for (const std::string_view policy :
+       {"fifo", "first_fit", "slurm_backfill", "sjf", "srtf", "srsf"}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(std::string(policy) + ", seed " + std::to_string(seed));
+      Workload workload = random_workload(seed);
+      // No two arrivals of the last moments tie with it: what comes later would be seen by one.
+      const double last = workload.jobs.back().submit_s;
+      const Simulation run = simulate(workload, policy);
+      const std::vector<double> at{last};
+      const std::vector<Moment> moments = moments_of(workload, policy, {}, at, 0);
+      ASSERT_EQ(moments.size(), 1U);
+      const Moment& now = moments.front();
+      const StartTimes times = start_times({now.now_s, workload.tiers, now.jobs, now.running},
+                                           policy, {.samples = 3, .horizon_s = kInf});
+      const std::vector<double> expected = true_starts(run, times.job, now.now_s);
+      for (std::ptrdiff_t level = 0; level < 3; ++level) EXPECT_EQ(row(times, level), expected);
+      compared += expected.size();
+    }
+  }
+  EXPECT_GT(compared, 1000U);
+}
+
+TEST(StartsTest, TheLawOfTheRunningJobIsThatOfTheNextStart) {
+  Case one(1);
+  one.run(job_of(1, 1, {10, 1000}));
+  one.jobs.push_back(job_of(2, 1, {5}, 1));
+  const StartTimes times = start_times(one.view(), "fifo", {.samples = 400});
+  EXPECT_EQ(times.quantiles(0, 0), 10);
+  EXPECT_EQ(times.quantiles(2, 0), 1000);
+}
+
+TEST(StartsTest, ForecastsAreWrongTogetherSoManyJobsDoNotAverageTheirErrorsAway) {
+  Case one(1);
+  std::vector<double> law;
+  for (int k = 0; k < 100; ++k) law.push_back(50.0 + k);
+  one.run(job_of(1, 1, law));
+  for (int k = 0; k < 400; ++k) one.jobs.push_back(job_of(2 + k, 1, law, 1 + k));
+  const StartTimes times = start_times(one.view(), "fifo", {.samples = 1000});
+  // Independent ones would have 1.28 x 2 x sqrt(400) x 29 = 1 480 s between the outer quantiles.
+  const double width = times.quantiles(2, 399) - times.quantiles(0, 399);
+  EXPECT_GT(width, 3000);
+  EXPECT_NEAR(times.quantiles(1, 399), 400 * 99.5, 1000);
+}
+
+TEST(StartsTest, SameBytesForAnyNumberOfThreadsAndAnySeedOfItsOwn) {
+  const Workload workload = random_workload(3, 200, 16);
+  SimulationOptions noisy;
+  noisy.forecast_sigma = 1;
+  const std::vector<double> at{workload.jobs[150].submit_s};
+  const Moment now = moments_of(workload, "srsf", noisy, at, 100).front();
+  const Snapshot snapshot{now.now_s, workload.tiers, now.jobs, now.running};
+  StartOptions options{.samples = 37, .recent = now.recent, .believed = now.believed};
+  for (const std::string_view policy : {"first_fit", "las", "srsf", "best_value"}) {
+    const StartTimes one = start_times(snapshot, policy, options, Execution{1});
+    const StartTimes three = start_times(snapshot, policy, options, Execution{3});
+    EXPECT_TRUE(one.quantiles == three.quantiles) << policy;
+  }
+  const StartTimes first = start_times(snapshot, "first_fit", options);
+  options.seed = 1;
+  const StartTimes second = start_times(snapshot, "first_fit", options);
+  EXPECT_FALSE(first.quantiles == second.quantiles);
+}
+
+TEST(StartsTest, ShortJobsThatGoOnComingHoldALongOneBack) {
+  Case one(1);
+  one.now_s = 1000;
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {1e6}, 900));
+  std::vector<Job> recent;
+  for (int k = 0; k < 10; ++k) recent.push_back(job_of(10 + k, 1, {50}, 100.0 * k));
+  const StartTimes alone = start_times(one.view(), "srsf");
+  EXPECT_EQ(alone.quantiles(1, 0), 100);
+  // One job of 50 s comes every 100 s: the long one starts in the first gap.
+  const StartTimes crowded = start_times(one.view(), "srsf", {.recent = recent});
+  EXPECT_GT(crowded.quantiles(2, 0), 140);
+  // They do not go before it where the order is that of arrival.
+  EXPECT_EQ(start_times(one.view(), "fifo", {.recent = recent}).quantiles(2, 0), 100);
+  // With twice as many as the GPU can serve there is no gap.
+  for (Job& job : recent) job.remaining_steps = {200};
+  const StartTimes full = start_times(one.view(), "srsf", {.horizon_s = 1e5, .recent = recent});
+  EXPECT_GT(full.quantiles(1, 0), crowded.quantiles(1, 0));
+}
+
+TEST(StartsTest, WhatAPolicyBelievesOrdersTheJobsNotWhatTheyNeed) {
+  Case one(1);
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {50}, 1));
+  one.jobs.push_back(job_of(3, 1, {10}, 2));
+  const std::vector<BelievedSteps> wrong{{2, 5}, {3, 500}};
+  for (const std::string_view policy : {"srtf", "srsf", "gittins", "best_value"}) {
+    const StartTimes times = start_times(one.view(), policy, {.believed = wrong});
+    EXPECT_EQ(row(times, 1), (std::vector<double>{100, 150})) << policy;
+  }
+}
+
+TEST(StartsTest, BackfillFillsTheGapBeforeAReservationWithWhatItBelievesEndsInTime) {
+  Case two(2);
+  two.run(job_of(1, 1, {100}));
+  two.jobs.push_back(job_of(2, 2, {50}, 1));
+  two.jobs.push_back(job_of(3, 1, {80}, 2));
+  two.jobs.push_back(job_of(4, 1, {60}, 3));
+  EXPECT_EQ(row(start_times(two.view(), "slurm_backfill"), 1), (std::vector<double>{100, 0, 150}));
+  const std::vector<BelievedSteps> long_limit{{3, 800}};
+  EXPECT_EQ(row(start_times(two.view(), "slurm_backfill", {.believed = long_limit}), 1),
+            (std::vector<double>{100, 150, 0}));
+}
+
+TEST(StartsTest, AJobThatMayNotBePreemptedKeepsItsGpus) {
+  Case one(1);
+  one.run(job_of(1, 1, {1000}));
+  one.jobs.push_back(job_of(2, 1, {500}, 1));
+  one.jobs.push_back(job_of(3, 1, {10}, 2));
+  std::vector<Job> recent{job_of(9, 1, {1}, -10)};  // comes soon, and every 10 s
+  const StartTimes may = start_times(one.view(), "srsf", {.recent = recent});
+  one.jobs.front().preemptible = false;
+  const StartTimes may_not = start_times(one.view(), "srsf", {.recent = recent});
+  EXPECT_LT(may.quantiles(2, 1), 100);
+  EXPECT_GE(may_not.quantiles(0, 1), 1000);
+}
+
+TEST(StartsTest, BeyondTheHorizonOrWithoutATierThatHoldsThemJobsDoNotStart) {
+  Case one(1);
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {50}, 1));
+  one.jobs.push_back(job_of(3, 1, {50}, 2));
+  one.jobs.push_back(job_of(4, 2, {50}, 3));
+  EXPECT_EQ(row(start_times(one.view(), "first_fit", {.horizon_s = 120}), 1),
+            (std::vector<double>{100, kInf, kInf}));
+  // One that never reaches its target holds its GPUs until its budget, or for good.
+  one.jobs.front().remaining_steps = {kInf};
+  EXPECT_EQ(row(start_times(one.view(), "first_fit"), 1), (std::vector<double>{kInf, kInf, kInf}));
+  one.jobs.front().budget_steps = 70;
+  EXPECT_EQ(start_times(one.view(), "first_fit").quantiles(1, 0), 70);
+}
+
+TEST(StartsTest, AMomentKnowsNothingOfTheFuture) {
+  const Workload workload = random_workload(5, 80);
+  SimulationOptions noisy;
+  noisy.forecast_sigma = 1;
+  const std::vector<double> at{workload.jobs[40].submit_s};
+  const Moment now = moments_of(workload, "fifo", noisy, at, 20).front();
+  // The same without the jobs that are still to come.
+  Workload past = workload;
+  std::erase_if(past.jobs, [&](const WorkloadJob& job) { return job.submit_s > now.now_s; });
+  const Moment same = moments_of(past, "fifo", noisy, at, 20).front();
+  ASSERT_EQ(now.jobs.size(), same.jobs.size());
+  for (std::size_t i = 0; i < now.jobs.size(); ++i) {
+    EXPECT_EQ(now.jobs[i].remaining_steps, same.jobs[i].remaining_steps);
+  }
+  ASSERT_EQ(now.recent.size(), 20U);
+  for (std::size_t i = 0; i < now.recent.size(); ++i) {
+    EXPECT_EQ(now.recent[i].remaining_steps, same.recent[i].remaining_steps);
+    EXPECT_LT(now.recent[i].id, 0);
+  }
+}
+
+TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
+  Case one(1);
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {50}, 1));
+  const auto said = [&](std::string_view policy, const StartOptions& options) {
+    return refusal([&] { (void)start_times(one.view(), policy, options); });
+  };
+  EXPECT_EQ(said("dare", {}),
+            "start_times: policy 'dare' is not played forward, these are: fifo, first_fit, "
+            "slurm_backfill, sjf, srtf, srsf, las, gittins, best_value");
+  EXPECT_EQ(said("fifo", {.samples = 0}), "start_times: samples is 0, expected 1 to 1000000");
+  EXPECT_EQ(said("fifo", {.horizon_s = -1}),
+            "start_times: horizon_s is -1, expected a time above 0");
+  EXPECT_EQ(said("fifo", {.levels = {1.5}}),
+            "start_times: level 1.5, expected more than 0 and less than 1");
+  const std::vector<Job> future{job_of(9, 1, {1}, 5)};
+  EXPECT_EQ(said("fifo", {.recent = future}),
+            "start_times: the recent jobs were submitted from 5 to 5 s, expected times until now, "
+            "0 s");
+  one.jobs.back().remaining_steps.clear();
+  EXPECT_EQ(said("fifo", {}), "start_times: job 2 has neither remaining_steps nor budget_steps");
+  one.jobs.back().remaining_steps = {1};
+  one.running.front().partner = 2;
+  EXPECT_EQ(said("fifo", {}),
+            "start_times: job 1 shares the GPUs of job 2; pairs are not played forward");
+}
+
+}  // namespace
+}  // namespace glidepath
