@@ -67,6 +67,7 @@ from glidepath._plan import (
 )
 from glidepath._schedule import Schedule
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
+from glidepath._starts import StartTimes, start_times
 from glidepath._step_profile import StepProfile, read_profile
 from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import VERDICTS, Decision, Watch
@@ -110,6 +111,7 @@ __all__ = [
     "SharedSpeeds",
     "Simulation",
     "Snapshot",
+    "StartTimes",
     "StepProfile",
     "StepTime",
     "Tier",
@@ -148,6 +150,7 @@ __all__ = [
     "shared_speeds",
     "simulate",
     "solve_round",
+    "start_times",
     "usable",
     "violations",
 ]

@@ -161,3 +161,11 @@ def duration(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.0f} s"
+
+
+def starts(seconds: Sequence[float]) -> str:
+    """Write quantiles 0.1, 0.5 and 0.9 of the time until a job starts."""
+    low, middle, high = (
+        "now" if t < 1.0 else "later" if math.isinf(t) else duration(t) for t in seconds
+    )
+    return middle if low == high else f"{middle} ({low} to {high})"

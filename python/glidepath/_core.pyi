@@ -1031,6 +1031,44 @@ class EnvironmentBatch:
     actions: typing.Final[int]
     observation_size: typing.Final[int]
 
+class StartOptions:
+    """Options of `start_times`."""
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        *,
+        samples: typing.SupportsIndex = 200,
+        seed: typing.SupportsIndex = 0,
+        horizon_s: Float = 2592000.0,
+        levels: ArrayLike | None = None,
+        recent: collections.abc.Sequence[Job] = [],
+        believed: collections.abc.Mapping[int, float] | None = {},
+    ) -> None: ...
+    believed: typing.Final[dict]
+    horizon_s: typing.Final[float]
+    levels: typing.Final[NDArray[numpy.float64]]
+    recent: typing.Final[list[Job]]
+    samples: typing.Final[int]
+    seed: typing.Final[int]
+
+class StartTimesRecord:
+    """What `start_times` found."""
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    job: typing.Final[NDArray[numpy.int64]]
+    levels: typing.Final[NDArray[numpy.float64]]
+    quantiles: typing.Final[NDArray[numpy.float64]]
+
+class Moment:
+    """A moment of a simulation, as `start_times` takes it."""
+
+    def snapshot(self, tiers: collections.abc.Sequence[Tier]) -> Snapshot: ...
+    believed: typing.Final[dict]
+    now_s: typing.Final[float]
+    recent: typing.Final[list[Job]]
+
 def available_threads() -> int:
     """Number of threads that threads=0 means here."""
 
@@ -1182,6 +1220,13 @@ def make_workload(
     pairs: collections.abc.Sequence[PairSpeeds],
     name: str,
 ) -> WorkloadRecord: ...
+def moments_of(
+    workload: WorkloadRecord,
+    policy: str,
+    options: SimulationOptions,
+    at_s: collections.abc.Sequence[Float],
+    recent: Int,
+) -> list[Moment]: ...
 def options_of(
     tiers: collections.abc.Sequence[Tier],
     scaling: collections.abc.Sequence[Scaling | None],
@@ -1253,6 +1298,9 @@ def solve_round(
     group_quota: ArrayLike | None,
     node_gpus: ArrayLike | None,
 ) -> RoundPlanRecord: ...
+def start_times(
+    snapshot: Snapshot, policy: str, options: StartOptions, threads: Int
+) -> StartTimesRecord: ...
 def usable(status: str) -> bool: ...
 def validate_trace(step: ArrayLike, loss: ArrayLike) -> None:
     """Throws InputError unless the columns make a trace."""

@@ -267,7 +267,10 @@ CPP_ONLY_BY_REASON = {
         *("CleanOptions", "EnvironmentOptions", "Failures", "FitOptions", "ForecastOptions"),
         *("NodeSleep", "PlacementOptions", "PlanDynamics", "PlanLimits", "PlanOptions", "Quota"),
         *("RoundOptions", "RunLimits", "ScheduleEnds", "SimulationOptions", "WatchOptions"),
-        *("WeightedObjective", "WsdShape"),
+        *("BelievedSteps", "StartOptions", "WeightedObjective", "WsdShape"),
+    ),
+    "moments of simulations to score; Python has glidepath bench starts": (
+        *("Moment", "moments_of"),
     ),
     "threads and instruction set; Python has threads=": (
         *("Execution", "Isa", "available_threads", "best_isa"),

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import glidepath as gp
+from glidepath._answer import quantile_keys
+from glidepath._answer import starts as words
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -71,12 +74,13 @@ def plan(
     with progress("planning"):
         snapshot = _snapshot_at(drawn, at_h)
         planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
+        starts = _starts(snapshot, planned, objective, sharing)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
     if as_json:
-        emit(_document(snapshot, planned, [tier.name for tier in drawn.tiers]))
+        emit(_document(snapshot, planned, [tier.name for tier in drawn.tiers], starts))
     else:
-        _print_jobs(drawn, snapshot, planned)
+        _print_jobs(drawn, snapshot, planned, starts)
         _print_prices(drawn, planned)
     return ANSWER
 
@@ -95,10 +99,12 @@ def _plan_own(
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
     state = _states(planned, found)
-    rows: list[dict[str, str | None]] = [
+    starts = _starts(jobs.snapshot, planned, ",".join(objective), "exclusive")
+    rows: list[dict[str, Any]] = [
         {
             "job": name,
             "gpus": state.get(index, "waits"),
+            **quantile_keys("starts", starts.get(index)),
             "forecast": jobs.outlooks[index],
             "reason": planned.reasons.get(index, ""),
         }
@@ -113,8 +119,17 @@ def _plan_own(
     else:
         print_table(
             f"{path.name}: {planned!r}",
-            ("job", "GPUs", "reaches its target", "why"),
-            [tuple(str(cell or "") for cell in row.values()) for row in rows],
+            ("job", "GPUs", "starts", "reaches its target", "why"),
+            [
+                (
+                    row["job"],
+                    row["gpus"],
+                    _start_cell(row),
+                    row["forecast"] or "",
+                    row["reason"],
+                )
+                for row in rows
+            ],
         )
     return WARNING if jobs.refused else ANSWER
 
@@ -123,6 +138,29 @@ def _states(planned: gp.Plan, tiers: list[gp.Tier]) -> dict[int, str]:
     """Say of each job that does not wait what it gets."""
     placed = {a.job: f"{a.gpus} {tiers[a.tier].name}" for a in planned.allocations}
     return dict.fromkeys(planned.stop, "ends") | placed
+
+
+_Starts = dict[int, tuple[float, ...]]
+
+
+def _starts(snapshot: gp.Snapshot, planned: gp.Plan, objective: str, sharing: str) -> _Starts:
+    """Say when the jobs that a plan lets wait will start, where the rule can be played forward."""
+    if objective != "jct" or sharing != "exclusive":
+        return {}
+    ended = set(planned.stop)
+    after = gp.Snapshot(
+        snapshot.tiers,
+        [job for job in snapshot.jobs if job.id not in ended],
+        running=planned.allocations,
+        now_s=snapshot.now_s,
+    )
+    times = gp.start_times(after)
+    return dict(zip(times.job.tolist(), map(tuple, times.quantiles.T.tolist()), strict=True))
+
+
+def _start_cell(row: Mapping[str, Any]) -> str:
+    keys = ("starts_q10", "starts_q50", "starts_q90")
+    return words([row[key] for key in keys]) if keys[0] in row else ""
 
 
 class _Reached(Exception):  # noqa: N818 - an event, not an error
@@ -146,7 +184,9 @@ def _snapshot_at(workload: gp.Workload, at_h: float) -> gp.Snapshot:
     raise gp.InputError(f"--at-h {at_h:g}: the last job of {workload.name} has ended by then")
 
 
-def _document(snapshot: gp.Snapshot, planned: gp.Plan, tiers: list[str]) -> dict[str, Any]:
+def _document(
+    snapshot: gp.Snapshot, planned: gp.Plan, tiers: list[str], starts: _Starts
+) -> dict[str, Any]:
     return {
         "now_s": snapshot.now_s,
         "value": planned.value,
@@ -164,21 +204,25 @@ def _document(snapshot: gp.Snapshot, planned: gp.Plan, tiers: list[str]) -> dict
             for a in planned.allocations
         ],
         "stop": list(planned.stop),
+        "starts": {job: quantile_keys("starts", times) for job, times in starts.items()},
         "reasons": dict(planned.reasons),
     }
 
 
-def _print_jobs(workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan) -> None:
+def _print_jobs(
+    workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan, starts: _Starts
+) -> None:
     state = _states(planned, workload.tiers)
     jobs = sorted(snapshot.jobs, key=lambda job: (job.id not in state, job.id))
     print_table(
         f"{workload.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",
-        ("job", "user", "GPUs", "steps", "why"),
+        ("job", "user", "GPUs", "starts", "steps", "why"),
         (
             (
                 str(job.id),
                 job.user,
                 state.get(job.id, "waits"),
+                words(starts[job.id]) if job.id in starts else "",
                 f"{job.steps_done:.0f} of {job.budget_steps:.0f}",
                 planned.reasons.get(job.id, ""),
             )

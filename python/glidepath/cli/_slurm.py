@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glidepath._answer import decision_keys, duration, quantile_keys
+from glidepath._answer import decision_keys, duration, quantile_keys, starts
 from glidepath._core import InputError
 from glidepath._pictures import series
 from glidepath._verdicts import words
@@ -315,6 +315,7 @@ def _row(view: JobView) -> dict[str, Any]:
             steps=[forecast.quantile(level) for level in levels] or None,
         ),
         **quantile_keys("seconds", view.finish_s),
+        **quantile_keys("starts", view.starts_s),
     }
 
 
@@ -359,7 +360,7 @@ def _table(result: Round) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in ("job", "state", "tier", "step", "P(target)", "left", "verdict"):
+    for column in ("job", "state", "tier", "starts", "step", "P(target)", "left", "verdict"):
         table.add_column(column, no_wrap=True)
     table.add_column("reason", min_width=24)
     for view in result.views:
@@ -369,6 +370,7 @@ def _table(result: Round) -> None:
             view.job.id,
             view.job.state.lower(),
             f"{view.tier} → {view.planned}" if moves else view.tier,
+            "" if view.starts_s is None else starts(view.starts_s),
             f"{forecast.last_step:g}" if forecast.last_step else "",
             "" if math.isnan(forecast.probability) else series.chance(forecast.probability, 2),
             _left(view),

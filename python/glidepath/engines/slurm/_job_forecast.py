@@ -78,6 +78,7 @@ class JobView:
     planned: str = ""  # where it shall run now; "" = nowhere
     reason: str = ""
     finish_s: tuple[float, float, float] | None = None  # quantiles 0.1, 0.5, 0.9, from now
+    starts_s: tuple[float, float, float] | None = None  # the same of the start of one that waits
     base_rate: float | None = None  # steps per second at speed 1
 
 

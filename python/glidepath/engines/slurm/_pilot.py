@@ -30,6 +30,7 @@ from glidepath.engines.slurm._model import (
     Scheduler,
 )
 from glidepath.engines.slurm._options import PilotOptions
+from glidepath.engines.slurm._starts import set_starts
 from glidepath.engines.slurm._traces import Progress, TraceStore, trace_path
 
 _STATES = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "REQUEUED")
@@ -133,7 +134,10 @@ class Pilot:
         try:
             path = self.log_path if self.log_path.exists() else None
             with DecisionLog(path, readonly=True) as log:
-                return self._decide(log, self.scheduler.read(), at_s, _Stopwatch())[0]
+                cluster = self.scheduler.read()
+                seen = self._decide(log, cluster, at_s, _Stopwatch())[0]
+                set_starts(cluster, seen.views)
+                return seen
         except (ClusterError, LogError) as error:
             return Round(0, at_s, "advise", trouble=str(error))
 

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecast starts of waiting jobs beside the true ones: the program of `glidepath bench starts`.
+
+A trace runs under a policy whose forecasts have an error. At random moments each waiting job's
+start is forecast, by `start_times` and from time limits, and compared with when it has GPUs next.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glidepath import _core
+from glidepath._core import SimulationOptions
+from glidepath._simulate import Simulation, simulate
+from glidepath._starts import start_times
+from glidepath._workload import Workload
+
+Floats = NDArray[np.float64]
+
+POLICIES = ("fifo", "first_fit", "las", "srsf", "best_value")
+SIGMAS = (0.5, 1.0)
+_LIMIT = 2.0  # how many times its duration a job asks for
+_LEVELS = (0.1, 0.5, 0.9)
+_HORIZON_S = 180 * 86400.0
+
+
+def run(
+    workload: Workload,
+    *,
+    policies: Sequence[str] = POLICIES,
+    sigmas: Sequence[float] = SIGMAS,
+    moments: int = 40,
+    samples: int = 200,
+    recent: int = 300,
+    seeds: int = 1,
+) -> list[dict[str, Any]]:
+    """Score each policy and error of forecasts: one row each, over all seeds."""
+    rows = []
+    for policy in policies:
+        for sigma in sigmas:
+            scores = _Scores()
+            for seed in range(seeds):
+                scores.take(_Case(workload, policy, sigma, seed), moments, samples, recent)
+            rows.append({"policy": policy, "sigma": sigma, **scores.row()})
+    return rows
+
+
+class _Case:
+    """A run whose starts are known."""
+
+    def __init__(self, workload: Workload, policy: str, sigma: float, seed: int) -> None:
+        self.workload, self.policy, self.seed = workload, policy, seed
+        options: dict[str, Any] = {"seed": seed, "forecast_sigma": sigma}
+        self._options = SimulationOptions(**options)
+        self._run = simulate(workload, policy, **options)
+        self._starts = _starts_of(self._run)
+        jobs = workload.jobs
+        self.durations: dict[int, float] = dict(
+            zip(jobs["job"].tolist(), jobs["duration_s"].tolist(), strict=True)
+        )
+
+    def drawn(self, count: int, recent: int) -> Iterator[_core.Moment]:
+        """Random moments at which jobs wait."""
+        timeline = self._run.timeline
+        waits = np.flatnonzero(timeline["queued"] > 0)
+        if len(waits) == 0:
+            return
+        length = np.append(np.diff(timeline["time_s"]), 0.0)[waits]
+        rng = np.random.default_rng(self.seed)
+        drawn = rng.choice(waits, size=count, p=length / length.sum())
+        at_s = np.unique(timeline["time_s"][drawn])
+        yield from _core.moments_of(
+            self.workload._record, self.policy, self._options, at_s.tolist(), recent
+        )
+
+    def next_start(self, job: int, now_s: float) -> float:
+        """Seconds until a job has GPUs again."""
+        starts = self._starts.get(job, np.empty(0))
+        later = np.searchsorted(starts, now_s, side="right")
+        return float(starts[later] - now_s) if later < len(starts) else math.inf
+
+
+class _Scores:
+    """What forecasts are worth."""
+
+    def __init__(self) -> None:
+        self._true: list[Floats] = []
+        self._ours: list[Floats] = []
+        self._limits: list[Floats] = []
+        self._seconds: list[float] = []
+        self._moments = 0
+
+    def take(self, case: _Case, moments: int, samples: int, recent: int) -> None:
+        """Forecast at random moments."""
+        for moment in case.drawn(moments, recent):
+            snapshot = moment.snapshot(case.workload.tiers)
+            # What the policy ranks by: a point forecast, or the laws.
+            believed = moment.believed if case.policy in ("srtf", "srsf") else {}
+            came = [job for job in moment.recent if job.submit_s < moment.now_s]
+            begin = time.perf_counter()
+            ours = start_times(
+                snapshot,
+                case.policy,
+                samples=samples,
+                recent=came,
+                believed=believed,
+                levels=_LEVELS,
+                horizon_s=_HORIZON_S,
+            )
+            self._seconds.append(time.perf_counter() - begin)
+            limits = start_times(
+                _with_limits(snapshot, case.durations),
+                case.policy,
+                samples=1,
+                believed=believed,
+                levels=(0.5,),
+                horizon_s=_HORIZON_S,
+            )
+            now_s = snapshot.now_s
+            self._true.append(np.array([case.next_start(j, now_s) for j in ours.job.tolist()]))
+            self._ours.append(ours.quantiles)
+            self._limits.append(limits.quantiles[0])
+            self._moments += len(ours.job) > 0
+
+    def row(self) -> dict[str, Any]:
+        """Sum up."""
+        if not self._true:
+            raise _core.InputError("bench starts: no job of the trace has to wait")
+        true = np.concatenate(self._true)
+        low, middle, high = np.concatenate(self._ours, axis=1)
+        inside = (low <= true) & (true <= high)
+        ours, limits = _error(true, middle), _error(true, np.concatenate(self._limits))
+        return {
+            "moments": self._moments,
+            "waiting": len(true),
+            "coverage": float(inside.mean()),
+            "below": float((true < low).mean()),
+            "error": float(np.median(ours)),
+            "error_of_limits": float(np.median(limits)),
+            "ratio": float(np.median(ours) / np.median(limits)),
+            "ms": 1e3 * float(np.median(self._seconds)),
+        }
+
+
+def _with_limits(snapshot: _core.Snapshot, durations: Mapping[int, float]) -> _core.Snapshot:
+    """Let each job take as long as its user asks for."""
+    return _core.Snapshot(
+        snapshot.tiers,
+        [
+            job.with_remaining([_LIMIT * durations[job.id] - job.steps_done])
+            for job in snapshot.jobs
+        ],
+        running=snapshot.running,
+        now_s=snapshot.now_s,
+    )
+
+
+def _starts_of(result: Simulation) -> dict[int, Floats]:
+    """When each job was given GPUs, in order."""
+    jobs, starts = result.spans["job"], result.spans["start_s"]
+    order = np.lexsort((starts, jobs))
+    jobs, starts = jobs[order], starts[order]
+    cuts = np.flatnonzero(np.diff(jobs)) + 1
+    return dict(zip(jobs[np.append(0, cuts)].tolist(), np.split(starts, cuts), strict=True))
+
+
+def _error(true: Floats, guess: Floats) -> Floats:
+    """|log(1 + wait in minutes)| apart; both beyond the horizon are equal."""
+    error = np.abs(np.log1p(true / 60.0) - np.log1p(guess / 60.0))
+    return np.where(np.isinf(true) & np.isinf(guess), 0.0, error)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`start_times` from Python, and the verbs that show it."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slurm_world import CLUSTER_TIERS
+
+import glidepath as gp
+from glidepath import cli
+from glidepath.engines.slurm import Cluster, ClusterJob, JobForecast, JobRequest, JobView
+from glidepath.engines.slurm._starts import set_starts
+
+ROOT = Path(__file__).parents[2]
+TRACES = ROOT.parent / "shared" / "data" / "traces"
+TIERS = [gp.Tier("a", 1, 1)]
+
+
+def job(number: int, left: list[float], submit_s: float = 0.0) -> gp.Job:
+    return gp.Job(number, [gp.Option(0, 1, 1.0)], submit_s=submit_s, remaining_steps=left)
+
+
+def queue() -> gp.Snapshot:
+    jobs = [job(1, [10.0, 1000.0]), job(7, [5.0], 1.0), job(8, [50.0], 2.0)]
+    return gp.Snapshot(TIERS, jobs, running=[gp.Allocation(1, 0, 1)], now_s=10.0)
+
+
+def test_each_waiting_job_has_a_law_of_its_start() -> None:
+    times = gp.start_times(queue(), "fifo")
+    assert times.job.tolist() == [7, 8]
+    assert times.levels.tolist() == [0.1, 0.5, 0.9]
+    assert times.quantiles.shape == (3, 2)
+    assert times.quantiles[[0, 2]].tolist() == [[10.0, 15.0], [1000.0, 1005.0]]
+    assert pickle.loads(pickle.dumps(times)) == times
+    chosen = gp.start_times(queue(), "fifo", levels=[0.25], horizon_s=100.0, samples=50, seed=3)
+    assert chosen.quantiles.tolist() == [[10.0, 15.0]]
+    late = gp.start_times(queue(), "fifo", levels=[0.9], horizon_s=100.0)
+    assert late.quantiles.tolist() == [[math.inf, math.inf]]
+
+
+def test_what_was_submitted_of_late_goes_on_to_come() -> None:
+    # More than the GPU can do: the longest never has its turn.
+    recent = [job(20 + k, [4.0], float(k)) for k in range(10)]
+    starved = gp.start_times(queue(), "srsf", levels=[0.5], recent=recent, samples=10).quantiles
+    assert starved[0, 1] == math.inf
+    believed = gp.start_times(queue(), "srsf", levels=[0.1], believed={8: 1.0, 7: 2.0})
+    assert believed.quantiles.tolist() == [[60.0, 10.0]]  # the policy takes 8 for the shorter one
+
+
+def test_arguments_of_another_kind_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="snapshot: expected a Snapshot, got list"):
+        gp.start_times([])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="seed is 'x', expected a whole number"):
+        gp.start_times(queue(), seed="x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="believed is 3, expected a dict of jobs and steps"):
+        gp.start_times(queue(), believed=3)  # type: ignore[arg-type]
+    with pytest.raises(gp.InputError, match="policy 'themis' is not played forward"):
+        gp.start_times(queue(), "themis")
+
+
+def test_plan_shows_when_the_others_start(capsys: pytest.CaptureFixture[str]) -> None:
+    workload = str(ROOT / "data" / "workloads" / "supercom")
+    asked = ["plan", workload, "--users", "40", "--at-h", "6"]
+    assert cli.main([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    placed = {str(held["job"]) for held in document["allocations"]}
+    assert document["starts"]
+    assert not placed & document["starts"].keys()
+    for times in document["starts"].values():
+        assert 0 <= times["starts_q10"] <= times["starts_q50"] <= times["starts_q90"]
+    assert cli.main([*asked, "--objective", "energy", "--json"]) == 0
+    # Only the order of completion times is played forward.
+    assert json.loads(capsys.readouterr().out)["starts"] == {}
+
+
+def waiting(number: int, now: float, **more: object) -> ClusterJob:
+    fields = {"state": "PENDING", "submit_s": now - 100 + number, "gpus": 1, "limit_s": 3600.0}
+    return ClusterJob(str(number), "me", partition="bronze", **(fields | more))  # type: ignore[arg-type]
+
+
+def test_slurm_status_counts_on_all_jobs_of_the_queue() -> None:
+    now = time.time()
+    tier = next(tier for tier in CLUSTER_TIERS if tier.name == "bronze")
+    node = (tier.nodes[0],)
+    mine = waiting(5, now)
+    running = [
+        waiting(k - 100, now, state="RUNNING", used_s=600.0, nodes=node, start_s=now - 600)
+        for k in range(tier.gpus)
+    ]
+    held = waiting(1, now, reason="JobHeldUser")
+    first = waiting(2, now)
+    views = [JobView(mine, JobRequest())]
+    set_starts(Cluster(now, (*running, held, first, mine), tuple(CLUSTER_TIERS)), views)
+    behind = views[0].starts_s
+    assert behind is not None
+    low, middle, high = behind
+    assert 0 < low < middle < high <= 3000.0  # the limits end the others by then
+    # A log that says how long the first one will run moves those behind it.
+    views = [JobView(mine, JobRequest())]
+    logs = [JobView(each, JobRequest(), base_rate=1.0) for each in running]
+    for view in logs:
+        view.forecast = JobForecast(remaining=(1e9,))
+    set_starts(Cluster(now, (*running, first, mine), tuple(CLUSTER_TIERS)), [*views, *logs])
+    assert views[0].starts_s is not None
+    assert views[0].starts_s[0] >= 3000.0  # now all of them use their limits up
+
+
+def test_the_bench_scores_starts_on_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    at, rows = 0.0, ["job,submit_s,gpus,duration_s"]
+    for number in range(150):
+        at += rng.exponential(700.0)
+        rows.append(f"{number},{at:.0f},{rng.integers(1, 4)},{np.exp(rng.normal(7, 1)):.0f}")
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join(rows) + "\n")
+    asked = ["bench", "starts", str(path), "--gpus", "8", "--moments", "8", "--json"]
+    assert cli.main([*asked, "-p", "fifo", "-p", "srsf", "--sigma", "0", "--sigma", "0.5"]) == 0
+    fifo, noisy_fifo, _, noisy = json.loads(capsys.readouterr().out)
+    assert (fifo["policy"], fifo["sigma"], noisy["policy"], noisy["sigma"]) == (
+        "fifo", 0, "srsf", 0.5,
+    )  # fmt: skip
+    assert fifo["coverage"] == 1.0  # forecasts without an error give the simulation itself
+    assert fifo["error"] < 1e-9
+    assert fifo["error_of_limits"] > 0.2
+    for row in (noisy_fifo, noisy):
+        assert row["waiting"] > 10
+        assert 0.5 < row["coverage"] <= 1.0
+        assert row["ratio"] < 1.0
+
+
+def test_goals_of_starts_hold_on_a_public_trace() -> None:
+    from glidepath._bench import starts
+
+    path = TRACES / "philly_0e4a51_480.csv.gz"
+    if not path.exists():
+        pytest.skip("the shared trace is not on this machine")
+    workload = gp.Workload.from_trace(path, gpus=60)
+    rows = starts.run(workload, policies=["first_fit", "las"], sigmas=[0.5], moments=8, seeds=2)
+    for row in rows:
+        assert row["ratio"] < 0.5
+        assert 0.6 < row["coverage"] <= 1.0
