@@ -370,3 +370,28 @@ def test_the_command_line_sums_up_a_monitors_log(
     assert second["kwh"] == pytest.approx(50.0 / 3.6e6)
     assert main(["metrics", str(log)]) == 0
     assert "2 GPUs of log.txt" in capsys.readouterr().out
+
+
+def test_the_picture_has_a_line_a_gpu_and_the_loss_where_there_is_one() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    time = np.arange(0.0, 7201.0)
+    watts = np.stack([200.0 + time / 72.0, np.full(7201, 50.0)], axis=1)
+    columns = {"power_w": watts, "sm_activity": np.full((7201, 2), 0.5)}
+    metrics = gp.Metrics(time, columns, gpus=("0", "1"))
+    ax = metrics.plot()
+    first, second = ax.get_lines()
+    assert len(first.get_xdata()) == 400
+    assert (first.get_xdata()[0], first.get_xdata()[-1]) == pytest.approx((0.0, 2.0), abs=0.01)
+    assert np.mean(first.get_ydata()) == pytest.approx(250.0, abs=0.1)
+    assert set(second.get_ydata()) == {50.0}
+    assert ax.get_ylabel() == "power, W"
+    behind = next(each for each in ax.figure.axes if each is not ax)
+    assert set(behind.get_lines()[0].get_ydata()) == {50.0}
+    run = gp.Trace([1, 2, 3], [3.0, 2.0, 1.5], wall_seconds=[0.0, 100.0, 200.0], metric="val_loss")
+    ax = metrics.plot(trace=run, began_s=3600.0)
+    behind = next(each for each in ax.figure.axes if each is not ax)
+    assert behind.get_ylabel() == "val_loss"
+    np.testing.assert_allclose(behind.get_lines()[0].get_xdata() * 3600, [3600.0, 3700.0, 3800.0])
+    with pytest.raises(gp.InputError, match="no wall_seconds"):
+        metrics.plot(trace=gp.Trace([1, 2], [3, 2]))

@@ -82,3 +82,26 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> 
     with pytest.raises(gp.IoError, match="missing"):
         _report.write_runs(tmp_path / "missing" / "page.html", [trace])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_of_its_gpus_gives_a_run_its_energy(tmp_path: Path) -> None:
+    step = np.arange(1.0, 101.0)
+    run = gp.Trace(step, 2.0 + 3.0 * step**-0.5, wall_seconds=2.0 * (step - 1), planned_steps=300)
+    seconds = np.arange(0.0, 251.0)
+    watts = np.stack([np.full(251, 150.0), np.full(251, 250.0)], axis=1)
+    metrics = gp.Metrics(seconds, {"power_w": watts}, gpus=("0", "1"), name="log")
+    path = tmp_path / "report.html"
+    (row,) = _report.write_runs(path, [run], hardware=metrics)
+    assert row["step_joules"] == pytest.approx(800.0)  # 400 W for 2 s
+    assert row["watts"] == pytest.approx(400.0)
+    assert row["kwh"] == pytest.approx(99 * 800.0 / 3.6e6)
+    assert row["kwh_ahead"] == pytest.approx(200 * 800.0 / 3.6e6)
+    text = path.read_text()
+    assert "800 J" in text
+    *powers, loss = list(embedded(text, "figures").values())[-1]["data"]
+    assert [power["y"][0] for power in powers] == [150.0, 250.0]
+    assert loss["yaxis"] == "y2"
+    with pytest.raises(gp.InputError, match="of one run, there are 2"):
+        _report.write_runs(path, [run, run], hardware=metrics)
+    with pytest.raises(gp.InputError, match="neither power nor an energy counter"):
+        _report.write_runs(path, [run], hardware=gp.Metrics(seconds, {"utilization": np.ones(251)}))

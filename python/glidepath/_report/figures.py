@@ -186,6 +186,28 @@ def fan(
     return {"data": data, "layout": _layout(340, "step", metric, yaxis=axis)}
 
 
+def hardware(metrics: gp.Metrics, run: gp.Trace) -> Figure:
+    """Draw the watts of each GPU over hours and, on an axis to the right, the loss of the run."""
+    column = "power_w" if "power_w" in metrics else next(iter(metrics.columns))
+    data = []
+    for i, (gpu, values) in enumerate(zip(metrics.gpus, metrics[column].T, strict=True)):
+        time, mean, _, _ = series.binned(metrics.time_s, values)
+        data.append(_line(f"GPU {gpu}", time / 3600.0, mean, PALETTE[i % 8], dash=DASHES[i % 8]))
+    assert run.wall_seconds is not None
+    loss = _line(run.metric, run.wall_seconds / 3600.0, run.loss, "#7f7f7f")
+    data.append(loss | {"yaxis": "y2"})
+    limits = series.loss_limits(run.loss)
+    right = {
+        "overlaying": "y",
+        "side": "right",
+        "showgrid": False,
+        "automargin": True,
+        "title": {"text": run.metric},
+    } | ({} if limits is None else {"range": list(limits)})
+    y = {"rangemode": "tozero"}
+    return {"data": data, "layout": _layout(340, "hours", column, yaxis=y, yaxis2=right)}
+
+
 def _line(
     name: str, x: Any, y: Any, colour: str, *, width: float = 1.6, dash: str = "solid"
 ) -> dict[str, Any]:

@@ -211,15 +211,21 @@ def write_runs(
     *,
     target: float | None = None,
     budget: float | None = None,
+    hardware: gp.Metrics | None = None,
     title: str = "Training runs",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Write the report of a set of runs; give the numbers of each, which the page embeds.
 
+    With `hardware`, what the GPUs of the one run did from its beginning on, the page has the energy
+    of its steps, and of the way to its horizon.
+
     Without a target, the value that every run should reach, there are forecasts but no advice. The
     budget, the last step allowed, is by default that of `horizon`; it is not used for a run that is
     beyond it. IoError when the page cannot be written, ImportError when plotly is missing.
     """
+    if hardware is not None and len(traces) != 1:
+        raise gp.InputError(f"a log of hardware is of one run, there are {len(traces)}: choose one")
     fans: dict[str, Figure] = {}
     rows: list[dict[str, Any]] = []
     for done, trace in enumerate(traces):
@@ -228,6 +234,8 @@ def write_runs(
         left = budget if budget is not None and budget > trace.step[-1] else None
         seen = look(trace, horizon(trace, budget=left), target=target)
         rows.append(seen.keys() | {"advice": _advice(seen)})
+        if hardware is not None:
+            rows[-1] |= _energy(hardware, trace, rows[-1]["at"])
         name = trace.name or f"run {len(fans) + 1}"
         fans[name if name not in fans else f"{name} ({len(fans) + 1})"] = figures.fan(
             seen.ahead, trace, target=target, metric=trace.metric
@@ -252,8 +260,35 @@ def write_runs(
     )
     page.heading("Forecasts")
     page.grid(fans)
+    if hardware is not None:
+        page.heading("Hardware", f"{len(hardware.gpus)} GPUs of {hardware.name}.")
+        page.rows(
+            {
+                "run": lambda row: row["run"] or "run",
+                "energy of a step": "{step_joules:.4g} J",
+                "power": "{watts:.4g} W",
+                "energy so far": "{kwh:.4g} kWh",
+                "from here to the horizon": "{kwh_ahead:.4g} kWh",
+            },
+            rows,
+        )
+        page.grid({f"{hardware.name}: power and loss": figures.hardware(hardware, traces[0])})
     page.write(path, rows)
     return rows
+
+
+def _energy(hardware: gp.Metrics, trace: gp.Trace, at: float) -> dict[str, float]:
+    """Energy of a step, of the steps seen and of those ahead, of all GPUs together."""
+    profile = hardware.profile(trace=trace)
+    if profile.step_joules == 0:
+        raise gp.InputError(f"{hardware.name} has neither power nor an energy counter")
+    seen = float(trace.step[-1] - trace.step[0])
+    return {
+        "step_joules": profile.step_joules,
+        "watts": profile.step_joules / profile.step_seconds,
+        "kwh": profile.step_joules * seen / 3.6e6,
+        "kwh_ahead": profile.step_joules * max(0.0, at - float(trace.step[-1])) / 3.6e6,
+    }
 
 
 def _advice(seen: Look) -> str:

@@ -35,6 +35,13 @@ def report(
     target: Target = None,
     budget: Budget = None,
     metric: Metric = None,
+    hardware: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What a monitor logged of the run's GPUs, from its beginning on: adds energy.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Write one interactive page on the runs of a file: forecasts and advice.
@@ -47,13 +54,20 @@ def report(
 
     check_budget(budget)
     if (Path(file) / "tiers.csv").is_file():
-        if (target, budget, curve, metric) != (None, None, None, None):
+        if (target, budget, curve, metric, hardware) != (None,) * 5:
             raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
         return simulate(Path(file), compare=True, report=output, as_json=as_json)
     traces = chosen(file, curve, metric)
+    gpus = None if hardware is None else gp.read_metrics(hardware).busy()
     with progress("report") as update:
         rows = _report.write_runs(
-            output, traces, target=target, budget=budget, title=Path(file).name, progress=update
+            output,
+            traces,
+            target=target,
+            budget=budget,
+            hardware=gpus,
+            title=Path(file).name,
+            progress=update,
         )
     if as_json:
         emit(rows)
