@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import os
 import re
@@ -20,6 +19,8 @@ from glidepath import _core
 from glidepath._core import IoError, PairSpeeds, Tier
 from glidepath._results import same
 from glidepath._trace import Trace, of_record
+from glidepath.readers._open import refusing
+from glidepath.readers._series import read_whole
 
 Column = NDArray[Any]
 
@@ -135,27 +136,27 @@ class Workload:
         IoError
             A file that cannot be read; a job without a rate.
         """
-        rows = _throughputs(throughputs)
-        rates = {
-            (row["gpu_type"], row["model"], row["batch"], row["gpus"]): float(row["steps_per_s"])
-            for row in rows
-            if not row["other_model"]
-        }
+        with refusing(os.fspath(throughputs)):
+            rows = _throughputs(throughputs)
+            key = ("gpu_type", "model", "batch", "gpus")
+            alone = (row for row in rows if not row["other_model"])
+            rates = {tuple(row[k] for k in key): float(row["steps_per_s"]) for row in alone}
         jobs: dict[str, list[Any]] = {
             "job": [], "submit_s": [], "gpus": [], "budget_steps": [], "steps_per_s": [],
             "job_class": [],
         }  # fmt: skip
-        for row in _gavel_jobs(path):
-            kind = (row["model"], row["batch"], row["gpus"])
-            speed = [rates.get((gpu, *kind), 0.0) for gpu in cluster]
-            if not any(speed):
-                raise IoError(f"{os.fspath(path)}: job {row['job']} has no rate in the throughputs")
-            jobs["job"].append(int(row["job"]))
-            jobs["submit_s"].append(float(row["submit_s"]))
-            jobs["gpus"].append(int(row["gpus"]))
-            jobs["budget_steps"].append(float(row["total_steps"]))
-            jobs["steps_per_s"].append(speed)
-            jobs["job_class"].append(" ".join(kind))
+        with refusing(os.fspath(path)):
+            for row in _gavel_jobs(path):
+                kind = (row["model"], row["batch"], row["gpus"])
+                speed = [rates.get((gpu, *kind), 0.0) for gpu in cluster]
+                if not any(speed):
+                    raise IoError(f"{path}: job {row['job']} has no rate in the throughputs")
+                jobs["job"].append(int(row["job"]))
+                jobs["submit_s"].append(float(row["submit_s"]))
+                jobs["gpus"].append(int(row["gpus"]))
+                jobs["budget_steps"].append(float(row["total_steps"]))
+                jobs["steps_per_s"].append(speed)
+                jobs["job_class"].append(" ".join(kind))
         tiers = [Tier(gpu, count) for gpu, count in cluster.items()]
         pairs: list[PairSpeeds] = []
         if sharing:
@@ -233,22 +234,15 @@ class Workload:
 
 def csv_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Rows of a CSV file, plain or gzip."""
-    try:
-        raw = Path(path).read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
-        return list(csv.DictReader(text.splitlines()))
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise IoError(f"{os.fspath(path)}: {error}") from None
+    with refusing(os.fspath(path)):
+        return list(csv.DictReader(read_whole(Path(path)).decode().splitlines()))
 
 
 def _gavel_jobs(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Rows of a trace: ours, or Gavel's ten columns without a header, between tabs."""
     if not os.fspath(path).endswith(".trace"):
         return csv_rows(path)
-    try:
-        lines = Path(path).read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise IoError(f"{os.fspath(path)}: {error}") from None
+    lines = read_whole(Path(path)).decode().splitlines()
     rows = []
     for number, line in enumerate(lines):
         fields = line.split("\t")
@@ -269,10 +263,7 @@ def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Rows of a table of throughputs, of gangs on one server."""
     if not os.fspath(path).endswith(".json"):
         return [row for row in csv_rows(path) if row["consolidated"] == "1"]
-    try:
-        table = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise IoError(f"{os.fspath(path)}: {error}") from None
+    table = json.loads(read_whole(Path(path)))
 
     def kind(key: str) -> tuple[str, str, str]:
         found = _GAVEL_JOB.fullmatch(key)

@@ -304,3 +304,24 @@ def test_no_refused_address_tells_its_login(url: str) -> None:
     with pytest.raises(gp.InputError) as refused:
         gp.read_traces(url)
     assert "SECRET" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "table",
+    ['{"v100": 3}', '{"v100": {"x": 1}}', "[1]", "{", "9" * 5000, '{"v100": {"(\'A\', 1)": 3}}'],
+)
+def test_odd_tables_of_throughputs_are_refused(tmp_path: Path, table: str) -> None:
+    jobs = write(tmp_path / "jobs.trace", "A\tx\ty\tz\t0\t500\t1\t1\t-1.0\t60\n")
+    rates = write(tmp_path / "rates.json", table)
+    with pytest.raises(gp.IoError, match=r"rates\.json"):
+        gp.Workload.from_gavel(jobs, rates, cluster={"v100": 4})
+    write(rates, '{"v100": {"(\'A\', 1)": {"null": 5.0}}}')
+    assert len(gp.Workload.from_gavel(jobs, rates, cluster={"v100": 4})) == 1
+    for odd in ("x\t" * 9 + "x\n", "A\tx\ty\tz\t0\t500\t1e9\t1\t-1.0\tsoon\n", "\xff\n"):
+        write(jobs, odd)
+        with pytest.raises(gp.IoError, match=r"jobs\.trace"):
+            gp.Workload.from_gavel(jobs, rates, cluster={"v100": 4})
+    packed = tmp_path / "jobs.csv.gz"
+    packed.write_bytes(gzip.compress(b"job,submit_s\n" * 99)[:-9])
+    with pytest.raises(gp.IoError, match=r"jobs\.csv\.gz"):
+        gp.Workload.from_gavel(packed, rates, cluster={"v100": 4})
