@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
-#include "needs_ceres.hpp"
 #include "refusal.hpp"
 #include "temporary_files.hpp"
 
@@ -73,7 +72,6 @@ TEST(HardwareTest, BrokenTiersAreRefused) {
 }
 
 TEST(ScalingTest, RecoversStepTimesThatFollowTheModel) {
-  NEEDS_CERES;
   std::vector<StepTime> all;
   for (int nodes = 1; nodes <= 4; nodes *= 2) {
     for (int gpus = nodes; gpus <= 8 * nodes; gpus *= 2) {
@@ -95,7 +93,6 @@ TEST(ScalingTest, RecoversStepTimesThatFollowTheModel) {
 }
 
 TEST(ScalingTest, OneMeasurementIsEnoughForItself) {
-  NEEDS_CERES;
   const std::vector<StepTime> one{{4, 1, 8, 0.25}};
   const Scaling scaling = fit_scaling(one);
   EXPECT_NEAR(step_seconds(scaling, 4, 1, 8), 0.25, 0.01);
@@ -103,7 +100,6 @@ TEST(ScalingTest, OneMeasurementIsEnoughForItself) {
 }
 
 TEST(ScalingTest, EveryTimeIsASumOfTimes) {
-  NEEDS_CERES;
   const std::vector<StepTime> noisy{{1, 1, 1, 1.0}, {2, 1, 1, 0.4}, {4, 1, 1, 2.0}, {8, 2, 1, 0.1}};
   for (const double c : fit_scaling(noisy).terms) EXPECT_GE(c, 0);
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "needs_ceres.hpp"
 #include "plan_cluster.hpp"
 
 namespace glidepath {
@@ -19,7 +18,6 @@ Scaling scaling_up_to(int largest, double scale = 1) {
 }
 
 TEST(OptionsTest, EveryTierAndGangComesWithTheRateOfItsStepTime) {
-  NEEDS_CERES;
   const std::vector<Tier> tiers{{.name = "small", .nodes = 1, .gpus_per_node = 4, .memory_gb = 11},
                                 {.name = "none", .nodes = 8, .gpus_per_node = 4, .memory_gb = 80},
                                 {.name = "large", .nodes = 8, .gpus_per_node = 4, .memory_gb = 40}};
@@ -38,7 +36,6 @@ TEST(OptionsTest, EveryTierAndGangComesWithTheRateOfItsStepTime) {
 }
 
 TEST(OptionsTest, ALargerGangThatIsNoFasterIsNotListed) {
-  NEEDS_CERES;
   std::vector<StepTime> measured;
   for (int k = 1; k <= 16; k *= 2) measured.push_back({k, 1, 1.0, 0.2 + 0.1 * k});
   const std::vector<Tier> tiers{{.name = "one", .nodes = 1, .gpus_per_node = 16}};
@@ -48,7 +45,6 @@ TEST(OptionsTest, ALargerGangThatIsNoFasterIsNotListed) {
 }
 
 TEST(OptionsTest, SharedOptionsFollowWhereThePairFitsTheCard) {
-  NEEDS_CERES;
   const std::vector<Tier> tiers{{.name = "a", .gpu = "A", .nodes = 1, .memory_gb = 16},
                                 {.name = "b", .gpu = "B", .nodes = 1, .memory_gb = 40}};
   const std::vector<Scaling> scaling{scaling_up_to(1), scaling_up_to(1)};
@@ -71,7 +67,6 @@ TEST(OptionsTest, SharedOptionsFollowWhereThePairFitsTheCard) {
 }
 
 TEST(OptionsTest, BrokenOptionsAreRefusedByValue) {
-  NEEDS_CERES;
   const std::vector<Tier> tiers{{.name = "a", .nodes = 1}};
   const std::vector<Scaling> scaling{scaling_up_to(1)};
   const auto refused = [&](const PlacementOptions& options) {

@@ -18,8 +18,8 @@
 #include <limits>
 
 #include <Eigen/Cholesky>
+#include <Eigen/QR>
 
-#include "common/least_squares.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
 
@@ -75,46 +75,63 @@ void check(std::span<const StepTime> measured) {
   }
 }
 
-/// min sum_m (T(m) / seconds_m - 1)^2 + sum_i (ridge_i c_i)^2, c_i >= 0 the share of term i.
-void fit_terms(Scaling& scaling) {
-  const auto& measured = scaling.measured;
-  const int points = static_cast<int>(measured.size());
-  std::vector<std::array<double, kTerms>> rows;
-  std::array<double, kTerms> largest{};
-  for (const StepTime& m : measured) {
-    rows.push_back(terms(m.gpus, m.nodes, m.batch_per_gpu));
-    for (std::size_t i = 0; i < largest.size(); ++i) {
-      rows.back()[i] /= m.seconds;
-      largest[i] = std::max(largest[i], rows.back()[i]);
+/// Least squares of the columns `in` of A alone.
+Eigen::VectorXd least_squares(const Eigen::MatrixXd& A, const Eigen::VectorXd& b,
+                              const std::vector<Eigen::Index>& in) {
+  Eigen::MatrixXd some(A.rows(), std::ssize(in));
+  for (std::size_t k = 0; k < in.size(); ++k) some.col(static_cast<Eigen::Index>(k)) = A.col(in[k]);
+  return some.colPivHouseholderQr().solve(b);
+}
+
+/// min |A c - b| over c >= 0 by active sets (Lawson and Hanson 1974, chapter 23): the steepest term
+/// enters; one that would turn negative on the way to the least squares of those inside leaves.
+Eigen::VectorXd non_negative(const Eigen::MatrixXd& A, const Eigen::VectorXd& b) {
+  Eigen::VectorXd c = Eigen::VectorXd::Zero(A.cols());
+  const double negligible = 1e-13 * A.norm() * b.norm();
+  std::vector<Eigen::Index> in;
+  for (Eigen::Index round = 0; round < 3 * A.cols(); ++round) {  // each set is better than the last
+    Eigen::VectorXd gradient = A.transpose() * (b - A * c);
+    for (const Eigen::Index term : in) gradient(term) = 0;
+    Eigen::Index steepest = 0;
+    if (gradient.maxCoeff(&steepest) <= negligible) break;
+    in.push_back(steepest);
+    for (double step = 0; step < 1 && !in.empty();) {
+      const Eigen::VectorXd best = least_squares(A, b, in);
+      step = 1;  // as far as every c stays >= 0
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        const double from = c(in[k]), to = best(static_cast<Eigen::Index>(k));
+        if (to < 0) step = std::min(step, from / (from - to));
+      }
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        double& each = c(in[k]);
+        each += step * (best(static_cast<Eigen::Index>(k)) - each);
+        if (each < 1e-15) each = 0;
+      }
+      std::erase_if(in, [&](Eigen::Index term) { return c(term) == 0; });
     }
   }
-  for (auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] /= largest[i] > 0 ? largest[i] : 1;
+  return c;
+}
+
+/// min sum_m (T(m) / seconds_m - 1)^2 + sum_i (ridge_i c_i)^2, c_i >= 0 the share of term i.
+void fit_terms(Scaling& scaling) {
+  const auto points = static_cast<Eigen::Index>(scaling.measured.size());
+  Eigen::MatrixXd A = Eigen::MatrixXd::Zero(points + kTerms, kTerms);
+  Eigen::VectorXd b = Eigen::VectorXd::Zero(points + kTerms);
+  b.head(points).setOnes();
+  for (Eigen::Index i = 0; i < points; ++i) {
+    const StepTime& m = scaling.measured[i];
+    const auto term = terms(m.gpus, m.nodes, m.batch_per_gpu);
+    for (int k = 0; k < kTerms; ++k) A(i, k) = term[k] / m.seconds;
   }
-  const detail::LeastSquares problem{
-      .residuals = points + kTerms,
-      .lower = std::vector<double>(kTerms, 0.0),
-      .upper = std::vector<double>(kTerms, std::numeric_limits<double>::infinity()),
-      .evaluate = [&](const double* c, int begin, int end, double* r, double* jacobian) {
-        for (int m = begin; m < end; ++m) {
-          const int term = m - points;  // of the ridge, past the measurements
-          const double ridge = term < 2 ? kComputeRidge : kCommRidge;
-          double sum = term < 0 ? -1.0 : ridge * c[term];
-          for (int i = 0; i < kTerms; ++i) {
-            const std::size_t column = i;
-            const double slope = term < 0 ? rows[m][column] : (term == i ? ridge : 0.0);
-            if (term < 0) sum += slope * c[i];
-            if (jacobian) jacobian[(m - begin) * kTerms + i] = slope;
-          }
-          r[m - begin] = sum;
-        }
-        return true;
-      }};
-  const std::vector<double> start(kTerms, 1.0 / kTerms);
-  const detail::LeastSquaresSolution solution = detail::minimise(problem, start);
-  for (std::size_t i = 0; i < largest.size(); ++i) {
-    scaling.terms[i] = largest[i] > 0 ? std::max(0.0, solution.parameters[i]) / largest[i] : 0.0;
+  for (int k = 0; k < kTerms; ++k) {
+    const double largest = A.col(k).maxCoeff();
+    if (largest > 0) A.col(k) /= largest;
+    A(points + k, k) = k < 2 ? kComputeRidge : kCommRidge;
+    scaling.terms[k] = largest > 0 ? 1 / largest : 0;
   }
+  const Eigen::VectorXd c = non_negative(A, b);
+  for (int k = 0; k < kTerms; ++k) scaling.terms[k] *= c(k);
 }
 
 /// (K + noise^2 I) w = log(measured / terms)
@@ -151,7 +168,6 @@ double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_pe
 
 Scaling fit_scaling(std::span<const StepTime> measured) {
   check(measured);
-  detail::require_ceres("scaling: a fit");
   Scaling scaling;
   scaling.measured.assign(measured.begin(), measured.end());
   fit_terms(scaling);

@@ -131,6 +131,27 @@ def test_scaling_is_fitted_and_predicts_between_its_measurements() -> None:
         gp.fit_scaling([1], [0.0])
 
 
+def test_the_terms_of_a_scaling_are_the_best_that_are_not_negative() -> None:
+    nnls = pytest.importorskip("scipy.optimize").nnls
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        count = int(rng.integers(1, 12))
+        gpus = 2 ** rng.integers(0, 6, count)
+        nodes = np.minimum(gpus, 2 ** rng.integers(0, 4, count))
+        batch = 64 / gpus if seed % 2 else np.ones(count)
+        seconds = rng.uniform(0.3, 1, count) / gpus + 0.05 * rng.uniform(0.5, 1.5, count)
+        inside, across = gpus / nodes, 1.0 * (nodes > 1)
+        terms = [np.ones(count), batch, 1 - 1 / inside, np.log2(inside), (inside - 1) / 8]
+        terms += [across, 1 - 1 / nodes, np.log2(nodes)]
+        terms += [across * (1 - 1 / inside), across * np.log2(inside)]
+        shares = np.stack(terms, 1) / seconds[:, None]
+        largest = np.where(shares.max(0) > 0, shares.max(0), 1)
+        ridge = np.diag([0.01] * 2 + [0.1] * 8)
+        best, _ = nnls(np.vstack([shares / largest, ridge]), np.repeat([1.0, 0.0], [count, 10]))
+        found = gp.fit_scaling(gpus, seconds, nodes=nodes, batch_per_gpu=batch).terms
+        assert np.array(list(found.values())) * largest == pytest.approx(best, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("table", "strict"),
     [
