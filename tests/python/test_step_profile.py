@@ -302,3 +302,13 @@ def test_the_picture_stacks_the_parts_of_each_step() -> None:
     widths = np.array([bar.get_width() for bar in ax.patches]).reshape(3, 2)
     np.testing.assert_allclose(widths.sum(axis=0), [0.5, 0.7])
     assert [text.get_text() for text in ax.get_yticklabels()] == [" 1 GPU", " 4 GPUs"]
+
+
+@pytest.mark.parametrize(
+    "times", [{"ts": None}, {"ts": "5"}, {"ts": 1.0, "dur": float("nan")}, {"ts": 1.0, "dur": -2.0}]
+)
+def test_an_event_without_times_names_its_line(tmp_path: Path, times: dict[str, Any]) -> None:
+    bad = {**event("kernel", 0, 5), **times}
+    text = '{"traceEvents": [\n' + json.dumps(event("cpu", 0, 5)) + ",\n" + json.dumps(bad) + "]}"
+    with pytest.raises(gp.IoError, match=r"a\.json:3: an event"):
+        gp.read_profile(write(tmp_path / "a.json", text))

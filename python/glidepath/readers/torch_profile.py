@@ -6,6 +6,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import math
 import os
 import re
 from array import array
@@ -80,6 +81,17 @@ class _Json:
     def _damaged(self, words: str, at: int) -> IoError:
         line = self._line + self._text.count("\n", 0, at)
         return IoError(f"{self.path}:{line}: {words}")
+
+    def span(self, event: Mapping[str, Any]) -> tuple[float, float]:
+        """Begin and length of the event that was read last."""
+        begin, length = event.get("ts"), event.get("dur", 0.0)
+        for number in (begin, length):
+            if not isinstance(number, (int, float)) or not math.isfinite(number):
+                raise self._damaged(f"an event has the times {begin!r} and {length!r}", self._at)
+        assert begin is not None
+        if length < 0:
+            raise self._damaged(f"an event lasts {length:g} µs", self._at)
+        return float(begin), float(length)
 
     def peek(self) -> str:
         """Give the next sign that is no blank, comma or colon."""
@@ -183,7 +195,8 @@ def _category(event: Mapping[str, Any]) -> str | None:
 def _read_trace(path: Path, gpus: int | None, nodes: int) -> StepProfile:
     spans, world, device = _Spans(), None, ""
     with open_log(path) as file:
-        for name, value in _members(_Json(path, file)):
+        document = _Json(path, file)
+        for name, value in _members(document):
             if name == "distributedInfo" and isinstance(value, dict):
                 world = value.get("world_size")
             elif name == "deviceProperties" and isinstance(value, list) and value:
@@ -191,7 +204,7 @@ def _read_trace(path: Path, gpus: int | None, nodes: int) -> StepProfile:
             elif name == "traceEvents" and isinstance(value, dict) and value.get("ph") == "X":
                 category = _category(value)
                 if category is not None:
-                    spans.add(category, float(value["ts"]), float(value.get("dur") or 0.0))
+                    spans.add(category, *document.span(value))
     if not spans.of:
         raise IoError(f"{path}: no event of PyTorch's profiler")
     if gpus is not None and isinstance(world, int) and world != gpus:
@@ -280,7 +293,7 @@ def _read_table(path: Path, gpus: int, nodes: int) -> StepProfile:
     rows = list(_table_rows(path))
     if not rows:
         raise IoError(f"{path}: neither a trace nor a table of PyTorch's profiler")
-    on_host = {row["Name"] for _, row in rows if _duration(row["CPU total"]) > 0}
+    on_host = {row.get("Name") for _, row in rows if re.search("[1-9]", row.get("CPU total", ""))}
     for number, row in rows:
         try:
             name, own, total = row["Name"], *(_duration(row[k]) for k in ("Self CPU", "CPU total"))

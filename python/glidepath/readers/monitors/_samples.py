@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from array import array
@@ -247,6 +248,17 @@ def rows(path: Path, samples: Samples) -> Iterator[tuple[int, str, bool]]:
         yield (*held, True)
     if nuls:
         samples.notes.append(f"{counted(nuls, 'NUL byte')} left out")
+
+
+def table_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a CSV that are not blank, with the numbers of their lines, the header first."""
+    table = csv.reader(lines(path))
+    try:
+        for row in table:
+            if row:
+                yield table.line_num, row
+    except csv.Error as error:
+        raise IoError(f"{path}:{table.line_num}: {error}") from None
 
 
 def unfinished(samples: Samples, number: int, last: bool, trouble: str) -> None:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from glidepath._core import IoError
-from glidepath.readers._series import lines
-from glidepath.readers.monitors._samples import Options, Samples, quantity
+from glidepath.readers.monitors._samples import Options, Samples, quantity, table_rows
 
 _NEEDED = ("run_id", "duration", "gpu_power", "gpu_energy")
 
@@ -22,10 +20,13 @@ def recognises(head: str) -> bool:
 def read(path: Path, options: Options) -> Samples:
     """Collect the samples of a file; IoError with its line where it is damaged."""
     samples = Samples(path, options)
-    table = csv.DictReader(lines(path))
+    table = table_rows(path)
+    names = next(table, (0, []))[1]
     runs: dict[str, list[tuple[float, float, float, int]]] = {}
-    for row in table:
+    for number, cells in table:
+        row = dict(zip(names, cells, strict=False))
         try:
+            run_id = row["run_id"]
             count = int(float(row.get("gpu_count") or 1)) or 1
             values = (
                 float(row["duration"]),
@@ -33,9 +34,9 @@ def read(path: Path, options: Options) -> Samples:
                 quantity(row["gpu_energy"], "kWh"),
                 count,
             )
-        except (ValueError, TypeError) as error:
-            raise IoError(f"{path}:{table.line_num}: {error}") from None
-        runs.setdefault(row["run_id"], []).append(values)
+        except (KeyError, ValueError) as error:
+            raise IoError(f"{path}:{number}: {error}") from None
+        runs.setdefault(run_id, []).append(values)
     run = options.run
     if run is None and len(runs) > 1:
         raise IoError(f"{path}: {len(runs)} runs; say run= one of {', '.join(list(runs)[:8])}")

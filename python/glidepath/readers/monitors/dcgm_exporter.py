@@ -69,10 +69,15 @@ def read(path: Path, options: Options) -> Samples:
         host = labels.get("Hostname") or labels.get("hostname") or ""
         gpu = "/".join(part for part in (host, labels.get("gpu", "0")) if part)
         column, factor = FIELDS[match["name"]]
+        try:
+            value = float(match["value"]) * factor
+        except ValueError as error:
+            unfinished(samples, number, last, str(error))
+            continue
         if column in scrape.get(gpu, (NAN, {}))[1]:
             end_of_scrape()
         time = float(match["time"]) / 1000.0 if match["time"] else NAN
-        scrape.setdefault(gpu, (time, {}))[1][column] = float(match["value"]) * factor
+        scrape.setdefault(gpu, (time, {}))[1][column] = value
     end_of_scrape()
     if passed:
         samples.notes.append(f"{passed} lines of parts of a GPU (MIG) passed over")

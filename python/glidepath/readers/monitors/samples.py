@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 from glidepath._core import IoError
 from glidepath._hardware import COLUMNS
 from glidepath.readers._series import lines, read_whole
-from glidepath.readers.monitors._samples import NAN, Options, Samples, quantity, seconds
+from glidepath.readers.monitors._samples import NAN, Options, Samples, quantity, seconds, table_rows
 
 # The columns of `Metrics` by their names, and what NVML gives in its own units.
 FIELDS = {
@@ -53,11 +52,12 @@ def _objects(path: Path) -> Iterator[tuple[int, Any]]:
                 except ValueError as error:
                     raise IoError(f"{path}:{number}: {error}") from None
     else:
-        table = csv.DictReader((line for line in lines(path)), skipinitialspace=True)
-        for row in table:
-            if None in row or None in row.values():
-                raise IoError(f"{path}:{table.line_num}: not as many cells as names")
-            yield table.line_num, row
+        table = table_rows(path)
+        names = [name.strip() for name in next(table, (0, []))[1]]
+        for number, row in table:
+            if len(row) != len(names):
+                raise IoError(f"{path}:{number}: {len(row)} cells for {len(names)} names")
+            yield number, {name: cell.strip() for name, cell in zip(names, row, strict=True)}
 
 
 def read(path: Path, options: Options) -> Samples:
@@ -69,7 +69,7 @@ def read(path: Path, options: Options) -> Samples:
             if not isinstance(row, dict):
                 raise IoError(f"{path}:{number}: expected an object of names and values")
             _add(samples, number, row, passed)
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         raise IoError(f"{path}: {error}") from None
     if passed:
         samples.notes.append(f"passed over: {', '.join(list(passed)[:8])}")

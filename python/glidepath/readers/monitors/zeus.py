@@ -7,14 +7,12 @@ monitor, ``start_time,window_name,elapsed_time,gpu0_energy,…`` in joules the l
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from pathlib import Path
 
 from glidepath._core import IoError
-from glidepath.readers._series import lines
-from glidepath.readers.monitors._samples import Options, Samples, quantity, seconds
+from glidepath.readers.monitors._samples import Options, Samples, quantity, seconds, table_rows
 
 _WINDOWS = ["start_time", "window_name", "elapsed_time"]
 
@@ -33,10 +31,10 @@ def recognises(head: str) -> bool:
 def read(path: Path, options: Options) -> Samples:
     """Collect the samples of a file; IoError with its line where it is damaged."""
     samples = Samples(path, options)
-    table = csv.reader(lines(path))
-    names = [name.strip() for name in next(table, [])]
+    table = table_rows(path)
+    names = [name.strip() for name in next(table, (0, []))[1]]
     windows: list[tuple[str, float, float, dict[str, float]]] = []
-    for row in table:
+    for number, row in table:
         try:
             if len(row) != len(names):
                 raise ValueError(f"{len(row)} cells for {len(names)} names")
@@ -53,7 +51,7 @@ def read(path: Path, options: Options) -> Samples:
                 gpu = name.removeprefix("power") if milli == 1.0 else "0"
                 samples.add(gpu, seconds(row[0]), {"power_w": quantity(cell) * milli})
         except ValueError as error:
-            raise IoError(f"{path}:{table.line_num}: {error}") from None
+            raise IoError(f"{path}:{number}: {error}") from None
     if names[:3] == _WINDOWS:
         _add_windows(samples, windows, options.run)
     return samples
