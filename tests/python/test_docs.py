@@ -132,6 +132,8 @@ def test_examples_run(example: Path) -> None:
         check=False,
         timeout=120,
     )
+    if "needs Ceres, and this glidepath was built without it" in done.stderr:
+        pytest.skip("this build has no Ceres")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
