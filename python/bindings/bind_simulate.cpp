@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -65,7 +66,15 @@ void fill(py::handle values, const char* name, std::vector<WorkloadJob>& out,
     }
   }();
   check_length(out.size(), column.size(), (std::string("of ") + name).c_str());
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].*member = static_cast<T>(column[i]);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if constexpr (std::is_same_v<T, int>) {
+      if (!(column[i] == std::floor(column[i]) && std::abs(column[i]) <= 1e9)) {
+        throw InputError(text("workload: job ", out[i].id, " has ", name, " ", column[i],
+                              ", expected a whole number"));
+      }
+    }
+    out[i].*member = static_cast<T>(column[i]);
+  }
 }
 
 std::vector<WorkloadJob> jobs_of(const py::dict& columns) {

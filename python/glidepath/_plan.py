@@ -250,7 +250,8 @@ def plan(
     hysteresis : float
         A challenger's value must exceed that of a running job by this share.
     min_run_s : float
-        A start is not preempted before.
+        A start is not preempted before, unless the power cap or a quota leaves it no room. The same
+        holds for a job that is not `preemptible`: its reason says so.
     ageing_s : float
         tau in weight x (1 + (waited / tau)^2).
     max_wait_s : float

@@ -228,7 +228,8 @@ def simulate(
     Raises
     ------
     InputError
-        An unknown policy, a plan that cannot be carried out, an option out of range.
+        An unknown policy, a plan that cannot be carried out, an option out of range, a simulation
+        that comes to nothing: far more decisions than its jobs need, and no end.
     """
     given = locals()
     options = SimulationOptions(**{name: given[name] for name in _OPTIONS})

@@ -64,6 +64,14 @@ std::string Planner::reason_of_end(const Job& job) const {
 std::string Planner::reason_of_wait(std::size_t c) const {
   const Candidate& candidate = candidates_[c];
   const char* what = candidate.held ? "gives way" : "waits";
+  const bool guaranteed =
+      candidate.held && (!candidate.job->preemptible ||
+                         snapshot_.now_s - candidate.held->since_s < options_.limits.min_run_s);
+  if (guaranteed) {
+    return line(
+        "gives way although %s: the limits leave it no room",
+        candidate.job->preemptible ? "its guaranteed run is not over" : "it cannot be preempted");
+  }
   if (reservation_.tier >= 0 && reservation_.candidate == c) {
     return line("waits: GPUs on %s are kept for it, free within %.3g h",
                 snapshot_.tiers[reservation_.tier].name.c_str(), reservation_.shadow_s / 3600);

@@ -347,4 +347,22 @@ void Cluster::apply_failures(const std::function<void(int)>& before) {
   }
 }
 
+DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
+  constexpr double kBase = 1e5, kPerJob = 100, kPerPeriod = 4, kMostPeriods = 3e5;
+  const double period = std::min(cluster.options.round_s.value_or(kInfinity),
+                                 cluster.options.session_s.value_or(kInfinity));
+  double work_s = 0;
+  for (const Run& run : cluster.runs) work_s += run.work / static_cast<double>(cluster.per_second);
+  most_ = static_cast<std::int64_t>(kBase + kPerJob * static_cast<double>(cluster.runs.size()) +
+                                    kPerPeriod * std::min(kMostPeriods, work_s / period));
+}
+
+void DecisionLimit::spend() {
+  if (++spent_ <= most_) return;
+  refuse("simulate: after ", most_, " decisions ",
+         cluster_.live + std::ssize(cluster_.runs) - cluster_.arrived, " of ", cluster_.runs.size(),
+         " jobs have not ended, at ", cluster_.seconds(cluster_.now),
+         " s: restarts, failures or rounds leave them no time to make progress");
+}
+
 }  // namespace glidepath::detail

@@ -175,10 +175,23 @@ bool advance(Cluster& cluster, Scheduler& scheduler) {
   return true;
 }
 
+/// Ends a simulation that comes to nothing: throws InputError after more decisions than its jobs
+/// need by far. Rounds and sessions let it make more, as many as the work has of them.
+class DecisionLimit {
+ public:
+  explicit DecisionLimit(const Cluster& cluster);
+  /// To be called for each decision.
+  void spend();
+
+ private:
+  const Cluster& cluster_;
+  std::int64_t most_, spent_ = 0;
+};
+
 template <class Scheduler>
 void run(Cluster& cluster, Scheduler& scheduler) {
-  while (advance(cluster, scheduler)) {
-  }
+  DecisionLimit limit(cluster);
+  while (advance(cluster, scheduler)) limit.spend();
 }
 
 }  // namespace glidepath::detail

@@ -81,7 +81,8 @@ constexpr std::array kPolicies{
                           .round_s = kRoundS},
                  .shares = Shares::equal},
     PolicyTraits{.info = {.name = "themis",
-                          .description = "plan() with the objective fairness",
+                          .description = "plan() with the objective fairness, not the auction of "
+                                         "the paper",
                           .source = "Mahajan et al., NSDI 2020",
                           .sees = Forecasts::all,
                           .stops_at_target = true,

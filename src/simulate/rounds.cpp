@@ -98,6 +98,7 @@ class Rounds {
     double now = submit(0);
     double round_start = 0;
     double round_end = -1;
+    DecisionLimit limit(cluster_);
     while (cluster_.arrived < jobs || !members_.empty()) {
       if (cluster_.arrived == jobs && ran_.empty()) last_reset_ = 0;
       if (!ran_.empty()) {
@@ -114,6 +115,7 @@ class Rounds {
       update_priorities(now);
       start_round(now);
       ++cluster_.events;
+      limit.spend();
     }
   }
 

@@ -28,6 +28,9 @@ void check(const SimulationOptions& options) {
     refuse("simulate: ", what, " is ", value, ", expected 0 or more");
   };
   finite("restart_s", options.restart_s);
+  if (options.restart_s > 1e12) {
+    refuse("simulate: restart_s is ", options.restart_s, ", expected at most 1e12");
+  }
   positive("session_s", options.session_s);
   positive("round_s", options.round_s);
   finite("forecast_sigma", options.forecast_sigma.value_or(0));
@@ -39,7 +42,7 @@ void check(const SimulationOptions& options) {
   at_least("failures.repair_s", options.failures.repair_s, 0);
   at_least("failures.checkpoint_s", options.failures.checkpoint_s, 0);
   at_least("sleep.after_s", options.sleep.after_s, 0);
-  at_least("sleep.watts", options.sleep.watts, 0);
+  finite("sleep.watts", options.sleep.watts);
   at_least("sleep.wake_s", options.sleep.wake_s, 0);
   at_least("user_gpus", options.user_gpus.value_or(1), 1);
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `simulate` and its workloads refuse, and what a plan says of limits that cannot be kept."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import glidepath as gp
+
+
+def workload(gpus: list[float], **columns: Any) -> gp.Workload:
+    jobs = {
+        "job": [7 + k for k in range(len(gpus))],
+        "submit_s": [0.0] * len(gpus),
+        "gpus": gpus,
+        "duration_s": [5000.0] * len(gpus),
+    }
+    return gp.Workload([gp.Tier("a", 4)], jobs | columns)
+
+
+@pytest.mark.parametrize("gpus", [1.9, 0.46, math.nan, 1e30])
+def test_a_fraction_of_a_gpu_is_no_gang(gpus: float) -> None:
+    with pytest.raises(
+        gp.InputError, match=r"job 8 has gpus (1\.9|0\.46|nan|1e\+30), expected a whole number"
+    ):
+        workload([1, gpus])
+    assert workload([1.0, 2.0]).jobs["gpus"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("las", {"restart_s": 1e9, "round_s": 600.0}),
+        ("max_min", {"round_s": 1e-3}),
+        (
+            "first_fit",
+            {"failures": {"job_every_s": 100.0, "checkpoint_s": math.inf}},
+        ),
+    ],
+)
+def test_a_simulation_that_comes_to_nothing_ends_in_one_sentence(
+    policy: str, options: dict[str, Any]
+) -> None:
+    crowded = workload([4.0] * 3, duration_s=[1e5] * 3)
+    with pytest.raises(gp.InputError, match=r"^simulate: after \d+ decisions \d+ of 3 jobs have"):
+        gp.simulate(crowded, policy, **options)
+
+
+def test_many_rounds_are_no_reason_to_give_up() -> None:
+    long = gp.Workload(
+        [gp.Tier("a", 1)],
+        {"job": [1, 2], "submit_s": [0, 0], "gpus": [1, 1], "duration_s": [6e6, 6e6]},
+    )
+    run = gp.simulate(long, "session_fifo", session_s=60.0, spans=False)
+    assert run.events > 150_000
+    assert (run.jobs["outcome"] == "finished").all()
+
+
+def test_numbers_that_nothing_can_be_made_of_are_refused_by_name() -> None:
+    with pytest.raises(gp.InputError, match=r"restart_s is 1e\+300, expected at most 1e12"):
+        gp.simulate(workload([1]), "dare", restart_s=1e300)
+    with pytest.raises(gp.InputError, match=r"sleep\.watts is inf, expected 0 or more"):
+        gp.simulate(workload([1]), "fifo", sleep={"after_s": 1.0, "watts": math.inf})
+
+
+def test_a_guaranteed_run_that_the_limits_end_says_so() -> None:
+    tier = gp.Tier("a", 2, busy_watts=300.0)
+    job = gp.Job(1, [gp.Option(0, 1, 1.0)], preemptible=False, remaining_steps=[1e4])
+    young = gp.Job(2, [gp.Option(0, 1, 1.0)], remaining_steps=[1e4])
+    held = [gp.Allocation(1, 0, 1, 0.0), gp.Allocation(2, 0, 1, 90.0)]
+    now = gp.Snapshot([tier], [job, young], running=held, now_s=100.0)
+    kept = gp.plan(now, min_run_s=60.0)
+    assert {a.job for a in kept.allocations} == {1, 2}
+    dark = gp.plan(now, min_run_s=60.0, power_cap_w=10.0)
+    assert dark.allocations == []
+    assert dark.reasons == {
+        1: "gives way although it cannot be preempted: the limits leave it no room",
+        2: "gives way although its guaranteed run is not over: the limits leave it no room",
+    }
+    assert gp.violations(now, dark, min_run_s=60.0, power_cap_w=10.0)
