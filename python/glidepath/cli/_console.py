@@ -258,12 +258,20 @@ def holds(row: Mapping[str, Any]) -> str:
     return {None: "", True: "yes", False: "no"}[row["holds"]]
 
 
-def open_workload(source: Path, users: int | None, seed: int, gpus: int | None) -> gp.Workload:
+def open_workload(
+    source: Path,
+    users: int | None,
+    seed: int,
+    gpus: int | None,
+    gpus_per_node: int | None = None,
+) -> gp.Workload:
     if not source.exists():
         raise gp.IoError(f"{source}: no such file or folder")
     if source.is_dir():
         if gpus is not None:
             raise gp.InputError(f"--gpus: {source} is a workload, its tiers have their own GPUs")
+        if gpus_per_node is not None:
+            raise gp.InputError(f"--gpus-per-node: {source} is a workload with nodes of its own")
         if users is None:
             return gp.read_workload(source)
         return gp.generate_workload(source, users=users, seed=seed)
@@ -271,4 +279,4 @@ def open_workload(source: Path, users: int | None, seed: int, gpus: int | None) 
         raise gp.InputError(f"--users: {source} is a trace of jobs, users are drawn from a folder")
     if gpus is None:
         raise gp.InputError(f"{source} is a trace of jobs: say how many --gpus there are")
-    return gp.Workload.from_trace(source, gpus=gpus)
+    return gp.Workload.from_trace(source, gpus=gpus, gpus_per_node=gpus_per_node)

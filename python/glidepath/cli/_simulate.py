@@ -61,6 +61,31 @@ def simulate(
     stop_at_target: Annotated[
         bool, typer.Option("--stop-at-target", help="Every policy ends a job at its target.")
     ] = False,
+    forecast_sigma: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SIGMA",
+            min=0.0,
+            help="Error of what policies see of the durations of jobs without a curve.",
+        ),
+    ] = None,
+    in_nodes: Annotated[
+        bool, typer.Option("--in-nodes", help="Gangs sit on as few nodes as they need.")
+    ] = False,
+    gpus_per_node: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="GPUs of a node, for a CSV trace.")
+    ] = None,
+    sharing: Annotated[
+        str, typer.Option(help="How plans may pair jobs: exclusive, naive, mps or mig.")
+    ] = "exclusive",
+    planner: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPTION=VALUE",
+            help="An option of gp.plan for best_value, such as max_wait_s=7200 or"
+            " objective=deadline,jct; may be repeated.",
+        ),
+    ] = None,
     node_mtbf_h: Annotated[
         float | None,
         typer.Option(metavar="HOURS", help="Mean time between failures of a node."),
@@ -90,17 +115,39 @@ def simulate(
             "checkpoint_s": 60 * checkpoint_min,
         },
         "carbon_g_per_kwh": carbon_g_per_kwh,
+        "forecast_sigma": forecast_sigma,
+        "in_nodes": in_nodes,
+        "sharing": sharing,
+        "planner": _planner(planner or ()),
     }
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
+        if gpus_per_node is not None:
+            raise gp.InputError(f"--gpus-per-node: {workload} is no CSV trace")
         if users is None:
             raise gp.InputError("--seeds draws users anew: say how many by --users")
         drawn_from = range(seed, seed + seeds)
         return _compare_seeds(workload, policies, users, drawn_from, options, as_json=as_json)
-    drawn = open_workload(workload, users, seed, gpus)
+    drawn = open_workload(workload, users, seed, gpus, gpus_per_node)
     results = _results(drawn, policies, seed, options)
     return show(results, drawn, report, as_json=as_json)
+
+
+def _planner(given: Sequence[str]) -> dict[str, Any] | None:
+    """Read OPTION=VALUE: a number, a name, or names in order."""
+    options: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise gp.InputError(f"--planner: cannot read {text!r}, expected OPTION=VALUE")
+        if name in options:
+            raise gp.InputError(f"--planner: {name} is given twice")
+        try:
+            options[name] = float(value)
+        except ValueError:
+            options[name] = value.split(",") if "," in value else value
+    return options or None
 
 
 def show(

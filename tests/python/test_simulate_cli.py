@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `glidepath simulate` are those of `gp.simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glidepath as gp
+from glidepath import cli
+
+ROOT = Path(__file__).parents[2]
+SUPERCOM = ROOT / "data" / "workloads" / "supercom"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "jobs.csv"
+    rows = [f"{k},{60 * k},{1 + k % 3},{500 + 997 * k % 4000}" for k in range(60)]
+    path.write_text("job,submit_s,gpus,duration_s\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def mean_jct(capsys: pytest.CaptureFixture[str], *arguments: object) -> float:
+    assert cli.main(["simulate", *map(str, arguments), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    return float(row["mean_jct_s"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (("--forecast-sigma", 1.5), {"forecast_sigma": 1.5}),
+        (("--in-nodes", "--gpus-per-node", 2), {"in_nodes": True}),
+        (("--planner", "max_wait_s=600"), {"planner": {"max_wait_s": 600.0}}),
+        (
+            ("--planner", "objective=deadline,jct", "--planner", "slack=0.1"),
+            {"planner": {"objective": ["deadline", "jct"], "slack": 0.1}},
+        ),
+    ],
+)
+def test_each_flag_is_the_keyword_of_that_name(
+    capsys: pytest.CaptureFixture[str],
+    trace: Path,
+    flags: tuple[object, ...],
+    options: dict[str, Any],
+) -> None:
+    per_node = 2 if "--in-nodes" in flags else None
+    workload = gp.Workload.from_trace(trace, gpus=4, gpus_per_node=per_node)
+    plain = gp.simulate(workload, "best_value").mean_jct_s
+    expected = gp.simulate(workload, "best_value", **options).mean_jct_s
+    assert mean_jct(capsys, trace, "--gpus", 4, *flags) == expected
+    if "--in-nodes" not in flags:
+        assert expected != plain
+
+
+def test_jobs_share_gpus_where_a_flag_lets_them(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = (SUPERCOM, "--users", 8, "-p", "best_value")
+    workload = gp.generate_workload(SUPERCOM, users=8)
+    expected = gp.simulate(workload, "best_value", sharing="mps").mean_jct_s
+    assert mean_jct(capsys, *asked, "--sharing", "mps") == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--planner", "max_wait_s"), "cannot read 'max_wait_s', expected OPTION=VALUE"),
+        (("--planner", "slack=0", "--planner", "slack=1"), "--planner: slack is given twice"),
+        (("--planner", "patience=1"), "planner has no 'patience', known are objective, slack"),
+        (("--sharing", "half"), "unknown way of sharing 'half'"),
+        (("--gpus-per-node", "3"), "4 GPUs are not whole nodes of 3"),
+    ],
+)
+def test_what_is_no_option_is_refused(
+    capsys: pytest.CaptureFixture[str], trace: Path, flags: tuple[str, ...], sentence: str
+) -> None:
+    assert cli.main(["simulate", str(trace), "--gpus", "4", *flags]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
