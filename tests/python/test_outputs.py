@@ -188,7 +188,7 @@ def test_no_job_commands_a_terminal(
     monkeypatch.setattr(_slurm, "_pilot", lambda **_: world.pilot)
     assert main(["slurm", "status"]) == 0
     assert main(["slurm", "plan"]) == 0
-    assert main(["slurm", "run", "--rounds", "2"]) == 0
+    assert main(["slurm", "run", "--rounds", "1"]) == 0
     for number in "12":
         assert main(["slurm", "why", number, "--log", str(world.log)]) == 0
     said = capsys.readouterr()
