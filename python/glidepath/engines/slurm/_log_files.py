@@ -19,7 +19,8 @@ from pathlib import Path
 from glidepath._core import IoError
 from glidepath.readers._series import open_plain
 
-MOST_FILES, MOST_BYTES = 2000, 1 << 30  # of one log
+MOST_FILES = 5000  # of one log
+_LARGEST, _MOST_BYTES = 1 << 28, 1 << 30  # of a file, and of all, that are copied
 
 
 def open_as(path: Path, user: str) -> BufferedReader:
@@ -49,9 +50,9 @@ def files_of(path: Path, user: str) -> list[tuple[Path, os.stat_result]]:
     Raises
     ------
     IoError
-        When there is none, or they are too many or too large.
+        When there is none, or they are too many.
     """
-    found, size = [], 0
+    found = []
     for count, file in enumerate(_below(path, user)):
         if count == MOST_FILES:
             raise IoError(f"{path}: a folder of more than {MOST_FILES} files is no log")
@@ -62,9 +63,6 @@ def files_of(path: Path, user: str) -> list[tuple[Path, os.stat_result]]:
             if file == path:
                 raise
             continue
-        size += found[-1][1].st_size
-        if size > MOST_BYTES:
-            raise IoError(f"{path}: more than {MOST_BYTES >> 20} MiB")
     return found
 
 
@@ -79,15 +77,20 @@ def _below(path: Path, user: str) -> Iterator[Path]:
 
 
 def copy_as(files: list[tuple[Path, os.stat_result]], path: Path, user: str, to: Path) -> Path:
-    """Copy the files of a log below a folder of ours, where nobody can exchange them."""
-    for file, _ in files:
+    """Copy the files of a log below a folder of ours, where nobody can exchange them.
+
+    What is larger than a log is, such as a checkpoint beside it, stays behind.
+    """
+    left = _MOST_BYTES
+    for file, status in files:
+        if status.st_size > min(left, _LARGEST):
+            continue
         target = to / path.name / file.relative_to(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_as(file, user) as source, target.open("wb") as copy:
-            left = MOST_BYTES
-            while left > 0 and (piece := source.read(min(left, 1 << 20))):
-                copy.write(piece)
-                left -= len(piece)
+            content = source.read(status.st_size)  # it may have grown since
+            copy.write(content)
+            left -= len(content)
     return to / path.name
 
 
