@@ -179,7 +179,7 @@ def _collection(logs: Logs, max_curves: int, seed: int) -> Collection:
 
 def _is_usable(trace: Trace) -> bool:
     loss = trace.loss
-    return len(loss) >= FEWEST_POINTS and bool(np.isfinite(loss).all()) and np.ptp(loss) > 1e-9
+    return len(loss) >= FEWEST_POINTS and bool(np.isfinite(loss).all() and np.ptp(loss) > 1e-9)
 
 
 def _oriented(trace: Trace, unit: float) -> Trace:
