@@ -120,6 +120,23 @@ TEST(AcceleratorTest, TheFrontHoldsWhatNothingElseBeats) {
   }
 }
 
+TEST(AcceleratorTest, ANodesPeakIsThatOfTheGpusInItWhateverTheirAverage) {
+  TwoCards c;
+  c.tiers[0].gpus_per_node = 2;
+  c.job.options = {{.tier = 0, .gpus = 1, .steps_per_s = 1, .utilization = 0.2},
+                   {.tier = 0, .gpus = 3, .steps_per_s = 2, .utilization = 0.2},
+                   {.tier = 1, .gpus = 1, .steps_per_s = 2}};
+  const RunLimits limits{.max_node_watts = 400};
+  for (const AcceleratorChoice& choice : choose_accelerator(c.job, c.tiers, limits)) {
+    const bool wide = choice.option.gpus == 3;  // a full node of two cards, and a third one
+    const double peak = wide ? 500 : choice.option.tier == 0 ? 250 : 400;
+    EXPECT_EQ(choice.node_watts, peak);
+    EXPECT_EQ(choice.probability > 0, !wide);
+    EXPECT_EQ(choice.reason.find("power in a node") != std::string::npos, wide);
+    EXPECT_LT(choice.watts, 400 + 1e-9);
+  }
+}
+
 TEST(AcceleratorTest, ANewProfileDecidesAgain) {
   TwoCards c;
   EXPECT_EQ(choose_accelerator(c.job, c.tiers)[0].option.tier, 1);
@@ -144,6 +161,7 @@ TEST(AcceleratorTest, ATargetThatIsOftenMissedIsInNoOptionsReach) {
   EXPECT_EQ(refused(), "choose_accelerator: job 1 has no forecast of its remaining steps");
   c.job.remaining_steps = {100};
   EXPECT_EQ(refused({.max_hours = -1}), "choose_accelerator: max_hours is -1");
+  EXPECT_EQ(refused({.max_node_watts = -1}), "choose_accelerator: max_node_watts is -1");
   c.job.memory_gb = 80;
   EXPECT_EQ(refused(), "plan: job 1 needs 80 GB per GPU, more than the tiers it may run on");
 }

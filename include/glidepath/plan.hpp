@@ -273,6 +273,8 @@ struct PlanOptions {
 struct RunLimits {
   double max_hours = std::numeric_limits<double>::infinity();
   double max_watts = std::numeric_limits<double>::infinity();  ///< of the gang
+  /// At peak, of the gang's GPUs in one node, whatever their utilization is on average.
+  double max_node_watts = std::numeric_limits<double>::infinity();
   double max_kwh = std::numeric_limits<double>::infinity();
   double max_cost = std::numeric_limits<double>::infinity();
   double confidence = 0.9;  ///< an option is good when it keeps to all limits with this probability
@@ -290,9 +292,10 @@ struct AcceleratorChoice {
   double probability = 0;                           ///< of reaching the target within every limit
   double hours = 0, hours_low = 0, hours_high = 0;  ///< median, 0.1 and 0.9 quantile
   double watts = 0, kwh = 0, cost = 0;
-  bool good = false;    ///< probability >= confidence
-  bool pareto = false;  ///< no other option is better in one of (probability, hours, watts, kWh,
-                        ///< cost) and as good in the others
+  double node_watts = 0;  ///< at peak, of the gang's GPUs in one node, in as few nodes as they need
+  bool good = false;      ///< probability >= confidence
+  bool pareto = false;    ///< no other option is better in one of (probability, hours, watts, kWh,
+                          ///< cost) and as good in the others
   std::string reason{};
 };
 

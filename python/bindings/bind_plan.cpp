@@ -408,6 +408,7 @@ void bind_one_job(py::module_& module) {
   Record<RunLimits>(module, "RunLimits", "What one run must keep to.")
       .keyword("max_hours", &RunLimits::max_hours)
       .keyword("max_watts", &RunLimits::max_watts)
+      .keyword("max_node_watts", &RunLimits::max_node_watts)
       .keyword("max_kwh", &RunLimits::max_kwh)
       .keyword("max_cost", &RunLimits::max_cost)
       .keyword("confidence", &RunLimits::confidence)
@@ -421,6 +422,7 @@ void bind_one_job(py::module_& module) {
       .keyword("watts", &AcceleratorChoice::watts)
       .keyword("kwh", &AcceleratorChoice::kwh)
       .keyword("cost", &AcceleratorChoice::cost)
+      .keyword("node_watts", &AcceleratorChoice::node_watts)
       .keyword("good", &AcceleratorChoice::good)
       .keyword("pareto", &AcceleratorChoice::pareto)
       .keyword("reason", &AcceleratorChoice::reason);

@@ -862,6 +862,7 @@ class RunLimits:
         *,
         max_hours: Float = ...,
         max_watts: Float = ...,
+        max_node_watts: Float = ...,
         max_kwh: Float = ...,
         max_cost: Float = ...,
         confidence: Float = 0.9,
@@ -870,6 +871,7 @@ class RunLimits:
     max_cost: typing.Final[float]
     max_hours: typing.Final[float]
     max_kwh: typing.Final[float]
+    max_node_watts: typing.Final[float]
     max_watts: typing.Final[float]
 
 class AcceleratorChoiceRecord:
@@ -882,6 +884,7 @@ class AcceleratorChoiceRecord:
     hours_high: typing.Final[float]
     hours_low: typing.Final[float]
     kwh: typing.Final[float]
+    node_watts: typing.Final[float]
     option: typing.Final[Option]
     pareto: typing.Final[bool]
     probability: typing.Final[float]

@@ -487,6 +487,8 @@ class AcceleratorChoice(Result):
         likely never reached.
     watts, kwh, cost : float
         Medians for the whole gang.
+    node_watts : float
+        At peak, of the gang's GPUs in one node.
     good : bool
         The probability is at least `confidence`.
     pareto : bool
@@ -503,6 +505,7 @@ class AcceleratorChoice(Result):
     watts: float
     kwh: float
     cost: float
+    node_watts: float
     good: bool
     pareto: bool
     reason: str
@@ -534,6 +537,7 @@ def choose_accelerator(
     *,
     max_hours: float = math.inf,
     max_watts: float = math.inf,
+    max_node_watts: float = math.inf,
     max_kwh: float = math.inf,
     max_cost: float = math.inf,
     target: float | None = None,
@@ -552,6 +556,8 @@ def choose_accelerator(
         That the options of the job point to.
     max_hours, max_watts, max_kwh, max_cost : float
         Limits of the whole run from now on.
+    max_node_watts : float
+        Limit of what the gang's GPUs in one node draw together at full utilization.
     target : float, optional
         Loss to reach: the steps still needed are then forecast from the observed curve.
     confidence : float
@@ -574,6 +580,7 @@ def choose_accelerator(
     limits = _core.RunLimits(
         max_hours=max_hours,
         max_watts=max_watts,
+        max_node_watts=max_node_watts,
         max_kwh=max_kwh,
         max_cost=max_cost,
         confidence=confidence,

@@ -21,7 +21,8 @@ constexpr detail::Names<4> kPreferences{"hours", "kwh", "cost", "watts"};
 void check(const RunLimits& limits) {
   for (const auto& [what, x] :
        {std::pair{"max_hours", limits.max_hours}, std::pair{"max_watts", limits.max_watts},
-        std::pair{"max_kwh", limits.max_kwh}, std::pair{"max_cost", limits.max_cost}}) {
+        std::pair{"max_node_watts", limits.max_node_watts}, std::pair{"max_kwh", limits.max_kwh},
+        std::pair{"max_cost", limits.max_cost}}) {
     if (!(x >= 0)) detail::refuse("choose_accelerator: ", what, " is ", x);
   }
   if (!(limits.confidence >= 0 && limits.confidence <= 1)) {
@@ -36,6 +37,7 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Re
   const double price = option.gpus * tier.price_per_gpu_hour;
   const auto hours = [&](double p) { return work.quantile(p) / steps_per_hour; };
   choice.watts = option.gpus * watts(tier, option.utilization);
+  choice.node_watts = std::min(option.gpus, tier.gpus_per_node) * watts(tier, 1);
   choice.hours = hours(0.5);
   choice.hours_low = hours(0.1);
   choice.hours_high = hours(0.9);
@@ -45,7 +47,9 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Re
   double limit = limits.max_hours;
   if (choice.watts > 0) limit = std::min(limit, 1000 * limits.max_kwh / choice.watts);
   if (price > 0) limit = std::min(limit, limits.max_cost / price);
-  if (choice.watts <= limits.max_watts) {
+  const bool within_watts = choice.watts <= limits.max_watts;
+  const bool within_node = choice.node_watts <= limits.max_node_watts;
+  if (within_watts && within_node) {
     // Never is beyond every limit.
     choice.probability =
         work.prob_within(std::min(limit * steps_per_hour, std::numeric_limits<double>::max()));
@@ -54,8 +58,10 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Re
   const char* short_of = "may take too long or never get there";
   if (choice.good) {
     short_of = "keeps to every limit";
-  } else if (choice.watts > limits.max_watts) {
+  } else if (!within_watts) {
     short_of = "draws too much power";
+  } else if (!within_node) {
+    short_of = "may draw too much power in a node";
   } else if (limit < limits.max_hours) {
     short_of = price > 0 && limit == limits.max_cost / price ? "may cost too much"
                                                              : "may use too much energy";

@@ -179,6 +179,8 @@ def test_an_accelerator_is_chosen_under_limits() -> None:
     assert (other.tier, other.probability, other.good) == ("small", 0.5, False)
     assert "may take too long" in repr(other)
     assert gp.choose_accelerator(candidate, tiers, prefer="cost")[0].tier == "small"
+    assert (best.node_watts, other.node_watts) == (400, 250)
+    assert gp.choose_accelerator(candidate, tiers, max_node_watts=300)[0].tier == "small"
     with pytest.raises(gp.InputError, match="no forecast"):
         gp.choose_accelerator(job(1, None), tiers)
     with pytest.raises(gp.InputError, match=r"job 1 has no curve to forecast the target 0\.3"):
