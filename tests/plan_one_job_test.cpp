@@ -149,6 +149,9 @@ TEST(AcceleratorTest, ANewProfileDecidesAgain) {
 TEST(AcceleratorTest, ATargetThatIsOftenMissedIsInNoOptionsReach) {
   TwoCards c;
   c.job.remaining_steps = {100, kInfinity, kInfinity, kInfinity};
+  // What is preferred still decides, though every median is infinite.
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers)[0].option.tier, 1);
+  EXPECT_EQ(choose_accelerator(c.job, c.tiers, {}, Preference::cost)[0].option.tier, 0);
   for (const AcceleratorChoice& choice : choose_accelerator(c.job, c.tiers)) {
     EXPECT_DOUBLE_EQ(choice.probability, 0.25);
     EXPECT_EQ(choice.hours, kInfinity);

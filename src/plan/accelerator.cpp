@@ -83,9 +83,12 @@ bool dominates(const AcceleratorChoice& a, const AcceleratorChoice& b) {
   return by_a != by_b && std::ranges::equal(by_a, by_b, std::less_equal<>());
 }
 
-double preferred(const AcceleratorChoice& choice, Preference prefer) {
-  const std::array in_order{choice.hours, choice.kwh, choice.cost, choice.watts};
-  return in_order[static_cast<std::size_t>(prefer)];
+/// What is preferred, for each step: it orders as the medians do, also where those are infinite.
+double preferred(const AcceleratorChoice& choice, const Tier& tier, Preference prefer) {
+  const Option& option = choice.option;
+  const std::array by_time{1.0, choice.watts, option.gpus * tier.price_per_gpu_hour};
+  if (prefer == Preference::watts) return choice.watts;
+  return by_time[static_cast<std::size_t>(prefer)] / option.steps_per_s;
 }
 
 }  // namespace
@@ -128,7 +131,8 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<cons
                      if (!a.good && a.probability != b.probability) {
                        return a.probability > b.probability;
                      }
-                     return preferred(a, prefer) < preferred(b, prefer);
+                     return preferred(a, tiers[a.option.tier], prefer) <
+                            preferred(b, tiers[b.option.tier], prefer);
                    });
   return choices;
 }
