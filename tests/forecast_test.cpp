@@ -268,6 +268,11 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
             "forecast constants: line 2: unknown shape 'cube'");
   EXPECT_EQ(refusal([&] { (void)read_constants("jitter 1\n"); }),
             "forecast constants: line 1: cannot read 'jitter 1'");
+  for (const std::string line :
+       {"ahead lean", "ahead lean 1 0 0 0 0 0", "ahead jump 1 0 0 0 0 0 0"}) {
+    EXPECT_EQ(refusal([&] { (void)read_constants(line + '\n'); }),
+              "forecast constants: line 1: cannot read '" + line + "'");
+  }
   EXPECT_EQ(refusal([&] { (void)read_constants("lag 1\nlag 2\n"); }),
             "forecast constants: line 2: cannot read 'lag 2'");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("lag")); }),

@@ -5,14 +5,17 @@
     python bench/accuracy/learn_prior.py FOLDER ... --out constants.txt [--leave-out SOURCE]
 
 Every collection (one CSV of the folder) belongs to a source, the part of its name before the first
-dash. The program looks at prefixes of the curves of all sources but the one left out, weighs
-collections equally, and descends (Adam) on what the forecasts are judged by: the pinball loss of
-raw observations after the prefix plus half the error of the final value, in units of the range of
-the curve. Learned are the log priors of shapes and structures, the exponent of the evidence, the
-widths, and how these depend on six features of the prefix. It prints the loss on the sources it
-learned from and on the one left out, and writes the table that `src/forecast` compiles in. With
-`--report N` it also prints the protocol's figures on N curves of each collection left out, by the
-tables learned without them, beside those by the table compiled in, which has seen them.
+dash, and every curve to a group: one workload, task, model or repository. The program looks at
+prefixes of the curves of all sources but the one left out, gives each group the weight of the root
+of its prefixes, and descends (Adam) on what the forecasts are judged by: the CRPS of observations
+after the prefix in units of the range of the curve, and how far the 80 % intervals of the prefixes
+seen to 10, 20, 40, 60 and 80 % are from holding .8 of them, and as many above as below. Learned are
+the log priors of shapes and structures, the exponent of the evidence, the widths, how these depend
+on six features of the prefix, and the corrections by features and distance. It prints the loss on
+the sources it learned from and on the one left out, and writes the table that `src/forecast`
+compiles in. With `--report N` it also prints the protocol's figures on N curves of each collection
+left out, by the tables learned without them, beside those by the table compiled in, which has seen
+them.
 
 Needs torch; everything about the model itself comes from glidepath._core.forecast_nodes.
 """
@@ -40,6 +43,12 @@ CUTOFFS = (0.1, 0.2, 0.4, 0.6, 0.8)
 FEATURES = 6
 FAMILIES = ("power", "weibull", "hill", "log", "constant")
 SQRT3 = math.sqrt(3.0)
+# Where the forecast is judged: shares of the points after the prefix.
+SHARES = (0.02, 0.2, 0.45, 0.75, 1.0)
+KEPT = 24  # heaviest nodes of a prefix
+MAX_LOG_AHEAD = 2.5  # kMaxLogAhead of src/forecast/predict.cpp
+WORKLOADS = ("digits", "docs", "docstring", "mlperf")  # sources whose collections are one each
+AHEAD = ("lean", "lean_far", "widen")
 
 
 def oriented(trace: gp.Trace) -> tuple[np.ndarray, np.ndarray]:
@@ -52,16 +61,25 @@ def oriented(trace: gp.Trace) -> tuple[np.ndarray, np.ndarray]:
     return step, value
 
 
+def group_of(collection: str, curve: str) -> str:
+    """Group of a curve: all runs of one workload, task, model or repository share it."""
+    source, names = collection.split("-")[0], re.split(r"[|/]", curve)
+    if source in WORKLOADS:
+        return collection
+    if source == "rl" and len(names) > 2:  # algorithm/task_seed/...
+        return f"{source}:{names[1].rpartition('_')[0]}"
+    return f"{source}:{names[0]}"
+
+
 def fold_of(collection: str, curve: str, folds: int) -> int:
-    """Fold of a curve: all runs of one workload, task, model or repository share it."""
-    group = collection.split("-")[0] + ":" + re.split(r"[|/]", curve)[0]
-    return zlib.crc32(group.encode()) % folds
+    """Fold of a curve, that of its group."""
+    return zlib.crc32(group_of(collection, curve).encode()) % folds
 
 
 def read_cases(
     folders: list[str], curves: int, text: str, seed: int, folds: int
 ) -> list[dict[str, Any]]:
-    """One record per prefix: the nodes at four queries, and the truth there."""
+    """One record per prefix: the nodes at five queries, and the observations there."""
     constants = _core.read_constants(text)
     cases = []
     files = sorted(f for folder in folders for f in Path(folder).glob("*.csv*"))
@@ -71,39 +89,35 @@ def read_cases(
             continue
         traces = [
             t
-            for t in gp.read_traces(str(file))
+            for t in bench_accuracy.read_file(file, in_folder=True)
             if len(t) >= 10 and np.isfinite(t.loss).all() and np.ptp(t.loss) > 1e-9
         ]
         order = np.random.RandomState(seed).permutation(len(traces))[:curves]
         for index in order:
             step, value = oriented(traces[index])
             total = len(value)
-            last = max(1, round(0.03 * total))
             seen: set[int] = set()
             for cutoff in CUTOFFS:
                 k = max(4, math.ceil(cutoff * total))
                 if k > 0.9 * total or k in seen:
                     continue
                 seen.add(k)
-                at = sorted({k + int(f * (total - k - 1)) for f in (0.1, 0.4, 0.75)} | {total - 1})
-                at = at + [total - 1] * (4 - len(at))
-                queries = step[at]
-                queries = np.maximum.accumulate(queries)
+                at = [k + int(share * (total - k - 1)) for share in SHARES]
+                queries = np.maximum.accumulate(step[at])
                 unique, back = np.unique(queries, return_inverse=True)
                 nodes = _core.forecast_nodes(step[:k], value[:k], unique, constants)
                 if nodes is None or not nodes["logarithmic"]:
                     continue
-                half = last // 2
-                truth = np.array([value[max(k, i - half) : i + half + 1].mean() for i in at])
-                truth[-1] = value[-last:].mean()
                 cases.append(
                     dict(
                         nodes,
                         back=back,
-                        truth=truth,
+                        truth=value[at],
+                        cutoff=cutoff,
                         range=np.ptp(value),
                         collection=name,
                         source=name.split("-")[0],
+                        group=group_of(name, traces[index].name),
                         fold=fold_of(name, traces[index].name, folds),
                     )
                 )
@@ -120,6 +134,7 @@ class Table:
         self.rest: dict[str, str] = {}
         self.gains: list[str] = []
         self.gates: dict[str, list[float]] = {}
+        self.ahead: dict[str, list[float]] = {name: [0.0] * (1 + FEATURES) for name in AHEAD}
         for line in text.splitlines():
             words = line.split()
             if not words or words[0].startswith("#"):
@@ -130,6 +145,8 @@ class Table:
                 self.structures.append(words[1:])
             elif words[0] == "gain":
                 self.gains.append(line)
+            elif words[0] == "ahead":
+                self.ahead[words[1]] = [float(w) for w in words[2:]]
             elif words[0] == "gate":
                 self.gates[" ".join(words[1:-FEATURES])] = [float(w) for w in words[-FEATURES:]]
             else:
@@ -144,8 +161,6 @@ class Model(torch.nn.Module):
         par = lambda values: torch.nn.Parameter(torch.tensor(values, dtype=torch.float32))  # noqa: E731
         self.shape = par([float(s[3]) for s in table.shapes])
         self.structure = par([float(s[2]) for s in table.structures])
-        self.shape0 = self.shape.detach().clone()
-        self.structure0 = self.structure.detach().clone()
         self.family = torch.tensor([FAMILIES.index(s[0]) for s in table.shapes])
         number = lambda key: par(math.log(float(table.rest[key])))  # noqa: E731
         self.temper, self.inflation = number("temper"), number("inflation")
@@ -156,16 +171,19 @@ class Model(torch.nn.Module):
         self.gates = torch.nn.ParameterDict(
             {k: gate(k) for k in ("rising", "temper", "inflation", "drop", "distance", "width")}
         )
+        self.ahead = torch.nn.ParameterDict({k: par(v) for k, v in table.ahead.items()})
         row = lambda key: table.gates.get(key, [0.0] * FEATURES)  # noqa: E731
         self.gate_structure = par([row(f"structure {i}") for i in range(len(table.structures))])
         self.gate_family = par([row(f"family {f}") for f in FAMILIES])
+        self.start = {name: p.detach().clone() for name, p in self.named_parameters()}
 
     def forward(
         self, d: dict[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Weights (B, K), locations and scales (B, K, Q) of the heaviest nodes."""
+        """Weights (B, K), locations and scales of observations (B, K, Q) of the heaviest nodes."""
         x = d["features"]  # (B, F)
         bent = lambda name: torch.exp(getattr(self, name) + x @ self.gates[name])  # noqa: E731
+        ahead = lambda name: (self.ahead[name][0] + x @ self.ahead[name][1:])[:, None, None]  # noqa: E731
         count, structures, shapes = x.shape[0], len(self.structure), len(self.shape)
         evidence = d["log_evidence"] - 0.5 * d["freedom"][:, None] * d["log_rss"]
         weight = bent("temper")[:, None] * evidence
@@ -174,7 +192,7 @@ class Model(torch.nn.Module):
             self.shape + (x @ self.gate_family.T)[:, self.family]
         )[:, None, :]
         weight = weight + prior.reshape(count, structures * shapes)
-        weight, top = torch.topk(torch.log_softmax(weight, 1), 64, dim=1)
+        weight, top = torch.topk(torch.log_softmax(weight, 1), KEPT, dim=1)
         weight = torch.softmax(weight, 1)
         pick = lambda key: torch.gather(d[key], 1, top)  # noqa: E731
         wide = top[:, :, None].expand(-1, -1, d["location"].shape[2])
@@ -188,30 +206,31 @@ class Model(torch.nn.Module):
         scale = bent("width")[:, None, None] * torch.sqrt(
             variance + drop**2 + (distance**2)[:, None, :] + 1e-12
         )
-        return weight, location, scale
+        far = d["log_distance"].clamp_max(MAX_LOG_AHEAD)[:, None, :]
+        scale = scale * torch.exp(ahead("widen") * far)
+        location = location + (ahead("lean") + ahead("lean_far") * far) * scale
+        return weight, location, torch.sqrt(scale**2 + (d["noise"] ** 2)[:, None, None])
 
     def penalty(self) -> torch.Tensor:
-        """Squares of the gates, and of how far priors moved."""
-        gates = sum((g**2).sum() for g in self.gates.values())
-        gates = gates + (self.gate_structure**2).sum() + (self.gate_family**2).sum()
-        moved = ((self.shape - self.shape0) ** 2).sum()
-        moved = moved + ((self.structure - self.structure0) ** 2).sum()
-        return gates + 0.1 * moved
+        """Squares of how far the numbers moved from the start, a tenth of that for priors."""
+        moved = {name: ((p - self.start[name]) ** 2).sum() for name, p in self.named_parameters()}
+        priors = moved.pop("shape") + moved.pop("structure")
+        return torch.stack(list(moved.values())).sum() + 0.1 * priors
 
 
 # Points where the CDF is looked at, in units of the curve's range around the truth.
-GRID = np.array(
-    [0.0, 0.002, 0.005, 0.01, 0.02, 0.035, 0.055, 0.08, 0.12, 0.18, 0.26, 0.38, 0.55, 0.8, 1.2]
-)
-# The final value is what most decisions hang on.
-POINTS = np.array([0.2, 0.2, 0.2, 0.4])
+GRID = np.array([0.0, 0.006, 0.018, 0.04, 0.08, 0.15, 0.28, 0.55, 1.2])
+STEEP = 50.0  # of the steps that count what is outside an interval
 
 
-def loss_of(model: Model, d: dict[str, torch.Tensor]) -> torch.Tensor:
-    """CRPS per prefix: the integral of (F(u) - [u >= truth])^2 over the metric u."""
+def scores_of(model: Model, d: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """CRPS and P(observation below the truth), per prefix and query.
+
+    The CRPS is the integral of (F(u) - [u >= truth])^2 over the metric u.
+    """
     weight, location, scale = model(d)
     grid = torch.tensor(GRID, dtype=torch.float32)
-    total = 0.0
+    crps, below = torch.zeros(()), torch.zeros(())
     for side in (-1.0, 1.0):
         # z is centred, so metric = size exp(z), in units of the range.
         u = d["truth"][:, :, None] + side * grid
@@ -222,21 +241,40 @@ def loss_of(model: Model, d: dict[str, torch.Tensor]) -> torch.Tensor:
         low, high = d["lowest"][:, None, None], d["highest"][:, None, None]
         value = torch.where(z >= high, torch.ones_like(value), value)
         value = torch.where((z < low) | (u <= 0), torch.zeros_like(value), value)
+        below = value[:, :, 0]
         square = value**2 if side < 0 else (1.0 - value) ** 2
-        total = total + torch.trapezoid(square, grid, dim=2)
-    return (total.clamp(max=1.0) * torch.tensor(POINTS, dtype=torch.float32)).sum(1)
+        crps = crps + torch.trapezoid(square, grid, dim=2)
+    return crps.clamp(max=1.0), below
+
+
+def loss_of(
+    model: Model, d: dict[str, torch.Tensor], weight: torch.Tensor, ask: float
+) -> torch.Tensor:
+    """Weighted CRPS, and `ask` times how unlike .8 coverage is at each share seen."""
+    crps, below = scores_of(model, d)
+    loss = (crps.mean(1) * weight).sum()
+    low = torch.sigmoid(STEEP * (0.1 - below)).mean(1)
+    high = torch.sigmoid(STEEP * (below - 0.9)).mean(1)
+    for cutoff in CUTOFFS:
+        part = weight * (d["cutoff"] == cutoff)
+        part = part / part.sum().clamp_min(1e-12)
+        outside, uneven = (part * (low + high)).sum() - 0.2, (part * (low - high)).sum()
+        loss = loss + ask * (outside**2 + 0.5 * uneven**2)
+    return loss
 
 
 def tensors(cases: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
     """Columns over prefixes; z is centred on the forecasts' starting points."""
     f32 = lambda values: torch.tensor(np.stack(values), dtype=torch.float32)  # noqa: E731
+    one = lambda key: torch.tensor([c[key] for c in cases], dtype=torch.float32)  # noqa: E731
     centre = [np.average(c["last"]) for c in cases]
     back = [c["back"] for c in cases]
     return {
         "features": f32([c["features"] for c in cases]),
         "freedom": f32([c["freedom"] for c in cases]),
-        "late": f32([c["late"] for c in cases]),
-        "noise": f32([c["noise"] for c in cases]),
+        "late": one("late"),
+        "noise": one("noise"),
+        "cutoff": torch.tensor([c["cutoff"] for c in cases], dtype=torch.float64),
         "lowest": f32([c["lowest"] - z for c, z in zip(cases, centre, strict=True)]),
         "highest": f32([c["highest"] - z for c, z in zip(cases, centre, strict=True)]),
         "log_evidence": f32([c["log_evidence"] for c in cases]),
@@ -257,53 +295,49 @@ def tensors(cases: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
 
 
 def weights_of(cases: list[dict[str, Any]]) -> torch.Tensor:
-    """A collection weighs as the square root of its prefixes."""
-    names = [c["collection"] for c in cases]
-    counts = {name: names.count(name) for name in set(names)}
-    w = np.array([1.0 / math.sqrt(counts[name]) for name in names])
+    """A group weighs as the square root of its prefixes."""
+    _, group, counts = np.unique(
+        [c["group"] for c in cases], return_inverse=True, return_counts=True
+    )
+    w = 1.0 / np.sqrt(counts[group])
     return torch.tensor(w / w.sum(), dtype=torch.float32)
 
 
-def learn(
-    cases: list[dict[str, Any]], text: str, epochs: int, shrink: float, rate: float, gates: bool
-) -> Model:
-    """Descend from the constants of `text`."""
+def learn(data: dict[str, torch.Tensor], weight: torch.Tensor, text: str, a: Any) -> Model:
+    """Descend from the constants of `text`; `a` has the options of the command line."""
     torch.manual_seed(0)
     model = Model(Table(text))
-    if not gates:
-        for p in (*model.gates.values(), model.gate_structure, model.gate_family):
-            p.requires_grad_(False)
-    data, weight = tensors(cases), weights_of(cases)
-    count = len(cases)
-    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
-    for epoch in range(epochs):
+    for name, p in model.named_parameters():
+        kept = name.startswith("ahead") or a.learn == "all"
+        p.requires_grad_(kept and (bool(a.gates) or "gate" not in name))
+    moving = [p for p in model.parameters() if p.requires_grad]
+    count = len(weight)
+    optimiser = torch.optim.Adam(moving, lr=a.rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, a.epochs)
+    for epoch in range(a.epochs):
         order = torch.randperm(count)
         total = 0.0
         for batch in order.split(400):
-            loss = loss_of(model, {key: value[batch] for key, value in data.items()})
-            value = (loss * weight[batch]).sum() * (count / len(batch))
+            part = weight[batch] / weight[batch].sum()
+            value = loss_of(model, {key: of[batch] for key, of in data.items()}, part, a.ask)
             optimiser.zero_grad()
-            (value + shrink * model.penalty()).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            (value + a.shrink * model.penalty()).backward()
+            torch.nn.utils.clip_grad_norm_(moving, 1.0)
             optimiser.step()
             total += value.item() * len(batch) / count
         schedule.step()
-        if epoch % 10 == 0 or epoch == epochs - 1:
+        if epoch % 10 == 0 or epoch == a.epochs - 1:
             print(f"  epoch {epoch}: loss {total:.5f}", file=sys.stderr, flush=True)
     return model
 
 
-def score(model: Model, cases: list[dict[str, Any]]) -> float:
-    """Weighted loss of a model on prefixes; NaN without any."""
-    if not cases:
-        return math.nan
+def score(model: Model, data: dict[str, torch.Tensor], weight: torch.Tensor) -> float:
+    """Weighted CRPS of a model on prefixes; NaN without any."""
+    total = 0.0 if len(weight) else math.nan
     with torch.no_grad():
-        total = 0.0
-        weight = weights_of(cases)
-        for begin in range(0, len(cases), 500):
-            loss = loss_of(model, tensors(cases[begin : begin + 500]))
-            total += float((loss * weight[begin : begin + 500]).sum())
+        for begin in range(0, len(weight), 500):
+            part = {key: of[begin : begin + 500] for key, of in data.items()}
+            total += float((scores_of(model, part)[0].mean(1) * weight[begin : begin + 500]).sum())
     return total
 
 
@@ -333,6 +367,8 @@ def write(model: Model, table: Table, header: list[str]) -> str:
         lines.append(f"gate family {name} {row(values)}")
     for name, values in model.gates.items():
         lines.append(f"gate {name} {row(values.tolist())}")
+    for name, values in model.ahead.items():
+        lines.append(f"ahead {name} {row(values.tolist())}")
     lines += table.gains
     return "\n".join(lines) + "\n"
 
@@ -430,7 +466,8 @@ def main() -> int:
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--out", help="write the table here; {source} is the source left out")
     parser.add_argument(
-        "--start", help="table to start from; default: the learned one with published priors"
+        "--start",
+        help="table to start from, or 'compiled'; default: that with published priors",
     )
     parser.add_argument(
         "--leave-out", nargs="*", default=[], help="sources; 'each' = one after another"
@@ -442,10 +479,12 @@ def main() -> int:
         help="instead: leave out one fold of the groups after another",
     )
     parser.add_argument("--curves", type=int, default=40, help="curves of each collection")
-    parser.add_argument("--epochs", type=int, default=60)
-    parser.add_argument("--shrink", type=float, default=3e-3)
+    parser.add_argument("--epochs", type=int, default=25)
+    parser.add_argument("--shrink", type=float, default=1e-2, help="weight of squared moves")
+    parser.add_argument("--ask", type=float, default=0.1, help="weight of coverage beside CRPS")
+    parser.add_argument("--learn", choices=("all", "ahead"), default="all", help="what moves")
     parser.add_argument("--gates", type=int, default=1, help="0: numbers do not depend on features")
-    parser.add_argument("--rate", type=float, default=0.03)
+    parser.add_argument("--rate", type=float, default=0.02)
     parser.add_argument(
         "--report", type=int, default=0, help="curves of each collection to forecast when left out"
     )
@@ -456,7 +495,13 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
-    text = Path(a.start).read_text() if a.start else published(_core.learned_table())
+    compiled = _core.learned_table()
+    text = published(compiled)
+    if a.start is not None:
+        text = compiled if a.start == "compiled" else Path(a.start).read_text()
+    began = next(
+        (line for line in text.splitlines() if line.startswith("# learned")), "# published"
+    )
     cases = read_cases(a.folders, a.curves, text, a.seed, max(a.folds, 1))
     sources = sorted({c["source"] for c in cases})
     left = ["", *sources] if a.leave_out == ["each"] else (a.leave_out or [""])
@@ -464,18 +509,24 @@ def main() -> int:
         left = [f"fold{i}" for i in range(a.folds)]
     reported = {c["collection"] for c in cases if not a.reported or c["collection"] in a.reported}
     rows: list[dict[str, Any]] = []
+    data = tensors(cases)
     for source in left:
-        out = [source in (c["source"], f"fold{c['fold']}") for c in cases]
-        inside = [c for c, o in zip(cases, out, strict=True) if not o]
-        outside = [c for c, o in zip(cases, out, strict=True) if o]
+        out = np.array([source in (c["source"], f"fold{c['fold']}") for c in cases])
+        sides = []
+        for chosen in (~out, out):
+            index = torch.tensor(np.flatnonzero(chosen))
+            part = [cases[i] for i in index]
+            weight = weights_of(part) if part else torch.zeros(0)
+            sides.append(({key: of[index] for key, of in data.items()}, weight))
         start = Model(Table(text))
-        model = learn(inside, text, a.epochs, a.shrink, a.rate, bool(a.gates))
+        model = learn(*sides[0], text, a)
+        inside, outside = ([score(m, *side) for m in (start, model)] for side in sides)
         header = [
-            f"learned by bench/accuracy/learn_prior.py from {len(inside)} prefixes of "
+            f"learned by bench/accuracy/learn_prior.py from {len(sides[0][1])} prefixes of "
             + ", ".join(s for s in sources if s != source),
-            f"left out: {source or 'nothing'}; loss inside {score(start, inside):.5f} -> "
-            f"{score(model, inside):.5f}, outside {score(start, outside):.5f} -> "
-            f"{score(model, outside):.5f}",
+            f"left out: {source or 'nothing'}; CRPS inside {inside[0]:.5f} -> {inside[1]:.5f}, "
+            f"outside {outside[0]:.5f} -> {outside[1]:.5f}",
+            f"{a.learn} numbers moved, drawn by {a.shrink:g} to: {began[2:]}",
         ]
         print("\n".join(header), flush=True)
         learned = write(model, Table(text), header)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forecast/constants.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -62,6 +63,18 @@ bool read_gate(std::istringstream& words, ForecastConstants& c) {
   return true;
 }
 
+/// "ahead lean -0.2 ...": the constant and a coefficient of each feature.
+bool read_ahead(std::istringstream& words, ForecastConstants::Ahead& ahead) {
+  const std::map<std::string, ForecastConstants::Affine*> known{
+      {"lean", &ahead.lean}, {"lean_far", &ahead.lean_far}, {"widen", &ahead.widen}};
+  std::string of;
+  if (!(words >> of)) return false;
+  const auto found = known.find(of);
+  if (found == known.end() || !(words >> found->second->constant)) return false;
+  return std::all_of(found->second->slope.begin(), found->second->slope.end(),
+                     [&](double& value) { return static_cast<bool>(words >> value); });
+}
+
 /// "shape power 0.3 0.01 -3.9" and the other lines that a table has any number of.
 bool read_row(const std::string& key, std::istringstream& words, int line, ForecastConstants& c) {
   if (key == "shape") {
@@ -80,6 +93,7 @@ bool read_row(const std::string& key, std::istringstream& words, int line, Forec
     ForecastConstants::Gain& gain = c.gains.emplace_back();
     return static_cast<bool>(words >> gain.gain >> gain.log_prior);
   }
+  if (key == "ahead") return read_ahead(words, c.ahead);
   return key == "gate" && read_gate(words, c);
 }
 

@@ -48,11 +48,22 @@ struct ForecastConstants {
     std::array<Row, 5> family{};
     Row rising{}, temper{}, inflation{}, drop{}, distance{}, width{};
   };
+  /// A number that is affine in the features.
+  struct Affine {
+    double constant = 0;
+    Row slope{};
+  };
+  /// What the nodes get wrong alike, by the features and the distance l = log x: s is multiplied by
+  /// exp(widen l), and then m moves by (lean + lean_far l) s.
+  struct Ahead {
+    Affine lean{}, lean_far{}, widen{};
+  };
 
   std::vector<Shape> shapes{};
   std::vector<Structure> structures{};
   std::vector<Gain> gains{};
   Gate gate{};
+  Ahead ahead{};
 
   // Evidence.
   double temper = 0;          ///< exponent of the marginal likelihood

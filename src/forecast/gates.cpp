@@ -47,6 +47,10 @@ double dot(const ForecastConstants::Row& row, const Features& features) {
   return sum;
 }
 
+double affine(const ForecastConstants::Affine& number, const Features& features) {
+  return number.constant + dot(number.slope, features);
+}
+
 }  // namespace
 
 Variation variation_of(const Points& bins) {
@@ -95,6 +99,9 @@ Gated gated(const ForecastConstants& c, const Features& features) {
   g.drop = c.drop * std::exp(dot(gate.drop, features));
   g.distance = c.distance * std::exp(dot(gate.distance, features));
   g.width = c.width * std::exp(dot(gate.width, features));
+  g.lean = affine(c.ahead.lean, features);
+  g.lean_far = affine(c.ahead.lean_far, features);
+  g.widen = affine(c.ahead.widen, features);
   for (std::size_t i = 0; i < gate.family.size(); ++i) {
     g.family_prior[i] = dot(gate.family[i], features);
   }

@@ -22,6 +22,7 @@ struct Variation {
 /// The constants as the features of a trace bend them.
 struct Gated {
   double temper = 1, rising = 0, inflation = 1, drop = 0, distance = 0, width = 1;
+  double lean = 0, lean_far = 0, widen = 0;
   std::array<double, 5> family_prior{};
   std::vector<double> structure_prior{};
 };

@@ -17,6 +17,7 @@ constexpr double kFlatShape = 1e-12;  // <v,v> below it: the whitened shape is t
 constexpr double kMinTimeStep = 1e-12;
 // Log prior of the gain 0 of a rising metric, over that of a loss: mAP follows the rate less.
 constexpr double kNoGainRising = 3;
+constexpr double kMaxLogAhead = 2.5;  // the learned corrections stay as they are from here on
 
 /// All that the shapes become at given bins and queries, whatever the losses.
 struct ShapeGrid {
@@ -32,7 +33,8 @@ struct ShapeGrid {
   Basis basis{};
   std::vector<StructureFit> fits{};
   std::vector<std::vector<double>> ahead{};  // of each structure: variance_ahead at the queries
-  std::vector<double> log_distance{};        // log(x / last) at the queries, to its power
+  std::vector<double> log_ahead{};           // log(x / last) at the queries, at most kMaxLogAhead
+  std::vector<double> log_distance{};        // log(x / last), to its power
 };
 
 /// A past run at the points of the grid.
@@ -63,6 +65,8 @@ struct Context {
   Variation variation{};
   Features features{};
   Gated gated{};
+  bool leans = false;        // like the logs that `ahead` was learned from
+  bool scheduled = false;    // a learning rate is known
   double freedom = 1;        // bins - 1
   bool rising = false;       // the metric, as the run improves
   double narrowing = 1;      // of the scales, by the backtest
@@ -220,6 +224,7 @@ void predict_node(const Context& context, const Node& node, std::size_t componen
   const NodeCurve curve = curve_of(context, node, fit);
   const double discrepancy =
       node.shape < context.parametric ? 1.0 : context.constants.template_discrepancy;
+  const bool corrected = context.leans && node.shape < context.parametric;
   // Narrow nodes must not leave gaps between the gains of the grid.
   const double narrowing2 = context.narrowing * context.narrowing;
   const double gain_variance = narrowing2 < 1 && !annealed.queries.empty()
@@ -234,8 +239,14 @@ void predict_node(const Context& context, const Node& node, std::size_t componen
                             discrepancy * discrepancy * (drop * drop + distance * distance);
     const double annealing = gain_variance > 0 ? annealed.queries[j] - annealed.last : 0.0;
     const double spread = narrowing2 * variance + gain_variance * annealing * annealing;
-    out.location[j * out.components + component] = m;
-    out.scale[j * out.components + component] = gated.width * std::sqrt(spread + 1e-14);
+    double& location = out.location[j * out.components + component];
+    double& scale = out.scale[j * out.components + component];
+    location = m;
+    scale = gated.width * std::sqrt(spread + 1e-14);
+    if (!corrected) continue;
+    const double log_ahead = context.grid.log_ahead[j];
+    if (!context.scheduled) scale *= std::exp(gated.widen * log_ahead);
+    location += (gated.lean + gated.lean_far * log_ahead) * scale;
   }
 }
 
@@ -261,9 +272,11 @@ void fill_grid(const Points& bins, std::span<const double> ahead,
       grid.ahead[i][j] = grid.fits[i].variance_ahead(c.structures[i], last, ahead[j]);
     }
   }
+  grid.log_ahead.resize(ahead.size());
   grid.log_distance.resize(ahead.size());
   for (std::size_t j = 0; j < ahead.size(); ++j) {
     const double x = std::max(ahead[j] / last, kMinAhead);
+    grid.log_ahead[j] = std::min(std::log(x), kMaxLogAhead);
     grid.log_distance[j] = std::pow(std::log(x), c.distance_power);
   }
   if (templates.empty()) grid.key = std::move(key);
@@ -317,6 +330,10 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.features = features_of(observed.run, bins, context.variation.late);
   context.gated = gated(c, context.features);
   context.rising = observed.run.coordinate.sign < 0;
+  context.scheduled = observed.plan.known();
+  context.leans =
+      observed.run.coordinate.logarithmic &&
+      (!context.scheduled || observed.run.step.front() < kLateLog * observed.last());
   context.bins = bins.x.size();
   context.queries = queries.size();
   context.parametric = c.shapes.size();

@@ -203,6 +203,41 @@ def test_after_a_plateau_that_dropped_the_forecast_starts_at_the_new_level(
     assert f.quantiles[0, 1] < 1 < f.quantiles[18, 1]
 
 
+def with_ahead(lean: float, far: float, widen: float) -> str:
+    """The learned constants with these corrections ahead, whatever the run looks like."""
+    rows = {"lean": lean, "lean_far": far, "widen": widen}
+    lines = [f"ahead {name} {value} 0 0 0 0 0 0" for name, value in rows.items()]
+    return "\n".join([_core.learned_table(), *lines])
+
+
+def test_the_lean_moves_the_law_by_its_scales_and_the_widening_by_its_distance() -> None:
+    t, loss = noisy_power_law()
+    run, at = gp.Trace(t, loss), t[-1] * np.array([2.0, 8.0, 100.0])
+    plain, leaning, far, wide = (
+        gp.forecast(run, at, constants=with_ahead(*numbers))
+        for numbers in ((0, 0, 0), (-0.3, 0, 0), (0, -0.3, 0), (0, 0, 0.2))
+    )
+    span = np.log(plain.curve_quantile(0.9) / plain.curve_quantile(0.1))
+    lean, lean_far = (np.log(plain.median / f.median) for f in (leaning, far))
+    assert np.all((lean > 0.02 * span) & (lean < 0.5 * span))
+    ahead = np.minimum(np.log(at / t[-1]), 2.5)
+    np.testing.assert_allclose(lean_far / lean, ahead, rtol=0.2)
+    wider = np.log(wide.curve_quantile(0.9) / wide.curve_quantile(0.1)) / span
+    # Not by as much: the components lie apart, and quantiles are clipped.
+    assert np.all((wider > 1.03) & (wider < np.exp(0.2 * ahead)))
+
+
+def test_only_forecasts_like_those_learned_from_lean() -> None:
+    t, loss = noisy_power_law()
+    late = t + 4 * t[-1]  # too late for a backtest, which would mix in a forecast without schedule
+    at, tables = late[-1] * np.array([2.0, 8.0]), (with_ahead(0, 0, 0), with_ahead(-0.3, -0.3, 0.2))
+    lr = 1 - late / (10 * late[-1])
+    known = {"schedule": gp.Schedule([1.0, 10 * late[-1]], [1 - 0.1 / late[-1], 0.0])}
+    for run, options in ((gp.Trace(t, loss - loss[-1]), {}), (gp.Trace(late, loss, lr=lr), known)):
+        plain, leaning = (gp.forecast(run, at, constants=table, **options) for table in tables)
+        np.testing.assert_array_equal(leaning.quantiles, plain.quantiles)
+
+
 def test_three_points_at_a_new_level_are_believed_by_half() -> None:
     # One is a spike; eight are a level (above): in between the law has both.
     rng = np.random.RandomState(1)

@@ -117,13 +117,13 @@ def test_damaged_widths_are_refused_in_a_sentence(damage: dict[str, object], sen
 
 
 def test_runs_with_a_learning_rate_teach_widths_of_their_own_for_forecasts_that_know_it() -> None:
-    runs = annealed_runs(12, gain=0.05)
+    runs = annealed_runs(12, gain=0.03)
     past = shapeless(runs)
     widths = past.widths
     assert widths.scheduled_runs == widths.runs == 12
     assert widths.schedule_helps
     assert not np.allclose(widths.scheduled_factor, widths.factor)
-    run, k = annealed_runs(13, gain=0.05)[12], 60
+    run, k = annealed_runs(13, gain=0.03)[12], 60
     seen, steps = gp.Trace(run.step[:k], run.loss[:k], lr=run.lr[:k]), run.step[[69, 89, 119]]
     known = {"schedule": gp.Schedule.logged(run)}
     for options, factor in (({}, widths.factor), (known, widths.scheduled_factor)):
@@ -155,8 +155,9 @@ def helps(runs: list[gp.Trace]) -> bool:
 
 def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> None:
     # Runs on which the logged learning rate has no effect: no drop where it falls, no slower clock.
+    # It falls so late that few prefixes can test it on what they have seen.
     t = np.arange(1.0, 121)
-    lr = np.where(t < 40, 1.0, 0.02)
+    lr = np.where(t < 60, 1.0, 0.02)
     runs = [
         gp.Trace(
             t,
@@ -169,17 +170,16 @@ def test_a_schedule_that_misled_on_finished_runs_is_left_out_of_account() -> Non
     misled = shapeless(runs)
     assert not misled.widths.schedule_helps
     assert "mislead" in repr(misled)
-    seen = gp.Trace(t[:30], runs[0].loss[:30], lr=lr[:30])
-    known = {"schedule": gp.Schedule(t, lr)}
-    heeded = gp.forecast(seen, [110.0], **known)
-    warned = gp.forecast(seen, [110.0], past=misled, **known)
-    blind = gp.forecast(seen, [110.0], past=misled)
-    np.testing.assert_array_equal(warned.quantiles, blind.quantiles)
-    truth = 1 + 110.0**-0.3
-    assert abs(warned.median[0] - truth) < abs(heeded.median[0] - truth)
+    seen, known = runs[0].until(50), {"schedule": gp.Schedule(t, lr)}
+    heeded, warned, blind = (
+        gp.forecast(seen, [115.0], **options).quantiles
+        for options in (known, {"past": misled, **known}, {"past": misled})
+    )
+    np.testing.assert_array_equal(warned, blind)
+    assert not np.array_equal(warned, heeded)
     # A loss that falls to 0 is no evidence about the schedule, whatever its logarithm.
     # (Seen to 80 or 60 %, PastRuns looks at steps 107 and 108.)
-    for judged in (runs, annealed_runs(12, gain=0.05)):
+    for judged in (runs, annealed_runs(12, gain=0.1)):
         fallen = [gp.Trace(r.step, np.where(t > 105, 0.0, r.loss), lr=r.lr) for r in judged]
         assert helps(fallen) == helps(judged)
     # Four runs are too few to judge by.
