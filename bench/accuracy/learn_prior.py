@@ -36,6 +36,7 @@ import torch
 
 import glidepath as gp
 from glidepath import _core, bench
+from glidepath._bench.accuracy.curves import read_logs
 
 # The table published with the method.
 PUBLISHED = Path(__file__).parents[2] / "tests" / "golden" / "forecast_prototype.txt"
@@ -89,7 +90,8 @@ def read_cases(
             continue
         traces = [
             t
-            for t in bench_accuracy.read_file(file, in_folder=True)
+            for logs in read_logs(file, None)
+            for t in logs.traces
             if len(t) >= 10 and np.isfinite(t.loss).all() and np.ptp(t.loss) > 1e-9
         ]
         order = np.random.RandomState(seed).permutation(len(traces))[:curves]

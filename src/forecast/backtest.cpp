@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -14,9 +15,13 @@ namespace {
 constexpr double kSeenShare = 0.7;     // of the steps, that the backtest sees
 constexpr std::size_t kMinSeen = 4;    // points
 constexpr std::size_t kMaxPoints = 8;  // that are forecast
-constexpr int kBins = 16;
+constexpr int kBins = 16, kComponents = 16;
 constexpr double kPriorError = 0.05;   // added to the mean error, in half-widths of 80 %
 constexpr double kMinLogWidth = -2.5;  // of the factor
+// With r the ratio of the CRPS with the schedule to that without it, in ranges, kPriorCrps added to
+// each, the forecast without it has the odds kBlindOdds (r^kScorePower - kEarned), 0 at least.
+constexpr double kPriorCrps = 0.003, kBlindOdds = 2, kScorePower = 4, kEarned = 0.8;
+constexpr std::array kCrpsGrid{0.0, 0.006, 0.018, 0.04, 0.08, 0.15, 0.28, 0.55, 1.2};
 
 /// Half of the 80 % interval of Student's t, to the four decimals with which `backtest_level` was
 /// learned.
@@ -24,39 +29,96 @@ double half_interval(double degrees) {
   return std::round(1e4 * student_quantile(degrees, 0.9)) / 1e4;
 }
 
+/// The points since the seen ones that are forecast.
+struct Since {
+  std::vector<double> step, z;
+};
+
+Since points_since(const Prepared& p, std::size_t seen) {
+  const std::size_t points = p.step.size(), tried = std::min(points - seen, kMaxPoints);
+  Since since;
+  for (std::size_t i = 0; i < tried; ++i) {
+    const std::size_t at = seen + i * (points - 1 - seen) / (tried - 1);
+    since.step.push_back(p.step[at]);
+    since.z.push_back(p.z[at]);
+  }
+  return since;
+}
+
+/// Fewer bins and gains, for speed.
+ForecastConstants coarse_of(const ForecastConstants& c) {
+  ForecastConstants coarse = c;
+  coarse.bins = kBins;
+  coarse.components = kComponents;
+  coarse.gains.clear();
+  for (std::size_t i = 0; i < c.gains.size(); i += 2) coarse.gains.push_back(c.gains[i]);
+  return coarse;
+}
+
+/// The law of raw points since, by what was known before.
+Mixture forecast_since(const Prepared& before, const Annealing& plan, const Since& since,
+                       const ForecastConstants& coarse) {
+  static const double noise_half = half_interval(kNoiseDegrees);
+  Mixture mixture = predict(Observed(before, plan), since.step, {}, coarse);
+  const double noise = before.noise * (noise_half / half_interval(coarse.degrees));
+  for (double& s : mixture.scale) s = std::sqrt(s * s + noise * noise);
+  return mixture;
+}
+
+/// Mean error in half-widths of the 80 % interval.
+double mean_surprise(const Mixture& mixture, const Since& since, double degrees) {
+  const double half = half_interval(degrees);
+  double error = 0;
+  for (std::size_t j = 0; j < since.z.size(); ++j) {
+    const double level = std::clamp(mixture_cdf(mixture.at(j), since.z[j]), 1e-6, 1 - 1e-6);
+    error += std::abs(student_quantile(degrees, level)) / half;
+  }
+  return error / static_cast<double>(since.z.size());
+}
+
+/// Mean CRPS over the points, the integral of (F(u) - [u >= z])^2, in units of `range`; beyond the
+/// last distance of the grid nothing counts.
+double mean_crps(const Mixture& mixture, const Since& since, double range) {
+  double sum = 0;
+  for (std::size_t j = 0; j < since.z.size(); ++j) {
+    const MixtureView law = mixture.at(j);
+    for (const double side : {-1.0, 1.0}) {
+      double before = 0, error_before = 0;
+      for (const double distance : kCrpsGrid) {
+        const double below = mixture_cdf(law, since.z[j] + side * distance * range);
+        const double miss = side < 0 ? below : 1 - below;
+        if (distance > 0) sum += 0.5 * (miss * miss + error_before) * (distance - before);
+        before = distance;
+        error_before = miss * miss;
+      }
+    }
+  }
+  return sum / static_cast<double>(since.z.size());
+}
+
 }  // namespace
 
-double backtest_width(const Prepared& p, const Annealing& plan, const ForecastConstants& c) {
+Backtest backtest(const Prepared& p, const Annealing& plan, const ForecastConstants& c) {
   const std::size_t points = p.step.size();
   const std::size_t seen =
       std::upper_bound(p.step.begin(), p.step.end(), kSeenShare * p.step.back()) - p.step.begin();
-  if (!plan.known() || seen < kMinSeen || points - seen < 2) return 1;
+  if (!plan.known() || seen < kMinSeen || points - seen < 2) return {};
   const Prepared before = first_points(p, seen);
-  if (!(before.range > 0) || !plan.moves(before.step)) return 1;
+  if (!(before.range > 0) || !plan.moves(before.step)) return {};
 
-  const std::size_t tried = std::min(points - seen, kMaxPoints);
-  std::vector<double> step, z;
-  for (std::size_t i = 0; i < tried; ++i) {
-    const std::size_t at = seen + i * (points - 1 - seen) / (tried - 1);
-    step.push_back(p.step[at]);
-    z.push_back(p.z[at]);
-  }
-  ForecastConstants coarse = c;  // for speed
-  coarse.bins = kBins;
-  coarse.gains.clear();
-  for (std::size_t i = 0; i < c.gains.size(); i += 2) coarse.gains.push_back(c.gains[i]);
-  Mixture mixture = predict(Observed(before, plan), step, {}, coarse);
-  static const double noise_half = half_interval(kNoiseDegrees);
-  const double curve_half = half_interval(c.degrees);
-  const double noise = before.noise * (noise_half / curve_half);
-  for (double& s : mixture.scale) s = std::sqrt(s * s + noise * noise);
-  double error = 0;  // mean, in half-widths of the 80 % interval
-  for (std::size_t j = 0; j < tried; ++j) {
-    const double level = std::clamp(mixture_cdf(mixture.at(j), z[j]), 1e-6, 1 - 1e-6);
-    error += std::abs(student_quantile(c.degrees, level)) / curve_half / static_cast<double>(tried);
-  }
-  const double surprise = std::log(error + kPriorError) - c.backtest_level;
-  return std::exp(std::clamp(c.backtest * surprise, kMinLogWidth, 0.0));
+  const Since since = points_since(p, seen);
+  const ForecastConstants coarse = coarse_of(c);
+  const Mixture known = forecast_since(before, plan, since, coarse);
+  const double surprise =
+      std::log(mean_surprise(known, since, c.degrees) + kPriorError) - c.backtest_level;
+  const double width = std::exp(std::clamp(c.backtest * surprise, kMinLogWidth, 0.0));
+  if (p.step.front() >= kLateLog * p.step.back()) return {width, 1};
+
+  const Mixture blind = forecast_since(before, {}, since, coarse);
+  const double worse = (mean_crps(known, since, p.range) + kPriorCrps) /
+                       (mean_crps(blind, since, p.range) + kPriorCrps);
+  const double odds = kBlindOdds * std::max(0.0, std::pow(worse, kScorePower) - kEarned);
+  return {width, 1 / (1 + odds)};
 }
 
 }  // namespace glidepath::detail

@@ -111,6 +111,23 @@ void stay(const Prepared& p, Law& law) {
   law.highest = p.last_z + 1;
 }
 
+/// The mixture of two, `share` of it the first.
+Mixture mixed(const Mixture& first, const Mixture& second, double share) {
+  Mixture both;
+  both.degrees = first.degrees;
+  both.queries = first.queries;
+  both.components = first.components + second.components;
+  for (const double w : first.weight) both.weight.push_back(share * w);
+  for (const double w : second.weight) both.weight.push_back((1 - share) * w);
+  for (std::size_t j = 0; j < both.queries; ++j) {
+    for (const MixtureView& part : {first.at(j), second.at(j)}) {
+      both.location.insert(both.location.end(), part.location.begin(), part.location.end());
+      both.scale.insert(both.scale.end(), part.scale.begin(), part.scale.end());
+    }
+  }
+  return both;
+}
+
 void refuse_bad_steps(std::span<const double> observed, std::span<const double> steps) {
   if (steps.empty()) refuse("forecast: no steps to forecast");
   double before = observed.empty() ? 0.0 : observed.back();
@@ -165,10 +182,15 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     stay(p, law);
   } else {
     const std::vector<Template> past = templates_of(p, law.knots.back(), options, constants);
-    const double narrowing = use == Use::intervals ? backtest_width(p, plan, constants) : 1.0;
+    const Backtest tested = backtest(p, plan, constants);
+    const double narrowing = use == Use::intervals ? tested.width : 1.0;
     const Observed observed(p, plan);
     const Points& seen = observed.points;
     law.mixture = predict(observed, law.knots, past, constants, narrowing);
+    if (tested.scheduled < 1) {
+      law.mixture = mixed(law.mixture, predict(Observed(p, {}), law.knots, past, constants),
+                          tested.scheduled);
+    }
     mix_in_analogy(seen.step, seen.z, law.knots, past, constants, law.mixture);
     law.noise = p.noise;
     law.lowest = p.lowest;

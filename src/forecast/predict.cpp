@@ -331,9 +331,8 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.gated = gated(c, context.features);
   context.rising = observed.run.coordinate.sign < 0;
   context.scheduled = observed.plan.known();
-  context.leans =
-      observed.run.coordinate.logarithmic &&
-      (!context.scheduled || observed.run.step.front() < kLateLog * observed.last());
+  context.leans = observed.run.coordinate.logarithmic &&
+                  (!context.scheduled || observed.run.step.front() < kLateLog * observed.last());
   context.bins = bins.x.size();
   context.queries = queries.size();
   context.parametric = c.shapes.size();

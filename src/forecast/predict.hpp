@@ -16,6 +16,9 @@ namespace glidepath::detail {
 
 /// Steps ahead are taken as at least this multiple of the last one, so that the logarithm is not 0.
 inline constexpr double kMinAhead = 1.0001;
+/// A log that begins past this share of its last step shows too little of its run to correct what a
+/// known schedule says.
+inline constexpr double kLateLog = 0.4;
 
 /// A past run as a shape: its steps and its metric in the coordinate z of the live run.
 struct Template {
@@ -51,11 +54,18 @@ void mix_in_analogy(std::span<const double> step, std::span<const double> z,
                     std::span<const double> queries, std::span<const Template> past,
                     const ForecastConstants& constants, Mixture& mixture);
 
-/// Factor of the widths under a known schedule, at most 1: what a forecast from the first 70 % of
-/// the run would have been wrong by since. 1 without a schedule. It tells how well the shapes
-/// follow the run, not how large the gain of the annealing is.
-[[nodiscard]] double backtest_width(const Prepared& prepared, const Annealing& plan,
-                                    const ForecastConstants& constants);
+/// What a forecast of the last 30 % of the steps from those before says about a known schedule.
+struct Backtest {
+  /// Factor of the widths, at most 1: how well the shapes follow the run, not how large the gain of
+  /// the annealing is.
+  double width = 1;
+  /// Share of the mixture that follows the schedule; the rest does not know it.
+  double scheduled = 1;
+};
+/// Both 1 without a schedule, and where the log is too short or begins too late to test; of a late
+/// log all follows the schedule.
+[[nodiscard]] Backtest backtest(const Prepared& prepared, const Annealing& plan,
+                                const ForecastConstants& constants);
 
 /// Every node before priors and tempering, for `bench/accuracy/learn_prior.py`. Rows are structures
 /// times shapes, structure-major; columns of `location` and `kriging` are queries.
