@@ -66,9 +66,11 @@ class _Case:
         )
 
     def drawn(self, count: int, recent: int) -> Iterator[_core.Moment]:
-        """Random moments at which jobs wait."""
+        """Random moments at which jobs wait, while jobs are still submitted."""
         timeline = self._run.timeline
-        waits = np.flatnonzero(timeline["queued"] > 0)
+        # After the last submission nobody comes because the trace was cut.
+        inside = timeline["time_s"] < self.workload.jobs["submit_s"].max()
+        waits = np.flatnonzero((timeline["queued"] > 0) & inside)
         if len(waits) == 0:
             return
         length = np.append(np.diff(timeline["time_s"]), 0.0)[waits]
