@@ -316,6 +316,30 @@ TEST(OwnTraceTest, ARestartCostHalvesThePreemptionsForLittleMeanJct) {
   }
 }
 
+TEST(OwnTraceTest, PatienceUnderForecastErrorsIsCheapAndFair) {
+  SimulationOptions options;
+  options.restart_s = 60;
+  options.spans = false;
+  SimulationOptions impatient = options;
+  impatient.planner.dynamics.ageing_s = 1e12;  // the planner decides, by the same forecasts
+  for (const int gpus : {60, 32}) {
+    const Workload workload = queue480(gpus);
+    for (const double sigma : {0.5, 2.0}) {
+      options.forecast_sigma = impatient.forecast_sigma = sigma;
+      const Simulation without = simulate(workload, "best_value", impatient);
+      const Simulation srsf = simulate(workload, "srsf", options);
+      for (const char* policy : {"gittins", "best_value"}) {
+        SCOPED_TRACE(std::string(policy) + " " + std::to_string(gpus));
+        const Simulation patient = simulate(workload, policy, options);
+        EXPECT_LE(patient.mean_jct_s, 1.02 * without.mean_jct_s) << sigma;
+        EXPECT_LT(patient.preemptions, without.preemptions) << sigma;
+        EXPECT_LE(patient.preemptions, srsf.preemptions) << sigma;
+        EXPECT_LE(patient.worst_ftf, 1.2 * without.worst_ftf) << sigma;
+      }
+    }
+  }
+}
+
 TEST(OwnTraceTest, WithKnownDurationsThePlannerIsNotBehindTheBetterOfSrtfAndSrsf) {
   for (const int gpus : {60, 32}) {
     const Workload workload = queue480(gpus);

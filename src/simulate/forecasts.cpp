@@ -211,6 +211,17 @@ double Predictor::likely(int job) const {
   return std::exp(sum);
 }
 
+double Predictor::left(int job, double p) const {
+  const double done = cluster_.done(job);
+  if (sigma_ == 0) return std::max(0.0, total_[job] - done);
+  const Law& known = law(job, done);
+  if (known.work.empty()) return std::max(1.0, done);
+  double below = 0;
+  std::size_t i = 0;
+  while (i + 1 < known.work.size() && below + known.weight[i] < p) below += known.weight[i++];
+  return std::max(0.0, known.work[i] - done);
+}
+
 void Predictor::service(int job, Job& seen) {
   const double done = cluster_.done(job);
   if (sigma_ == 0) {

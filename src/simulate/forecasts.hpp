@@ -68,6 +68,9 @@ class Predictor {
   /// The work in ticks as all that is known makes it most likely: geometric mean of its law.
   [[nodiscard]] double likely(int job) const;
 
+  /// Quantile of the remaining work in ticks.
+  [[nodiscard]] double left(int job, double p) const;
+
   /// The forecast itself in ticks of work: fixed for each job, by seed.
   [[nodiscard]] double total(int job) const { return total_[job]; }
 

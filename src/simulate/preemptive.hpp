@@ -485,7 +485,8 @@ class InOrder {
 /// more than each preemption costs: the start, and half of a mean completion time. On most clusters
 /// of Philly this saves about half of the preemptions for one or two per cent of the mean. A short
 /// job must not pay for it with many times its own length: once it is late by fair shares, only the
-/// start counts.
+/// start counts. Where times are forecast, GPUs come free by the medians, a job may be as short as
+/// its forecast makes it with a probability of one in twenty, and it is late after one fair share.
 template <class Rank>
 class Patient {
  public:
@@ -517,7 +518,8 @@ class Patient {
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
         started_.push_back(place.job);
-        const Seat seat{rank_.left(place.job) + static_cast<double>(cluster_.restart), gpus, -1};
+        const Seat seat{rank_.left(place.job, kMedian) + static_cast<double>(cluster_.restart),
+                        gpus, -1};
         seats_.insert(std::upper_bound(seats_.begin(), seats_.end(), seat, sooner), seat);
       } else {
         ahead += gpus;
@@ -534,8 +536,8 @@ class Patient {
 
  private:
   static constexpr double kPreemptionJcts = 0.5;  ///< mean completion times that a preemption costs
-  static constexpr double kMaxFairShares = 12;    ///< times that a fair share would have taken
-  struct Seat {                                   ///< GPUs in use, and for how long
+  static constexpr double kMedian = 0.5, kShort = 0.05;  ///< quantiles of the time still needed
+  struct Seat {                                          ///< GPUs in use, and for how long
     double left;
     int gpus, job;
   };
@@ -545,7 +547,7 @@ class Patient {
     seats_.clear();
     running_.clear();
     for (const Running& running : cluster_.running) {
-      seats_.push_back({rank_.left(running.job), running.gpus, running.job});
+      seats_.push_back({rank_.left(running.job, kMedian), running.gpus, running.job});
       running_.push_back({{rank_.running(running), running.job}, running.gpus});
     }
     std::sort(seats_.begin(), seats_.end(), sooner);
@@ -601,14 +603,14 @@ class Patient {
   static int job_of(const Seat& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }
 
-  /// From when on the job would take more than kMaxFairShares times as long as with a fair share,
-  /// see Simulation::worst_ftf, if it started only then.
+  /// From when on the job would take more than Rank::kMaxFairShares times as long as with a fair
+  /// share, see Simulation::worst_ftf, if it started only then.
   [[nodiscard]] Tick late_at(int job) const {
     const Run& run = cluster_.runs[job];
-    const double left = rank_.left(job);
+    const double left = rank_.left(job, kShort);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
     const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);
-    return run.submit + static_cast<Tick>(std::min(kMaxFairShares * fair - left, 1e18));
+    return run.submit + static_cast<Tick>(std::min(Rank::kMaxFairShares * fair - left, 1e18));
   }
 
   /// Until so many GPUs have come free by themselves.

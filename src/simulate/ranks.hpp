@@ -53,13 +53,15 @@ struct TimeRank {
 /// Smallest remaining time x GPUs, exactly known.
 struct ServiceRank {
   static constexpr bool kByFinish = true, kMonotone = true;
+  static constexpr double kMaxFairShares = 12;  ///< times that patience may take as long
   explicit ServiceRank(Cluster& e) : time(e) {}
   [[nodiscard]] double waiting(int job) const { return time.waiting(job) * gpus(job); }
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * running.gpus;
   }
   [[nodiscard]] double gpus(int job) const { return time.cluster.runs[job].gpus; }
-  [[nodiscard]] double left(int job) const {
+  /// A quantile of the time still needed: for patience.
+  [[nodiscard]] double left(int job, double) const {
     return (time.cluster.runs[job].work - time.cluster.done(job)) / time.cluster.runs[job].fastest;
   }
   TimeRank time;
@@ -87,18 +89,19 @@ struct LedRank {
 /// that is still needed (Gittins 1989; for gangs as in Tiresias), or of the time, where that leads.
 struct GittinsRank {
   static constexpr bool kByFinish = false, kMonotone = false;
+  static constexpr double kMaxFairShares = 1;  ///< how long its own wait makes it is not known
   explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e) {}
   bool refresh() {
     const bool learned = predict.refresh();
-    const bool led =
-        cluster.restart == 0 && leader.refresh([&](int job) { return predict.likely(job); });
+    const bool led = leader.refresh([&](int job) { return predict.likely(job); });
     return learned || led;
   }
-  [[nodiscard]] double left(int job) const {
-    return predict.gittins_rank(job) / cluster.runs[job].fastest;
+  [[nodiscard]] double left(int job, double p) const {
+    return predict.left(job, p) / cluster.runs[job].fastest;
   }
   [[nodiscard]] double waiting(int job) const {
-    return left(job) * leader.factor(cluster.runs[job].gpus);
+    const Run& run = cluster.runs[job];
+    return predict.gittins_rank(job) / run.fastest * leader.factor(run.gpus);
   }
   [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
   Cluster& cluster;
