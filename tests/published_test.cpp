@@ -340,6 +340,23 @@ TEST(OwnTraceTest, PatienceUnderForecastErrorsIsCheapAndFair) {
   }
 }
 
+TEST(OwnTraceTest, ABoundOnWaitsDoesNotMakeJobsTakeGpusFromEachOtherInTurn) {
+  Workload workload = queue480(32);
+  SimulationOptions options;
+  options.round_s = 120;
+  const Simulation free = simulate(workload, "best_value", options);
+  options.planner.dynamics.max_wait_s = 7200;
+  const Simulation bound = simulate(workload, "best_value", options);
+  EXPECT_LE(bound.preemptions, 3 * free.preemptions);
+  for (std::size_t i = 0; i < bound.jobs.job.size();
+       ++i) {  // two hours each, once it was owed them
+    const double held_s = bound.jobs.jct_s[i] - bound.jobs.wait_s[i];
+    EXPECT_LE(static_cast<double>(bound.jobs.preemptions[i]),
+              held_s / 7200 + static_cast<double>(free.jobs.preemptions[i]) + 5)
+        << bound.jobs.job[i];
+  }
+}
+
 TEST(OwnTraceTest, WithKnownDurationsThePlannerIsNotBehindTheBetterOfSrtfAndSrsf) {
   for (const int gpus : {60, 32}) {
     const Workload workload = queue480(gpus);

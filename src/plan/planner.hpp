@@ -102,6 +102,10 @@ class Planner {
   // stay.cpp
   /// A job that may not be preempted and shares GPUs with one that just kept them.
   bool rejoin(std::size_t c);
+  /// Seconds for which a job keeps the GPUs that it is given. One that was owed them would lose
+  /// them at once to those that are worth more, and be owed them again: it keeps them for as long
+  /// as it may have to wait.
+  [[nodiscard]] double stays_s(const Job& job) const;
   /// Jobs that may not be preempted keep their GPUs, the oldest first should there be too few.
   void pin();
   /// Jobs that have waited for too long come first, the longest wait first. The first one that

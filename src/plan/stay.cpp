@@ -34,12 +34,18 @@ bool Planner::rejoin(std::size_t c) {
   return false;
 }
 
+double Planner::stays_s(const Job& job) const {
+  const double max_wait_s = options_.dynamics.max_wait_s;
+  const bool owed = waited_s(job, snapshot_.now_s) >= max_wait_s;
+  return std::max(options_.limits.min_run_s, owed ? max_wait_s : 0.0);
+}
+
 void Planner::pin() {
   std::vector<std::pair<double, std::size_t>> pinned;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
     if (!candidate.held || candidate.fate == Fate::ended) continue;
-    const bool exempt = snapshot_.now_s - candidate.held->since_s < options_.limits.min_run_s;
+    const bool exempt = snapshot_.now_s - candidate.held->since_s < stays_s(*candidate.job);
     if (exempt || !candidate.job->preemptible) pinned.emplace_back(candidate.held->since_s, c);
   }
   std::sort(pinned.begin(), pinned.end());
