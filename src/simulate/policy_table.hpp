@@ -41,12 +41,15 @@ struct PolicyTraits {
   MakePolicy* make = nullptr;  ///< the policy as a function of Snapshots
   QueueKernel* queue =
       nullptr;  ///< instead, but where a policy with both needs forecasts of curves
-  /// Instead of `make` where starts cost time and there is only an order to choose.
-  QueueKernel* patient_queue = nullptr;
+  /// Instead of `make` where there is only an order to choose, and starts cost time or durations
+  /// are forecast.
+  QueueKernel* order_queue = nullptr;
   std::optional<Shares> shares{};  ///< set for a policy of shares of time, which has neither
   bool takes_objective = false;    ///< its name may be followed by ':' and an objective of plan()
   bool looks_ahead = false;        ///< also forecast the losses on the way
-  bool follows_leader = false;     ///< of SRTF and SRSF, on one tier, for mean completion times
+  bool packs =
+      false;  ///< its plans are for nodes filled anew: with in_nodes gangs may have to move
+  bool follows_leader = false;  ///< of SRTF and SRSF, on one tier, for mean completion times
 };
 
 /// The row of a policy. Throws InputError naming the text and the known policies.

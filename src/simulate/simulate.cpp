@@ -74,10 +74,12 @@ bool fails(const SimulationOptions& options) {
 /// The scheduler that works without Snapshots; null where the policy needs them.
 detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workload& workload,
                                const SimulationOptions& options) {
-  // Where starts cost time the patience of the queue saves more of them than the planner does.
-  const bool patient = traits.patient_queue != nullptr && options.restart_s > 0 &&
-                       detail::plain(workload, options) && only_orders(workload, options);
-  if (patient) return traits.patient_queue;
+  // Where starts cost time the patience of the queue saves more of them than the planner does;
+  // where durations are forecast an index of each job is all that there is to go by.
+  const bool asks = options.restart_s > 0 || options.forecast_sigma.value_or(0) > 0;
+  const bool ordered = traits.order_queue != nullptr && asks && detail::plain(workload, options) &&
+                       only_orders(workload, options);
+  if (ordered) return traits.order_queue;
   const bool needs_curves = traits.info.sees == Forecasts::all && !workload.curves.empty();
   return needs_curves ? nullptr : traits.queue;
 }
