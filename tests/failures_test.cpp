@@ -119,6 +119,33 @@ TEST(NodeTest, AGangUpToANodeSitsOnOne) {
   EXPECT_DOUBLE_EQ(simulate(workload, "fifo", options).makespan_s, 200);
 }
 
+TEST(NodeTest, AGangThatFitsWhereOthersMoveMovesThemUnderPoliciesThatPreempt) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 4}};
+  for (int i = 0; i < 5; ++i) {  // two gangs of 3 fill up with one of 1 each, which then stay apart
+    WorkloadJob job{.id = i};
+    job.gpus = i < 2 ? 3 : i < 4 ? 1 : 4;
+    job.submit_s = i < 4 ? 0 : 200;
+    job.duration_s = i < 2 ? 100 : i < 4 ? 1000 : 10;
+    workload.jobs.push_back(job);
+  }
+  SimulationOptions options;
+  options.in_nodes = true;
+  options.restart_s = 7;
+  for (const char* policy : {"srtf", "srsf", "las", "gittins", "best_value"}) {
+    const Simulation run = simulate(workload, policy, options);
+    expect_consistent(workload, run, options.restart_s);
+    EXPECT_DOUBLE_EQ(result_of(run, 4).end_s, 210) << policy;
+    EXPECT_EQ(run.preemptions, 1) << policy;
+    EXPECT_DOUBLE_EQ(run.makespan_s, 1007) << policy;
+  }
+  for (const char* policy : {"fifo", "first_fit", "slurm_backfill"}) {
+    const Simulation run = simulate(workload, policy, options);
+    EXPECT_DOUBLE_EQ(result_of(run, 4).end_s, 1010) << policy;
+    EXPECT_EQ(run.preemptions, 0) << policy;
+  }
+}
+
 TEST(EnergyTest, NodesThatNobodyUsesSleep) {
   Workload workload;
   workload.tiers = {

@@ -14,21 +14,23 @@ void Fill::begin() {
   for (std::size_t t = 0; t < rooms_.size(); ++t) {
     rooms_[t].gpus = cluster_.capacity[t];
     rooms_[t].idle = cluster_.free[t];
+    rooms_[t].even = true;
     rooms_[t].gangs.clear();
   }
+}
+
+/// Parts that are powers of two and divide a node leave no gaps, the largest first.
+bool Fill::even(int tier, int gpus) const {
+  const int size = cluster_.workload.tiers[tier].gpus_per_node;
+  const int rest = gpus % size;
+  return rest == 0 || (std::has_single_bit(static_cast<unsigned>(rest)) && size % rest == 0);
 }
 
 bool Fill::fits(int tier, int gpus) const {
   const Room& room = rooms_[tier];
   if (gpus > room.gpus) return false;
-  if (!cluster_.options.in_nodes) return true;
+  if (!cluster_.options.in_nodes || (room.even && even(tier, gpus))) return true;
   const int size = cluster_.workload.tiers[tier].gpus_per_node;
-  // Where the parts are powers of two that divide a node, the largest first leave no gaps.
-  const auto even = [size](std::int64_t gang) {
-    const std::int64_t rest = gang % size;
-    return rest == 0 || (std::has_single_bit(static_cast<std::uint64_t>(rest)) && size % rest == 0);
-  };
-  if (even(gpus) && std::all_of(room.gangs.begin(), room.gangs.end(), even)) return true;
   std::vector<std::int64_t> gangs = room.gangs;
   gangs.push_back(gpus);
   return gangs_fit(gangs, cluster_.capacity[tier] / size, size);
@@ -36,7 +38,9 @@ bool Fill::fits(int tier, int gpus) const {
 
 void Fill::take(int tier, int gpus) {
   rooms_[tier].gpus -= gpus;
-  if (cluster_.options.in_nodes) rooms_[tier].gangs.push_back(gpus);
+  if (!cluster_.options.in_nodes) return;
+  rooms_[tier].even &= even(tier, gpus);
+  rooms_[tier].gangs.push_back(gpus);
 }
 
 bool Fill::keep(int job) {

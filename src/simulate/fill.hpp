@@ -25,9 +25,11 @@ class Fill {
  private:
   struct Room {
     int gpus = 0, idle = 0;  ///< not taken; of these, held by nobody when the event began
-    std::vector<std::int64_t> gangs{};  ///< taken, where they must fit in nodes
+    bool even = true;        ///< the gangs taken leave no gaps in nodes
+    std::vector<std::int64_t> gangs{};  ///< these, where they must fit in nodes
   };
   [[nodiscard]] bool fits(int tier, int gpus) const;
+  [[nodiscard]] bool even(int tier, int gpus) const;
   void take(int tier, int gpus);
 
   const Cluster& cluster_;

@@ -2,6 +2,7 @@
 #include "simulate/live.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -90,13 +91,18 @@ std::unordered_map<int, Wanted> wanted(const Plan& plan, const Cluster& cluster,
   return out;
 }
 
+/// What those do that are in the way of a gang for which nodes have no room.
+enum class Gangs : std::uint8_t { stay, move };
+
 /// Lets a policy decide: shows it what it may see, carries out what it wants.
 class Live {
  public:
-  Live(Cluster& cluster, const Policy& policy, const Foresight& foresight)
+  Live(Cluster& cluster, const Policy& policy, const Foresight& foresight,
+       Gangs gangs = Gangs::stay)
       : cluster_(cluster),
         policy_(policy),
         observer_(cluster, foresight),
+        gangs_(gangs),
         session_(cluster.options.session_s
                      ? std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))
                      : kNever) {}
@@ -168,7 +174,8 @@ class Live {
       const bool joins = partner >= 0 && cluster_.runs[partner].tier == it->second.tier;
       if (joins) {
         cluster_.join(job, partner);
-      } else if (!cluster_.start(job, it->second.tier)) {
+      } else if (!(gangs_ == Gangs::move ? cluster_.start_moving(job, it->second.tier)
+                                         : cluster_.start(job, it->second.tier))) {
         continue;  // no nodes have room for the gang
       }
       if (session_ != kNever) session_end_[job] = cluster_.runs[job].resumes + session_;
@@ -178,6 +185,7 @@ class Live {
   Cluster& cluster_;
   const Policy& policy_;
   Observer observer_;
+  Gangs gangs_;
   Tick session_;
   std::unordered_map<int, Wanted> wanted_;
   std::unordered_map<int, Tick> session_end_;
@@ -213,10 +221,12 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   const bool for_jct = goals.size() == 1 && goals.front().objective == Objective::jct;
   const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty();
   const Policy decide = traits.make({traits.info, cluster.options, pairs});
-  Live live(cluster, decide,
-            {.sees = traits.info.sees,
-             .looks_ahead = traits.looks_ahead || has_quality(goals),
-             .follows_leader = traits.follows_leader && for_jct && one_tier});
+  Live live(
+      cluster, decide,
+      {.sees = traits.info.sees,
+       .looks_ahead = traits.looks_ahead || has_quality(goals),
+       .follows_leader = traits.follows_leader && for_jct && one_tier},
+      traits.packs && cluster.options.planner.limits.min_run_s == 0 ? Gangs::move : Gangs::stay);
   run(cluster, live);
 }
 
