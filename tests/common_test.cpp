@@ -2,14 +2,23 @@
 #include "glidepath/execution.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "common/csv.hpp"
+#include "common/interrupt.hpp"
 #include "common/parallel.hpp"
 #include "common/rng.hpp"
 #include "temporary_files.hpp"
@@ -41,6 +50,149 @@ TEST(ParallelTest, ThrowsTheErrorOfTheLowestBlock) {
 
 TEST(ParallelTest, DoesNothingForNoItems) {
   for_each_block(0, 8, {}, [](std::ptrdiff_t, std::ptrdiff_t) { FAIL(); });
+}
+
+TEST(ParallelTest, BlocksWithinBlocksRunInTheThreadOfTheOuterOne) {
+  std::atomic<int> elsewhere = 0, visits = 0;
+  for_each_block(8, 1, {.threads = 4}, [&](std::ptrdiff_t, std::ptrdiff_t) {
+    const auto outer = std::this_thread::get_id();
+    for_each_block(8, 1, {.threads = 4}, [&](std::ptrdiff_t, std::ptrdiff_t) {
+      ++visits;
+      if (std::this_thread::get_id() != outer) ++elsewhere;
+    });
+  });
+  EXPECT_EQ(visits, 64);
+  EXPECT_EQ(elsewhere, 0);
+}
+
+TEST(ParallelTest, RunsNoMoreThanFourThreadsForEachCore) {
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  for_each_block(4000, 1, {.threads = 1'000'000}, [&](std::ptrdiff_t, std::ptrdiff_t) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  });
+  EXPECT_LE(seen.size(), 4 * std::thread::hardware_concurrency());
+}
+
+/// Whether `run` ends well in a child of this process, within ten seconds.
+template <class Run>
+bool ends_in_a_child(Run&& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    run();
+    _exit(0);
+  }
+  int status = 1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+std::vector<int> visits_of_blocks(int threads) {
+  std::vector<int> visits(64, 0);
+  for_each_block(64, 1, {.threads = threads}, [&](std::ptrdiff_t i, std::ptrdiff_t) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    ++visits[static_cast<std::size_t>(i)];
+  });
+  return visits;
+}
+
+TEST(ParallelTest, AChildOfAForkHasThreadsOfItsOwn) {
+  const std::vector<int> once(64, 1);
+  ASSERT_EQ(visits_of_blocks(4), once);
+  EXPECT_TRUE(ends_in_a_child([&] {
+    if (visits_of_blocks(4) != once) _exit(1);
+    if (!ends_in_a_child([&] { visits_of_blocks(4); })) _exit(1);  // nor does a grandchild hang
+  }));
+  EXPECT_EQ(visits_of_blocks(4), once);
+}
+
+#ifndef GLIDEPATH_SANITIZED  // whose shadow memory is beyond any limit
+TEST(ParallelTest, DoesWithTheThreadsThatTheSystemGives) {
+  EXPECT_TRUE(ends_in_a_child([] {
+    const rlimit none{.rlim_cur = 1 << 20, .rlim_max = 1 << 20};  // no room for a stack
+    if (setrlimit(RLIMIT_AS, &none) != 0) _exit(1);
+    if (visits_of_blocks(8) != std::vector<int>(64, 1)) _exit(1);
+  }));
+}
+#endif
+
+struct Stopped {};
+
+TEST(InterruptTest, WhatThePollThrowsLeavesTheCallFromAnyNumberOfThreads) {
+  for (const int threads : {1, 4}) {
+    std::atomic<int> blocks = 0;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THROW(
+        {
+          const Interruptible scope([] { throw Stopped(); });
+          for_each_block(100'000, 1, {.threads = threads}, [&](std::ptrdiff_t, std::ptrdiff_t) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            ++blocks;
+          });
+        },
+        Stopped);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(took.count(), 0.04);
+    EXPECT_LT(took.count(), 1.0);
+    const int seen = blocks;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(blocks, seen) << "a helper went on";
+  }
+}
+
+TEST(InterruptTest, ALongBlockOfAHelperEndsWhereItAsks) {
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> asks_in_vain = false;
+  const Interruptible scope([] { throw Stopped(); });
+  const auto run = [&] {
+    for_each_block(2, 1, {.threads = 2}, [&](std::ptrdiff_t, std::ptrdiff_t) {
+      for (int i = 0; i < 3000; ++i) {
+        if (std::this_thread::get_id() != caller) check_interrupt();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (std::this_thread::get_id() == caller && i > 20) return;  // waits for the helper
+      }
+      asks_in_vain = true;
+    });
+  };
+  EXPECT_THROW(run(), Stopped);
+  EXPECT_FALSE(asks_in_vain);
+}
+
+TEST(InterruptTest, TheInnerScopeIsAskedAndThenTheOuterAgain) {
+  int outer = 0, inner = 0;
+  const auto wait = [] {
+    for (int i = 0; i < 80; ++i) {
+      check_interrupt();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  const Interruptible first([&] { ++outer; });
+  {
+    const Interruptible second([&] { ++inner; });
+    wait();
+  }
+  EXPECT_GE(inner, 1);
+  EXPECT_EQ(outer, 0);
+  wait();
+  EXPECT_GE(outer, 1);
+}
+
+TEST(InterruptTest, AnErrorAfterAnInterruptionIsStillThatOfTheLowestBlock) {
+  const Interruptible scope([thrown = false]() mutable {
+    if (!std::exchange(thrown, true)) throw Stopped();
+  });
+  const auto idle = [](std::ptrdiff_t, std::ptrdiff_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  EXPECT_THROW(for_each_block(10'000, 1, {.threads = 2}, idle), Stopped);
+  const auto run = [&] {
+    for_each_block(100, 1, {.threads = 2}, [](std::ptrdiff_t begin, std::ptrdiff_t) {
+      if (begin % 30 == 17) throw std::out_of_range(std::to_string(begin));
+    });
+  };
+  EXPECT_EQ(message_of<std::out_of_range>(run), "17");
 }
 
 TEST(RngTest, IsAFunctionOfItsKeys) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #pragma GCC visibility push(default)
@@ -13,15 +15,41 @@ enum class Isa : std::uint8_t { best, baseline };
 /// How to run a batch. Affects speed only: for one `isa` the bytes are the same for any thread
 /// count.
 struct Execution {
-  int threads = 0;  ///< 0 = all cores this process may use
+  /// At most this many; 0 = `available_threads()`. No call runs more than four for each core, nor
+  /// more than the system lets it start.
+  int threads = 0;
   Isa isa = Isa::best;
 };
 
-/// Number of threads that `threads = 0` means here.
+/// Number of threads that `threads = 0` means here: the cores this process may use, or what
+/// OMP_NUM_THREADS says.
 [[nodiscard]] int available_threads() noexcept;
 
 /// Name of the instruction set that `Isa::best` means here, such as "AVX2".
 [[nodiscard]] std::string best_isa();
+
+namespace detail {
+struct Interrupt;
+}
+
+/// While one lives, the calls that its thread makes into the library ask `poll` about every 50 ms.
+/// `poll` lets a call go on by returning and ends it by throwing: what it throws leaves the call,
+/// from which nothing is kept. Of several the last one made counts.
+///
+///     const Interruptible until_stopped([&] {
+///       if (token.stop_requested()) throw std::runtime_error("stopped");
+///     });
+///     const std::vector<Fit> fits = fit_batch(traces);
+class Interruptible {
+ public:
+  explicit Interruptible(std::function<void()> poll);
+  ~Interruptible();  ///< in the thread that made it, the last one first
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+ private:
+  std::unique_ptr<detail::Interrupt> interrupt_;
+};
 
 }  // namespace glidepath
 #pragma GCC visibility pop

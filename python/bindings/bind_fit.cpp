@@ -9,6 +9,7 @@
 
 #include "common/require.hpp"
 #include "forecast_records.hpp"
+#include "long_call.hpp"
 
 namespace py = pybind11;
 
@@ -47,10 +48,10 @@ Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<
   TraceView trace{.step = view(t), .loss = view(y)};
   if (weight) trace.weight = view(w);
   // A short fit is over before another thread could have used the lock.
-  std::optional<py::gil_scoped_release> release;
+  std::optional<LongCall> call;
   if (trace.step.size() > kShortTrace || options.robust != Robust::none ||
       options.solver == Solver::ceres) {
-    release.emplace();
+    call.emplace();
   }
   return fit(trace, options);
 }
@@ -71,7 +72,7 @@ std::vector<Fit> fit_traces(const std::vector<ArrayLike>& steps,
                            .lowest_floor = lowest_floor,
                            .from_step = from_step};
   const Execution execution = execution_of(threads);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return fit_batch(traces, options, execution);
 }
 
@@ -84,7 +85,7 @@ FitBatch fit_rows(const ArrayLike& step, const ArrayLike& loss, const std::strin
   const FitOptions options{
       .family = family_named(family), .lowest_floor = lowest_floor, .from_step = from_step};
   const Execution execution = execution_of(threads);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return fit_batch(view(t), rows(y), options, execution);
 }
 
@@ -126,7 +127,7 @@ DoubleArray evaluate_columns(const std::string& family, const std::vector<ArrayL
   auto matrix = mutable_rows(result);
   const Execution execution = execution_of(threads);
   {
-    const py::gil_scoped_release release;
+    const LongCall call;
     evaluate_batch(curves, view(t), matrix, execution);
   }
   return result;
@@ -145,7 +146,7 @@ DoubleArray predict_fit(const Fit& fit, const ArrayLike& steps) {
 
 ScheduleLaw fit_law(const std::vector<Trace>& traces, const std::string& kind) {
   const ScheduleLawKind which = schedule_law_named(kind);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return fit_schedule_law(traces, which);
 }
 

@@ -12,6 +12,7 @@
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
 #include "forecast_records.hpp"
+#include "long_call.hpp"
 
 namespace glidepath::python {
 namespace {
@@ -77,7 +78,7 @@ Forecast forecast_trace(const DoubleArray& step, const DoubleArray& loss,
   const ForecastOptions options = options_of(schedule, past, levels, direction, constants);
   TraceView trace{view(step), view(loss)};
   if (lr) trace.lr = view(*lr);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return forecast(trace, view(at), options);
 }
 
@@ -88,7 +89,7 @@ ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, co
   const ForecastOptions options = options_of({}, {}, levels, direction, constants);
   const Execution execution = execution_of(threads);
   const auto losses = rows(loss);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return forecast_batch(view(step), losses, view(at), options, execution);
 }
 
@@ -103,7 +104,7 @@ std::vector<Reach> reach_traces(const py::sequence& traces, const DoubleArray& t
   ForecastOptions options = options_of(schedule, past, {}, direction, constants);
   options.reached_by = reached_by_named(reached_by);
   const Execution execution = execution_of(threads);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return reach_batch(views, view(targets), view(budgets), options, execution);
 }
 
@@ -182,7 +183,7 @@ void bind_past_runs(py::module_& module) {
                        int threads) {
              std::vector<Trace> traces = traces_of(runs);
              const Execution execution = execution_of(threads);
-             const py::gil_scoped_release release;
+             const LongCall call;
              return PastRuns(std::move(traces), execution, constants.value_or(nullptr));
            }),
            "runs"_a, py::kw_only(), "constants"_a, "threads"_a)
@@ -199,7 +200,7 @@ void bind_past_runs(py::module_& module) {
           "update",
           [](const PastRuns& past, py::handle finished, const Maybe<ForecastConstants>& constants) {
             Trace run = trace_of(finished);
-            const py::gil_scoped_release release;
+            const LongCall call;
             return past.update(std::move(run), constants.value_or(nullptr));
           },
           "finished"_a, py::kw_only(), "constants"_a)

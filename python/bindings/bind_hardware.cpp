@@ -10,6 +10,7 @@
 
 #include <pybind11/stl/filesystem.h>
 
+#include "long_call.hpp"
 #include "numpy_view.hpp"
 #include "plan_types.hpp"
 
@@ -168,7 +169,7 @@ void bind_fit_scaling(py::module_& module) {
           measured.push_back(
               {count(k.at(i)), n.size() ? count(n.at(i)) : 1, b.size() ? b.at(i) : 1.0, s.at(i)});
         }
-        const py::gil_scoped_release release;
+        const LongCall call;
         return fit_scaling(measured);
       },
       py::arg("gpus"), py::arg("seconds"), py::kw_only(), py::arg("nodes") = py::none(),
@@ -306,7 +307,7 @@ IoError
   module.def(
       "learn_pairs",
       [](const std::vector<KindPair>& measured, const std::vector<JobKind>& alone) {
-        const py::gil_scoped_release release;
+        const LongCall call;
         return learn_pairs(measured, alone);
       },
       py::arg("measured"), py::arg("alone") = py::list(), R"(Complete a table of measured pairs.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "long_call.hpp"
 #include "numpy_view.hpp"
 #include "plan_types.hpp"
 
@@ -301,7 +302,7 @@ void bind_round(py::module_& module) {
                          nodes = whole(node_gpus, "node_gpus");
         const DoubleArray values = borrow(value, "value"), warm = real(prices, "prices"),
                           draws = real(watts, "watts");
-        const py::gil_scoped_release release;
+        const LongCall call;
         return solve_round({.job = view(jobs),
                             .tier = view(tiers),
                             .gpus = view(gangs),
@@ -364,7 +365,7 @@ void bind_live_plan(py::module_& module) {
       "plan",
       [](const OwnedSnapshot& snapshot, const OwnedPlanOptions& options) {
         const PlanOptions view = options.view();
-        const py::gil_scoped_release release;
+        const LongCall call;
         return plan(snapshot.view(), view);
       },
       py::arg("snapshot"), py::arg("options"));

@@ -19,6 +19,7 @@
 #include <pybind11/typing.h>
 
 #include "forecast_records.hpp"
+#include "long_call.hpp"
 #include "plan_types.hpp"
 
 namespace glidepath::python {
@@ -383,7 +384,8 @@ class EnvironmentBatch {
     check(observation, mask);
     float* seen = observation.mutable_data();
     std::uint8_t* may = mask.mutable_data();
-    const py::gil_scoped_release release;
+    const Turn turn(busy_);
+    const LongCall call;
     for (std::size_t i = 0; i < environments_.size(); ++i) {
       begin(i);
       show(i, seen, may);
@@ -406,9 +408,28 @@ class EnvironmentBatch {
          });
   }
 
-  Simulation simulation(std::size_t i) { return environments_.at(i).simulation(); }
+  Simulation simulation(std::size_t i) {
+    const Turn turn(busy_);
+    return environments_.at(i).simulation();
+  }
 
  private:
+  /// Refuses a call while another thread, or a handler of a signal, finds one at work. Made and
+  /// ended under Python's lock.
+  class Turn {
+   public:
+    explicit Turn(bool& busy) : busy_(busy) {
+      if (busy) throw InputError("environment: one call at a time, another thread is in it");
+      busy = true;
+    }
+    ~Turn() { busy_ = false; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    bool& busy_;
+  };
+
   void check(const FloatArray& observation, const ByteArray& mask) const {
     const auto n = static_cast<py::ssize_t>(environments_.size());
     if (observation.size() != n * observation_size() || mask.size() != n * actions()) {
@@ -428,7 +449,8 @@ class EnvironmentBatch {
     double* gain = reward.mutable_data();
     std::uint8_t* over = terminated.mutable_data();
     std::uint8_t* may = mask.mutable_data();
-    const py::gil_scoped_release release;
+    const Turn turn(busy_);
+    const LongCall call;
     for (std::size_t i = 0; i < environments_.size(); ++i) {
       if (over_[i]) {  // the step after an end begins the next episode, as gymnasium's vectors do
         begin(i);
@@ -466,6 +488,7 @@ class EnvironmentBatch {
   std::vector<std::uint64_t> episodes_;
   std::uint64_t seed_ = 0;
   std::int64_t first_ = -1;
+  bool busy_ = false;
 };
 
 using Stream =
@@ -495,7 +518,7 @@ Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decid
     const py::gil_scoped_acquire hold;
     return plan_from_python(std::get<1>(policy)(OwnedSnapshot(snapshot)));
   };
-  const py::gil_scoped_release release;
+  const LongCall call;
   return name != nullptr ? simulate(*workload, *name, options)
                          : simulate(*workload, decide, options);
 }
@@ -555,18 +578,22 @@ void bind_workload(py::module_& module) {
       .def_readonly("tiers", &Workload::tiers)
       .def_readonly("pairs", &Workload::pairs)
       .def_property_readonly("job_count", [](const Workload& w) { return w.jobs.size(); })
-      .def_property_readonly("lower_bound_jct_s", &lower_bound_jct_s)
+      .def_property_readonly("lower_bound_jct_s",
+                             [](const Workload& workload) {
+                               const LongCall call;
+                               return lower_bound_jct_s(workload);
+                             })
       .def_readonly("curves", &Workload::curves)
       .def("jobs", &job_columns)
       .def("write_jobs", &write_jobs, py::arg("path"));
-  const py::call_guard<py::gil_scoped_release> release;
+  const py::call_guard<LongCall> long_call;
   module.def("make_workload", &make_workload, py::arg("tiers"), py::arg("jobs"), py::arg("curves"),
              py::arg("pairs"), py::arg("name"));
   module.def("workload_from_trace", &workload_from_trace, py::arg("path"), py::arg("gpus"),
-             py::arg("gpus_per_node"), release);
-  module.def("read_workload", &read_workload, py::arg("path"), release);
+             py::arg("gpus_per_node"), long_call);
+  module.def("read_workload", &read_workload, py::arg("path"), long_call);
   module.def("generate_workload", &generate_workload, py::arg("path"), py::arg("users"),
-             py::arg("seed"), release);
+             py::arg("seed"), long_call);
 }
 
 void bind_result(py::module_& module) {

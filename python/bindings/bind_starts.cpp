@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "long_call.hpp"
 #include "plan_types.hpp"
 
 namespace glidepath::python {
@@ -63,7 +64,7 @@ void bind_start_times(py::module_& module) {
         StartOptions options = given;
         options.recent = recent;
         options.believed = given.believed_steps;
-        const py::gil_scoped_release release;
+        const LongCall call;
         return start_times(snapshot.view(), policy, options, Execution{threads});
       },
       py::arg("snapshot"), py::arg("policy"), py::arg("options"), py::arg("threads"));
@@ -90,7 +91,7 @@ void bind_moments(py::module_& module) {
       "moments_of",
       [](const std::shared_ptr<Workload>& workload, const std::string& policy,
          const SimulationOptions& options, const std::vector<double>& at_s, int recent) {
-        const py::gil_scoped_release release;
+        const LongCall call;
         return moments_of(*workload, policy, options, at_s, recent);
       },
       py::arg("workload"), py::arg("policy"), py::arg("options"), py::arg("at_s"),

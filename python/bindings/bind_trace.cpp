@@ -7,6 +7,7 @@
 
 #include <pybind11/stl/filesystem.h>
 
+#include "long_call.hpp"
 #include "record.hpp"
 
 namespace py = pybind11;
@@ -21,7 +22,7 @@ struct Names<Direction> {
 namespace {
 
 Cleaned clean_trace(const Trace& raw, int max_points, double winsorise_sigmas) {
-  const py::gil_scoped_release release;
+  const LongCall call;
   return clean(raw, {.max_points = max_points, .winsorise_sigmas = winsorise_sigmas});
 }
 
@@ -55,8 +56,7 @@ void bind_trace(py::module_& module) {
       .def_readonly("dropped_repeats", &Cleaned::dropped_repeats)
       .def_readonly("pulled_in", &Cleaned::pulled_in)
       .def_readonly("thinned", &Cleaned::thinned);
-  module.def("read_long_csv", &read_long_csv, "path"_a, "metric"_a,
-             py::call_guard<py::gil_scoped_release>());
+  module.def("read_long_csv", &read_long_csv, "path"_a, "metric"_a, py::call_guard<LongCall>());
   module.def("clean", &clean_trace, "trace"_a, py::kw_only(), "max_points"_a, "winsorise_sigmas"_a,
              "The cleaned trace and what was done to it.");
   module.def("validate_trace", &validate_columns, "step"_a, "loss"_a,

@@ -11,6 +11,7 @@
 #include "forecast/predict.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast_records.hpp"
+#include "long_call.hpp"
 
 namespace glidepath::python {
 namespace {
@@ -47,7 +48,7 @@ py::object forecast_nodes(const DoubleArray& step, const DoubleArray& loss, cons
 Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
                     const Maybe<ForecastConstants>& constants, int threads) {
   const std::vector<Trace> taught = traces_of(teachers), past = traces_of(shapes);
-  const py::gil_scoped_release release;
+  const LongCall call;
   return glidepath::detail::learn_widths(taught, past, constants.value_or(nullptr),
                                          {.threads = threads});
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "forecast_records.hpp"
+#include "long_call.hpp"
 
 namespace glidepath::python {
 namespace {
@@ -71,7 +72,12 @@ void bind_watch(pybind11::module_& module) {
       .def(py::init(&watch_of), py::kw_only(), "target"_a, "budget"_a, "direction"_a, "schedule"_a,
            "past"_a, "alpha"_a, "reached_by"_a)
       .def("add", &Watch::add, "step"_a, "loss"_a, "lr"_a)
-      .def("decision", &Watch::decision, py::call_guard<py::gil_scoped_release>())
+      .def("decision",
+           [](const Watch& watch) {
+             const Watch seen = watch;  // another thread may add to it meanwhile
+             const LongCall call;
+             return seen.decision();
+           })
       .def("state",
            [](const Watch& watch) {
              return python::detail::fields_of<WatchState>().state(watch.state());

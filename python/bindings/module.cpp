@@ -5,6 +5,9 @@
 #include "glidepath/execution.hpp"
 #include "glidepath/version.hpp"
 
+#include <optional>
+#include <utility>
+
 #include <pybind11/pybind11.h>
 
 #include "record.hpp"
@@ -25,6 +28,25 @@ void add_error(py::module_& module, const char* name, const char* doc, PyObject*
   module.attr(name) = error;
 }
 
+/// An Interruptible of the thread that enters it, whose `poll` is Python's.
+class Guarded {
+ public:
+  explicit Guarded(py::function poll) : poll_(std::move(poll)) {}
+  void enter() {
+    interruptible_.emplace([this] {
+      const py::gil_scoped_acquire hold;
+      poll_();
+    });
+  }
+  void exit(const py::object& /*type*/, const py::object& /*error*/, const py::object& /*trace*/) {
+    interruptible_.reset();
+  }
+
+ private:
+  py::function poll_;
+  std::optional<glidepath::Interruptible> interruptible_;
+};
+
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -38,6 +60,12 @@ PYBIND11_MODULE(_core, module) {
       module, "IoError", "A file could not be read, parsed or written; the message names it.",
       PyExc_OSError);
 
+  py::class_<Guarded>(module, "Interruptible",
+                      "Asks `poll` every 50 ms in calls of the thread that enters it, unless it is "
+                      "the main one; what it raises leaves the call.")
+      .def(py::init<py::function>(), py::arg("poll"))
+      .def("__enter__", &Guarded::enter)
+      .def("__exit__", &Guarded::exit);
   module.def("best_isa", &glidepath::best_isa, "Instruction set that the batch kernels use here.");
   module.def("available_threads", &glidepath::available_threads,
              "Number of threads that threads=0 means here.");

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,18 +162,30 @@ def run_all(
     """Give a row for each workload, policy, seed and options, in this order."""
     memo = _core.ForecastMemo()  # what one run forecasts the others find
 
+    stopped = threading.Event()
+
+    def go_on() -> None:
+        if stopped.is_set():
+            raise CancelledError
+
     def one(run: tuple[Workload, Policy, int, dict[str, Any]]) -> dict[str, Any]:
         workload, policy, seed, options = run
         how = _core.SimulationOptions(**options | {"seed": seed, "spans": False})
-        result = _run(workload, policy, how, memo=memo)
+        with _core.Interruptible(go_on):
+            result = _run(workload, policy, how, memo=memo)
         row = {"workload": workload.name, "policy": result.policy, "seed": seed}
         return row | result.metrics()
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        for done, row in enumerate(pool.map(one, runs)):
-            if progress is not None:
-                progress(done + 1, len(runs))
-            yield row
+        try:
+            for done, row in enumerate(pool.map(one, runs)):
+                if progress is not None:
+                    progress(done + 1, len(runs))
+                yield row
+        except BaseException:  # Ctrl-C among them: the runs at work end as well
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _chosen(seeds: int | Iterable[int]) -> list[int]:

@@ -15,6 +15,13 @@ Int: typing.TypeAlias = typing.SupportsInt | typing.SupportsIndex
 class InputError(ValueError): ...
 class IoError(OSError): ...
 
+class Interruptible:
+    """Asks `poll` every 50 ms in calls of the thread that enters it, unless it is the main one; what it raises leaves the call."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, arg0: typing.Any, arg1: typing.Any, arg2: typing.Any) -> None: ...
+    def __init__(self, poll: collections.abc.Callable) -> None: ...
+
 class TraceRecord:
     """A trace as the library has it; an empty column is absent."""
 
@@ -143,8 +150,7 @@ class ScheduleLawRecord:
     status: typing.Final[str]
     warmup: typing.Final[float]
 
-class ForecastConstants:
-    pass
+class ForecastConstants: ...
 
 class WidthsRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]

@@ -12,6 +12,7 @@
 
 #include <zlib.h>
 
+#include "common/interrupt.hpp"
 #include "common/names.hpp"
 
 namespace glidepath::detail {
@@ -91,6 +92,7 @@ std::string read_file(const std::filesystem::path& file) {
   if (!error) bytes.reserve(static_cast<std::size_t>(size) + kChunk);
   std::size_t filled = 0;
   while (true) {
+    check_interrupt();
     bytes.resize(filled + kChunk);
     const int got = gzread(handle.get(), bytes.data() + filled, static_cast<unsigned>(kChunk));
     // A gzip stream that ends too early gives what it has, and its error only when asked.
@@ -153,6 +155,7 @@ int CsvReader::column(std::string_view column) const {
 }
 
 bool CsvReader::next() {
+  check_interrupt();
   if (!split_row()) return false;
   if (fields_.size() != columns_.size()) {
     fail(fields_.size(), fields_.size() == 1 ? " field" : " fields", " where the header has ",

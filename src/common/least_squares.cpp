@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <memory>
 
 #include <ceres/cost_function.h>
+#include <ceres/iteration_callback.h>
 #include <ceres/loss_function.h>
 #include <ceres/manifold.h>
 #include <ceres/problem.h>
 #include <ceres/solver.h>
 
+#include "common/interrupt.hpp"
 #include "common/require.hpp"
 
 namespace glidepath::detail {
@@ -47,6 +50,21 @@ class ResidualBlock : public ceres::CostFunction {
   int begin_, end_;
 };
 
+/// Asks after each iteration whether to go on; no exception may pass through Ceres.
+class AskWhetherToGoOn : public ceres::IterationCallback {
+ public:
+  ceres::CallbackReturnType operator()(const ceres::IterationSummary&) override {
+    try {
+      check_interrupt();
+    } catch (...) {
+      thrown = std::current_exception();
+      return ceres::SOLVER_ABORT;
+    }
+    return ceres::SOLVER_CONTINUE;
+  }
+  std::exception_ptr thrown{};
+};
+
 std::unique_ptr<ceres::LossFunction> loss(const LeastSquaresOptions& options) {
   if (options.rho == Rho::huber) return std::make_unique<ceres::HuberLoss>(options.rho_scale);
   if (options.rho == Rho::cauchy) return std::make_unique<ceres::CauchyLoss>(options.rho_scale);
@@ -66,6 +84,7 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
       blocks;  // a loss works on a block, so robust means row by row
   const int block = rho ? 1 : problem.residuals;
   for (int begin = 0; begin < problem.residuals; begin += block) {
+    check_interrupt();
     blocks.push_back(std::make_unique<ResidualBlock>(problem, begin, begin + block));
     model.AddResidualBlock(blocks.back().get(), rho.get(), p.data());
   }
@@ -102,8 +121,11 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
   solver.function_tolerance = 1e-15;
   solver.parameter_tolerance = 1e-13;
   solver.gradient_tolerance = 1e-15;
+  AskWhetherToGoOn ask;
+  solver.callbacks.push_back(&ask);
   ceres::Solver::Summary summary;
   ceres::Solve(solver, &model, &summary);
+  if (ask.thrown) std::rethrow_exception(ask.thrown);
 
   from.cost = summary.final_cost;
   if (!std::isfinite(from.cost)) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/interpolate.hpp"
+#include "common/interrupt.hpp"
 #include "common/names.hpp"
 #include "common/parallel.hpp"
 #include "forecast/constants.hpp"
@@ -109,6 +110,7 @@ std::vector<double> default_levels() {
 }
 
 Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOptions& options) {
+  detail::check_interrupt();
   Forecast f;
   f.at.assign(at.begin(), at.end());
   f.levels = levels_of(options);

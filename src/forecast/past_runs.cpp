@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/interrupt.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
@@ -72,6 +73,7 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
       horizon.push_back(h);
     }
     if (steps.empty()) continue;
+    detail::check_interrupt();
     const detail::Predicted predicted =
         detail::predict_law(seen, steps, steps.size(), options, detail::Use::intervals);
     const bool other = predicted.scheduled != (options.schedule != nullptr);

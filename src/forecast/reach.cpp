@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/interpolate.hpp"
+#include "common/interrupt.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
@@ -230,6 +231,7 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
 
 Reach detail::reach_ahead(TraceView trace, double target, double budget,
                           const ForecastOptions& options) {
+  check_interrupt();
   const bool rising = options.direction == Direction::max;
   Reach r{.target = target, .budget = budget};
   const double last = trace.step.empty() ? 0.0 : trace.step.back();

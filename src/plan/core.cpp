@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/interrupt.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath::detail {
@@ -112,6 +113,7 @@ class CoreSearch {
     for (std::size_t stage = 0; stage + 1 < stage_.size(); ++stage) {
       pending.clear();
       for (std::size_t d = stage_[stage]; d < stage_[stage + 1]; ++d) {
+        check_interrupt();
         const Deviation& deviation = deviation_[d];
         for (std::size_t i = 0; i < labels.size(); ++i) {
           const std::int64_t loss = labels[i].loss + deviation.loss;

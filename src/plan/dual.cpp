@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/interrupt.hpp"
 #include "common/parallel.hpp"
 #include "plan/round.hpp"
 
@@ -95,7 +96,10 @@ class DualFunction {
   Evaluation operator()(const Vector& lambda) {
     Evaluation total{0, Vector(rows_, 0.0)};
     add_free_jobs(lambda, total);
-    for (std::size_t u = 0; u < user_jobs_.size(); ++u) add_user(u, lambda, total);
+    for (std::size_t u = 0; u < user_jobs_.size(); ++u) {
+      check_interrupt();
+      add_user(u, lambda, total);
+    }
     return total;
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/interrupt.hpp"
 #include "common/require.hpp"
 #include "plan/check.hpp"
 #include "plan/order.hpp"
@@ -23,6 +24,7 @@ void Planner::evaluate() {
   std::vector<const Option*> usable;
   by_objective_.resize(options_.objectives.size());
   for (Candidate& candidate : candidates_) {
+    check_interrupt();
     const Job& job = *candidate.job;
     candidate.first = candidate.end = offers_.size();
     if (candidate.fate == Fate::broken) continue;

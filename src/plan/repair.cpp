@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/interrupt.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath::detail {
@@ -146,6 +147,7 @@ class Repair {
     const std::vector<std::int32_t> all = choice_;
     std::size_t low = 0, high = moves_.size();
     while (low < high) {
+      check_interrupt();
       const std::size_t middle = (low + high) / 2;
       std::vector<std::int32_t> rest = all;
       for (std::size_t i = 0; i < middle; ++i) rest[moves_[i].job] = kNone;
@@ -166,6 +168,7 @@ class Repair {
       bool moved = false;
       int refusals = 0;
       for (const Move& candidate : moves_) {
+        check_interrupt();
         const std::size_t j = candidate.job;
         if (worth(candidate.option) <= worth(choice_[j]) || !allowed(j, candidate.option)) continue;
         const std::int32_t from = choice_[j];

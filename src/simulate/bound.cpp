@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/interrupt.hpp"
 #include "common/numbers.hpp"
 
 namespace glidepath {
@@ -69,6 +70,7 @@ class Intervals {
     double target = 0;
     int stalled = 0;
     for (int step = 0; step < kSteps; ++step) {
+      detail::check_interrupt();
       std::fill(used_.begin(), used_.end(), 0.0);
       double bound = 0;
       for (const Task& task : tasks_) cheapest(task, bound);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/interrupt.hpp"
 #include "simulate/clock.hpp"
 #include "simulate/nodes.hpp"
 
@@ -152,6 +153,7 @@ class Cluster {
 /// wake() and schedule().
 template <class Scheduler>
 bool advance(Cluster& cluster, Scheduler& scheduler) {
+  check_interrupt();
   const int jobs = static_cast<int>(cluster.runs.size());
   const Tick wake = std::min(scheduler.wake(), cluster.next_round());
   const Tick next = std::min(cluster.next_event(), wake);

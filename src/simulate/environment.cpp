@@ -16,6 +16,7 @@ namespace glidepath {
 
 namespace {
 
+constexpr int kMaxShown = 1 << 20;  // jobs of an observation
 constexpr std::size_t kObjectives = 1 + static_cast<std::size_t>(Objective::cost);
 
 /// A time as a feature.
@@ -215,9 +216,10 @@ struct Environment::State {
 };
 
 Environment::Environment(const EnvironmentOptions& options) : options_(options) {
-  if (options.slots < 1 || options.running < 0) {
+  if (options.slots < 1 || options.running < 0 || options.slots > kMaxShown ||
+      options.running > kMaxShown) {
     detail::refuse("environment: ", options.slots, " slots and ", options.running,
-                   " running jobs, expected at least 1 and 0");
+                   " running jobs, expected at least 1 and 0, at most ", kMaxShown);
   }
   if (!(options.energy_weight >= 0)) {
     detail::refuse("environment: energy_weight is ", options.energy_weight, ", expected 0 or more");

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "common/interrupt.hpp"
+
 namespace glidepath::detail {
 
 Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& gang,
@@ -38,6 +40,7 @@ Eigen::MatrixXd max_min_shares(const Eigen::MatrixXd& a, const Eigen::VectorXd& 
   for (Index i = 0; i < rows; ++i) row_of[i] = variables + i;
   constexpr double kZero = 1e-10;
   for (Index pivots = 0; pivots < 60 * rows; ++pivots) {
+    check_interrupt();
     const bool bland = pivots > 20 * rows;  // cannot cycle
     Index enter = -1;
     for (Index j = 0; j < variables; ++j) {
@@ -100,6 +103,7 @@ Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& 
   const auto step = [&](Index j) -> Step& { return path[j]; };
   for (Index i = 0; i < n; ++i) {
     for (double left = even; left > kNothing;) {
+      check_interrupt();
       // Bellman and Ford: to a tier at once, or by moving an earlier job on from it.
       for (Index j = 0; j < tiers; ++j) step(j) = {per_gpu(i, j), -1, i};
       for (Index round = 1; round < tiers; ++round) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/interrupt.hpp"
 #include "common/names.hpp"
 #include "common/rng.hpp"
 #include "simulate/policy_table.hpp"
@@ -155,6 +156,7 @@ void Player::play(std::uint64_t sample, std::span<double> starts) {
     start_in_order();
   }
   while (awaited_ > 0) {
+    check_interrupt();
     const double next = std::min(events_.empty() ? kInfinity : events_.front().at, arrival_at_);
     if (!(next <= script_.horizon_s) || next == kInfinity) return;
     if (arrivals_ > kMaxArrivals * script_.parts.size()) return;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/interrupt.hpp"
 #include "common/numbers.hpp"
 #include "common/rng.hpp"
 #include "simulate/fair_share.hpp"
@@ -100,6 +101,7 @@ class Rounds {
     double round_end = -1;
     DecisionLimit limit(cluster_);
     while (cluster_.arrived < jobs || !members_.empty()) {
+      check_interrupt();
       if (cluster_.arrived == jobs && ran_.empty()) last_reset_ = 0;
       if (!ran_.empty()) {
         double latest = 0;
@@ -116,6 +118,8 @@ class Rounds {
       start_round(now);
       ++cluster_.events;
       limit.spend();
+      const auto& progress = cluster_.options.progress;
+      if (progress) progress(cluster_.arrived - cluster_.live, jobs);
     }
   }
 

@@ -273,7 +273,7 @@ CPP_ONLY_BY_REASON = {
         *("Moment", "moments_of"),
     ),
     "threads and instruction set; Python has threads=": (
-        *("Execution", "Isa", "available_threads", "best_isa"),
+        *("Execution", "Interruptible", "Isa", "available_threads", "best_isa"),
     ),
     "a part of a result; Python has columns of an array or a dict": (
         *("ForecastInterval", "JobColumns", "JobSpan", "Reason", "TierAccount", "TimelineRow"),

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long calls of the compiled part: Ctrl-C ends them, a fork survives them, threads are limited."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath import _core
+
+LATE_S = 0.2  # from the signal to the exception
+STEPS = np.arange(1.0, 257.0)
+
+
+def losses(rows: int, points: int = 256) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return 1 + np.arange(1.0, points + 1) ** -0.5 + 0.05 * rng.normal(size=(rows, points))
+
+
+def traces(rows: int) -> list[gp.Trace]:
+    return [gp.Trace(STEPS, loss, planned_steps=2000) for loss in losses(rows)]
+
+
+def queue(jobs: int) -> gp.Workload:
+    rng = np.random.default_rng(2)
+    columns = {
+        "job": np.arange(jobs), "submit_s": np.sort(rng.integers(0, 10 * jobs, jobs)),
+        "gpus": rng.integers(1, 8, jobs), "duration_s": rng.integers(10, 10_000, jobs),
+    }  # fmt: skip
+    return gp.Workload([gp.Tier("a", 8, 8)], columns)
+
+
+def round_of(jobs: int) -> dict[str, Any]:
+    rng = np.random.default_rng(3)
+    options = 8 * jobs
+    gpus = rng.integers(1, 9, options)
+    return {
+        "job": np.repeat(np.arange(jobs), 8), "tier": rng.integers(0, 4, options), "gpus": gpus,
+        "value": gpus * rng.random(options), "capacity": [jobs // 2] * 4,
+        "user": np.repeat(rng.integers(0, 500, jobs), 8), "user_quota": [8] * 500, "gap": 0.0,
+    }  # fmt: skip
+
+
+def fit_from_many_starts() -> None:
+    gp.fit(gp.Trace(np.arange(1.0, 20_001.0), losses(1, 20_000)[0]), robust=True, starts=1000)
+
+
+CALLS: dict[str, Callable[[], Callable[[], object]]] = {
+    "fit": lambda: fit_from_many_starts,
+    "fit_batch on shared steps": lambda: (
+        lambda rows: lambda: gp.fit_batch(STEPS, rows, family="mmf4", threads=2)
+    )(losses(100_000)),
+    "fit_batch on own steps": lambda: (
+        lambda runs: lambda: gp.fit_batch(runs, robust=True, threads=2)
+    )(traces(2000)),
+    "fit_batch on one thread": lambda: (
+        lambda runs: lambda: gp.fit_batch(runs, robust=True, threads=1)
+    )(traces(2000)),
+    "forecast_batch": lambda: (
+        lambda rows: lambda: gp.forecast_batch(STEPS, rows, [500.0, 2000.0], threads=2)
+    )(losses(50_000)),
+    "reach_batch": lambda: (
+        lambda runs: lambda: gp.reach_batch(runs, 1.01, budgets=2000, threads=2)
+    )(traces(2000)),
+    "PastRuns": lambda: (lambda runs: lambda: gp.PastRuns(runs))(traces(1000)),
+    "simulate": lambda: (lambda work: lambda: gp.simulate(work, "best_value"))(queue(20_000)),
+    "simulate by rounds": lambda: (
+        lambda work: lambda: gp.simulate(work, "max_min")
+    )(queue(20_000)),
+    "simulate by sessions": lambda: (
+        lambda work: lambda: gp.simulate(work, "dare", session_s=60.0)
+    )(queue(50_000)),
+    "compare": lambda: (
+        lambda work: lambda: gp.compare(work, ["best_value", "max_min"], seeds=4, threads=2)
+    )(queue(20_000)),
+    "solve_round": lambda: (
+        lambda given: lambda: [gp.solve_round(**given) for _ in range(20)]
+    )(round_of(30_000)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_ends_a_long_call(name: str) -> None:
+    call = CALLS[name]()
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.3, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        late = time.perf_counter() - sent[0]
+    finally:
+        timer.cancel()
+        timer.join()
+    assert late < LATE_S, f"{name}: {late:.3f} s after the signal"
+
+
+def test_the_handler_of_a_signal_may_call_the_library_and_the_call_goes_on() -> None:
+    rows = losses(20_000)
+    alone = gp.forecast_batch(STEPS, rows, [500.0], threads=2)
+    trace, seen = traces(1)[0], []
+
+    def handler(*_: object) -> None:
+        seen.append(gp.forecast(trace, [300.0], levels=[0.25]).median[0])
+        seen.append(float(gp.fit_batch(STEPS, rows[:200], family="pow3", threads=2).sigma[0]))
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    try:
+        found = gp.forecast_batch(STEPS, rows, [500.0], threads=2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(seen) >= 2
+    assert len({*seen[::2]}) == 1
+    assert len({*seen[1::2]}) == 1
+    assert found.quantiles.tobytes() == alone.quantiles.tobytes()
+
+
+@pytest.mark.parametrize("policy", ["fifo", "best_value", "max_min"])
+def test_what_a_callback_raises_leaves_the_call(policy: str) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise EnoughError
+
+    work = queue(50)
+    for option in ({"progress": stop}, {"stream": stop}):
+        with pytest.raises(EnoughError):
+            gp.simulate(work, policy, **option)  # type: ignore[arg-type]
+    with pytest.raises(EnoughError):
+        gp.compare(work, [policy], seeds=3, progress=stop)
+    assert gp.simulate(work, policy) == gp.simulate(work, policy)  # it was no one's loss
+
+
+FORK = """
+import os, signal, sys
+import numpy as np
+import glidepath as gp
+x = np.arange(1., 65)
+rows = np.random.default_rng(0).random((4000, 64))
+first = gp.fit_batch(x, rows, family="pow3", threads=2)
+child = os.fork()
+again = gp.fit_batch(x, rows, family="pow3", threads=2)
+ahead = gp.forecast_batch(x, rows[:100], [100.], threads=2)
+assert again.sigma.tobytes() == first.sigma.tobytes()
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+POOL = """
+import multiprocessing
+import numpy as np
+import glidepath as gp
+x = np.arange(1., 65)
+rows = np.random.default_rng(0).random((4000, 64))
+def sigma(row):
+    return gp.fit_batch(x, rows[row:], family="pow3", threads=2).sigma[0]
+if __name__ == "__main__":
+    here = [sigma(i) for i in range(4)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(sigma, range(4)) == here
+"""
+
+NO_ROOM = """
+import resource, sys
+import numpy as np
+import glidepath as gp
+x = np.arange(1., 9)
+rows = np.random.default_rng(0).random((20_000, 8))
+one = gp.fit_batch(x, rows, family="pow2", threads=1)
+pages = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+room = pages + (64 << 20)  # for the answer, not for the stacks of threads
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+many = gp.fit_batch(x, rows, family="pow2", threads=10**6)
+assert many.sigma.tobytes() == one.sigma.tobytes()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("script", [FORK, POOL, NO_ROOM], ids=["fork", "pool", "no room"])
+def test_a_batch_outlives_a_fork_and_a_lack_of_threads(script: str, tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    command = [sys.executable, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_one_environment_is_refused_to_a_second_thread() -> None:
+    batch = _core.EnvironmentBatch(
+        [queue(3000)._record], 1, _core.SimulationOptions(), 8, 4, 0.0, 3600.0
+    )
+    seen = np.zeros((1, batch.observation_size), np.float32)
+    mask = np.zeros((1, batch.actions), np.uint8)
+    weights, reward, over = np.ones((1, batch.actions)), np.zeros(1), np.zeros(1, np.uint8)
+    batch.reset(0, 0, seen, mask)
+    said: list[str] = []
+
+    def play() -> None:
+        for _ in range(20):
+            try:
+                batch.weigh(weights, seen, reward, over, mask)
+            except gp.InputError as error:
+                said.append(str(error))
+
+    threads = [threading.Thread(target=play) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {*said} == {"environment: one call at a time, another thread is in it"}
+
+
+def test_a_watch_may_be_added_to_while_another_thread_decides() -> None:
+    watch = gp.Watch(target=0.5, budget=1e6)
+    for step in range(1, 200):
+        watch.add(step, 1 + step**-0.5)
+    errors: list[BaseException] = []
+    going = threading.Event()
+
+    def decide() -> None:
+        try:
+            while not going.is_set():
+                watch.decision()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=decide) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for step in range(200, 60_000):
+        watch.add(step, 1 + step**-0.5)
+    going.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
