@@ -39,7 +39,10 @@ NAMES = {  # as pybind11 writes the types of arguments, and what the head calls 
     "ClassVar[None]": "ClassVar[None]  # type: ignore[assignment]",
 }
 # What every module or object has, and what only pickle and `match` ask for.
-DROPPED = {"__all__", "__eq__", "__getstate__", "__match_args__", "__repr__", "__setstate__"}
+DROPPED = {
+    "__all__", "__eq__", "__getstate__", "__match_args__", "__reduce_ex__", "__repr__",
+    "__setstate__",
+}  # fmt: skip
 
 
 class Plain(ast.NodeTransformer):

@@ -600,8 +600,10 @@ class Record {
 };
 
 /// Makes methods of an object whose __init__ never ran raise: pybind11 would give them memory that
-/// nothing has written.
+/// nothing has written. And pickles by the protocols 0 and 1 as by 2: they would call the class
+/// that pybind11 derives all from, which ends the process.
 inline void refuse_uninitialized(const py::module_& module) {
+  const py::object reduce = py::module_::import("builtins").attr("object").attr("__reduce_ex__");
   for (const auto& [name, value] : py::dict(module.attr("__dict__"))) {
     if (!PyType_Check(value.ptr())) continue;
     auto* type = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(value.ptr()));
@@ -609,6 +611,10 @@ inline void refuse_uninitialized(const py::module_& module) {
     type->operator_new = [](std::size_t) -> void* {
       throw py::type_error("this object was never initialized: call its class, not __new__");
     };
+    py::cpp_function by_two([reduce](const py::object& self,
+                                     int protocol) { return reduce(self, std::max(protocol, 2)); },
+                            py::name("__reduce_ex__"), py::is_method(value));
+    py::setattr(value, "__reduce_ex__", by_two);
   }
 }
 

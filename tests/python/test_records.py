@@ -39,7 +39,8 @@ for name in sys.argv[1:]:
         continue
     tries = [lambda: repr(empty), lambda: str(empty), lambda: empty == empty, lambda: hash(empty)]
     tries += [lambda each=each: getattr(empty, each) for each in dir(cls) if each[:2] != "__"]
-    tries += [lambda: pickle.dumps(empty), lambda: copy.copy(empty), lambda: len(empty)]
+    tries += [lambda each=each: pickle.dumps(empty, each) for each in range(6)]
+    tries += [lambda: copy.copy(empty), lambda: len(empty)]
     tries += [lambda: gp.plan(empty), lambda: gp.Snapshot([empty], [empty])]
     for each in tries:
         try:
@@ -108,7 +109,8 @@ def records() -> list[Any]:
 
 @pytest.mark.parametrize("record", records(), ids=lambda record: type(record).__name__)
 def test_a_record_is_what_its_fields_are(record: Any) -> None:
-    for again in (pickle.loads(pickle.dumps(record)), copy.copy(record), copy.deepcopy(record)):
+    by_protocol = [pickle.loads(pickle.dumps(record, each)) for each in range(6)]
+    for again in (*by_protocol, copy.copy(record), copy.deepcopy(record)):
         assert again == record
         assert repr(again) == repr(record)
     assert record != 1
