@@ -22,7 +22,7 @@ enum class FitStatus : std::uint8_t {
   iteration_limit,  ///< the best point when the iterations ran out
   too_few_points,   ///< fewer than the family has parameters; every number is NaN
   flat,             ///< one constant value: floor alone, scale 0
-  not_finite,       ///< a loss is NaN or infinite; every number is NaN
+  not_finite,       ///< a loss is NaN or infinite, or so is what the fit gives; all numbers are NaN
   poor,             ///< converged, but the curve misses the end of the points: the mean residual
                     ///< of the last tenth (at least 5) is above 3 of its standard errors, and above
                     ///< 2 % of the descent, or the noise and 10 % of the descent since the first

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/interrupt.hpp"
 #include "common/least_squares.hpp"
 #include "common/names.hpp"
 #include "common/parallel.hpp"
@@ -20,6 +21,8 @@ namespace {
 using detail::Problem;
 
 constexpr std::ptrdiff_t kRowsTogether = 64;
+// Of the largest: below, AICc takes a residual for an exact fit; above, its square for none.
+constexpr double kLeastWeight = 1e-20, kMostWeight = 1e100;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 constexpr detail::Names<kFitStatuses.size()> kStatusNames{
@@ -43,6 +46,12 @@ void require_valid(const TraceView& trace) {
   if (!plain ||
       !detail::kernels().increasing(trace.step.data(), static_cast<int>(trace.step.size()))) {
     validate(trace);
+  }
+  if (trace.weight.empty()) return;
+  const double largest = std::ranges::max(trace.weight);
+  if (!(largest >= kLeastWeight && largest <= kMostWeight)) {
+    detail::refuse("fit: the largest weight is ", largest, ", expected between ", kLeastWeight,
+                   " and ", kMostWeight);
   }
 }
 
@@ -131,9 +140,16 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
   problem.above_last = above_last;
   problem.spread = has_floor ? 0.5 * (highest - lowest) : largest;
   problem.lowest_floor = (options.lowest_floor - problem.centre) / problem.spread;
+  // Losses so large or so near to each other that their differences are no numbers.
+  if (!std::isfinite(problem.spread) || !std::isfinite(1 / problem.spread)) {
+    return unfitted(family, FitStatus::not_finite, trace);
+  }
   const bool closed = options.solver == Solver::closed_form && options.robust == Robust::none;
-  return detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
-                                           : detail::solve_by_ceres(problem, options));
+  Fit fit = detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
+                                              : detail::solve_by_ceres(problem, options));
+  const std::span<const double> numbers(fit.curve.parameters.data(), parameters);
+  const bool numbered = std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
+  return numbered ? fit : unfitted(family, FitStatus::not_finite, trace);
 }
 
 /// The best family by AICc. Too few points for any AICc (which needs parameters + 3): the smaller
@@ -165,6 +181,7 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
 }
 
 Fit fit_valid(const TraceView& trace, const FitOptions& options, Isa isa) {
+  detail::check_interrupt();
   const TraceView kept = from(options.from_step, trace);
   return options.family ? fit_family(*options.family, kept, options, isa)
                         : choose(kept, options, isa);

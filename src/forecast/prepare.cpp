@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
@@ -12,7 +13,9 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
+constexpr double kMaxLog = 690.0;     // exp of it is finite, with room for a sum
+constexpr double kLargest = 0x1p900;  // of losses whose logarithm is taken as they are
+constexpr double kMaxMetric = std::numeric_limits<double>::max();
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`
 /// times the spread of those neighbours (their middle four) and the typical successive difference.
@@ -123,8 +126,11 @@ bool into_z(std::vector<double>& values, Coordinate& c) {
   if (!(least > 0)) {
     c.logarithmic = false;
     c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
+  } else if (most > kLargest || most < 1 / kLargest) {
+    c.unit = std::exp2(std::ilogb(most));  // a power of 2: nothing is rounded
   }
-  for (double& v : values) v = c.logarithmic ? std::log(v) : v / c.unit;
+  const double log_unit = std::log(c.unit);  // a quotient could be 0
+  for (double& v : values) v = c.logarithmic ? std::log(v) - log_unit : v / c.unit;
   return values.size() >= 3 && range > 1e-12 * std::max(std::abs(least), std::abs(most));
 }
 
@@ -147,13 +153,14 @@ ForecastStatus status_of(const Prepared& p, bool ends_finite) {
 
 double Coordinate::metric(double z) const {
   const double g = logarithmic ? std::exp(std::clamp(z, -kMaxLog, kMaxLog)) : z;
-  return std::clamp(sign * (unit * g - offset), floor, ceiling);
+  return std::clamp(sign * (unit * g - offset), std::max(floor, -kMaxMetric),
+                    std::min(ceiling, kMaxMetric));
 }
 
 double Coordinate::z(double metric) const {
-  const double g = (sign * metric + offset) / unit;
-  if (!logarithmic) return g;
-  return g > 0 ? std::log(g) : -kInfinity;
+  const double g = sign * metric + offset;
+  if (!logarithmic) return g / unit;
+  return g > 0 ? std::log(g) - std::log(unit) : -kInfinity;
 }
 
 double step_shift(std::span<const double> step) {

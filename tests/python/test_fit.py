@@ -117,6 +117,31 @@ def test_bad_options_are_refused_in_a_sentence() -> None:
         gp.fit_batch(STEPS[1:], np.ones((2, 200)), family="pow3")
 
 
+def test_weights_out_of_all_measure_are_refused_in_a_sentence() -> None:
+    for weight in (0.0, 1e-301, 1e-21, 1e101):
+        with pytest.raises(gp.InputError, match=r"the largest weight is .*, expected between 1e-"):
+            gp.fit(sample("pow3"), weight=np.full(200, weight))
+    one = gp.fit(sample("pow3", 0.01), weight=np.ones(200))
+    for weight in (2.0**-60, 2.0**300):
+        scaled = gp.fit(sample("pow3", 0.01), weight=np.full(200, weight))
+        assert scaled.status == one.status
+        assert scaled.params == pytest.approx(one.params, rel=1e-6)
+
+
+@pytest.mark.parametrize("family", [*_core.FAMILIES, "auto"])
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-300, 1e300, 1.7e308, -1.7e308])
+def test_a_fit_that_is_usable_has_finite_parameters(family: str, scale: float) -> None:
+    step = np.arange(1.0, 31.0)
+    for shape in (step**-0.5, np.where(step % 2 == 0, 1.0, -1.0), 1 / (1 + step)):
+        fit = gp.fit(gp.Trace(step, scale * shape), family=family)
+        if gp.usable(fit.status):
+            assert np.isfinite(list(fit.params.values())).all()
+        if family != "auto":
+            batch = gp.fit_batch(step, [scale * shape], family=family)
+            if gp.usable(batch.status[0]):
+                assert all(np.isfinite(column).all() for column in batch.params.values())
+
+
 def test_a_batch_is_its_rows_for_any_threads_and_any_split() -> None:
     rng = np.random.default_rng(3)
     loss = np.stack([sample("pow3", 0.01, seed).loss * rng.uniform(0.5, 2) for seed in range(70)])

@@ -85,6 +85,41 @@ def test_one_step_is_taken_as_a_list_of_one() -> None:
         gp.forecast(trace, ["500"])
 
 
+HUGE = 1.7e308
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [0, 0, HUGE, 0], [0, HUGE, 0, 0, 1, 2, 3, 4, 5], [-HUGE, HUGE, -HUGE, HUGE, 0],
+        [HUGE, 0.9 * HUGE, 0.8 * HUGE, 0.7 * HUGE, 0.6 * HUGE], [1e-310, 9e-311, 8e-311, 7e-311],
+        [5e-324, 0, 5e-324, 0, 5e-324], [HUGE, 1, 1e-300, 1e-320, 5e-324], [HUGE, HUGE, HUGE],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("direction", ["min", "max"])
+def test_losses_at_the_limits_of_a_double_have_finite_quantiles_in_order(
+    losses: list[float], direction: gp.Direction
+) -> None:
+    trace = gp.Trace(range(1, len(losses) + 1), losses, direction=direction)
+    f = gp.forecast(trace, [20, 50, 1000])
+    for quantiles in (f.quantiles, f.curve_quantiles):
+        assert np.isfinite(quantiles).all()
+        assert (np.diff(quantiles, axis=0) >= 0).all()
+    assert np.isfinite(f.median).all()
+
+
+@pytest.mark.parametrize("power", [-1060, -940, 940, 1019])
+def test_a_loss_may_be_counted_in_any_unit(power: int) -> None:
+    steps, loss = range(1, 41), 1.5 + np.arange(1.0, 41.0) ** -0.5
+    unit = 2.0 ** (power // 2) * 2.0 ** (power - power // 2)
+    plain = gp.forecast(gp.Trace(steps, loss), [100, 400])
+    found = gp.forecast(gp.Trace(steps, loss * unit), [100, 400])
+    # The last digits of a number near the least of a double are its own.
+    np.testing.assert_allclose(
+        found.quantiles / unit, plain.quantiles, rtol=1e-9 if power > -1000 else 1e-3
+    )
+
+
 def test_an_interval_is_between_its_two_quantiles() -> None:
     t, y = curve("power", 60, 0.01)
     f = gp.forecast(gp.Trace(t, y), [500.0, 900.0])
