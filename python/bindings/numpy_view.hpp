@@ -36,10 +36,19 @@ inline std::string dimensions(py::ssize_t count) {
   return std::to_string(count) + (count == 1 ? " dimension" : " dimensions");
 }
 
+/// No stage knows of values that are there and do not count.
+inline void refuse_masked(py::handle object, const char* name) {
+  auto* const array = py::detail::npy_api::get().PyArray_Type_;
+  if (Py_TYPE(object.ptr()) == array || !py::hasattr(object, "mask")) return;
+  if (!py::module_::import("numpy").attr("ma").attr("is_masked")(object).cast<bool>()) return;
+  throw InputError(std::string(name) + ": some values are masked, leave them out or fill them");
+}
+
 template <typename T>
 py::array_t<T, py::array::c_style> borrow(py::handle object, const char* name, int ndim,
                                           const char* kinds, const char* wanted) {
   using Array = py::array_t<T, py::array::c_style>;
+  refuse_masked(object, name);
   if (Array::check_(object)) {  // already what is wanted: nothing to convert
     auto array = py::reinterpret_borrow<Array>(object);
     if (array.ndim() == ndim) return array;

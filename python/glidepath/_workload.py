@@ -64,7 +64,7 @@ class Workload:
         columns = {
             key: list(map(str, np.asarray(values)))
             if key in ("user", "job_class")
-            else np.asarray(values)
+            else np.asanyarray(values)  # masked values are refused below
             for key, values in jobs.items()
         }
         speeds = [pair if isinstance(pair, PairSpeeds) else PairSpeeds(*pair) for pair in pairs]

@@ -10,6 +10,7 @@ import io
 import math
 import pickle
 import time
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
@@ -32,6 +33,28 @@ def trace() -> gp.Trace:
         direction="max",
         planned_steps=9,
     )
+
+
+STEPS, LOSSES = np.arange(1.0, 13.0), 1 + np.arange(1.0, 13.0) ** -0.5
+MASKED = np.ma.masked_greater(LOSSES, 1.5)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: gp.fit(gp.Trace(STEPS, LOSSES), weight=MASKED),
+        lambda: gp.Job(1, [], remaining_steps=MASKED),
+        lambda: gp.gittins_index(MASKED),
+        lambda: gp.Workload([gp.Tier("a", 1)], {"job": [1, 2], "submit_s": MASKED[:2]}),
+    ],
+)
+def test_masked_values_are_refused_in_a_sentence(use: Callable[[], object]) -> None:
+    with pytest.raises(gp.InputError, match="some values are masked, leave them out or fill them"):
+        use()
+
+
+def test_a_masked_array_without_a_masked_value_is_an_array() -> None:
+    assert gp.Trace(STEPS, np.ma.array(LOSSES)) == gp.Trace(STEPS, LOSSES)
 
 
 def write_rows(path: Path, rows: list[list[object]], line_end: str = "\n") -> Path:
