@@ -45,7 +45,7 @@ set(GLIDEPATH_PC_REQUIRES "")
 set(GLIDEPATH_PC_LIBS "")
 if(NOT BUILD_SHARED_LIBS)
   set(GLIDEPATH_PC_REQUIRES "libhwy zlib")
-  set(GLIDEPATH_PC_LIBS "-pthread -lstdc++ -lm") # the last two for programs in C
+  set(GLIDEPATH_PC_LIBS "-fopenmp -lstdc++ -lm") # the last two for programs in C
   if(GLIDEPATH_WITH_CERES)
     string(PREPEND GLIDEPATH_PC_LIBS "-lceres -lglog ")
   endif()

@@ -9,7 +9,7 @@ function(glidepath_add_test source)
   add_executable(${name} "${source}")
   target_link_libraries(
     ${name} PRIVATE glidepath_static glidepath_warnings Eigen3::Eigen GTest::gtest_main
-                    Threads::Threads ZLIB::ZLIB
+                    OpenMP::OpenMP_CXX ZLIB::ZLIB
   )
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(

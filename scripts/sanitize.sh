@@ -5,6 +5,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
+if [ "$preset" = tsan ]; then
+  # libgomp's barriers are invisible to the sanitizer; those of LLVM's OpenMP are told by Archer.
+  archer=$(find /usr/lib/llvm-* -name libarcher.so 2>/dev/null | sort | tail -n 1 || true)
+  if [ -z "$archer" ] || ! command -v clang++ >/dev/null; then
+    echo 'tsan needs clang and its OpenMP: apt-get install clang libomp-dev libclang-rt-14-dev' >&2
+    exit 1
+  fi
+  export OMP_TOOL_LIBRARIES=$archer
+fi
 export GLIDEPATH_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 cmake --preset "$preset" -DGLIDEPATH_BUILD_EXAMPLES=OFF >/dev/null
 cmake --build --preset "$preset" --parallel "$(nproc)"

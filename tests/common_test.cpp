@@ -98,7 +98,7 @@ std::vector<int> visits_of_blocks(int threads) {
   return visits;
 }
 
-TEST(ParallelTest, AChildOfAForkHasThreadsOfItsOwn) {
+TEST(ParallelTest, AChildOfAForkDoesWithoutTheThreadsOfItsParent) {
   const std::vector<int> once(64, 1);
   ASSERT_EQ(visits_of_blocks(4), once);
   EXPECT_TRUE(ends_in_a_child([&] {

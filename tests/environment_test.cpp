@@ -79,7 +79,7 @@ TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
   EXPECT_EQ(message_of<InputError>([&] { (void)weighs.step(0); }),
             "environment: expected weights, not an action");
   EXPECT_EQ(message_of<InputError>([] { (void)Environment({.slots = 0}); }),
-            "environment: 0 slots and 8 running jobs, expected at least 1 and 0");
+            "environment: 0 slots and 8 running jobs, expected at least 1 and 0, at most 1048576");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ enum class Isa : std::uint8_t { best, baseline };
 /// count.
 struct Execution {
   /// At most this many; 0 = `available_threads()`. No call runs more than four for each core, nor
-  /// more than the system lets it start.
+  /// more than the system lets it start, and a child of a process that ran batches runs one.
   int threads = 0;
   Isa isa = Isa::best;
 };

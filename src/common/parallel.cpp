@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that help with batches. They wait for the next batch between calls, as a thread takes
-// longer to start than a small batch to run. A runtime such as OpenMP would do, but for three
-// things: its threads are lost in the child of a fork, which then waits for them for ever; it ends
-// the process where the system refuses a thread; and the caller cannot ask, while it waits for the
-// others, whether to go on.
+// OpenMP runs the blocks. It leaves three things to do here: its threads are lost in the child of a
+// fork, which would wait for them for ever; it ends the process where the system refuses a thread;
+// and at the end of a loop the caller could not ask whether to go on.
 #include "common/parallel.hpp"
 
 #include <algorithm>
@@ -11,13 +9,14 @@
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
+#include <omp.h>
 #include <pthread.h>
 
 #include "common/interrupt.hpp"
@@ -54,11 +53,11 @@ int cores() {
 struct Batch {
   std::ptrdiff_t blocks;
   const std::function<void(std::ptrdiff_t)>& body;
-  int wanted;       ///< threads that may still join; by the lock of the pool
-  int working = 0;  ///< threads that joined and have not left; by the lock of the pool
+  int helpers = 0;  ///< threads that have not left, but for the caller; by `mutex`
   std::atomic<std::ptrdiff_t> next{0};
   std::atomic<bool> over{false};  ///< the caller was interrupted
   std::mutex mutex{};
+  std::condition_variable last_left{};
   std::exception_ptr error{}, interruption{};  ///< by `mutex`
   std::ptrdiff_t error_block = 0;
 
@@ -89,72 +88,52 @@ struct Batch {
   }
 };
 
-/// Lives as long as the process: threads may still wait in it when the process ends.
-class Pool {
- public:
-  void run(Batch& batch) {
-    const int helpers = batch.wanted;
-    {
-      const std::lock_guard lock(mutex_);
-      grow(helpers);
-      waiting_.push_back(&batch);
+/// This process is the child of one whose OpenMP had threads: it has to do without.
+std::atomic<bool> orphaned{false};
+
+/// How many of `wanted` threads the system gives, tried where it never gave this thread so many:
+/// OpenMP keeps others for each thread that calls.
+int given(int wanted) {
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { orphaned = true; });
+  thread_local int had = 1;
+  if (wanted <= had) return wanted;
+  std::atomic<bool> leave{false};
+  std::vector<std::thread> tried;
+  try {
+    while (static_cast<int>(tried.size()) + 1 < wanted) {
+      tried.emplace_back([&] { leave.wait(false); });
     }
-    for (int helper = 0; helper < helpers; ++helper) begins_.notify_one();
-    batch.work();
-    std::unique_lock lock(mutex_);
-    std::erase(waiting_, &batch);
-    while (!ends_.wait_for(lock, kPollEvery, [&] { return batch.working == 0; })) {
-      if (batch.over) continue;
-      lock.unlock();
-      try {
-        check_interrupt();
-      } catch (...) {
-        batch.fail(batch.blocks);
-      }
-      lock.lock();
-    }
+  } catch (const std::system_error&) {  // those that there are have to do
   }
+  leave = true;
+  leave.notify_all();
+  for (std::thread& thread : tried) thread.join();
+  had = std::max(had, static_cast<int>(tried.size()) + 1);
+  return had;
+}
 
- private:
-  /// Where the system gives no more threads, those that there are have to do.
-  void grow(int threads) {
-    for (; threads_ < threads; ++threads_) {
-      try {
-        std::thread([this] { help(); }).detach();
-      } catch (const std::system_error&) {
-        return;
-      }
+/// What the caller does when no block is left to begin.
+void wait_for_helpers(Batch& batch) {
+  std::unique_lock lock(batch.mutex);
+  while (!batch.last_left.wait_for(lock, kPollEvery, [&] { return batch.helpers == 0; })) {
+    if (batch.over) continue;
+    lock.unlock();
+    try {
+      check_interrupt();
+    } catch (...) {
+      batch.fail(batch.blocks);
     }
+    lock.lock();
   }
+}
 
-  [[noreturn]] void help() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      begins_.wait(lock, [&] { return !waiting_.empty(); });
-      Batch& batch = *waiting_.front();
-      ++batch.working;
-      if (--batch.wanted == 0) waiting_.pop_front();
-      lock.unlock();
-      asker.over = &batch.over;
-      batch.work();
-      lock.lock();
-      if (--batch.working == 0) ends_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable begins_, ends_;
-  std::deque<Batch*> waiting_;
-  int threads_ = 0;
-};
-
-Pool*& pool() {
-  static Pool* pool = [] {
-    // The child has none of the threads, and a lock that one of them may have held.
-    pthread_atfork(nullptr, nullptr, [] { detail::pool() = new Pool; });
-    return new Pool;
-  }();
-  return pool;
+void help(Batch& batch) {
+  asker.over = &batch.over;
+  batch.work();
+  asker.over = nullptr;
+  const std::lock_guard lock(batch.mutex);
+  if (--batch.helpers == 0) batch.last_left.notify_one();
 }
 
 /// Set in whatever runs blocks on several threads: blocks within blocks run one after the other.
@@ -167,17 +146,29 @@ void run_blocks(std::ptrdiff_t blocks, int threads,
   const int wished =
       threads > 0 ? std::min(threads, kThreadsPerCore * cores()) : available_threads();
   const auto wanted = static_cast<int>(std::min<std::ptrdiff_t>(wished, blocks));
-  if (wanted <= 1 || inside || asker.over != nullptr) {
+  const bool alone = wanted <= 1 || inside || asker.over != nullptr || orphaned;
+  const int team = alone ? 1 : given(wanted);
+  if (team <= 1) {
     for (std::ptrdiff_t b = 0; b < blocks; ++b) {
       check_interrupt();
       body(b);
     }
     return;
   }
-  Batch batch{.blocks = blocks, .body = body, .wanted = wanted - 1};
+  Batch batch{.blocks = blocks, .body = body};
   if (asker.interrupt != nullptr) asker.interrupt->threw = false;  // by an earlier call
   inside = true;
-  pool()->run(batch);
+#pragma omp parallel num_threads(team)
+  {
+#pragma omp single
+    batch.helpers = omp_get_num_threads() - 1;
+    if (omp_get_thread_num() != 0) {
+      help(batch);
+    } else {
+      batch.work();
+      wait_for_helpers(batch);
+    }
+  }
   inside = false;
   if (batch.interruption) std::rethrow_exception(batch.interruption);
   if (batch.error) std::rethrow_exception(batch.error);
