@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who keeps its GPUs whatever else happens, and who has waited for too long.
 #include <algorithm>
+#include <tuple>
 
 #include "plan/planner.hpp"
 
@@ -41,16 +42,19 @@ double Planner::stays_s(const Job& job) const {
 }
 
 void Planner::pin() {
-  std::vector<std::pair<double, std::size_t>> pinned;
+  // Those that only waited for long come last: they keep their GPUs where there is room and within
+  // the limits, which sharing may exceed.
+  std::vector<std::tuple<bool, double, std::size_t>> pinned;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
     if (!candidate.held || candidate.fate == Fate::ended) continue;
-    const bool exempt = snapshot_.now_s - candidate.held->since_s < stays_s(*candidate.job);
-    if (exempt || !candidate.job->preemptible) pinned.emplace_back(candidate.held->since_s, c);
+    const double since = candidate.held->since_s, ran = snapshot_.now_s - since;
+    const bool guaranteed = !candidate.job->preemptible || ran < options_.limits.min_run_s;
+    if (guaranteed || ran < stays_s(*candidate.job)) pinned.emplace_back(!guaranteed, since, c);
   }
   std::sort(pinned.begin(), pinned.end());
-  for (const auto& [since, c] : pinned) {
-    if (rejoin(c)) continue;
+  for (const auto& [owed, since, c] : pinned) {
+    if (!owed && rejoin(c)) continue;
     for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
       if (offers_[o].keeps && fits(c, offers_[o])) {
         take(c, o, Fate::pinned);
