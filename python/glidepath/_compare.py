@@ -7,7 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,7 +178,11 @@ def run_all(
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         try:
-            for done, row in enumerate(pool.map(one, runs)):
+            for done, future in enumerate([pool.submit(one, run) for run in runs]):
+                # A signal that another thread receives wakes nobody who waits without end.
+                while not wait([future], timeout=0.05).done:
+                    pass
+                row = future.result()
                 if progress is not None:
                     progress(done + 1, len(runs))
                 yield row
