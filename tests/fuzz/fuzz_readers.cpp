@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every reader of the library on arbitrary files: an answer that its own checks accept, or an
+// IoError or InputError.
+#include "glidepath/hardware.hpp"
+#include "glidepath/simulate.hpp"
+#include "glidepath/trace.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <unistd.h>
+
+#include "case.hpp"
+
+namespace {
+
+using namespace glidepath;
+
+/// A folder in memory, where there is one.
+const std::filesystem::path& folder() {
+  static const std::filesystem::path made = [] {
+    std::string name = std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp";
+    name += "/glidepath-fuzz-XXXXXX";
+    GLIDEPATH_HOLDS(mkdtemp(name.data()) != nullptr);
+    std::filesystem::create_directory(std::filesystem::path(name) / "truth");
+    std::atexit([] { std::filesystem::remove_all(folder()); });
+    return std::filesystem::path(name);
+  }();
+  return made;
+}
+
+std::filesystem::path write(const std::string& name, std::string_view bytes) {
+  const std::filesystem::path file = folder() / name;
+  std::ofstream(file, std::ios::binary).write(bytes.data(), std::ssize(bytes));
+  return file;
+}
+
+/// Up to the next NUL.
+std::string_view part(std::string_view& bytes) {
+  const std::size_t end = bytes.find('\0');
+  const std::string_view first = bytes.substr(0, end);
+  bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
+  return first;
+}
+
+void read_curves(std::string_view bytes) {
+  write("curves.json", part(bytes));
+  for (const Trace& trace : read_long_csv(write("curves.csv", bytes))) validate(trace.view());
+}
+
+void read_folder(std::string_view bytes) {
+  write("tiers.csv", part(bytes));
+  write("jobs.csv", part(bytes));
+  write("truth/curves.csv", bytes);
+  const Workload workload = read_workload(folder());
+  validate(workload);
+  write_jobs(workload, folder() / "written.csv");
+}
+
+void draw_users(std::string_view bytes) {
+  write("tiers.csv", part(bytes));
+  write("classes.csv", part(bytes));
+  write("habits.csv", part(bytes));
+  write("truth/curves.csv", bytes);
+  validate(generate_workload(folder(), 3));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Case given(data, size);
+  const int reader = given.byte() % 5;
+  const std::string_view bytes = given.rest();
+  fuzz::allow_refusal([&] {
+    if (reader == 0) read_curves(bytes);
+    if (reader == 1) (void)learn_pairs(read_pairs(write("pairs.csv", bytes)), {});
+    if (reader == 2) validate(workload_from_trace(write("trace.csv", bytes), 8));
+    if (reader == 3) read_folder(bytes);
+    if (reader == 4) draw_users(bytes);
+  });
+  return 0;
+}
