@@ -7,6 +7,7 @@ status                            status of the fit or forecast
 observed_to, loss                 the last observation: its step and value
 at, median, q10, q90              the forecast at step `at`: median and 80 % interval
 target, budget, probability       probability of reaching the target by step `budget`
+reached_by                        the reading by which it is reached: ``"curve"``, ``"point"``
 budget_from, schedule_from        why this budget and these learning rates: `glidepath._horizon`
 reach_q10, reach_q50, reach_q90   quantiles of the step at which the target is reached; inf = never
 steps_q10, steps_q50, steps_q90   the same as steps that are still needed
@@ -80,13 +81,23 @@ def quantile_keys(name: str, values: Sequence[float] | None) -> dict[str, Any]:
     return {f"{name}_q{100 * p:.0f}": value for p, value in zip(_LEVELS, values, strict=True)}
 
 
-def reach_keys(reach: Reach, observed_to: float) -> dict[str, Any]:
+def _target_keys(
+    target: float | None, budget: float | None, reached_by: str | None, probability: float
+) -> dict[str, Any]:
+    """The target of a run, if it has one, and the probability of reaching it."""
+    return {
+        "target": target,
+        "budget": budget,
+        "reached_by": None if target is None else reached_by,
+        "probability": probability,
+    }
+
+
+def reach_keys(reach: Reach, observed_to: float, reached_by: str) -> dict[str, Any]:
     """Whether and when a run reaches its target."""
     steps = [reach.quantile(p) for p in _LEVELS]
     return {
-        "target": reach.target,
-        "budget": reach.budget,
-        "probability": 1.0 - reach.prob_never,
+        **_target_keys(reach.target, reach.budget, reached_by, 1.0 - reach.prob_never),
         **quantile_keys("reach", steps),
         **quantile_keys("steps", [max(0.0, step - observed_to) for step in steps]),
     }
@@ -96,6 +107,7 @@ def decision_keys(
     *,
     target: float | None,
     budget: float | None,
+    reached_by: str | None,
     verdict: str,
     probability: float,
     reason: str,
@@ -104,10 +116,8 @@ def decision_keys(
 ) -> dict[str, Any]:
     """A verdict on a run, and the steps that it still needs."""
     return {
-        "target": target,
-        "budget": budget,
+        **_target_keys(target, budget, reached_by, probability),
         "verdict": verdict,
-        "probability": probability,
         "reason": reason,
         **quantile_keys("reach", steps and [observed_to + step for step in steps]),
         **quantile_keys("steps", steps),

@@ -17,6 +17,7 @@ import numpy as np
 
 from glidepath._answer import forecast_keys, reach_keys, run_keys
 from glidepath._forecast import forecast, reach
+from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._schedule import inferred
 
@@ -78,11 +79,14 @@ class Look:
     horizon: Horizon
     ahead: Forecast
     reach: Reach | None
+    reached_by: str
 
     def keys(self) -> dict[str, Any]:
         """Give it as keys of an answer."""
         row = run_keys(self.seen) | forecast_keys(self.ahead) | self.horizon.keys()
-        return row if self.reach is None else row | reach_keys(self.reach, row["observed_to"])
+        if self.reach is None:
+            return row
+        return row | reach_keys(self.reach, row["observed_to"], self.reached_by)
 
 
 def look(
@@ -97,18 +101,28 @@ def look(
     last, end, rates = float(seen.step[-1]), plan.budget, plan.schedule
     steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
     ahead = forecast(seen, steps, schedule=rates, past=past)
+    by = reached_by or reached_by_name(seen.metric)
     if target is None:
-        return Look(seen, plan, ahead, None)
-    law = reach(seen, target, budget=end, schedule=rates, past=past, reached_by=reached_by)
-    return Look(seen, plan, ahead, law)
+        return Look(seen, plan, ahead, None, by)
+    law = reach(seen, target, budget=end, schedule=rates, past=past, reached_by=by)
+    return Look(seen, plan, ahead, law, by)
 
 
 def in_words(keys: Mapping[str, Any]) -> str:
-    """Say the budget and the schedule of an answer."""
-    said = f"budget {series.count(keys['budget'])} ({keys['budget_from']})"
-    if keys.get("schedule_from"):
-        said += f"; learning rate {keys['schedule_from']}"
-    return said
+    """Say the budget, the schedule and the reading of an answer."""
+    return f"budget {series.count(keys['budget'])} ({keys['budget_from']}){_rest_in_words(keys)}"
+
+
+def reasons_in_words(keys: Mapping[str, Any]) -> str:
+    """Say the same without the step, which differs between runs."""
+    return f"budget: {keys['budget_from']}{_rest_in_words(keys)}"
+
+
+def _rest_in_words(keys: Mapping[str, Any]) -> str:
+    rate, reading = keys.get("schedule_from"), keys.get("reached_by")
+    return (f"; learning rate {rate}" if rate else "") + (
+        f"; target read by the {reading}" if reading else ""
+    )
 
 
 def _end(seen: Trace, budget: float | None, file_end: float | None) -> tuple[float, str]:

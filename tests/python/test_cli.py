@@ -421,7 +421,7 @@ def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> No
 KEYS = {"run", "metric", "status", "observed_to", "loss"}
 AHEAD = {"at", "median", "q10", "q90"}
 HORIZON = {"budget", "budget_from", "schedule_from"}
-REACH = {"target", "probability"} | {
+REACH = {"target", "reached_by", "probability"} | {
     f"{name}_q{p}" for name in ("reach", "steps") for p in (10, 50, 90)
 }
 
@@ -575,6 +575,9 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     assert rows["b"]["gpus"] == "1 fast"  # its target is nearer
     assert rows["a"]["gpus"] == "1 slow"
     assert "budget 2 000 (of the file of jobs)" in rows["a"]["forecast"]
+    assert set(rows["a"]) >= REACH | HORIZON
+    assert (rows["a"]["target"], rows["a"]["budget"]) == (2.2, 2000)
+    assert rows["there"]["probability"] == 1.0 > rows["hopeless"]["probability"]
     assert rows["there"]["gpus"] == rows["hopeless"]["gpus"] == "ends"
     reasons = {
         "wide": "no tier has 3 GPUs",

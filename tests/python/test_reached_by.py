@@ -173,22 +173,68 @@ def test_the_pilot_finds_the_one_value_of_a_long_log_that_is_at_the_target(tmp_p
     assert (found.verdict, found.stop) == ("reached", True)
 
 
-@pytest.mark.parametrize("verb", ["forecast", "watch"])
+LUCKY = noisy(60)  # one value of it touches the target, its curve does not
+VERBS = ["forecast", "watch", "report", "plan"]
+
+
+def asked(folder: Path, verb: str, column: str = "loss") -> list[str]:
+    """Write the log; give the line that asks a verb about it."""
+    write(folder / "log.csv", LUCKY, column)
+    target = str(LUCKY.loss.min())
+    if verb == "plan":
+        (folder / "tiers.csv").write_text("name,nodes\nonly,1\n")
+        job = f"job,log,target,budget,steps_per_s_only\na,log.csv,{target},100,1\n"
+        (folder / "jobs.csv").write_text(job)
+        return [verb, str(folder / "jobs.csv"), "--tiers", str(folder / "tiers.csv")]
+    more = {"watch": ["--once"], "report": ["-o", str(folder / "page.html")]}.get(verb, [])
+    if verb == "report":
+        pytest.importorskip("plotly")
+    return [verb, str(folder / "log.csv"), "--target", target, "--budget", "100", *more]
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_command_line_reads_by_name_unless_an_option_says_how(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
-    run = noisy(60)
-    write(tmp_path / "log.csv", run, "loss")
-    line = [verb, str(tmp_path / "log.csv"), "--target", str(run.loss.min()), "--budget", "100"]
-    if verb == "watch":
-        line.append("--once")
+    def answer(column: str, *more: str) -> tuple[float, str]:
+        main([*asked(tmp_path, verb, column), "--json", *more])
+        document = json.loads(capsys.readouterr().out)
+        (row,) = document["jobs"] if verb == "plan" else document
+        return row["probability"], row["reached_by"]
 
-    def probability(*more: str) -> float:
-        main([*line, "--json", *more])
-        (row,) = json.loads(capsys.readouterr().out)
-        return float(row["probability"])
+    by_curve = answer("loss")
+    assert by_curve[0] < 1.0
+    assert by_curve[1] == "curve"
+    assert answer("val_loss") == (1.0, "point")
+    for column in ("loss", "val_loss"):
+        assert answer(column, "--reached-by", "curve") == by_curve
+        assert answer(column, "--reached-by", "point") == (1.0, "point")
 
-    assert probability() == probability("--reached-by", "curve") < 1.0
-    assert probability("--reached-by", "point") == 1.0
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_answer_in_words_says_the_reading(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    for reading in ("curve", "point"):
+        main([*asked(tmp_path, verb), "--reached-by", reading])
+        out = capsys.readouterr().out
+        text = (tmp_path / "page.html").read_text() if verb == "report" else out
+        said = "".join(c for c in text if c.isalnum())  # a table folds its cells
+        assert f"targetreadbythe{reading}" in said
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_reading_that_is_none_or_has_no_target_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    line = asked(tmp_path, verb)
     assert main([*line, "--reached-by", "level"]) == 2
-    assert "reached_by 'level' is neither curve nor point" in capsys.readouterr().err
+    error = "glidepath: reached_by 'level' is neither curve nor point\n"
+    assert capsys.readouterr() == ("", error)
+    if verb == "plan":
+        line, why = [verb, str(tmp_path)], f"{tmp_path} is no CSV of jobs"
+    else:
+        line, why = line[:2], "say with --target what is to be reached"
+    assert main([*line, "--reached-by", "point"]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()

@@ -109,6 +109,7 @@ def test_a_job_has_the_keys_of_every_other_verb(
     hopeless, timed_row = document["rounds"][0]["jobs"]
     assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (399, 0.01, 2000)
     assert (hopeless["verdict"], hopeless["metric"]) == ("never", "loss")
+    assert (hopeless["reached_by"], timed_row["reached_by"]) == ("curve", None)
     assert hopeless["probability"] < 0.02
     assert hopeless["steps_q50"] == 1601  # it would run to its budget
     # A budget without a target: no verdict, but the time left is known.

@@ -210,6 +210,7 @@ def write_runs(
     traces: Sequence[gp.Trace],
     *,
     target: float | None = None,
+    reached_by: str | None = None,
     budget: float | None = None,
     hardware: gp.Metrics | None = None,
     title: str = "Training runs",
@@ -220,9 +221,10 @@ def write_runs(
     With `hardware`, what the GPUs of the one run did from its beginning on, the page has the energy
     of its steps, and of the way to its horizon.
 
-    Without a target, the value that every run should reach, there are forecasts but no advice. The
-    budget, the last step allowed, is by default that of `horizon`; it is not used for a run that is
-    beyond it. IoError when the page cannot be written, ImportError when plotly is missing.
+    Without a target, the value that every run should reach, there are forecasts but no advice; it
+    is reached by the reading of `reach`. The budget, the last step allowed, is by default that of
+    `horizon`; it is not used for a run that is beyond it. IoError when the page cannot be written,
+    ImportError when plotly is missing.
     """
     if hardware is not None and len(traces) != 1:
         raise gp.InputError(f"a log of hardware is of one run, there are {len(traces)}: choose one")
@@ -232,7 +234,7 @@ def write_runs(
         if progress is not None:
             progress(done, len(traces))
         left = budget if budget is not None and budget > trace.step[-1] else None
-        seen = look(trace, horizon(trace, budget=left), target=target)
+        seen = look(trace, horizon(trace, budget=left), target=target, reached_by=reached_by)
         rows.append(seen.keys() | {"advice": _advice(seen)})
         if hardware is not None:
             rows[-1] |= _energy(hardware, trace, rows[-1]["at"])

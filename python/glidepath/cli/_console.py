@@ -71,10 +71,19 @@ Target = Annotated[float | None, typer.Option(help="Value of the metric that a r
 Budget = Annotated[
     float | None, typer.Option(metavar="STEP", help="Last step that a run may take.")
 ]
+
+
+def _known_reading(reached_by: str | None) -> str | None:
+    """Refuse another word before the command reads or waits for a log."""
+    gp.Watch(reached_by=reached_by or "curve")
+    return reached_by
+
+
 ReachedBy = Annotated[
     str | None,
     typer.Option(
         "--reached-by",
+        callback=_known_reading,
         metavar="curve|point",
         help="What must be at the target: the median of the newest tenth of the logged values, or "
         "one value; default: what the name of the metric says.",
@@ -149,6 +158,11 @@ def hint(*options: str) -> None:
     """Name on stderr what else could be asked."""
     if options:
         say(f"See also: {'; '.join(options)}.", to=stderr, style="dim")
+
+
+def check_reached_by(reached_by: str | None, target: float | None) -> None:
+    if reached_by is not None and target is None:
+        raise gp.InputError(f"--reached-by {reached_by}: say with --target what is to be reached")
 
 
 def check_budget(budget: float | None) -> None:

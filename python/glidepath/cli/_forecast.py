@@ -11,7 +11,7 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import when
-from glidepath._horizon import Horizon, Look, horizon, in_words, look
+from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
 from glidepath._pictures import series
 from glidepath.cli._console import (
     ANSWER,
@@ -27,6 +27,7 @@ from glidepath.cli._console import (
     ReachedBy,
     Target,
     check_budget,
+    check_reached_by,
     chosen,
     counted,
     each,
@@ -71,6 +72,7 @@ def forecast(
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     check_budget(budget)
+    check_reached_by(reached_by, target)
     if schedule and lr is not None:
         raise gp.InputError("--schedule and --lr: give one of them")
     given = planned_lr(lr)
@@ -154,16 +156,11 @@ def _horizons(rows: list[dict[str, Any]]) -> list[str]:
     """Say how far the runs are forecast and why: each once, with the number of its runs."""
     alike: dict[str, int] = {}
     for row in rows:
-        words = in_words(row) if len(rows) == 1 else _reasons(row)
+        words = in_words(row) if len(rows) == 1 else reasons_in_words(row)
         alike[words] = alike.get(words, 0) + 1
     if len(alike) == 1:
         return list(alike)
     return [f"{counted(number, 'run')}: {words}" for words, number in alike.items()]
-
-
-def _reasons(row: dict[str, Any]) -> str:
-    rate = f"; learning rate {row['schedule_from']}" if row["schedule_from"] else ""
-    return f"budget: {row['budget_from']}{rate}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

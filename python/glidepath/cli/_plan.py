@@ -19,6 +19,7 @@ from glidepath.cli._console import (
     Gpus,
     Json,
     Plot,
+    ReachedBy,
     Seed,
     Users,
     emit,
@@ -55,6 +56,7 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="The GPUs for a CSV of jobs: a tiers.csv."),
     ] = None,
+    reached_by: ReachedBy = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> int:
@@ -64,9 +66,10 @@ def plan(
     the pace of the log), metric, curve, user, priority, weight, deadline_s.
     """
     if workload.is_file() and workload.suffix == ".csv" and gpus is None:
-        return _plan_own(workload, tiers, objective.split(","), plot, as_json=as_json)
-    if tiers is not None:
-        raise gp.InputError(f"--tiers: {workload} is no CSV of jobs")
+        return _plan_own(workload, tiers, reached_by, objective.split(","), plot, as_json=as_json)
+    for option, given in (("--tiers", tiers), ("--reached-by", reached_by)):
+        if given is not None:
+            raise gp.InputError(f"{option}: {workload} is no CSV of jobs")
     if math.isnan(at_h):
         raise gp.InputError(f"--at-h {at_h:g} is no hour")
     measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
@@ -86,7 +89,13 @@ def plan(
 
 
 def _plan_own(
-    path: Path, tiers: Path | None, objective: list[str], plot: Path | None, *, as_json: bool
+    path: Path,
+    tiers: Path | None,
+    reached_by: str | None,
+    objective: list[str],
+    plot: Path | None,
+    *,
+    as_json: bool,
 ) -> int:
     """Plan the jobs of a file."""
     from glidepath.cli._plan_jobs import read_jobs, read_tiers
@@ -94,7 +103,7 @@ def _plan_own(
     if tiers is None:
         raise gp.InputError(f"{path}: say with --tiers FILE which GPUs there are")
     found = read_tiers(tiers)
-    jobs = read_jobs(path, found)
+    jobs = read_jobs(path, found, reached_by=reached_by)
     planned = gp.plan(jobs.snapshot, objective=objective)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
@@ -105,7 +114,7 @@ def _plan_own(
             "job": name,
             "gpus": state.get(index, "waits"),
             **quantile_keys("starts", starts.get(index)),
-            "forecast": jobs.outlooks[index],
+            **jobs.outlooks[index],
             "reason": planned.reasons.get(index, ""),
         }
         for index, name in jobs.names.items()

@@ -8,10 +8,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import glidepath as gp
-from glidepath._answer import when
-from glidepath._horizon import horizon
+from glidepath._answer import reach_keys, when
+from glidepath._horizon import horizon, in_words
+from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._trace import pace
 from glidepath.cli._console import each
@@ -26,11 +28,14 @@ _SAMPLES = 32  # of the steps that a job still needs
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The jobs of a file: those that can be planned, and why the others cannot."""
+    """The jobs of a file: those that can be planned, and why the others cannot.
+
+    The outlook of a job is its forecast, as keys of an answer and in words.
+    """
 
     snapshot: gp.Snapshot
     names: dict[int, str]
-    outlooks: dict[int, str]
+    outlooks: dict[int, dict[str, Any]]
     refused: dict[str, str]
 
 
@@ -57,14 +62,15 @@ def read_tiers(path: Path) -> list[gp.Tier]:
     return tiers
 
 
-def read_jobs(path: Path, tiers: list[gp.Tier]) -> Jobs:
+def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None) -> Jobs:
     """Read the jobs and their logs; a job that cannot be planned gets a reason."""
     rows = _rows(path, needed=("job", "log", "target"))
     known = {*_COLUMNS, *(_PACE + tier.name for tier in tiers)}
     for name in rows[0][1] if rows else ():
         if name not in known:
             raise gp.IoError(f"{path}:1: column {name!r} is none of {', '.join(sorted(known))}")
-    jobs, names, outlooks, refused = [], dict[int, str](), dict[int, str](), dict[str, str]()
+    jobs, names, refused = [], dict[int, str](), dict[str, str]()
+    outlooks: dict[int, dict[str, Any]] = {}
     seen: set[str] = set()
     for index, (line, row) in enumerate(each("reading", rows)):
         name = row["job"] or f"line {line}"
@@ -72,7 +78,7 @@ def read_jobs(path: Path, tiers: list[gp.Tier]) -> Jobs:
             raise gp.IoError(f"{path}:{line}: job {name!r} is there twice")
         seen.add(name)
         try:
-            job, outlook = _job(index, row, path.parent, tiers)
+            job, outlook = _job(index, row, path.parent, tiers, reached_by)
             # Refuses here what would fail the plan of all.
             gp.plan(gp.Snapshot(tiers, [job]), reasons=False)
         except (gp.InputError, gp.IoError, ImportError, OSError, ValueError) as error:
@@ -100,9 +106,13 @@ def _rows(path: Path, *, needed: tuple[str, ...]) -> list[tuple[int, dict[str, s
 
 
 def _job(
-    index: int, row: Mapping[str, str], folder: Path, tiers: list[gp.Tier]
-) -> tuple[gp.Job, str]:
-    """Make one job, and the words of its forecast."""
+    index: int,
+    row: Mapping[str, str],
+    folder: Path,
+    tiers: list[gp.Tier],
+    reached_by: str | None,
+) -> tuple[gp.Job, dict[str, Any]]:
+    """Make one job, and its outlook."""
     trace = _trace(row, folder)
     last = float(trace.step[-1])
     target = _number(row, "target")
@@ -111,7 +121,8 @@ def _job(
     plan = horizon(trace, budget=_number(row, "budget"))
     if plan.budget <= last:
         raise gp.InputError(f"its budget {plan.budget:g} is spent: step {last:g} was logged")
-    reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule)
+    by = reached_by or reached_by_name(trace.metric)
+    reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
     gpus = int(_number(row, "gpus") or 1)
     weight, deadline_s = _number(row, "weight"), _number(row, "deadline_s")
     job = gp.Job(
@@ -126,13 +137,14 @@ def _job(
         weight=1.0 if weight is None else weight,
         deadline_s=math.inf if deadline_s is None else deadline_s,
     )
-    at = when(*(reach.quantile(p) for p in (0.1, 0.5, 0.9)))
-    chance = series.percent(1.0 - reach.prob_never)
-    return job, f"{chance}, {at}; budget {series.count(plan.budget)} ({_source(plan.budget_from)})"
-
-
-def _source(budget_from: str) -> str:
-    return "of the file of jobs" if budget_from == "--budget" else budget_from
+    keys = plan.keys() | reach_keys(reach, last, by)
+    if keys["budget_from"] == "--budget":
+        keys["budget_from"] = "of the file of jobs"
+    at = when(keys["reach_q10"], keys["reach_q50"], keys["reach_q90"])
+    return job, {
+        "forecast": f"{series.percent(keys['probability'])}, {at}; {in_words(keys)}",
+        **keys,
+    }
 
 
 def _trace(row: Mapping[str, str], folder: Path) -> gp.Trace:

@@ -16,8 +16,10 @@ from glidepath.cli._console import (
     Json,
     Log,
     Metric,
+    ReachedBy,
     Target,
     check_budget,
+    check_reached_by,
     chosen,
     emit,
     progress,
@@ -33,6 +35,7 @@ def report(
     ),
     curve: Curve = None,
     target: Target = None,
+    reached_by: ReachedBy = None,
     budget: Budget = None,
     metric: Metric = None,
     hardware: Annotated[
@@ -54,9 +57,10 @@ def report(
 
     check_budget(budget)
     if (Path(file) / "tiers.csv").is_file():
-        if (target, budget, curve, metric, hardware) != (None,) * 5:
+        if (target, reached_by, budget, curve, metric, hardware) != (None,) * 6:
             raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
         return simulate(Path(file), compare=True, report=output, as_json=as_json)
+    check_reached_by(reached_by, target)
     traces = chosen(file, curve, metric)
     gpus = None if hardware is None else gp.read_metrics(hardware).busy()
     with progress("report") as update:
@@ -64,6 +68,7 @@ def report(
             output,
             traces,
             target=target,
+            reached_by=reached_by,
             budget=budget,
             hardware=gpus,
             title=Path(file).name,

@@ -308,6 +308,7 @@ def _row(view: JobView) -> dict[str, Any]:
         **decision_keys(
             target=request.target,
             budget=request.budget,
+            reached_by=forecast.reached_by,
             verdict=forecast.verdict,
             probability=forecast.probability,
             reason=view.reason or forecast.reason or forecast.problem,

@@ -37,6 +37,7 @@ from glidepath.cli._console import (
     Past,
     ReachedBy,
     Target,
+    check_reached_by,
     counted,
     emit,
     hint,
@@ -93,6 +94,7 @@ def watch(
     --budget a run may go on to the step at which its log says that it ends, else to ten times the
     steps seen. The answer says which.
     """
+    check_reached_by(reached_by, target)
     runs = learned(past, metric, [], quiet=as_json)
     view = _View(file, target, budget, curve, alpha, runs, lr, reached_by)
     follow = gp.follow(file, metric=metric, every_s=every_s)
@@ -163,7 +165,7 @@ class _View:
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
         self._reached_by = reached_by
         # Refuses bad options before the command waits.
-        gp.Watch(**self._watch, reached_by=reached_by or "curve")
+        gp.Watch(**self._watch)
         self._rows: dict[str, dict[str, Any]] = {}
         self._began: dict[str, tuple[float, float]] = {}
 
@@ -182,10 +184,11 @@ class _View:
         plan = horizon(
             trace, budget=self._watch["budget"], schedule=self._plan, schedule_from=given
         )
-        decision, stop = self._judge(trace, plan, past)
+        reached_by = self._reached_by or reached_by_name(trace.metric)
+        decision, stop = self._judge(trace, plan, past, reached_by)
         ahead = self._ahead(trace, plan, past)
         pace = self._seconds_per_step(trace)
-        chance, steps, reason = self._reach(trace, plan, past, decision)
+        chance, steps, reason = self._reach(trace, plan, past, reached_by, decision)
         return {
             **run_keys(trace),
             "points": len(trace),
@@ -193,6 +196,7 @@ class _View:
             **decision_keys(
                 target=self._watch["target"],
                 budget=plan.budget,
+                reached_by=reached_by,
                 verdict=decision.verdict,
                 probability=chance,
                 reason=reason,
@@ -210,13 +214,12 @@ class _View:
         }
 
     def _judge(
-        self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None
+        self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None, reached_by: str
     ) -> tuple[gp.Decision, bool]:
         points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
         # The error rate of verdicts was measured without learned widths: docs/live.md.
         shapes = None if past is None else past.runs
         options = {**self._watch, "budget": plan.budget, "schedule": plan.schedule}
-        reached_by = self._reached_by or reached_by_name(trace.metric)
         live = gp.Watch(direction=trace.direction, past=shapes, reached_by=reached_by, **options)
         return judge(live, points)
 
@@ -225,6 +228,7 @@ class _View:
         trace: gp.Trace,
         plan: Horizon,
         past: gp.PastRuns | None,
+        reached_by: str,
         decision: gp.Decision,
     ) -> tuple[float, tuple[float, ...], str]:
         """Give the probability, the steps left and the reason: of all points, as in `forecast`.
@@ -241,7 +245,7 @@ class _View:
             budget=plan.budget,
             schedule=plan.schedule,
             past=past,
-            reached_by=self._reached_by,
+            reached_by=reached_by,
         )
         chance = 1.0 - law.prob_never
         steps = tuple(max(0.0, law.quantile(p) - last) for p in (0.1, 0.5, 0.9))

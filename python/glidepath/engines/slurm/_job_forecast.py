@@ -47,6 +47,8 @@ class JobForecast:
         Why there is no forecast; empty where there is one.
     logged_s : float
         Time of the last change of the log.
+    reached_by : str or None
+        The reading by which the target is reached; None where no log was read.
     """
 
     verdict: str = "unknown"
@@ -59,6 +61,7 @@ class JobForecast:
     reason: str = ""
     problem: str = ""
     logged_s: float = 0.0
+    reached_by: str | None = None
 
     def quantile(self, level: float) -> float:
         """Quantile of the remaining steps; NaN where they are unknown."""
@@ -89,9 +92,14 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
         return JobForecast(problem=progress.problem)
     step = progress.last_step
     value = math.nan if progress.nonfinite_steps else float(trace.loss[-1])
-    seen = JobForecast(last_step=step, last_value=value, steps_per_s=progress.steps_per_s)
+    reached_by = options.reached_by or reached_by_name(trace.metric)
+    seen = JobForecast(
+        last_step=step,
+        last_value=value,
+        steps_per_s=progress.steps_per_s,
+        reached_by=reached_by,
+    )
     try:
-        reached_by = options.reached_by or reached_by_name(trace.metric)
         decision, stop = _judge(trace, reached_by, progress, request, options)
         if decision.verdict == "reached":
             why = f"reached {target:g} by step {step:g}"
