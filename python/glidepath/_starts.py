@@ -24,8 +24,8 @@ class StartTimes(Result):
     ----------
     job : ndarray of int64, shape (n,)
         The waiting jobs, in the order of the snapshot.
-    levels : ndarray, shape (levels,)
-    quantiles : ndarray, shape (levels, n)
+    levels : ndarray, shape (k,)
+    quantiles : ndarray, shape (k, n)
         Seconds from now until the job has GPUs; inf = not within the horizon.
     """
 
@@ -81,7 +81,7 @@ def start_times(
     horizon_s : float, optional
         A job that has not started by then counts as inf; 30 days by default. So does one that
         still waits when 20 times as many jobs have come as there are in `snapshot` and `recent`.
-    levels : array_like, shape (levels,), optional
+    levels : array_like, shape (k,), optional
         Levels of the quantiles, each between 0 and 1; 0.1, 0.5 and 0.9 by default.
     recent : sequence of Job
         The jobs submitted of late, whether they have ended or not, each with the law of its steps

@@ -83,9 +83,10 @@ class ReachScores(Result):
     def table(self) -> list[dict[str, Any]]:
         """A row for each collection and method, then the means over collections.
 
-        `error`, the median of |log(median / true step)|; `inside`, the share of true steps between
-        the quantiles 0.1 and 0.9; `probability`, the mean probability of coming to the target, as
-        all of these runs do; `hopeless`, the share with at most 2 %; `failed`, how many calls.
+        `error`, the median of ``|log(median / true step)|``; `inside`, the share of true steps
+        between the quantiles 0.1 and 0.9; `probability`, the mean probability of coming to the
+        target, as all of these runs do; `hopeless`, the share with at most 2 %; `failed`, how many
+        calls.
         """
         names = list(dict.fromkeys(row["collection"] for row in self.rows))
         methods = list(dict.fromkeys(row["method"] for row in self.rows))

@@ -146,8 +146,8 @@ class Accuracy(Result):
         """Score the decision whether the final value is at or below the collection's median final.
 
         `auc`, `brier`; share `stopped` because the probability is below `alpha` and share `wrong`
-        among them; `reach_error`, the median |log(predicted / true)| of the time to the level of
-        70 % of the run, `seen` a share of it, and `reach_inside`, how often it lies between the
+        among them; `reach_error`, the median ``|log(predicted / true)|`` of the time to the level
+        of 70 % of the run, `seen` a share of it, and `reach_inside`, how often it lies between the
         quantiles 0.1 and 0.9.
         """
         return decisions(self._of(method), alpha, seen)
