@@ -140,6 +140,7 @@ constexpr std::array kPolicies{
                  .follows_leader = true},
 };
 
+#ifndef __SANITIZE_ADDRESS__  // with which GCC takes no address of a function for a constant
 constexpr bool complete() {
   for (std::size_t i = 0; i < kPolicies.size(); ++i) {
     const PolicyTraits& row = kPolicies[i];
@@ -155,6 +156,7 @@ constexpr bool complete() {
   return true;
 }
 static_assert(complete(), "each row has a name of its own, a description, and one way to decide");
+#endif
 
 template <class Get>
 constexpr auto column(Get get) {
