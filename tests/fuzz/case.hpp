@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a fuzzer as the numbers of a case. Each program of this folder is one
-// LLVMFuzzerTestOneInput: under the preset `fuzz` libFuzzer feeds it, in the other builds
+// LLVMFuzzerTestOneInput, which libFuzzer feeds where it is linked in its place; in the tests
 // `replay.cpp` gives it the stored corpus.
 #pragma once
 
