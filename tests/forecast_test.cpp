@@ -257,6 +257,24 @@ TEST(ForecastTest, AForecastThatNobodyMadeIsRefusedInASentence) {
   EXPECT_EQ(refusal([] { (void)prob_below({}, 0.5); }), sentence);
 }
 
+TEST(ForecastTest, APointOfWeightZeroCountsForNothing) {
+  const std::vector<double> step{1, 2, 3, 4, 5, 6, 7, 8}, loss{9, 3, 2, 1.6, 1.4, 1.3, 0.1, 50};
+  const std::vector<double> weight{1, 1, 1, 1, 1, 1, 0, 0}, none(8, 0.0), at{20, 40};
+  const Forecast f = forecast({step, loss, weight}, at);
+  const Forecast without = forecast({std::span(step).first(6), std::span(loss).first(6), {}}, at);
+  EXPECT_EQ(f.median, without.median);
+  const Forecast empty = forecast({step, loss, none}, at);
+  EXPECT_EQ(empty.status, ForecastStatus::too_few_points);
+  for (const double value : empty.median) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(ForecastTest, StepsAheadOfAnEmptyRunMustIncreaseFromZero) {
+  for (const std::vector<double>& at : {std::vector{3.0, 2.0}, {0.0, 1.0}, {-1.0}}) {
+    EXPECT_NE(refusal([&] { (void)forecast({}, at); }).find("steps must increase"),
+              std::string::npos);
+  }
+}
+
 TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
   const std::string table(detail::learned_table());
   const auto without = [&](const std::string& key) {

@@ -132,7 +132,7 @@ void refuse_bad_steps(std::span<const double> observed, std::span<const double> 
   if (steps.empty()) refuse("forecast: no steps to forecast");
   double before = observed.empty() ? 0.0 : observed.back();
   for (const double step : steps) {
-    if (!std::isfinite(step) || !(step > before || observed.empty())) {
+    if (!std::isfinite(step) || !(step > before)) {
       refuse("forecast: step ", step, " is not after ", before,
              ": steps must increase past the last observed one");
     }

@@ -101,19 +101,24 @@ std::vector<double> bin_edges(double first, double last, std::size_t half) {
   return edges;
 }
 
-/// Of the finite ones among values.
+/// A point that counts: its loss is finite, and its weight is not 0.
+bool counts(const TraceView& trace, std::size_t i) {
+  return std::isfinite(trace.loss[i]) && (trace.weight.empty() || trace.weight[i] > 0);
+}
+
+/// Of the losses that count.
 struct Extent {
   std::size_t points = 0;
   double lowest = kInfinity, highest = -kInfinity;
 };
 
-Extent finite_extent(std::span<const double> values) {
+Extent extent_of(const TraceView& trace) {
   Extent extent;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
+  for (std::size_t i = 0; i < trace.loss.size(); ++i) {
+    if (!counts(trace, i)) continue;
     ++extent.points;
-    extent.lowest = std::min(extent.lowest, value);
-    extent.highest = std::max(extent.highest, value);
+    extent.lowest = std::min(extent.lowest, trace.loss[i]);
+    extent.highest = std::max(extent.highest, trace.loss[i]);
   }
   return extent;
 }
@@ -173,9 +178,10 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   Prepared p;
   p.step_shift = step_shift(trace.step);
   const std::size_t total = trace.step.size();
-  const Extent loss = finite_extent(trace.loss);
+  const Extent loss = extent_of(trace);
   if (loss.points == 0) {
-    p.status = total == 0 ? ForecastStatus::too_few_points : ForecastStatus::not_finite;
+    const bool ends_finite = total == 0 || std::isfinite(trace.loss[total - 1]);
+    p.status = ends_finite ? ForecastStatus::too_few_points : ForecastStatus::not_finite;
     p.coordinate = oriented(0, 1, direction);
     p.coordinate.logarithmic = false;
     return p;
@@ -185,7 +191,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   p.z.reserve(loss.points);
   p.count.reserve(loss.points);
   for (std::size_t i = 0; i < total; ++i) {
-    if (!std::isfinite(trace.loss[i])) continue;
+    if (!counts(trace, i)) continue;
     p.step.push_back(trace.step[i] + p.step_shift);
     p.z.push_back(p.coordinate.sign * trace.loss[i] + p.coordinate.offset);
     p.count.push_back(trace.weight.empty() ? 1.0 : trace.weight[i]);
