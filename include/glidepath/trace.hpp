@@ -21,9 +21,9 @@ enum class Direction : std::uint8_t { min, max };
 [[nodiscard]] Direction direction_named(std::string_view text);
 
 /// The observed points of one run, borrowed. `weight` empty means that every point counts once, a
-/// weight of 0 that it counts for nothing, `lr` empty that no learning rate was logged. Functions that take one throw InputError unless
-/// `step` is finite and strictly increasing and the columns have one length; a loss may be NaN or
-/// infinite and is then reported as a status.
+/// weight of 0 that it counts for nothing, `lr` empty that no learning rate was logged. Functions
+/// that take one throw InputError unless `step` is finite and strictly increasing and the columns
+/// have one length; a loss may be NaN or infinite and is then reported as a status.
 struct TraceView {
   std::span<const double> step{}, loss{}, weight{}, lr{};
 };
