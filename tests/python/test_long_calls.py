@@ -19,7 +19,7 @@ import pytest
 import glidepath as gp
 from glidepath import _core
 
-LATE_S = 0.2  # from the signal to the exception
+LATE_S = 1.0  # from the signal to the exception; .1 on a machine that does nothing else
 STEPS = np.arange(1.0, 257.0)
 
 
@@ -72,8 +72,8 @@ CALLS: dict[str, Callable[[], Callable[[], object]]] = {
     )(losses(50_000)),
     "reach_batch": lambda: (
         lambda runs: lambda: gp.reach_batch(runs, 1.01, budgets=2000, threads=2)
-    )(traces(2000)),
-    "PastRuns": lambda: (lambda runs: lambda: gp.PastRuns(runs))(traces(1000)),
+    )(traces(20_000)),
+    "PastRuns": lambda: (lambda runs: lambda: gp.PastRuns(runs))(traces(20_000)),
     "simulate": lambda: (lambda work: lambda: gp.simulate(work, "best_value"))(queue(20_000)),
     "simulate by rounds": lambda: (
         lambda work: lambda: gp.simulate(work, "max_min")
