@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 
@@ -18,12 +19,6 @@ constexpr std::size_t kMaxPoints = 128;      // points kept
 constexpr std::size_t kMergedPoints = 96;    // points left after merging
 constexpr std::size_t kUnmergedPoints = 32;  // newest points that are never merged
 constexpr std::size_t kNewestLosses = 10;    // raw losses kept for the test of divergence
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
 
 /// Merges the neighbours that lie closest together, in time and in log time, until few are left.
 void merge(WatchState& s) {
@@ -126,7 +121,10 @@ void Watch::add(double step, double loss, double lr) {
   s.weight.push_back(1);
   s.lr.push_back(lr);
   const bool rising = options_.direction == Direction::max;
-  if (s.step.size() <= 3) s.first_loss = median(s.loss);
+  if (s.step.size() <= 3) {
+    std::vector<double> first = s.loss;
+    s.first_loss = detail::median(first);
+  }
   if (!(rising ? loss <= s.best_loss : loss >= s.best_loss)) s.best_loss = loss;
   if (options_.target) {
     const double points = std::accumulate(s.weight.begin(), s.weight.end(), 0.0);
