@@ -314,8 +314,8 @@ def fit(
     try:  # the usual case first: a fit takes microseconds
         step, loss = trace.step, trace.loss  # type: ignore[union-attr]
     except AttributeError:
-        run = as_trace(trace, "fit")
-        step, loss = run.step, run.loss
+        given = as_trace(trace, "fit")
+        step, loss = given.step, given.loss
     return Fit(_core.fit(step, loss, weight, family, how, least, solver, starts, begin))
 
 

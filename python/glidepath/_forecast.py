@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._metrics import reached_by_name
-from glidepath._past_runs import constants_of, expect_trace, past_of, traces_of
+from glidepath._past_runs import constants_of, past_of
 from glidepath._pictures import series
 from glidepath._results import Recorded, require, same
-from glidepath._trace import _column, unmasked
+from glidepath._trace import _column, as_trace, as_traces, unmasked
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastBatchRecord, ForecastRecord, ReachRecord, ScheduleRecord
@@ -321,7 +321,7 @@ def _matrix(values: ArrayLike, name: str) -> Floats:
 
 
 def forecast(
-    trace: Trace,
+    trace: Trace | tuple[ArrayLike, ArrayLike],
     at: ArrayLike,
     *,
     schedule: Schedule | None = None,
@@ -336,8 +336,8 @@ def forecast(
 
     Parameters
     ----------
-    trace : Trace
-        What was observed.
+    trace : Trace or tuple of two arrays
+        What was observed, or its steps and losses.
     at : float or array_like, shape (h,)
         Strictly increasing steps past the last observed one.
     schedule : Schedule, optional
@@ -361,7 +361,7 @@ def forecast(
         When the steps do not increase past the last observed one, when the schedule contradicts the
         learning rate of the trace, or when a past run has the other direction.
     """
-    expect_trace(trace, "forecast")
+    trace = as_trace(trace, "forecast")
     record = _core.forecast(
         step=trace.step,
         loss=trace.loss,
@@ -427,7 +427,7 @@ def forecast_batch(
 
 
 def reach(
-    trace: Trace,
+    trace: Trace | tuple[ArrayLike, ArrayLike],
     target: float,
     *,
     budget: float | None = None,
@@ -440,8 +440,8 @@ def reach(
 
     Parameters
     ----------
-    trace : Trace
-        What was observed.
+    trace : Trace or tuple of two arrays
+        What was observed, or its steps and losses.
     target : float
         Loss to reach.
     budget : float, optional
@@ -463,7 +463,7 @@ def reach(
     InputError
         When the target is NaN, when the budget is missing or not finite, or as for `forecast`.
     """
-    expect_trace(trace, "reach")
+    trace = as_trace(trace, "reach")
     (found,) = reach_batch(
         [trace],
         target,
@@ -516,7 +516,7 @@ def reach_batch(
         As for `reach`, when the runs have different directions or different readings by name, or
         when there is neither one target nor one for each run.
     """
-    runs = traces_of(traces, "reach_batch")
+    runs = as_traces(traces, "reach_batch")
     if not runs:
         return []
     directions = {run.direction for run in runs}

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
-from glidepath._core import InputError
 from glidepath._json import check_format, number, plain, restoring
 from glidepath._results import Result, same
-from glidepath._trace import Trace
+from glidepath._trace import Trace, as_traces
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastConstants, PastRunsRecord, WidthsRecord
@@ -106,7 +105,7 @@ class PastRuns(Result):
     def __init__(
         self, traces: Iterable[Trace] = (), *, constants: str | None = None, threads: int = 0
     ) -> None:
-        self._runs = traces_of(traces, "PastRuns")
+        self._runs = as_traces(traces, "PastRuns")
         self._record: PastRunsRecord = _core.PastRunsRecord(
             self._runs, constants=constants_of(constants), threads=threads
         )
@@ -156,7 +155,7 @@ class PastRuns(Result):
             When the run has the other direction, or these widths were learned elsewhere and have
             other horizons.
         """
-        (run,) = traces_of([trace], "update")
+        (run,) = as_traces([trace], "update")
         record = self._record.update(run, constants=constants_of(constants))
         return PastRuns._of((*self._runs, run), record)
 
@@ -250,26 +249,8 @@ def constants_of(text: str | None) -> ForecastConstants | None:
     return None if text is None else _parsed(text)
 
 
-def traces_of(traces: Iterable[Trace], verb: str) -> tuple[Trace, ...]:
-    """Check that these are runs; InputError in a sentence where they are not."""
-    if isinstance(traces, Trace):
-        raise InputError(f"{verb}: expected a list of gp.Trace, got one gp.Trace")
-    found = tuple(traces)
-    for trace in found:
-        expect_trace(trace, verb)
-    return found
-
-
-def expect_trace(trace: object, verb: str) -> None:
-    """Refuse what is no trace, with what would make one."""
-    if not isinstance(trace, Trace):
-        raise InputError(
-            f"{verb}: expected a gp.Trace, got {type(trace).__name__}: gp.Trace(step, loss)"
-        )
-
-
 def past_of(past: Sequence[Trace] | PastRuns | None) -> PastRunsRecord | None:
     """Give the record of past runs; a plain list has taught nothing and serves as shapes only."""
     if past is None or isinstance(past, PastRuns):
         return None if past is None else past._record
-    return _core.PastRunsRecord.unlearned(traces_of(past, "past"))
+    return _core.PastRunsRecord.unlearned(as_traces(past, "past"))

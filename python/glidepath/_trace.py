@@ -261,19 +261,27 @@ def renamed(trace: Trace, name: str) -> Trace:
     return replace(trace, name=name)
 
 
-def as_trace(given: Any, function: str) -> Any:
-    """Take what a function was given for a trace: one, or its steps and losses as a tuple.
+def as_trace(given: Any, verb: str) -> Trace:
+    """Take what was given for a trace: one, a tuple of its steps and losses, or a table of both.
 
-    Whatever has columns `step` and `loss` passes; InputError when it is neither.
+    InputError, with what would make one, when it is none of these.
     """
-    if hasattr(given, "step") and hasattr(given, "loss"):
+    if isinstance(given, Trace):
         return given
     if isinstance(given, tuple) and len(given) == 2:
         return Trace(*given)
+    if hasattr(given, "step") and hasattr(given, "loss"):
+        return Trace(given.step, given.loss)
     raise InputError(
-        f"{function}: expected a gp.Trace, got {type(given).__name__}; "
-        "gp.Trace(step, loss) makes one"
+        f"{verb}: expected a gp.Trace, got {type(given).__name__}: gp.Trace(step, loss) makes one"
     )
+
+
+def as_traces(given: Iterable[Any], verb: str) -> tuple[Trace, ...]:
+    """Take a list of what `as_trace` takes; InputError where it is one trace."""
+    if isinstance(given, Trace):
+        raise InputError(f"{verb}: expected a list of gp.Trace, got one gp.Trace")
+    return tuple(as_trace(each, verb) for each in given)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -317,9 +317,9 @@ def test_a_tuple_of_steps_and_losses_is_a_trace_and_anything_else_is_refused() -
     assert gp.fit((run.step, run.loss)) == gp.fit(run)
     assert gp.fit_batch([(run.step, run.loss), run]) == [gp.fit(run)] * 2
     for wrong, kind in (([run.step, run.loss], "list"), ([run], "list"), (run.loss, "ndarray")):
-        with pytest.raises(gp.InputError, match=rf"fit: expected a gp\.Trace, got {kind}; "):
+        with pytest.raises(gp.InputError, match=rf"fit: expected a gp\.Trace, got {kind}: "):
             gp.fit(wrong)
-    with pytest.raises(gp.InputError, match=r"fit_batch: expected a gp\.Trace, got float64; "):
+    with pytest.raises(gp.InputError, match=r"fit_batch: expected a gp\.Trace, got float64: "):
         gp.fit_batch(run.loss)
     with pytest.raises(gp.InputError, match=r"fit_batch: expected several traces, got one"):
         gp.fit_batch(run)

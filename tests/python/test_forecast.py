@@ -9,6 +9,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from curves import AHEAD, curve, noisy_power_law, wide
 
@@ -62,7 +63,18 @@ def test_batch_rows_equal_single_forecasts_whatever_the_threads() -> None:
         np.testing.assert_array_equal(batch.quantiles[:, i], single.quantiles)
 
 
-@pytest.mark.parametrize("other", [([1, 2], [2, 1]), [1.0, 2.0], np.ones(3), None])
+def test_steps_and_losses_serve_for_a_trace_wherever_one_is_taken() -> None:
+    t, y = curve("power", 40, 0.01)
+    trace = gp.Trace(t, y)
+    for other in ((t, y), (list(t), list(y)), pandas.DataFrame({"step": t, "loss": y})):
+        assert gp.fit(other) == gp.fit(trace)
+        assert gp.forecast(other, 500) == gp.forecast(trace, 500)
+        assert gp.reach(other, 0.1, budget=500) == gp.reach(trace, 0.1, budget=500)
+        assert gp.PastRuns([other]).runs == (trace,)
+        assert gp.forecast(trace, 500, past=[other]) == gp.forecast(trace, 500, past=[trace])
+
+
+@pytest.mark.parametrize("other", [[[1, 2], [2, 1]], [1.0, 2.0], np.ones(3), None])
 def test_what_is_no_trace_is_refused_with_what_would_make_one(other: object) -> None:
     found = type(other).__name__
     for verb, call in {
@@ -71,7 +83,8 @@ def test_what_is_no_trace_is_refused_with_what_would_make_one(other: object) -> 
     }.items():
         with pytest.raises(gp.InputError) as error:
             call()
-        assert str(error.value) == f"{verb}: expected a gp.Trace, got {found}: gp.Trace(step, loss)"
+        made = "gp.Trace(step, loss) makes one"
+        assert str(error.value) == f"{verb}: expected a gp.Trace, got {found}: {made}"
 
 
 def test_one_step_is_taken_as_a_list_of_one() -> None:

@@ -54,8 +54,8 @@ def test_a_plain_list_serves_as_shapes_and_teaches_no_widths() -> None:
     assert not np.allclose(shapes.median, gp.forecast(seen, steps).median)
     with pytest.raises(gp.InputError, match=r"past: expected a list of gp\.Trace, got one"):
         gp.forecast(seen, steps, past=runs[0])
-    with pytest.raises(gp.InputError, match=r"past: expected a gp.Trace, got tuple: gp.Trace\("):
-        gp.forecast(seen, steps, past=[(runs[0].step, runs[0].loss)])
+    with pytest.raises(gp.InputError, match=r"past: expected a gp.Trace, got list: gp.Trace\("):
+        gp.forecast(seen, steps, past=[[runs[0].step, runs[0].loss]])
 
 
 def test_past_runs_survive_json_pickle_and_copies() -> None:

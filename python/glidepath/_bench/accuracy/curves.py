@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import InputError, IoError
-from glidepath._past_runs import traces_of
-from glidepath._trace import Trace, renamed
+from glidepath._trace import Trace, as_traces, renamed
 from glidepath.readers._open import _format_of, _head, read_traces
 from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 
@@ -94,7 +93,7 @@ def read_logs(source: Source, metric: str | None) -> list[Logs]:
         return list(_of_path(Path(source), metric))
     if metric is not None:
         raise InputError("bench: a metric is for files; traces have theirs")
-    return [Logs("runs", list(traces_of(source, "bench")))]
+    return [Logs("runs", list(as_traces(source, "bench")))]
 
 
 def _of_path(path: Path, metric: str | None) -> Iterator[Logs]:
