@@ -7,7 +7,9 @@
 Prints, for the pairs under MPS and the halves of a card of `glidepath._bench.sharing`, the mean
 absolute error of the law that plans rest on, with and without the activity of the memory, of what
 one would try first, and of other exponents of the same law. The one constant of a rival is fitted
-to the other models: what is printed leaves both models of a pair out.
+to the other models: what is printed leaves both models of a pair out. The last lines bound what any
+law of this form can do: every exponent of the metrics named is fitted, in hindsight to the very
+speeds it is compared with, and without both models.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from glidepath._bench import sharing
 
@@ -51,6 +53,75 @@ def left_out(folder: Path, slowdown: Slowdown) -> float:
 
 
 _READ = ("sm_activity", "memory_activity")
+
+
+def product_errors(logs: Floats, speed: Floats, models: list[set[str]]) -> tuple[float, float]:
+    """Mean errors of 1 + c times powers of what `logs` holds: in hindsight, models left out."""
+    x = np.column_stack([np.ones(speed.size), logs - logs.mean(axis=0)])
+
+    def errors(powers: Floats, at: NDArray[np.bool_]) -> Floats:
+        return np.abs(1.0 / (1.0 + np.exp(x[at] @ powers)) - speed[at])
+
+    def fitted(at: NDArray[np.bool_]) -> Floats:
+        slowdown = np.log(np.maximum(1.0 / speed[at] - 1.0, 0.03))
+        start = np.linalg.lstsq(x[at], slowdown, rcond=None)[0]
+        tries = [
+            minimize(
+                lambda b: errors(b, at).mean() + 1e-3 * b[1:] @ b[1:],
+                scale * start,
+                method="Nelder-Mead",
+                options={"maxiter": 4000, "xatol": 1e-4, "fatol": 1e-6},
+            )
+            for scale in (0.0, 0.5, 1.0)
+        ]
+        return min(tries, key=lambda tried: tried.fun).x
+
+    everything = np.ones(speed.size, dtype=bool)
+    missed = np.zeros(speed.size)
+    for held in sorted({tuple(sorted(each)) for each in models}):
+        out = np.array([each == set(held) for each in models])
+        missed[out] = errors(fitted(np.array([not each & set(held) for each in models])), out)
+    return float(errors(fitted(everything), everything).mean()), float(missed.mean())
+
+
+def products(folder: Path) -> None:
+    """Print what the best exponents of any metrics leave, of pairs and of halves."""
+    alone, found = sharing.profiles(folder), sharing.pairs(folder)
+    halves = list(sharing.halves(folder))
+    cases = {
+        "MPS": (
+            ([pair.first for pair in found], [pair.second for pair in found]),
+            [pair.speed for pair in found],
+        ),
+        "MIG": (([kind for kind, _ in halves],), [speed for _, speed in halves]),
+    }
+    for (mode, (sides, speeds)), metrics in product(cases.items(), _PRODUCTS):
+        logs = np.log([[getattr(alone[k], m) for k in side] for m in metrics for side in sides]).T
+        models = [{model for model, _ in kinds} for kinds in zip(*sides, strict=True)]
+        hindsight, unseen = product_errors(logs, np.array(speeds), models)
+        print(
+            f"{mode}, 1 + c times powers of {', '.join(metrics)}: {hindsight:.3f} in hindsight, ",
+            end="",
+        )
+        print(f"{unseen:.3f} models left out")
+    again: dict[tuple[sharing.Kind, sharing.Kind], list[float]] = {}
+    for pair in found:
+        again.setdefault((pair.first, pair.second), []).append(pair.speed)
+    apart = [
+        abs(speed - np.mean(speeds[:i] + speeds[i + 1 :]))
+        for speeds in again.values()
+        if len(speeds) > 1
+        for i, speed in enumerate(speeds)
+    ]
+    print(f"MPS, the mean of the same pair's other measurements: {np.mean(apart):.3f}")
+
+
+_PRODUCTS = (
+    ("sm_activity",),
+    _READ,
+    (*_READ, "mean_watts"),
+    (*_READ, "mean_watts", "step_seconds"),
+)
 
 
 def main() -> None:
@@ -90,6 +161,7 @@ def main() -> None:
         ("a half", lambda a, b: (0.5, 0.5)),
     ):
         print(f"MIG, {name}: {sharing.half_errors(folder, half).mean():.3f}")
+    products(folder)
 
 
 if __name__ == "__main__":
