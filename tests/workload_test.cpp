@@ -3,7 +3,9 @@
 #include "glidepath/simulate.hpp"
 
 #include <cmath>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -45,7 +47,7 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
   EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "simulate: the workload has no tier");
 }
 
-TEST(BadInputTest, AnUnknownPolicyIsToldTheKnownOnes) {
+TEST(BadInputTest, AnUnknownPolicyIsRefusedWithTheKnownOnes) {
   const std::string text =
       message_of<InputError>([] { (void)simulate(one_job(), "shortest_first"); });
   EXPECT_EQ(text.find("simulate: unknown policy 'shortest_first', known are fifo, first_fit, "), 0U)
@@ -92,6 +94,42 @@ TEST_F(TraceFileTest, ReadsTracesOfTiresiasAsTheyAre) {
   EXPECT_EQ(workload.jobs[1].duration_s, 147);
 }
 
+TEST_F(TraceFileTest, ReadsWhatJobsMaySayBesideTheirWork) {
+  const auto file = write("a.csv",
+                          "job,submit_s,gpus,duration_s,class,weight,priority,deadline_s\n"
+                          "1,0,1,5,bert,2.5,3,60\n2,0,1,5,gpt,1,0,\n");
+  const Workload workload = workload_from_trace(file, 4);
+  EXPECT_EQ(workload.jobs[0].job_class, "bert");
+  EXPECT_EQ(workload.jobs[0].weight, 2.5);
+  EXPECT_EQ(workload.jobs[0].priority, 3);
+  EXPECT_EQ(workload.jobs[0].deadline_s, 60);
+  EXPECT_EQ(workload.jobs[1].deadline_s, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(workload.notes.empty());
+}
+
+TEST_F(TraceFileTest, SaysWhichColumnsAreNotReadAndWhichJobsAreLeftOut) {
+  const auto file = write("pods.csv",
+                          "job,submit_s,gpus,gpu_milli,duration_s,qos\n"
+                          "7,0,1,460,5,LS\n8,,0,0,,BE\n9,1,2,1000,5,LS\n10,2,0,0,5,BE\n");
+  const Workload workload = workload_from_trace(file, 4);
+  ASSERT_EQ(workload.jobs.size(), 2U);
+  EXPECT_EQ(workload.jobs[1].id, 9);
+  EXPECT_EQ(workload.notes,
+            (std::vector<std::string>{"pods.csv: the columns gpu_milli, qos are not read",
+                                      "pods.csv: 2 jobs of 0 GPUs left out, the first is job 8"}));
+  const auto none = write("cpu.csv", "job,submit_s,gpus,duration_s\n1,0,0,5\n");
+  EXPECT_NE(message_of<IoError>([&] { (void)workload_from_trace(none, 4); }).find("no job with"),
+            std::string::npos);
+}
+
+TEST_F(TraceFileTest, SaysWhichColumnsOfAFolderAreNotRead) {
+  write("tiers.csv", "name,nodes,gpus_per_node,colour\ngold,1,4,blue\n");
+  write("jobs.csv", "job,submit_s,duration_s,steps_per_s_golf\n1,0,5,2\n");
+  EXPECT_EQ(read_workload(path("")).notes,
+            (std::vector<std::string>{"tiers.csv: the column colour is not read",
+                                      "jobs.csv: the column steps_per_s_golf is not read"}));
+}
+
 TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
   const auto message = [&](const std::string& text) {
     const auto file = write("bad.csv", text);
@@ -100,7 +138,7 @@ TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
     return what;
   };
   const std::string header = "job,submit_s,gpus,duration_s\n";
-  EXPECT_NE(message(header + "1,0,0,5\n").find(":2: gpus is 0, expected at least 1"),
+  EXPECT_NE(message(header + "1,0,-1,5\n").find(":2: gpus is -1, expected at least 0"),
             std::string::npos);
   EXPECT_NE(
       message(header + "1,0,1,5\n2,0,1,-5\n").find(":3: duration_s is -5, expected more than 0"),

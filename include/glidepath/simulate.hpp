@@ -57,11 +57,13 @@ struct Workload {
   std::vector<Tier> tiers{};
   std::vector<WorkloadJob> jobs{};
   std::vector<Trace> curves{};
-  std::vector<PairSpeeds> pairs{};  ///< where a pair is not here, shared_speeds() predicts it
+  std::vector<PairSpeeds> pairs{};   ///< where a pair is not here, shared_speeds() predicts it
+  std::vector<std::string> notes{};  ///< what its files hold and it does not, a sentence each
 };
 
 /// One tier of `gpus` GPUs and the jobs of a CSV with the columns `job,submit_s,gpus,duration_s`
-/// and perhaps `user` and others, plain or gzip. Throws IoError naming file and line.
+/// and perhaps others of `jobs.csv`, plain or gzip. Jobs of 0 GPUs are left out, with a note.
+/// Throws IoError naming file and line.
 [[nodiscard]] Workload workload_from_trace(const std::filesystem::path& file, int gpus,
                                            std::optional<int> gpus_per_node = {});
 

@@ -577,6 +577,7 @@ void bind_workload(py::module_& module) {
       .def_readonly("name", &Workload::name)
       .def_readonly("tiers", &Workload::tiers)
       .def_readonly("pairs", &Workload::pairs)
+      .def_readonly("notes", &Workload::notes)
       .def_property_readonly("job_count", [](const Workload& w) { return w.jobs.size(); })
       .def_property_readonly("lower_bound_jct_s",
                              [](const Workload& workload) {

@@ -935,6 +935,7 @@ class WorkloadRecord:
     job_count: typing.Final[int]
     lower_bound_jct_s: typing.Final[float]
     name: typing.Final[str]
+    notes: typing.Final[list[str]]
     pairs: typing.Final[list[PairSpeeds]]
     tiers: typing.Final[list[Tier]]
 

@@ -85,8 +85,11 @@ class Workload:
         Parameters
         ----------
         path : path
-            CSV, plain or gzip, with the columns ``job,submit_s,gpus,duration_s`` and perhaps
-            ``user``, or a trace of Tiresias (``job_id,submit_time,num_gpu,duration``).
+            CSV, plain or gzip, with the columns ``job,submit_s,gpus,duration_s``, or a trace of
+            Tiresias (``job_id,submit_time,num_gpu,duration``). Perhaps also ``user``, ``class``,
+            ``memory_gb``, ``utilization``, ``sm_activity``, ``memory_activity``, ``weight``,
+            ``priority`` and ``deadline_s``. Of other columns, and of jobs of 0 GPUs, which are left
+            out, `notes` has a sentence.
         gpus : int
             GPUs of the cluster.
         gpus_per_node : int, optional
@@ -188,6 +191,11 @@ class Workload:
     def pairs(self) -> list[PairSpeeds]:
         """Measured speeds of pairs of classes on the same GPUs."""
         return self._record.pairs
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What its files hold and it does not: columns that are not read, jobs left out."""
+        return tuple(self._record.notes)
 
     @property
     def lower_bound_jct_s(self) -> float:

@@ -140,11 +140,22 @@ CsvReader::CsvReader(std::string name, std::string text)
     if (!names.insert(column).second) fail("two columns are named '", shown(column), "'");
     columns_.emplace_back(column);
   }
+  read_.resize(columns_.size());
 }
 
 int CsvReader::find(std::string_view column) const noexcept {
   const auto found = std::find(columns_.begin(), columns_.end(), column);
-  return found == columns_.end() ? -1 : static_cast<int>(found - columns_.begin());
+  if (found == columns_.end()) return -1;
+  read_[static_cast<std::size_t>(found - columns_.begin())] = true;
+  return static_cast<int>(found - columns_.begin());
+}
+
+std::vector<std::string> CsvReader::unread() const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!read_[i]) out.push_back(columns_[i]);
+  }
+  return out;
 }
 
 int CsvReader::column(std::string_view column) const {

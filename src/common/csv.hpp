@@ -39,6 +39,8 @@ class CsvReader {
   /// Index of a column; throws, naming those that are there.
   [[nodiscard]] int column(std::string_view column) const;
   [[nodiscard]] const std::vector<std::string>& columns() const noexcept { return columns_; }
+  /// The columns that neither function has given.
+  [[nodiscard]] std::vector<std::string> unread() const;
 
   /// Goes to the next row; false after the last. Throws on a row of another length than the header.
   [[nodiscard]] bool next();
@@ -65,6 +67,7 @@ class CsvReader {
   std::size_t line_ = 0;       ///< of the current row's first line, from 1
   std::size_t next_line_ = 1;  ///< of the first line not yet read
   std::vector<std::string> columns_;
+  mutable std::vector<bool> read_;  ///< of each column, whether it was given
   std::vector<std::string_view> fields_;
 };
 

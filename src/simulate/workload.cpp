@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "common/csv.hpp"
+#include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/rng.hpp"
@@ -39,7 +40,20 @@ int whole(const CsvReader& csv, int column, std::string_view what, std::int64_t 
   return static_cast<int>(value);
 }
 
-std::vector<Tier> read_tiers(const std::filesystem::path& folder) {
+/// Says which columns of the file count for nothing.
+void note_unread(const CsvReader& csv, const std::filesystem::path& file,
+                 std::vector<std::string>& notes) {
+  const std::vector<std::string> unread = csv.unread();
+  if (unread.empty()) return;
+  const std::string names =
+      detail::listed(unread, [](const std::string& each) { return detail::shown(each); });
+  notes.push_back(detail::sentence(detail::shown(file.filename().string()), ": ",
+                                   unread.size() == 1 ? "the column " : "the columns ",
+                                   detail::shown(names, 200),
+                                   unread.size() == 1 ? " is not read" : " are not read"));
+}
+
+std::vector<Tier> read_tiers(const std::filesystem::path& folder, std::vector<std::string>& notes) {
   CsvReader csv(folder / "tiers.csv");
   const int name = csv.column("name");
   const int nodes = csv.column("nodes");
@@ -68,6 +82,7 @@ std::vector<Tier> read_tiers(const std::filesystem::path& folder) {
   if (tiers.empty()) {
     detail::refuse_file(detail::shown_path(folder / "tiers.csv"), ": no tiers below the header");
   }
+  note_unread(csv, "tiers.csv", notes);
   return tiers;
 }
 
@@ -86,6 +101,44 @@ std::vector<double> rates(const CsvReader& csv, const std::vector<int>& columns)
   }
   return out;
 }
+
+/// What `jobs.csv` and a trace of a cluster may say of a job beside its work.
+class OptionalColumns {
+ public:
+  explicit OptionalColumns(const CsvReader& csv)
+      : csv_(csv),
+        user_(csv.find("user")),
+        job_class_(csv.find("class")),
+        memory_(csv.find("memory_gb")),
+        utilization_(csv.find("utilization")),
+        sm_activity_(csv.find("sm_activity")),
+        memory_activity_(csv.find("memory_activity")),
+        weight_(csv.find("weight")),
+        priority_(csv.find("priority")),
+        deadline_(csv.find("deadline_s")) {}
+
+  void read(WorkloadJob& job) const {
+    if (user_ >= 0) job.user = csv_.text(user_);
+    if (job_class_ >= 0) job.job_class = csv_.text(job_class_);
+    read(memory_, "memory_gb", job.memory_gb);
+    read(utilization_, "utilization", job.utilization);
+    read(sm_activity_, "sm_activity", job.sm_activity);
+    if (filled(memory_activity_)) read(memory_activity_, "memory_activity", job.memory_activity);
+    read(weight_, "weight", job.weight);
+    if (priority_ >= 0) job.priority = static_cast<int>(csv_.integer(priority_));
+    if (filled(deadline_)) job.deadline_s = csv_.finite_number(deadline_);
+  }
+
+ private:
+  void read(int column, std::string_view what, double& out) const {
+    if (column >= 0) out = number(csv_, column, what, 0);
+  }
+  [[nodiscard]] bool filled(int column) const { return column >= 0 && !csv_.text(column).empty(); }
+
+  const CsvReader& csv_;
+  int user_, job_class_, memory_, utilization_, sm_activity_, memory_activity_, weight_, priority_,
+      deadline_;
+};
 
 /// Every curve of the CSV files of truth/, in order of their names.
 std::vector<Trace> read_truth(const std::filesystem::path& folder) {
@@ -190,7 +243,7 @@ Workload read_workload(const std::filesystem::path& folder) {
   Workload out;
   out.name = folder.filename().empty() ? folder.parent_path().filename().string()
                                        : folder.filename().string();
-  out.tiers = read_tiers(folder);
+  out.tiers = read_tiers(folder, out.notes);
   out.curves = read_truth(folder);
   std::unordered_map<std::string_view, int> curve_of;
   for (std::size_t c = 0; c < out.curves.size(); ++c) {
@@ -200,37 +253,19 @@ Workload read_workload(const std::filesystem::path& folder) {
   CsvReader csv(folder / "jobs.csv");
   const int id = csv.column("job");
   const int submit = csv.column("submit_s");
-  const int user = csv.find("user");
-  const int job_class = csv.find("class");
   const int gang = csv.find("gpus");
-  const int memory = csv.find("memory_gb");
   const int duration = csv.find("duration_s");
   const int curve = csv.find("curve");
   const int target = csv.find("target_loss");
   const int budget = csv.find("budget_steps");
-  const int utilization = csv.find("utilization");
-  const int sm_activity = csv.find("sm_activity");
-  const int memory_activity = csv.find("memory_activity");
-  const int weight = csv.find("weight");
-  const int priority = csv.find("priority");
-  const int deadline = csv.find("deadline_s");
+  const OptionalColumns optional(csv);
   const std::vector<int> rate = rate_columns(csv, out.tiers);
   while (csv.next()) {
     WorkloadJob job{.id = csv.integer(id)};
     job.submit_s = number(csv, submit, "submit_s", 0);
-    if (user >= 0) job.user = csv.text(user);
-    if (job_class >= 0) job.job_class = csv.text(job_class);
+    optional.read(job);
     if (gang >= 0) job.gpus = whole(csv, gang, "gpus", 1);
-    if (memory >= 0) job.memory_gb = number(csv, memory, "memory_gb", 0);
     if (duration >= 0) job.duration_s = number(csv, duration, "duration_s", 0, true);
-    if (utilization >= 0) job.utilization = number(csv, utilization, "utilization", 0);
-    if (sm_activity >= 0) job.sm_activity = number(csv, sm_activity, "sm_activity", 0);
-    if (memory_activity >= 0 && !csv.text(memory_activity).empty()) {
-      job.memory_activity = number(csv, memory_activity, "memory_activity", 0);
-    }
-    if (weight >= 0) job.weight = number(csv, weight, "weight", 0);
-    if (priority >= 0) job.priority = static_cast<int>(csv.integer(priority));
-    if (deadline >= 0 && !csv.text(deadline).empty()) job.deadline_s = csv.finite_number(deadline);
     if (budget >= 0) job.budget_steps = number(csv, budget, "budget_steps", 0, true);
     if (curve >= 0 && !csv.text(curve).empty()) {
       const auto it = curve_of.find(csv.text(curve));
@@ -253,6 +288,7 @@ Workload read_workload(const std::filesystem::path& folder) {
   if (out.jobs.empty()) {
     detail::refuse_file(detail::shown_path(folder / "jobs.csv"), ": no jobs below the header");
   }
+  note_unread(csv, "jobs.csv", out.notes);
   validate(out);
   return out;
 }
@@ -263,7 +299,7 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
   }
   Workload out;
   out.name = detail::sentence(folder.filename().string(), "-", users, "-users-seed-", seed);
-  out.tiers = read_tiers(folder);
+  out.tiers = read_tiers(folder, out.notes);
   out.curves = read_truth(folder);
   const std::vector<JobClass> classes = read_classes(folder, out.tiers, out.curves);
   const Habits habits(folder);
@@ -375,20 +411,33 @@ Workload workload_from_trace(const std::filesystem::path& file, int gpus,
   const int submit = either("submit_s", "submit_time");
   const int gang = either("gpus", "num_gpu");
   const int duration = either("duration_s", "duration");
-  const int user = csv.find("user");
+  const OptionalColumns optional(csv);
+  std::vector<std::int64_t> without_gpus;
   while (csv.next()) {
     WorkloadJob job{.id = csv.integer(job_column)};
+    job.gpus = whole(csv, gang, "gpus", 0);
+    if (job.gpus == 0) {
+      without_gpus.push_back(job.id);
+      continue;
+    }
     job.submit_s = number(csv, submit, "submit_s", 0);
-    job.gpus = whole(csv, gang, "gpus", 1);
     job.duration_s = number(csv, duration, "duration_s", 0, true);
-    if (user >= 0) job.user = csv.text(user);
+    optional.read(job);
     if (job.gpus > gpus) {
       csv.fail("job ", job.id, " asks ", job.gpus, " GPUs, the cluster has ", gpus);
     }
     out.jobs.push_back(std::move(job));
   }
   if (out.jobs.empty()) {
-    detail::refuse_file(detail::shown_path(file), ": no jobs below the header");
+    detail::refuse_file(detail::shown_path(file),
+                        without_gpus.empty() ? ": no jobs below the header" : ": no job with GPUs");
+  }
+  note_unread(csv, file, out.notes);
+  if (!without_gpus.empty()) {
+    out.notes.push_back(
+        detail::sentence(detail::shown(file.filename().string()), ": ", without_gpus.size(),
+                         without_gpus.size() == 1 ? " job" : " jobs",
+                         " of 0 GPUs left out, the first is job ", without_gpus.front()));
   }
   return out;
 }

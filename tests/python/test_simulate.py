@@ -208,8 +208,8 @@ def test_jobs_from_columns_and_their_mistakes() -> None:
 
 
 def test_bad_files_are_named_with_their_line(tmp_path: Path) -> None:
-    with pytest.raises(gp.IoError, match=r"jobs\.csv:2: gpus is 0"):
-        gp.Workload.from_trace(trace(tmp_path, "1,0,0,5\n"), gpus=4)
+    with pytest.raises(gp.IoError, match=r"jobs\.csv:2: gpus is -1"):
+        gp.Workload.from_trace(trace(tmp_path, "1,0,-1,5\n"), gpus=4)
     with pytest.raises(gp.IoError, match=r"jobs\.csv:3: duration_s is -1"):
         gp.Workload.from_trace(trace(tmp_path, "1,0,1,5\n2,0,1,-1\n"), gpus=4)
     with pytest.raises(gp.IoError, match="no jobs"):

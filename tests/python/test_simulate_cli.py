@@ -79,3 +79,18 @@ def test_what_is_no_option_is_refused(
 ) -> None:
     assert cli.main(["simulate", str(trace), "--gpus", "4", *flags]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_a_trace_holds_and_is_not_read_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "pods.csv"
+    path.write_text("job,submit_s,gpus,duration_s,gpu_milli\n1,0,1,5,460\n2,0,0,5,0\n")
+    assert cli.main(["simulate", str(path), "--gpus", "4", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)) == 1
+    assert "pods.csv: the column gpu_milli is not read" in printed.err
+    assert "pods.csv: 1 job of 0 GPUs left out, the first is job 2" in printed.err
+    workload = gp.Workload.from_trace(path, gpus=4)
+    assert len(workload) == 1
+    assert len(workload.notes) == 2

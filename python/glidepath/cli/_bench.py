@@ -19,6 +19,7 @@ from glidepath.cli._console import (
     Json,
     emit,
     holds,
+    open_workload,
     print_rows,
     progress,
     say,
@@ -246,7 +247,7 @@ def starts(
     """
     from glidepath._bench import starts as bench
 
-    workload = gp.Workload.from_trace(trace, gpus=gpus)
+    workload = open_workload(trace, None, 0, gpus)
     with progress("simulations", still=True):
         rows = bench.run(
             workload,

@@ -279,6 +279,16 @@ def open_workload(
     gpus: int | None,
     gpus_per_node: int | None = None,
 ) -> gp.Workload:
+    """Read or draw what a command simulates, and say what of it is not read."""
+    workload = _workload_of(source, users, seed, gpus, gpus_per_node)
+    for note in workload.notes:
+        say(note, to=stderr)
+    return workload
+
+
+def _workload_of(
+    source: Path, users: int | None, seed: int, gpus: int | None, gpus_per_node: int | None
+) -> gp.Workload:
     if not source.exists():
         raise gp.IoError(f"{source}: no such file or folder")
     if source.is_dir():
