@@ -224,6 +224,21 @@ slurm.Slurm = partial(
     assert run_block(code, tmp_path, cluster).startswith("17 ")
 
 
+def test_the_rehearsal_of_the_slurm_page_prints_what_the_page_says(tmp_path: Path) -> None:
+    pytest.importorskip("typer")
+    page = (ROOT / "docs" / "slurm.md").read_text()
+    (line,) = [line for line in commands(page) if "--simulated" in line]
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    done = type_in(tmp_path, line)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.splitlines()
+    (shown,) = [part for part in page.split("```") if "  suspend  " in part]
+    said = [text for text in shown.splitlines() if text not in ("", "…")]
+    assert len(said) == 8
+    assert printed[:6] == said[:6]
+    assert [text for text in printed if text in said] == said  # all of them, in this order
+
+
 def benchmark_folder(tmp_path: Path, *, methods: int) -> list[str]:
     """Make the folder of a reader of the benchmark page; the blocks of Python of that page."""
     code = blocks(ROOT / "docs" / "benchmark.md", "python")
@@ -315,7 +330,7 @@ def test_every_command_of_the_documents_has_such_a_verb_and_such_options() -> No
     assert len(found) >= 8
     for name, line in found:
         command, words = get_command(app), list(line)
-        while hasattr(command, "commands"):  # a group: down to the verb
+        while hasattr(command, "commands") and words[0] in command.commands:  # down to the verb
             command = command.commands[words.pop(0)]
         try:
             command.make_context("glidepath", words)

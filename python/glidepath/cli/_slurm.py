@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`glidepath slurm status | plan | run | why`."""
+"""`glidepath slurm status | plan | run | why`, and a rehearsal without Slurm."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from glidepath._verdicts import words
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
+    Gpus,
     Json,
     ReachedBy,
+    Seed,
+    Users,
     emit,
     say,
     shown,
@@ -36,7 +39,9 @@ if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
 app = typer.Typer(
     name="slurm",
     help="Advise the jobs of a Slurm cluster, or steer them.",
+    epilog="Example: glidepath slurm --simulated data/workloads/supercom",
     no_args_is_help=True,
+    invoke_without_command=True,
 )
 
 _Tiers = Annotated[
@@ -99,6 +104,59 @@ _TimeoutS = Annotated[
         "--timeout-s", metavar="SECONDS", help="Time after which a Slurm command has failed."
     ),
 ]
+
+
+@app.callback()
+def rehearse(
+    context: typer.Context,
+    *,
+    simulated: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="WORKLOAD",
+            help="Rehearse without Slurm: play a workload folder, or a CSV trace of jobs, under the"
+            " pilot on a simulated cluster; say what it decided, and what first come, first"
+            " served takes. The options beside it are for this.",
+        ),
+    ] = None,
+    gpus: Gpus = None,
+    users: Users = None,
+    seed: Seed = 0,
+    checkpoint: Annotated[
+        str, typer.Option(help="What the comments of the jobs say: usr1 or none.")
+    ] = "usr1",
+    round_s: _RoundS = 60.0,
+    order: _Order = "defer",
+    restart_s: _RestartS = 60.0,
+    no_cancel: _NoCancel = False,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", metavar="FILE", help="Keep the decision log here, for `why`."),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Play the rehearsal; an option of it that a verb would drop is refused."""
+    given = locals()
+    del given["context"], given["simulated"]
+    if context.invoked_subcommand is not None:
+        typed = [option for option in context.params if _was_typed(context, option)]
+        if typed:
+            option = typed[0].removeprefix("as_").replace("_", "-")
+            raise InputError(
+                f"--{option} before {context.invoked_subcommand}: it goes with --simulated, and a"
+                " rehearsal has no verb"
+            )
+        return ANSWER
+    if simulated is None:
+        raise InputError("say --simulated WORKLOAD for a rehearsal, or a verb: --help lists them")
+    from glidepath.cli import _slurm_rehearsal
+
+    return _slurm_rehearsal.play(simulated, **given)
+
+
+def _was_typed(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _default_log() -> Path:

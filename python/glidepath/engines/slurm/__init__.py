@@ -17,8 +17,8 @@ The words of this package:
 `DecisionLog`     the file in which every `Event`, a forecast or a step of an action, is written
 ================  ===============================================================================
 
-`checkpoint` is for the training script; `urgency` turns a forecast into a priority class for other
-schedulers.
+`rehearsal` plays a workload under the pilot; `checkpoint` is for the training script; `urgency`
+turns a forecast into a priority class for other schedulers.
 """
 
 from glidepath.engines.slurm._commands import Answer, Slurm

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from glidepath.engines.slurm._commands import Slurm
 from glidepath.engines.slurm._model import Action, Cluster, ClusterJob, ClusterTier, Outcome
 
 __all__ = ["SimulatedCluster", "SimulatedRun"]
@@ -30,24 +31,26 @@ class SimulatedRun:
     ----------
     job : ClusterJob
         As it is submitted.
-    loss : callable
-        Value of the metric at a step.
+    loss : callable or None
+        Value of the metric at a step, None where it logs nothing there; None = it has no log.
     budget : int
         Step at which the script ends.
-    steps_per_s : float
-        On a tier of speed 1.
+    steps_per_s : float or mapping of str to float
+        On a tier of speed 1, or on each tier by its name.
     usr1 : {"requeue", "save", "ignore", "die"}
         Response to SIGUSR1: save and requeue itself, save and train on, train on, or end.
     save_every : int
         Steps between the checkpoints that it writes by itself; 0 = none.
     load_s : float
         Seconds from each start to the first step; until then SIGUSR1 kills it.
+    spans : list of (str, float, float)
+        Tier, start and end of each stretch with GPUs; the end of the last may be inf, not yet.
     """
 
     job: ClusterJob
-    loss: Callable[[int], float]
+    loss: Callable[[int], float | None] | None
     budget: int
-    steps_per_s: float = 1.0
+    steps_per_s: float | Mapping[str, float] = 1.0
     usr1: str = "requeue"
     save_every: int = 0
     load_s: float = 0.0
@@ -58,6 +61,13 @@ class SimulatedRun:
     state_since_s: float = 0.0
     fraction: float = 0.0
     requeues: bool = False
+    spans: list[tuple[str, float, float]] = field(default_factory=list)
+
+    def pace(self, tier: ClusterTier) -> float:
+        """Steps per second on a tier."""
+        if isinstance(self.steps_per_s, Mapping):
+            return self.steps_per_s[tier.name]
+        return self.steps_per_s * tier.speed
 
 
 class SimulatedCluster:
@@ -69,8 +79,8 @@ class SimulatedCluster:
         Each is a partition, too.
     folder : path_like
         Where the logs of the jobs go.
-    user : str
-        The user whose jobs may be changed.
+    user : str or None
+        The user whose jobs may be changed; None = those of all users.
     now_s : float
         The time at the start.
     """
@@ -80,7 +90,7 @@ class SimulatedCluster:
         tiers: Sequence[ClusterTier],
         folder: str | os.PathLike[str],
         *,
-        user: str = "me",
+        user: str | None = "me",
         now_s: float = 1.8e9,
     ) -> None:
         self.tiers = tuple(tiers)
@@ -128,32 +138,41 @@ class SimulatedCluster:
         tier = next(p for p in self.tiers if run.job.nodes[0] in p.nodes)
         run.job = replace(run.job, used_s=run.job.used_s + seconds)
         seconds = min(seconds, max(0.0, run.job.used_s - run.load_s))
-        run.fraction += seconds * run.steps_per_s * tier.speed
+        run.fraction += seconds * run.pace(tier)
         steps, run.fraction = int(run.fraction), run.fraction % 1
-        if steps:
-            self._write(run, steps, seconds)
+        loss = run.loss
+        if loss is None:
+            run.step += steps
+        elif steps:
+            self._write(run, loss, steps, seconds)
         if run.step >= run.budget:
             self._end(run, "DONE")
         elif run.job.used_s >= run.job.limit_s:
             self._end(run, "TIMEOUT")
 
-    def _write(self, run: SimulatedRun, steps: int, seconds: float) -> None:
+    def _write(
+        self, run: SimulatedRun, loss: Callable[[int], float | None], steps: int, seconds: float
+    ) -> None:
+        rows = []
+        for k in range(1, min(steps, run.budget - run.step) + 1):
+            run.step += 1
+            at = self.now_s - seconds * (1 - k / steps)
+            value = loss(run.step)
+            if value is not None:
+                rows.append(f"{run.step},{value:.8g},{at:.3f}\n")
+            if run.save_every and run.step % run.save_every == 0:
+                run.saved = run.step
+        if not rows:
+            return
         path = self.log_of(run)
-        new = not path.exists()
+        if not path.exists():
+            rows.insert(0, "step,loss,seconds\n")
         with path.open("a", encoding="utf-8") as log:
-            if new:
-                log.write("step,loss,seconds\n")
-            for k in range(1, steps + 1):
-                if run.step >= run.budget:
-                    break
-                run.step += 1
-                at = self.now_s - seconds * (1 - k / steps)
-                log.write(f"{run.step},{run.loss(run.step):.8g},{at:.3f}\n")
-                if run.save_every and run.step % run.save_every == 0:
-                    run.saved = run.step
+            log.writelines(rows)
         os.utime(path, (self.now_s, self.now_s))  # files live in the time of the cluster
 
     def _settle(self, run: SimulatedRun) -> None:
+        self._free(run)
         if run.requeues:
             run.requeues = False
             run.step, run.fraction = run.saved, 0.0
@@ -195,8 +214,14 @@ class SimulatedCluster:
                 run.job = replace(
                     job, state="RUNNING", reason="", start_s=self.now_s, nodes=tier.nodes[:1]
                 )
+                run.spans.append((tier.name, self.now_s, math.inf))
+
+    def _free(self, run: SimulatedRun) -> None:
+        tier, start_s, _ = run.spans[-1]
+        run.spans[-1] = tier, start_s, self.now_s
 
     def _end(self, run: SimulatedRun, how: str) -> None:
+        self._free(run)
         run.ended, run.end_s = how, self.now_s
         run.job = replace(run.job, state=how, nodes=())
 
@@ -254,15 +279,15 @@ class SimulatedCluster:
 
     def may_touch(self, job: ClusterJob) -> bool:
         """Whether the job takes part and is the user's."""
-        return job.user == self.user and job.request is not None
+        return self.user in (None, job.user) and job.request is not None
 
     def reader(self, job: ClusterJob) -> str:
         """Every log is ours."""
         return ""
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
-        """Give the actions as words."""
-        return [(action.kind, action.job.id, action.tier) for action in actions]
+        """Give the commands that Slurm would be sent."""
+        return Slurm().commands(actions)
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check, then act."""
