@@ -17,28 +17,9 @@ namespace glidepath::detail {
 
 namespace {
 
-constexpr double kHysteresis = 1.05;  ///< of PlanDynamics
-constexpr double kSafeShare = 0.9;    ///< quantile of what is left that a reservation counts on
-constexpr double kTogether = 0.4;     ///< deviation of the log odds that all jobs share
+constexpr double kSharedDeviation = 0.4;    ///< of the log odds that all jobs share
 constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
 constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
-
-constexpr std::array kPlayRules{
-    PlayRule{.policy = "fifo", .skips = false},
-    PlayRule{.policy = "first_fit"},
-    PlayRule{.policy = "slurm_backfill", .reserves = true, .classes = true},
-    PlayRule{.policy = "sjf", .order = PlayOrder::gang, .preempts = true},
-    PlayRule{.policy = "srtf", .order = PlayOrder::time, .preempts = true},
-    PlayRule{.policy = "srsf", .order = PlayOrder::service, .preempts = true},
-    PlayRule{.policy = "las", .order = PlayOrder::level, .preempts = true},
-    PlayRule{.policy = "gittins", .order = PlayOrder::index, .preempts = true},
-    PlayRule{.policy = "best_value",
-             .order = PlayOrder::index,
-             .preempts = true,
-             .classes = true,
-             .weighs = true,
-             .stays = kHysteresis},
-};
 
 /// Least E[min(S, d)] / P(S <= d) over d of what is left, just after each value and at 0; the
 /// target is reached by the first `reach` values only.
@@ -69,14 +50,6 @@ double left_of(double believed, double progress, double done) {
 int las_level(double attained_gpu_s) {
   return static_cast<int>(std::count_if(kLasLimitsGpuS.begin(), kLasLimitsGpuS.end(),
                                         [&](double limit) { return attained_gpu_s >= limit; }));
-}
-
-const PlayRule& play_rule_named(std::string_view policy) {
-  const auto rule = std::find_if(kPlayRules.begin(), kPlayRules.end(),
-                                 [&](const PlayRule& each) { return each.policy == policy; });
-  if (rule != kPlayRules.end()) return *rule;
-  refuse("start_times: policy '", policy, "' is not played forward, these are: ",
-         listed(kPlayRules, [](const PlayRule& each) { return each.policy; }));
 }
 
 double Part::fastest() const {
@@ -186,7 +159,7 @@ void Player::play(std::uint64_t sample, std::span<double> starts) {
 void Player::reset(std::uint64_t sample) {
   const Rng rng{script_.seed};
   sample_ = sample;
-  odds_ = std::exp(-kTogether * rng.normal(sample, 0));
+  odds_ = std::exp(-kSharedDeviation * rng.normal(sample, 0));
   draws_ = arrivals_ = 0;
   now_ = clock_ = block_end_ = front_ = back_ = 0;
   actors_.assign(script_.live, {});
@@ -611,7 +584,8 @@ double Player::believed_s(const Actor& actor) const {
   const Part& own = part(actor);
   double believed = own.believed;
   if (!own.is_believed) {
-    const auto k = static_cast<std::size_t>(kSafeShare * static_cast<double>(own.left.size() - 1));
+    const auto k =
+        static_cast<std::size_t>(kReservedShare * static_cast<double>(own.left.size() - 1));
     believed = own.left[k];
   }
   return left_of(believed, progress(actor), own.steps_done) / own.fastest();

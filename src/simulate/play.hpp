@@ -15,36 +15,12 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "simulate/policy_table.hpp"
 
 namespace glidepath::detail {
 
-/// What puts the jobs of a policy in order, the least first.
-enum class PlayOrder : std::uint8_t {
-  arrival,  ///< submission
-  gang,     ///< GPUs
-  time,     ///< believed time that is left
-  service,  ///< the same x GPUs
-  level,    ///< queue by attained GPU-seconds
-  index,    ///< GPUs / Gittins index of what is left
-};
-
-/// A policy as it is played.
-struct PlayRule {
-  std::string_view policy{};
-  PlayOrder order = PlayOrder::arrival;
-  bool preempts = false;
-  bool skips = true;      ///< what does not fit is passed over; else it blocks those behind it
-  bool reserves = false;  ///< GPUs are kept for the first that does not fit: EASY backfill
-  bool classes = false;   ///< Job::priority goes before the order
-  bool weighs = false;    ///< Job::weight counts
-  double stays = 1;       ///< the key of a running job is divided by this
-};
-
 /// The queue of `las` of a job with so much service.
 [[nodiscard]] int las_level(double attained_gpu_s);
-
-/// The rule of a policy. Throws InputError naming it and those that can be played.
-[[nodiscard]] const PlayRule& play_rule_named(std::string_view policy);
 
 /// Place of a job in the order.
 struct PlayKey {

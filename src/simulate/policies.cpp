@@ -17,8 +17,6 @@ namespace glidepath::detail {
 
 namespace {
 
-constexpr double kStays = 1.05;  ///< value of staying where one is, as a factor: fewer moves
-
 /// Room on the tiers while a plan is made.
 class Filling {
  public:
@@ -141,7 +139,7 @@ Reservation reserve(const Job& job, const Plan& plan, const Filling& filling,
     std::vector<std::pair<double, int>> ends;
     for (const Allocation& held : plan.allocations) {
       if (held.tier != option.tier) continue;
-      ends.emplace_back(remaining_s(*of_id.at(held.job), 0.9), held.gpus);
+      ends.emplace_back(remaining_s(*of_id.at(held.job), kReservedShare), held.gpus);
     }
     std::sort(ends.begin(), ends.end());
     int room = filling.room(option.tier);
@@ -186,7 +184,7 @@ Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
       }
       continue;
     }
-    const double needs_s = remaining_s(job, 0.9);
+    const double needs_s = remaining_s(job, kReservedShare);
     const auto may = [&](const Option& option) {
       return option.tier != kept->tier || option.gpus <= kept->spare ||
              needs_s * fastest(job) / option.steps_per_s <= kept->from_s;
@@ -235,7 +233,7 @@ Plan least_makespan(const Snapshot& snapshot) {
       gpus.push_back(option.gpus);
       const bool here = held != holds.end() && held->second->tier == option.tier;
       value.push_back(option.steps_per_s / fastest(live) * option.gpus * (share * share + late) *
-                      (here ? kStays : 1.0));
+                      (here ? kStayFactor : 1.0));
     }
   }
   for (const Tier& each : snapshot.tiers) capacity.push_back(each.gpus());
@@ -290,7 +288,7 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
       const SharedSpeeds speed = speeds(held.job, job.id, held.tier);
       if (!(speed.first > 0 && speed.second > 0)) continue;
       const auto had = partner.find(job.id);
-      const double kept = had != partner.end() && had->second == held.job ? kStays : 1.0;
+      const double kept = had != partner.end() && had->second == held.job ? kStayFactor : 1.0;
       const double gain =
           kept * speed.second * own - (1 - speed.first) * value(*hosts[h], held.tier);
       if (gain > 0) joins.push_back({gain, h, &job});
@@ -344,7 +342,7 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
 /// until the target is reached.
 struct DarePolicy {
   double session_s;
-  double never_probability = 0.98;  ///< of the samples: where `Watch` gives a run up, of all
+  double never_probability = PlanOptions{}.stop_probability;
 
   Plan operator()(const Snapshot& snapshot) const {
     Plan plan;

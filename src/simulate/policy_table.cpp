@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "common/names.hpp"
 
@@ -12,53 +13,62 @@ namespace detail {
 namespace {
 
 constexpr double kSessionS = 3600;
-constexpr double kLookS = 300;  ///< losses come in between events: look at them now and then
+constexpr double kLookIntervalS =
+    300;  ///< losses come in between events: look at them now and then
 constexpr double kRoundS = 360;
 
 constexpr std::array kPolicies{
     PolicyTraits{
         .info = {.name = "fifo",
                  .description = "order of arrival; the first that does not fit blocks the others"},
-        .queue = &run_fifo},
+        .queue = &run_fifo,
+        .play = PlayRule{.skips = false}},
     PolicyTraits{.info = {.name = "first_fit",
                           .description = "order of arrival; what does not fit is passed over"},
-                 .queue = &run_first_fit},
+                 .queue = &run_first_fit,
+                 .play = PlayRule{}},
     PolicyTraits{.info = {.name = "slurm_backfill",
                           .description = "priority, then arrival, with EASY backfill on the 0.9 "
                                          "quantile of remaining times and user_gpus; no preemption",
                           .source = "Lifka 1995",
                           .sees = Forecasts::all},
-                 .make = &make_slurm_backfill},
+                 .make = &make_slurm_backfill,
+                 .play = PlayRule{.reserves = true, .classes = true}},
     PolicyTraits{.info = {.name = "sjf",
                           .description = "smallest gang first, preemptive",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .queue = &run_sjf},
+                 .queue = &run_sjf,
+                 .play = PlayRule{.order = PlayOrder::gang, .preempts = true}},
     PolicyTraits{.info = {.name = "srtf",
                           .description = "shortest remaining time first, preemptive; past its "
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .queue = &run_srtf},
+                 .queue = &run_srtf,
+                 .play = PlayRule{.order = PlayOrder::time, .preempts = true}},
     PolicyTraits{.info = {.name = "srsf",
                           .description = "least remaining time x GPUs first, preemptive; past its "
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .queue = &run_srsf},
+                 .queue = &run_srsf,
+                 .play = PlayRule{.order = PlayOrder::service, .preempts = true}},
     PolicyTraits{.info = {.name = "las",
                           .description = "discretised 2D-LAS: three queues by attained "
                                          "GPU-seconds",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations},
-                 .queue = &run_las},
+                 .queue = &run_las,
+                 .play = PlayRule{.order = PlayOrder::level, .preempts = true}},
     PolicyTraits{.info = {.name = "gittins",
                           .description = "least E[min(S, d)] / P(S <= d) of the remaining service "
                                          "S first, times the GPUs where that leads",
                           .source = "Gittins 1989; Aalto, Ayesta, Righter 2009",
                           .sees = Forecasts::all},
                  .make = &make_gittins,
-                 .queue = &run_gittins},
+                 .queue = &run_gittins,
+                 .play = PlayRule{.order = PlayOrder::index, .preempts = true}},
     PolicyTraits{.info = {.name = "max_min",
                           .description = "max-min fair shares of time per tier, by each job's "
                                          "rates on the tiers",
@@ -86,7 +96,7 @@ constexpr std::array kPolicies{
                           .source = "Mahajan et al., NSDI 2020",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookS},
+                          .session_s = kLookIntervalS},
                  .make = &make_themis,
                  .packs = true},
     PolicyTraits{.info = {.name = "optimus",
@@ -94,7 +104,7 @@ constexpr std::array kPolicies{
                           .source = "Peng et al., EuroSys 2018",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookS},
+                          .session_s = kLookIntervalS},
                  .make = &make_optimus,
                  .packs = true},
     PolicyTraits{.info = {.name = "slaq",
@@ -102,7 +112,7 @@ constexpr std::array kPolicies{
                           .source = "Zhang et al., SoCC 2017",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookS},
+                          .session_s = kLookIntervalS},
                  .make = &make_slaq,
                  .looks_ahead = true,
                  .packs = true},
@@ -113,7 +123,7 @@ constexpr std::array kPolicies{
                                          "fair share would",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookS,
+                          .session_s = kLookIntervalS,
                           .round_s = kRoundS},
                  .make = &make_makespan},
     PolicyTraits{.info = {.name = "session_fifo",
@@ -126,17 +136,22 @@ constexpr std::array kPolicies{
                                          "is out of reach, run by Gittins index for sessions",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookS},
+                          .session_s = kLookIntervalS},
                  .make = &make_dare},
     PolicyTraits{.info = {.name = "best_value",
                           .description = "plan() with the objectives of `planner`, jct by default",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookS},
+                          .session_s = kLookIntervalS},
                  .make = &make_best_value,
                  .order_queue = &run_gittins,
                  .takes_objective = true,
                  .packs = true,
+                 .play = PlayRule{.order = PlayOrder::index,
+                                  .preempts = true,
+                                  .classes = true,
+                                  .weighs = true,
+                                  .stays = kStayFactor},
                  .follows_leader = true},
 };
 
@@ -174,6 +189,16 @@ const PolicyTraits& policy_named(std::string_view name) {
                                 [&](const PolicyTraits& each) { return each.info.name == name; });
   if (row != kPolicies.end()) return *row;
   refuse("simulate: unknown policy '", name, "', known are ", listed(kNames));
+}
+
+const PlayRule& play_rule_named(std::string_view policy) {
+  std::vector<std::string_view> played;
+  for (const PolicyTraits& row : kPolicies) {
+    if (!row.play) continue;
+    if (row.info.name == policy) return *row.play;
+    played.push_back(row.info.name);
+  }
+  refuse("start_times: policy '", policy, "' is not played forward, these are: ", listed(played));
 }
 
 bool plain(const Workload& workload, const SimulationOptions& options) {

@@ -19,6 +19,12 @@ namespace glidepath::detail {
 /// GPU-seconds attained at which `las` moves a job to its second and third queue.
 inline constexpr std::array<double, 2> kLasLimitsGpuS{3250, 7200};
 
+/// Quantile of what running jobs still need that a reservation of backfill counts on.
+inline constexpr double kReservedShare = 0.9;
+
+/// What staying where it runs is worth to a job, as a factor: fewer moves.
+inline constexpr double kStayFactor = 1 + PlanDynamics{}.hysteresis;
+
 /// Measured speeds of two live jobs on the same GPUs of a tier: what a profile of the pair says.
 using PairTable = std::function<SharedSpeeds(std::int64_t first, std::int64_t second, int tier)>;
 
@@ -29,6 +35,27 @@ struct PolicySetup {
   const PairTable& pairs;
 };
 using MakePolicy = Policy(const PolicySetup& setup);
+
+/// What puts the jobs of a policy in order, the least first.
+enum class PlayOrder : std::uint8_t {
+  arrival,  ///< submission
+  gang,     ///< GPUs
+  time,     ///< believed time that is left
+  service,  ///< the same x GPUs
+  level,    ///< queue by attained GPU-seconds
+  index,    ///< GPUs / Gittins index of what is left
+};
+
+/// A policy as start_times() plays it forward.
+struct PlayRule {
+  PlayOrder order = PlayOrder::arrival;
+  bool preempts = false;
+  bool skips = true;      ///< what does not fit is passed over; else it blocks those behind it
+  bool reserves = false;  ///< GPUs are kept for the first that does not fit: EASY backfill
+  bool classes = false;   ///< Job::priority goes before the order
+  bool weighs = false;    ///< Job::weight counts
+  double stays = 1;       ///< the key of a running job is divided by this
+};
 
 /// How a policy of Gavel divides the time of each tier among jobs.
 enum class Shares : std::uint8_t { in_order, equal, max_min, max_min_unaware };
@@ -49,11 +76,15 @@ struct PolicyTraits {
   bool looks_ahead = false;        ///< also forecast the losses on the way
   bool packs =
       false;  ///< its plans are for nodes filled anew: with in_nodes gangs may have to move
-  bool follows_leader = false;  ///< of SRTF and SRSF, on one tier, for mean completion times
+  std::optional<PlayRule> play{};  ///< empty where start_times() does not know it
+  bool follows_leader = false;     ///< of SRTF and SRSF, on one tier, for mean completion times
 };
 
 /// The row of a policy. Throws InputError naming the text and the known policies.
 [[nodiscard]] const PolicyTraits& policy_named(std::string_view name);
+
+/// How start_times() plays a policy. Throws InputError naming it and those that can be played.
+[[nodiscard]] const PlayRule& play_rule_named(std::string_view policy);
 
 /// Whether gangs of one tier may spread over its GPUs, and no job has a curve: then a job that ends
 /// makes room for any other.
