@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/numbers.hpp"
+#include "common/statistics.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -52,8 +53,7 @@ double RemainingWork::prob_within(double x) const {
 
 double RemainingWork::quantile(double p) const {
   if (steps.empty()) return kInfinity;
-  const auto n = static_cast<double>(steps.size());
-  return steps[static_cast<std::size_t>(std::clamp(std::ceil(p * n) - 1, 0.0, n - 1))];
+  return steps[quantile_index(steps.size(), p)];
 }
 
 RemainingWork remaining_work(const Job& job, const PlanOptions& options) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "common/statistics.hpp"
 #include "simulate/live.hpp"
 
 namespace glidepath::detail {
@@ -15,18 +16,6 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kJoulesPerKwh = 3.6e6;
-
-/// Linear interpolation between order statistics, as numpy does.
-double percentile(std::vector<double>& values, double p) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const double place = p * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::ptrdiff_t>(place);
-  std::nth_element(values.begin(), values.begin() + low, values.end());
-  const double a = values[low];
-  if (low + 1 == std::ssize(values)) return a;
-  const double b = *std::min_element(values.begin() + low + 1, values.end());
-  return a + (place - static_cast<double>(low)) * (b - a);
-}
 
 /// Finish-time fairness (Themis, Mahajan et al., NSDI 2020): JCT over the time that the job would
 /// have taken with an equal share of the cluster, A max(1, n g / C): A its time alone with the same
@@ -232,8 +221,8 @@ Simulation results(Cluster& cluster, std::string policy) {
   out.mean_jct_s /= ended;
   out.mean_wait_s = out.total_wait_s / ended;
   out.mean_wait_per_user_s = out.total_wait_s / static_cast<double>(out.user_accounts.size());
-  out.median_jct_s = percentile(jct, 0.5);
-  out.p95_jct_s = percentile(jct, 0.95);
+  out.median_jct_s = interpolated_quantile(jct, 0.5);
+  out.p95_jct_s = interpolated_quantile(jct, 0.95);
   out.makespan_s = cluster.seconds(last - first);
   tier_accounts(cluster, first, last, out);
   out.jobs.ftf = finish_time_fairness(cluster);

@@ -10,6 +10,7 @@
 
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 #include "simulate/play.hpp"
 #include "simulate/policy_table.hpp"
 
@@ -24,7 +25,7 @@ using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
 constexpr std::ptrdiff_t kSamplesPerBlock = 10;
-constexpr double kFront = 1e12;  ///< seconds, more than any wait
+constexpr double kFrontSeconds = 1e12;  ///< seconds, more than any wait
 
 void check(const StartOptions& options) {
   if (options.samples < 1 || options.samples > kMaxSamples) {
@@ -135,7 +136,7 @@ class Scripting {
         job.waiting_s >= 0 ? job.waiting_s : snapshot_.now_s - job.submit_s - job.attained_s;
     const int level = detail::las_level(job.attained_gpu_s);
     const bool ran = level > 0 && job.attained_gpu_s > 2 * detail::kLasLimitsGpuS[level - 1];
-    return ran ? waited - kFront : -waited;
+    return ran ? waited - kFrontSeconds : -waited;
   }
 
   void take_running() {
@@ -189,15 +190,6 @@ class Scripting {
   std::unordered_map<std::int64_t, std::size_t> place_;
 };
 
-/// The least of the samples that at least a share `level` of them does not exceed.
-double quantile_of(std::span<double> samples, double level) {
-  const auto n = static_cast<double>(samples.size());
-  const auto k = static_cast<std::size_t>(std::clamp(std::ceil(level * n - 1e-9) - 1, 0.0, n - 1));
-  const auto at = samples.begin() + static_cast<std::ptrdiff_t>(k);
-  std::nth_element(samples.begin(), at, samples.end());
-  return *at;
-}
-
 }  // namespace
 
 StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
@@ -227,8 +219,10 @@ StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
   for (std::size_t w = 0; w < waiting.size(); ++w) {
     for (std::size_t s = 0; s < samples; ++s) own[s] = starts[s * live + waiting[w]];
     for (std::size_t level = 0; level < out.levels.size(); ++level) {
-      out.quantiles(static_cast<std::ptrdiff_t>(level), static_cast<std::ptrdiff_t>(w)) =
-          quantile_of(own, out.levels[level]);
+      const auto at = own.begin() + static_cast<std::ptrdiff_t>(
+                                        detail::quantile_index(samples, out.levels[level]));
+      std::nth_element(own.begin(), at, own.end());
+      out.quantiles(static_cast<std::ptrdiff_t>(level), static_cast<std::ptrdiff_t>(w)) = *at;
     }
   }
   return out;

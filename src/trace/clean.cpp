@@ -55,9 +55,8 @@ std::size_t winsorise(std::vector<double>& loss, double sigmas) {
   for (std::size_t i = 1; i + 1 < raw.size(); ++i) {
     const std::size_t arm = std::min({std::size_t{2}, i, raw.size() - 1 - i});
     std::array<double, 5> window{};
-    const auto end = std::copy_n(raw.begin() + (i - arm), 2 * arm + 1, window.begin());
-    std::nth_element(window.begin(), window.begin() + arm, end);
-    const double centre = window[arm];
+    std::copy_n(raw.begin() + (i - arm), 2 * arm + 1, window.begin());
+    const double centre = detail::median({window.data(), 2 * arm + 1});
     loss[i] = std::clamp(raw[i], centre - reach, centre + reach);
     pulled += loss[i] != raw[i];
   }

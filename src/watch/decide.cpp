@@ -13,6 +13,7 @@
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "common/statistics.hpp"
 #include "forecast/reach.hpp"
 
 namespace glidepath {
@@ -20,8 +21,8 @@ namespace {
 
 using detail::kInfinity;
 
-constexpr double kOpenBudget = 10;     // times the steps seen, where no budget is given
-constexpr std::size_t kMinPoints = 4;  // fewer tell nothing of the future
+constexpr double kOpenBudget = 10;            // times the steps seen, where no budget is given
+constexpr std::size_t kMinWatchedPoints = 4;  // fewer tell nothing of the future
 // What it takes to exclude anything: a part of the budget, and of the way from the start of the run
 // to its target, because nobody sees the end of a plateau on which a run begins; or half the
 // budget.
@@ -39,8 +40,7 @@ double tail_level(const std::vector<double>& losses) {
   }
   if (tail.size() < kTailPoints) return std::numeric_limits<double>::quiet_NaN();
   tail.erase(tail.begin(), tail.end() - static_cast<std::ptrdiff_t>(kTailPoints));
-  std::nth_element(tail.begin(), tail.begin() + kTailPoints / 2, tail.end());
-  return tail[kTailPoints / 2];
+  return detail::upper_median(tail);
 }
 
 /// The rates that were planned before the log began, used until the last of the first `points`,
@@ -140,7 +140,7 @@ Decision Watch::decision() const {
                                 s.best_loss);
     return d;
   }
-  if (s.step.size() < kMinPoints) {
+  if (s.step.size() < kMinWatchedPoints) {
     d.probability = 0.5;
     d.reason = detail::sentence(s.step.size(), " points are too few to tell");
     return d;
