@@ -17,7 +17,9 @@ compiles in. With `--report N` it also prints the protocol's figures on N curves
 left out, by the tables learned without them, beside those by the table compiled in, which has seen
 them.
 
-Needs torch; everything about the model itself comes from glidepath._core.forecast_nodes.
+Needs torch, and the module `_training` beside this file, which a build with
+`-DGLIDEPATH_BUILD_BENCH=ON -DGLIDEPATH_BUILD_PYTHON=ON` makes: everything about the model itself
+comes from its `forecast_nodes`.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+import _training
 import numpy as np
 import torch
 
@@ -107,7 +110,7 @@ def read_cases(
                 at = [k + int(share * (total - k - 1)) for share in SHARES]
                 queries = np.maximum.accumulate(step[at])
                 unique, back = np.unique(queries, return_inverse=True)
-                nodes = _core.forecast_nodes(step[:k], value[:k], unique, constants)
+                nodes = _training.forecast_nodes(step[:k], value[:k], unique, constants)
                 if nodes is None or not nodes["logarithmic"]:
                     continue
                 cases.append(

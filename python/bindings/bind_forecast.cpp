@@ -11,6 +11,7 @@
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
+#include "forecast/past_runs.hpp"
 #include "forecast_records.hpp"
 #include "long_call.hpp"
 
@@ -168,6 +169,14 @@ void bind_reach(py::module_& module) {
              "schedule"_a, "past"_a, "direction"_a, "constants"_a, "reached_by"_a, "threads"_a);
 }
 
+Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
+                    const Maybe<ForecastConstants>& constants, int threads) {
+  const std::vector<Trace> taught = traces_of(teachers), past = traces_of(shapes);
+  const LongCall call;
+  return glidepath::detail::learn_widths(taught, past, constants.value_or(nullptr),
+                                         {.threads = threads});
+}
+
 void bind_past_runs(py::module_& module) {
   Record<Widths>(module, "WidthsRecord")
       .shown("horizon", &Widths::horizon)
@@ -205,6 +214,8 @@ void bind_past_runs(py::module_& module) {
           },
           "finished"_a, py::kw_only(), "constants"_a)
       .def_property_readonly("widths", &PastRuns::widths);
+  module.def("learn_widths", &learn_widths, "teachers"_a, "shapes"_a, py::kw_only(), "constants"_a,
+             "threads"_a);
 }
 
 }  // namespace
@@ -216,6 +227,7 @@ void bind_forecast(pybind11::module_& module) {
   using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
   py::class_<ForecastConstants, std::shared_ptr<ForecastConstants>>(module, "ForecastConstants");
+  module.def("learned_table", [] { return std::string(glidepath::detail::learned_table()); });
   module.def(
       "read_constants",
       [](const std::string& text) {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals that bench/ learns and measures with: not what users see.
+// bench/accuracy/_training: the nodes of a forecast, from which learn_prior.py learns its
+// constants. Built with GLIDEPATH_BUILD_BENCH, and never installed.
 #include "glidepath/forecast.hpp"
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "forecast/constants.hpp"
-#include "forecast/past_runs.hpp"
 #include "forecast/predict.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast_records.hpp"
-#include "long_call.hpp"
 
 namespace glidepath::python {
 namespace {
@@ -45,22 +43,12 @@ py::object forecast_nodes(const DoubleArray& step, const DoubleArray& loss, cons
   return d;
 }
 
-Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
-                    const Maybe<ForecastConstants>& constants, int threads) {
-  const std::vector<Trace> taught = traces_of(teachers), past = traces_of(shapes);
-  const LongCall call;
-  return glidepath::detail::learn_widths(taught, past, constants.value_or(nullptr),
-                                         {.threads = threads});
-}
-
 }  // namespace
 }  // namespace glidepath::python
 
-void bind_training(pybind11::module_& module) {
-  using namespace glidepath::python;   // NOLINT(google-build-using-namespace)
-  using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
-  module.def("learned_table", [] { return std::string(glidepath::detail::learned_table()); });
-  module.def("forecast_nodes", &forecast_nodes, "step"_a, "loss"_a, "at"_a, "constants"_a);
-  module.def("learn_widths", &learn_widths, "teachers"_a, "shapes"_a, py::kw_only(), "constants"_a,
-             "threads"_a);
+PYBIND11_MODULE(_training, module) {
+  using namespace pybind11::literals;      // NOLINT(google-build-using-namespace): "name"_a
+  pybind11::module_::import("glidepath");  // which knows ForecastConstants and the errors
+  module.def("forecast_nodes", &glidepath::python::forecast_nodes, "step"_a, "loss"_a, "at"_a,
+             "constants"_a);
 }
