@@ -88,7 +88,7 @@ struct PlacementOptions {
   double batch = 0;
   /// GPUs of a gang at most: lower it where larger batches or slower links hurt the job.
   int max_gpus = 1 << 20;
-  /// Of each GPU when alone, in [0, 1]: for power and energy.
+  /// Activity of each GPU when alone, in [0, 1]: for power and energy.
   double utilization = 1;
   /// How the job may share GPUs with `partner`; without a partner not used.
   Sharing sharing = Sharing::exclusive;
@@ -211,7 +211,7 @@ struct Quota {
 
 /// What a plan must keep to, whatever it would be worth otherwise; `violations` checks the same.
 struct PlanLimits {
-  /// Of all GPUs in use together. Set it to what the room or the contract allows.
+  /// Power of all GPUs in use together. Set it to what the room or the contract allows.
   double power_cap_w = std::numeric_limits<double>::infinity();
   /// Users and groups without an entry are not limited.
   std::vector<Quota> user_quota{}, group_quota{};

@@ -278,7 +278,7 @@ struct StartOptions {
   std::span<const BelievedSteps> believed{};
 };
 
-/// Of each waiting job of a snapshot, in its order, when it will have GPUs.
+/// When each waiting job of a snapshot, in its order, will have GPUs.
 struct StartTimes {
   std::vector<std::int64_t> job;
   std::vector<double> levels;

@@ -44,8 +44,8 @@ glidepath_status status_of_exception() noexcept {
 }
 
 void check_size(std::size_t size, const char* name) {
-  constexpr std::size_t kLargest = 4096;
-  if (size < sizeof(std::size_t) || size > kLargest) {
+  constexpr std::size_t kMaxMessage = 4096;
+  if (size < sizeof(std::size_t) || size > kMaxMessage) {
     detail::refuse(name, ": its size is ", size, "; GLIDEPATH_INIT sets it");
   }
 }

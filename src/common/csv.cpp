@@ -88,7 +88,7 @@ std::string read_file(const std::filesystem::path& file) {
   std::string bytes;
   const auto size = std::filesystem::file_size(file, error);
   constexpr std::size_t kChunk = std::size_t{1} << 22;
-  constexpr std::size_t kMostUnpacked = std::size_t{1} << 30;  // a bomb of 1 MiB unpacks to that
+  constexpr std::size_t kMaxUnpacked = std::size_t{1} << 30;  // a bomb of 1 MiB unpacks to that
   if (!error) bytes.reserve(static_cast<std::size_t>(size) + kChunk);
   std::size_t filled = 0;
   while (true) {
@@ -103,8 +103,8 @@ std::string read_file(const std::filesystem::path& file) {
     if (got < 0 || code < 0) broken(sentence("broken gzip stream: ", why));
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
-    if (filled > kMostUnpacked && gzdirect(handle.get()) == 0) {
-      broken(sentence("more than ", kMostUnpacked >> 20, " MiB, unpacked"));
+    if (filled > kMaxUnpacked && gzdirect(handle.get()) == 0) {
+      broken(sentence("more than ", kMaxUnpacked >> 20, " MiB, unpacked"));
     }
   }
   bytes.resize(filled);

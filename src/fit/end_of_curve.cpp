@@ -49,12 +49,12 @@ double jumps_of(std::span<const double> values) {
   return std::sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-/// Of the residuals at the end: how they scatter, and the standard error of their middle.
+/// How the residuals at the end scatter, and the standard error of their middle.
 struct Noise {
   double deviation, error;
 };
 
-/// Of the mean from `end` on. `residual` is filled from `half`.
+/// The noise of the mean from `end` on. `residual` is filled from `half`.
 Noise noise_of_mean(std::span<const double> residual, std::span<const double> weights,
                     std::size_t half, std::size_t end) {
   double squares = 0, weight = 0;

@@ -21,8 +21,9 @@ namespace {
 using detail::Problem;
 
 constexpr std::ptrdiff_t kRowsTogether = 64;
-// Of the largest: below, AICc takes a residual for an exact fit; above, its square for none.
-constexpr double kLeastWeight = 1e-20, kMostWeight = 1e100;
+// Bounds of the largest weight: below, AICc takes a residual for an exact fit; above, its square
+// for none.
+constexpr double kMinWeight = 1e-20, kMaxWeight = 1e100;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 constexpr detail::Names<kFitStatuses.size()> kStatusNames{
@@ -49,9 +50,9 @@ void require_valid(const TraceView& trace) {
   }
   if (trace.weight.empty()) return;
   const double largest = std::ranges::max(trace.weight);
-  if (!(largest >= kLeastWeight && largest <= kMostWeight)) {
-    detail::refuse("fit: the largest weight is ", largest, ", expected between ", kLeastWeight,
-                   " and ", kMostWeight);
+  if (!(largest >= kMinWeight && largest <= kMaxWeight)) {
+    detail::refuse("fit: the largest weight is ", largest, ", expected between ", kMinWeight,
+                   " and ", kMaxWeight);
   }
 }
 

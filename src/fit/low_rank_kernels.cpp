@@ -89,24 +89,24 @@ HWY_INLINE void project(const double* columns, int n, const double* values, ptrd
                         int apart, int rows, double* z) {
   const Tag d;
   constexpr int kVectors = kRank / kLanes;
-  constexpr int kTogether = kVectors >= 8 ? 1 : 12 / kVectors;
-  for (int row = 0; row < rows; row += kTogether) {
-    const double* y[kTogether];
-    Vec sum[kTogether][kVectors];
-    for (int r = 0; r < kTogether; ++r) {
+  constexpr int kRowsAtOnce = kVectors >= 8 ? 1 : 12 / kVectors;
+  for (int row = 0; row < rows; row += kRowsAtOnce) {
+    const double* y[kRowsAtOnce];
+    Vec sum[kRowsAtOnce][kVectors];
+    for (int r = 0; r < kRowsAtOnce; ++r) {
       y[r] = values + (row + r < rows ? row + r : row) * stride;
       for (int v = 0; v < kVectors; ++v) sum[r][v] = set(0);
     }
     const double* q = columns;
     for (int i = 0; i < n; ++i, q += kRank) {
-      for (int r = 0; r < kTogether; ++r) {
+      for (int r = 0; r < kRowsAtOnce; ++r) {
         const Vec yi = set(y[r][i * apart]);
         for (int v = 0; v < kVectors; ++v) {
           sum[r][v] = hn::MulAdd(hn::LoadU(d, q + v * kLanes), yi, sum[r][v]);
         }
       }
     }
-    for (int r = 0; r < kTogether && row + r < rows; ++r) {
+    for (int r = 0; r < kRowsAtOnce && row + r < rows; ++r) {
       for (int v = 0; v < kVectors; ++v) {
         hn::Store(sum[r][v], d, z + (row + r) * kRank + v * kLanes);
       }
@@ -123,19 +123,19 @@ void gram(const double* columns, int n, double* out) {
 /// The node that explains most of a row, where the nodes rise to it and fall from it; else -1.
 int best_node(const LowRankGrid& grid, const double* z) {
   const Tag d;
-  constexpr int kVectors = kCells / kLanes, kTogether = kVectors < 8 ? kVectors : 8;
+  constexpr int kVectors = kCells / kLanes, kRowsAtOnce = kVectors < 8 ? kVectors : 8;
   HWY_ALIGN double explained[kCells + kLanes];
-  for (int from = 0; from < kVectors; from += kTogether) {
-    Vec sum[kTogether];
-    for (int v = 0; v < kTogether; ++v) sum[v] = set(0);
+  for (int from = 0; from < kVectors; from += kRowsAtOnce) {
+    Vec sum[kRowsAtOnce];
+    for (int v = 0; v < kRowsAtOnce; ++v) sum[v] = set(0);
     for (int k = 0; k < kRank; ++k) {
       const Vec zk = set(z[k]);
       const double* node = &grid.nodes[k * kCells + from * kLanes];
-      for (int v = 0; v < kTogether; ++v) {
+      for (int v = 0; v < kRowsAtOnce; ++v) {
         sum[v] = hn::MulAdd(hn::LoadU(d, node + v * kLanes), zk, sum[v]);
       }
     }
-    for (int v = 0; v < kTogether; ++v) {
+    for (int v = 0; v < kRowsAtOnce; ++v) {
       hn::Store(hn::Mul(sum[v], sum[v]), d, explained + (from + v) * kLanes);
     }
   }

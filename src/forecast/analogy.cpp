@@ -19,7 +19,7 @@ constexpr std::size_t kMinRuns = 3;         // past runs
 constexpr std::size_t kMaxComponents = 24;  // and most runs by which the analogy is tried
 constexpr double kLevelWindow = 1.15;       // a level is the mean over steps t / 1.15 to t
 constexpr double kKernelWidth = 0.5;        // in spreads of each trait over the past runs
-constexpr double kPriorRuns = 20;           // past runs of which half are believed
+constexpr double kHalfBelievedRuns = 20;    // past runs of which half are believed
 constexpr double kAlikeDistance = 2;        // square distance in kernels that is still alike
 // Weight 1 / (1 + (error as a share of that of the last level / kHalfShare)^kSharePower).
 constexpr double kHalfShare = 0.55, kSharePower = 4;
@@ -205,7 +205,7 @@ void mix_in_analogy(std::span<const double> step, std::span<const double> z,
   const double share = error_share(past, view, nearest) / kHalfShare;
   const auto count = static_cast<double>(runs);
   const double mass = constants.analogy / (1 + std::pow(share, kSharePower)) * count /
-                      (count + kPriorRuns) / (1 + std::max(nearest - kAlikeDistance, 0.0));
+                      (count + kHalfBelievedRuns) / (1 + std::max(nearest - kAlikeDistance, 0.0));
   if (!(mass > kMinMass)) return;
   kernel(weight);
   mixture = mixed(mixture, view, weight, mine[0], mass);

@@ -12,15 +12,16 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kSeenShare = 0.7;     // of the steps, that the backtest sees
-constexpr std::size_t kMinSeen = 4;    // points
-constexpr std::size_t kMaxPoints = 8;  // that are forecast
+constexpr double kSeenShare = 0.7;           // of the steps, that the backtest sees
+constexpr std::size_t kMinSeen = 4;          // points
+constexpr std::size_t kMaxScoredPoints = 8;  // that are forecast
 constexpr int kBins = 16, kComponents = 16;
 constexpr double kPriorError = 0.05;   // added to the mean error, in half-widths of 80 %
 constexpr double kMinLogWidth = -2.5;  // of the factor
 // With r the ratio of the CRPS with the schedule to that without it, in ranges, kPriorCrps added to
-// each, the forecast without it has the odds kBlindOdds (r^kScorePower - kEarned), 0 at least.
-constexpr double kPriorCrps = 0.003, kBlindOdds = 2, kScorePower = 4, kEarned = 0.8;
+// each, the forecast without it has the odds kBlindOdds (r^kScorePower - kScoreThreshold), 0 at
+// least.
+constexpr double kPriorCrps = 0.003, kBlindOdds = 2, kScorePower = 4, kScoreThreshold = 0.8;
 constexpr std::array kCrpsGrid{0.0, 0.006, 0.018, 0.04, 0.08, 0.15, 0.28, 0.55, 1.2};
 
 /// Half of the 80 % interval of Student's t, to the four decimals with which `backtest_level` was
@@ -35,7 +36,7 @@ struct Since {
 };
 
 Since points_since(const Prepared& p, std::size_t seen) {
-  const std::size_t points = p.step.size(), tried = std::min(points - seen, kMaxPoints);
+  const std::size_t points = p.step.size(), tried = std::min(points - seen, kMaxScoredPoints);
   Since since;
   for (std::size_t i = 0; i < tried; ++i) {
     const std::size_t at = seen + i * (points - 1 - seen) / (tried - 1);
@@ -117,7 +118,7 @@ Backtest backtest(const Prepared& p, const Annealing& plan, const ForecastConsta
   const Mixture blind = forecast_since(before, {}, since, coarse);
   const double worse = (mean_crps(known, since, p.range) + kPriorCrps) /
                        (mean_crps(blind, since, p.range) + kPriorCrps);
-  const double odds = kBlindOdds * std::max(0.0, std::pow(worse, kScorePower) - kEarned);
+  const double odds = kBlindOdds * std::max(0.0, std::pow(worse, kScorePower) - kScoreThreshold);
   return {width, 1 / (1 + odds)};
 }
 

@@ -26,7 +26,7 @@ constexpr double kMinStep = 1e-300;
 // Expected log end of a run that is late by x: x itself where runs differ by their unit, a part of
 // it where the lateness may be noise.
 constexpr double kSlopeOfNoise = 0.6, kLatenessOfNoise = 0.5;
-// Of the log end around that line: standard deviation, and the past runs this guess is worth.
+// Standard deviation of the log end around that line, and the past runs this guess is worth.
 constexpr double kNoise = 0.07, kNoiseRuns = 1;
 constexpr double kOffsetVariance = 100;  // of the level of the line, in noise variances: free
 // Standard deviation of the slopes in lateness, around the expected one, and in log interval.
@@ -125,8 +125,8 @@ struct Pair {
   double lateness, unevenness, interval, event;
 };
 
-/// Of a past run at the marks [from, to), which the live run passed at `passed`; none if it did not
-/// pass any.
+/// A past run at the marks [from, to), which the live run passed at `passed`; none if it passed
+/// none of them.
 std::optional<Pair> pair_of(const PastRun& run, const Live& live, std::span<const double> passed,
                             std::size_t from, double event) {
   double sum = 0, square = 0, count = 0;
@@ -438,12 +438,12 @@ EndLaw law_of_end(TraceView live_trace, double target, const ForecastOptions& op
   law.location = end.mean;
   law.scale = std::sqrt(end.variance) * widening(view, live);
   // A run that outlived what these runs foretell is late by an unknown amount.
-  constexpr double kOutlived = 1 - 1e-6, kMargin = 0.1;
+  constexpr double kOutlivedProbability = 1 - 1e-6, kMargin = 0.1;
   const auto until_now = [&] {
     return student_cdf(law.degrees, (law.now - law.location) / law.scale);
   };
   law.by_now = until_now();
-  if (law.by_now > kOutlived) {
+  if (law.by_now > kOutlivedProbability) {
     law.location = law.now + kMargin;
     law.by_now = until_now();
   }

@@ -23,7 +23,7 @@ constexpr Scaling kLogPoints{3.5, 1.5}, kLogNoise{-4.5, 2}, kLogLate{-2.5, 1.5},
     kLogFirst{-3.5, 1.5}, kTrend{0, 0.25};
 constexpr double kAbovePerRange = 6, kAboveOffset = 0.5;
 
-/// Of z, by a regression on log10 x.
+/// How far z falls in a decade, by a regression on log10 x.
 double fall_per_decade(const Points& bins) {
   double weight = 0, mean_x = 0, mean_z = 0, xx = 0, xz = 0;
   for (std::size_t i = 0; i < bins.x.size(); ++i) {

@@ -16,7 +16,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kFlatScale = 0.01;  // of a constant run, relative
-// Of a run of 1 or 2 points: kFewScale log(x)^kFewPower, the logarithm at most kFewMaxLog.
+// Scale of a run of 1 or 2 points: kFewScale log(x)^kFewPower, the logarithm at most kFewMaxLog.
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
 constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
 constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers

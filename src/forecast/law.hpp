@@ -39,7 +39,7 @@ struct Law {
 
   [[nodiscard]] bool falling() const { return coordinate.sign < 0; }
   [[nodiscard]] double clip(double z) const { return std::clamp(z, lowest, highest); }
-  /// Of the curve at a knot, in z.
+  /// Median of the curve at a knot, in z.
   [[nodiscard]] double median(std::size_t knot) const {
     return clip(mixture_median(mixture.at(knot)));
   }

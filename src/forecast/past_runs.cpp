@@ -23,13 +23,13 @@ namespace {
 
 constexpr std::array kHorizons{0.1, 0.4, 1.0, 2.0};      // log(step / last observed step)
 constexpr std::array kCutoffs{0.1, 0.2, 0.4, 0.6, 0.8};  // of the points of a run
-constexpr double kCovered = 0.8;                         // the interval whose width is learned
-constexpr double kPriorRuns = 10;    // runs that the factor 1 counts for (shrinkage)
-constexpr double kUpdateStep = 0.1;  // of the online updates, in log(factor)
+constexpr double kLearnedCoverage = 0.8;                 // the interval whose width is learned
+constexpr double kShrinkageRuns = 10;  // runs that the factor 1 counts for (shrinkage)
+constexpr double kUpdateStep = 0.1;    // of the online updates, in log(factor)
 constexpr double kLowestFactor = 0.1, kHighestFactor = 10;
-constexpr std::size_t kMinPoints = 8;     // of a run that teaches widths
-constexpr std::size_t kMaxTeachers = 50;  // newest runs; more take their time and teach little
-constexpr double kMinScheduledRuns = 5;   // that judge whether schedules help
+constexpr std::size_t kMinTeachingPoints = 8;  // of a run that teaches widths
+constexpr std::size_t kMaxTeachers = 50;       // newest runs; more take their time and teach little
+constexpr double kMinScheduledRuns = 5;        // that judge whether schedules help
 
 /// At each horizon |truth - median| / half-width on that side, in z; the median over prefixes.
 /// Negative where there is none.
@@ -51,8 +51,8 @@ struct Trial {
 Trial try_on(const Trace& run, const ForecastOptions& options) {
   Trial trial;
   const std::size_t n = run.step.size();
-  if (n < kMinPoints) return trial;
-  const std::vector<double> asked{0.5 - 0.5 * kCovered, 0.5 + 0.5 * kCovered};
+  if (n < kMinTeachingPoints) return trial;
+  const std::vector<double> asked{0.5 - 0.5 * kLearnedCoverage, 0.5 + 0.5 * kLearnedCoverage};
   std::array<std::vector<double>, kHorizons.size()> found;
   for (std::size_t c = 0; c < kCutoffs.size(); ++c) {
     const auto k = std::max<std::size_t>(
@@ -165,9 +165,9 @@ int learn(std::span<const Trials> runs, Trial Trials::*kind, std::vector<double>
     if (scores.empty()) continue;
     // The ceil((n + 1) 0.8)-th smallest score, as a factor of the width.
     std::sort(scores.begin(), scores.end());
-    const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * kCovered));
+    const auto rank = static_cast<std::size_t>(std::ceil((n + 1) * kLearnedCoverage));
     const double quantile = scores[std::min(rank, scores.size()) - 1];
-    factor.back() = std::exp(n / (n + kPriorRuns) *
+    factor.back() = std::exp(n / (n + kShrinkageRuns) *
                              std::log(std::clamp(quantile, kLowestFactor, kHighestFactor)));
   }
   return static_cast<int>(most);
@@ -180,7 +180,7 @@ bool learn_online(const Scores& scores, std::vector<double>& factor) {
   for (std::size_t h = 0; h < kHorizons.size(); ++h) {
     if (scores[h] < 0) continue;
     const double outside = scores[h] > factor[h] ? 1.0 : 0.0;
-    factor[h] = std::clamp(factor[h] * std::exp(kUpdateStep * (outside - (1 - kCovered))),
+    factor[h] = std::clamp(factor[h] * std::exp(kUpdateStep * (outside - (1 - kLearnedCoverage))),
                            kLowestFactor, kHighestFactor);
   }
   return true;

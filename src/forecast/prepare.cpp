@@ -13,8 +13,8 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kMaxLog = 690.0;     // exp of it is finite, with room for a sum
-constexpr double kLargest = 0x1p900;  // of losses whose logarithm is taken as they are
+constexpr double kMaxLog = 690.0;         // exp of it is finite, with room for a sum
+constexpr double kLargestLoss = 0x1p900;  // of losses whose logarithm is taken as they are
 constexpr double kMaxMetric = std::numeric_limits<double>::max();
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`
@@ -106,7 +106,7 @@ bool counts(const TraceView& trace, std::size_t i) {
   return std::isfinite(trace.loss[i]) && (trace.weight.empty() || trace.weight[i] > 0);
 }
 
-/// Of the losses that count.
+/// The range of the losses that count.
 struct Extent {
   std::size_t points = 0;
   double lowest = kInfinity, highest = -kInfinity;
@@ -131,7 +131,7 @@ bool into_z(std::vector<double>& values, Coordinate& c) {
   if (!(least > 0)) {
     c.logarithmic = false;
     c.unit = range > 0 && std::isfinite(range) ? range : std::max(1.0, std::abs(most));
-  } else if (most > kLargest || most < 1 / kLargest) {
+  } else if (most > kLargestLoss || most < 1 / kLargestLoss) {
     c.unit = std::exp2(std::ilogb(most));  // a power of 2: nothing is rounded
   }
   const double log_unit = std::log(c.unit);  // a quotient could be 0

@@ -32,7 +32,7 @@ struct Round {
   std::vector<Limits> limits;          ///< of each option; empty when only tiers are limited
   std::vector<std::int64_t> original;  ///< index of each option in the RoundView
   std::vector<std::int64_t> capacity;  ///< of each row
-  /// Of each tier: GPUs per node where gangs could fail to pack, else 0; its nodes; gangs on them.
+  /// GPUs per node of each tier where gangs could fail to pack, else 0; its nodes; gangs on them.
   std::vector<std::int64_t> node, nodes;
   std::vector<std::vector<std::int64_t>> taken;
   std::int32_t tiers = 0;

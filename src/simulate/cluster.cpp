@@ -348,13 +348,13 @@ void Cluster::apply_failures(const std::function<void(int)>& before) {
 }
 
 DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
-  constexpr double kBase = 1e5, kPerJob = 100, kPerPeriod = 4, kMostPeriods = 3e5;
+  constexpr double kBase = 1e5, kPerJob = 100, kPerPeriod = 4, kMaxPeriods = 3e5;
   const double period = std::min(cluster.options.round_s.value_or(kInfinity),
                                  cluster.options.session_s.value_or(kInfinity));
   double work_s = 0;
   for (const Run& run : cluster.runs) work_s += run.work / static_cast<double>(cluster.per_second);
   most_ = static_cast<std::int64_t>(kBase + kPerJob * static_cast<double>(cluster.runs.size()) +
-                                    kPerPeriod * std::min(kMostPeriods, work_s / period));
+                                    kPerPeriod * std::min(kMaxPeriods, work_s / period));
 }
 
 void DecisionLimit::spend() {

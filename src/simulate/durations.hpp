@@ -40,7 +40,7 @@ class Durations {
   /// Looks again at what is known by now, when a hundredth more has happened; whether it did.
   bool refresh();
 
-  /// Of a job that has ended, what the others tell: log_prior() as if it had not.
+  /// What the others tell of a job that has ended: log_prior() as if it had not.
   void recall(int job);
 
   /// Log density, but for a constant, of the log work of a job, given all but its own forecast.

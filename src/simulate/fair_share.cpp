@@ -89,7 +89,7 @@ Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& 
   using Eigen::Index;
   const Index n = cost.rows();
   const Index tiers = cost.cols();
-  constexpr double kNothing = 1e-9;  // of GPU-time
+  constexpr double kNegligibleTime = 1e-9;  // of GPU-time
   const double even = std::min(gang.minCoeff(), capacity.sum() / static_cast<double>(n));
   Eigen::VectorXd room = capacity;
   Eigen::MatrixXd time = Eigen::MatrixXd::Zero(n, tiers);  // in GPUs
@@ -102,14 +102,14 @@ Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& 
   std::vector<Step> path(tiers);
   const auto step = [&](Index j) -> Step& { return path[j]; };
   for (Index i = 0; i < n; ++i) {
-    for (double left = even; left > kNothing;) {
+    for (double left = even; left > kNegligibleTime;) {
       check_interrupt();
       // Bellman and Ford: to a tier at once, or by moving an earlier job on from it.
       for (Index j = 0; j < tiers; ++j) step(j) = {per_gpu(i, j), -1, i};
       for (Index round = 1; round < tiers; ++round) {
         for (Index k = 0; k < i; ++k) {
           for (Index from = 0; from < tiers; ++from) {
-            if (time(k, from) <= kNothing) continue;
+            if (time(k, from) <= kNegligibleTime) continue;
             for (Index to = 0; to < tiers; ++to) {
               const double length = step(from).length + per_gpu(k, to) - per_gpu(k, from);
               if (length < step(to).length - 1e-12) step(to) = {length, from, k};
@@ -119,7 +119,7 @@ Eigen::MatrixXd even_shares(const Eigen::MatrixXd& cost, const Eigen::VectorXd& 
       }
       Index last = -1;
       for (Index j = 0; j < tiers; ++j) {
-        if (room(j) <= kNothing) continue;
+        if (room(j) <= kNegligibleTime) continue;
         if (last < 0 || step(j).length < step(last).length) last = j;
       }
       if (last < 0) break;

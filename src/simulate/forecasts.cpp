@@ -18,13 +18,13 @@ namespace glidepath {
 namespace detail {
 namespace {
 
-constexpr int kSamples = 40;           ///< equally likely values of a law of steps or service
-constexpr int kLawPoints = 64;         ///< atoms of a law of durations
-constexpr std::size_t kMinPoints = 5;  ///< points before the first forecast of a curve
+constexpr int kSamples = 40;    ///< equally likely values of a law of steps or service
+constexpr int kLawPoints = 64;  ///< atoms of a law of durations
+constexpr std::size_t kFirstForecastPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
 std::size_t due(std::size_t points) {
-  std::size_t at = kMinPoints;
+  std::size_t at = kFirstForecastPoints;
   for (std::size_t next = at; next <= points; next = at + std::max<std::size_t>(2, at / 4)) {
     at = next;
   }
@@ -99,7 +99,7 @@ Predictor::Predictor(const Cluster& cluster)
 
 void Predictor::curve(int job, Job& seen, bool ahead) {
   Known& known = known_[job];
-  if (seen.observed.step.size() < kMinPoints) return;
+  if (seen.observed.step.size() < kFirstForecastPoints) return;
   const std::size_t points =
       known.outrun ? seen.observed.step.size() : due(seen.observed.step.size());
   if (points > known.points) {
@@ -160,10 +160,10 @@ const Predictor::Law& Predictor::law(int job, double done) const {
   law_.weight.clear();
   if (least >= durations_->highest()) return law_;
   // A coarse look for the range that matters.
-  constexpr int kLook = Durations::kGrid;
-  const double stride = (durations_->highest() - least) / kLook;
-  std::array<double, kLook> look;
-  for (int i = 0; i < kLook; ++i) look[i] = log_weight(least + stride * (i + 0.5));
+  constexpr int kGridCells = Durations::kGrid;
+  const double stride = (durations_->highest() - least) / kGridCells;
+  std::array<double, kGridCells> look;
+  for (int i = 0; i < kGridCells; ++i) look[i] = log_weight(least + stride * (i + 0.5));
   const double top = *std::max_element(look.begin(), look.end());
   const auto matters = [&](double value) { return value > top - 12; };
   const auto first = std::find_if(look.begin(), look.end(), matters) - look.begin();

@@ -144,7 +144,7 @@ class Live {
   }
 
  private:
-  /// Of two that part, and of two that both have GPUs and shall share, the later one moves.
+  /// The later one moves of two that part, and of two that both have GPUs and shall share.
   void suspend_others() {
     std::set<int> stays;
     for (const auto& [finish, job] : cluster_.ends) {

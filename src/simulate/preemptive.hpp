@@ -518,8 +518,9 @@ class Patient {
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
         started_.push_back(place.job);
-        const Seat seat{rank_.left(place.job, kMedian) + static_cast<double>(cluster_.restart),
-                        gpus, -1};
+        const Seat seat{
+            rank_.left(place.job, kMedianQuantile) + static_cast<double>(cluster_.restart), gpus,
+            -1};
         seats_.insert(std::upper_bound(seats_.begin(), seats_.end(), seat, sooner), seat);
       } else {
         ahead += gpus;
@@ -536,8 +537,9 @@ class Patient {
 
  private:
   static constexpr double kPreemptionJcts = 0.5;  ///< mean completion times that a preemption costs
-  static constexpr double kMedian = 0.5, kShort = 0.05;  ///< quantiles of the time still needed
-  struct Seat {                                          ///< GPUs in use, and for how long
+  static constexpr double kMedianQuantile = 0.5,
+                          kShortQuantile = 0.05;  ///< quantiles of the time still needed
+  struct Seat {                                   ///< GPUs in use, and for how long
     double left;
     int gpus, job;
   };
@@ -547,7 +549,7 @@ class Patient {
     seats_.clear();
     running_.clear();
     for (const Running& running : cluster_.running) {
-      seats_.push_back({rank_.left(running.job, kMedian), running.gpus, running.job});
+      seats_.push_back({rank_.left(running.job, kMedianQuantile), running.gpus, running.job});
       running_.push_back({{rank_.running(running), running.job}, running.gpus});
     }
     std::sort(seats_.begin(), seats_.end(), sooner);
@@ -607,7 +609,7 @@ class Patient {
   /// share, see Simulation::worst_ftf, if it started only then.
   [[nodiscard]] Tick late_at(int job) const {
     const Run& run = cluster_.runs[job];
-    const double left = rank_.left(job, kShort);
+    const double left = rank_.left(job, kShortQuantile);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
     const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);
     return run.submit + static_cast<Tick>(std::min(Rank::kMaxFairShares * fair - left, 1e18));

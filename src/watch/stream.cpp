@@ -15,7 +15,7 @@
 namespace glidepath {
 namespace {
 
-constexpr std::size_t kMaxPoints = 128;      // points kept
+constexpr std::size_t kMaxKeptPoints = 128;  // points kept
 constexpr std::size_t kMergedPoints = 96;    // points left after merging
 constexpr std::size_t kUnmergedPoints = 32;  // newest points that are never merged
 constexpr std::size_t kNewestLosses = 10;    // raw losses kept for the test of divergence
@@ -134,7 +134,7 @@ void Watch::add(double step, double loss, double lr) {
     s.at_target = level.at_target;
     if (reached && std::isnan(s.reached_step)) s.reached_step = step;
   }
-  if (s.step.size() > kMaxPoints) merge(s);
+  if (s.step.size() > kMaxKeptPoints) merge(s);
 }
 
 void Watch::restore(WatchState state) {
