@@ -349,9 +349,10 @@ class Environment {
   /// Which actions can be taken, one byte each.
   void mask(std::span<std::uint8_t> out) const;
 
-  /// Numbers in [0, 1]: for each slot kSlot and for each running job kRunning features, for each
-  /// tier kTier, then kGlobal. Logarithmic times are log(1 + s) / 16.
-  static constexpr int kSlot = 7, kRunning = 6, kTier = 2, kGlobal = 3;
+  /// Numbers in [0, 1]: of each slot, of each running job, of each tier, then of the cluster.
+  /// Logarithmic times are log(1 + s) / 16.
+  static constexpr int kSlotFeatures = 7, kRunningFeatures = 6, kTierFeatures = 2,
+                       kClusterFeatures = 3;
   [[nodiscard]] int observation_size(std::size_t tiers) const;
   void observe(std::span<float> out) const;
 

@@ -125,11 +125,12 @@ struct Valley {
 inline constexpr int kMaxPasses = 200;
 
 /// The floor c and scale a that a pass takes residuals against, and what it takes off φ.
-struct Line {
+struct FitLine {
   double a = 0, c = 0, centre = 0;
 
-  Line() = default;
-  explicit Line(const ScanNode& start) : a(start.a), c(-start.a * start.mean), centre(start.mean) {}
+  FitLine() = default;
+  explicit FitLine(const ScanNode& start)
+      : a(start.a), c(-start.a * start.mean), centre(start.mean) {}
 };
 
 /// The best line for the shapes of a pass, found from its sums.
@@ -138,7 +139,7 @@ struct Refined {
   double da = 0;          ///< what the scale is off by
   double correction = 0;  ///< what the line costs by being off
   double rss = 0;
-  Line line;          ///< the best one, centred on the mean of φ
+  FitLine line;       ///< the best one, centred on the mean of φ
   bool lost = false;  ///< digits: line or centre were so far off that what counts is a small
                       ///< difference, and the pass must be taken again
 };
@@ -146,7 +147,7 @@ inline constexpr double kLostDigits = 1e6;
 inline constexpr int kMaxRepeats = 3;
 
 template <class Sums>
-Refined refine(const Sums& s, const Line& from, double inverse) {
+Refined refine(const Sums& s, const FitLine& from, double inverse) {
   Refined to;
   to.ff = s.gg - s.g * s.g * inverse;
   const double gr = s.gr - s.g * s.r * inverse;

@@ -47,7 +47,7 @@ class DecayDescent {
 
   /// `third` is a guess at the third derivative of RSS / 2 in u, which two passes tell.
   DecayEnd from(double beta, const ScanNode& start, double third) {
-    Line line(start);
+    FitLine line(start);
     third_ = third;
     double held = 0;
     int repeats = 0;
@@ -83,7 +83,7 @@ class DecayDescent {
       if (inverse_ > 0) {
         line.centre -= s.h * inverse_ * moved;
         if (std::abs(step.by) < 0.1) {
-          const Line& best = found.line;
+          const FitLine& best = found.line;
           line.c -= moved * (at.slope_a * best.centre - best.a * s.h * inverse_);
           line.a += at.slope_a * moved;
         }

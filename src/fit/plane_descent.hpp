@@ -107,7 +107,7 @@ class Descent {
 
   /// Until a step is smaller than `enough`.
   PlaneEnd from(std::array<double, 2> z, const ScanNode& start) {
-    Line line(start);
+    FitLine line(start);
     int repeats = 0;
     for (int pass = 0; pass < kMaxPasses; ++pass) {
       const std::array<double, 3> q = shapes_of(kFamily, z, span_);
@@ -345,8 +345,8 @@ class Descent {
   }
 
   /// The line that the next pass takes residuals against.
-  Line next_line(const PlaneStep& step) const {
-    Line line;
+  FitLine next_line(const PlaneStep& step) const {
+    FitLine line;
     line.a = best_.a;
     line.c = best_.c;
     line.centre = data_.inverse > 0 ? best_.mean : 0.0;

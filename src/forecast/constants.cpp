@@ -17,13 +17,13 @@ constexpr std::string_view kLearned =
 #include "forecast/learned_constants.inc"
     ;
 
-ForecastConstants::Family family_from(const std::string& text, int line) {
-  using Family = ForecastConstants::Family;
-  static const std::map<std::string, Family> kNames{{"power", Family::power},
-                                                    {"weibull", Family::weibull},
-                                                    {"hill", Family::hill},
-                                                    {"log", Family::log},
-                                                    {"constant", Family::constant}};
+ForecastConstants::ShapeKind family_from(const std::string& text, int line) {
+  using ShapeKind = ForecastConstants::ShapeKind;
+  static const std::map<std::string, ShapeKind> kNames{{"power", ShapeKind::power},
+                                                       {"weibull", ShapeKind::weibull},
+                                                       {"hill", ShapeKind::hill},
+                                                       {"log", ShapeKind::log},
+                                                       {"constant", ShapeKind::constant}};
   const auto found = kNames.find(text);
   if (found == kNames.end()) {
     detail::refuse("forecast constants: line ", line, ": unknown shape '", text, "'");

@@ -19,10 +19,10 @@ using Features = std::array<double, kFeatures>;
 /// All numbers of the forecast, each of which the table gives. Names follow
 /// docs/method/forecast.md.
 struct ForecastConstants {
-  enum class Family : std::uint8_t { power, weibull, hill, log, constant };
+  enum class ShapeKind : std::uint8_t { power, weibull, hill, log, constant };
   /// One candidate shape f(x) in relative time x = step / last observed step.
   struct Shape {
-    Family family = Family::constant;
+    ShapeKind family = ShapeKind::constant;
     double p = 0, q = 0;
     double log_prior = 0;
     bool operator==(const Shape&) const = default;

@@ -193,14 +193,14 @@ class Kriging {
 
   Estimate estimate() {
     if (n_ >= kMinRobust) {
-      solve(true);
+      solve(LeftOut::each);
       for (std::size_t i = 0; i < n_; ++i) {
         double square = 0;
         for (std::size_t m = 0; m < kKernels.size(); ++m) square += weight_[m] * left_out_[m][i];
         trust_[i] = std::min((kOutlierDegrees + 1) / (kOutlierDegrees + square), 1.0);
       }
     }
-    solve(false);
+    solve(LeftOut::none);
     Estimate all{0, 0};
     for (std::size_t m = 0; m < kKernels.size(); ++m) all.mean += weight_[m] * mean_[m];
     for (std::size_t m = 0; m < kKernels.size(); ++m) {
@@ -214,6 +214,7 @@ class Kriging {
  private:
   using Row = std::array<double, kMaxRuns + 1>;
   using Square = std::array<Row, kMaxRuns + 1>;
+  enum class LeftOut : std::uint8_t { none, each };
 
   double covariance(const Kernel& kernel, std::size_t i, std::size_t j) const {
     const std::size_t r = kernel.reach == kReaches[0] ? 0 : 1;
@@ -222,11 +223,11 @@ class Kriging {
 
   /// All kernels, weighed by their evidence; on request also the squares of the standardised
   /// residuals of each run left out.
-  void solve(bool leave_out) {
+  void solve(LeftOut left_out) {
     double best = -std::numeric_limits<double>::infinity();
     std::array<double, kKernels.size()> evidence{};
     for (std::size_t m = 0; m < kKernels.size(); ++m) {
-      evidence[m] = solve_one(m, leave_out);
+      evidence[m] = solve_one(m, left_out);
       best = std::max(best, evidence[m]);
     }
     double sum = 0;
@@ -235,7 +236,7 @@ class Kriging {
     for (double& w : weight_) w /= sum;
   }
 
-  double solve_one(std::size_t m, bool leave_out) {
+  double solve_one(std::size_t m, LeftOut left_out) {
     const Kernel& kernel = kKernels[m];
     // Cholesky factor of the covariance; u and v are the residuals and the covariances with the
     // live run, solved forwards.
@@ -263,7 +264,7 @@ class Kriging {
     const double total = quadratic + kNoiseRuns * kNoise * kNoise;
     mean_[m] = along;
     variance_[m] = total / count * (covariance(kernel, n_, n_) - explained + 1);
-    if (leave_out) leave_each_out(m, u, total / count);
+    if (left_out == LeftOut::each) leave_each_out(m, u, total / count);
     return -0.5 * (log_det + count * std::log(total));
   }
 

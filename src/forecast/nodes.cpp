@@ -8,7 +8,7 @@
 namespace glidepath::detail {
 namespace {
 
-using Family = ForecastConstants::Family;
+using ShapeKind = ForecastConstants::ShapeKind;
 
 constexpr double kNudge = 1e-9;  // keeps x + d off 0
 
@@ -39,21 +39,21 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
   for (std::size_t k = 0; k < constants.shapes.size(); ++k) {
     const ForecastConstants::Shape& shape = constants.shapes[k];
     switch (shape.family) {
-      case Family::power:
+      case ShapeKind::power:
         run.power(n, shifted_by(shape.q), shape.p, column.data());
         break;
-      case Family::weibull:
+      case ShapeKind::weibull:
         run.weibull(n, log_x.data(), std::log(shape.p), shape.q, column.data());
         break;
-      case Family::hill:
+      case ShapeKind::hill:
         run.hill(n, log_x.data(), std::log(shape.q), shape.p, column.data());
         break;
-      case Family::log: {
+      case ShapeKind::log: {
         const double* log_shifted = shifted_by(shape.q);
         for (std::size_t i = 0; i < n; ++i) column[i] = -log_shifted[i];
         break;
       }
-      case Family::constant:
+      case ShapeKind::constant:
         std::fill(column.begin(), column.end(), 0.0);
         break;
     }

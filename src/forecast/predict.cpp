@@ -51,7 +51,7 @@ struct Annealed {
 };
 
 /// A node: which shape under which structure with which annealing gain.
-struct Node {
+struct GridNode {
   double log_weight = 0;
   std::uint32_t structure = 0, gain = 0, shape = 0;
 };
@@ -147,8 +147,8 @@ double likeness(const Context& context, const StructureFit& fit, double gain, st
 }
 
 /// The heaviest nodes with their weights, heaviest first.
-std::vector<Node> heaviest(std::vector<Node> nodes, const ForecastConstants& constants) {
-  const auto before = [](const Node& a, const Node& b) {
+std::vector<GridNode> heaviest(std::vector<GridNode> nodes, const ForecastConstants& constants) {
+  const auto before = [](const GridNode& a, const GridNode& b) {
     if (a.log_weight != b.log_weight) return a.log_weight > b.log_weight;
     if (a.structure != b.structure) return a.structure < b.structure;
     if (a.gain != b.gain) return a.gain < b.gain;
@@ -160,7 +160,7 @@ std::vector<Node> heaviest(std::vector<Node> nodes, const ForecastConstants& con
   std::sort(nodes.begin(), end, before);
   nodes.resize(keep);
   double total = 0, tail = 0;
-  for (const Node& node : nodes) total += std::exp(node.log_weight - nodes[0].log_weight);
+  for (const GridNode& node : nodes) total += std::exp(node.log_weight - nodes[0].log_weight);
   while (nodes.size() > 1) {
     tail += std::exp(nodes.back().log_weight - nodes[0].log_weight);
     if (tail > constants.tail_mass * total) break;
@@ -177,7 +177,7 @@ struct NodeCurve {
   bool free_amplitude = false;
 };
 
-NodeCurve curve_of(const Context& context, const Node& node, const StructureFit& fit) {
+NodeCurve curve_of(const Context& context, const GridNode& node, const StructureFit& fit) {
   const double gain = context.gain(node.gain);
   const std::size_t k = node.shape;
   const NodeFit s = solve(context, fit, gain, k);
@@ -216,7 +216,8 @@ double kriging_at(const Context& context, const NodeCurve& curve, const Structur
 }
 
 /// Location m and scale s of a node at every query, as one component of `out`.
-void predict_node(const Context& context, const Node& node, std::size_t component, Mixture& out) {
+void predict_node(const Context& context, const GridNode& node, std::size_t component,
+                  Mixture& out) {
   const StructureFit& fit = context.grid.fits[node.structure];
   const std::vector<double>& ahead = context.grid.ahead[node.structure];
   const Annealed& annealed = context.annealed;
@@ -347,10 +348,10 @@ Context build(const Observed& observed, std::span<const double> queries,
 }
 
 /// Weight of every node: tempered evidence times prior.
-std::vector<Node> weigh(const Context& context, bool falls) {
+std::vector<GridNode> weigh(const Context& context, bool falls) {
   const ForecastConstants& c = context.constants;
   const std::size_t gains = falls ? c.gains.size() : 1, shapes = context.grid.basis.shapes;
-  std::vector<Node> nodes;
+  std::vector<GridNode> nodes;
   nodes.reserve(c.structures.size() * gains * shapes);
   for (std::size_t i = 0; i < c.structures.size(); ++i) {
     const StructureFit& fit = context.grid.fits[i];
@@ -413,7 +414,7 @@ Mixture predict(const Observed& observed, std::span<const double> queries,
   thread_local ShapeGrid grid;
   Context context = build(observed, queries, past, c, grid);
   context.narrowing = narrowing;
-  const std::vector<Node> top = heaviest(weigh(context, observed.plan.falls), c);
+  const std::vector<GridNode> top = heaviest(weigh(context, observed.plan.falls), c);
 
   Mixture mixture;
   mixture.components = top.size();
@@ -452,7 +453,7 @@ NodeTable node_table(const Prepared& run, std::span<const double> queries,
   for (std::size_t i = 0; i < t.structures; ++i) {
     const StructureFit& fit = grid.fits[i];
     for (std::size_t k = 0; k < t.shapes; ++k) {
-      const Node node{0, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(k)};
+      const GridNode node{0, static_cast<std::uint32_t>(i), 0, static_cast<std::uint32_t>(k)};
       const NodeCurve curve = curve_of(context, node, fit);
       t.log_evidence.push_back(log_evidence(fit));
       t.rss.push_back(curve.variance * context.freedom);

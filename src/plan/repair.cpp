@@ -35,8 +35,8 @@ class Repair {
   }
 
   std::vector<std::int32_t> run() {
-    shed(false);
-    shed(true);
+    shed(Shed::to_other_options);
+    shed(Shed::out);
     if (!round_.packs) drop_unpackable();
     fill();
     return std::move(choice_);
@@ -100,9 +100,12 @@ class Repair {
     return std::any_of(free_.begin(), free_.end(), [](std::int64_t f) { return f < 0; });
   }
 
+  enum class Shed : std::uint8_t { to_other_options, out };
+
   /// Out of rows over their capacity by the moves that lose least for the relief they bring: first
-  /// to other options as well (`out` false), then out altogether.
-  void shed(bool out) {
+  /// to other options as well, then out altogether.
+  void shed(Shed where) {
+    const bool out = where == Shed::out;
     if (!over()) return;
     moves_.clear();
     for (std::size_t j = 0; j < choice_.size(); ++j) {

@@ -14,7 +14,7 @@ constexpr std::size_t kMaxHosts = 64;     // of one tier and gang, the least act
 constexpr std::size_t kMaxGuests = 2000;  // the most valuable ones
 
 /// A job on one of its offers: a host that has its GPUs, or a guest that would join one.
-struct Seat {
+struct SharedSeat {
   std::size_t job = 0, offer = 0;
   int tier = 0, gpus = 0;
   double value = 0;  ///< alone
@@ -23,32 +23,32 @@ struct Seat {
 
 /// Pairs of a host and a guest with the same tier and gang and v_h s_h|g + v_g s_g|h > v_h, by
 /// falling gain, each job at most once. Adds to `bound` no less than any matching can gain.
-std::vector<Pair> match(std::span<const Seat> hosts, std::span<const Seat> guests,
+std::vector<Pair> match(std::span<const SharedSeat> hosts, std::span<const SharedSeat> guests,
                         std::span<const Tier> tiers, const PlanOptions& options, double& bound) {
-  std::map<std::pair<int, int>, std::vector<const Seat*>> hosts_of;  // by tier and gang
-  for (const Seat& host : hosts) hosts_of[{host.tier, host.gpus}].push_back(&host);
+  std::map<std::pair<int, int>, std::vector<const SharedSeat*>> hosts_of;  // by tier and gang
+  for (const SharedSeat& host : hosts) hosts_of[{host.tier, host.gpus}].push_back(&host);
   for (auto& [where, seats] : hosts_of) {
-    std::stable_sort(seats.begin(), seats.end(), [](const Seat* a, const Seat* b) {
+    std::stable_sort(seats.begin(), seats.end(), [](const SharedSeat* a, const SharedSeat* b) {
       return a->profile.sm_activity < b->profile.sm_activity;
     });
     seats.resize(std::min(seats.size(), kMaxHosts));
   }
-  std::vector<const Seat*> order;
-  for (const Seat& guest : guests) {
+  std::vector<const SharedSeat*> order;
+  for (const SharedSeat& guest : guests) {
     if (guest.value > 0) order.push_back(&guest);
   }
   std::stable_sort(order.begin(), order.end(),
-                   [](const Seat* a, const Seat* b) { return a->value > b->value; });
+                   [](const SharedSeat* a, const SharedSeat* b) { return a->value > b->value; });
   order.resize(std::min(order.size(), kMaxGuests));
 
   std::vector<Pair> pairs;
-  for (const Seat* seat : order) {
-    const Seat& guest = *seat;
+  for (const SharedSeat* seat : order) {
+    const SharedSeat& guest = *seat;
     const auto found = hosts_of.find({guest.tier, guest.gpus});
     if (found == hosts_of.end()) continue;
     const Tier& tier = tiers[guest.tier];
     double most = 0;
-    for (const Seat* host : found->second) {
+    for (const SharedSeat* host : found->second) {
       const SharedSpeeds speed =
           shared_speeds(host->profile, guest.profile, options.limits.sharing, tier, options.pairs);
       const double gain = host->value * (speed.first - 1) + guest.value * speed.second;
@@ -112,7 +112,7 @@ std::vector<std::size_t> Planner::offers_to_share(const Candidate& candidate) co
 }
 
 void Planner::share() {
-  std::vector<Seat> hosts, guests;
+  std::vector<SharedSeat> hosts, guests;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];
     if (candidate.fate == Fate::ended || candidate.fate == Fate::broken || partner_.contains(c))

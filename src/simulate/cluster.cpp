@@ -103,13 +103,13 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_
 }
 
 double Cluster::rate(int job, int tier) const {
-  const std::vector<double>& rates = asked(job).steps_per_s;
+  const std::vector<double>& rates = submitted(job).steps_per_s;
   return rates.empty() ? 1.0 : rates[tier];
 }
 
 bool Cluster::fits_memory(int job, int tier) const {
   const double room = workload.tiers[tier].memory_gb;
-  return room <= 0 || asked(job).memory_gb <= room;
+  return room <= 0 || submitted(job).memory_gb <= room;
 }
 
 bool Cluster::usable(int job, int tier) const {
@@ -135,7 +135,7 @@ int Cluster::tier_with_room(int job) const {
 }
 
 SharedSpeeds Cluster::shared(int first, int second, int tier) const {
-  const WorkloadJob &a = asked(first), &b = asked(second);
+  const WorkloadJob &a = submitted(first), &b = submitted(second);
   const double memory = workload.tiers[tier].memory_gb;
   if (memory > 0 && a.memory_gb + b.memory_gb > memory) return {0, 0};
   const auto pair = pairs_.find({a.job_class, b.job_class, tier});
@@ -227,7 +227,7 @@ void Cluster::draw_crash(int job) {
   Run& run = runs[job];
   if (options.failures.job_every_s == kInfinity) return;
   const Rng rng{options.seed ^ 0x6a6f62ULL};
-  const double u = rng.uniform(static_cast<std::uint64_t>(asked(job).id), run.drawn++);
+  const double u = rng.uniform(static_cast<std::uint64_t>(submitted(job).id), run.drawn++);
   const double gap_s = std::min(1e12, -options.failures.job_every_s * std::log(1 - u));
   run.crashes = (run.crashes == kNever ? 0 : run.crashes) + std::max<Tick>(1, ticks(gap_s));
 }
@@ -255,9 +255,10 @@ void Cluster::settle(int job) {
   // Two jobs on the same GPUs have a half of them each, and of the power at both utilizations.
   const double gpus = run.gpus * (sharing ? 0.5 : 1.0);
   const Stretch gpu = gpus * clock.between(run.began, now);
-  const WorkloadJob& own = asked(job);
+  const WorkloadJob& own = submitted(job);
   const double utilization =
-      sharing ? std::min(1.0, own.utilization + asked(run.partner).utilization) : own.utilization;
+      sharing ? std::min(1.0, own.utilization + submitted(run.partner).utilization)
+              : own.utilization;
   const double power = watts(workload.tiers[run.tier], utilization);
   held[run.tier] += gpu;
   energy[run.tier] += power * gpu;
@@ -265,7 +266,7 @@ void Cluster::settle(int job) {
   if (length > 0 && (options.spans || options.stream)) {
     const JobSpan span{own.id,       run.tier,
                        run.gpus,     seconds(run.began),
-                       seconds(now), sharing ? asked(run.partner).id : -1};
+                       seconds(now), sharing ? submitted(run.partner).id : -1};
     if (options.spans) spans.push_back(span);
     if (options.stream) options.stream(span);
   }

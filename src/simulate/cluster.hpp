@@ -87,7 +87,7 @@ class Cluster {
                ? run.done
                : run.done + static_cast<double>(now - run.resumes) * run.rate;
   }
-  [[nodiscard]] const WorkloadJob& asked(int job) const { return workload.jobs[order[job]]; }
+  [[nodiscard]] const WorkloadJob& submitted(int job) const { return workload.jobs[order[job]]; }
   [[nodiscard]] double seconds(Tick tick) const { return clock.seconds(tick); }
   [[nodiscard]] Tick ticks(double seconds) const { return clock.ticks(seconds); }
   [[nodiscard]] double rate(int job, int tier) const;

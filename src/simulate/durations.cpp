@@ -47,7 +47,7 @@ const Durations::Grid& Durations::law_of(int gpus) const {
 void Durations::meet(int job) {
   if (job < std::ssize(prior_)) return;
   const int gpus = cluster_.runs[job].gpus;
-  Chain& chain = chains_[{cluster_.asked(job).user, gpus}];
+  Chain& chain = chains_[{cluster_.submitted(job).user, gpus}];
   chain.gpus = gpus;
   chain.jobs.push_back(job);
   for (auto* grids : {&likelihood_, &forward_, &backward_, &prior_, &log_prior_}) {

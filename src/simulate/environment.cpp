@@ -73,21 +73,21 @@ struct Environment::State {
   [[nodiscard]] Outlook outlook(int job) {
     const double done = cluster.done(job);
     const auto per_second = static_cast<double>(cluster.per_second);
-    const WorkloadJob& asked = cluster.asked(job);
-    if (asked.truth < 0) {
+    const WorkloadJob& submitted = cluster.submitted(job);
+    if (submitted.truth < 0) {
       const double total = predict.total(job);
       return {(done < total ? total - done : std::max(done, 1.0)) / per_second /
                   cluster.runs[job].fastest,
               1};
     }
     Job& view = seen[job];
-    const Trace& truth = cluster.workload.curves[asked.truth];
+    const Trace& truth = cluster.workload.curves[submitted.truth];
     view.steps_done = done / per_second;
-    view.target_loss = asked.target_loss;
-    view.budget_steps = asked.budget_steps;
+    view.target_loss = submitted.target_loss;
+    view.budget_steps = submitted.budget_steps;
     view.observed = logged[job].up_to(truth, view.steps_done);
-    predict.curve(job, view, false);
-    const double budget_s = (asked.budget_steps - view.steps_done) / cluster.runs[job].fastest;
+    predict.curve(job, view, detail::LossesAhead::unwanted);
+    const double budget_s = (submitted.budget_steps - view.steps_done) / cluster.runs[job].fastest;
     if (view.remaining_steps.empty()) return {budget_s, 1};
     double sum = 0, reached = 0;
     for (const double steps : view.remaining_steps) {
@@ -107,7 +107,7 @@ struct Environment::State {
     for (const detail::Running& running : cluster.running) {
       const detail::Run& run = cluster.runs[running.job];
       sum += run.gpus *
-             watts(cluster.workload.tiers[run.tier], cluster.asked(running.job).utilization);
+             watts(cluster.workload.tiers[run.tier], cluster.submitted(running.job).utilization);
     }
     return sum;
   }
@@ -312,8 +312,8 @@ void Environment::mask(std::span<std::uint8_t> out) const {
 }
 
 int Environment::observation_size(std::size_t tiers) const {
-  return options_.slots * kSlot + options_.running * kRunning + static_cast<int>(tiers) * kTier +
-         kGlobal;
+  return options_.slots * kSlotFeatures + options_.running * kRunningFeatures +
+         static_cast<int>(tiers) * kTierFeatures + kClusterFeatures;
 }
 
 void Environment::observe(std::span<float> out) const {
@@ -324,7 +324,7 @@ void Environment::observe(std::span<float> out) const {
   for (std::size_t k = 0; k < now.outlooks.size() && k < now.waiting.size(); ++k) {
     const int job = now.waiting[k];
     const detail::Run& run = cluster.runs[job];
-    float* slot = to + k * kSlot;
+    float* slot = to + k * kSlotFeatures;
     slot[0] = 1;
     slot[1] = feature(now.outlooks[k].seconds);
     slot[2] = static_cast<float>(now.outlooks[k].reached);
@@ -334,11 +334,11 @@ void Environment::observe(std::span<float> out) const {
     const int tier = now.cluster.tier_with_room(job);
     slot[6] = tier < 0 ? 0 : share(cluster.rate(job, tier), now.cluster.runs[job].fastest);
   }
-  to += now.slots * kSlot;
+  to += now.slots * kSlotFeatures;
   for (std::size_t k = 0; k < now.longest.size(); ++k) {
     const int job = now.longest[k].job;
     const detail::Run& run = cluster.runs[job];
-    float* seat = to + k * kRunning;
+    float* seat = to + k * kRunningFeatures;
     seat[0] = 1;
     seat[1] = feature(now.longest[k].outlook.seconds);
     seat[2] = static_cast<float>(now.longest[k].outlook.reached);
@@ -346,11 +346,11 @@ void Environment::observe(std::span<float> out) const {
     seat[4] = feature(cluster.seconds(cluster.now - run.since));
     seat[5] = share(cluster.rate(job, run.tier), now.cluster.runs[job].fastest);
   }
-  to += now.shown_running * kRunning;
+  to += now.shown_running * kRunningFeatures;
   for (std::size_t t = 0; t < cluster.capacity.size(); ++t) {
     to[0] = share(cluster.free[t], cluster.workload.tiers[t].gpus());
     to[1] = share(cluster.workload.tiers[t].gpus(), now.gpus);
-    to += kTier;
+    to += kTierFeatures;
   }
   to[0] = static_cast<float>(std::min(1.0, std::log1p(now.waiting.size()) / 8));
   to[1] = static_cast<float>(std::min(1.0, std::log1p(cluster.running.size()) / 8));

@@ -62,14 +62,14 @@ std::uint64_t hash_of(const Trace& curve) {
 
 std::shared_ptr<ForecastMemo> make_forecast_memo() { return std::make_shared<ForecastMemo>(); }
 
-std::shared_ptr<const ForecastMemo::Law> ForecastMemo::find(const Key& key,
-                                                            const std::function<Law()>& make) {
+std::shared_ptr<const ForecastMemo::ReachLaw> ForecastMemo::find(
+    const Key& key, const std::function<ReachLaw()>& make) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = laws_.find(key);
     if (found != laws_.end()) return found->second;
   }
-  auto law = std::make_shared<const Law>(make());
+  auto law = std::make_shared<const ReachLaw>(make());
   const std::lock_guard lock(mutex_);
   return laws_.emplace(key, std::move(law)).first->second;
 }
@@ -82,9 +82,10 @@ Predictor::Predictor(const Cluster& cluster)
   total_.reserve(cluster.runs.size());
   for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
     const int job = static_cast<int>(i);  // a user with a curve asks for a budget
-    const WorkloadJob& asked = cluster.asked(job);
-    total_.push_back(asked.truth >= 0 ? asked.budget_steps * static_cast<double>(cluster.per_second)
-                                      : cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
+    const WorkloadJob& submitted = cluster.submitted(job);
+    total_.push_back(submitted.truth >= 0
+                         ? submitted.budget_steps * static_cast<double>(cluster.per_second)
+                         : cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
   }
   if (sigma_ > 0) {
     std::vector<double> logs;
@@ -97,13 +98,14 @@ Predictor::Predictor(const Cluster& cluster)
   for (const Trace& curve : cluster.workload.curves) hash_.push_back(hash_of(curve));
 }
 
-void Predictor::curve(int job, Job& seen, bool ahead) {
+void Predictor::curve(int job, Job& seen, LossesAhead losses) {
+  const bool ahead = losses == LossesAhead::wanted;
   Known& known = known_[job];
   if (seen.observed.step.size() < kFirstForecastPoints) return;
   const std::size_t points =
       known.outrun ? seen.observed.step.size() : due(seen.observed.step.size());
   if (points > known.points) {
-    const std::size_t which = cluster_.asked(job).truth;
+    const std::size_t which = cluster_.submitted(job).truth;
     const auto make = [&] {
       const TraceView prefix{
           seen.observed.step.first(points), seen.observed.loss.first(points), {}};
@@ -113,7 +115,7 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
       ForecastOptions options{.reached_by = ReachedBy::point};
       const std::optional<Schedule> schedule = Schedule::logged(curve);
       if (schedule && points < curve.step.size()) options.schedule = &*schedule;
-      ForecastMemo::Law law;
+      ForecastMemo::ReachLaw law;
       const Reach reached = reach(prefix, seen.target_loss, seen.budget_steps, options);
       law.reached_at = samples_of(reached, prefix, options.schedule);
       const double last = prefix.step.back();
@@ -148,7 +150,7 @@ void Predictor::curve(int job, Job& seen, bool ahead) {
 
 bool Predictor::refresh() { return sigma_ > 0 && durations_->refresh(); }
 
-const Predictor::Law& Predictor::law(int job, double done) const {
+const Predictor::WorkLaw& Predictor::law(int job, double done) const {
   const double y = std::log(total_[job]);
   const auto log_weight = [&](double at) {
     const double u = (at - y) / sigma_;
@@ -186,7 +188,7 @@ const Predictor::Law& Predictor::law(int job, double done) const {
 double Predictor::gittins_rank(int job) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total_[job] - done);
-  const Law& known = law(job, done);
+  const WorkLaw& known = law(job, done);
   if (known.work.empty()) return std::max(1.0, done);
   double best = std::numeric_limits<double>::infinity();
   double p = 0;
@@ -202,7 +204,7 @@ double Predictor::gittins_rank(int job) const {
 
 double Predictor::likely(int job) const {
   if (sigma_ == 0) return total(job);
-  const Law& known = law(job, cluster_.done(job));
+  const WorkLaw& known = law(job, cluster_.done(job));
   if (known.work.empty()) return 2 * std::max(1.0, cluster_.done(job));
   double sum = 0;
   for (std::size_t i = 0; i < known.work.size(); ++i) {
@@ -214,7 +216,7 @@ double Predictor::likely(int job) const {
 double Predictor::left(int job, double p) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total_[job] - done);
-  const Law& known = law(job, done);
+  const WorkLaw& known = law(job, done);
   if (known.work.empty()) return std::max(1.0, done);
   double below = 0;
   std::size_t i = 0;
@@ -240,7 +242,7 @@ std::vector<double> Predictor::at_arrival(int job) {
   return steps_of(law(job, 0), 0);
 }
 
-std::vector<double> Predictor::steps_of(const Law& known, double done) const {
+std::vector<double> Predictor::steps_of(const WorkLaw& known, double done) const {
   const auto per_second = static_cast<double>(cluster_.per_second);
   if (known.work.empty()) return {std::max(1.0, done) / per_second};  // as long again
   std::vector<double> out;

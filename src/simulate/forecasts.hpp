@@ -27,20 +27,22 @@ class ForecastMemo {
     bool ahead = false;
     auto operator<=>(const Key&) const = default;
   };
-  struct Law {
+  struct ReachLaw {
     std::vector<double> reached_at;  ///< equally likely absolute steps, inf = never
     std::vector<double> step, loss;  ///< the median ahead, where it is needed
   };
-  std::shared_ptr<const Law> find(const Key& key, const std::function<Law()>& make);
+  std::shared_ptr<const ReachLaw> find(const Key& key, const std::function<ReachLaw()>& make);
 
  private:
   std::mutex mutex_;
-  std::map<Key, std::shared_ptr<const Law>> laws_;
+  std::map<Key, std::shared_ptr<const ReachLaw>> laws_;
 };
 
 }  // namespace glidepath
 
 namespace glidepath::detail {
+
+enum class LossesAhead : std::uint8_t { unwanted, wanted };
 
 /// Forecasts of the service that jobs still need.
 class Predictor {
@@ -49,8 +51,9 @@ class Predictor {
 
   /// Remaining steps of a job with a curve: the law of glidepath::reach on its first 5, 7, 9, 11,
   /// 13, 16, 20 ... points, a quarter more each time, whoever decides when: so that policies share
-  /// forecasts. Nothing before the first few points. `ahead`: also the median losses ahead.
-  void curve(int job, Job& seen, bool ahead);
+  /// forecasts. Nothing before the first few points. Where they are wanted, also the median losses
+  /// ahead.
+  void curve(int job, Job& seen, LossesAhead ahead);
 
   /// Remaining steps of a job without one: its duration, or with SimulationOptions::forecast_sigma
   /// samples of the law below.
@@ -78,21 +81,21 @@ class Predictor {
   /// Law of the true work given the forecast, the work already done and what other jobs were like:
   /// atoms `work`, weights summing to 1; the remaining work of the i-th is work[i] - done. Empty
   /// when the job has outrun everything that was thought possible.
-  struct Law {
+  struct WorkLaw {
     std::vector<double> work, weight;
   };
-  const Law& law(int job, double done) const;
-  [[nodiscard]] std::vector<double> steps_of(const Law& law, double done) const;
+  const WorkLaw& law(int job, double done) const;
+  [[nodiscard]] std::vector<double> steps_of(const WorkLaw& law, double done) const;
 
   const Cluster& cluster_;
   double sigma_;
   std::vector<double> total_;
   std::unique_ptr<Durations> durations_;  ///< where forecasts have an error
-  mutable Law law_;
+  mutable WorkLaw law_;
   struct Known {
     std::size_t points = 0;  ///< that the law was made of
     bool outrun = false;     ///< the job is past all that the law thought possible
-    std::shared_ptr<const ForecastMemo::Law> law;
+    std::shared_ptr<const ForecastMemo::ReachLaw> law;
   };
   std::vector<Known> known_;
   std::vector<std::uint64_t> hash_;  ///< of each curve

@@ -211,7 +211,7 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   PairTable pairs;
   if (!cluster.workload.pairs.empty() && cluster.options.sharing != Sharing::exclusive) {
     for (int job = 0; job < static_cast<int>(cluster.runs.size()); ++job) {
-      of_id.emplace(cluster.asked(job).id, job);
+      of_id.emplace(cluster.submitted(job).id, job);
     }
     pairs = [&](std::int64_t first, std::int64_t second, int tier) {
       return cluster.shared(of_id.at(first), of_id.at(second), tier);

@@ -164,11 +164,11 @@ Ended job_columns(const Cluster& cluster, Simulation& out) {
   double in_time = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const Run& run = cluster.runs[i];
-    const WorkloadJob& asked = cluster.workload.jobs[cluster.order[i]];
+    const WorkloadJob& submitted = cluster.workload.jobs[cluster.order[i]];
     const bool has_ended = run.end >= 0;
     const auto if_ended = [&](Tick tick) { return has_ended ? cluster.seconds(tick) : nan; };
-    jobs.job.push_back(asked.id);
-    jobs.user.push_back(asked.user);
+    jobs.job.push_back(submitted.id);
+    jobs.user.push_back(submitted.user);
     jobs.submit_s.push_back(cluster.seconds(run.submit));
     jobs.start_s.push_back(run.first_start < 0 ? nan : cluster.seconds(run.first_start));
     jobs.end_s.push_back(if_ended(run.end));
@@ -182,9 +182,9 @@ Ended job_columns(const Cluster& cluster, Simulation& out) {
     jobs.outcome.push_back(run.outcome);
     out.preemptions += run.suspensions;
     out.failures += run.failures;
-    if (asked.deadline_s < kInfinity) {
+    if (submitted.deadline_s < kInfinity) {
       ++with_deadline;
-      in_time += has_ended && cluster.seconds(run.end) <= asked.deadline_s;
+      in_time += has_ended && cluster.seconds(run.end) <= submitted.deadline_s;
     }
     out.gpu_seconds += jobs.gpu_seconds.back();
     ended.first = std::min(ended.first, run.submit);

@@ -29,15 +29,15 @@ bool follows_leader(std::string_view policy, const Workload& workload,
 
 /// A job as it arrived, with the law of its whole work.
 Job as_it_arrived(int job, const Cluster& cluster, Predictor& predict) {
-  const WorkloadJob& asked = cluster.asked(job);
-  Job out{.id = -1 - asked.id, .user = asked.user, .submit_s = asked.submit_s};
-  out.weight = asked.weight;
-  out.priority = asked.priority;
+  const WorkloadJob& submitted = cluster.submitted(job);
+  Job out{.id = -1 - submitted.id, .user = submitted.user, .submit_s = submitted.submit_s};
+  out.weight = submitted.weight;
+  out.priority = submitted.priority;
   for (int tier = 0; tier < static_cast<int>(cluster.workload.tiers.size()); ++tier) {
     const double rate = cluster.rate(job, tier);
     if (rate <= 0 || !cluster.fits_memory(job, tier)) continue;
-    if (asked.gpus > cluster.workload.tiers[tier].gpus()) continue;
-    out.options.push_back({tier, asked.gpus, rate, asked.utilization});
+    if (submitted.gpus > cluster.workload.tiers[tier].gpus()) continue;
+    out.options.push_back({tier, submitted.gpus, rate, submitted.utilization});
   }
   out.remaining_steps = predict.at_arrival(job);
   return out;
@@ -61,7 +61,7 @@ Moment moment_of(const Cluster& cluster, bool leads, int recent) {
   const auto per_second = static_cast<double>(cluster.per_second);
   const auto tell = [&](int job, Job& shown, double believed) {
     const int gpus = cluster.runs[job].gpus;
-    if (leads) shown.weight = cluster.asked(job).weight * gpus / leader.factor(gpus);
+    if (leads) shown.weight = cluster.submitted(job).weight * gpus / leader.factor(gpus);
     out.believed.push_back({shown.id, std::max(0.0, believed) / per_second});
   };
   for (std::size_t i = 0; i < out.jobs.size(); ++i) {

@@ -71,8 +71,8 @@ bool Nodes::fits(int tier, int gpus) const {
   return of.with_free[of.size] >= gpus / of.size + (room ? 0 : 1);
 }
 
-std::vector<Nodes::Seat> Nodes::seats_of(int job, int tier, int gpus) const {
-  std::vector<Seat> seats;
+std::vector<Nodes::NodeSeat> Nodes::seats_of(int job, int tier, int gpus) const {
+  std::vector<NodeSeat> seats;
   for (std::size_t other = 0; other < of_job_.size(); ++other) {
     for (const Part& part : of_job_[other]) {
       if (part.tier == tier) seats.push_back({part.gpus, static_cast<int>(other), part.node});
@@ -80,7 +80,7 @@ std::vector<Nodes::Seat> Nodes::seats_of(int job, int tier, int gpus) const {
   }
   const int size = tiers_[tier].size;
   for (int left = gpus; left > 0; left -= size) seats.push_back({std::min(left, size), job, -1});
-  std::stable_sort(seats.begin(), seats.end(), [](const Seat& a, const Seat& b) {
+  std::stable_sort(seats.begin(), seats.end(), [](const NodeSeat& a, const NodeSeat& b) {
     return a.gpus != b.gpus ? a.gpus > b.gpus : a.node >= 0 && b.node < 0;
   });
   return seats;
@@ -88,13 +88,13 @@ std::vector<Nodes::Seat> Nodes::seats_of(int job, int tier, int gpus) const {
 
 /// Sets the node of each. A part without one, or whose node is taken, goes where the parts that
 /// come after it hold the least, then where it fits best.
-bool Nodes::lay_out(const Tier& tier, std::vector<Seat>& seats) const {
+bool Nodes::lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const {
   std::vector<int> room(tier.nodes.size()), held(tier.nodes.size(), 0);
   for (std::size_t n = 0; n < room.size(); ++n) room[n] = tier.nodes[n].up ? tier.size : 0;
-  for (const Seat& seat : seats) {
+  for (const NodeSeat& seat : seats) {
     if (seat.node >= 0) held[seat.node] += seat.gpus;
   }
-  for (Seat& seat : seats) {
+  for (NodeSeat& seat : seats) {
     if (seat.node >= 0) held[seat.node] -= seat.gpus;
     if (seat.node < 0 || room[seat.node] < seat.gpus) {
       seat.node = -1;
@@ -113,8 +113,8 @@ bool Nodes::lay_out(const Tier& tier, std::vector<Seat>& seats) const {
 }
 
 std::optional<std::vector<int>> Nodes::make_room(int job, int tier, int gpus) {
-  const std::vector<Seat> before = seats_of(job, tier, gpus);
-  std::vector<Seat> after = before;
+  const std::vector<NodeSeat> before = seats_of(job, tier, gpus);
+  std::vector<NodeSeat> after = before;
   if (!lay_out(tiers_[tier], after)) return {};
   std::vector<int> moved;
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -123,7 +123,7 @@ std::optional<std::vector<int>> Nodes::make_room(int job, int tier, int gpus) {
   std::sort(moved.begin(), moved.end());
   moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
   laid_out_.clear();
-  for (const Seat& seat : after) {
+  for (const NodeSeat& seat : after) {
     if (seat.job == job || std::binary_search(moved.begin(), moved.end(), seat.job)) {
       laid_out_[seat.job].push_back({tier, seat.node, seat.gpus});
     }

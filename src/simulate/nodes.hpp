@@ -81,11 +81,11 @@ class Nodes {
     }
   };
   /// A part of a gang that is laid out anew; `node` of one that runs is where it is.
-  struct Seat {
+  struct NodeSeat {
     int gpus, job, node;
   };
-  [[nodiscard]] std::vector<Seat> seats_of(int job, int tier, int gpus) const;
-  [[nodiscard]] bool lay_out(const Tier& tier, std::vector<Seat>& seats) const;
+  [[nodiscard]] std::vector<NodeSeat> seats_of(int job, int tier, int gpus) const;
+  [[nodiscard]] bool lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] int find(const Tier& tier, int gpus) const;
   void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
   void wake(int tier, int node, Tick now);

@@ -14,7 +14,7 @@ Observer::Observer(const Cluster& cluster, const Foresight& foresight)
 }
 
 void Observer::arrive(int job) {
-  index_.emplace(cluster_.asked(job).id, job);
+  index_.emplace(cluster_.submitted(job).id, job);
   live_.push_back(job);
   jobs_.push_back(described(job));
 }
@@ -23,7 +23,7 @@ void Observer::leave(int job) {
   const auto it = std::lower_bound(live_.begin(), live_.end(), job);
   jobs_.erase(jobs_.begin() + (it - live_.begin()));
   live_.erase(it);
-  index_.erase(cluster_.asked(job).id);
+  index_.erase(cluster_.submitted(job).id);
   logged_.erase(job);
 }
 
@@ -43,11 +43,12 @@ int Observer::job_of(std::int64_t id) const {
 }
 
 bool Observer::has_reached_target(int job) const {
-  const WorkloadJob& asked = cluster_.asked(job);
+  const WorkloadJob& submitted = cluster_.submitted(job);
   const auto place = std::lower_bound(live_.begin(), live_.end(), job) - live_.begin();
   const Job& seen = jobs_[place];
-  return asked.truth >= 0 && std::any_of(seen.observed.loss.begin(), seen.observed.loss.end(),
-                                         [&](double loss) { return loss <= asked.target_loss; });
+  return submitted.truth >= 0 &&
+         std::any_of(seen.observed.loss.begin(), seen.observed.loss.end(),
+                     [&](double loss) { return loss <= submitted.target_loss; });
 }
 
 /// The live jobs; with nodes out, those of them that still fit somewhere.
@@ -70,22 +71,22 @@ std::span<const Job> Observer::in_service() {
 
 /// What does not change while the job lives.
 Job Observer::described(int job) const {
-  const WorkloadJob& asked = cluster_.asked(job);
-  Job out{.id = asked.id, .user = asked.user, .submit_s = asked.submit_s};
-  out.memory_gb = asked.memory_gb;
-  out.target_loss = asked.target_loss;
-  out.budget_steps = asked.truth >= 0 ? asked.budget_steps : 0;
-  out.weight = asked.weight;
-  out.priority = asked.priority;
-  out.deadline_s = asked.deadline_s;
-  out.sm_activity = asked.sm_activity;
-  out.memory_activity = asked.memory_activity;
-  out.kind = asked.job_class;
+  const WorkloadJob& submitted = cluster_.submitted(job);
+  Job out{.id = submitted.id, .user = submitted.user, .submit_s = submitted.submit_s};
+  out.memory_gb = submitted.memory_gb;
+  out.target_loss = submitted.target_loss;
+  out.budget_steps = submitted.truth >= 0 ? submitted.budget_steps : 0;
+  out.weight = submitted.weight;
+  out.priority = submitted.priority;
+  out.deadline_s = submitted.deadline_s;
+  out.sm_activity = submitted.sm_activity;
+  out.memory_activity = submitted.memory_activity;
+  out.kind = submitted.job_class;
   for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
     const double rate = cluster_.rate(job, tier);
     if (rate <= 0 || !cluster_.fits_memory(job, tier)) continue;
-    if (asked.gpus > cluster_.workload.tiers[tier].gpus()) continue;
-    out.options.push_back({tier, asked.gpus, rate, asked.utilization});
+    if (submitted.gpus > cluster_.workload.tiers[tier].gpus()) continue;
+    out.options.push_back({tier, submitted.gpus, rate, submitted.utilization});
   }
   return out;
 }
@@ -96,20 +97,22 @@ void Observer::observe(int job, Job& seen) {
   Tick held = run.held;
   if (run.tier >= 0) {
     held += cluster_.now - run.began;
-    const std::int64_t partner = run.partner < 0 ? -1 : cluster_.asked(run.partner).id;
+    const std::int64_t partner = run.partner < 0 ? -1 : cluster_.submitted(run.partner).id;
     running_.push_back({seen.id, run.tier, run.gpus, cluster_.seconds(run.since), partner});
   }
   seen.steps_done = cluster_.done(job) / per_second;
   seen.attained_s = cluster_.seconds(held);
   seen.attained_gpu_s = seen.attained_s * run.gpus;
   // Value per GPU is weight / (time x gang): the gang counts as the leader says.
-  if (leader_) seen.weight = cluster_.asked(job).weight * run.gpus / leader_->factor(run.gpus);
+  if (leader_) seen.weight = cluster_.submitted(job).weight * run.gpus / leader_->factor(run.gpus);
   seen.restart_s = run.first_start < 0 ? 0 : cluster_.options.restart_s;
-  const WorkloadJob& asked = cluster_.asked(job);
-  if (asked.truth >= 0) {
-    const Trace& truth = cluster_.workload.curves[asked.truth];
+  const WorkloadJob& submitted = cluster_.submitted(job);
+  if (submitted.truth >= 0) {
+    const Trace& truth = cluster_.workload.curves[submitted.truth];
     seen.observed = logged_[job].up_to(truth, seen.steps_done);
-    if (foresight_.sees == Forecasts::all) predict_.curve(job, seen, foresight_.looks_ahead);
+    if (foresight_.sees == Forecasts::all)
+      predict_.curve(job, seen,
+                     foresight_.looks_ahead ? LossesAhead::wanted : LossesAhead::unwanted);
   } else if (foresight_.sees != Forecasts::none) {
     predict_.service(job, seen);
   }

@@ -196,7 +196,7 @@ void Player::reset(std::uint64_t sample) {
   }
   arrival_at_ = kInfinity;
   // Where the first that does not fit blocks, who comes later changes nothing.
-  if (script_.rule.skips && !script_.submitted.empty()) draw_arrival();
+  if (script_.rule.unfit == Unfit::is_passed_over && !script_.submitted.empty()) draw_arrival();
 }
 
 /// A value of the law of a job. Forecasts are wrong together: in each sample the odds of a longer
@@ -358,7 +358,7 @@ void Player::pop(int shape) {
 // ---- the order
 
 /// What a policy puts a job in order by: a line in the progress that it makes, and until where.
-Player::Line Player::line_of(Actor& actor) const {
+Player::KeyLine Player::line_of(Actor& actor) const {
   const Part& own = part(actor);
   const PlayOrder order = script_.rule.order;
   if (order == PlayOrder::arrival) return {};
@@ -371,7 +371,7 @@ Player::Line Player::line_of(Actor& actor) const {
   const double end = by_law ? own.left.back() : own.believed;
   if (now >= end) {  // as long again
     const double had = own.steps_done + now;
-    return had < 1 ? Line{unit, 0, 1 - own.steps_done} : Line{had * unit, unit, kInfinity};
+    return had < 1 ? KeyLine{unit, 0, 1 - own.steps_done} : KeyLine{had * unit, unit, kInfinity};
   }
   if (!by_law) return {(end - now) * unit, -unit, end};
   while (own.left[actor.passed] <= now) ++actor.passed;
@@ -392,7 +392,7 @@ PlayKey Player::waiting_key(Actor& actor) const {
 void Player::look(Seat& seat) {
   Actor& actor = actors_[seat.job];
   const Part& own = part(actor);
-  const Line line = line_of(actor);
+  const KeyLine line = line_of(actor);
   const double pace = now_ < actor.resumes ? 0 : own.ways[actor.way].steps_per_s;
   const double stays = script_.rule.stays;
   seat.before = !own.preemptible ? -kInfinity : script_.rule.classes ? -own.priority : 0;
@@ -454,8 +454,8 @@ int Player::way_with(std::span<const int> room, const Part& part) const {
   return best;
 }
 
-/// The shape of the first waiting job that fits, or with `skips` false of the first if that fits.
-int Player::first_head(std::span<const int> room, bool skips) const {
+/// The shape of the first waiting job that fits, or where others block, of the first if that fits.
+int Player::first_head(std::span<const int> room, Unfit unfit) const {
   int best = -1;
   const Script::Waiting* first = nullptr;
   bool best_fits = false;
@@ -463,7 +463,7 @@ int Player::first_head(std::span<const int> room, bool skips) const {
     const std::vector<Way>& ways = script_.shapes[s];
     const bool fits = std::any_of(ways.begin(), ways.end(),
                                   [&](const Way& way) { return room[way.tier] >= way.gpus; });
-    if (skips && !fits) continue;
+    if (unfit == Unfit::is_passed_over && !fits) continue;
     const Script::Waiting* own = head(s);
     if (own == nullptr || (first != nullptr && *first < *own)) continue;
     best = s;
@@ -475,7 +475,7 @@ int Player::first_head(std::span<const int> room, bool skips) const {
 
 void Player::start_in_order() {
   for (;;) {
-    const int shape = first_head(free_, script_.rule.skips);
+    const int shape = first_head(free_, script_.rule.unfit);
     if (shape < 0) return;
     const int job = head(shape)->job;
     pop(shape);
@@ -537,7 +537,7 @@ void Player::merge(const PlayKey& first) {
   }
   std::sort(lane_.begin(), lane_.end());
   std::size_t next = 0;
-  int shape = first_head(room_, true);
+  int shape = first_head(room_, Unfit::is_passed_over);
   while (next < lane_.size() || shape >= 0) {
     if (next < lane_.size() && (shape < 0 || lane_[next].key < head(shape)->key)) {
       place(lane_[next++].job);
@@ -549,7 +549,7 @@ void Player::merge(const PlayKey& first) {
       room_[own.ways[way].tier] -= own.ways[way].gpus;
       moves_.push_back({job, way});
     }
-    shape = first_head(room_, true);
+    shape = first_head(room_, Unfit::is_passed_over);
   }
   for (const int job : suspended_) {
     const bool moves = std::any_of(moves_.begin(), moves_.end(),

@@ -116,7 +116,7 @@ class Player {
     int job = 0, tier = 0, gpus = 0;
     double before = 0, place = 0, key = 0, slope = 0, until = kInfinity;
   };
-  struct Line {
+  struct KeyLine {
     double value = 0, slope = 0, until = kInfinity;
   };
 
@@ -144,7 +144,7 @@ class Player {
 
   [[nodiscard]] const Part& part(const Actor& actor) const { return script_.parts[actor.part]; }
   [[nodiscard]] const Script::Waiting* head(int shape) const;
-  [[nodiscard]] int first_head(std::span<const int> room, bool skips) const;
+  [[nodiscard]] int first_head(std::span<const int> room, Unfit unfit) const;
   [[nodiscard]] int way_with(std::span<const int> room, const Part& part) const;
   [[nodiscard]] bool gains(const PlayKey& key, int shape) const;
   [[nodiscard]] double progress(const Actor& actor) const;
@@ -153,7 +153,7 @@ class Player {
     return {seat.before, seat.key + seat.slope * now_, seat.place};
   }
   [[nodiscard]] PlayKey waiting_key(Actor& actor) const;
-  [[nodiscard]] Line line_of(Actor& actor) const;
+  [[nodiscard]] KeyLine line_of(Actor& actor) const;
   [[nodiscard]] double believed_s(const Actor& actor) const;
 
   struct Reservation {

@@ -22,7 +22,7 @@ constexpr std::array kPolicies{
         .info = {.name = "fifo",
                  .description = "order of arrival; the first that does not fit blocks the others"},
         .queue = &run_fifo,
-        .play = PlayRule{.skips = false}},
+        .play = PlayRule{.unfit = Unfit::blocks}},
     PolicyTraits{.info = {.name = "first_fit",
                           .description = "order of arrival; what does not fit is passed over"},
                  .queue = &run_first_fit,

@@ -46,11 +46,14 @@ enum class PlayOrder : std::uint8_t {
   index,    ///< GPUs / Gittins index of what is left
 };
 
+/// What a waiting job does that does not fit.
+enum class Unfit : std::uint8_t { is_passed_over, blocks };
+
 /// A policy as start_times() plays it forward.
 struct PlayRule {
   PlayOrder order = PlayOrder::arrival;
   bool preempts = false;
-  bool skips = true;      ///< what does not fit is passed over; else it blocks those behind it
+  Unfit unfit = Unfit::is_passed_over;
   bool reserves = false;  ///< GPUs are kept for the first that does not fit: EASY backfill
   bool classes = false;   ///< Job::priority goes before the order
   bool weighs = false;    ///< Job::weight counts

@@ -5,8 +5,8 @@
 // because room only shrinks along a fill: the first job of each size is its `Head`, and only a head
 // can be next. A `Taken` is a running job, whose GPUs a head before it in the order may take; what
 // lies behind the first head that has room is all that an event looks at. `Patient` does not take
-// at once: it sees running jobs as `Seat`s, GPUs with the time until they come free by themselves,
-// and weighs waiting for them against what a preemption costs.
+// at once: it sees running jobs as `Tenure`s, GPUs with the time until they come free by
+// themselves, and weighs waiting for them against what a preemption costs.
 #pragma once
 
 #include <algorithm>
@@ -518,7 +518,7 @@ class Patient {
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
         started_.push_back(place.job);
-        const Seat seat{
+        const Tenure seat{
             rank_.left(place.job, kMedianQuantile) + static_cast<double>(cluster_.restart), gpus,
             -1};
         seats_.insert(std::upper_bound(seats_.begin(), seats_.end(), seat, sooner), seat);
@@ -539,11 +539,11 @@ class Patient {
   static constexpr double kPreemptionJcts = 0.5;  ///< mean completion times that a preemption costs
   static constexpr double kMedianQuantile = 0.5,
                           kShortQuantile = 0.05;  ///< quantiles of the time still needed
-  struct Seat {                                   ///< GPUs in use, and for how long
+  struct Tenure {                                 ///< GPUs in use, and for how long
     double left;
     int gpus, job;
   };
-  static bool sooner(const Seat& a, const Seat& b) { return a.left < b.left; }
+  static bool sooner(const Tenure& a, const Tenure& b) { return a.left < b.left; }
 
   void look() {
     seats_.clear();
@@ -602,7 +602,7 @@ class Patient {
     room = got;
     return true;
   }
-  static int job_of(const Seat& seat) { return seat.job; }
+  static int job_of(const Tenure& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }
 
   /// From when on the job would take more than Rank::kMaxFairShares times as long as with a fair
@@ -617,7 +617,7 @@ class Patient {
 
   /// Until so many GPUs have come free by themselves.
   [[nodiscard]] double wait_for(int gpus, int room) const {
-    for (const Seat& seat : seats_) {
+    for (const Tenure& seat : seats_) {
       room += seat.gpus;
       if (room >= gpus) return seat.left;
     }
@@ -627,7 +627,7 @@ class Patient {
   Cluster& cluster_;
   Rank rank_;
   Waiting<Rank> waiting_;
-  std::vector<Seat> seats_;     ///< the first to be given back first
+  std::vector<Tenure> seats_;   ///< the first to be given back first
   std::vector<Taken> running_;  ///< the last in the order first
   std::vector<Taken> taken_;
   std::vector<Place> passed_;

@@ -51,16 +51,16 @@ void check(const SimulationOptions& options) {
 /// Whether best_value has only an order to choose: one tier, no limits, and only completion
 /// times.
 bool only_orders(const Workload& workload, const SimulationOptions& options) {
-  const PlanOptions& asked = options.planner;
+  const PlanOptions& submitted = options.planner;
   const PlanOptions plain;
   const bool limited =
-      asked.limits.power_cap_w != plain.limits.power_cap_w || !asked.limits.user_quota.empty() ||
-      !asked.limits.group_quota.empty() || options.user_gpus ||
-      asked.dynamics.max_wait_s != plain.dynamics.max_wait_s || asked.limits.min_run_s > 0 ||
-      asked.dynamics.ageing_s != plain.dynamics.ageing_s ||
-      asked.dynamics.hysteresis != plain.dynamics.hysteresis || asked.joule_value != 0;
-  return !limited && asked.objectives.size() == 1 &&
-         asked.objectives.front().objective == Objective::jct &&
+      submitted.limits.power_cap_w != plain.limits.power_cap_w ||
+      !submitted.limits.user_quota.empty() || !submitted.limits.group_quota.empty() ||
+      options.user_gpus || submitted.dynamics.max_wait_s != plain.dynamics.max_wait_s ||
+      submitted.limits.min_run_s > 0 || submitted.dynamics.ageing_s != plain.dynamics.ageing_s ||
+      submitted.dynamics.hysteresis != plain.dynamics.hysteresis || submitted.joule_value != 0;
+  return !limited && submitted.objectives.size() == 1 &&
+         submitted.objectives.front().objective == Objective::jct &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
          std::all_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const WorkloadJob& job) { return job.weight == 1 && job.priority == 0; });

@@ -22,13 +22,15 @@ namespace {
 using detail::CsvReader;
 
 /// A number with bounds, or the reader's complaint with file and line.
-double number(const CsvReader& csv, int column, std::string_view what, double above_or_at,
-              bool strictly = false) {
+double number(const CsvReader& csv, int column, std::string_view what, double least) {
   const double value = csv.finite_number(column);
-  if (value < above_or_at || (strictly && value == above_or_at)) {
-    csv.fail(what, " is ", value, ", expected ", strictly ? "more than " : "at least ",
-             above_or_at);
-  }
+  if (value < least) csv.fail(what, " is ", value, ", expected at least ", least);
+  return value;
+}
+
+double above_zero(const CsvReader& csv, int column, std::string_view what) {
+  const double value = csv.finite_number(column);
+  if (value <= 0) csv.fail(what, " is ", value, ", expected more than 0");
   return value;
 }
 
@@ -265,8 +267,8 @@ Workload read_workload(const std::filesystem::path& folder) {
     job.submit_s = number(csv, submit, "submit_s", 0);
     optional.read(job);
     if (gang >= 0) job.gpus = whole(csv, gang, "gpus", 1);
-    if (duration >= 0) job.duration_s = number(csv, duration, "duration_s", 0, true);
-    if (budget >= 0) job.budget_steps = number(csv, budget, "budget_steps", 0, true);
+    if (duration >= 0) job.duration_s = above_zero(csv, duration, "duration_s");
+    if (budget >= 0) job.budget_steps = above_zero(csv, budget, "budget_steps");
     if (curve >= 0 && !csv.text(curve).empty()) {
       const auto it = curve_of.find(csv.text(curve));
       if (it == curve_of.end()) {
@@ -421,7 +423,7 @@ Workload workload_from_trace(const std::filesystem::path& file, int gpus,
       continue;
     }
     job.submit_s = number(csv, submit, "submit_s", 0);
-    job.duration_s = number(csv, duration, "duration_s", 0, true);
+    job.duration_s = above_zero(csv, duration, "duration_s");
     optional.read(job);
     if (job.gpus > gpus) {
       csv.fail("job ", job.id, " asks ", job.gpus, " GPUs, the cluster has ", gpus);

@@ -83,13 +83,13 @@ Indices log_spaced(const std::vector<double>& step, std::size_t count) {
 }
 
 void require_columns(const Trace& raw) {
-  const auto check = [&](const std::vector<double>& column, const char* what, bool may_be_empty) {
-    if (column.size() == raw.step.size() || (may_be_empty && column.empty())) return;
+  const auto check = [&](const std::vector<double>& column, const char* what) {
+    if (column.size() == raw.step.size()) return;
     detail::refuse("clean: ", raw.step.size(), " steps but ", column.size(), " ", what);
   };
-  check(raw.loss, "losses", false);
-  check(raw.lr, "learning rates", true);
-  check(raw.wall_seconds, "wall times", true);
+  check(raw.loss, "losses");
+  if (!raw.lr.empty()) check(raw.lr, "learning rates");
+  if (!raw.wall_seconds.empty()) check(raw.wall_seconds, "wall times");
 }
 
 }  // namespace
