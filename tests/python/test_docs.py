@@ -140,7 +140,7 @@ def test_examples_run(example: Path) -> None:
 
 # Blocks that are no excerpts are run as they stand, by the tests named here.
 RUN = {
-    "README.md": ["test_the_python_of_the_readme_runs"],
+    "README.md": ["test_the_python_of_the_readme_prints_what_the_readme_shows"],
     "docs/benchmark.md": [
         "test_the_method_of_the_benchmark_page_is_scored",
         "test_the_python_of_the_benchmark_page_runs",
@@ -338,15 +338,44 @@ def test_every_command_of_the_documents_has_such_a_verb_and_such_options() -> No
             raise AssertionError(f"{name}: glidepath {' '.join(line)}: {error}") from None
 
 
-def test_the_python_of_the_readme_runs() -> None:
+def printed_after(document: Path, words: str) -> list[str]:
+    """The lines that a document shows, indented, after some of its words."""
+    text = document.read_text()
+    return re.findall(r"^ {4}(.+)$", text[text.index(words) :].split("\n\n")[1], re.MULTILINE)
+
+
+def output_of(*command: str) -> list[str]:
     environment = os.environ | {"MPLBACKEND": "Agg"}
-    command = [sys.executable, "-W", "error", "-c", blocks(ROOT / "README.md", "python")[0]]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-W", "error", *command],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "<Fit:" in done.stdout
-    assert "<Reach: target 2.25" in done.stdout
+    return done.stdout.splitlines()
+
+
+def test_the_python_of_the_readme_prints_what_the_readme_shows() -> None:
+    readme = ROOT / "README.md"
+    found = output_of("-c", blocks(readme, "python")[0])
+    assert found == printed_after(readme, "ahead.plot()\n```")
+
+
+def test_the_first_command_of_the_readme_prints_what_the_readme_says() -> None:
+    readme = ROOT / "README.md"
+    words = shlex.split(" ".join(printed_after(readme, "sees the first 35 %:")).replace("\\", ""))
+    found = output_of("-m", words[0].rpartition("/")[2], *words[1:])
+    ends = printed_after(readme, "there), and ends with")
+    assert found[-2:] == ends
+    said = re.search(r"step 900, (\S+) \(80 % within (\S+ to \S+);", readme.read_text())
+    assert said is not None
+    (row,) = [line for line in found if line.startswith("│ base-b8x900")]
+    assert all(figure in row for figure in said.groups())
+
+
+def test_the_example_of_an_accelerator_prints_what_its_page_shows() -> None:
+    page = ROOT / "docs" / "accelerator.md"
+    shown = printed_after(page, "four T4 are sure enough")
+    assert output_of("examples/07_choose_accelerator.py") == shown
 
 
 def test_the_cpp_of_the_readme_compiles(tmp_path: Path) -> None:
