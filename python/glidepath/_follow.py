@@ -46,9 +46,11 @@ class Follow:
         *,
         metric: str | None = None,
         format: str | None = None,  # noqa: A002 - as in read_traces
+        pattern: str | None = None,
         every_s: float = 1.0,
     ) -> None:
-        self._source, self._metric, self._format = path, metric, format
+        self._source = path
+        self._as = {"metric": metric, "format": format, "pattern": pattern}
         self._every_s, self._pause_s = float(every_s), float(every_s)
         self._seen: _Stamp | None = None
         self.traces: list[Trace] = []
@@ -76,7 +78,7 @@ class Follow:
         try:
             if not settled and _ends_within_a_line(self._source):
                 raise IoError(f"{self._source}: the last line is not complete yet")
-            found = read_traces(self._source, metric=self._metric, format=self._format)
+            found = read_traces(self._source, **self._as)
         except IoError as error:
             self.trouble = str(error)
             return []
@@ -108,6 +110,7 @@ def follow(
     *,
     metric: str | None = None,
     format: str | None = None,  # noqa: A002 - as in read_traces
+    pattern: str | None = None,
     every_s: float = 1.0,
 ) -> Follow:
     """Follow a log that grows, is truncated or is replaced.
@@ -117,7 +120,7 @@ def follow(
     path : path_like or object
         A path or object as for `read_traces`; it need not exist yet. Files are read again when
         they changed, servers each time.
-    metric, format : str, optional
+    metric, format, pattern : str, optional
         As in `read_traces`.
     every_s : float, optional
         Seconds between two looks, when iterating.
@@ -129,8 +132,8 @@ def follow(
     Raises
     ------
     InputError
-        At the first look: an unknown format or metric. A file that cannot be read is no error:
-        ``.trouble`` says why, and it is tried again.
+        At the first look: an unknown format or a bad pattern. A file that cannot be read is no
+        error: ``.trouble`` says why, and it is tried again.
 
     Examples
     --------
@@ -140,7 +143,7 @@ def follow(
             for run in runs:
                 print(gp.reach(run, 1.8, budget=50_000))
     """
-    return Follow(path, metric=metric, format=format, every_s=every_s)
+    return Follow(path, metric=metric, format=format, pattern=pattern, every_s=every_s)
 
 
 def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:

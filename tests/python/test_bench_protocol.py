@@ -729,3 +729,9 @@ def test_the_adapter_of_deephyper_gives_paths_of_logged_values(
     row = result.rows[-2]
     assert row["final"] == pytest.approx(row["last"], abs=0.02)
     assert row["cov80"] == 1.0  # a tenth of the range is more than what is left of it
+
+
+@pytest.mark.parametrize("methods", [None, 3])
+def test_methods_that_are_none_are_refused(methods: Any) -> None:
+    with pytest.raises(gp.InputError, match="expected names or callables"):
+        gp.bench.accuracy(RUNS, methods)

@@ -624,3 +624,71 @@ def test_metrics_lists_what_a_log_holds(curves: Path, capsys: pytest.CaptureFixt
     code, out, _ = run(capsys, "metrics", curves)
     assert code == 0
     assert "3 metrics of curves.csv" in out
+
+
+OWN_LINES = r"^(?P<step>\d+) (?P<value>\S+)$"
+
+
+def test_the_verbs_that_read_a_log_take_a_pattern(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{i} {1 + 3 * i**-0.5}\n" for i in range(1, 41)))
+    assert run(capsys, "fit", log)[0] == 2
+    for verb in ("fit", "forecast", "watch", "metrics"):
+        once = ["--once"] if verb == "watch" else []
+        code, found = run_json(capsys, verb, log, "--pattern", OWN_LINES, *once)
+        assert code in (0, 1), verb
+        assert found[0]["points"] == 40 if verb != "forecast" else found[0]["observed_to"] == 40
+    page = tmp_path / "page.html"
+    assert run(capsys, "report", log, "--pattern", OWN_LINES, "-o", page)[0] == 0
+    code, _, err = run(capsys, "fit", log, "--pattern", "(")
+    assert code == 2
+    assert "pattern '('" in err
+
+
+def test_metrics_lists_one_metric_where_it_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "log.csv"
+    table.write_text("step,loss,acc\n" + "".join(f"{i},{9 - i},{i}\n" for i in range(5)))
+    (row,) = run_json(capsys, "metrics", table, "--metric", "acc")[1]
+    assert (row["metric"], row["points"], row["read"]) == ("acc", 5, True)
+    code, _, err = run(capsys, "metrics", table, "--metric", "none")
+    assert code == 2
+    assert "no metric 'none'" in err
+
+
+def test_logs_of_a_folder_that_are_not_read_are_said(
+    curves: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (curves.parent / "strange.log").write_text("hello\n" * 9)
+    (curves.parent / "notes.md").write_text("hello\n")
+    code, out, err = run(capsys, "fit", curves.parent)
+    assert code in (0, 1)
+    assert "3 fits" in out
+    assert f"passed over: {curves.parent / 'strange.log'}" in err.replace("\n", "")
+    assert "notes.md" not in err
+    options = ("-m", "last", "--cutoff", "0.5")
+    code, out, err = run(capsys, "bench", "accuracy", curves.parent, *options)
+    assert code == 0
+    assert "1 log not read" in out
+    assert "strange.log" in err
+    assert "notes.md" not in err
+
+
+def test_a_report_with_hardware_of_a_log_without_times_wants_the_seconds_of_a_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, power = tmp_path / "log.csv", tmp_path / "power.csv"
+    log.write_text("step,loss\n" + "".join(f"{i},{1 + 1 / i}\n" for i in range(1, 41)))
+    power.write_text("time_s,gpu,power_w\n" + "".join(f"{i},0,100\n" for i in range(100)))
+    given = ("report", log, "--hardware", power, "-o", tmp_path / "page.html")
+    code, _, err = run(capsys, *given)
+    assert (code, "--step-seconds" in err) == (2, True)
+    code, (row,) = run_json(capsys, *given, "--step-seconds", "2")
+    assert code == 0
+    assert row["step_joules"] == pytest.approx(200.0)
+    for wrong in (("--step-seconds", "-1"), ("--step-seconds", "nan")):
+        assert run(capsys, *given, *wrong)[0] == 2
+    assert run(capsys, "report", log, "--step-seconds", "2")[0] == 2

@@ -395,3 +395,59 @@ def test_the_picture_has_a_line_a_gpu_and_the_loss_where_there_is_one() -> None:
     np.testing.assert_allclose(behind.get_lines()[0].get_xdata() * 3600, [3600.0, 3700.0, 3800.0])
     with pytest.raises(gp.InputError, match="no wall_seconds"):
         metrics.plot(trace=gp.Trace([1, 2], [3, 2]))
+
+
+# ------------------------------------------------------------------------- what is often left out
+
+QUERY = "timestamp, utilization.gpu [%], power.draw [W]\n"
+
+
+def looks(gaps_ms: list[list[int]]) -> str:
+    """One list a look, a second apart: how many milliseconds after it each row comes."""
+    return QUERY + "".join(
+        f"2024/03/01 10:00:{at:02d}.{ms:03d}, 50 %, {100 * (1 + gpu)}.00 W\n"
+        for at, look in enumerate(gaps_ms)
+        for gpu, ms in enumerate(look)
+    )
+
+
+def test_rows_of_one_look_without_an_index_are_of_several_gpus(tmp_path: Path) -> None:
+    for gpus in (1, 2, 8):
+        text = looks([[17 + 3 * gpu for gpu in range(gpus)]] * 20)
+        found = gp.read_metrics(write(tmp_path / "smi.csv", text))
+        assert (len(found.gpus), found.duration_s) == (gpus, pytest.approx(19.0))
+        watts = sum(100.0 * (1 + gpu) for gpu in range(gpus))
+        assert found.energy_j() == pytest.approx(19.0 * watts)
+        assert any("no index" in note for note in found.notes) == (gpus > 1)
+    # The last look may be cut; another one that lacks a GPU could be of any of them.
+    cut = gp.read_metrics(write(tmp_path / "smi.csv", looks([[1, 5]] * 20 + [[1]])))
+    assert cut.energy_j() == pytest.approx(19.0 * 300.0 + 100.0)
+    with pytest.raises(gp.IoError, match="add index to --query-gpu"):
+        gp.read_metrics(write(tmp_path / "smi.csv", looks([[1, 5]] * 9 + [[1]] + [[1, 5]] * 9)))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (looks([[1]] * 5).removeprefix(QUERY), "leave noheader out"),
+        ("gpu,pwr,gtemp,sm\n0,200,60,90\n", "leave nounit out"),
+        (
+            '{"hostname": "n", "gpus": [{"index": 0, "power.draw": 200}]}\n',
+            "nvidia-smi --query-gpu",
+        ),
+        ("timestamp,gpu_id,power_usage\n1,0,200\n", "columns such as time_s, gpu and power_w"),
+        ("step,loss\n1,2\n", "no log of a monitor that is known"),
+    ],
+)
+def test_a_file_that_is_no_log_of_a_monitor_says_what_it_lacks(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(gp.IoError, match=says):
+        gp.read_metrics(write(tmp_path / "log", text))
+
+
+def test_milliwatts_of_zeus_are_said(tmp_path: Path) -> None:
+    text = "Time,Power\n1700000000,200000\n1700000001,200000\n"
+    found = gp.read_metrics(write(tmp_path / "zeus.csv", text))
+    assert found.energy_j() == pytest.approx(200.0)
+    assert any("milliwatts" in note for note in found.notes)

@@ -305,10 +305,19 @@ def test_the_picture_stacks_the_parts_of_each_step() -> None:
 
 
 @pytest.mark.parametrize(
-    "times", [{"ts": None}, {"ts": "5"}, {"ts": 1.0, "dur": float("nan")}, {"ts": 1.0, "dur": -2.0}]
+    "times",
+    [{"ts": None}, {"ts": "soon"}, {"ts": 1.0, "dur": float("nan")}, {"ts": 1.0, "dur": -2.0}],
 )
 def test_an_event_without_times_names_its_line(tmp_path: Path, times: dict[str, Any]) -> None:
     bad = {**event("kernel", 0, 5), **times}
     text = '{"traceEvents": [\n' + json.dumps(event("cpu", 0, 5)) + ",\n" + json.dumps(bad) + "]}"
     with pytest.raises(gp.IoError, match=r"a\.json:3: an event"):
         gp.read_profile(write(tmp_path / "a.json", text))
+
+
+def test_times_that_are_written_as_text_are_read(tmp_path: Path) -> None:
+    events = [event("kernel", 0, 5), event("cpu", 5, 5)]
+    text = [{**each, "ts": str(each["ts"]), "dur": str(each["dur"])} for each in events]
+    file = tmp_path / "profile.json"
+    plain = gp.read_profile(write(file, json.dumps({"traceEvents": events})))
+    assert gp.read_profile(write(file, json.dumps({"traceEvents": text}))) == plain

@@ -19,6 +19,7 @@ from glidepath.cli._console import (
     WARNING,
     Json,
     Metric,
+    counted,
     emit,
     print_rows,
     print_table,
@@ -193,11 +194,13 @@ def _print(result: gp.bench.Accuracy) -> None:
     from glidepath._report import accuracy as page
 
     collections = result.about.get("collections", [])
-    for each in collections:
-        if each.get("trouble"):
-            say(f"passed over: {each['trouble']}", to=stderr)
+    passed = [each["trouble"] for each in collections if each.get("trouble")]
+    for sentence in passed:
+        say(f"passed over: {sentence}", to=stderr)
     left = sum(each.get("dropped", 0) for each in collections)
-    note = f" ({left} curves left out: short, flat or not finite)" if left else ""
+    out = [f"{left} curves left out: short, flat or not finite"] * (left > 0)
+    out += [f"{counted(len(passed), 'log')} not read"] * (len(passed) > 0)
+    note = f" ({'; '.join(out)})" if out else ""
     print_rows(f"All collections{note}", page.SCORE_COLUMNS, page.overall(result))
     print_rows("By collection", *page.by_collection(result))
     first = result.methods[0]

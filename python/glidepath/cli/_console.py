@@ -20,6 +20,7 @@ from rich.text import Text
 import glidepath as gp
 from glidepath._answer import Columns, cells
 from glidepath._json import plain
+from glidepath.readers._open import passing_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,8 @@ def exit_codes(own: Mapping[int, str] | None = None) -> str:
 
 stdout = Console(emoji=False)  # 1:a:2 is no picture
 stderr = Console(stderr=True, emoji=False)
+
+_FEW_PASSED = 5  # logs of a folder that are not read, each with its reason
 
 Log = Annotated[
     str,
@@ -66,6 +69,14 @@ def curves_of(context: typer.Context, incomplete: str) -> list[str]:
 Curve = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=curves_of)]
 Metric = Annotated[
     str | None, typer.Option(metavar="NAME", help="The metric of the log; default: its loss.")
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REGEX",
+        help="How a line of a console log is read: groups (?P<step>…) and (?P<value>…), if any "
+        "epoch, lr and planned_steps, too.",
+    ),
 ]
 Target = Annotated[float | None, typer.Option(help="Value of the metric that a run must reach.")]
 Budget = Annotated[
@@ -170,10 +181,14 @@ def check_budget(budget: float | None) -> None:
         raise gp.InputError(f"--budget {budget:g} is no step")
 
 
-def chosen(file: str, curve: str | None, metric: str | None) -> list[gp.Trace]:
-    """Read the runs of a file that a command is about."""
-    with progress("reading"):
-        traces = gp.read_traces(file, metric=metric)
+def chosen(file: str, curve: str | None, metric: str | None, pattern: str | None) -> list[gp.Trace]:
+    """Read the runs of a file that a command is about; say what a folder has that is not read."""
+    with progress("reading"), passing_over() as passed:
+        traces = gp.read_traces(file, metric=metric, pattern=pattern)
+    for sentence in passed[:_FEW_PASSED]:
+        say(f"passed over: {sentence}", to=stderr)
+    if len(passed) > _FEW_PASSED:
+        say(f"passed over: {counted(len(passed), 'log')} in all", to=stderr)
     found = [trace for trace in traces if curve in (None, trace.name)]
     for trace in found:
         for note in trace.notes:  # what the reader had to repair

@@ -18,6 +18,7 @@ from glidepath.cli._console import (
     Json,
     Log,
     Metric,
+    Pattern,
     Plot,
     chosen,
     counted,
@@ -48,11 +49,12 @@ def fit(
         typer.Option(help="Leave out the points before this step: a warm-up or a rough start."),
     ] = None,
     metric: Metric = None,
+    pattern: Pattern = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
-    traces = chosen(file, curve, metric)
+    traces = chosen(file, curve, metric, pattern)
     fits = _fits(traces, family=family, robust=robust, from_step=from_step)
     if plot is not None:
         save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)

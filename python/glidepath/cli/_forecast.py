@@ -23,6 +23,7 @@ from glidepath.cli._console import (
     Lr,
     Metric,
     Past,
+    Pattern,
     Plot,
     ReachedBy,
     Target,
@@ -60,6 +61,7 @@ def forecast(
     ] = False,
     past: Past = None,
     metric: Metric = None,
+    pattern: Pattern = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> int:
@@ -76,7 +78,7 @@ def forecast(
     if schedule and lr is not None:
         raise gp.InputError("--schedule and --lr: give one of them")
     given = planned_lr(lr)
-    traces = chosen(file, curve, metric)
+    traces = chosen(file, curve, metric, pattern)
     runs = learned(past, metric, traces, quiet=as_json)
     rows: list[dict[str, Any]] = []
     for trace in each("forecasts", traces):

@@ -11,20 +11,36 @@ from typing import Any
 import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._hardware import MEMORY, SM
-from glidepath.cli._console import ANSWER, Json, Log, counted, emit, print_rows, progress, say
+from glidepath.cli._console import (
+    ANSWER,
+    Json,
+    Log,
+    Metric,
+    Pattern,
+    counted,
+    emit,
+    print_rows,
+    progress,
+    say,
+)
 
 
-def metrics(file: Log, as_json: Json = False) -> int:
+def metrics(
+    file: Log, metric: Metric = None, pattern: Pattern = None, as_json: Json = False
+) -> int:
     """List the metrics of a log, with points, direction and which is read by default.
 
     The log of a GPU monitor (DCGM, nvidia-smi, NVML, Zeus, codecarbon) is summed up by GPU.
     """
     from glidepath.readers.monitors import _open
 
-    if Path(file).is_file() and _open.format_of(Path(file)) is not None:
+    monitor = Path(file).is_file() and _open.format_of(Path(file)) is not None
+    if monitor and (metric, pattern) != (None, None):
+        raise gp.InputError(f"{file}: the log of a GPU monitor has no metrics of training")
+    if monitor:
         return _hardware(gp.read_metrics(file), as_json)
     with progress("reading"):
-        rows = [asdict(info) for info in gp.metrics_of(file)]
+        rows = [asdict(info) for info in gp.metrics_of(file, metric=metric, pattern=pattern)]
     if as_json:
         emit(rows)
         return ANSWER

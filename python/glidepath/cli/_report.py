@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +18,7 @@ from glidepath.cli._console import (
     Json,
     Log,
     Metric,
+    Pattern,
     ReachedBy,
     Target,
     check_budget,
@@ -38,12 +41,17 @@ def report(
     reached_by: ReachedBy = None,
     budget: Budget = None,
     metric: Metric = None,
+    pattern: Pattern = None,
     hardware: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="What a monitor logged of the run's GPUs, from its beginning on: adds energy.",
         ),
+    ] = None,
+    step_seconds: Annotated[
+        float | None,
+        typer.Option(help="With --hardware, how long a step takes, for a log without times."),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -57,12 +65,19 @@ def report(
 
     check_budget(budget)
     if (Path(file) / "tiers.csv").is_file():
-        if (target, reached_by, budget, curve, metric, hardware) != (None,) * 6:
+        others = target, reached_by, budget, curve, metric, pattern, hardware, step_seconds
+        if others != (None,) * len(others):
             raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
         return simulate(Path(file), compare=True, report=output, as_json=as_json)
     check_reached_by(reached_by, target)
-    traces = chosen(file, curve, metric)
-    gpus = None if hardware is None else gp.read_metrics(hardware).busy()
+    if step_seconds is not None and (hardware is None or not 0 < step_seconds < math.inf):
+        why = "is for --hardware" if hardware is None else "is not a positive number"
+        raise gp.InputError(f"--step-seconds {step_seconds:g} {why}")
+    traces = chosen(file, curve, metric, pattern)
+    gpus = None
+    if hardware is not None:
+        gpus = gp.read_metrics(hardware).busy()
+        traces = [_timed(trace, step_seconds) for trace in traces]
     with progress("report") as update:
         rows = _report.write_runs(
             output,
@@ -79,3 +94,17 @@ def report(
     else:
         say(f"Report: {output}")
     return ANSWER
+
+
+def _timed(trace: gp.Trace, step_seconds: float | None) -> gp.Trace:
+    """Give the run a clock where its log has none."""
+    if trace.wall_seconds is not None:
+        if step_seconds is not None:
+            raise gp.InputError(f"--step-seconds: {trace.name} has times of its own")
+        return trace
+    if step_seconds is None:
+        raise gp.InputError(
+            f"--hardware: {trace.name} has no times: say --step-seconds, how long one of its steps "
+            "takes"
+        )
+    return replace(trace, wall_seconds=(trace.step - trace.step[0]) * step_seconds)

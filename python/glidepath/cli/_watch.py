@@ -35,6 +35,7 @@ from glidepath.cli._console import (
     Lr,
     Metric,
     Past,
+    Pattern,
     ReachedBy,
     Target,
     check_reached_by,
@@ -75,6 +76,7 @@ def watch(
     lr: Lr = None,
     past: Past = None,
     metric: Metric = None,
+    pattern: Pattern = None,
     every_s: Annotated[
         float, typer.Option(min=0.1, metavar="SECONDS", help="Time between two looks at the log.")
     ] = 2.0,
@@ -97,7 +99,7 @@ def watch(
     check_reached_by(reached_by, target)
     runs = learned(past, metric, [], quiet=as_json)
     view = _View(file, target, budget, curve, alpha, runs, lr, reached_by)
-    follow = gp.follow(file, metric=metric, every_s=every_s)
+    follow = gp.follow(file, metric=metric, pattern=pattern, every_s=every_s)
     if once:
         return _once(view, follow, as_json=as_json)
     if stdout.is_terminal and not as_json:

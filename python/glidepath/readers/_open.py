@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,33 @@ OBJECTS = {
     "get_metric_history": "mlflow_client",
     "__arrow_c_stream__": "frame",
 }
+# How files are called that should be logs.
+_LOG_SUFFIXES = {".log", ".txt", ".out", ".err", ".csv", ".tsv", ".jsonl"}
+# What was passed over in folders, a sentence a log, while somebody asks.
+_passed: ContextVar[list[str] | None] = ContextVar("passed", default=None)
+
+
+@contextmanager
+def passing_over() -> Iterator[list[str]]:
+    """Collect a sentence of each log in a folder that `read_traces` passes over within."""
+    found: list[str] = []
+    token = _passed.set(found)
+    try:
+        yield found
+    finally:
+        _passed.reset(token)
+
+
+def pass_over(sentence: str) -> None:
+    """Say that a log of a folder is not read."""
+    found = _passed.get()
+    if found is not None:
+        found.append(sentence)
+
+
+def is_called_log(file: Path) -> bool:
+    """Whether a file is called as logs are, plain or gzip."""
+    return bool(_LOG_SUFFIXES & set(file.suffixes[-2:])) and not file.name.startswith(".")
 
 
 def _reader(format: str) -> Any:  # noqa: A002
@@ -230,13 +258,19 @@ class MetricInfo(Result):
         return f"{self.metric!r} of {self.run!r}, {points}, {self.direction}{default}"
 
 
-def metrics_of(path: str | os.PathLike[str] | Any) -> list[MetricInfo]:
+def metrics_of(
+    path: str | os.PathLike[str] | Any, *, metric: str | None = None, pattern: str | None = None
+) -> list[MetricInfo]:
     """List every metric that `read_traces` could read.
 
     Parameters
     ----------
     path : path_like or object
         As in `read_traces`. Of a server of MLflow only what would be read is listed.
+    metric : str, optional
+        List this one alone, in the runs that have it.
+    pattern : str, optional
+        As in `read_traces`.
 
     Returns
     -------
@@ -251,13 +285,15 @@ def metrics_of(path: str | os.PathLike[str] | Any) -> list[MetricInfo]:
     found: list[Trace] = []
     token = collected.set(found)
     try:
-        read = read_traces(path)
+        read = read_traces(path, metric=metric, pattern=pattern)
     except AbsentError:
-        if not found:
+        if not found or metric is not None:
             raise
         read = []
     finally:
         collected.reset(token)
+    if metric is not None:
+        found = read
     if not found and isinstance(path, (str, os.PathLike)):  # the long form, by its header
         columns = [name for name in header(_head(Path(path))) if name not in _LONG_FORM]
         found = [trace for name in columns for trace in read_traces(path, metric=name)]
@@ -370,6 +406,8 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
         head = _head(file)
         kind = _format_of(file, head)
         if kind is None or (format is not None and kind != format):
+            if kind is None and is_called_log(file):
+                pass_over(f"{file}: a log of no known format")
             continue
         reader = _reader(kind)
         unit: Path = reader.unit(file)
@@ -383,6 +421,8 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
             found = reader.read(unit, metric)
         except (AbsentError, RefusedError) as error:
             passed = passed or error
+            if is_called_log(file):
+                pass_over(str(error))
             continue
         # A run called as its file is; an id of MLflow is a name of its own.
         if len(found) == 1 and found[0].name == unit.name and kind != "mlflow":

@@ -84,14 +84,16 @@ class _Json:
 
     def span(self, event: Mapping[str, Any]) -> tuple[float, float]:
         """Begin and length of the event that was read last."""
-        begin, length = event.get("ts"), event.get("dur", 0.0)
-        for number in (begin, length):
-            if not isinstance(number, (int, float)) or not math.isfinite(number):
-                raise self._damaged(f"an event has the times {begin!r} and {length!r}", self._at)
-        assert begin is not None
+        given = event.get("ts"), event.get("dur", 0.0)
+        try:  # some exporters write numbers as text
+            begin, length = (float(each) for each in given)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            begin = length = math.nan
+        if not (math.isfinite(begin) and math.isfinite(length)):
+            raise self._damaged(f"an event has the times {given[0]!r} and {given[1]!r}", self._at)
         if length < 0:
             raise self._damaged(f"an event lasts {length:g} µs", self._at)
-        return float(begin), float(length)
+        return begin, length
 
     def peek(self) -> str:
         """Give the next sign that is no blank, comma or colon."""

@@ -9,7 +9,7 @@ tables and the file that keeps them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -139,6 +139,8 @@ def _with_last(methods: Named) -> Named:
     """Add the last value, which the skill is measured by, where it is not there."""
     if isinstance(methods, Mapping):
         return dict(methods) | ({} if "last" in methods else {"last": "last"})
+    if not isinstance(methods, Iterable) and not callable(methods):
+        return methods  # which `methods_of` refuses
     named = [methods] if isinstance(methods, str) or callable(methods) else list(methods)
     return named if "last" in named else [*named, "last"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from glidepath._core import InputError, IoError
 from glidepath._trace import Trace, as_traces, renamed
-from glidepath.readers._open import _format_of, _head, read_traces
+from glidepath.readers._open import _format_of, _head, is_called_log, passing_over, read_traces
 from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 
 FEWEST_POINTS = 10
@@ -91,6 +91,10 @@ def read_logs(source: Source, metric: str | None) -> list[Logs]:
     """Read the runs of each collection; what a folder has besides, and cannot be read, says so."""
     if isinstance(source, (str, os.PathLike)):
         return list(_of_path(Path(source), metric))
+    if isinstance(source, Trace) or not isinstance(source, Iterable):
+        raise InputError(
+            f"bench: expected a file, a folder or a list of gp.Trace, got {type(source).__name__}"
+        )
     if metric is not None:
         raise InputError("bench: a metric is for files; traces have theirs")
     return [Logs("runs", list(as_traces(source, "bench")))]
@@ -103,7 +107,9 @@ def _of_path(path: Path, metric: str | None) -> Iterator[Logs]:
     alone: list[Trace] = []
     found = False
     for entry in sorted(path.iterdir()):
-        logs, long_form = _read_entry(entry, metric)
+        with passing_over() as passed:
+            logs, long_form = _read_entry(entry, metric)
+        yield from (Logs(entry.name.split(".")[0], [], sentence) for sentence in passed)
         found = found or bool(logs.traces or logs.trouble)
         if long_form or len(logs.traces) > 1 or logs.trouble:
             yield logs
@@ -126,11 +132,12 @@ def _read_entry(entry: Path, metric: str | None) -> tuple[Logs, bool]:
     head = _head(entry) if entry.is_file() else b""
     kind = "" if entry.is_dir() else _format_of(entry, head)
     if kind is None:
-        return Logs(name, []), False
+        called = is_called_log(entry)
+        return Logs(name, [], f"{entry}: a log of no known format" if called else ""), False
     try:
         return Logs(name, _read_file(entry, metric)), kind == "csv"
-    except (AbsentError, RefusedError):
-        return Logs(name, []), False
+    except (AbsentError, RefusedError) as error:
+        return Logs(name, [], str(error) if is_called_log(entry) else ""), False
     except IoError as error:
         if kind == "csv":
             raise

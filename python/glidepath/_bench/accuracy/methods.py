@@ -305,6 +305,8 @@ def methods_of(
     """
     if isinstance(named, str) or callable(named):
         named = [named]
+    if not isinstance(named, Iterable):
+        raise InputError(f"bench: methods is {named!r}, expected names or callables")
     items = named.items() if isinstance(named, Mapping) else [(None, each) for each in named]
     found: dict[str, Method] = {}
     for said, each in items:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,48 @@ FORMATS = (
     *("radt", "dcgmi_dmon", "dcgm_exporter", "nvidia_smi_csv", "nvidia_smi_dmon", "nvidia_smi"),
     *("zeus", "codecarbon", "samples"),
 )
+# What a file lacks that nearly is one of theirs, by how it begins.
+_LACKS = {
+    r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, |[^\n]*\d (?:W|MiB|%)(?:,|\s*$)": (
+        "nvidia-smi without its line of names: leave noheader out of --format"
+    ),
+    r"gpu, ?pwr\b|#? *gpu\b.*\bpwr\b": (
+        "nvidia-smi dmon without its line of units: leave nounit out of --format"
+    ),
+    r'\{[^\n]*"gpus"': (
+        "gpustat's JSON is not read: log with nvidia-smi "
+        "--query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -l 1"
+    ),
+    r"device,[^\n]*Power \(W\)": (
+        "rocm-smi's table is not read: columns time_s, gpu and power_w would be"
+    ),
+    r"(?=[^\n]*\b(?:timestamp|time)\b)[^\n]*(?:power|util|gpu)": (
+        "a table of samples needs columns such as time_s, gpu and power_w, utilization, "
+        "memory_used_gb: see docs/formats.md"
+    ),
+}
 
 
 def _reader(format: str) -> Any:  # noqa: A002
     return importlib.import_module(f"glidepath.readers.monitors.{format}")
 
 
-def format_of(path: Path) -> str | None:
-    """Which monitor wrote a file; None where it is no known one's."""
+def _beginning(path: Path) -> str:
     with refusing(str(path)), open_log(path) as file:
         head = file.read(HEAD_BYTES).replace(b"\0", b"")
-    text = head.decode("utf-8-sig", errors="replace")
+    return head.decode("utf-8-sig", errors="replace")
+
+
+def _lack_of(path: Path) -> str:
+    """Say what a file lacks that no reader recognises."""
+    text = _beginning(path).lstrip()
+    found = (said for begins, said in _LACKS.items() if re.match(begins, text))
+    return f"no log of a monitor that is known: {next(found, 'none of their columns')}"
+
+
+def format_of(path: Path) -> str | None:
+    """Which monitor wrote a file; None where it is no known one's."""
+    text = _beginning(path)
     for name in FORMATS:
         with suppress(Exception):  # of a damaged file a reader may not know what to make
             if _reader(name).recognises(text):
@@ -58,7 +90,7 @@ def read(
             raise IoError(f"{file}: a folder; read_metrics reads one file")
         kind = format or format_of(file)
         if kind is None:
-            raise IoError(f"{file}: no log of a monitor that is known ({', '.join(FORMATS)})")
+            raise IoError(f"{file}: {_lack_of(file)} (formats: {', '.join(FORMATS)})")
         if run is not None and kind not in ("zeus", "codecarbon"):
             raise InputError(f"read_metrics: run={run!r} is not for a log of {kind}")
         found: Metrics = _reader(kind).read(file, Options(every_s, run)).metrics(file.name)

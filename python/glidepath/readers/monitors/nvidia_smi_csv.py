@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+
 from glidepath._core import IoError
 from glidepath.readers.monitors._samples import (
     NAN,
@@ -32,6 +34,8 @@ FIELDS = {
 }
 # What tells GPUs apart, best first.
 _GPUS = ("index", "pci.bus_id", "gpu_bus_id", "uuid", "gpu_uuid")
+# Rows of one look at several GPUs come this soon one after the other, and by far sooner than looks.
+_ONE_LOOK_S, _FAR_SOONER, _MOST_GPUS = 0.25, 4.0, 16
 _NAME = re.compile(r"^([\w.]+)(?:\s*\[(.+)\])?$")
 
 
@@ -53,6 +57,7 @@ def read(path: Path, options: Options) -> Samples:
     names: list[tuple[str, str]] = []
     chosen: dict[str, int] = {}
     gpu_at = time_at = -1
+    nameless: list[tuple[float, dict[str, float]]] = []
     for number, line, last in rows(path, samples):
         header = _header(line)
         if header is not None:
@@ -77,7 +82,35 @@ def read(path: Path, options: Options) -> Samples:
         except ValueError as error:
             unfinished(samples, number, last, str(error))
             continue
-        samples.add(cells[gpu_at] if gpu_at >= 0 else "0", time, values)
+        if gpu_at >= 0:
+            samples.add(cells[gpu_at], time, values)
+        else:
+            nameless.append((time, values))
     if not names:
-        raise IoError(f"{path}:1: no line of names; run nvidia-smi without noheader")
+        raise IoError(f"{path}:1: no line of names: leave noheader out of nvidia-smi's --format")
+    _add_nameless(samples, nameless)
     return samples
+
+
+def _add_nameless(samples: Samples, found: list[tuple[float, dict[str, float]]]) -> None:
+    """Take rows of one look, milliseconds apart, for as many GPUs, in the order of nvidia-smi."""
+    times = np.array([time for time, _ in found])
+    gaps = np.diff(times)
+    if gaps.size == 0 or np.isnan(gaps).any():
+        looks = np.arange(times.size)
+    else:
+        # One gap in so many is at least that between two looks, whatever the number of GPUs.
+        usual = float(np.quantile(gaps, 1.0 - 1.0 / (2 * _MOST_GPUS)))
+        soon = gaps < min(_ONE_LOOK_S, usual / _FAR_SOONER)
+        looks = np.concatenate([[0], np.cumsum(~soon)])
+    rows = np.bincount(looks) if looks.size else np.array([1])
+    gpus = int(rows.max())
+    if (rows[:-1] != gpus).any():
+        raise IoError(
+            f"{samples.path}: looks with {rows.min()} to {gpus} rows and no column that tells GPUs "
+            "apart: add index to --query-gpu"
+        )
+    if gpus > 1:
+        samples.notes.append(f"no index: the {gpus} rows of each look are taken for {gpus} GPUs")
+    for i, (time, values) in enumerate(found):
+        samples.add(str(i % gpus), float(times[i - i % gpus]) if gpus > 1 else time, values)

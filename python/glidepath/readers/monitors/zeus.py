@@ -34,6 +34,8 @@ def read(path: Path, options: Options) -> Samples:
     table = table_rows(path)
     names = [name.strip() for name in next(table, (0, []))[1]]
     windows: list[tuple[str, float, float, dict[str, float]]] = []
+    if names == ["Time", "Power"]:
+        samples.notes.append("Power was read as milliwatts, in which Zeus writes this column")
     for number, row in table:
         try:
             if len(row) != len(names):
