@@ -113,6 +113,7 @@ Naive naive_fill(const Workload& workload, const std::string& policy) {
       const double gpus = workload.jobs[i].gpus;
       if (policy == "fifo" || policy == "first_fit") return state[i].running ? -1.0 : 0.0;
       if (policy == "sjf") return gpus;
+      if (policy == "edf") return workload.jobs[i].deadline_s;
       return policy == "srtf" ? state[i].left : state[i].left * gpus;
     };
     std::stable_sort(order.begin(), order.end(),
@@ -132,8 +133,13 @@ Naive naive_fill(const Workload& workload, const std::string& policy) {
 
 TEST(QueueTest, IndexedQueuesDoWhatAFullSortAtEachEventDoes) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const Workload workload = random_workload(seed);
-    for (const char* policy : {"fifo", "first_fit", "sjf", "srtf", "srsf"}) {
+    Workload workload = random_workload(seed);
+    for (std::size_t i = 0; i < workload.jobs.size(); ++i) {  // every third has no deadline
+      WorkloadJob& job = workload.jobs[i];
+      if (i % 3 > 0)
+        job.deadline_s = job.submit_s + static_cast<double>(1 + i % 5) * job.duration_s;
+    }
+    for (const char* policy : {"fifo", "first_fit", "sjf", "srtf", "srsf", "edf"}) {
       const Naive want = naive_fill(workload, policy);
       const Simulation got = simulate(workload, policy);
       EXPECT_NEAR(got.mean_jct_s, want.mean_jct, 1e-9 * want.mean_jct) << policy << " " << seed;

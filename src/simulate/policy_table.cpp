@@ -54,6 +54,11 @@ constexpr std::array kPolicies{
                           .sees = Forecasts::durations},
                  .queue = &run_srsf,
                  .play = PlayRule{.order = PlayOrder::service, .preempts = true}},
+    PolicyTraits{.info = {.name = "edf",
+                          .description = "earliest deadline first, preemptive; jobs without one "
+                                         "after all others, in order of arrival",
+                          .source = "Liu and Layland 1973"},
+                 .queue = &run_edf},
     PolicyTraits{.info = {.name = "las",
                           .description = "discretised 2D-LAS: three queues by attained "
                                          "GPU-seconds",

@@ -109,8 +109,8 @@ MakePolicy make_slurm_backfill, make_gittins, make_themis, make_optimus, make_sl
 /// run_session_fifo: sessions of SimulationOptions::session_s, which must be set. run_gittins: the
 /// better of SRTF and SRSF so far, or by Gittins index where durations are forecast; with patience
 /// where starts cost.
-QueueKernel run_fifo, run_first_fit, run_sjf, run_srtf, run_srsf, run_las, run_session_fifo,
-    run_gittins;
+QueueKernel run_fifo, run_first_fit, run_sjf, run_srtf, run_srsf, run_edf, run_las,
+    run_session_fifo, run_gittins;
 
 /// Runs a policy of shares of time in rounds of SimulationOptions::round_s, which must be set, as
 /// the simulator of Gavel does (Narayanan et al., OSDI 2020).

@@ -288,6 +288,7 @@ void run_first_fit(Cluster& cluster) { run_as<FirstFit>(cluster); }
 void run_sjf(Cluster& cluster) { run_by<GangRank, GangRank>(cluster); }
 void run_srtf(Cluster& cluster) { run_by<TimeRank, ForecastRank<false>>(cluster); }
 void run_srsf(Cluster& cluster) { run_by<ServiceRank, ForecastRank<true>>(cluster); }
+void run_edf(Cluster& cluster) { run_by<DeadlineRank, DeadlineRank>(cluster); }
 void run_las(Cluster& cluster) { run_as<Las>(cluster); }
 void run_session_fifo(Cluster& cluster) { run_as<SessionFifo>(cluster); }
 

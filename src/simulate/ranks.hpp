@@ -19,6 +19,15 @@ struct GangRank {
   Cluster& cluster;
 };
 
+/// Earliest deadline first, jobs without one after all others in order of submission.
+struct DeadlineRank {
+  static constexpr bool kByFinish = false, kMonotone = true;
+  explicit DeadlineRank(Cluster& e) : cluster(e) {}
+  [[nodiscard]] double waiting(int job) const { return cluster.submitted(job).deadline_s; }
+  [[nodiscard]] double running(const Running& running) const { return waiting(running.job); }
+  Cluster& cluster;
+};
+
 /// Shortest remaining time, or time x GPUs, by forecast: what is left of it, and once it is passed
 /// as long again.
 template <bool times_gpus>
