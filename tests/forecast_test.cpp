@@ -242,7 +242,7 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
             "forecast: level 0.2 after 0.5: levels must increase and lie between 0 and 1");
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), kNaN, 100); }), "reach: the target is NaN");
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, kInfinity); }),
-            "reach: budget inf is not finite");
+            "reach: budget inf is not between -1e300 and 1e300");
   const Forecast f = forecast(trace.view(), ahead);
   EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
             "forecast: coverage 1 is not between 0 and 1");
@@ -298,8 +298,17 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
   EXPECT_EQ(refusal([&] { (void)read_constants(without("bins") + "bins 4\n"); }),
             "forecast constants: bins 4 is not in 8 to 256");
   EXPECT_EQ(refusal([&] { (void)read_constants(without("degrees") + "degrees 0\n"); }),
-            "forecast constants: degrees, lag, gain_range, gain_fall, template_shift and "
-            "template_stretch must be above 0, one is 0");
+            "forecast constants: degrees 0 is below 0.1");
+  EXPECT_EQ(refusal([&] { (void)read_constants(without("lag") + "lag 0\n"); }),
+            "forecast constants: lag, gain_range, gain_fall, template_shift and template_stretch "
+            "must be above 0, one is 0");
+  const Trace trace = power_law(30, 1, 2, 0.4, 0.02);
+  const std::vector<double> ahead{40, 80};
+  for (const char* width : {"width -1\n", "width 0\n", "width 1e200\n"}) {
+    const auto constants = read_constants(without("width") + width);
+    EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, {.constants = constants}); }),
+              "forecast: by these constants it is not finite");
+  }
 }
 
 TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {
@@ -319,6 +328,22 @@ TEST(LawTest, StoredNumbersGiveTheLawBackAndOthersAreRefused) {
   EXPECT_THROW((void)detail::unpack_law(all.first(all.size() - 1)), InputError);
   const std::vector<double> broken(40, -1.0);
   EXPECT_THROW((void)detail::unpack_law(broken), InputError);
+
+  const auto changed = [&](auto change) {
+    detail::Law law = *f.law;
+    change(law);
+    return refusal([&] { (void)detail::unpack_law(detail::pack_law(law)); });
+  };
+  EXPECT_EQ(changed([](detail::Law& law) { std::swap(law.lowest, law.highest); }),
+            "forecast: this is not a stored forecast, its lowest value is above its highest");
+  EXPECT_EQ(changed([](detail::Law& law) { law.highest = kNaN; }),
+            "forecast: this is not a stored forecast, its lowest or highest value cannot be");
+  EXPECT_EQ(changed([](detail::Law& law) { law.mixture.scale[1] = 0; }),
+            "forecast: this is not a stored forecast, a scale cannot be");
+  EXPECT_EQ(changed([](detail::Law& law) { law.mixture.weight[0] += 1; }),
+            "forecast: this is not a stored forecast, its weights are no shares");
+  EXPECT_EQ(changed([](detail::Law& law) { std::swap(law.knots[0], law.knots[1]); }),
+            "forecast: this is not a stored forecast, its knots do not increase");
 }
 
 TEST(LawTest, CdfAtAKnotInvertsTheQuantileOfARawObservation) {

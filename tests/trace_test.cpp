@@ -26,12 +26,15 @@ TEST(ValidateTest, NamesTheIndexAndValueItRefuses) {
   };
   EXPECT_EQ(message({1, 2}, {1}), "trace: 2 steps but 1 losses");
   EXPECT_EQ(message({1, 2}, {1, 1}, {1}), "trace: 2 steps but 1 weights");
-  EXPECT_EQ(message({1, kNan}, {1, 1}), "trace: step[1] is nan");
-  EXPECT_EQ(message({1, kInf}, {1, 1}), "trace: step[1] is inf");
+  EXPECT_EQ(message({1, kNan}, {1, 1}), "trace: step[1] is nan, not between -1e300 and 1e300");
+  EXPECT_EQ(message({1, kInf}, {1, 1}), "trace: step[1] is inf, not between -1e300 and 1e300");
+  EXPECT_EQ(message({-1.7e308, 1}, {1, 1}),
+            "trace: step[0] is -1.7e+308, not between -1e300 and 1e300");
   EXPECT_EQ(message({1, 3, 3}, {1, 1, 1}), "trace: step[2] is 3, not above the 3 before it");
   EXPECT_EQ(message({5, 3}, {1, 1}), "trace: step[1] is 3, not above the 5 before it");
-  EXPECT_EQ(message({1, 2}, {1, 1}, {1, -1}), "trace: weight[1] is -1");
-  EXPECT_EQ(message({1, 2}, {1, 1}, {1, kNan}), "trace: weight[1] is nan");
+  EXPECT_EQ(message({1, 2}, {1, 1}, {1, -1}), "trace: weight[1] is -1, not between 0 and 1e+100");
+  EXPECT_EQ(message({1, 2}, {1, 1}, {1, kNan}),
+            "trace: weight[1] is nan, not between 0 and 1e+100");
 }
 
 TEST(ValidateTest, AcceptsAnEmptyTraceAndLossesThatAreNotFinite) {
@@ -138,6 +141,8 @@ TEST_F(LongCsvTest, NamesFileAndLineOfWhatItRefuses) {
   EXPECT_EQ(message("curve,step,value\na,1,2\na,2,2.5e\n"), ":3: value '2.5e' is not a number");
   EXPECT_EQ(message("curve,step,value\na,one,2\n"), ":2: step 'one' is not a number");
   EXPECT_EQ(message("curve,step,value\na,nan,2\n"), ":2: step 'nan' is not finite");
+  EXPECT_EQ(message("curve,step,value\na,2e300,2\n"),
+            ":2: step 2e+300 is not between -1e300 and 1e300");
   EXPECT_EQ(message("curve,step,value\na,,2\n"), ":2: step is empty");
   EXPECT_EQ(message("curve,step,value,lr\na,1,2,x\n"), ":2: lr 'x' is not a number");
   EXPECT_EQ(message("curve,step,value\na,1,2\nb,1,2\na,1,3\n"),

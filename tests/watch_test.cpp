@@ -228,7 +228,7 @@ TEST(WatchTest, AScheduleForeseesWhatItsDecayBrings) {
 
 TEST(WatchTest, BrokenOptionsAreRefusedInASentence) {
   EXPECT_EQ(refusal({.target = kNaN}), "watch: the target is NaN");
-  EXPECT_EQ(refusal({.budget = kInfinity}), "watch: budget inf is not finite");
+  EXPECT_EQ(refusal({.budget = kInfinity}), "watch: budget inf is not between -1e300 and 1e300");
   EXPECT_EQ(refusal({.alpha = 0.5}), "watch: alpha 0.5 is not between 0 and 0.5");
   EXPECT_EQ(refusal({.schedule = Schedule{{10, 5}, {1, 1}}}),
             "schedule: step[1] is 5, not above the 10 before it");
@@ -239,6 +239,51 @@ TEST(WatchTest, BrokenOptionsAreRefusedInASentence) {
   Watch watch;
   EXPECT_THROW(watch.add(kNaN, 1), InputError);
   EXPECT_THROW(watch.add(1, 1, 0.1), InputError);  // without a schedule it has no effect
+}
+
+TEST(WatchTest, AStateThatNoWatchCanBeInIsRefused) {
+  const Watch whole = watched({.target = 0.5, .budget = 500}, 300);
+  const auto refused = [&](auto change) {
+    WatchState state = whole.state();
+    change(state);
+    Watch again({.target = 0.5, .budget = 500});
+    try {
+      again.restore(state);
+    } catch (const InputError& error) {
+      EXPECT_EQ(again.state().points, 0);
+      return std::string(error.what());
+    }
+    return std::string("not refused");
+  };
+  EXPECT_EQ(refused([](WatchState&) {}), "not refused");
+  EXPECT_EQ(refused([](WatchState& s) { s.weight = std::vector(s.step.size(), 1e308); }),
+            "watch: state has points of weight inf in all, of 300");
+  EXPECT_EQ(refused([](WatchState& s) { s.newest.resize(11); }),
+            "watch: state has 11 newest losses, expected at most 10");
+  EXPECT_EQ(refused([](WatchState& s) { s.last_step = 299; }),
+            "watch: state has last step 299 after step 300");
+  EXPECT_EQ(refused([](WatchState& s) { s.last_step = kNaN; }),
+            "watch: state has last step nan after step 300");
+}
+
+TEST(WatchTest, StepsAndLossesAtTheLimitsOfADoubleGiveAProbability) {
+  Watch watch({.target = -1e308, .budget = 1e300});
+  EXPECT_THROW(watch.add(-1.7e308, 1), InputError);
+  EXPECT_THROW(watch.add(1.7e308, 1), InputError);
+  const std::vector<double> steps{-1e300, -9.9e299, -5e299, 0, 5e-324, 1e-323, 1, 1e299};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    watch.add(steps[i], i % 2 == 0 ? 1.7e308 : -0.9e308);
+    const double probability = watch.decision().probability;
+    EXPECT_TRUE(probability >= 0 && probability <= 1) << i << ": " << probability;
+  }
+}
+
+TEST(WatchTest, LossesAtTheLimitsOfADoubleStayFiniteAsTheyAreMerged) {
+  Watch watch;
+  for (int step = 1; step <= 2000; ++step) watch.add(step, step % 2 == 0 ? 1.7e308 : -1.7e308);
+  Watch again;
+  again.restore(watch.state());
+  EXPECT_EQ(again.state().loss, watch.state().loss);
 }
 
 TEST(WatchTest, EveryVerdictHasANameOfItsOwn) {

@@ -21,9 +21,9 @@ enum class Direction : std::uint8_t { min, max };
 [[nodiscard]] Direction direction_named(std::string_view text);
 
 /// The observed points of one run, borrowed. `weight` empty means that every point counts once, a
-/// weight of 0 that it counts for nothing, `lr` empty that no learning rate was logged. Functions
-/// that take one throw InputError unless `step` is finite and strictly increasing and the columns
-/// have one length; a loss may be NaN or infinite and is then reported as a status.
+/// weight of 0 that it counts for nothing, `lr` empty that none was logged. Functions that take one
+/// throw InputError unless `step` lies between -1e300 and 1e300 and strictly increases, weights are
+/// at most 1e100 and the columns have one length; a NaN or infinite loss is reported as a status.
 struct TraceView {
   std::span<const double> step{}, loss{}, weight{}, lr{};
 };
@@ -57,7 +57,7 @@ struct Schedule {
 
   /// The learning rate at a step.
   [[nodiscard]] double at(double at_step) const;
-  /// Throws InputError unless there is a point, the steps are finite and strictly increasing and
+  /// Throws InputError unless there is a point, the steps are those of a trace and
   /// the rates finite and not negative. All that takes a schedule does.
   void validate() const;
 
@@ -98,7 +98,7 @@ struct CleanOptions {
 /// A trace fit for fitting, and what had to be done to it.
 struct Cleaned {
   Trace trace;
-  std::size_t dropped_nonfinite = 0;  ///< NaN or infinite step or loss
+  std::size_t dropped_nonfinite = 0;  ///< NaN or infinite loss, or no step of a trace
   std::size_t dropped_repeats = 0;    ///< a step recorded again: the later row wins
   std::size_t pulled_in = 0;          ///< winsorised spikes
   std::size_t thinned = 0;            ///< left out by log-thinning

@@ -69,21 +69,21 @@ struct WatchState {
 /// the state each time, never latched: more points may take it back, unless the target was reached.
 class Watch {
  public:
-  /// Throws InputError on a NaN target, a budget that is not finite, an alpha out of (0, 0.5), a
+  /// Throws InputError on a NaN target, a budget beyond 1e300, an alpha out of (0, 0.5), a
   /// broken schedule, or past runs of the other direction.
   explicit Watch(WatchOptions options = {});
 
   /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what
   /// was seen from there on is forgotten. `lr` is the learning rate that was used, NaN = as
   /// planned. It takes the place of the schedule's at that step, however far the two are apart: a
-  /// run that is watched is not refused for its past. Throws InputError on a step that is not
-  /// finite, and on a rate that is negative, infinite or given without a schedule, where it could
+  /// run that is watched is not refused for its past. Throws InputError on a step that is none of
+  /// a trace, and on a rate that is negative, infinite or given without a schedule, where it could
   /// have no effect.
   void add(double step, double loss, double lr = std::numeric_limits<double>::quiet_NaN());
   [[nodiscard]] Decision decision() const;
 
   [[nodiscard]] const WatchState& state() const noexcept { return state_; }
-  /// Throws InputError on columns of different length or steps that do not increase.
+  /// Throws InputError on what no watch remembers, such as more weight than points.
   void restore(WatchState state);
   [[nodiscard]] const WatchOptions& options() const noexcept { return options_; }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "common/require.hpp"
+#include "forecast/student.hpp"
 
 namespace glidepath {
 namespace {
@@ -149,12 +150,15 @@ void check(const ForecastConstants& c, const Numbers& missing) {
   if (c.bins < 8 || c.bins > 256) {
     detail::refuse("forecast constants: bins ", c.bins, " is not in 8 to 256");
   }
+  if (!(c.degrees >= detail::kMinDegrees)) {
+    detail::refuse("forecast constants: degrees ", c.degrees, " is below ", detail::kMinDegrees);
+  }
   for (const double divisor :
-       {c.degrees, c.lag, c.gain_range, c.gain_fall, c.template_shift, c.template_stretch}) {
+       {c.lag, c.gain_range, c.gain_fall, c.template_shift, c.template_stretch}) {
     if (divisor > 0) continue;
     detail::refuse(
-        "forecast constants: degrees, lag, gain_range, gain_fall, template_shift and "
-        "template_stretch must be above 0, one is ",
+        "forecast constants: lag, gain_range, gain_fall, template_shift and template_stretch must "
+        "be above 0, one is ",
         divisor);
   }
 }

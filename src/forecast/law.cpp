@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "common/interpolate.hpp"
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
@@ -132,12 +135,46 @@ void refuse_bad_steps(std::span<const double> observed, std::span<const double> 
   if (steps.empty()) refuse("forecast: no steps to forecast");
   double before = observed.empty() ? 0.0 : observed.back();
   for (const double step : steps) {
-    if (!std::isfinite(step) || !(step > before)) {
+    if (!is_step(step)) refuse("forecast: step ", step, " is not ", kStepRange);
+    if (!(step > before)) {
       refuse("forecast: step ", step, " is not after ", before,
              ": steps must increase past the last observed one");
     }
     before = step;
   }
+}
+
+/// Throws InputError unless the numbers can be those of a law: all that is computed from one is
+/// then finite and in order.
+void validate(const Law& law) {
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) refuse("forecast: this is not a stored forecast, ", what);
+  };
+  const auto not_negative = [](double x) { return x >= 0 && is_location(x); };
+  const auto ahead = [](double x) { return x > 0 && std::isfinite(x); };
+  const auto every = [](const std::vector<double>& column, auto holds) {
+    return std::all_of(column.begin(), column.end(), holds);
+  };
+  const Coordinate& c = law.coordinate;
+  const Mixture& m = law.mixture;
+  require(std::abs(c.sign) == 1, "its sign is neither 1 nor -1");
+  require(ahead(c.unit) && std::isfinite(c.offset), "its unit or offset cannot be");
+  require(c.floor <= c.ceiling, "its floor is above its ceiling");
+  require(std::isfinite(law.step_shift), "its shift is not finite");
+  require(not_negative(law.noise), "its noise cannot be");
+  require(is_location(law.lowest) && is_location(law.highest),
+          "its lowest or highest value cannot be");
+  require(law.lowest <= law.highest, "its lowest value is above its highest");
+  require(every(law.knots, ahead), "a knot is not positive");
+  require(std::adjacent_find(law.knots.begin(), law.knots.end(), std::greater_equal{}) ==
+              law.knots.end(),
+          "its knots do not increase");
+  require(every(law.stretch, not_negative), "a stretch cannot be");
+  require(m.degrees >= kMinDegrees && is_location(m.degrees), "its degrees of freedom cannot be");
+  const double sum = std::accumulate(m.weight.begin(), m.weight.end(), 0.0);
+  require(every(m.weight, not_negative) && std::abs(sum - 1) < 1e-6, "its weights are no shares");
+  require(every(m.location, is_location), "a location cannot be");
+  require(every(m.scale, is_scale), "a scale cannot be");
 }
 
 /// The numbers and the columns of a law, in the order in which they are stored.
@@ -313,7 +350,7 @@ Law unpack_law(std::span<const double> numbers) {
   const Parts parts = parts_of(law);
   const auto size = static_cast<double>(numbers.size()), head = 3.0 + parts.numbers.size();
   const double knots = size > head ? numbers[0] : 0, components = size > head ? numbers[1] : 0;
-  if (!(knots >= 1 && components >= 1) ||
+  if (!(knots >= 1 && components >= 1) || knots != std::floor(knots) ||
       size != head + 2 * knots + components + 2 * knots * components) {
     refuse("forecast: these ", numbers.size(), " numbers are not a stored forecast");
   }
@@ -329,6 +366,7 @@ Law unpack_law(std::span<const double> numbers) {
     parts.columns[i]->assign(next, end);
     next = end;
   }
+  validate(law);
   return law;
 }
 

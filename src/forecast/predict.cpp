@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/interpolate.hpp"
+#include "common/require.hpp"
 #include "forecast/evidence.hpp"
 #include "forecast/gates.hpp"
 
@@ -367,12 +368,24 @@ std::vector<GridNode> weigh(const Context& context, bool falls) {
             context.gated.temper * evidence + (s.amplitude <= 0 ? context.gated.rising : 0.0) +
             node_prior(context, k) + prior +
             (k < context.parametric ? 0.0 : likeness(context, fit, gain, k, s.amplitude));
+        if (!std::isfinite(log_weight)) continue;  // constants beyond all measure
         nodes.push_back({log_weight, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(g),
                          static_cast<std::uint32_t>(k)});
       }
     }
   }
   return nodes;
+}
+
+/// Throws InputError where the constants, which anybody may give, leave nothing that is finite.
+void require_finite(const Mixture& mixture) {
+  const auto every = [](const std::vector<double>& column, auto holds) {
+    return std::all_of(column.begin(), column.end(), holds);
+  };
+  if (mixture.components == 0 || !every(mixture.location, is_location) ||
+      !every(mixture.scale, is_scale)) {
+    refuse("forecast: by these constants it is not finite");
+  }
 }
 
 }  // namespace
@@ -430,6 +443,7 @@ Mixture predict(const Observed& observed, std::span<const double> queries,
   }
   for (double& w : mixture.weight) w /= total;
   for (std::size_t i = 0; i < top.size(); ++i) predict_node(context, top[i], i, mixture);
+  require_finite(mixture);
   return mixture;
 }
 

@@ -13,8 +13,9 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr double kMaxLog = 690.0;         // exp of it is finite, with room for a sum
-constexpr double kLargestLoss = 0x1p900;  // of losses whose logarithm is taken as they are
+constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
+// Of losses whose logarithm is taken as they are: times a weight they are finite.
+constexpr double kLargestLoss = 0x1p600;
 constexpr double kMaxMetric = std::numeric_limits<double>::max();
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`

@@ -218,7 +218,9 @@ std::vector<double> Reach::remaining_steps(int count) const {
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
-  if (!std::isfinite(budget)) detail::refuse("reach: budget ", budget, " is not finite");
+  if (!detail::is_step(budget)) {
+    detail::refuse("reach: budget ", budget, " is not ", detail::kStepRange);
+  }
   detail::refuse_other_direction(options.past, options.direction);
   if (options.schedule != nullptr) options.schedule->validate();
   const std::size_t hit = first_at(trace, target, options);

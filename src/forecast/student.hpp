@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 namespace glidepath::detail {
+
+/// With fewer degrees of freedom the tails have no quantiles to speak of.
+inline constexpr double kMinDegrees = 0.1;
+/// What the location and the scale of a component may be: their squares and quotients are finite.
+[[nodiscard]] inline bool is_location(double z) { return std::abs(z) <= 1e100; }
+[[nodiscard]] inline bool is_scale(double s) { return s >= 1e-100 && s <= 1e100; }
 
 /// CDF of Student's t with any `degrees` > 0: a closed form at 3, the incomplete beta otherwise.
 [[nodiscard]] double student_cdf(double degrees, double x);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
 
@@ -107,7 +108,7 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
   Indices order(raw.step.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t i) {
-    return !std::isfinite(raw.step[i]) || !std::isfinite(raw.loss[i]);
+    return !detail::is_step(raw.step[i]) || !std::isfinite(raw.loss[i]);
   });
   cleaned.dropped_nonfinite = raw.step.size() - order.size();
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "common/csv.hpp"
+#include "common/numbers.hpp"
 
 namespace glidepath {
 namespace {
@@ -120,6 +121,7 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
     }
     Trace& trace = traces[index];
     const double step = csv.finite_number(step_column);
+    if (!detail::is_step(step)) csv.fail("step ", step, " is not ", detail::kStepRange);
     if (!trace.step.empty() && step <= trace.step.back()) {
       csv.fail("step ", step, " of curve '", detail::shown(name), "' is not above the ",
                trace.step.back(), " before it");

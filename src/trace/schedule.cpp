@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "common/interpolate.hpp"
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 
 namespace glidepath {
@@ -23,7 +24,8 @@ Schedule warmed_up(const char* name, double peak, double steps, double warmup, d
   using detail::refuse;
   if (!is_rate(peak)) refuse(name, ": peak ", peak, " is not a learning rate");
   if (!is_rate(final)) refuse(name, ": final ", final, " is not a learning rate");
-  if (!(std::isfinite(steps) && steps > 0)) refuse(name, ": steps ", steps, " is not positive");
+  if (!(steps > 0)) refuse(name, ": steps ", steps, " is not positive");
+  if (!detail::is_step(steps)) refuse(name, ": steps ", steps, " is not ", detail::kStepRange);
   if (!(warmup >= 0 && warmup < steps)) {
     refuse(name, ": warmup ", warmup, " is not between 0 and the ", steps, " steps");
   }
@@ -46,7 +48,9 @@ void Schedule::validate() const {
   }
   if (step.empty()) refuse("schedule: it has no point");
   for (std::size_t i = 0; i < step.size(); ++i) {
-    if (!std::isfinite(step[i])) refuse("schedule: step[", i, "] is ", step[i]);
+    if (!detail::is_step(step[i])) {
+      refuse("schedule: step[", i, "] is ", step[i], ", not ", detail::kStepRange);
+    }
     if (i > 0 && step[i] <= step[i - 1]) {
       refuse("schedule: step[", i, "] is ", step[i], ", not above the ", step[i - 1], " before it");
     }

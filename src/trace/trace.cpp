@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 
 namespace glidepath {
@@ -31,13 +32,17 @@ void validate(TraceView trace) {
     refuse("trace: ", step.size(), " steps but ", lr.size(), " learning rates");
   }
   for (std::size_t i = 0; i < step.size(); ++i) {
-    if (!std::isfinite(step[i])) refuse("trace: step[", i, "] is ", step[i]);
+    if (!detail::is_step(step[i])) {
+      refuse("trace: step[", i, "] is ", step[i], ", not ", detail::kStepRange);
+    }
     if (i > 0 && step[i] <= step[i - 1]) {
       refuse("trace: step[", i, "] is ", step[i], ", not above the ", step[i - 1], " before it");
     }
   }
   for (std::size_t i = 0; i < weight.size(); ++i) {
-    if (!(weight[i] >= 0) || std::isinf(weight[i])) refuse("trace: weight[", i, "] is ", weight[i]);
+    if (!(weight[i] >= 0 && weight[i] <= detail::kMaxWeight)) {
+      refuse("trace: weight[", i, "] is ", weight[i], ", not between 0 and ", detail::kMaxWeight);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
 #include "forecast/level.hpp"
@@ -37,9 +38,14 @@ void merge(WatchState& s) {
       }
     }
     const double a = s.weight[at], b = s.weight[at + 1];
-    s.step[at] = (a * s.step[at] + b * s.step[at + 1]) / (a + b);
-    s.loss[at] = (a * s.loss[at] + b * s.loss[at + 1]) / (a + b);
-    s.lr[at] = (a * s.lr[at] + b * s.lr[at + 1]) / (a + b);
+    const auto mean = [&](double x, double y) {
+      const double rounded = (a * x + b * y) / (a + b);  // it may lie beyond both, and overflow
+      return std::isfinite(rounded) ? std::clamp(rounded, std::min(x, y), std::max(x, y))
+                                    : std::lerp(x, y, b / (a + b));
+    };
+    s.step[at] = mean(s.step[at], s.step[at + 1]);
+    s.loss[at] = mean(s.loss[at], s.loss[at + 1]);
+    s.lr[at] = mean(s.lr[at], s.lr[at + 1]);
     s.weight[at] = a + b;
     const auto next = static_cast<std::ptrdiff_t>(at + 1);
     s.step.erase(s.step.begin() + next);
@@ -76,8 +82,8 @@ std::string_view name(Verdict verdict) noexcept {
 
 Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   if (options_.target && std::isnan(*options_.target)) detail::refuse("watch: the target is NaN");
-  if (options_.budget && !std::isfinite(*options_.budget)) {
-    detail::refuse("watch: budget ", *options_.budget, " is not finite");
+  if (options_.budget && !detail::is_step(*options_.budget)) {
+    detail::refuse("watch: budget ", *options_.budget, " is not ", detail::kStepRange);
   }
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
     detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
@@ -88,7 +94,7 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
 
 void Watch::add(double step, double loss, double lr) {
   WatchState& s = state_;
-  if (!std::isfinite(step)) detail::refuse("watch: step ", step, " is not finite");
+  if (!detail::is_step(step)) detail::refuse("watch: step ", step, " is not ", detail::kStepRange);
   if (!std::isnan(lr) && !options_.schedule) {
     detail::refuse("watch: learning rate ", lr, " at step ", step, " without a schedule");
   }
@@ -147,6 +153,7 @@ void Watch::restore(WatchState state) {
                    " steps");
   }
   validate(TraceView{state.step, state.loss, {}});
+  double points = 0;
   for (std::size_t i = 0; i < state.weight.size(); ++i) {
     if (!(state.weight[i] > 0) || !std::isfinite(state.weight[i]) ||
         !std::isfinite(state.loss[i])) {
@@ -156,6 +163,18 @@ void Watch::restore(WatchState state) {
     if (state.lr[i] < 0 || std::isinf(state.lr[i])) {
       detail::refuse("watch: state has learning rate ", state.lr[i], " at point ", i);
     }
+    points += state.weight[i];
+  }
+  if (points > static_cast<double>(state.points)) {
+    detail::refuse("watch: state has points of weight ", points, " in all, of ", state.points);
+  }
+  if (state.newest.size() > kNewestLosses) {
+    detail::refuse("watch: state has ", state.newest.size(), " newest losses, expected at most ",
+                   kNewestLosses);
+  }
+  const double latest = state.step.empty() ? -detail::kInfinity : state.step.back();
+  if (!(state.last_step >= latest) || state.last_step > detail::kMaxStep) {
+    detail::refuse("watch: state has last step ", state.last_step, " after step ", latest);
   }
   state_ = std::move(state);
 }
