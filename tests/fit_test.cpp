@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -393,6 +394,44 @@ TEST(LeastSquaresTest, AResidualThatCannotBeComputedIsAStatus) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(detail::minimise(problem, start).status, detail::LeastSquaresStatus::failed);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+/// A plane whose residuals and slopes are multiplied by odd numbers, other ones after some
+/// evaluations.
+detail::LeastSquares odd_plane(double first, double later, double slope) {
+  detail::LeastSquares problem{.residuals = 3, .lower = {-1, -1e300}, .upper = {1, 1e300}};
+  const auto evaluations = std::make_shared<int>(0);
+  problem.evaluate = [=](const double* p, int begin, int end, double* r, double* jacobian) {
+    const double scale = ++*evaluations < 6 ? first : later;
+    for (int i = begin; i < end; ++i) {
+      r[i - begin] = scale * (p[0] + i * p[1] - 0.3);
+      if (jacobian == nullptr) continue;
+      jacobian[2 * (i - begin)] = slope;
+      jacobian[2 * (i - begin) + 1] = slope * i;
+    }
+    return true;
+  };
+  return problem;
+}
+
+TEST(LeastSquaresTest, ASolveThatGoesWrongWritesNothing) {
+  NEEDS_CERES;
+  const std::vector<double> odd{0, 1, 1e154, 1e200, 1e300, 1.7e308, 5e-324, kNaN}, start{0.5, 1e-3};
+  int failed = 0;
+  testing::internal::CaptureStderr();
+  for (const double first : odd) {
+    for (const double later : odd) {
+      for (const double slope : odd) {
+        const detail::LeastSquares problem = odd_plane(first, later, slope);
+        for (const detail::Rho rho : {detail::Rho::squares, detail::Rho::huber}) {
+          const auto status = detail::minimise(problem, start, {.rho = rho}).status;
+          failed += status == detail::LeastSquaresStatus::failed ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_GT(failed, 100);
 }
 
 }  // namespace

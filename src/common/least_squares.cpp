@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 #include <memory>
+#include <mutex>
 
 #include <ceres/cost_function.h>
 #include <ceres/iteration_callback.h>
@@ -14,6 +15,7 @@
 #include <ceres/manifold.h>
 #include <ceres/problem.h>
 #include <ceres/solver.h>
+#include <glog/logging.h>
 
 #include "common/interrupt.hpp"
 #include "common/require.hpp"
@@ -63,6 +65,31 @@ class AskWhetherToGoOn : public ceres::IterationCallback {
     return ceres::SOLVER_CONTINUE;
   }
   std::exception_ptr thrown{};
+};
+
+/// The line search of Ceres writes its errors to stderr whatever the options say. So glog writes
+/// nothing but what is fatal while a solve runs, wherever in the process that is. Builds of Ceres
+/// without glog have a small copy of it, which has no such level.
+class Quiet {
+#ifdef GOOGLE_STRIP_LOG
+ public:
+  Quiet() {
+    const std::lock_guard lock(mutex_);
+    if (solves_++ > 0) return;
+    before_ = FLAGS_minloglevel;
+    FLAGS_minloglevel = google::GLOG_FATAL;
+  }
+  ~Quiet() {
+    const std::lock_guard lock(mutex_);
+    if (--solves_ == 0) FLAGS_minloglevel = before_;
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  static inline std::mutex mutex_{};
+  static inline int solves_ = 0, before_ = 0;
+#endif
 };
 
 std::unique_ptr<ceres::LossFunction> loss(const LeastSquaresOptions& options) {
@@ -124,7 +151,10 @@ LeastSquaresSolution solve(const LeastSquares& problem, LeastSquaresSolution fro
   AskWhetherToGoOn ask;
   solver.callbacks.push_back(&ask);
   ceres::Solver::Summary summary;
-  ceres::Solve(solver, &model, &summary);
+  {
+    [[maybe_unused]] const Quiet quiet;
+    ceres::Solve(solver, &model, &summary);
+  }
   if (ask.thrown) std::rethrow_exception(ask.thrown);
 
   from.cost = summary.final_cost;
