@@ -105,6 +105,11 @@ TEST(CTest, AStructOfEitherVersionIsReadAsFarAsBothKnowIt) {
   options.unknown = 1;
   EXPECT_EQ(glidepath_watch(&options.known, &watch), GLIDEPATH_INPUT_ERROR);
   EXPECT_EQ(watch, nullptr);
+
+  options.known.size = offsetof(glidepath_watch_options_t, budget) + 4;  // within a pointer
+  EXPECT_EQ(glidepath_watch(&options.known, &watch), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()),
+            "watch options: its size is 20; GLIDEPATH_INIT sets it");
 }
 
 }  // namespace

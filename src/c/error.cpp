@@ -44,8 +44,9 @@ glidepath_status status_of_exception() noexcept {
 }
 
 void check_size(std::size_t size, const char* name) {
-  constexpr std::size_t kMaxMessage = 4096;
-  if (size < sizeof(std::size_t) || size > kMaxMessage) {
+  constexpr std::size_t kMaxSize = 4096;
+  // One that ends within a field would leave half a pointer.
+  if (size < sizeof(std::size_t) || size > kMaxSize || size % alignof(void*) != 0) {
     detail::refuse(name, ": its size is ", size, "; GLIDEPATH_INIT sets it");
   }
 }
