@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 
@@ -15,7 +16,9 @@ namespace glidepath::detail {
   if (x >= at.back()) return value[at.size() - 1];
   const auto above = std::upper_bound(at.begin(), at.end(), x);
   const std::size_t i = above - at.begin();
-  return value[i - 1] + (x - at[i - 1]) * ((value[i] - value[i - 1]) / (at[i] - at[i - 1]));
+  const double ahead = x - at[i - 1], gap = at[i] - at[i - 1], rise = value[i] - value[i - 1];
+  const double slope = rise / gap;  // infinite over a gap near 0
+  return value[i - 1] + (std::isfinite(slope) ? ahead * slope : ahead / gap * rise);
 }
 
 }  // namespace glidepath::detail
