@@ -83,18 +83,19 @@ std::string read_file(const std::filesystem::path& file) {
   errno = 0;
   const std::unique_ptr<gzFile_s, CloseGzip> handle(gzopen(name.c_str(), "rb"));
   if (!handle) broken(errno != 0 ? system_message(errno) : "out of memory");
-  gzbuffer(handle.get(), 1U << 18);
-
   std::string bytes;
-  const auto size = std::filesystem::file_size(file, error);
-  constexpr std::size_t kChunk = std::size_t{1} << 22;
+  const auto known = std::filesystem::file_size(file, error);
+  const std::size_t size = error ? 0 : static_cast<std::size_t>(known);
+  // A folder may hold thousands of small files: memory as they need it.
+  const std::size_t chunk = std::clamp(size + 1, std::size_t{1} << 12, std::size_t{1} << 22);
   constexpr std::size_t kMaxUnpacked = std::size_t{1} << 30;  // a bomb of 1 MiB unpacks to that
-  if (!error) bytes.reserve(static_cast<std::size_t>(size) + kChunk);
+  gzbuffer(handle.get(), static_cast<unsigned>(std::min(chunk, std::size_t{1} << 18)));
+  bytes.reserve(size + chunk);
   std::size_t filled = 0;
   while (true) {
     check_interrupt();
-    bytes.resize(filled + kChunk);
-    const int got = gzread(handle.get(), bytes.data() + filled, static_cast<unsigned>(kChunk));
+    bytes.resize(filled + chunk);
+    const int got = gzread(handle.get(), bytes.data() + filled, static_cast<unsigned>(chunk));
     // A gzip stream that ends too early gives what it has, and its error only when asked.
     int code = Z_OK;
     const char* why = gzerror(handle.get(), &code);
