@@ -66,6 +66,20 @@ def test_numbers_that_nothing_can_be_made_of_are_refused_by_name() -> None:
         gp.simulate(workload([1]), "fifo", sleep={"after_s": 1.0, "watts": math.inf})
 
 
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"seed": "x"}, "seed is 'x', expected a whole number"),
+        ({"seed": None}, "seed is None, expected a whole number"),
+        ({"restart_s": "x"}, "restart_s is 'x', expected a number"),
+        ({"user_gpus": math.nan}, "user_gpus is nan, expected a whole number"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_by_name(option: Any, sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        gp.simulate(workload([1]), "fifo", **option)
+
+
 def test_a_guaranteed_run_that_the_limits_end_says_so() -> None:
     tier = gp.Tier("a", 2, busy_watts=300.0)
     job = gp.Job(1, [gp.Option(0, 1, 1.0)], preemptible=False, remaining_steps=[1e4])
