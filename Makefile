@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target installs what is missing, says so, and costs little the second time.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format asan tsan package tidy docs wheel clean
+.PHONY: help demo test lint format asan tsan fuzz package tidy docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,11 @@ asan: ## the C++ tests under the address and undefined-behaviour sanitizers
 tsan: ## the C++ tests under the thread sanitizer
 	@scripts/setup.sh develop
 	@scripts/sanitize.sh tsan
+
+SECONDS = 60
+fuzz: ## the fuzz programs by clang's libFuzzer, SECONDS=60 in all
+	@scripts/setup.sh fuzz
+	@scripts/fuzz.sh $(SECONDS)
 
 package: ## the shared library without Ceres, installed and found by other programs
 	@scripts/setup.sh develop

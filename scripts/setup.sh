@@ -4,6 +4,7 @@
 # Gets a machine ready and the tree built; what is there already is left alone.
 #   scripts/setup.sh run       what `make demo` needs: the command line and its pictures
 #   scripts/setup.sh develop   what `make test` needs as well: all targets and the checkers
+#   scripts/setup.sh fuzz      what `make fuzz` needs as well: clang, its fuzzer and its OpenMP
 #
 # Three steps: Debian packages (as root or through sudo), a virtual environment in .venv, the build
 # in build/dev. Nothing is written outside this folder but the packages.
@@ -11,6 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-run}
+fuzz=no
+if [ "$purpose" = fuzz ]; then purpose=develop fuzz=yes; fi
 started=$SECONDS
 say() { printf '==> %s\n' "$*"; }
 die() {
@@ -47,8 +50,8 @@ if [ "$purpose" = develop ]; then
   need doxygen command -v doxygen
 fi
 
-# The tests of the Slurm engine start a Slurm of their own, those of the reports a browser; without
-# them they skip and say so.
+# The tests of the Slurm engine start a Slurm of their own, those of the reports a browser, the fuzz
+# targets are built by clang; without them they skip and say so.
 optional=()
 if [ "$purpose" = develop ]; then
   has_daemon() { PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$1" >/dev/null; }
@@ -57,6 +60,9 @@ if [ "$purpose" = develop ]; then
   has_daemon sbatch || optional+=(slurm-client)
   has_daemon munged || optional+=(munge)
   command -v chromium >/dev/null || optional+=(chromium)
+fi
+if [ "$fuzz" = yes ] && ! scripts/fuzz.sh --can-build; then
+  optional+=(clang libclang-rt-14-dev libomp-dev)
 fi
 
 install_packages() {

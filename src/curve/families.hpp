@@ -149,7 +149,7 @@ struct Exp3 {
 /// v = (t / t_c)^shape, where weibull4 has t_c = 1/rate and mmf4 t_c = half. The box is one of
 /// (log v(last), log shape): t_c itself runs over hundreds of orders when the shape is small.
 /// Past v = `kLargestV` at the first step nothing is left of φ.
-template <double kLargestV>
+template <std::int64_t kLargestV>  // clang before 18 takes no double here
 struct Sigmoid {
   static constexpr bool kHasFloor = true;
   static constexpr int kShapes = 2;
@@ -159,12 +159,13 @@ struct Sigmoid {
   static std::array<Axis, 2> axes(const StepRange& t) {
     const double span = t.log_span();
     return {
-        Axis{std::log(kSmallestDecay), std::log(kLargestV) + kLargestShape * span, -3.0,
+        Axis{std::log(kSmallestDecay),
+             std::log(static_cast<double>(kLargestV)) + kLargestShape * span, -3.0,
              3.0 + 3.0 * span, 24},
         Axis{std::log(kSmallestShape), std::log(kLargestShape), std::log(0.12), std::log(9.0), 9}};
   }
   static double largest_z0(double z1, const StepRange& t) {
-    return std::log(kLargestV) + std::exp(z1) * t.log_span();
+    return std::log(static_cast<double>(kLargestV)) + std::exp(z1) * t.log_span();
   }
   /// log t_c and its derivatives in z.
   static std::array<double, 3> log_centre(const double* z, const StepRange& t) {
@@ -173,7 +174,7 @@ struct Sigmoid {
   }
 };
 
-struct Weibull4 : Sigmoid<30.0> {
+struct Weibull4 : Sigmoid<30> {
   static constexpr Family kFamily = Family::weibull4;
   static constexpr std::string_view kName = "weibull4";
   static constexpr std::array<std::string_view, 4> kParameters{"floor", "scale", "rate", "shape"};
@@ -191,7 +192,7 @@ struct Weibull4 : Sigmoid<30.0> {
   }
 };
 
-struct Mmf4 : Sigmoid<1e10> {
+struct Mmf4 : Sigmoid<10'000'000'000> {
   static constexpr Family kFamily = Family::mmf4;
   static constexpr std::string_view kName = "mmf4";
   static constexpr std::array<std::string_view, 4> kParameters{"floor", "scale", "half", "shape"};

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "case.hpp"
+#include "forecast/law.hpp"
+#include "small_table.hpp"
 
 namespace {
 
@@ -64,24 +66,26 @@ void watch(Case& given, const std::vector<double>& steps, const std::vector<doub
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Case given(data, size);
-  const int what = given.byte(), count = given.between(0, 40);
+  const int kind = given.byte(), what = given.byte(), count = given.between(0, 40);
   const std::vector<double> steps = given.steps(count), losses = given.numbers(count);
   std::vector<double> weights;
   if (what & 8) weights = given.numbers(count);
-  const Direction direction = what & 1 ? Direction::max : Direction::min;
+  ForecastOptions options{.direction = what & 1 ? Direction::max : Direction::min,
+                          .reached_by = what & 4 ? ReachedBy::point : ReachedBy::curve};
+  if (what & 16) options.constants = fuzz::small_table();
   const TraceView trace{steps, losses, weights};
+  const double target = given.number(), budget = given.number();
   fuzz::allow_refusal([&] {
+    if (kind % 16 == 0) return watch(given, steps, losses, target, budget, options.direction);
+    if (kind % 2 == 0) return check(reach(trace, target, budget, options));
     std::vector<double> at = given.steps(given.between(1, 20));
     if (what & 2 && !steps.empty()) {
       for (double& step : at) step += steps.back();
     }
-    check(forecast(trace, at, {.direction = direction}));
+    const Forecast made = forecast(trace, at, options);
+    check(made);
+    GLIDEPATH_HOLDS(detail::pack_law(detail::unpack_law(detail::pack_law(*made.law))) ==
+                    detail::pack_law(*made.law));
   });
-  const double target = given.number(), budget = given.number();
-  const auto reached_by = what & 4 ? ReachedBy::point : ReachedBy::curve;
-  fuzz::allow_refusal([&] {
-    check(reach(trace, target, budget, {.direction = direction, .reached_by = reached_by}));
-  });
-  fuzz::allow_refusal([&] { watch(given, steps, losses, target, budget, direction); });
   return 0;
 }

@@ -37,19 +37,20 @@ void solve(Case& given) {
   if (limits & 2) round.user = user, round.user_quota = quota;
   const RoundPlan plan = solve_round(round, {.gap = limits & 4 ? 0.0 : 0.01}, {.threads = 1});
 
-  double worth = 0, drawn = 0;
+  double worth = 0;
+  std::int64_t milliwatts = 0;
   std::set<std::int64_t> seen;
   std::array<std::int64_t, 3> used{}, held{};
   for (const std::int64_t i : plan.chosen) {
     GLIDEPATH_HOLDS(seen.insert(job[i]).second);
     GLIDEPATH_HOLDS((used[tier[i]] += gpus[i]) <= capacity[tier[i]]);
     if (limits & 2) GLIDEPATH_HOLDS((held[user[i]] += gpus[i]) <= quota[user[i]]);
-    if (limits & 1) drawn += watts[i];
+    if (limits & 1) milliwatts += std::llround(watts[i] * 1e3);
     worth += value[i];
   }
   GLIDEPATH_HOLDS(std::isfinite(plan.value) && plan.value == worth);
   GLIDEPATH_HOLDS(plan.value <= plan.bound && plan.gap >= 0);
-  if (limits & 1) GLIDEPATH_HOLDS(drawn <= round.power_cap_w * (1 + 1e-9));
+  if (limits & 1) GLIDEPATH_HOLDS(static_cast<double>(milliwatts) <= round.power_cap_w * 1e3 + 0.5);
 }
 
 Job job_of(Case& given, std::int64_t id, int tiers) {
