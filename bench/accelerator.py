@@ -120,7 +120,9 @@ def rank(case: Case, seen: gp.Trace, spent: Outcome, prefer: str) -> list[gp.Acc
         observed_loss=seen.loss,
     )
     left = max(0.0, case.hours - spent.hours)
-    return gp.choose_accelerator(job, case.tiers, target=case.target, max_hours=left, prefer=prefer)
+    return gp.choose_accelerator(
+        job, case.tiers, target=case.target, reached_by="point", max_hours=left, prefer=prefer
+    )
 
 
 def chosen(case: Case, prefer: str, *, again: bool) -> Outcome:

@@ -32,7 +32,7 @@ import optuna
 
 import glidepath as gp
 from glidepath._horizon import horizon
-from glidepath._verdicts import is_lost
+from glidepath._verdicts import meaning
 from glidepath.adapters._adviser import Adviser, judge
 from glidepath.adapters.optuna import ForecastPruner
 from glidepath.engines.slurm._job_forecast import forecast_job
@@ -80,7 +80,7 @@ def callback(run: gp.Trace, target: float) -> float:
             continue
         adviser.add(step, loss)
         if adviser.stop and adviser.decision is not None:
-            return step if is_lost(adviser.decision.verdict) else np.nan
+            return step if meaning(adviser.decision.verdict).is_lost else np.nan
     return np.nan
 
 
@@ -96,7 +96,7 @@ def watch(run: gp.Trace, target: float) -> float:
         )
         decision, stop = judge(live, points[: i + 1])
         if stop:
-            return points[i][0] if is_lost(decision.verdict) else np.nan
+            return points[i][0] if meaning(decision.verdict).is_lost else np.nan
     return np.nan
 
 
@@ -115,7 +115,7 @@ def pilot(run: gp.Trace, target: float) -> float:
             seen = store.read(Path(log.name), metric=metric, direction=run.direction)
             said = forecast_job(seen, request, PilotOptions())
             if said.stop:
-                return float(run.step[i]) if is_lost(said.verdict) else np.nan
+                return float(run.step[i]) if meaning(said.verdict).is_lost else np.nan
     return np.nan
 
 

@@ -27,7 +27,7 @@ seconds = [
 print(f"import glidepath over numpy: {1e3 * min(seconds):.0f} ms of CPU, the best of 5")
 
 runs = gp.read_traces(file)
-runs = [runs[i % len(runs)].head(0.4 * runs[i % len(runs)].step[-1]) for i in range(50)]
+runs = [runs[i % len(runs)].until(0.4 * runs[i % len(runs)].step[-1]) for i in range(50)]
 with tempfile.TemporaryDirectory() as folder:
     page = Path(folder) / "runs.html"
     started = time.perf_counter()

@@ -50,6 +50,7 @@ for k in range(tenth, len(run), tenth):
         job,
         tiers,
         target=target,
+        reached_by="point",
         max_hours=max(0.0, allowed_h - spent_h),
         max_node_watts=1000,
         prefer="cost",

@@ -321,7 +321,8 @@ TEST(OwnTraceTest, PatienceUnderForecastErrorsIsCheapAndFair) {
   options.restart_s = 60;
   options.spans = false;
   SimulationOptions impatient = options;
-  impatient.planner.dynamics.ageing_s = 1e12;  // the planner decides, by the same forecasts
+  impatient.planner.emplace().dynamics.ageing_s =
+      1e12;  // the planner decides, by the same forecasts
   for (const int gpus : {60, 32}) {
     const Workload workload = queue480(gpus);
     for (const double sigma : {0.5, 2.0}) {
@@ -345,7 +346,7 @@ TEST(OwnTraceTest, ABoundOnWaitsDoesNotMakeJobsTakeGpusFromEachOtherInTurn) {
   SimulationOptions options;
   options.round_s = 120;
   const Simulation free = simulate(workload, "best_value", options);
-  options.planner.dynamics.max_wait_s = 7200;
+  options.planner.emplace().dynamics.max_wait_s = 7200;
   const Simulation bound = simulate(workload, "best_value", options);
   EXPECT_LE(bound.preemptions, 3 * free.preemptions);
   for (std::size_t i = 0; i < bound.jobs.job.size();

@@ -118,7 +118,7 @@ TEST(InvariantTest, WaitsAreBoundedAsPromised) {
     const Workload workload = random_workload(300 + seed, 120, 8);
     SimulationOptions options;
     options.round_s = 60;
-    options.planner.dynamics.max_wait_s = 3000;
+    options.planner.emplace().dynamics.max_wait_s = 3000;
     const Simulation run = simulate(workload, "best_value", options);
     const JobsById asked = jobs_by_id(workload);
     for (std::size_t i = 0; i < run.jobs.job.size(); ++i) {

@@ -187,7 +187,7 @@ TEST(CleanTest, LeavesACleanTraceAsItIs) {
                   .metric = "val_acc",
                   .direction = Direction::max,
                   .planned_steps = 9};
-  const Cleaned cleaned = clean(raw, {.winsorise_sigmas = 6});
+  const Cleaned cleaned = clean(raw, {.winsorize_sigmas = 6});
   EXPECT_EQ(cleaned.trace.name, "x");
   EXPECT_EQ(cleaned.trace.step, raw.step);
   EXPECT_EQ(cleaned.trace.loss, raw.loss);
@@ -228,7 +228,7 @@ TEST(CleanTest, PullsInSpikesButNotASteepStart) {
   spiked[120] = -40;
   Trace with_spikes = raw;
   with_spikes.loss = spiked;
-  const Cleaned cleaned = clean(with_spikes, {.winsorise_sigmas = 6});
+  const Cleaned cleaned = clean(with_spikes, {.winsorize_sigmas = 6});
   EXPECT_EQ(cleaned.pulled_in, 2U);
   for (std::size_t i = 0; i < raw.loss.size(); ++i) {
     EXPECT_NEAR(cleaned.trace.loss[i], raw.loss[i], 0.15) << i;
@@ -284,10 +284,10 @@ TEST(CleanTest, RefusesColumnsThatDoNotMatchAndOptionsOutOfRange) {
   EXPECT_THROW((void)clean({.step = {1, 2}, .loss = {1, 2}, .lr = {1}}), InputError);
   EXPECT_THROW((void)clean({.step = {1, 2}, .loss = {1, 2}, .wall_seconds = {1}}), InputError);
   EXPECT_THROW((void)clean(two, {.max_points = 1}), InputError);
-  EXPECT_THROW((void)clean(two, {.winsorise_sigmas = kNan}), InputError);
+  EXPECT_THROW((void)clean(two, {.winsorize_sigmas = kNan}), InputError);
   EXPECT_EQ(clean({}).trace.step.size(), 0U);
   EXPECT_EQ(
-      clean({.step = {3}, .loss = {1}}, {.max_points = 2, .winsorise_sigmas = 6}).trace.step.size(),
+      clean({.step = {3}, .loss = {1}}, {.max_points = 2, .winsorize_sigmas = 6}).trace.step.size(),
       1U);
 }
 

@@ -23,7 +23,7 @@ def train() -> None:
 threading.Thread(target=train).start()
 
 target, budget = 1.55, 20_000
-for runs in gp.follow(log, every_s=0.2):
+for runs in gp.Follow(log, every_s=0.2):
     for run in runs:
         law = gp.reach(run, target, budget=budget)
         print(f"at step {run.step[-1]:.0f}: reaches {target} by step {law.quantile(0.5):.0f}")

@@ -109,8 +109,8 @@ struct FitBatch {
   std::vector<FitStatus> status{};
 };
 
-/// Fits every row of `losses` (m, n) over the shared `steps` (n). `options.family` must be set.
-[[nodiscard]] FitBatch fit_batch(std::span<const double> steps, RowsView losses,
+/// Fits every row of `loss` (m, n) over the shared `step` (n). `options.family` must be set.
+[[nodiscard]] FitBatch fit_batch(std::span<const double> step, RowsView loss,
                                  const FitOptions& options, const Execution& execution = {});
 
 /// Laws of the loss under any learning-rate schedule η(t), where S(t) = Σ η up to t:

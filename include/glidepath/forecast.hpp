@@ -56,19 +56,19 @@ class PastRuns {
   /// Knows nothing yet.
   PastRuns() = default;
   /// The newest run comes last. Throws InputError on a broken run or runs of both directions.
-  explicit PastRuns(std::vector<Trace> runs, const Execution& execution = {},
+  explicit PastRuns(std::vector<Trace> traces, const Execution& execution = {},
                     const std::shared_ptr<const ForecastConstants>& constants = {});
   /// Runs as shapes only: no widths are learned.
-  [[nodiscard]] static PastRuns unlearned(std::vector<Trace> runs);
+  [[nodiscard]] static PastRuns unlearned(std::vector<Trace> traces);
   /// What was learned before. Throws InputError on widths of another kind: factors that are
   /// not positive, horizons that do not increase, columns of different length.
-  [[nodiscard]] static PastRuns restored(std::vector<Trace> runs, Widths widths);
+  [[nodiscard]] static PastRuns restored(std::vector<Trace> traces, Widths widths);
 
   /// With one more run, whose kind may have changed (adaptive conformal inference, Gibbs and Candès
   /// 2021): where the run left the interval the factor grows by 8 %, where it held it falls by
   /// 2 %, so that in the long run 80 % of the runs are covered.
   [[nodiscard]] PastRuns update(
-      Trace finished, const std::shared_ptr<const ForecastConstants>& constants = {}) const;
+      Trace trace, const std::shared_ptr<const ForecastConstants>& constants = {}) const;
 
   [[nodiscard]] const std::vector<Trace>& runs() const noexcept { return runs_; }
   [[nodiscard]] const Widths& widths() const noexcept { return widths_; }
@@ -158,8 +158,8 @@ struct ForecastBatch {
   }
 };
 
-/// Row i is forecast(row i of `losses` over `step`), byte for byte, for any number of threads.
-[[nodiscard]] ForecastBatch forecast_batch(std::span<const double> step, RowsView losses,
+/// Row i is forecast(row i of `loss` over `step`), byte for byte, for any number of threads.
+[[nodiscard]] ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
                                            std::span<const double> at,
                                            const ForecastOptions& options = {},
                                            const Execution& execution = {});
@@ -178,9 +178,9 @@ struct Reach {
   [[nodiscard]] double quantile(double p) const;
   /// The quantile given that the target is reached within the budget; infinity where it cannot be.
   [[nodiscard]] double quantile_if_reached(double p) const;
-  /// `count` equally likely numbers of steps from the last observed one to the target, increasing
+  /// `n` equally likely numbers of steps from the last observed one to the target, increasing
   /// and not negative: 0 where it is reached already, infinity for never.
-  [[nodiscard]] std::vector<double> remaining_steps(int count) const;
+  [[nodiscard]] std::vector<double> remaining_steps(int n) const;
 };
 
 /// `budget` is an absolute step. A target that was reached before now is reached at that step.

@@ -6,6 +6,7 @@
 #include "glidepath/rows.hpp"
 #include "glidepath/trace.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -97,6 +98,10 @@ struct JobSpan {
 
 using Policy = std::function<Plan(const Snapshot&)>;
 
+/// The members of SimulationOptions that a Policy reads, among those that not every policy reads;
+/// for a policy with a name see PolicyInfo::reads. Another one that is given is refused.
+inline constexpr std::array<std::string_view, 3> kPolicyReads{"session_s", "round_s", "sharing"};
+
 /// Failures at exponential times, fixed by the seed whatever the policy does. A job that fails, or
 /// whose node does, waits again with the work of its last checkpoint.
 struct Failures {
@@ -136,10 +141,11 @@ struct SimulationOptions {
   Sharing sharing = Sharing::exclusive;  ///< how two jobs share GPUs, where a plan says they do
   std::optional<int> user_gpus{};        ///< GPUs one user may hold, under slurm_backfill and plans
   std::vector<double>
-      carbon_g_per_kwh{};  ///< of each hour from time 0 on, repeated; empty = unknown
-  PlanOptions planner{};   ///< of best_value; its sharing and in_nodes are those above
-  std::shared_ptr<ForecastMemo> memo{};          ///< shared between runs; empty = one of its own
-  bool spans = true;                             ///< keep Simulation::spans and timeline
+      carbon_g_per_kwh{};                ///< of each hour from time 0 on, repeated; empty = unknown
+  std::optional<PlanOptions> planner{};  ///< of policies that call plan(); its sharing and in_nodes
+                                         ///< are those above
+  std::shared_ptr<ForecastMemo> memo{};  ///< shared between runs; empty = one of its own
+  bool spans = true;                     ///< keep Simulation::spans and timeline
   std::function<void(const JobSpan&)> stream{};  ///< each stretch as it ends, kept or not
   std::function<void(std::int64_t ended, std::int64_t jobs)> progress{};
 };
@@ -234,18 +240,21 @@ struct PolicyInfo {
                                       ///< that stops at targets only where jobs have curves
   std::optional<double> round_s{};    ///< where SimulationOptions::round_s is empty; event-driven
                                       ///< without
+  /// The members of SimulationOptions that it reads, among those that not every policy reads: a run
+  /// with another one is refused. `gittins` has sessions only where jobs have curves.
+  std::span<const std::string_view> reads{};
 };
 [[nodiscard]] std::span<const PolicyInfo> policies() noexcept;
 [[nodiscard]] std::span<const std::string_view> policy_names() noexcept;
 
 /// Runs the workload to its end under a policy by name, or under "best_value:" and the name of an
-/// Objective. Throws InputError naming an unknown policy and the known ones, and as validate()
-/// does.
+/// Objective. Throws InputError naming an unknown policy and the known ones, an option that it does
+/// not read, and as validate() does.
 [[nodiscard]] Simulation simulate(const Workload& workload, std::string_view policy,
                                   const SimulationOptions& options = {});
 /// The same under any policy, which decides at each arrival, end of a job, end of a session and
 /// round, and sees no more than a Snapshot. Throws InputError with the violation on a plan that
-/// cannot be carried out.
+/// cannot be carried out, and naming an option that is none of kPolicyReads.
 [[nodiscard]] Simulation simulate(const Workload& workload, const Policy& policy,
                                   const SimulationOptions& options = {});
 
@@ -351,8 +360,13 @@ class Environment {
 
   /// Numbers in [0, 1]: of each slot, of each running job, of each tier, then of the cluster.
   /// Logarithmic times are log(1 + s) / 16.
-  static constexpr int kSlotFeatures = 7, kRunningFeatures = 6, kTierFeatures = 2,
-                       kClusterFeatures = 3;
+  static constexpr std::array<std::string_view, 7> kSlotFeatureNames{
+      "present", "remaining", "reached", "gpus", "age", "attained", "speed"};
+  static constexpr std::array<std::string_view, 6> kRunningFeatureNames{
+      "present", "remaining", "reached", "gpus", "since", "speed"};
+  static constexpr int kSlotFeatures = static_cast<int>(kSlotFeatureNames.size()),
+                       kRunningFeatures = static_cast<int>(kRunningFeatureNames.size()),
+                       kTierFeatures = 2, kClusterFeatures = 3;
   [[nodiscard]] int observation_size(std::size_t tiers) const;
   void observe(std::span<float> out) const;
 

@@ -72,7 +72,7 @@ struct Schedule {
   [[nodiscard]] static Schedule wsd(double peak, double steps, const WsdShape& shape = {});
   /// What a run logged; gaps take the nearest earlier rate, the first ones the first known. Empty
   /// unless more than half of the points have a rate.
-  [[nodiscard]] static std::optional<Schedule> logged(const Trace& run);
+  [[nodiscard]] static std::optional<Schedule> logged(const Trace& trace);
 };
 
 /// Throws InputError, with the index and value, unless the columns are what TraceView promises.
@@ -92,7 +92,7 @@ void validate(TraceView trace);
 
 struct CleanOptions {
   int max_points = 512;           ///< more are thinned, evenly in log step
-  double winsorise_sigmas = 0.0;  ///< > 0 pulls in points further than this from their neighbours
+  double winsorize_sigmas = 0.0;  ///< > 0 pulls in points further than this from their neighbours
 };
 
 /// A trace fit for fitting, and what had to be done to it.
@@ -100,7 +100,7 @@ struct Cleaned {
   Trace trace;
   std::size_t dropped_nonfinite = 0;  ///< NaN or infinite loss, or no step of a trace
   std::size_t dropped_repeats = 0;    ///< a step recorded again: the later row wins
-  std::size_t pulled_in = 0;          ///< winsorised spikes
+  std::size_t pulled_in = 0;          ///< winsorized spikes
   std::size_t thinned = 0;            ///< left out by log-thinning
 };
 

@@ -40,9 +40,13 @@ struct Decision {
   std::string reason{};
 };
 
+/// The step to which a run may go on where nothing says how far: ten times the steps seen, which
+/// are counted from 0, or from the first step where that is below.
+[[nodiscard]] double open_budget(double first_step, double last_step) noexcept;
+
 struct WatchOptions {
   std::optional<double> target{};
-  std::optional<double> budget{};  ///< absolute step; empty = ten times the steps seen
+  std::optional<double> budget{};  ///< absolute step; empty = open_budget() of the steps seen
   Direction direction = Direction::min;
   std::shared_ptr<const PastRuns> past{};  ///< of the same direction; not part of the state
   double alpha = 0.02;

@@ -50,7 +50,7 @@ gpus_per_node : int
 gpu : str
     Model, for the reader.
 memory_gb, host_memory_gb : float
-    Of one GPU and of one node; 0 = not known, so that no job is refused for memory.
+    Memory of one GPU and of one node; 0 = not known, so that no job is refused for memory.
 idle_watts, busy_watts : float
 price_per_gpu_hour : float
     In any currency; 0 = not priced.
@@ -180,7 +180,7 @@ Least squares in relative error by Ceres, every term at least 0.
 Parameters
 ----------
 gpus : array_like of int, shape (n,)
-    Of each measured gang.
+    GPUs of each measured gang.
 seconds : array_like of float, shape (n,)
     Its time per step.
 nodes : array_like of int, optional

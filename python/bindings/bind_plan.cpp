@@ -122,9 +122,9 @@ tier : int
 gpus : int
     The whole gang.
 steps_per_s : float
-    Of the gang, in the job's own steps.
+    Pace of the whole gang, in the job's own steps.
 utilization : float
-    Of each GPU in [0, 1], for power.
+    Share of each GPU that is busy, in [0, 1], for power.
 sharing : str
     Other than ``exclusive``: the rate is that beside a partner, and `plan` may pair the job on this
     tier and gang. A job without any such option may be paired wherever it may run.
@@ -324,6 +324,7 @@ void bind_round(py::module_& module) {
 }
 
 void bind_live_plan(py::module_& module) {
+  module.attr("ROUND_GAP") = RoundOptions{}.gap;
   Record<OwnedPlanOptions>(module, "PlanOptions", "Options of `plan`.")
       .keyword(
           "objective",

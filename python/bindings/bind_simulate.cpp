@@ -290,7 +290,7 @@ struct Convert<Grams> {
 
 template <>
 struct Convert<Planner> {
-  static std::string type() { return "collections.abc.Mapping[str, typing.Any] | None"; }
+  static std::string type() { return "collections.abc.Mapping[str, typing.Any]"; }
   static Planner in(py::handle value, const Where& where) {
     if (py::isinstance<OwnedPlanOptions>(value)) return {value.cast<OwnedPlanOptions>()};
     return {from_mapping<OwnedPlanOptions>(value, where,
@@ -335,9 +335,11 @@ void bind_options(py::module_& module) {
       .keyword(
           "planner",
           [](const Options& o) {
-            return Planner{{o.planner, {}, {}}};
+            return o.planner ? std::optional(Planner{{*o.planner, {}, {}}}) : std::nullopt;
           },
-          [](Options& o, const Planner& given) { o.planner = given.options; })
+          [](Options& o, const std::optional<Planner>& given) {
+            o.planner = given ? std::optional<PlanOptions>(given->options) : std::nullopt;
+          })
       .keyword("spans", &Options::spans)
       .init();
 }
@@ -523,6 +525,12 @@ Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decid
                          : simulate(*workload, decide, options);
 }
 
+py::tuple texts(std::span<const std::string_view> all) {
+  py::list out;
+  for (const std::string_view each : all) out.append(each);
+  return py::tuple(out);
+}
+
 void bind_policies(py::module_& module) {
   py::class_<PolicyInfo>(module, "PolicyInfo", "A policy that simulate() knows by name.")
       .def_readonly("name", &PolicyInfo::name)
@@ -533,6 +541,7 @@ void bind_policies(py::module_& module) {
       .def_readonly("stops_at_target", &PolicyInfo::stops_at_target)
       .def_readonly("session_s", &PolicyInfo::session_s)
       .def_readonly("round_s", &PolicyInfo::round_s)
+      .def_property_readonly("reads", [](const PolicyInfo& info) { return texts(info.reads); })
       .def("__eq__",
            [](const PolicyInfo& a, const py::object& b) {
              return py::isinstance<PolicyInfo>(b) && b.cast<const PolicyInfo&>().name == a.name;
@@ -552,6 +561,9 @@ void bind_policies(py::module_& module) {
                         if (found == all.end()) throw InputError("no policy '" + name + "'");
                         return *found;
                       }));
+  module.attr("POLICY_READS") = texts(kPolicyReads);
+  module.attr("SLOT_FEATURES") = texts(Environment::kSlotFeatureNames);
+  module.attr("RUNNING_FEATURES") = texts(Environment::kRunningFeatureNames);
   module.def("policies", [] {
     const auto all = policies();
     return std::vector<PolicyInfo>(all.begin(), all.end());

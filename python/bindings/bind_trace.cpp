@@ -21,9 +21,9 @@ struct Names<Direction> {
 
 namespace {
 
-Cleaned clean_trace(const Trace& raw, int max_points, double winsorise_sigmas) {
+Cleaned clean_trace(const Trace& raw, int max_points, double winsorize_sigmas) {
   const LongCall call;
-  return clean(raw, {.max_points = max_points, .winsorise_sigmas = winsorise_sigmas});
+  return clean(raw, {.max_points = max_points, .winsorize_sigmas = winsorize_sigmas});
 }
 
 void validate_columns(const ArrayLike& step, const ArrayLike& loss) {
@@ -57,7 +57,7 @@ void bind_trace(py::module_& module) {
       .def_readonly("pulled_in", &Cleaned::pulled_in)
       .def_readonly("thinned", &Cleaned::thinned);
   module.def("read_long_csv", &read_long_csv, "path"_a, "metric"_a, py::call_guard<LongCall>());
-  module.def("clean", &clean_trace, "trace"_a, py::kw_only(), "max_points"_a, "winsorise_sigmas"_a,
+  module.def("clean", &clean_trace, "trace"_a, py::kw_only(), "max_points"_a, "winsorize_sigmas"_a,
              "The cleaned trace and what was done to it.");
   module.def("validate_trace", &validate_columns, "step"_a, "loss"_a,
              "Throws InputError unless the columns make a trace.");

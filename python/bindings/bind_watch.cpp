@@ -45,6 +45,9 @@ void bind_watch(pybind11::module_& module) {
   using namespace pybind11::literals;  // NOLINT(google-build-using-namespace): "name"_a
 
   module.attr("VERDICTS") = names_of(kVerdicts);
+  module.attr("WATCH_ALPHA") = WatchOptions{}.alpha;
+  module.def("open_budget", &open_budget, "first_step"_a, "last_step"_a,
+             "Step to which a run may go on where nothing says how far.");
 
   Record<Decision>(module, "DecisionRecord")
       .keyword("verdict", &Decision::verdict)

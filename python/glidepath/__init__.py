@@ -40,7 +40,7 @@ from glidepath._fit import (
     fit_schedule_law,
     usable,
 )
-from glidepath._follow import Follow, follow
+from glidepath._follow import Follow
 from glidepath._forecast import (
     Forecast,
     ForecastBatch,
@@ -50,7 +50,7 @@ from glidepath._forecast import (
     reach,
     reach_batch,
 )
-from glidepath._hardware import Metrics, read_metrics
+from glidepath._hardware import Metrics
 from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import (
     AcceleratorChoice,
@@ -68,11 +68,13 @@ from glidepath._plan import (
 from glidepath._schedule import Schedule
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._starts import StartTimes, start_times
-from glidepath._step_profile import StepProfile, read_profile
+from glidepath._step_profile import StepProfile
 from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
 from glidepath.readers._open import MetricInfo, metrics_of, read_traces
+from glidepath.readers.monitors._open import read_metrics
+from glidepath.readers.torch_profile import read_profile
 
 __all__ = [
     "POLICIES",
@@ -130,7 +132,6 @@ __all__ = [
     "fit_batch",
     "fit_scaling",
     "fit_schedule_law",
-    "follow",
     "forecast",
     "forecast_batch",
     "generate_workload",

@@ -16,7 +16,7 @@ import numpy as np
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._results import Result, require
-from glidepath._simulate import Policy, _run
+from glidepath._simulate import Policy, _run, options_by_policy
 from glidepath._workload import Column, Workload
 
 # Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom; 1.96 far beyond.
@@ -120,7 +120,8 @@ def compare(
     progress : callable, optional
         Called with (runs done, runs) after each.
     **options
-        Options of `simulate`, but for ``seed``, ``spans``, ``stream`` and ``progress``.
+        Options of `simulate`, but for ``seed``, ``spans``, ``stream`` and ``progress``. A policy
+        gets those that it reads; one of them at least must read each.
 
     Returns
     -------
@@ -129,7 +130,8 @@ def compare(
     Raises
     ------
     InputError
-        An unknown policy, no policies, workloads or seeds, or an option out of range.
+        An unknown policy, no policies, workloads or seeds, or an option that is out of range or
+        read by none of the policies.
 
     Examples
     --------
@@ -140,7 +142,8 @@ def compare(
     chosen = _chosen(seeds)
     if isinstance(policies, str) or not policies:
         raise InputError("compare: expected a sequence of policies")
-    runs: list[tuple[Workload, Policy, int]] = []
+    shares = options_by_policy(policies, options)
+    runs: list[tuple[Workload, Policy, int, dict[str, Any]]] = []
     for seed in chosen:
         if callable(workloads):
             drawn: Sequence[Workload] = (workloads(seed),)
@@ -148,10 +151,14 @@ def compare(
             drawn = (workloads,)
         else:
             drawn = workloads
-        runs += [(workload, policy, seed) for workload in drawn for policy in policies]
+        runs += [
+            (workload, policy, seed, share)
+            for workload in drawn
+            for policy, share in zip(policies, shares, strict=True)
+        ]
     if not runs:
         raise InputError("compare: no workloads")
-    return Comparison(rows=tuple(run_all([(*run, options) for run in runs], threads, progress)))
+    return Comparison(rows=tuple(run_all(runs, threads, progress)))
 
 
 def run_all(

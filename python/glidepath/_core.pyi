@@ -300,7 +300,7 @@ class Tier:
     gpu : str
         Model, for the reader.
     memory_gb, host_memory_gb : float
-        Of one GPU and of one node; 0 = not known, so that no job is refused for memory.
+        Memory of one GPU and of one node; 0 = not known, so that no job is refused for memory.
     idle_watts, busy_watts : float
     price_per_gpu_hour : float
         In any currency; 0 = not priced.
@@ -557,9 +557,9 @@ class Option:
     gpus : int
         The whole gang.
     steps_per_s : float
-        Of the gang, in the job's own steps.
+        Pace of the whole gang, in the job's own steps.
     utilization : float
-        Of each GPU in [0, 1], for power.
+        Share of each GPU that is busy, in [0, 1], for power.
     sharing : str
         Other than ``exclusive``: the rate is that beside a partner, and `plan` may pair the job on this
         tier and gang. A job without any such option may be paired wherever it may run.
@@ -903,6 +903,7 @@ class PolicyInfo:
     def __hash__(self) -> int: ...
     description: typing.Final[str]
     name: typing.Final[str]
+    reads: typing.Final[tuple]
     round_s: typing.Final[float | None]
     sees: typing.Final[str]
     session_s: typing.Final[float | None]
@@ -957,14 +958,14 @@ class SimulationOptions:
         sharing: str = "exclusive",
         user_gpus: typing.SupportsIndex | None = None,
         carbon_g_per_kwh: Float | collections.abc.Sequence[Float] | None = [],
-        planner: collections.abc.Mapping[str, typing.Any] | None = ...,
+        planner: collections.abc.Mapping[str, typing.Any] | None = None,
         spans: bool = True,
     ) -> None: ...
     carbon_g_per_kwh: typing.Final[list[float]]
     failures: typing.Final[dict[str, float]]
     forecast_sigma: typing.Final[float | None]
     in_nodes: typing.Final[bool]
-    planner: typing.Final[PlanOptions]
+    planner: typing.Final[... | None]
     restart_s: typing.Final[float]
     round_s: typing.Final[float | None]
     seed: typing.Final[int]
@@ -1091,7 +1092,7 @@ def catalogue() -> list[Gpu]:
 def choose_accelerator(
     job: Job, tiers: collections.abc.Sequence[Tier], limits: RunLimits, prefer: str
 ) -> list[AcceleratorChoiceRecord]: ...
-def clean(trace: TraceRecord, *, max_points: Int, winsorise_sigmas: Float) -> CleanedRecord:
+def clean(trace: TraceRecord, *, max_points: Int, winsorize_sigmas: Float) -> CleanedRecord:
     """The cleaned trace and what was done to it."""
 
 def evaluate_columns(
@@ -1143,7 +1144,7 @@ def fit_scaling(
     Parameters
     ----------
     gpus : array_like of int, shape (n,)
-        Of each measured gang.
+        GPUs of each measured gang.
     seconds : array_like of float, shape (n,)
         Its time per step.
     nodes : array_like of int, optional
@@ -1234,6 +1235,9 @@ def moments_of(
     at_s: collections.abc.Sequence[Float],
     recent: Int,
 ) -> list[Moment]: ...
+def open_budget(first_step: Float, last_step: Float) -> float:
+    """Step to which a run may go on where nothing says how far."""
+
 def options_of(
     tiers: collections.abc.Sequence[Tier],
     scaling: collections.abc.Sequence[Scaling | None],
@@ -1321,5 +1325,10 @@ FAMILIES: dict
 FIT_STATUSES: tuple
 OBJECTIVES: tuple
 OUTCOMES: tuple
+POLICY_READS: tuple
+ROUND_GAP: float
+RUNNING_FEATURES: tuple
+SLOT_FEATURES: tuple
 VERDICTS: tuple
+WATCH_ALPHA: float
 __version__: str

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import FitScore, InputError
 from glidepath._results import Recorded, Result, require
-from glidepath._trace import Trace, as_trace, unmasked
+from glidepath._trace import Trace, as_trace, refuse_traces, unmasked
 
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
@@ -295,7 +295,7 @@ def fit(
     solver : {"closed_form", "ceres"}, optional
         ``"ceres"`` is the slow reference for the same problem.
     starts : int, optional
-        Starts of the reference.
+        Starts of the reference, which also fits robust losses; refused elsewhere.
     from_step : float, optional
         Leave out the points before this step: a warm-up, or a start that no family follows.
 
@@ -316,7 +316,7 @@ def fit(
     except AttributeError:
         given = as_trace(trace, "fit")
         step, loss = given.step, given.loss
-    return Fit(_core.fit(step, loss, weight, family, how, least, solver, starts, begin))
+    return Fit._of(_core.fit(step, loss, weight, family, how, least, solver, starts, begin))
 
 
 @overload
@@ -389,7 +389,8 @@ def fit_batch(
             from_step=_or_none(from_step),
             threads=threads,
         )
-        return [Fit(record) for record in records]
+        return [Fit._of(record) for record in records]
+    refuse_traces(step, "fit_batch")
     if robust is not False:
         raise InputError(
             "fit_batch: robust is for traces, rows over shared steps are fitted by least squares"

@@ -23,8 +23,24 @@ _Stamp = tuple[tuple[str, int, int, int], ...]
 class Follow:
     """A log that is still being written, read whole at each change.
 
-    `follow` makes it. Iterating gives the runs that are new or changed, again and again, and waits
-    in between; it does not end by itself.
+    Iterating gives the runs that are new or changed, again and again, and waits in between; it does
+    not end by itself.
+
+    Parameters
+    ----------
+    path : path_like or object
+        A path or object as for `read_traces`; it need not exist yet. Files are read again when
+        they changed, servers each time.
+    metric, format, pattern : str, optional
+        As in `read_traces`.
+    every_s : float, optional
+        Seconds between two looks, when iterating.
+
+    Raises
+    ------
+    InputError
+        At the first look: an unknown format or a bad pattern. A file that cannot be read is no
+        error: ``.trouble`` says why, and it is tried again.
 
     Attributes
     ----------
@@ -38,6 +54,14 @@ class Follow:
     -----
     Whether a file grew, was truncated, rewritten or replaced makes no difference: `traces` is what
     `read_traces` gives. A reading that fails changes nothing and is tried again.
+
+    Examples
+    --------
+    ::
+
+        for runs in gp.Follow("checkpoints/trainer_state.json", every_s=5):
+            for run in runs:
+                print(gp.reach(run, 1.8, budget=50_000))
     """
 
     def __init__(
@@ -103,47 +127,6 @@ class Follow:
     def __repr__(self) -> str:
         state = self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"
         return f"<Follow: {state}>"
-
-
-def follow(
-    path: str | os.PathLike[str] | Any,
-    *,
-    metric: str | None = None,
-    format: str | None = None,  # noqa: A002 - as in read_traces
-    pattern: str | None = None,
-    every_s: float = 1.0,
-) -> Follow:
-    """Follow a log that grows, is truncated or is replaced.
-
-    Parameters
-    ----------
-    path : path_like or object
-        A path or object as for `read_traces`; it need not exist yet. Files are read again when
-        they changed, servers each time.
-    metric, format, pattern : str, optional
-        As in `read_traces`.
-    every_s : float, optional
-        Seconds between two looks, when iterating.
-
-    Returns
-    -------
-    Follow
-
-    Raises
-    ------
-    InputError
-        At the first look: an unknown format or a bad pattern. A file that cannot be read is no
-        error: ``.trouble`` says why, and it is tried again.
-
-    Examples
-    --------
-    ::
-
-        for runs in gp.follow("checkpoints/trainer_state.json", every_s=5):
-            for run in runs:
-                print(gp.reach(run, 1.8, budget=50_000))
-    """
-    return Follow(path, metric=metric, format=format, pattern=pattern, every_s=every_s)
 
 
 def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:

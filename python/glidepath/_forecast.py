@@ -16,7 +16,7 @@ from glidepath._metrics import reached_by_name
 from glidepath._past_runs import constants_of, past_of
 from glidepath._pictures import series
 from glidepath._results import Recorded, require, same
-from glidepath._trace import _column, as_trace, as_traces, unmasked
+from glidepath._trace import _column, as_trace, as_traces, refuse_traces, unmasked
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastBatchRecord, ForecastRecord, ReachRecord, ScheduleRecord
@@ -33,9 +33,13 @@ class Forecast(Recorded):
     __slots__ = ("_trace",)
     _record: ForecastRecord
 
-    def __init__(self, record: ForecastRecord, trace: Trace | None = None) -> None:
-        super().__init__(record)
-        self._trace = trace
+    _trace: Trace | None
+
+    @classmethod
+    def _of(cls, record: ForecastRecord, trace: Trace | None = None) -> Forecast:
+        made = super()._of(record)
+        made._trace = trace
+        return made
 
     @property
     def at(self) -> Floats:
@@ -107,7 +111,7 @@ class Forecast(Recorded):
         return super().__eq__(other) and same(self._trace, getattr(other, "_trace", None))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Forecast, (self._record, self._trace)
+        return self._of, (self._record, self._trace)
 
     def _summary(self) -> str:
         low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]
@@ -373,7 +377,7 @@ def forecast(
         direction=trace.direction,
         constants=constants_of(constants),
     )
-    return Forecast(record, trace)
+    return Forecast._of(record, trace)
 
 
 def forecast_batch(
@@ -414,6 +418,7 @@ def forecast_batch(
     InputError
         When a length differs or the steps do not increase past the last observed one.
     """
+    refuse_traces(step, "forecast_batch")
     record = _core.forecast_batch(
         step=_column(step, "step"),
         loss=_matrix(loss, "loss"),
@@ -423,7 +428,7 @@ def forecast_batch(
         direction=direction,
         constants=constants_of(constants),
     )
-    return ForecastBatch(record)
+    return ForecastBatch._of(record)
 
 
 def reach(
@@ -540,7 +545,7 @@ def reach_batch(
         reached_by=readings.pop(),
         threads=threads,
     )
-    return [Reach(record) for record in records]
+    return [Reach._of(record) for record in records]
 
 
 def _planned(run: Trace) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glidepath._answer import forecast_keys, reach_keys, run_keys
+from glidepath._core import open_budget
 from glidepath._forecast import forecast, reach
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
 
-OPEN_BUDGET = 10.0  # times the steps seen
 _STEPS = 50  # of a forecast, closer together near the last observation
 
 
@@ -134,7 +134,6 @@ def _end(seen: Trace, budget: float | None, file_end: float | None) -> tuple[flo
         return planned, "planned by the log"
     if file_end is not None and file_end > last:
         return file_end, "last step of the file"
-    start = min(float(seen.step[0]), 0.0)
-    end = start + OPEN_BUDGET * (last - start)
+    end = open_budget(float(seen.step[0]), last)
     ended = "its plan has ended: " if planned is not None else ""
     return (end if end > last else last + 1.0), f"{ended}ten times the steps seen"

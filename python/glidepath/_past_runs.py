@@ -181,7 +181,7 @@ class PastRuns(Result):
         }
 
     @classmethod
-    def from_dict(cls, state: Any) -> PastRuns:
+    def from_dict(cls, state: Mapping[str, Any]) -> PastRuns:
         """Read what `to_dict` wrote.
 
         Raises

@@ -66,7 +66,7 @@ def solve_round(
     value: ArrayLike,
     capacity: ArrayLike,
     *,
-    gap: float = 1e-3,
+    gap: float = _core.ROUND_GAP,
     prices: ArrayLike | None = None,
     threads: int = 1,
     watts: ArrayLike | None = None,
@@ -97,12 +97,14 @@ def solve_round(
     threads : int
         0 = all cores. Changes no byte of the result.
     watts : array_like of float, shape (options,), optional
-        Power of each option, in whole milliwatts; together at most `power_cap_w`.
+        Power of each option, in whole milliwatts; together at most `power_cap_w`. Without a cap
+        they limit nothing.
     power_cap_w : float
+        Needs `watts`.
     user, group : array_like of int64, shape (options,), optional
         Index into the quota that the option's GPUs count against, whatever their tier.
     user_quota, group_quota : array_like of int64, shape (users,) and (groups,), optional
-        GPUs of all tiers together.
+        GPUs of all tiers together. Each needs its column of indices.
     node_gpus : array_like of int64, shape (tiers,), optional
         GPUs per node; 0 = gangs may be spread anywhere. A gang up to a node fits in one node, a
         larger one takes whole nodes and its rest a part of another.
@@ -114,7 +116,8 @@ def solve_round(
     Raises
     ------
     InputError
-        Naming the option: a negative or NaN value, an unknown tier, a gang below 1.
+        Naming the option: a negative or NaN value, an unknown tier, a gang below 1. Naming a limit
+        without its column.
     """
     return RoundPlan._from_record(_core.solve_round(**locals()))
 
@@ -226,7 +229,8 @@ def plan(
         to mean 1. A sequence is an order: a later one only chooses among plans that are best by
         those before it.
     slack : float
-        Share of its best value that each goal of an order may give up for those after it.
+        Share of its best value that each goal of an order may give up for those after it; refused
+        without an order.
     round_s : float
         Seconds until the next plan.
     gap : float
@@ -245,6 +249,7 @@ def plan(
         ``exclusive``, or how waiting jobs may join running ones: ``naive``, ``mps``, ``mig``.
     pairs : Pairs, optional
         Measured and learned speeds of pairs by `Job.kind`; the others come from the activities.
+        Refused where jobs do not share.
     joule_value : float
         Value of a joule saved, taken off every option.
     hysteresis : float
@@ -290,36 +295,29 @@ class SharedSpeeds(NamedTuple):
 
 
 def shared_speeds(
-    first_activity: float,
-    second_activity: float,
+    first: Profile,
+    second: Profile,
     sharing: str,
     *,
-    first_gb: float = 0.0,
-    second_gb: float = 0.0,
-    gpu_gb: float = 0.0,
+    gpu_memory_gb: float = 0.0,
     gpu: str = "",
-    kinds: tuple[str, str] = ("", ""),
-    memory_activities: tuple[float, float] = (-1.0, -1.0),
     pairs: Pairs | None = None,
 ) -> SharedSpeeds:
     """Speeds of two jobs on the same GPUs, each as a share of its speed alone.
 
     Parameters
     ----------
-    first_activity, second_activity : float
-        Share of the multiprocessors that each keeps busy alone, in [0, 1].
+    first, second : Profile
+        Each job alone.
     sharing : str
         ``naive`` (time slices), ``mps`` or ``mig``.
-    first_gb, second_gb, gpu_gb : float
-        Memory; (0, 0) comes back when the pair does not fit (`gpu_gb` 0 = not known).
+    gpu_memory_gb : float
+        Memory of the card: (0, 0) comes back when the pair does not fit; 0 = not known.
     gpu : str
-    kinds : tuple of str
-    memory_activities : tuple of float
-        Share of the time in which each reads or writes the card's memory alone, in [0, 1]; negative
-        = not known.
+        The card, as `pairs` names it.
     pairs : Pairs, optional
-        Where these hold the kinds on the GPU, their speeds, measured or learned; else, and
-        without, those predicted from the activities.
+        Where these hold the kinds of the profiles on `gpu`, their speeds, measured or learned;
+        else, and without, those predicted from the activities.
 
     Returns
     -------
@@ -329,17 +327,13 @@ def shared_speeds(
     Raises
     ------
     InputError
-        An activity of multiprocessors outside 0 to 1, one of memory above 1, or an unknown way of
-        sharing.
+        An activity of multiprocessors outside 0 to 1, one of memory above 1, an unknown way of
+        sharing, or one of `gpu` and `pairs` without the other.
     """
-    speeds = _core.shared_speeds(
-        Profile(first_activity, first_gb, kinds[0], memory_activity=memory_activities[0]),
-        Profile(second_activity, second_gb, kinds[1], memory_activity=memory_activities[1]),
-        sharing,
-        gpu,
-        gpu_gb,
-        pairs,
-    )
+    if bool(gpu) != (pairs is not None):
+        given, missing = ("gpu", "pairs") if gpu else ("pairs", "gpu")
+        raise _core.InputError(f"shared_speeds: {given} without {missing}")
+    speeds = _core.shared_speeds(first, second, sharing, gpu, gpu_memory_gb, pairs)
     return SharedSpeeds(speeds.first, speeds.second)
 
 
@@ -376,7 +370,7 @@ def options_of(
     utilization : float
         Utilization of each GPU when the job runs alone.
     sharing : str
-        How it may share GPUs with `partner`: ``naive``, ``mps`` or ``mig``.
+        How it shares GPUs with `partner`: ``naive``, ``mps`` or ``mig``; neither without the other.
     partner : Profile, optional
         With one, each gang comes a second time at the speed beside it, where the pair fits the
         card.
@@ -515,7 +509,7 @@ class AcceleratorChoice(Result):
         return f"{self.reason}, {self.hours:.3g} h, {self.kwh:.3g} kWh{front}"
 
 
-def _samples(job: Job, target: float) -> Floats:
+def _samples(job: Job, target: float, reached_by: str | None) -> Floats:
     """Sample the steps that the job's own curve still needs to the target."""
     from glidepath._forecast import reach
     from glidepath._trace import Trace
@@ -525,9 +519,9 @@ def _samples(job: Job, target: float) -> Floats:
             f"choose_accelerator: job {job.id} has no curve to forecast the target {target:g} from"
         )
     trace = Trace(job.observed_step, job.observed_loss)
-    budget = job.budget_steps if job.budget_steps > job.steps_done else 10.0 * job.steps_done
-    # As the simulator ends jobs: at the first value at the target.
-    law = reach(trace, target, budget=budget, reached_by="point")
+    open_end = _core.open_budget(float(trace.step[0]), float(trace.step[-1]))
+    budget = job.budget_steps if job.budget_steps > job.steps_done else open_end
+    law = reach(trace, target, budget=budget, reached_by=reached_by)
     return law.remaining_steps(64)
 
 
@@ -541,6 +535,7 @@ def choose_accelerator(
     max_kwh: float = math.inf,
     max_cost: float = math.inf,
     target: float | None = None,
+    reached_by: str | None = None,
     confidence: float = 0.9,
     prefer: str = "hours",
 ) -> list[AcceleratorChoice]:
@@ -560,6 +555,9 @@ def choose_accelerator(
         Limit of what the gang's GPUs in one node draw together at full utilization.
     target : float, optional
         Loss to reach: the steps still needed are then forecast from the observed curve.
+    reached_by : {"curve", "point"}, optional
+        By what `target` is reached: as for `reach` of a loss, by the curve. The simulator ends a
+        job at the first ``"point"``.
     confidence : float
         An option is good when it keeps to all limits with this probability.
     prefer : str
@@ -573,10 +571,13 @@ def choose_accelerator(
     Raises
     ------
     InputError
-        A job without forecast, one that fits no tier, a negative limit.
+        A job without forecast, one that fits no tier, a negative limit, or `reached_by` without
+        `target`.
     """
     if target is not None:
-        job = job.with_remaining(_samples(job, target))
+        job = job.with_remaining(_samples(job, target, reached_by))
+    elif reached_by is not None:
+        raise _core.InputError("choose_accelerator: reached_by without target")
     limits = _core.RunLimits(
         max_hours=max_hours,
         max_watts=max_watts,

@@ -161,8 +161,8 @@ class Recorded(Result):
     __slots__ = ("_record",)
     _record: Any
 
-    def __init__(self, record: Any) -> None:
-        self._record = record
+    def __init__(self) -> None:
+        raise TypeError(f"{type(self).__name__} is a result, which a function of glidepath makes")
 
     @classmethod
     def _of(cls, record: Any) -> Self:

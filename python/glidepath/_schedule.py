@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._core import InputError
 from glidepath._json import restoring
-from glidepath._results import Recorded
+from glidepath._results import Recorded, require
 
 if TYPE_CHECKING:
     from glidepath._core import ScheduleRecord
@@ -56,7 +56,7 @@ class Schedule(Recorded):
     def __init__(self, step: ArrayLike, lr: ArrayLike) -> None:
         from glidepath._trace import _column
 
-        super().__init__(_core.ScheduleRecord(_column(step, "step"), _column(lr, "lr")))
+        self._record = _core.ScheduleRecord(_column(step, "step"), _column(lr, "lr"))
 
     @classmethod
     def constant(cls, lr: float) -> Schedule:
@@ -197,7 +197,7 @@ class Schedule(Recorded):
         return {"step": self.step.tolist(), "lr": self.lr.tolist()}
 
     @classmethod
-    def from_dict(cls, state: Any) -> Schedule:
+    def from_dict(cls, state: Mapping[str, Any]) -> Schedule:
         """Read what `to_dict` wrote; InputError on anything else."""
         if not isinstance(state, Mapping) or set(state) != {"step", "lr"}:
             raise InputError(f"schedule: expected 'step' and 'lr', got {state!r:.80}")
@@ -217,8 +217,6 @@ class Schedule(Recorded):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the learning rate over the steps; returns the matplotlib Axes."""
-        from glidepath._results import require
-
         if ax is None:
             ax = require("matplotlib.pyplot").subplots()[1]
         ax.plot(self.step, self.lr)

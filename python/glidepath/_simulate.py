@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from glidepath import _core
-from glidepath._core import IoError, PolicyInfo, SimulationOptions, Snapshot
+from glidepath._core import InputError, IoError, PolicyInfo, SimulationOptions, Snapshot
 from glidepath._plan import Plan
 from glidepath._results import Result, require
 from glidepath._workload import Column, Workload
@@ -29,14 +29,57 @@ def policies() -> tuple[PolicyInfo, ...]:
     tuple of PolicyInfo
         Each with ``name``, ``description``, ``source`` (of the idea), ``sees`` (``none``: nothing
         of the future; ``durations``: how long jobs without a curve take; ``all``: also where
-        curves will go), ``stops_at_target``, ``session_s`` and ``round_s`` (seconds, or None).
-        The last three hold where an option of `simulate` is not given; ``session_s`` of a policy
-        that stops at targets only where jobs have curves.
+        curves will go), ``stops_at_target``, ``session_s`` and ``round_s`` (seconds, or None),
+        and ``reads``: of the options of `simulate` that not every policy reads, those that it
+        does. The three before hold where an option of `simulate` is not given; ``session_s`` of a
+        policy that stops at targets only where jobs have curves. ``gittins`` has sessions only
+        there.
     """
     return tuple(_core.policies())
 
 
 POLICIES: tuple[str, ...] = tuple(policy.name for policy in policies())
+_POLICY = {policy.name: policy for policy in policies()}
+
+
+def policy_named(name: str) -> PolicyInfo:
+    """Give the row of a policy; an objective may stand behind a colon. KeyError without one."""
+    return _POLICY[name.partition(":")[0]]
+
+
+def options_by_policy(
+    policies: Sequence[Policy], options: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Share options out among policies that run side by side: each gets those that it reads.
+
+    InputError names an option that none of them reads.
+    """
+    reads = [_reads(policy) for policy in policies]
+    some = {name for policy in _POLICY.values() for name in policy.reads}
+    given = {
+        name
+        for name in some & options.keys()
+        if options[name] != getattr(_DEFAULTS, name) and options[name] is not None
+    }
+    unread = sorted(given.difference(*reads))
+    if unread:
+        names = ", ".join(str(getattr(policy, "__name__", policy)) for policy in policies)
+        raise InputError(f"simulate: {unread[0]} is read by none of {names}")
+    return [
+        {name: options[name] for name in options if name not in given or name in own}
+        for own in reads
+    ]
+
+
+def _reads(policy: Policy) -> tuple[str, ...]:
+    if not isinstance(policy, str):
+        return _core.POLICY_READS
+    try:
+        return policy_named(policy).reads
+    except KeyError:
+        raise InputError(
+            f"simulate: unknown policy '{policy}', known are {', '.join(POLICIES)}"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -208,11 +251,12 @@ def simulate(
     sharing : str
         How two jobs share GPUs where a plan says so: ``naive``, ``mps``, ``mig``.
     user_gpus : int, optional
-        GPUs that one user may hold, under ``slurm_backfill`` and the planner.
+        GPUs that one user may hold, under ``slurm_backfill`` and policies that call `plan`.
     carbon_g_per_kwh : float or sequence of float, optional
         Intensity, or that of each hour, repeated.
     planner : mapping, optional
-        Keyword arguments of `plan` for ``best_value``: ``objective``, ``max_wait_s`` ...
+        Keyword arguments of `plan` for policies that call it: ``objective`` (``best_value`` alone),
+        ``max_wait_s`` ...
     spans : bool
         Keep ``Simulation.spans`` and ``.timeline``.
     stream : path or callable, optional
@@ -228,8 +272,9 @@ def simulate(
     Raises
     ------
     InputError
-        An unknown policy, a plan that cannot be carried out, an option out of range, a simulation
-        that comes to nothing: far more decisions than its jobs need, and no end.
+        An unknown policy, a plan that cannot be carried out, an option out of range or one that the
+        policy does not read (see `policies`), a simulation that comes to nothing: far more
+        decisions than its jobs need, and no end.
     """
     given = locals()
     options = SimulationOptions(**{name: given[name] for name in _OPTIONS})

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -221,41 +220,6 @@ class StepProfile(Result):
         yield "step", f"{self.step_seconds:.4g} s"
         for key, value in self.seconds.items():
             yield key, f"{value:.4g} s, {100 * value / self.step_seconds:.1f} %"
-
-
-def read_profile(
-    path: str | os.PathLike[str], *, gpus: int | None = None, nodes: int = 1
-) -> StepProfile:
-    """Read what the profiler of PyTorch recorded of some steps.
-
-    Parameters
-    ----------
-    path : path_like
-        A trace (``export_chrome_trace``: JSON of Kineto or Chrome), or the table that
-        ``key_averages().table()`` prints, as text or CSV; plain or gzip.
-    gpus : int, optional
-        GPUs of the gang; by default the world size that the trace has, else 1.
-    nodes : int
-        Nodes of the gang.
-
-    Returns
-    -------
-    StepProfile
-        The mean of the steps marked by ``profiler.step()``; without marks all is one step, and a
-        note says so. Intervals that overlap count once: kernels before copies, clearing memory,
-        communication, calls of the runtime, data loading, work on the CPU. A table does not say
-        what overlaps: there each category has what those before it leave of the step.
-
-    Raises
-    ------
-    IoError
-        With file and line, when the file is missing, not a regular one, damaged, or neither.
-    InputError
-        When `gpus` contradicts the trace, or there are more nodes than GPUs.
-    """
-    from glidepath.readers import torch_profile  # readers are loaded when a file is read
-
-    return torch_profile.read(path, gpus, nodes)
 
 
 def from_parts(parts: Mapping[str, float], **more: Any) -> StepProfile:

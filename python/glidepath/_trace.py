@@ -277,6 +277,16 @@ def as_trace(given: Any, verb: str) -> Trace:
     )
 
 
+def refuse_traces(step: Any, verb: str) -> None:
+    """InputError where traces were given for the steps that rows of losses share."""
+    given = step if isinstance(step, (list, tuple)) else (step,)
+    if any(isinstance(each, Trace) for each in given):
+        raise InputError(
+            f"{verb}: a gp.Trace has steps and losses of its own, expected the steps that the rows"
+            " of loss share"
+        )
+
+
 def as_traces(given: Iterable[Any], verb: str) -> tuple[Trace, ...]:
     """Take a list of what `as_trace` takes; InputError where it is one trace."""
     if isinstance(given, Trace):
@@ -327,12 +337,12 @@ def clean(
     *,
     lr: ArrayLike | None = None,
     wall_seconds: ArrayLike | None = None,
-    name: str = "",
-    metric: str = "loss",
-    direction: str = "min",
+    name: str | None = None,
+    metric: str | None = None,
+    direction: str | None = None,
     planned_steps: float | None = None,
     max_points: int = 512,
-    winsorise_sigmas: float = 0.0,
+    winsorize_sigmas: float = 0.0,
 ) -> Cleaned:
     """Make a trace of raw logs: drop what is not finite, sort by step, thin.
 
@@ -342,12 +352,12 @@ def clean(
     Parameters
     ----------
     step, loss, lr, wall_seconds, name, metric, direction, planned_steps
-        As in `Trace`, except that steps may repeat, go back or be NaN. A `Trace` in place of `step`
-        stands for all of them.
+        As in `Trace`, with its defaults, except that steps may repeat, go back or be NaN. A `Trace`
+        in place of `step` stands for all of them.
     max_points : int, optional
         More points than this are thinned to as many, evenly in log step, keeping the first and the
         last.
-    winsorise_sigmas : float, optional
+    winsorize_sigmas : float, optional
         Losses further than this many noise levels from the median of the five around them are
         pulled in to that distance; 0 pulls in none. The noise level is the median absolute
         deviation of successive differences.
@@ -359,15 +369,20 @@ def clean(
     Raises
     ------
     InputError
-        When columns differ in length or an option is out of range.
+        When columns differ in length, an option is out of range, or one of a `Trace` is given
+        beside it.
     """
     more = {"name": name, "metric": metric, "direction": direction, "planned_steps": planned_steps}
+    more = {key: value for key, value in more.items() if value is not None}
     if isinstance(step, Trace):
-        if loss is not None or lr is not None or wall_seconds is not None:
-            raise InputError("clean: a Trace has its own loss, lr and wall_seconds")
+        beside = {"loss": loss, "lr": lr, "wall_seconds": wall_seconds, **more}
+        for key, value in beside.items():
+            if value is not None:
+                raise InputError(f"clean: a Trace has its own {key}")
         raw = step
         step, loss, lr, wall_seconds = raw.step, raw.loss, raw.lr, raw.wall_seconds
-        more = {key: getattr(raw, key) for key in (*more, "notes")}
+        kept = ("name", "metric", "direction", "planned_steps", "notes")
+        more = {key: getattr(raw, key) for key in kept}
     if loss is None:
         raise InputError("clean: loss is missing")
     found = _core.clean(
@@ -375,7 +390,7 @@ def clean(
             unmasked(step), unmasked(loss), lr=unmasked(lr), wall_seconds=unmasked(wall_seconds)
         ),
         max_points=max_points,
-        winsorise_sigmas=winsorise_sigmas,
+        winsorize_sigmas=winsorize_sigmas,
     )
     return Cleaned(
         trace=of_record(found.trace, **more),

@@ -25,6 +25,7 @@ _VERSION = 4
 _BEFORE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target": 0}
 SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
+ALPHA: float = _core.WATCH_ALPHA
 
 
 class Decision(Recorded):
@@ -101,7 +102,7 @@ class Watch:
         direction: str = "min",
         schedule: Schedule | None = None,
         past: Sequence[Trace] | PastRuns | None = None,
-        alpha: float = 0.02,
+        alpha: float = ALPHA,
         reached_by: str = "curve",
     ) -> None:
         self._settings: dict[str, Any] = {
@@ -143,7 +144,7 @@ class Watch:
 
     def decision(self) -> Decision:
         """Decide from all points so far."""
-        return Decision(self._record.decision())
+        return Decision._of(self._record.decision())
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but `past`, as a few kilobytes of plain lists and numbers."""
@@ -156,7 +157,9 @@ class Watch:
         return state
 
     @classmethod
-    def from_dict(cls, state: Any, *, past: Sequence[Trace] | PastRuns | None = None) -> Watch:
+    def from_dict(
+        cls, state: Mapping[str, Any], *, past: Sequence[Trace] | PastRuns | None = None
+    ) -> Watch:
         """Make the watch that wrote `to_dict`, settings included.
 
         Parameters

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
+from glidepath._core import InputError
 from glidepath._results import require
 from glidepath._simulate import Simulation, _simulation
 from glidepath._workload import Workload
@@ -30,11 +31,13 @@ __all__ = [
     "SchedulingVectorEnv",
 ]
 
-SLOT_FEATURES = (
-    "present", "remaining", "reached", "gpus", "age", "attained", "speed",
-)  # fmt: skip
-RUNNING_FEATURES = ("present", "remaining", "reached", "gpus", "since", "speed")
+SLOT_FEATURES: tuple[str, ...] = _core.SLOT_FEATURES
+RUNNING_FEATURES: tuple[str, ...] = _core.RUNNING_FEATURES
 OBJECTIVES: tuple[str, ...] = _core.OBJECTIVES
+
+_SIMULATION = (
+    "restart_s", "forecast_sigma", "stop_at_target", "failures", "sleep", "in_nodes",
+)  # fmt: skip
 
 Floats = NDArray[np.float32]
 
@@ -52,6 +55,9 @@ class _Batch:
         weights_for_s: float,
         simulation: Mapping[str, Any],
     ) -> None:
+        for name in simulation:
+            if name not in _SIMULATION:
+                raise InputError(f"environment: does not read {name}, but {', '.join(_SIMULATION)}")
         drawn = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.workloads = drawn
         self.core = _core.EnvironmentBatch(

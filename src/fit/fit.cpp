@@ -31,6 +31,11 @@ constexpr detail::Names<kFitStatuses.size()> kStatusNames{
 constexpr detail::Names<3> kRobustNames{"none", "huber", "cauchy"};
 constexpr detail::Names<2> kSolverNames{"closed_form", "ceres"};
 
+/// Whether the closed-form engine fits, and not Ceres.
+bool closed_form(const FitOptions& options) {
+  return options.solver == Solver::closed_form && options.robust == Robust::none;
+}
+
 void validate(const FitOptions& options) {
   if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
     detail::refuse("fit: lowest_floor is ", options.lowest_floor);
@@ -38,6 +43,9 @@ void validate(const FitOptions& options) {
   if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
   if (options.starts < 1) detail::refuse("fit: starts ", options.starts, " must be at least 1");
   if (options.robust != Robust::none) detail::require_ceres("fit: a robust loss");
+  if (closed_form(options) && options.starts != FitOptions{}.starts) {
+    detail::refuse("fit: starts is for the solver 'ceres' and robust losses");
+  }
   if (options.solver == Solver::ceres) detail::require_ceres("fit: the solver 'ceres'");
 }
 
@@ -146,7 +154,7 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
   if (!std::isfinite(problem.spread) || !std::isfinite(1 / problem.spread)) {
     return unfitted(family, FitStatus::not_finite, trace);
   }
-  const bool closed = options.solver == Solver::closed_form && options.robust == Robust::none;
+  const bool closed = closed_form(options);
   Fit fit = detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
                                               : detail::solve_by_ceres(problem, options));
   const std::span<const double> numbers(fit.curve.parameters.data(), parameters);
@@ -231,13 +239,13 @@ std::vector<Fit> fit_batch(std::span<const TraceView> traces, const FitOptions& 
   return fits;
 }
 
-FitBatch fit_batch(std::span<const double> steps, RowsView losses, const FitOptions& options,
+FitBatch fit_batch(std::span<const double> step, RowsView loss, const FitOptions& options,
                    const Execution& execution) {
   validate(options);
   if (!options.family) detail::refuse("fit: a shared-step batch needs a family");
-  const auto m = static_cast<std::size_t>(losses.rows()), n = steps.size();
-  if (static_cast<std::size_t>(losses.cols()) != n) {
-    detail::refuse("fit: ", n, " steps, but rows of ", losses.cols(), " losses");
+  const auto m = static_cast<std::size_t>(loss.rows()), n = step.size();
+  if (static_cast<std::size_t>(loss.cols()) != n) {
+    detail::refuse("fit: ", n, " steps, but rows of ", loss.cols(), " losses");
   }
   FitBatch out;
   out.family = *options.family;
@@ -246,10 +254,10 @@ FitBatch fit_batch(std::span<const double> steps, RowsView losses, const FitOpti
   out.sigma.resize(m);
   out.status.resize(m);
   if (m == 0) return out;
-  const auto row = [&](std::ptrdiff_t i) { return TraceView{steps, losses.row(i), {}}; };
+  const auto row = [&](std::ptrdiff_t i) { return TraceView{step, loss.row(i), {}}; };
   require_valid(row(0));
   // Whether a row takes the short way is decided by the grid and that row.
-  const bool plain = options.solver == Solver::closed_form && options.robust == Robust::none;
+  const bool plain = closed_form(options);
   const TraceView seen = visible(out.family, from(options.from_step, row(0)));
   const auto grid = plain ? detail::low_rank_grid(out.family, seen.step, execution.isa) : nullptr;
   const detail::EndOfCurve end_of_curve(out.family, seen.step);
@@ -257,7 +265,7 @@ FitBatch fit_batch(std::span<const double> steps, RowsView losses, const FitOpti
     std::array<std::uint8_t, kRowsTogether> stands{};
     if (grid != nullptr) {
       detail::low_rank_kernels(execution.isa)
-          .fit(*grid, losses.row(begin).data() + (n - seen.step.size()), losses.stride(),
+          .fit(*grid, loss.row(begin).data() + (n - seen.step.size()), loss.stride(),
                static_cast<int>(end - begin), options.lowest_floor,
                {&out.parameters[0][begin], &out.parameters[1][begin], &out.parameters[2][begin],
                 &out.sigma[begin], stands.data()});

@@ -160,24 +160,24 @@ std::vector<double> prob_below(const Forecast& f, double target) {
   return out;
 }
 
-ForecastBatch forecast_batch(std::span<const double> step, RowsView losses,
+ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
                              std::span<const double> at, const ForecastOptions& options,
                              const Execution& execution) {
-  if (static_cast<std::size_t>(losses.cols()) != step.size()) {
-    detail::refuse("forecast_batch: losses have ", losses.cols(), " columns, ", step.size(),
+  if (static_cast<std::size_t>(loss.cols()) != step.size()) {
+    detail::refuse("forecast_batch: losses have ", loss.cols(), " columns, ", step.size(),
                    " steps");
   }
   ForecastBatch out;
   out.at.assign(at.begin(), at.end());
   out.levels = levels_of(options);
-  const std::ptrdiff_t m = losses.rows();
+  const std::ptrdiff_t m = loss.rows();
   out.median.resize(m, std::ssize(at));
   out.quantiles.resize(std::ssize(out.levels) * m, std::ssize(at));
   out.status.resize(static_cast<std::size_t>(m));
   detail::for_each_block(m, kBatchBlock, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
     const Levels& levels = cached_levels(out.levels, options);
     for (std::ptrdiff_t i = begin; i < end; ++i) {
-      const TraceView trace{step, losses.row(i), {}};
+      const TraceView trace{step, loss.row(i), {}};
       const Target row{out.median.row(i).data(), out.quantiles.row(i).data(), nullptr,
                        static_cast<std::size_t>(m) * at.size()};
       const Predicted predicted = forecast_into(trace, at, levels, options, row);

@@ -256,9 +256,9 @@ void detail::refuse_other_direction(const PastRuns* past, Direction live) {
   }
 }
 
-PastRuns::PastRuns(std::vector<Trace> runs, const Execution& execution,
+PastRuns::PastRuns(std::vector<Trace> traces, const Execution& execution,
                    const std::shared_ptr<const ForecastConstants>& constants)
-    : runs_(std::move(runs)) {
+    : runs_(std::move(traces)) {
   refuse_other_kinds(runs_);
   if (runs_.empty()) return;
   const std::span<const Trace> all = runs_;
@@ -266,18 +266,18 @@ PastRuns::PastRuns(std::vector<Trace> runs, const Execution& execution,
       detail::learn_widths(all.last(std::min(all.size(), kMaxTeachers)), all, constants, execution);
 }
 
-PastRuns PastRuns::unlearned(std::vector<Trace> runs) { return restored(std::move(runs), {}); }
+PastRuns PastRuns::unlearned(std::vector<Trace> traces) { return restored(std::move(traces), {}); }
 
-PastRuns PastRuns::restored(std::vector<Trace> runs, Widths widths) {
-  refuse_other_kinds(runs);
+PastRuns PastRuns::restored(std::vector<Trace> traces, Widths widths) {
+  refuse_other_kinds(traces);
   refuse_broken(widths);
   PastRuns past;
-  past.runs_ = std::move(runs);
+  past.runs_ = std::move(traces);
   past.widths_ = std::move(widths);
   return past;
 }
 
-PastRuns PastRuns::update(Trace finished,
+PastRuns PastRuns::update(Trace trace,
                           const std::shared_ptr<const ForecastConstants>& constants) const {
   Widths widths = widths_;
   if (widths.horizon.empty()) {
@@ -288,7 +288,7 @@ PastRuns PastRuns::update(Trace finished,
     detail::refuse("past: the widths have other horizons than an update can learn");
   }
   std::vector<Trace> runs = runs_;
-  runs.push_back(std::move(finished));
+  runs.push_back(std::move(trace));
   refuse_other_kinds(runs);
   const Trials trials = trials_of(runs.back(), runs_, constants);
   widths.runs += learn_online(trials.blind.score, widths.factor) ? 1 : 0;

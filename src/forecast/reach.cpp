@@ -204,12 +204,12 @@ double Reach::quantile_if_reached(double p) const {
   return quantile(p * cdf.back());
 }
 
-std::vector<double> Reach::remaining_steps(int count) const {
-  if (count < 1) detail::refuse("reach: ", count, " remaining steps, expected at least 1");
+std::vector<double> Reach::remaining_steps(int n) const {
+  if (n < 1) detail::refuse("reach: ", n, " remaining steps, expected at least 1");
   std::vector<double> remaining;
-  remaining.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    const double at = quantile((i + 0.5) / count);
+  remaining.reserve(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    const double at = quantile((i + 0.5) / n);
     remaining.push_back(std::isinf(at) ? kInfinity : std::max(at - step.front(), 0.0));
   }
   return remaining;

@@ -41,6 +41,12 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.slack >= 0 && options.slack < 1)) {
     refuse("plan: slack is ", options.slack, ", expected 0 to less than 1");
   }
+  if (options.slack > 0 && options.combine != Combine::in_order) {
+    refuse("plan: slack is ", options.slack, ", it is for objectives in order");
+  }
+  if (options.pairs != nullptr && options.limits.sharing == Sharing::exclusive) {
+    refuse("plan: pairs without a way of sharing");
+  }
   for (const auto& [what, x] : {std::pair{"hysteresis", options.dynamics.hysteresis},
                                 std::pair{"min_run_s", options.limits.min_run_s},
                                 std::pair{"joule_value", options.joule_value}}) {

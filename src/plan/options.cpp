@@ -30,6 +30,12 @@ void check(std::span<const Tier> tiers, std::span<const Scaling> scaling,
   if (!(options.utilization >= 0 && options.utilization <= 1)) {
     detail::refuse("options_of: utilization is ", options.utilization, ", expected 0 to 1");
   }
+  const bool shares = options.sharing != Sharing::exclusive;
+  if (shares != options.partner.has_value()) {
+    detail::refuse("options_of: ",
+                   shares ? "sharing without a partner" : "a partner without sharing");
+  }
+  if (options.pairs != nullptr && !shares) detail::refuse("options_of: pairs without sharing");
 }
 
 }  // namespace

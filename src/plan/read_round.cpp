@@ -61,6 +61,12 @@ void check(const RoundView& view) {
              ", expected 0 to 1e15");
     }
   }
+  const auto needs = [n](const char* given, bool is_given, const char* what, bool has_it) {
+    if (is_given && !has_it && n > 0) refuse("solve_round: ", given, " without ", what);
+  };
+  needs("user_quota", !view.user_quota.empty(), "user", !view.user.empty());
+  needs("group_quota", !view.group_quota.empty(), "group", !view.group.empty());
+  needs("power_cap_w", std::isfinite(view.power_cap_w), "watts", !view.watts.empty());
   check_index(view.user, n, view.user_quota.size(), "user");
   check_index(view.group, n, view.group_quota.size(), "group");
   check_counts(view.user_quota, "user_quota");

@@ -217,16 +217,16 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
       return cluster.shared(of_id.at(first), of_id.at(second), tier);
     };
   }
-  const std::vector<WeightedObjective>& goals = cluster.options.planner.objectives;
+  const PlanOptions plans = cluster.options.planner.value_or(PlanOptions{});
+  const std::vector<WeightedObjective>& goals = plans.objectives;
   const bool for_jct = goals.size() == 1 && goals.front().objective == Objective::jct;
   const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty();
   const Policy decide = traits.make({traits.info, cluster.options, pairs});
-  Live live(
-      cluster, decide,
-      {.sees = traits.info.sees,
-       .looks_ahead = traits.looks_ahead || has_quality(goals),
-       .follows_leader = traits.follows_leader && for_jct && one_tier},
-      traits.packs && cluster.options.planner.limits.min_run_s == 0 ? Gangs::move : Gangs::stay);
+  Live live(cluster, decide,
+            {.sees = traits.info.sees,
+             .looks_ahead = traits.looks_ahead || has_quality(goals),
+             .follows_leader = traits.follows_leader && for_jct && one_tier},
+            traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay);
   run(cluster, live);
 }
 

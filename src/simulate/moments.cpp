@@ -22,7 +22,7 @@ using detail::Run;
 /// Whether the planner's values are those of the order that leads: as a simulation has it.
 bool follows_leader(std::string_view policy, const Workload& workload,
                     const SimulationOptions& options) {
-  const std::vector<WeightedObjective>& goals = options.planner.objectives;
+  const std::vector<WeightedObjective> goals = options.planner.value_or(PlanOptions{}).objectives;
   return detail::policy_named(policy).follows_leader && workload.tiers.size() == 1 &&
          goals.size() == 1 && goals.front().objective == Objective::jct;
 }

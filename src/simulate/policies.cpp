@@ -306,7 +306,7 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
 
 Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> objectives,
                const PairTable& pairs) {
-  PlanOptions options = how.planner;
+  PlanOptions options = how.planner.value_or(PlanOptions{});
   options.objectives = std::move(objectives);
   options.limits.sharing =
       pairs ? Sharing::exclusive : how.sharing;  // measured pairs, or predicted ones
@@ -414,7 +414,8 @@ Policy make_slaq(const PolicySetup& setup) {
   return planner(setup.options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, setup.pairs);
 }
 Policy make_best_value(const PolicySetup& setup) {
-  return planner(setup.options, setup.options.planner.objectives, setup.pairs);
+  const PlanOptions plain;
+  return planner(setup.options, setup.options.planner.value_or(plain).objectives, setup.pairs);
 }
 
 }  // namespace glidepath::detail

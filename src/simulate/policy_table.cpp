@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/names.hpp"
@@ -16,6 +18,12 @@ constexpr double kSessionS = 3600;
 constexpr double kLookIntervalS =
     300;  ///< losses come in between events: look at them now and then
 constexpr double kRoundS = 360;
+
+using Text = std::string_view;
+constexpr std::array<Text, 1> kSessions{"session_s"}, kRounds{"round_s"};
+constexpr std::array<Text, 2> kTimes{"session_s", "round_s"};
+constexpr std::array<Text, 3> kTimesAndUsers{"session_s", "round_s", "user_gpus"};
+constexpr std::array<Text, 5> kPlans{"session_s", "round_s", "sharing", "user_gpus", "planner"};
 
 constexpr std::array kPolicies{
     PolicyTraits{
@@ -31,7 +39,8 @@ constexpr std::array kPolicies{
                           .description = "priority, then arrival, with EASY backfill on the 0.9 "
                                          "quantile of remaining times and user_gpus; no preemption",
                           .source = "Lifka 1995",
-                          .sees = Forecasts::all},
+                          .sees = Forecasts::all,
+                          .reads = kTimesAndUsers},
                  .make = &make_slurm_backfill,
                  .play = PlayRule{.reserves = true, .classes = true}},
     PolicyTraits{.info = {.name = "sjf",
@@ -44,14 +53,16 @@ constexpr std::array kPolicies{
                           .description = "shortest remaining time first, preemptive; past its "
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
-                          .sees = Forecasts::durations},
+                          .sees = Forecasts::durations,
+                          .reads = kRounds},
                  .queue = &run_srtf,
                  .play = PlayRule{.order = PlayOrder::time, .preempts = true}},
     PolicyTraits{.info = {.name = "srsf",
                           .description = "least remaining time x GPUs first, preemptive; past its "
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
-                          .sees = Forecasts::durations},
+                          .sees = Forecasts::durations,
+                          .reads = kRounds},
                  .queue = &run_srsf,
                  .play = PlayRule{.order = PlayOrder::service, .preempts = true}},
     PolicyTraits{.info = {.name = "edf",
@@ -63,14 +74,16 @@ constexpr std::array kPolicies{
                           .description = "discretised 2D-LAS: three queues by attained "
                                          "GPU-seconds",
                           .source = "Gu et al., NSDI 2019",
-                          .sees = Forecasts::durations},
+                          .sees = Forecasts::durations,
+                          .reads = kRounds},
                  .queue = &run_las,
                  .play = PlayRule{.order = PlayOrder::level, .preempts = true}},
     PolicyTraits{.info = {.name = "gittins",
                           .description = "least E[min(S, d)] / P(S <= d) of the remaining service "
                                          "S first, times the GPUs where that leads",
                           .source = "Gittins 1989; Aalto, Ayesta, Righter 2009",
-                          .sees = Forecasts::all},
+                          .sees = Forecasts::all,
+                          .reads = kTimes},
                  .make = &make_gittins,
                  .queue = &run_gittins,
                  .play = PlayRule{.order = PlayOrder::index, .preempts = true}},
@@ -78,22 +91,26 @@ constexpr std::array kPolicies{
                           .description = "max-min fair shares of time per tier, by each job's "
                                          "rates on the tiers",
                           .source = "Narayanan et al., OSDI 2020",
-                          .round_s = kRoundS},
+                          .round_s = kRoundS,
+                          .reads = kRounds},
                  .shares = Shares::max_min},
     PolicyTraits{.info = {.name = "max_min_unaware",
                           .description = "equal shares of time, as if all tiers were alike",
                           .source = "Narayanan et al., OSDI 2020",
-                          .round_s = kRoundS},
+                          .round_s = kRoundS,
+                          .reads = kRounds},
                  .shares = Shares::max_min_unaware},
     PolicyTraits{.info = {.name = "fifo_perf",
                           .description = "order of arrival, each on the fastest tier with room",
                           .source = "Narayanan et al., OSDI 2020",
-                          .round_s = kRoundS},
+                          .round_s = kRoundS,
+                          .reads = kRounds},
                  .shares = Shares::in_order},
     PolicyTraits{.info = {.name = "isolated",
                           .description = "1/n of the time of each tier for each of n jobs",
                           .source = "Narayanan et al., OSDI 2020",
-                          .round_s = kRoundS},
+                          .round_s = kRoundS,
+                          .reads = kRounds},
                  .shares = Shares::equal},
     PolicyTraits{.info = {.name = "themis",
                           .description = "plan() with the objective fairness, not the auction of "
@@ -101,7 +118,8 @@ constexpr std::array kPolicies{
                           .source = "Mahajan et al., NSDI 2020",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookIntervalS},
+                          .session_s = kLookIntervalS,
+                          .reads = kPlans},
                  .make = &make_themis,
                  .packs = true},
     PolicyTraits{.info = {.name = "optimus",
@@ -109,7 +127,8 @@ constexpr std::array kPolicies{
                           .source = "Peng et al., EuroSys 2018",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookIntervalS},
+                          .session_s = kLookIntervalS,
+                          .reads = kPlans},
                  .make = &make_optimus,
                  .packs = true},
     PolicyTraits{.info = {.name = "slaq",
@@ -117,7 +136,8 @@ constexpr std::array kPolicies{
                           .source = "Zhang et al., SoCC 2017",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookIntervalS},
+                          .session_s = kLookIntervalS,
+                          .reads = kPlans},
                  .make = &make_slaq,
                  .looks_ahead = true,
                  .packs = true},
@@ -129,25 +149,29 @@ constexpr std::array kPolicies{
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .session_s = kLookIntervalS,
-                          .round_s = kRoundS},
+                          .round_s = kRoundS,
+                          .reads = kTimes},
                  .make = &make_makespan},
     PolicyTraits{.info = {.name = "session_fifo",
                           .description = "order of arrival, a session each, then to the tail; the "
                                          "first that does not fit blocks the others",
-                          .session_s = kSessionS},
+                          .session_s = kSessionS,
+                          .reads = kSessions},
                  .queue = &run_session_fifo},
     PolicyTraits{.info = {.name = "dare",
                           .description = "profile each job for a session, end it when its forecast "
                                          "is out of reach, run by Gittins index for sessions",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookIntervalS},
+                          .session_s = kLookIntervalS,
+                          .reads = kTimes},
                  .make = &make_dare},
     PolicyTraits{.info = {.name = "best_value",
                           .description = "plan() with the objectives of `planner`, jct by default",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
-                          .session_s = kLookIntervalS},
+                          .session_s = kLookIntervalS,
+                          .reads = kPlans},
                  .make = &make_best_value,
                  .order_queue = &run_gittins,
                  .takes_objective = true,
@@ -209,6 +233,23 @@ const PlayRule& play_rule_named(std::string_view policy) {
 bool plain(const Workload& workload, const SimulationOptions& options) {
   if (workload.tiers.size() != 1 || !workload.curves.empty()) return false;
   return !options.in_nodes || workload.tiers.front().gpus_per_node == 1;
+}
+
+void refuse_unread(const SimulationOptions& options, std::string_view policy,
+                   std::span<const std::string_view> reads) {
+  for (const auto& [option, given] : {std::pair{"session_s", options.session_s.has_value()},
+                                      std::pair{"round_s", options.round_s.has_value()},
+                                      std::pair{"sharing", options.sharing != Sharing::exclusive},
+                                      std::pair{"user_gpus", options.user_gpus.has_value()},
+                                      std::pair{"planner", options.planner.has_value()}}) {
+    if (!given || std::ranges::find(reads, option) != reads.end()) continue;
+    std::string others;
+    for (const PolicyTraits& row : kPolicies) {
+      if (std::ranges::find(row.info.reads, option) == row.info.reads.end()) continue;
+      others += (others.empty() ? "" : ", ") + std::string(row.info.name);
+    }
+    refuse("simulate: ", policy, " does not read ", option, ", known to read it: ", others);
+  }
 }
 
 SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,

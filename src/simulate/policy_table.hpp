@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -58,6 +59,12 @@ struct PlayRule {
   bool classes = false;   ///< Job::priority goes before the order
   bool weighs = false;    ///< Job::weight counts
   double stays = 1;       ///< the key of a running job is divided by this
+
+  /// Whether it looks at what jobs are believed to need.
+  [[nodiscard]] bool reads_sizes() const {
+    return reserves || order == PlayOrder::time || order == PlayOrder::service ||
+           order == PlayOrder::index;
+  }
 };
 
 /// How a policy of Gavel divides the time of each tier among jobs.
@@ -92,6 +99,10 @@ struct PolicyTraits {
 /// Whether gangs of one tier may spread over its GPUs, and no job has a curve: then a job that ends
 /// makes room for any other.
 [[nodiscard]] bool plain(const Workload& workload, const SimulationOptions& options);
+
+/// Throws InputError naming an option that is given and not among those that the policy reads.
+void refuse_unread(const SimulationOptions& options, std::string_view policy,
+                   std::span<const std::string_view> reads);
 
 /// The options with the sessions and rounds of the policy where they have none of their own.
 [[nodiscard]] SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,

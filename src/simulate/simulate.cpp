@@ -51,8 +51,7 @@ void check(const SimulationOptions& options) {
 /// Whether best_value has only an order to choose: one tier, no limits, and only completion
 /// times.
 bool only_orders(const Workload& workload, const SimulationOptions& options) {
-  const PlanOptions& submitted = options.planner;
-  const PlanOptions plain;
+  const PlanOptions plain, submitted = options.planner.value_or(plain);
   const bool limited =
       submitted.limits.power_cap_w != plain.limits.power_cap_w ||
       !submitted.limits.user_quota.empty() || !submitted.limits.group_quota.empty() ||
@@ -97,13 +96,19 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   const detail::PolicyTraits& traits = detail::policy_named(policy.substr(0, colon));
   const PolicyInfo& info = traits.info;
   SimulationOptions options = given;
-  if (colon != std::string_view::npos) {
-    if (!traits.takes_objective) {
-      refuse("simulate: '", info.name, "' has no objectives, best_value has");
-    }
-    options.planner.objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
+  if (colon != std::string_view::npos && !traits.takes_objective) {
+    refuse("simulate: '", info.name, "' has no objectives, best_value has");
   }
   check(options);
+  detail::refuse_unread(options, "'" + std::string(info.name) + "'", info.reads);
+  const bool has_objective = colon != std::string_view::npos || !traits.takes_objective;
+  if (has_objective && options.planner && options.planner->objectives != PlanOptions{}.objectives) {
+    refuse("simulate: '", policy, "' has its own objective, planner has another");
+  }
+  if (colon != std::string_view::npos) {
+    if (!options.planner) options.planner.emplace();
+    options.planner->objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
+  }
   validate(workload);
   const detail::QueueKernel* queue = queue_for(traits, workload, options);
   options = detail::with_defaults_of(info, workload, std::move(options));
@@ -137,6 +142,7 @@ Simulation simulate(const Workload& workload, const Policy& policy,
                     const SimulationOptions& options) {
   if (!policy) refuse("simulate: the policy is empty");
   check(options);
+  detail::refuse_unread(options, "a policy of one's own", kPolicyReads);
   validate(workload);
   detail::Cluster cluster(workload, options, options.stop_at_target.value_or(false));
   detail::run_policy(cluster, policy);

@@ -82,11 +82,27 @@ class Scripting {
     take_live();
     take_running();
     take_recent();
+    refuse_unread(policy);
     script_.prepare();
   }
   [[nodiscard]] Script result() && { return std::move(script_); }
 
  private:
+  void refuse_unread(std::string_view policy) const {
+    if (options_.believed.empty()) return;
+    if (!script_.rule.reads_sizes()) {
+      refuse("start_times: '", policy, "' does not read believed steps");
+    }
+    std::unordered_set<std::int64_t> known;
+    for (const Job& job : snapshot_.jobs) known.insert(job.id);
+    for (const Job& job : options_.recent) known.insert(job.id);
+    for (const BelievedSteps& each : options_.believed) {
+      if (!known.contains(each.job)) {
+        refuse("start_times: believed steps of job ", each.job, ", which is not there");
+      }
+    }
+  }
+
   [[nodiscard]] Part part_of(const Job& job) const {
     Part part;
     for (const Option& option : job.options) {

@@ -47,7 +47,7 @@ double noise_of(const std::vector<double>& loss) {
 /// Pulls each loss to within `sigmas` noise levels of the median of its window of five. A monotone
 /// stretch equals its own medians, so a steep start is no spike; nor is an end point ever pulled,
 /// since it alone cannot tell a spike from a turn.
-std::size_t winsorise(std::vector<double>& loss, double sigmas) {
+std::size_t winsorize(std::vector<double>& loss, double sigmas) {
   if (loss.size() < 3) return 0;
   const double reach = sigmas * noise_of(loss);
   if (!(reach > 0)) return 0;  // no noise to measure a spike by
@@ -100,8 +100,8 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
   if (options.max_points < 2) {
     detail::refuse("clean: max_points is ", options.max_points, ", at least 2 are needed");
   }
-  if (!(options.winsorise_sigmas >= 0)) {
-    detail::refuse("clean: winsorise_sigmas is ", options.winsorise_sigmas);
+  if (!(options.winsorize_sigmas >= 0)) {
+    detail::refuse("clean: winsorize_sigmas is ", options.winsorize_sigmas);
   }
   Cleaned cleaned;
 
@@ -126,8 +126,8 @@ Cleaned clean(const Trace& raw, const CleanOptions& options) {
   cleaned.dropped_repeats = order.size() - once.size();
   cleaned.trace = rows(raw, once);
 
-  if (options.winsorise_sigmas > 0) {
-    cleaned.pulled_in = winsorise(cleaned.trace.loss, options.winsorise_sigmas);
+  if (options.winsorize_sigmas > 0) {
+    cleaned.pulled_in = winsorize(cleaned.trace.loss, options.winsorize_sigmas);
   }
 
   const std::size_t most = options.max_points;

@@ -109,11 +109,11 @@ Schedule Schedule::wsd(double peak, double steps, const WsdShape& shape) {
   return schedule;
 }
 
-std::optional<Schedule> Schedule::logged(const Trace& run) {
-  glidepath::validate(run.view());
-  if (2 * std::ranges::count_if(run.lr, is_rate) <= std::ssize(run.lr)) return std::nullopt;
-  Schedule schedule{run.step, run.lr};
-  double value = *std::ranges::find_if(run.lr, is_rate);
+std::optional<Schedule> Schedule::logged(const Trace& trace) {
+  glidepath::validate(trace.view());
+  if (2 * std::ranges::count_if(trace.lr, is_rate) <= std::ssize(trace.lr)) return std::nullopt;
+  Schedule schedule{trace.step, trace.lr};
+  double value = *std::ranges::find_if(trace.lr, is_rate);
   for (double& lr : schedule.lr) {
     if (is_rate(lr)) value = lr;
     lr = value;

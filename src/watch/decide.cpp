@@ -97,6 +97,11 @@ std::string percent(double probability) {
 
 }  // namespace
 
+double open_budget(double first_step, double last_step) noexcept {
+  const double start = std::min(first_step, 0.0);
+  return start + kOpenBudget * (last_step - start);
+}
+
 Decision Watch::decision() const {
   const WatchState& s = state_;
   Decision d;
@@ -133,7 +138,8 @@ Decision Watch::decision() const {
   }
   const double seen = s.step.empty() ? 0.0 : s.step.back();
   const double start = s.step.empty() ? 0.0 : std::min(s.step.front(), 0.0);
-  const double budget = options_.budget ? *options_.budget : start + kOpenBudget * (seen - start);
+  const double budget =
+      options_.budget ? *options_.budget : open_budget(s.step.empty() ? 0.0 : s.step.front(), seen);
   if (!s.step.empty() && s.last_step >= budget) {
     d.verdict = Verdict::never;
     d.reason = detail::sentence("the budget of ", budget, " steps is spent and the best was ",

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
+from glidepath._simulate import options_by_policy
 
 Floats = NDArray[np.float64]
 Answers = dict[str, Any]
@@ -739,11 +740,16 @@ def plan_answers() -> Answers:
             rng = generator(400 + i)
             first, second = (float(v) for v in draw(rng, 0.0, 1.0, 2))
             memory = [float(v) for v in draw(rng, 2.0, 24.0, 2)]
-            known: dict[str, Any] = {"first_gb": memory[0], "second_gb": memory[1]}
-            known |= {"gpu_gb": 40.0, "gpu": "A100"}
+            known: dict[str, Any] = {"gpu_memory_gb": 40.0}
+            kinds = ("", "")
             if i % 3 == 2:
-                known |= {"pairs": pairs, "kinds": (("resnet", "bert"), ("gpt", "vit"))[i % 2]}
-            found = gp.shared_speeds(first, second, sharing, **known)
+                known |= {"gpu": "A100", "pairs": pairs}
+                kinds = (("resnet", "bert"), ("gpt", "vit"))[i % 2]
+            alone_of = [
+                gp.Profile(activity, gb, kind)
+                for activity, gb, kind in zip((first, second), memory, kinds, strict=True)
+            ]
+            found = gp.shared_speeds(*alone_of, sharing, **known)
             put(answers, f"shared_speeds/{sharing}/{i}", {"speeds": list(found)})
 
     for i in range(40):
@@ -814,7 +820,9 @@ def plan_answers() -> Answers:
             limits = {"max_hours": 6.0, "max_kwh": 9.0} if i % 2 else {"max_cost": 4.0}
             choices = gp.choose_accelerator(job, tiers, prefer=prefer, confidence=0.8, **limits)
             put(answers, f"choose_accelerator/{i}/{prefer}", _of_choices(choices))
-        choices = gp.choose_accelerator(job, tiers, target=0.97 * float(loss[-1]), max_hours=1.0)
+        choices = gp.choose_accelerator(
+            job, tiers, target=0.97 * float(loss[-1]), reached_by="point", max_hours=1.0
+        )
         put(answers, f"choose_accelerator/{i}/target", _of_choices(choices))
     return answers
 
@@ -930,7 +938,9 @@ def simulate_answers() -> Answers:
     for name, (workload, options) in cases.items():
         for policy in (*gp.POLICIES, *more):
             found = tried(
-                lambda w=workload, p=policy, o=options: _of_simulation(gp.simulate(w, p, **o))
+                lambda w=workload, p=policy, o=options: _of_simulation(
+                    gp.simulate(w, p, **options_by_policy([p, "best_value"], o)[0])
+                )
             )
             put(answers, f"{name}/{policy}", found)
     for policy in ("fifo", "srtf", "dare", "best_value"):

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_last_value_scores_what_a_hand_calculation_gives(folder: Path) -> None:
     result = backtest.accuracy(folder, methods=["last"])
-    row = next(r for r in result.rows if r["curve"] == "run0" and r["cutoff"] == 0.4)
+    row = next(r for r in result.rows if r["run"] == "run0" and r["cutoff"] == 0.4)
     loss = 1 + np.arange(1, 41) ** -0.4
     assert row["seen"] == 16
     assert row["error"] == pytest.approx(abs(loss[15] - loss[-1]) / np.ptp(loss))
@@ -49,7 +49,7 @@ def test_forecasts_beat_the_last_value_on_power_laws(folder: Path) -> None:
     assert decisions["auc"] > 0.8
     document = json.loads(json.dumps(result.to_dict()))
     assert document["schema"] == SCHEMA
-    names = {"n", "mae", "median", "crps", "bad", "skill", "cov80", "cov80_final", "rank"}
+    names = {"n", "mae", "median_error", "crps", "bad", "skill", "cov80", "cov80_final", "rank"}
     assert {*names, "cpu_ms"} < set(document["overall"][0])
 
 
@@ -118,9 +118,9 @@ def test_each_group_weighs_the_same_in_the_lines_by_share_seen(tmp_path: Path) -
     result = backtest.accuracy(tmp_path, methods=["glidepath"])
     lines_by_share = result.groups()
     assert [line["seen"] for line in lines_by_share] == ["all", "0.1", "0.2", "0.4", "0.6", "0.8"]
-    assert {line["groups"] for line in lines_by_share} == {3}
+    assert {line["n_groups"] for line in lines_by_share} == {3}
     rows = [r for r in result.rows if r["method"] == "glidepath" and r["cutoff"] == 0.2]
-    assert [r["curve"] for r in rows] == ["a/1", "a/2", "a/3", "alone", "b/1"]
+    assert [r["run"] for r in rows] == ["a/1", "a/2", "a/3", "alone", "b/1"]
     each = [np.mean([r["crps"] for r in rows[:3]]), rows[3]["crps"], rows[4]["crps"]]
     assert lines_by_share[2]["crps"] == pytest.approx(np.mean(each))
     held = [np.mean([r["cov80"] for r in rows[:3]]), rows[3]["cov80"], rows[4]["cov80"]]

@@ -74,7 +74,7 @@ def test_keywords_are_given_to_those_that_take_them() -> None:
         return np.ones(at.shape)
 
     result = gp.bench.accuracy(RUNS[:1] + RUNS[3:], [all_of_it, some], max_curves=1, seed=7)
-    assert not result.failures() or result.rows[0]["curve"][0] != "a"
+    assert not result.failures() or result.rows[0]["run"][0] != "a"
     assert set(got) == {"schedule", "past", "levels", "seed"}
     assert got["seed"] == 7
     np.testing.assert_allclose(got["levels"], np.arange(1, 20) / 20)
@@ -263,10 +263,10 @@ def test_whatever_a_method_raises_is_counted_shown_and_ends_nothing(error: BaseE
     table = {row["method"]: row for row in result.table()}
     failed = [r for r in result.rows if r["method"] == "weak" and r["seen"] > 20]
     assert table["weak"]["n"] == table["aic"]["n"]  # none is dropped
-    assert table["weak"]["failed"] == len(failed) > 0
+    assert table["weak"]["n_failed"] == len(failed) > 0
     assert all(r["error"] == r["crps"] == 1.0 for r in failed)
     (line,) = result.failures()
-    assert line["failed"] == len(failed)
+    assert line["n_failed"] == len(failed)
     assert type(error).__name__ in line["why"]
     assert "\n" not in line["why"]
     assert table["weak"]["bad"] >= len(failed) / table["weak"]["n"]
@@ -302,7 +302,7 @@ def test_the_sign_test_is_that_of_scipy() -> None:
 
 def rows_of(method: str, errors: dict[tuple[str, str], float]) -> list[dict[str, Any]]:
     return [
-        {"method": method, "collection": name, "curve": curve, "cutoff": 0.5, "error": e, "crps": e}
+        {"method": method, "collection": name, "run": curve, "cutoff": 0.5, "error": e, "crps": e}
         for (name, curve), e in errors.items()
     ]
 
@@ -386,7 +386,7 @@ def test_a_results_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert again == result
     assert again.table() == result.table()
     document = json.loads((tmp_path / "r.json").read_text())
-    assert document["schema"] == "glidepath.accuracy/2"
+    assert document["schema"] == "glidepath.accuracy/3"
     assert document["about"]["cutoffs"] == [0.1, 0.2, 0.4, 0.6, 0.8]
 
 
@@ -395,13 +395,13 @@ def test_other_files_are_refused_in_a_sentence(tmp_path: Path) -> None:
     row = result["rows"][0]
     broken: list[tuple[Any, str]] = [
         ("{", "no JSON"),
-        ("[1]", "expected a document of schema 'glidepath.accuracy/2', got None"),
+        ("[1]", "expected a document of schema 'glidepath.accuracy/3', got None"),
         (json.dumps(result | {"schema": "glidepath.accuracy/9"}), "got 'glidepath.accuracy/9'"),
         (json.dumps({"schema": result["schema"]}), "has no rows"),
         (json.dumps({"schema": result["schema"], "rows": [{"method": "a"}]}), "row 0 lacks"),
         (json.dumps({"schema": result["schema"], "rows": [3]}), "row 0 is no object"),
         (json.dumps(result | {"rows": [row | {"crps": None}]}), "row 0: 'crps' is None"),
-        (json.dumps(result | {"rows": [row | {"curve": 3}]}), "row 0: 'curve' is 3"),
+        (json.dumps(result | {"rows": [row | {"run": 3}]}), "row 0: 'run' is 3"),
         (json.dumps(result | {"rows": [row | {"pit": "x"}]}), "row 0: 'pit' is 'x'"),
         (json.dumps(result | {"about": 3}), "about is no object"),
     ]
@@ -450,7 +450,7 @@ def test_logs_of_any_format_are_scored_by_collection(tmp_path: Path) -> None:
         "text": 2,
         tmp_path.name: 3,
     }
-    names = {row["curve"] for row in result.rows if row["collection"] == tmp_path.name}
+    names = {row["run"] for row in result.rows if row["collection"] == tmp_path.name}
     assert names == {f"alone{i}/metrics.csv" for i in range(3)}
     broken = found["log"]["trouble"]
     assert broken == "" or "log.jsonl" in broken
@@ -459,7 +459,7 @@ def test_logs_of_any_format_are_scored_by_collection(tmp_path: Path) -> None:
 def test_the_seed_draws_the_curves() -> None:
     def drawn(seed: int) -> set[str]:
         rows = gp.bench.accuracy(RUNS, "last", max_curves=4, seed=seed).rows
-        return {row["curve"] for row in rows}
+        return {row["run"] for row in rows}
 
     assert len(drawn(0)) == 4
     assert drawn(1) == drawn(1)
@@ -527,7 +527,7 @@ def test_past_times_are_those_of_past_runs() -> None:
     result = gp.bench.reach(DOWN, "past-times", target=1.25)
     truth = {each.name: float(each.step[np.argmax(each.loss <= 1.25)]) for each in DOWN}
     for row in result.rows:
-        assert row["truth"] == truth[row["curve"]]
+        assert row["truth"] == truth[row["run"]]
     row = result.rows[0]
     assert row["inside"] in (0.0, 1.0)
     assert {r["share"] for r in result.rows} == {0.3, 0.5, 0.7}
@@ -572,7 +572,7 @@ def test_a_wrong_law_is_a_failure_with_a_sentence(given: Any, said: str) -> None
     method.reach = lambda trace, target: given  # type: ignore[attr-defined]
     result = gp.bench.reach(DOWN, method, target=1.25)
     (line,) = result.failures()
-    assert line["failed"] == len(result.rows)
+    assert line["n_failed"] == len(result.rows)
     assert said in line["why"]
     assert result.table()[0]["error"] == 3.0
     scored = gp.bench.accuracy(DOWN, method)
@@ -631,7 +631,7 @@ def test_one_document_is_printed_whatever_a_method_prints(
     out, err = capsys.readouterr()
     document = json.loads(out)
     assert document["about"]["seed"] == 3
-    assert document["failures"][0]["why"] == "9 times RuntimeError: tired"
+    assert document["failed_calls"][0]["why"] == "9 times RuntimeError: tired"
     assert "thinking" in err
     assert main(["bench", "compare", "r.json"]) == 1
     out, _ = capsys.readouterr()
@@ -641,7 +641,7 @@ def test_one_document_is_printed_whatever_a_method_prints(
     assert "--out r.txt: neither .json nor .html" in capsys.readouterr().err
     reach = ["bench", "reach", "runs.csv", "--target", "1.3", "-m", "past-times", "--json"]
     assert main(reach) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "glidepath.reach/1"
+    assert json.loads(capsys.readouterr().out)["schema"] == "glidepath.reach/2"
     assert main(reach[:-1]) == 0
     assert "past-times" in capsys.readouterr().out
 

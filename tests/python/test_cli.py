@@ -54,11 +54,11 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[in
 def test_fit_prints_the_parameters_that_the_library_finds(
     curves: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, (row,) = run_json(capsys, "fit", curves, "--curve", "good", "--family", "pow3")
+    code, (row,) = run_json(capsys, "fit", curves, "--run", "good", "--family", "pow3")
     assert code == 0
     trace = next(trace for trace in gp.read_traces(curves) if trace.name == "good")
     assert row["params"] == gp.fit(trace, family="pow3").params
-    code, out, _ = run(capsys, "fit", curves, "--curve", "good", "--family", "pow3")
+    code, out, _ = run(capsys, "fit", curves, "--run", "good", "--family", "pow3")
     assert code == 0
     assert f"{row['params']['rate']:.4g}" in out
 
@@ -75,7 +75,7 @@ def test_forecast_tells_when_the_target_is_reached(
     curves: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, (row,) = run_json(
-        capsys, "forecast", curves, "--curve", "good", "--observed", 0.5, "--target", 2.3
+        capsys, "forecast", curves, "--run", "good", "--observed", 0.5, "--target", 2.3
     )
     assert code == 0
     assert row["observed_to"] == 60
@@ -83,7 +83,7 @@ def test_forecast_tells_when_the_target_is_reached(
     assert 0 < row["probability"] <= 1
     assert row["at"] == row["budget"] == 120
     assert row["steps_q50"] == row["reach_q50"] - 60
-    code, out, _ = run(capsys, "forecast", curves, "--curve", "good", "--target", 2.3)
+    code, out, _ = run(capsys, "forecast", curves, "--run", "good", "--target", 2.3)
     assert code == 0
     assert "reaches 2.3" in out
 
@@ -91,7 +91,7 @@ def test_forecast_tells_when_the_target_is_reached(
 def test_forecast_says_of_one_run_when_it_is_there(
     curves: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = ("forecast", curves, "--curve", "good", "--observed", 0.5, "--target", 2.3)
+    line = ("forecast", curves, "--run", "good", "--observed", 0.5, "--target", 2.3)
     _, (row,) = run_json(capsys, *line)
     _, out, _ = run(capsys, *line)
     said = re.search(r"reaches 2\.3 at step (\d+) \((?:from )?(\d+).*\), (.+)", out)
@@ -122,7 +122,7 @@ def test_forecast_learns_from_runs_that_have_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = ended_runs(tmp_path, 9)
-    line = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
+    line = ("forecast", file, "--run", "ended4", "--observed", 0.5)
     _, (alone,) = run_json(capsys, *line)
     _, (told,) = run_json(capsys, *line, "--past", file)  # all but the run itself
     truth = float(gp.read_traces(file)[4].loss[-1])
@@ -137,7 +137,7 @@ def test_forecast_draws_a_fan_chart(
     curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     picture = tmp_path / "fan.png"
-    arguments = ("forecast", curves, "--curve", "low", "--observed", 0.4, "--plot", picture)
+    arguments = ("forecast", curves, "--run", "low", "--observed", 0.4, "--plot", picture)
     assert run(capsys, *arguments)[0] == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -150,7 +150,7 @@ def test_a_plan_is_drawn_and_takes_goals_in_order(
     options = ("--users", 60, "--at-h", 20, "--objective", "deadline,jct", "--plot", picture)
     code, plan = run_json(capsys, "plan", SUPERCOM, *options)
     assert code == 0
-    assert plan["allocations"]
+    assert any(row["state"] == "runs" for row in plan["jobs"])
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -159,9 +159,11 @@ def test_plan_explains_every_job_of_the_moment(capsys: pytest.CaptureFixture[str
     assert code == 0
     assert plan["value"] <= plan["bound"]
     assert set(plan["prices"]) == {"Bronze", "Silver", "Gold"}
-    placed = {str(a["job"]) for a in plan["allocations"]}
+    placed = [row for row in plan["jobs"] if row["state"] == "runs"]
     assert placed
-    assert placed <= set(plan["reasons"])
+    assert {row["tier"] for row in placed} <= set(plan["prices"])
+    assert all(row["reason"] for row in plan["jobs"])
+    assert all(row["gpus"] is None for row in plan["jobs"] if row["state"] != "runs")
 
 
 def test_simulate_compares_policies_on_the_same_jobs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,7 +203,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("simulate", "nowhere"), ("nowhere",)),
         (("fit", "nowhere.csv"), ("nowhere.csv",)),
         (("fit", "{curves}", "--family", "pow9"), ("pow9", "pow3")),
-        (("fit", "{curves}", "--curve", "x"), ("'x'", "'good'")),
+        (("fit", "{curves}", "--run", "x"), ("'x'", "'good'")),
         (("forecast", "{curves}", "--observed", 0), ("--observed 0",)),
         (("forecast", "{curves}", "--budget", 5), ("--budget 5",)),
         (("forecast", "{curves}", "--lr", "cosine:1e-3"), ("--lr cosine:1e-3: expected linear",)),
@@ -271,9 +273,7 @@ def test_a_report_prints_the_numbers_of_its_page_and_takes_workloads_too(
 ) -> None:
     pytest.importorskip("plotly")
     page = tmp_path / "page.html"
-    code, (row,) = run_json(
-        capsys, "report", curves, "--curve", "good", "--target", 2.2, "-o", page
-    )
+    code, (row,) = run_json(capsys, "report", curves, "--run", "good", "--target", 2.2, "-o", page)
     assert code == 0
     assert json.dumps(row["median"]) in page.read_text()
     code, rows = run_json(capsys, "report", SUPERCOM, "-o", page)
@@ -335,7 +335,7 @@ def test_a_planned_schedule_changes_the_forecast_and_needs_a_learning_rate(
     curves: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = ROOT / "data" / "curves" / "docstring-t5.csv.gz"
-    arguments = ("forecast", file, "--curve", "small-b8x1000/wsd_small_adamw-lr3e-3_s6")
+    arguments = ("forecast", file, "--run", "small-b8x1000/wsd_small_adamw-lr3e-3_s6")
     _, (blind,) = run_json(capsys, *arguments, "--observed", 0.5)
     _, (aware,) = run_json(capsys, *arguments, "--observed", 0.5, "--schedule")
     assert aware["median"] < blind["median"]  # the rate falls to zero over the last fifth
@@ -396,8 +396,8 @@ def test_every_verb_has_an_example_and_says_what_it_does(
         ("glidepath f", ["fit", "forecast"]),
         ("glidepath fit --family pow", ["pow2", "pow3", "pow4", "powexp"]),
         ("glidepath simulate -p best", ["best_value"]),
-        ("glidepath watch {log} --curve ", ["good", "low", "constant"]),
-        ("glidepath fit {log}.none --curve ", []),
+        ("glidepath watch {log} --run ", ["good", "low", "constant"]),
+        ("glidepath fit {log}.none --run ", []),
     ],
 )
 def test_the_shell_completes(curves: Path, line: str, expected: list[str]) -> None:
@@ -451,7 +451,7 @@ def test_the_same_thing_has_the_same_key_in_every_verb(
     keys: set[str],
 ) -> None:
     page = ("-o", tmp_path / "page.html") if verb == "report" else ()
-    _, (row,) = run_json(capsys, verb, curves, "--curve", "good", *options, *page)
+    _, (row,) = run_json(capsys, verb, curves, "--run", "good", *options, *page)
     assert keys <= set(row)
     assert (row["run"], row["metric"], row["observed_to"]) == ("good", "value", 120)
 
@@ -480,7 +480,7 @@ def test_when_a_target_is_reached_is_said_in_words(
 
 
 def test_one_result_is_not_several(curves: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "forecast", curves, "--curve", "good")
+    _, out, _ = run(capsys, "forecast", curves, "--run", "good")
     assert "1 forecast of curves.csv" in out
     _, out, _ = run(capsys, "fit", curves)
     assert "3 fits of curves.csv" in out
@@ -515,7 +515,7 @@ def test_the_budget_without_a_plan_is_one_rule(
     curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("plotly")
-    line = (curves, "--curve", "good")
+    line = (curves, "--run", "good")
     page = ("-o", tmp_path / "page.html")
     for verb, *options in (("forecast",), ("watch", "--once"), ("report", *page)):
         _, (row,) = run_json(capsys, verb, *line, *options)
@@ -531,7 +531,7 @@ def test_an_answer_says_what_was_used_and_what_else_there_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = ended_runs(tmp_path, 9)
-    line = ("forecast", file, "--curve", "ended4", "--observed", 0.5)
+    line = ("forecast", file, "--run", "ended4", "--observed", 0.5)
     _, out, err = run(capsys, *line)
     assert "budget 120 (last step of the file)" in out
     assert err.startswith("See also: --target VALUE for when a value is reached; --budget STEP")
@@ -542,7 +542,7 @@ def test_an_answer_says_what_was_used_and_what_else_there_is(
     _, out, err = run(capsys, *line, "--past", file, "--json")
     assert json.loads(out)[0]["past_runs"] == 8
     assert "See also" not in err
-    _, out, _ = run(capsys, "watch", file, "--curve", "ended4", "--past", file, "--once")
+    _, out, _ = run(capsys, "watch", file, "--run", "ended4", "--past", file, "--once")
     assert "learned from 8 past runs" in out
 
 
@@ -550,7 +550,7 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
     tiers, jobs = folder / "tiers.csv", folder / "jobs.csv"
     tiers.write_text("name,nodes,gpus_per_node\nslow,1,2\nfast,1,1\n")
     text = [
-        "job,log,curve,target,budget,gpus,steps_per_s_slow,steps_per_s_fast",
+        "job,log,run,target,budget,gpus,steps_per_s_slow,steps_per_s_fast",
         f"a,{curves},good,2.2,2000,1,1,4",
         f"b,{curves},good,2.25,2000,1,1,2",
         f"there,{curves},good,2.6,2000,1,1,2",
@@ -572,13 +572,15 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers, "--json")
     rows = {row["job"]: row for row in json.loads(out)["jobs"]}
     assert code == 1  # some jobs could not be planned
-    assert rows["b"]["gpus"] == "1 fast"  # its target is nearer
-    assert rows["a"]["gpus"] == "1 slow"
-    assert "budget 2 000 (of the file of jobs)" in rows["a"]["forecast"]
+    place = {name: (row["state"], row["gpus"], row["tier"]) for name, row in rows.items()}
+    assert place["b"] == ("runs", 1, "fast")  # its target is nearer
+    assert place["a"] == ("runs", 1, "slow")
+    assert (rows["a"]["run"], rows["a"]["observed_to"]) == ("good", 120)
+    assert rows["a"]["budget_from"] == "of the file of jobs"
     assert set(rows["a"]) >= REACH | HORIZON
     assert (rows["a"]["target"], rows["a"]["budget"]) == (2.2, 2000)
     assert rows["there"]["probability"] == 1.0 > rows["hopeless"]["probability"]
-    assert rows["there"]["gpus"] == rows["hopeless"]["gpus"] == "ends"
+    assert rows["there"]["state"] == rows["hopeless"]["state"] == "ends"
     reasons = {
         "wide": "no tier has 3 GPUs",
         "spent": "its budget 100 is spent: step 120 was logged",
@@ -587,10 +589,11 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
         "clockless": "its pace is not known",
     }
     for name, words in reasons.items():
-        assert rows[name]["gpus"] == "none"
+        assert (rows[name]["state"], rows[name]["gpus"]) == ("refused", None)
         assert words in rows[name]["reason"]
     code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers)
     assert "reaches its target" in out
+    assert "budget2000(ofthefileofjobs)" in "".join(c for c in out if c.isalnum() or c in "()")
     code, _, err = run(capsys, "plan", jobs)
     assert (code, err.count("\n")) == (2, 1)
     assert "--tiers FILE" in err

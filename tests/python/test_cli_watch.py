@@ -168,12 +168,12 @@ def test_the_view_of_a_terminal_is_kept_up_to_date(
 def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log(tmp_path / "a.csv", 200)
     log(tmp_path / "b.csv", 400, floor=0.5)
-    code, out, _ = run(capsys, tmp_path, "--curve", "b.csv", "--once", "--json")
+    code, out, _ = run(capsys, tmp_path, "--run", "b.csv", "--once", "--json")
     assert code == 0
     assert [row["run"] for row in json.loads(out)] == ["b.csv"]
-    code, _, err = run(capsys, tmp_path, "--curve", "c.csv", "--once")
+    code, _, err = run(capsys, tmp_path, "--run", "c.csv", "--once")
     assert code == 2
-    assert "no curve 'c.csv'" in err
+    assert "no run 'c.csv'" in err
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_a_log_is_followed_while_the_clock_goes_back(
         return now[0]
 
     monkeypatch.setattr(time, "time_ns", back)
-    follow = gp.follow(log)
+    follow = gp.Follow(log)
     log.write_text("step,loss\n")
     for number, row in enumerate(ROWS, 1):
         with log.open("a") as file:

@@ -36,7 +36,7 @@ def steps(follow: gp.Follow) -> list[list[float]]:
 
 def test_a_file_that_is_not_there_yet_grows_is_truncated_and_replaced(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
-    follow = gp.follow(file)
+    follow = gp.Follow(file)
     assert steps(follow) == []
     assert "log.csv" in follow.trouble
     file.write_text("")
@@ -69,7 +69,7 @@ def test_a_file_of_the_same_length_and_time_is_read_while_it_may_still_change(
     file = tmp_path / "log.csv"
     file.write_text("step,loss\n1,5\n")
     before = file.stat().st_mtime_ns
-    follow = gp.follow(file)
+    follow = gp.Follow(file)
     assert follow.poll()[0].loss[-1] == 5
     file.write_text("step,loss\n1,4\n")
     settle(file, before)
@@ -82,7 +82,7 @@ def test_a_file_that_has_settled_is_not_read_again(
     file = tmp_path / "log.csv"
     file.write_text(rows(1))
     settle(file)
-    follow = gp.follow(file)
+    follow = gp.Follow(file)
     assert steps(follow) == [[1]]
     with monkeypatch.context() as patch:
         patch.setattr(_follow, "read_traces", None)  # calling it would raise
@@ -95,7 +95,7 @@ def test_a_file_that_has_settled_is_not_read_again(
 def test_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     file.write_text(rows(1) + "2,0.")  # going on with 9375, say
-    follow = gp.follow(file)
+    follow = gp.Follow(file)
     assert steps(follow) == []
     assert follow.trouble.endswith("the last line is not complete yet")
     settle(file)  # its writer has gone: the line is what it is
@@ -107,7 +107,7 @@ def test_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
 def test_a_document_caught_half_written_is_tried_again(tmp_path: Path) -> None:
     file = tmp_path / "trainer_state.json"
     whole = '{"log_history": [{"loss": 3.0, "step": 1}]}\n'
-    follow = gp.follow(file)
+    follow = gp.Follow(file)
     file.write_text(whole)
     assert steps(follow) == [[1]]
     file.write_text(whole[:30] + "\n")
@@ -120,7 +120,7 @@ def test_a_document_caught_half_written_is_tried_again(tmp_path: Path) -> None:
 def test_of_a_folder_only_the_runs_that_changed_are_given(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text(rows(1))
-    follow = gp.follow(tmp_path)
+    follow = gp.Follow(tmp_path)
     assert sorted(trace.name for trace in follow.poll()) == ["a.csv", "b.csv"]
     (tmp_path / "b.csv").write_text(rows(1, 2))
     (tmp_path / "c").mkdir()
@@ -136,7 +136,7 @@ def test_what_sqlite_keeps_beside_its_database_is_seen(tmp_path: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("CREATE TABLE metrics (id, timestamp, run_name, step, metrics)")
-        follow = gp.follow(file)
+        follow = gp.Follow(file)
         for step in (1, 2):
             database.execute(
                 "INSERT INTO metrics VALUES (?, '2026-01-01T00:00:00', 'r', ?, '{\"loss\": 1.0}')",
@@ -164,7 +164,7 @@ def test_iterating_waits_between_the_looks(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(_follow.time, "sleep", sleep)
     found = []
-    for (run,) in gp.follow(file, every_s=30):
+    for (run,) in gp.Follow(file, every_s=30):
         found.append(len(run))
         if len(found) == 3:
             break
@@ -174,9 +174,9 @@ def test_iterating_waits_between_the_looks(tmp_path: Path, monkeypatch: pytest.M
 
 def test_bad_arguments_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(gp.InputError, match="format 'x' is none of"):
-        gp.follow(tmp_path, format="x").poll()
+        gp.Follow(tmp_path, format="x").poll()
     with pytest.raises(TypeError, match="is no path"):
-        gp.follow(3).poll()
+        gp.Follow(3).poll()
 
 
 # --------------------------------------------------------------------------- format by format
@@ -273,7 +273,7 @@ def test_every_format_is_followed_as_it_grows_is_truncated_and_is_replaced(
     file_of: tuple[Path, Callable[[list[tuple[int, float]]], bytes]],
 ) -> None:
     file, written = file_of
-    follow = gp.follow(file)
+    follow = gp.Follow(file)
     other = [(3, 0.5), (4, 0.25)]
     for rows in (ROWS[:2], ROWS[:5], ROWS, ROWS[:3], ROWS[:4], other):
         if rows is other:
@@ -291,7 +291,7 @@ def test_no_cut_of_any_format_gives_a_point_that_was_not_logged(
     file_of: tuple[Path, Callable[[list[tuple[int, float]]], bytes]],
 ) -> None:
     file, written = file_of
-    follow, whole, most = gp.follow(file), written(ROWS[:4]), 0
+    follow, whole, most = gp.Follow(file), written(ROWS[:4]), 0
     for end in range(len(whole) + 1):  # as its writer's buffer happens to be flushed
         file.write_bytes(whole[:end])
         for run in follow.poll():

@@ -15,10 +15,11 @@ from glidepath._bench.plan import held_out_scaling_errors, held_out_sharing_erro
 
 def test_a_pair_measured_elsewhere_is_predicted_and_memory_is_checked() -> None:
     # DLRM 5.36 h and ResNet152 1.05 h alone, 6.09 and 1.11 h in time slices of one A100
-    first, second = gp.shared_speeds(0.05, 0.82, "naive", first_gb=29.1, second_gb=8.5, gpu_gb=40)
+    dlrm, resnet = gp.Profile(0.05, 29.1), gp.Profile(0.82, 8.5)
+    first, second = gp.shared_speeds(dlrm, resnet, "naive", gpu_memory_gb=40)
     assert first == pytest.approx(5.36 / 6.09, abs=0.06)
     assert second == pytest.approx(1.05 / 1.11, abs=0.06)
-    assert gp.shared_speeds(0.05, 0.82, "mps", first_gb=29.1, second_gb=8.5, gpu_gb=24) == (0, 0)
+    assert gp.shared_speeds(dlrm, resnet, "mps", gpu_memory_gb=24) == (0, 0)
 
 
 def test_measured_pairs_are_read_and_asked_before_the_activities(tmp_path: Path) -> None:
@@ -33,13 +34,15 @@ def test_measured_pairs_are_read_and_asked_before_the_activities(tmp_path: Path)
     )
     pairs = gp.learn_pairs([pair])
     assert pickle.loads(pickle.dumps(pairs)) == pairs
-    kinds: dict[str, Any] = {"gpu": "A100", "kinds": ("resnet", "dlrm"), "pairs": pairs}
-    assert gp.shared_speeds(0.5, 0.5, "mps", **kinds) == (0.5, 0.8)
-    assert gp.shared_speeds(0.5, 0.5, "naive", **kinds) == gp.shared_speeds(0.5, 0.5, "naive")
-    assert gp.shared_speeds(0.5, 0.5, "mps", first_gb=30, second_gb=30, gpu_gb=40, **kinds) == (
-        0,
-        0,
-    )
+    both = gp.Profile(0.5, 30, "resnet"), gp.Profile(0.5, 30, "dlrm")
+    known: dict[str, Any] = {"gpu": "A100", "pairs": pairs}
+    assert gp.shared_speeds(*both, "mps", **known) == (0.5, 0.8)
+    assert gp.shared_speeds(*both, "naive", **known) == gp.shared_speeds(*both, "naive")
+    assert gp.shared_speeds(*both, "mps", gpu_memory_gb=40, **known) == (0, 0)
+    with pytest.raises(gp.InputError, match="shared_speeds: pairs without gpu"):
+        gp.shared_speeds(*both, "mps", pairs=pairs)
+    with pytest.raises(gp.InputError, match="shared_speeds: gpu without pairs"):
+        gp.shared_speeds(*both, "mps", gpu="A100")
     table.write_text("gpu,job_a,job_b,slowdown_a,slowdown_b\nA100,dlrm,resnet,-1,2\n")
     with pytest.raises(gp.IoError, match=r"pairs.csv:2: a slowdown is -1"):
         gp.read_pairs(table)
@@ -75,7 +78,8 @@ def test_speeds_of_pairs_follow_from_what_each_job_does_alone(shared: Path) -> N
 
 def test_a_measured_speed_above_one_is_kept() -> None:
     pairs = gp.learn_pairs([gp.KindPair("A100", "a", "b", 0.8, 1.25, sharing="mps")])
-    speeds = gp.shared_speeds(0.5, 0.5, "mps", gpu="A100", kinds=("a", "b"), pairs=pairs)
+    both = gp.Profile(0.5, kind="a"), gp.Profile(0.5, kind="b")
+    speeds = gp.shared_speeds(*both, "mps", gpu="A100", pairs=pairs)
     assert speeds == (1.25, 0.8)
 
 

@@ -364,7 +364,7 @@ def test_the_command_line_sums_up_a_monitors_log(
     log = write(tmp_path / "log.txt", LOGS["nvidia_smi_dmon"])
     assert main(["metrics", str(log), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    first, second = document["gpus"]
+    first, second = document["rows"]
     assert (first["mean_watts"], first["peak_watts"]) == (200.0, 300.0)
     assert (first["sm_activity"], first["memory_gb"]) == (0.375, 4.0)
     assert second["kwh"] == pytest.approx(50.0 / 3.6e6)

@@ -171,7 +171,7 @@ def test_no_name_commands_a_terminal(
     check_lines(said.out + said.err)
     whole = "".join(line.strip() for line in said.out.split("\n"))
     assert (name if name.isprintable() else ascii(name)[1:-1]) in whole
-    assert main([*verb, str(log), "--curve" if verb[0] != "metrics" else "--json", "x"]) == 2
+    assert main([*verb, str(log), "--run" if verb[0] != "metrics" else "--json", "x"]) == 2
     check_lines(capsys.readouterr().err)
 
 

@@ -159,8 +159,8 @@ def test_the_verb_pairs_jobs_by_a_table_of_classes(
         table.write_text("gpu,job_a,job_b,slowdown_a,slowdown_b,sharing\n" + "\n".join(rows))
         options = ["--users", "60", "--at-h", "20", "--sharing", "mps", "--pairs", str(table)]
         assert main(["plan", workload, *options, "--json"]) == 0
-        placed = json.loads(capsys.readouterr().out)["allocations"]
-        return sum(a["partner"] is not None for a in placed)
+        placed = json.loads(capsys.readouterr().out)["jobs"]
+        return sum(row["partner"] is not None for row in placed)
 
     assert partners(1.0) >= 2
     assert partners(10.0) == 0

@@ -34,7 +34,7 @@ def law_of(cdf: list[float]) -> gp.Reach:
         "target": 1.0,
         "budget": step[-1],
     }
-    return gp.Reach(_core.ReachRecord(**fields, status="good"))
+    return gp.Reach._of(_core.ReachRecord(**fields, status="good"))
 
 
 def test_when_a_target_is_reached_if_at_all_leaves_never_out_of_account() -> None:

@@ -71,9 +71,9 @@ def test_runs_get_a_forecast_and_advice(tmp_path: Path) -> None:
     _report.write_runs(path, traces, target=2.15, budget=1000)
     text = path.read_text()
     rows = embedded(text, "data")
-    assert rows[0]["advice"].startswith("continue")
-    assert rows[1]["advice"].startswith("stop")
-    assert rows[2]["advice"] == "stop: diverged, its last loss is not finite"
+    assert rows[0]["reason"].startswith("continue")
+    assert rows[1]["reason"].startswith("stop")
+    assert rows[2]["reason"] == "stop: diverged, its last loss is not finite"
     assert "on its way <b>" not in text.replace(json.dumps("on its way <b>"), "")
 
 

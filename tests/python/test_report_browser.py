@@ -200,7 +200,7 @@ def test_the_numbers_of_the_runs_are_those_of_the_json(opened: dict[str, Opened]
         assert row[2] == f"{run['loss']:.4g}"
         ahead = f"{run['median']:.4g} ({run['q10']:.4g} to {run['q90']:.4g}) at {run['at']:,.0f}"
         assert row[3] == ahead.replace(",", " ")
-        assert row[6] == run["advice"]
+        assert row[6] == run["reason"]
     assert [row[6].partition(":")[0] for row in rows[:3]] == ["continue", "stop", "reached"]
     chance, middle = re.findall(r": (.+) to reach it, at step ([\d ]+) \(", rows[0][6])[0]
     assert int(middle.replace(" ", "")) == round(data[0]["reach_q50"])

@@ -152,7 +152,7 @@ def test_jobs_with_curves_show_their_forecasts() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(gp.InputError, match="0 slots"):
         SchedulingEnv(draw(0), slots=0)
-    with pytest.raises(TypeError, match="no field 'colour'"):
+    with pytest.raises(gp.InputError, match="does not read colour, but restart_s, forecast_sigma"):
         SchedulingEnv(draw(0), colour=3)
     env = SchedulingEnv(draw(0))
     env.reset(seed=0)

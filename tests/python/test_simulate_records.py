@@ -53,11 +53,27 @@ def test_every_policy_of_the_table_is_described_and_runs() -> None:
     assert sessions["srtf"] is None
 
 
-def test_options_have_the_defaults_of_the_core() -> None:
-    options = _core.SimulationOptions()
-    for name, parameter in inspect.signature(gp.simulate).parameters.items():
+DEFAULTS: dict[str, tuple[Callable[..., object], object]] = {
+    "simulate": (gp.simulate, _core.SimulationOptions()),
+    "start_times": (gp.start_times, _core.StartOptions()),
+    "plan": (gp.plan, _core.PlanOptions()),
+    "violations": (gp.violations, _core.PlanLimits()),
+    "options_of": (gp.options_of, _core.PlacementOptions()),
+    "choose_accelerator": (gp.choose_accelerator, _core.RunLimits()),
+}
+
+
+@pytest.mark.parametrize(("function", "options"), DEFAULTS.values(), ids=DEFAULTS.keys())
+def test_options_have_the_defaults_of_the_core(
+    function: Callable[..., object], options: object
+) -> None:
+    compared = 0
+    for name, parameter in inspect.signature(function).parameters.items():
         if hasattr(options, name) and parameter.default is not None:
-            assert parameter.default == getattr(options, name), name
+            default = getattr(options, name)
+            assert parameter.default == (tuple(default) if name == "recent" else default), name
+            compared += 1
+    assert compared >= 2
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ def test_a_training_script_saves_when_asked_and_requeues_itself(tmp_path: Path) 
     scontrol.chmod(0o755)
     page = (Path(__file__).resolve().parents[2] / "docs/slurm.md").read_text()
     (loop,) = [
-        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Asked()" in block
+        block
+        for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        if "SaveFlag()" in block
     ]
     setting = """
 import time

@@ -73,7 +73,7 @@ def test_status_plan_run_and_why_tell_one_story(
     assert "would: 1 stop" in slurm(capsys, "run", "--rounds", "1")[1]
     assert not (tmp_path / "sent").exists()
     document = json.loads(slurm(capsys, "run", "--rounds", "1", "--act", "--json")[1])
-    assert document["rounds"][0]["outcomes"] == [
+    assert document["rounds"][0]["results"] == [
         {"job": "17", "kind": "stop", "status": "done", "said": ""}
     ]
     assert (tmp_path / "sent").read_text() == "scancel 17\n"
@@ -82,7 +82,7 @@ def test_status_plan_run_and_why_tell_one_story(
     assert "advised" in out
     assert "$ scancel 17" in out
     assert "done stop" in out
-    events = json.loads(slurm(capsys, "why", "17", "--json")[1])["events"]
+    events = json.loads(slurm(capsys, "why", "17", "--json")[1])["story"]
     assert [event["phase"] for event in events] == ["noted", "advised", "intended", "done"]
 
 

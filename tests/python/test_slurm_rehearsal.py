@@ -147,7 +147,7 @@ def test_the_command_line_gives_one_document_with_the_keys_of_simulate(
     assert (pilot["policy"], fifo["policy"]) == ("pilot", "fifo")
     assert set(pilot) == set(fifo) < set(row)
     assert pilot["outcomes"] == fifo["outcomes"] == {"finished": 3}
-    assert set(document["events"][0]) == {"at_s", "job", "kind", "tier", "reason"}
+    assert set(document["story"][0]) == {"at_s", "job", "kind", "tier", "reason"}
     assert cli.main(["slurm", "--simulated", str(trace), "--gpus", "2"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1].endswith("energy not known.")  # nobody said what its GPUs draw

@@ -70,14 +70,14 @@ def test_plan_shows_when_the_others_start(capsys: pytest.CaptureFixture[str]) ->
     asked = ["plan", workload, "--users", "40", "--at-h", "6"]
     assert cli.main([*asked, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    placed = {str(held["job"]) for held in document["allocations"]}
-    assert document["starts"]
-    assert not placed & document["starts"].keys()
-    for times in document["starts"].values():
+    waiting = [row for row in document["jobs"] if row["state"] == "waits"]
+    assert waiting
+    assert not any("starts_q10" in row for row in document["jobs"] if row["state"] != "waits")
+    for times in waiting:
         assert 0 <= times["starts_q10"] <= times["starts_q50"] <= times["starts_q90"]
     assert cli.main([*asked, "--objective", "energy", "--json"]) == 0
     # Only the order of completion times is played forward.
-    assert json.loads(capsys.readouterr().out)["starts"] == {}
+    assert not any("starts_q10" in row for row in json.loads(capsys.readouterr().out)["jobs"])
 
 
 def waiting(number: int, now: float, **more: object) -> ClusterJob:
@@ -123,9 +123,10 @@ def test_the_bench_scores_starts_on_a_trace(
     path = tmp_path / "trace.csv"
     path.write_text("\n".join(rows) + "\n")
     asked = ["bench", "starts", str(path), "--gpus", "8", "--moments", "8", "--json"]
-    assert cli.main([*asked, "-p", "fifo", "-p", "srsf", "--sigma", "0", "--sigma", "0.5"]) == 0
+    errors = ["--forecast-sigma", "0", "--forecast-sigma", "0.5"]
+    assert cli.main([*asked, "-p", "fifo", "-p", "srsf", *errors]) == 0
     fifo, noisy_fifo, _, noisy = json.loads(capsys.readouterr().out)
-    assert (fifo["policy"], fifo["sigma"], noisy["policy"], noisy["sigma"]) == (
+    assert (fifo["policy"], fifo["forecast_sigma"], noisy["policy"], noisy["forecast_sigma"]) == (
         "fifo", 0, "srsf", 0.5,
     )  # fmt: skip
     assert fifo["coverage"] == 1.0  # forecasts without an error give the simulation itself

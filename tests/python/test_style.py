@@ -8,6 +8,7 @@ find: a checker that finds nothing is worth nothing.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 from collections.abc import Iterator
@@ -175,6 +176,15 @@ def vague_docstrings(path: str, text: str) -> Iterator[str]:
                     yield f"{path}: {getattr(node, 'name', 'module')}: {line.strip()[:60]!r}"
 
 
+def vague_comments(path: str, text: str) -> Iterator[str]:
+    """Sentences of doc comments that begin with Of: the thing has no noun."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*/// Of\b", line) and not text.splitlines()[number - 2].strip().startswith(
+            "///"
+        ):
+            yield f"{path}:{number}: {line.strip()[:60]!r}"
+
+
 def vague_constants(path: str, text: str) -> Iterator[str]:
     words = "Most|Doubt|Half|Steep|Alike|Far|Sure|Some|Many|Late|Poor|Known"
     for found in re.finditer(rf"\bk(?:{words})\b", text):
@@ -182,7 +192,9 @@ def vague_constants(path: str, text: str) -> Iterator[str]:
 
 
 def test_no_text_has_a_forbidden_word(root: Path) -> None:
-    paths = tracked(root, "README.md", "docs/*.md", "include/*.hpp", "src/*", "python/*")
+    paths = tracked(
+        root, "README.md", "CONTRIBUTING.md", "docs/*.md", "include/*.hpp", "src/*", "python/*"
+    )
     texts = [path for path in paths if path.endswith((".md", ".hpp", ".cpp", ".inl", ".py"))]
     kept = [path for path in texts if not path.startswith("docs/notebook/")]
     found = [line for path in kept for line in forbidden_words(path, (root / path).read_text())]
@@ -190,8 +202,10 @@ def test_no_text_has_a_forbidden_word(root: Path) -> None:
 
 
 def test_docstrings_name_the_noun(root: Path) -> None:
-    paths = tracked(root, "python/glidepath/*.py")
+    paths = tracked(root, "python/glidepath/*.py", "python/glidepath/*.pyi")
     found = [line for path in paths for line in vague_docstrings(path, (root / path).read_text())]
+    for path in tracked(root, "include/*.hpp"):
+        found += vague_comments(path, (root / path).read_text())
     assert not found, "\n".join(found)
 
 
@@ -209,6 +223,8 @@ def test_words_that_are_planted_are_found() -> None:
     planted = 'def f():\n    """Do.\n\n    status : str\n        Of the forecast.\n    """\n'
     assert list(vague_docstrings("a.py", planted))
     assert not list(vague_docstrings("a.py", '"""Offsets."""\n'))
+    assert list(vague_comments("a.hpp", "int x;\n  /// Of each GPU.\nint y;\n"))
+    assert not list(vague_comments("a.hpp", "/// The share\n/// Of each GPU.\n"))
     assert list(vague_constants("a.cpp", "constexpr int kMost = 3;"))
     assert not list(vague_constants("a.cpp", "constexpr int kMostComponents = 3;"))
 
@@ -287,6 +303,8 @@ CPP_ONLY_BY_REASON = {
     "Fit.params in Python": ("Curve", "parameter_names"),
     "keys of Scaling.terms in Python": ("scaling_term",),
     "POLICIES in Python": ("policy_names",),
+    "Tier.of and catalogue() in Python": ("gpu_named",),
+    "the default of budget= in Python": ("open_budget",),
     "the default of levels= in Python": ("default_levels",),
     "text of a table in Python": ("ForecastConstants", "read_constants"),
     "compare shares forecasts by itself in Python": ("ForecastMemo", "make_forecast_memo"),
@@ -305,7 +323,6 @@ PYTHON_ONLY = {
     "VERDICTS": "the enumerators of Verdict in C++",
     "bench": "a module: C++ has no callables to score",
     "compare": "a table of simulations",
-    "follow": "only Python reads what training tools write",
     "Metrics": "only Python reads what monitors write",
     "metrics_of": "only Python reads what training tools write",
     "read_metrics": "only Python reads what monitors write",
@@ -324,11 +341,41 @@ CPP_ONLY_MEMBERS: dict[str, set[str]] = {
     "Reach": {"quantile_if_reached"},  # quantile(p, if_reached=True)
     "Scaling": {"kTerms"},  # len(terms)
     "Schedule": {"validate"},  # checked when it is made
-    "ScheduleLaw": {"floor", "memory", "speed", "warmup"},  # params, by name
+    "ScheduleLaw": {  # params, by name
+        *("drop", "floor", "memory", "power", "rate", "scale", "shape", "speed", "warmup"),
+    },
     "Trace": {"view"},  # Python passes the trace
     "Watch": {"options", "restore", "state"},  # to_dict and from_dict
 }
-PYTHON_ONLY_MEMBERS = {"plot", "to_pandas", "to_dict", "from_dict"}  # pictures, tables, JSON
+PICTURES_TABLES_JSON = {"plot", "to_pandas", "to_dict", "from_dict", "to_text"}
+PYTHON_ONLY_MEMBERS: dict[str, set[str]] = {
+    "AcceleratorChoice": {"tier"},  # its name; C++ has tiers[option.tier]
+    "Fit": {"family", "params", "stderr"},  # of the curve, by name
+    "FitBatch": {"params"},  # parameters, by name
+    "Job": {"observed_loss", "observed_step", "with_remaining"},  # observed; a copy with a forecast
+    "PastRuns": {"without"},  # some runs; C++ makes another from runs()
+    "Plan": {"tiers"},  # plot() draws them
+    "Schedule": {"infer"},  # shapes of schedules that training tools have
+    "ScheduleLaw": {"params"},  # members in C++
+    "Simulation": {"jct_cdf", "metrics"},  # for pictures and tables
+    "Tier": {"of"},  # make_tier
+    "Trace": {"notes"},  # what a reader repaired
+    "Watch": {"past"},  # options().past
+    "Workload": {"from_gavel", "from_trace"},  # a format of others; workload_from_trace
+}
+# Parameters of a C++ function that Python calls otherwise.
+CPP_ONLY_PARAMETERS: dict[str, set[str]] = {
+    "Reach.prob_by": {"at_step"},  # step is a member
+    "Schedule.at": {"at_step"},  # step is a member
+    "clean": {"raw"},  # a Trace or columns in Python
+    "evaluate_batch": {"curves"},  # family and params in Python
+    "fit_batch": {"traces"},  # the first argument of either kind in Python
+    "fit_scaling": {"measured"},  # columns in Python
+    "shared_speeds": {"tier"},  # gpu and gpu_memory_gb in Python
+    "solve_round": {"round"},  # columns in Python
+}
+# Structs of options: Python has their members as keywords.
+STRUCTS = {"options", "execution", "limits", "ends", "shape"}
 
 
 def cpp_names(text: str) -> set[str]:
@@ -339,31 +386,123 @@ def cpp_names(text: str) -> set[str]:
     aliases = re.findall(r"^using (\w+) =", text, re.M)
     functions = re.findall(
         r"^(?!using|namespace|struct|class|enum|template|#|//|static_assert)(?:\[\[nodiscard\]\] )?"
-        r"(?:inline |constexpr )*[\w:]+(?:<[^;()]*>)?[&* ]+(\w+)\(",
+        r"(?:inline |constexpr |const )*[\w:]+(?:<[^;()]*>)?[&* ]+(\w+)\(",
         text,
         re.M,
     )
     return {*types, *aliases, *functions} - {"operator"}
 
 
-def cpp_members(text: str) -> dict[str, set[str]]:
-    """Public members of the types that a header declares."""
+def cpp_types(text: str) -> dict[str, str]:
+    """Public part of the body of each type that a header declares, without comments."""
     text = "\n".join(without_strings(line) for line in text.splitlines())
+    bodies = re.findall(r"^(?:struct|class) (\w+) \{\n(.*?)^\};", text, re.S | re.M)
+    return {name: body.partition("\n private:")[0] for name, body in bodies}
+
+
+def statements(body: str) -> Iterator[str]:
+    """The declarations of a body, each on one line, without initializers and inline code."""
+    body = re.sub(r"^ \w+:$", "", body, flags=re.M)
+    while re.search(r"\{[^{}]*\}", body):
+        body = re.sub(r"(\)\s*(?:const)?\s*(?:noexcept)?)\s*\{[^{}]*\}", r"\1;", body)
+        body = re.sub(r"\{[^{}]*\}", "", body)
+    for statement in body.split(";"):
+        yield " ".join(statement.replace("[[nodiscard]]", "").split())
+
+
+def at_commas(text: str) -> list[str]:
+    """Parts between commas outside of brackets."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "<([{") - (c in ">)]}")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+def cpp_members(text: str) -> dict[str, set[str]]:
+    """Public members of the types that a header declares, all names of a declaration."""
     found: dict[str, set[str]] = {}
-    for name, body in re.findall(r"^(?:struct|class) (\w+) \{\n(.*?)^\};", text, re.S | re.M):
-        body = body.partition("\n private:")[0].replace("[[nodiscard]] ", "")
-        declared = re.findall(
-            r"^  (?!using|friend|static_assert|explicit|struct|enum)[\w:][\w:<>,&* ]*?[&* ](\w+)"
-            r"(?:\(|\{| =|;|\[)",
-            body,
-            re.M,
-        )
-        found[name] = {member for member in declared if member != "operator"}
+    for name, body in cpp_types(text).items():
+        found[name] = set()
+        for statement in statements(body):
+            skipped = re.match(
+                r"(?:using|friend|static_assert|explicit|struct|enum|template)\b", statement
+            )
+            called = re.match(r"[^=]*?(~?\w+|operator\W+)\s*\(", statement)
+            if skipped or not statement:
+                continue
+            if called is not None:
+                found[name].add(called[1])
+                continue
+            first, *others = at_commas(re.sub(r" = .*?(?=,|$)", "", statement))
+            found[name] |= {
+                re.sub(r"\[.*", "", each.split()[-1]).lstrip("&*") for each in (first, *others)
+            }
+        found[name] = {each for each in found[name] if each.isidentifier()} - {name}
+    return found
+
+
+def parameters(declared: str) -> set[str]:
+    """Names of the parameters in a list of C++, without structs of options."""
+    names = {
+        re.sub(r"\s*=.*", "", each).split()[-1].lstrip("&*") for each in at_commas(declared) if each
+    }
+    return names - STRUCTS
+
+
+def cpp_parameters(text: str) -> Iterator[tuple[str, set[str]]]:
+    """Each function of a header, a method as Type.method, and the names of its parameters."""
+    for name, body in cpp_types(text).items():
+        for statement in statements(body):
+            made = re.match(rf"(?:explicit )?{name}\((.*)\)", statement)
+            called = re.match(r"(?:static )?[\w:<>,&* ]+?[&* ](\w+)\((.*)\)", statement)
+            if made is not None:
+                yield name, parameters(made[1])
+            elif called is not None and not statement.startswith("friend"):
+                yield f"{name}.{called[1]}", parameters(called[2])
+    text = re.sub(r"^namespace (?:detail|\w+::detail) \{.*?^\}", "", text, flags=re.S | re.M)
+    text = "\n".join(without_strings(line) for line in text.splitlines())
+    free = re.sub(r"^(?:struct|class) .*?^\};", "", text, flags=re.S | re.M)
+    for found in re.finditer(
+        r"^(?:\[\[nodiscard\]\]\s+)?[\w:<>,&* ]+?[&* ](\w+)\(((?:[^()]|\(\))*)\)", free, re.M
+    ):
+        yield found[1], parameters(" ".join(found[2].split()))
+
+
+def python_parameters(function: object) -> set[str] | None:
+    """Names of the parameters of a function or class; of the compiled module by its docstring."""
+    try:
+        return set(inspect.signature(function).parameters) - {"self", "cls"}  # type: ignore[arg-type]
+    except ValueError:
+        declared = re.match(r"\w+\((.*)\)", (function.__doc__ or "").partition("\n")[0])
+    if declared is None:
+        return None
+    return {part.partition(":")[0].strip("* ") for part in at_commas(declared[1])}
+
+
+def parameter_differences(name: str, cpp: set[str], twin: object) -> list[str]:
+    """Parameters of C++ that Python calls otherwise."""
+    python = python_parameters(twin)
+    if python is None:
+        return []
+    missing = cpp - python - CPP_ONLY_PARAMETERS.get(name, set())
+    return [f"C++ only: {name}({each})" for each in sorted(missing)]
+
+
+def twin_of(name: str) -> object | None:
+    """What Python calls by a name of C++, which may be Type.method."""
+    found: object | None = gp
+    for part in name.split("."):
+        found = getattr(found, part, None)
     return found
 
 
 def members_of_python(name: str) -> set[str]:
-    return {member for member in dir(getattr(gp, name)) if member[0] != "_"}
+    own = set(dir(getattr(gp, name))) - set(dir(tuple))
+    return {member for member in own if member[0] != "_"}
 
 
 def differences(cpp: set[str], python: set[str]) -> list[str]:
@@ -376,10 +515,18 @@ def differences(cpp: set[str], python: set[str]) -> list[str]:
     return found + [f"on the table, yet gone: {name}" for name in sorted(gone)]
 
 
-def member_differences(name: str, cpp: set[str], python: set[str]) -> list[str]:
-    """Members that one language lacks; those of Python may be more where C++ has functions."""
+def member_differences(
+    name: str, cpp: set[str], python: set[str], functions: set[str] | None = None
+) -> list[str]:
+    """Members that one language lacks; a function of C++ may be a method in Python."""
     missing = cpp - python - CPP_ONLY_MEMBERS.get(name, set())
-    return [f"C++ only: {name}.{member}" for member in sorted(missing)]
+    more = python - cpp - (functions or set()) - PICTURES_TABLES_JSON
+    more -= PYTHON_ONLY_MEMBERS.get(name, set())
+    found = [f"C++ only: {name}.{member}" for member in sorted(missing)]
+    found += [f"Python only: {name}.{member}" for member in sorted(more)]
+    gone = CPP_ONLY_MEMBERS.get(name, set()) - (cpp - python)
+    gone |= PYTHON_ONLY_MEMBERS.get(name, set()) - (python - cpp)
+    return found + [f"on the table, yet gone or in both: {name}.{each}" for each in sorted(gone)]
 
 
 def headers(root: Path) -> list[str]:
@@ -395,23 +542,36 @@ def test_both_languages_have_the_same_names(root: Path) -> None:
 
 def test_both_languages_have_the_same_members(root: Path) -> None:
     types = {name: members for text in headers(root) for name, members in cpp_members(text).items()}
+    functions = set().union(*(cpp_names(text) for text in headers(root)))
     shared = sorted(name for name in types if hasattr(gp, name))
     assert len(shared) >= 15
     found = [
         line
         for name in shared
-        for line in member_differences(name, types[name], members_of_python(name))
+        for line in member_differences(name, types[name], members_of_python(name), functions)
     ]
     assert not found, "\n".join(found)
+
+
+def test_both_languages_have_the_same_parameters(root: Path) -> None:
+    declared = [pair for text in headers(root) for pair in cpp_parameters(text)]
+    shared = [(name, names, twin_of(name)) for name, names in declared]
+    compared = [each for each in shared if callable(each[2])]
+    assert len(compared) >= 40
+    found = [line for each in compared for line in parameter_differences(*each)]
+    excused = {name for name, _, _ in compared}
+    found += [f"on the table, yet gone: {name}" for name in CPP_ONLY_PARAMETERS.keys() - excused]
+    assert not found, "\n".join(sorted(set(found)))
 
 
 HEADER = """
 namespace glidepath {
 struct Fit {
   Curve curve{};             ///< fitted (not "kept")
-  double sigma = 0, aicc = 0;
-  std::vector<double> steps;
-  [[nodiscard]] double quantile(double p) const;
+  double sigma = 0, aicc = std::numeric_limits<double>::infinity();
+  std::vector<double> steps{}, losses{};
+  [[nodiscard]] double quantile(double p) const { return p; }
+  [[nodiscard]] const Curve& best(int rank) const noexcept;
 };
 enum class FitStatus { good };
 class Watch {
@@ -422,6 +582,8 @@ class Watch {
 };
 [[nodiscard]] Fit fit(const Trace& trace, const FitOptions& options = {});
 std::vector<Fit> fit_batch(std::span<const TraceView> traces);
+[[nodiscard]] const Gpu& gpu_named(std::string_view text,
+                                   const std::vector<Gpu>& known = {});
 namespace detail {
 void hidden(int x);
 }
@@ -430,10 +592,22 @@ void hidden(int x);
 
 
 def test_names_of_a_header_are_found() -> None:
-    assert cpp_names(HEADER) == {"Fit", "FitStatus", "Watch", "fit", "fit_batch"}
+    assert cpp_names(HEADER) == {"Fit", "FitStatus", "Watch", "fit", "fit_batch", "gpu_named"}
     members = cpp_members(HEADER)
-    assert members["Fit"] >= {"curve", "sigma", "steps", "quantile"}
+    assert members["Fit"] == {"curve", "sigma", "aicc", "steps", "losses", "quantile", "best"}
     assert members["Watch"] == {"add"}
     assert "C++ only: fresh" in differences({"fresh"}, set())
     assert "Python only: fresh" in differences(set(), {"fresh"})
-    assert member_differences("Fit", {"a", "b"}, {"b"}) == ["C++ only: Fit.a"]
+    assert member_differences("Widths", {"a", "b"}, {"b"}) == ["C++ only: Widths.a"]
+    assert member_differences("Widths", {"b"}, {"a", "b"}) == ["Python only: Widths.a"]
+    assert not member_differences("Widths", {"b"}, {"a", "b"}, {"a"})
+    taken = dict(cpp_parameters(HEADER))
+    assert taken["gpu_named"] == {"text", "known"}
+    assert taken["Watch.add"] == {"step", "loss"}
+    assert taken["fit"] == {"trace"}
+
+    def gpu_named(name: str, known: object) -> None: ...
+
+    assert parameter_differences("gpu_named", taken["gpu_named"], gpu_named) == [
+        "C++ only: gpu_named(text)"
+    ]

@@ -347,7 +347,7 @@ def test_clean_pulls_in_spikes_on_request() -> None:
     spiked = loss.copy()
     spiked[[30, 70]] = 50, -50
     assert gp.clean(step, spiked).trace.loss.tolist() == spiked.tolist()
-    cleaned = gp.clean(step, spiked, winsorise_sigmas=6)
+    cleaned = gp.clean(step, spiked, winsorize_sigmas=6)
     assert cleaned.pulled_in == 2
     np.testing.assert_allclose(cleaned.trace.loss, loss, atol=0.15)
 

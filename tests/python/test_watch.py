@@ -6,12 +6,15 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from curves import finished_runs, lagged
 
 import glidepath as gp
+from glidepath._verdicts import _MEANINGS
 
 
 def test_watch_tells_reached_from_will_reach_from_never_from_diverged() -> None:
@@ -159,9 +162,17 @@ def test_watch_takes_a_step_back_as_a_restart() -> None:
 
 def test_verdicts_are_named_once_in_lower_case() -> None:
     assert gp.VERDICTS == ("unknown", "reached", "will_reach", "never", "diverged")
-    from glidepath.cli._watch import _COLOURS
+    assert set(_MEANINGS) == set(gp.VERDICTS)
 
-    assert set(_COLOURS) == set(gp.VERDICTS)
+
+def test_only_the_table_of_verdicts_says_what_they_mean(root: Path) -> None:
+    compared = re.compile(r"""verdict(?:["']\])?\s*(?:==|!=|in|not in)\s*[("']""")
+    table = "_verdicts.py"
+    for path in sorted((root / "python" / "glidepath").rglob("*.py")):
+        found = compared.search(path.read_text())
+        assert found is None or path.name == table, f"{path}: {found[0] if found else ''}"
+    assert compared.search('if row["verdict"] in ("never", "diverged"):')
+    assert compared.search('forecast.verdict == "reached"')
 
 
 def test_watch_learns_from_past_runs_and_keeps_them_out_of_its_state() -> None:

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
-    asked = checkpoint.Asked()
+    asked = checkpoint.SaveFlag()
     speed = SPEED[os.environ["SLURMD_NODENAME"].rstrip("0")]
     saved = Path(f"model-{checkpoint.job_id()}.npz")
     truth = np.ones(INPUTS)

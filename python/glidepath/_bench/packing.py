@@ -67,13 +67,13 @@ class Queue:
         columns["submit_s"] = np.zeros(len(self.even))
         columns["budget_steps"] = 1e5 * self.even
         equal = Workload(self.workload.tiers, columns, pairs=self.workload.pairs)
-        events = simulate(equal, "best_value", sharing="mps" if packed else "exclusive").spans
+        spans = simulate(equal, "best_value", sharing="mps" if packed else "exclusive").spans
         place = {job: i for i, job in enumerate(self.jobs["job"])}
         classes = self.jobs["job_class"]
         running: dict[int, float] = {}
-        at_first = events["start_s"] == 0
+        at_first = spans["start_s"] == 0
         for job, t, partner in zip(
-            *(events[name][at_first] for name in ("job", "tier", "partner")), strict=True
+            *(spans[name][at_first] for name in ("job", "tier", "partner")), strict=True
         ):
             share = 1.0
             if partner >= 0:

@@ -39,7 +39,7 @@ from glidepath._trace import Trace
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
-SCHEMA = "glidepath.reach/1"
+SCHEMA = "glidepath.reach/2"
 DEFAULT_METHODS = ("glidepath", "glidepath+past", "past-times", "past-times-scaled")
 SHARES = (0.3, 0.5, 0.7)  # of the way to the target
 FEWEST_BEFORE = 5  # evaluations before the target
@@ -74,7 +74,7 @@ class ReachScores(Result):
     Attributes
     ----------
     rows : list of dict
-        One per method, run and share of the way: `method, collection, curve, share, truth, error,
+        One per method, run and share of the way: `method, collection, run, share, truth, error,
         inside, probability, hopeless, wall_ms, failed, why`.
     """
 
@@ -85,8 +85,8 @@ class ReachScores(Result):
 
         `error`, the median of ``|log(median / true step)|``; `inside`, the share of true steps
         between the quantiles 0.1 and 0.9; `probability`, the mean probability of coming to the
-        target, as all of these runs do; `hopeless`, the share with at most 2 %; `failed`, how many
-        calls.
+        target, as all of these runs do; `hopeless`, the share with at most 2 %; `n_failed`, how
+        many calls.
         """
         names = list(dict.fromkeys(row["collection"] for row in self.rows))
         methods = list(dict.fromkeys(row["method"] for row in self.rows))
@@ -102,7 +102,7 @@ class ReachScores(Result):
                     key: float(np.mean([row[key] for row in each]))
                     for key in ("error", "inside", "probability", "hopeless", "wall_ms")
                 }
-                counts = {key: sum(row[key] for row in each) for key in ("n", "failed")}
+                counts = {key: sum(row[key] for row in each) for key in ("n", "n_failed")}
                 total = {"collection": f"mean of {len(names)}", "method": method, **means}
                 out.append({key: (total | counts)[key] for key in each[0]})
         return out
@@ -117,7 +117,7 @@ class ReachScores(Result):
             "schema": SCHEMA,
             "glidepath": _core.__version__,
             "table": self.table(),
-            "failures": self.failures(),
+            "failed_calls": self.failures(),
             "rows": self.rows,
         }
 
@@ -134,7 +134,7 @@ def _summary(rows: Sequence[Row]) -> dict[str, Any]:
         "n": len(rows),
         "error": float(np.median([row["error"] for row in rows])),
         **{key: mean(key) for key in ("inside", "probability", "hopeless", "wall_ms")},
-        "failed": sum(row["failed"] for row in rows),
+        "n_failed": sum(row["failed"] for row in rows),
     }
 
 
@@ -256,7 +256,7 @@ def _score(method: Method, case: Case, seed: int) -> Row:
     row: Row = {
         "method": method.name,
         "collection": case.collection,
-        "curve": case.curve.name,
+        "run": case.curve.name,
         "share": case.share,
         "truth": case.truth,
         "wall_ms": came.wall_ms,

@@ -85,13 +85,18 @@ def pairs(folder: Path) -> list[Pair]:
     return found
 
 
+def _activity(profile: gp.Profile, *, memory: bool) -> gp.Profile:
+    return gp.Profile(
+        profile.sm_activity, memory_activity=profile.memory_activity if memory else -1.0
+    )
+
+
 def planned(sharing: str, *, memory: bool = True) -> Law:
     """The law that plans rest on; without `memory` only the multiprocessors' activity is known."""
 
     def law(first: gp.Profile, second: gp.Profile) -> tuple[float, float]:
-        both = (first.memory_activity, second.memory_activity) if memory else (-1.0, -1.0)
         return gp.shared_speeds(
-            first.sm_activity, second.sm_activity, sharing, memory_activities=both
+            *(_activity(each, memory=memory) for each in (first, second)), sharing
         )
 
     return law

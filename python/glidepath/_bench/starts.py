@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
-from glidepath._core import SimulationOptions
+from glidepath._core import Job, SimulationOptions
 from glidepath._simulate import Simulation, simulate
 from glidepath._starts import start_times
 from glidepath._workload import Workload
@@ -47,7 +47,7 @@ def run(
             scores = _Scores()
             for seed in range(seeds):
                 scores.take(_Case(workload, policy, sigma, seed), moments, samples, recent)
-            rows.append({"policy": policy, "sigma": sigma, **scores.row()})
+            rows.append({"policy": policy, "forecast_sigma": sigma, **scores.row()})
     return rows
 
 
@@ -88,6 +88,11 @@ class _Case:
         return float(starts[later] - now_s) if later < len(starts) else math.inf
 
 
+def _of(believed: Mapping[int, float], jobs: Sequence[Job]) -> dict[int, float]:
+    """Keep the beliefs about these jobs."""
+    return {job.id: believed[job.id] for job in jobs if job.id in believed}
+
+
 class _Scores:
     """What forecasts are worth."""
 
@@ -111,7 +116,7 @@ class _Scores:
                 case.policy,
                 samples=samples,
                 recent=came,
-                believed=believed,
+                believed=_of(believed, [*snapshot.jobs, *came]),
                 levels=_LEVELS,
                 horizon_s=_HORIZON_S,
             )
@@ -120,7 +125,7 @@ class _Scores:
                 _with_limits(snapshot, case.durations),
                 case.policy,
                 samples=1,
-                believed=believed,
+                believed=_of(believed, snapshot.jobs),
                 levels=(0.5,),
                 horizon_s=_HORIZON_S,
             )
@@ -146,7 +151,7 @@ class _Scores:
             "error": float(np.median(ours)),
             "error_of_limits": float(np.median(limits)),
             "ratio": float(np.median(ours) / np.median(limits)),
-            "ms": 1e3 * float(np.median(self._seconds)),
+            "wall_ms": 1e3 * float(np.median(self._seconds)),
         }
 
 

@@ -441,6 +441,8 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
     `rows` are those of ``_bench.policies.seed_study``.
     """
+    from glidepath._simulate import policy_named
+
     figure: Figure
     figure, axes = require("matplotlib.pyplot").subplots(2, 2, figsize=(9.0, 6.4), sharex=True)
     panels = (
@@ -455,7 +457,7 @@ def study(rows: Sequence[Mapping[str, Any]]) -> Figure:
         for k, policy in enumerate(names):
             for arm, dash in (("overfitting", "-"), ("interrupted", "--")):
                 line = [row for row in rows if row["policy"] == policy and row["arm"] == arm]
-                if arm == "interrupted" and policy not in ("fifo", "session_fifo"):
+                if arm == "interrupted" and policy_named(policy).stops_at_target:
                     continue  # they stop anyway
                 users = [row["users"] for row in line]
                 mean = np.array([row[metric] for row in line]) / unit

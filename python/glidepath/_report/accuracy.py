@@ -49,7 +49,7 @@ def milliseconds(key: str) -> Callable[[Row], str]:
 SCORE_COLUMNS: Columns = {
     "method": "{method}",
     "n": "{n}",
-    "failed": "{failed}",
+    "failed": "{n_failed}",
     "error": ranged("mae"),
     "CRPS": ranged("crps"),
     "error > half": number("bad", 3),
@@ -72,7 +72,7 @@ PAIR_COLUMNS: Columns = {
 FAILURE_COLUMNS: Columns = {
     "method": "{method}",
     "what": "{what}",
-    "failed": "{failed} of {n}",
+    "failed": "{n_failed} of {n}",
     "why": "{why}",
 }
 

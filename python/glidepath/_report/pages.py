@@ -15,6 +15,7 @@ from glidepath._horizon import Look, horizon, in_words, look
 from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
+from glidepath._watch import ALPHA
 
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
 _BARS = ("total wait h", "mean JCT h", "GPU-hours", "kWh")
@@ -235,7 +236,7 @@ def write_runs(
             progress(done, len(traces))
         left = budget if budget is not None and budget > trace.step[-1] else None
         seen = look(trace, horizon(trace, budget=left), target=target, reached_by=reached_by)
-        rows.append(seen.keys() | {"advice": _advice(seen)})
+        rows.append(seen.keys() | {"past_runs": 0, "reason": _advice(seen)})
         if hardware is not None:
             rows[-1] |= _energy(hardware, trace, rows[-1]["at"])
         name = trace.name or f"run {len(fans) + 1}"
@@ -256,7 +257,7 @@ def write_runs(
             ),
             "horizon": in_words,
             "status": "{status}",
-            "advice": "{advice}",
+            "advice": "{reason}",
         },
         rows,
     )
@@ -299,7 +300,7 @@ def _advice(seen: Look) -> str:
     return "" if seen.reach is None else advise(seen.reach)
 
 
-def advise(reach: gp.Reach, *, alpha: float = 0.02) -> str:
+def advise(reach: gp.Reach, *, alpha: float = ALPHA) -> str:
     """Say in one sentence what to do with a run that has a target."""
     chance = 1.0 - reach.prob_never
     if reach.step.size == 1 and chance == 1.0:

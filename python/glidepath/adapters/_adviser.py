@@ -13,7 +13,7 @@ from typing import Any
 from glidepath._core import InputError
 from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
-from glidepath._verdicts import is_lost
+from glidepath._verdicts import meaning
 from glidepath._watch import SETTINGS, Decision, Watch
 
 # Looks in a row at which a run must be lost before it is stopped: of many forecasts some are wrong.
@@ -59,8 +59,8 @@ def judge(
         watch.add(step, loss)
         if index in looks:
             decision = watch.decision()
-            lost = lost + 1 if is_lost(decision.verdict) else 0
-    return decision, decision.verdict == "reached" or lost >= patience
+            lost = lost + 1 if meaning(decision.verdict).is_lost else 0
+    return decision, meaning(decision.verdict).is_reached or lost >= patience
 
 
 def planned(rate: Callable[[float], float], budget: float) -> Schedule:
@@ -196,7 +196,7 @@ class Adviser:
         self.watch.add(self.step, float(loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
-        self._lost = self._lost + 1 if is_lost(self.decision.verdict) else 0
+        self._lost = self._lost + 1 if meaning(self.decision.verdict).is_lost else 0
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             new = self._file.with_name(f"{self._file.name}.new")
@@ -242,7 +242,7 @@ class Adviser:
 
     @property
     def _over(self) -> bool:
-        reached = self.decision is not None and self.decision.verdict == "reached"
+        reached = self.decision is not None and meaning(self.decision.verdict).is_reached
         return reached or self._lost >= self._patience
 
     @property

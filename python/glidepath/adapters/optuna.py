@@ -15,7 +15,7 @@ from glidepath._core import InputError
 from glidepath._forecast import forecast
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath._verdicts import is_lost
+from glidepath._verdicts import meaning
 from glidepath._watch import Watch
 from glidepath.adapters._adviser import judge
 
@@ -162,7 +162,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
             decision, ends = judge(watch, reports, apart=_APART * self._budget)
             if not math.isnan(decision.probability):
                 advice["forecast_target_probability"] = decision.probability
-            if ends and is_lost(decision.verdict):
+            if ends and meaning(decision.verdict).is_lost:
                 stop, reason = True, decision.reason
         return self._stop(study, trial, advice, stop, reason) if advice or reason else False
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from glidepath._results import require
 from glidepath._trace import Trace
+from glidepath._watch import ALPHA
 from glidepath.adapters._adviser import PATIENCE, Adviser
 
 __all__ = ["ForecastCallback"]
@@ -46,7 +47,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         budget: float | None = None,
         direction: str | None = None,
         past: Sequence[Trace] | None = None,
-        alpha: float = 0.02,
+        alpha: float = ALPHA,
         reached_by: str | None = None,
     ) -> None:
         # Kept as they are: scikit-learn clones what it finds under these names.

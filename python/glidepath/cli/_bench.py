@@ -227,7 +227,7 @@ def starts(
         list[str] | None,
         typer.Option("--policy", "-p", help="May be repeated. Default: five of them."),
     ] = None,
-    sigma: Annotated[
+    forecast_sigma: Annotated[
         list[float] | None,
         typer.Option(min=0.0, help="Error of the forecasts; may be repeated. Default: 0.5 and 1."),
     ] = None,
@@ -252,7 +252,7 @@ def starts(
         rows = bench.run(
             workload,
             policies=policy or bench.POLICIES,
-            sigmas=sigma if sigma is not None else bench.SIGMAS,
+            sigmas=forecast_sigma if forecast_sigma is not None else bench.SIGMAS,
             moments=moments,
             samples=samples,
             recent=recent,
@@ -265,14 +265,14 @@ def starts(
         f"Starts forecast on {workload.name}, {gpus} GPUs",
         {
             "policy": "{policy}",
-            "sigma": "{sigma:g}",
+            "sigma": "{forecast_sigma:g}",
             "moments": "{moments}",
             "waiting": "{waiting}",
             "coverage": "{coverage:.2f}",
             "error": "{error:.2f}",
             "error from limits": "{error_of_limits:.2f}",
             "ratio": "{ratio:.2f}",
-            "ms a call": "{ms:.0f}",
+            "ms a call": "{wall_ms:.0f}",
         },
         rows,
     )

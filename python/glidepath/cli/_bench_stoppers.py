@@ -37,7 +37,7 @@ def bench_stoppers(
     workers: Annotated[int, typer.Option(min=1, help="Trials that run at a time.")] = 1,
     as_json: Json = False,
 ) -> int:
-    """Replay recorded sweeps to pruners; exit code 1 where ours falls short of its goal."""
+    """Replay recorded sweeps to pruners; exit code 1 where ours is above a limit."""
     from glidepath._bench import stoppers
 
     if not folder.exists():

@@ -20,6 +20,7 @@ from rich.text import Text
 import glidepath as gp
 from glidepath._answer import Columns, cells
 from glidepath._json import plain
+from glidepath._results import require
 from glidepath.readers._open import passing_over
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ Log = Annotated[
 ]
 
 
-def curves_of(context: typer.Context, incomplete: str) -> list[str]:
+def runs_of(context: typer.Context, incomplete: str) -> list[str]:
     """Complete the name of a run from the log that the line names."""
     log = context.params.get("file") or next(iter(context.args), None)  # a line is not finished
     if log is None:
@@ -66,7 +67,7 @@ def curves_of(context: typer.Context, incomplete: str) -> list[str]:
     return [trace.name for trace in traces if trace.name.startswith(incomplete)]
 
 
-Curve = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=curves_of)]
+Run = Annotated[str | None, typer.Option(help="Only this run.", autocompletion=runs_of)]
 Metric = Annotated[
     str | None, typer.Option(metavar="NAME", help="The metric of the log; default: its loss.")
 ]
@@ -100,6 +101,14 @@ ReachedBy = Annotated[
         "one value; default: what the name of the metric says.",
     ),
 ]
+
+
+def was_typed(context: typer.Context, option: str) -> bool:
+    """Whether an option of a command line was given, not left at its default."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw the first result: .png, .svg or .pdf.")
 ]
@@ -181,7 +190,7 @@ def check_budget(budget: float | None) -> None:
         raise gp.InputError(f"--budget {budget:g} is no step")
 
 
-def chosen(file: str, curve: str | None, metric: str | None, pattern: str | None) -> list[gp.Trace]:
+def chosen(file: str, run: str | None, metric: str | None, pattern: str | None) -> list[gp.Trace]:
     """Read the runs of a file that a command is about; say what a folder has that is not read."""
     with progress("reading"), passing_over() as passed:
         traces = gp.read_traces(file, metric=metric, pattern=pattern)
@@ -189,14 +198,14 @@ def chosen(file: str, curve: str | None, metric: str | None, pattern: str | None
         say(f"passed over: {sentence}", to=stderr)
     if len(passed) > _FEW_PASSED:
         say(f"passed over: {counted(len(passed), 'log')} in all", to=stderr)
-    found = [trace for trace in traces if curve in (None, trace.name)]
+    found = [trace for trace in traces if run in (None, trace.name)]
     for trace in found:
         for note in trace.notes:  # what the reader had to repair
             say(f"{trace.name}: {note}", to=stderr)
     if not found:
         some = ", ".join(repr(trace.name) for trace in traces[:3])
         more = f" and {len(traces) - 3} more" if len(traces) > 3 else ""
-        raise gp.InputError(f"{file}: no curve {curve!r}; it holds {some}{more}")
+        raise gp.InputError(f"{file}: no run {run!r}; it holds {some}{more}")
     return found
 
 
@@ -220,8 +229,6 @@ def learned(
 
 
 def save(plot: Callable[..., Any], path: Path) -> None:
-    from glidepath._results import require
-
     figure = require("matplotlib.figure").Figure(figsize=(8.0, 4.5), layout="constrained")
     plot(ax=figure.add_subplot())
     try:

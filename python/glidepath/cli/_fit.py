@@ -14,12 +14,12 @@ from glidepath._fit import FAMILIES
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
-    Curve,
     Json,
     Log,
     Metric,
     Pattern,
     Plot,
+    Run,
     chosen,
     counted,
     emit,
@@ -33,7 +33,7 @@ _BATCH = 256  # runs between two updates of the bar
 
 def fit(
     file: Log,
-    curve: Curve = None,
+    run: Run = None,
     family: Annotated[
         str,
         typer.Option(
@@ -54,7 +54,7 @@ def fit(
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
-    traces = chosen(file, curve, metric, pattern)
+    traces = chosen(file, run, metric, pattern)
     fits = _fits(traces, family=family, robust=robust, from_step=from_step)
     if plot is not None:
         save(lambda ax: fits[0].plot(ax=ax, trace=traces[0]), plot)

@@ -17,7 +17,6 @@ from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Budget,
-    Curve,
     Json,
     Log,
     Lr,
@@ -26,6 +25,7 @@ from glidepath.cli._console import (
     Pattern,
     Plot,
     ReachedBy,
+    Run,
     Target,
     check_budget,
     check_reached_by,
@@ -45,7 +45,7 @@ from glidepath.cli._console import (
 
 def forecast(
     file: Log,
-    curve: Curve = None,
+    run: Run = None,
     observed: Annotated[
         float, typer.Option(help="Use this share of the points of each run, in (0, 1].")
     ] = 1.0,
@@ -78,7 +78,7 @@ def forecast(
     if schedule and lr is not None:
         raise gp.InputError("--schedule and --lr: give one of them")
     given = planned_lr(lr)
-    traces = chosen(file, curve, metric, pattern)
+    traces = chosen(file, run, metric, pattern)
     runs = learned(past, metric, traces, quiet=as_json)
     rows: list[dict[str, Any]] = []
     for trace in each("forecasts", traces):

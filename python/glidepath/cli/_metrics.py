@@ -60,7 +60,7 @@ def _hardware(found: gp.Metrics, as_json: bool) -> int:
     rows = [_sums(found.only(gpu)) for gpu in found.gpus]
     if as_json:
         head = {"log": found.name, "duration_s": found.duration_s, "notes": found.notes}
-        emit(head | {"gpus": rows})
+        emit(head | {"rows": rows})
         return ANSWER
 
     def cell(key: str, form: str, factor: float = 1.0) -> Callable[[Any], str]:

@@ -13,6 +13,8 @@ import typer
 import glidepath as gp
 from glidepath._answer import quantile_keys
 from glidepath._answer import starts as words
+from glidepath._core import PlanOptions
+from glidepath._simulate import policy_named
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -27,12 +29,14 @@ from glidepath.cli._console import (
     print_table,
     progress,
     save,
+    was_typed,
 )
 
-_ROUND_S, _SESSION_S = 360.0, 300.0  # of the simulation that leads to the moment
+_OF_A_WORKLOAD = ("at_h", "users", "seed", "gpus", "sharing", "pairs")
 
 
 def plan(
+    context: typer.Context,
     workload: Annotated[
         Path, typer.Argument(help="A workload folder, or a CSV of your own jobs and their logs.")
     ],
@@ -63,9 +67,15 @@ def plan(
     """Show the plan of one moment: who runs where, who waits, who ends, and why.
 
     A CSV of jobs has the columns job, log, target and perhaps budget, gpus, steps_per_s_TIER (else
-    the pace of the log), metric, curve, user, priority, weight, deadline_s.
+    the pace of the log), metric, run, user, priority, weight, deadline_s.
     """
-    if workload.is_file() and workload.suffix == ".csv" and gpus is None:
+    if workload.is_file() and workload.suffix == ".csv" and (gpus is None or tiers is not None):
+        if tiers is None:
+            raise gp.InputError(f"{workload}: say with --tiers FILE which GPUs there are")
+        for name in _OF_A_WORKLOAD:
+            if was_typed(context, name):
+                option = f"--{name.replace('_', '-')}"
+                raise gp.InputError(f"{option} is for a workload, {workload} has jobs of your own")
         return _plan_own(workload, tiers, reached_by, objective.split(","), plot, as_json=as_json)
     for option, given in (("--tiers", tiers), ("--reached-by", reached_by)):
         if given is not None:
@@ -80,17 +90,21 @@ def plan(
         starts = _starts(snapshot, planned, objective, sharing)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
+    rows = [
+        {"job": str(job.id), "user": job.user, **row, "reason": planned.reasons.get(job.id, "")}
+        for job, row in zip(snapshot.jobs, _placed(snapshot, planned, starts), strict=True)
+    ]
     if as_json:
-        emit(_document(snapshot, planned, [tier.name for tier in drawn.tiers], starts))
+        emit(_document(snapshot, planned, rows))
     else:
-        _print_jobs(drawn, snapshot, planned, starts)
+        _print_jobs(drawn, snapshot, planned, rows)
         _print_prices(drawn, planned)
     return ANSWER
 
 
 def _plan_own(
     path: Path,
-    tiers: Path | None,
+    tiers: Path,
     reached_by: str | None,
     objective: list[str],
     plot: Path | None,
@@ -98,33 +112,31 @@ def _plan_own(
     as_json: bool,
 ) -> int:
     """Plan the jobs of a file."""
-    from glidepath.cli._plan_jobs import read_jobs, read_tiers
+    from glidepath.cli._plan_jobs import outlook_in_words, read_jobs, read_tiers
 
-    if tiers is None:
-        raise gp.InputError(f"{path}: say with --tiers FILE which GPUs there are")
-    found = read_tiers(tiers)
-    jobs = read_jobs(path, found, reached_by=reached_by)
+    jobs = read_jobs(path, read_tiers(tiers), reached_by=reached_by)
     planned = gp.plan(jobs.snapshot, objective=objective)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
-    state = _states(planned, found)
     starts = _starts(jobs.snapshot, planned, ",".join(objective), "exclusive")
     rows: list[dict[str, Any]] = [
         {
-            "job": name,
-            "gpus": state.get(index, "waits"),
-            **quantile_keys("starts", starts.get(index)),
-            **jobs.outlooks[index],
-            "reason": planned.reasons.get(index, ""),
+            "job": jobs.names[job.id],
+            "user": job.user,
+            **row,
+            **jobs.outlooks[job.id],
+            "reason": planned.reasons.get(job.id, ""),
         }
-        for index, name in jobs.names.items()
+        for job, row in zip(
+            jobs.snapshot.jobs, _placed(jobs.snapshot, planned, starts), strict=True
+        )
     ]
     rows += [
-        {"job": name, "gpus": "none", "forecast": None, "reason": reason}
+        {"job": name, "state": "refused", **_NOWHERE, "reason": reason}
         for name, reason in jobs.refused.items()
     ]
     if as_json:
-        emit({"value": planned.value, "bound": planned.bound, "gap": planned.gap, "jobs": rows})
+        emit(_document(jobs.snapshot, planned, rows))
     else:
         print_table(
             f"{path.name}: {planned!r}",
@@ -132,9 +144,9 @@ def _plan_own(
             [
                 (
                     row["job"],
-                    row["gpus"],
+                    _place_cell(row),
                     _start_cell(row),
-                    row["forecast"] or "",
+                    outlook_in_words(row) if "probability" in row else "",
                     row["reason"],
                 )
                 for row in rows
@@ -143,10 +155,32 @@ def _plan_own(
     return WARNING if jobs.refused else ANSWER
 
 
-def _states(planned: gp.Plan, tiers: list[gp.Tier]) -> dict[int, str]:
-    """Say of each job that does not wait what it gets."""
-    placed = {a.job: f"{a.gpus} {tiers[a.tier].name}" for a in planned.allocations}
-    return dict.fromkeys(planned.stop, "ends") | placed
+_NOWHERE: dict[str, Any] = {"tier": None, "gpus": None, "since_s": None, "partner": None}
+
+
+def _placed(snapshot: gp.Snapshot, planned: gp.Plan, starts: _Starts) -> list[dict[str, Any]]:
+    """Say of each job what it gets, as keys of an answer."""
+    held = {a.job: a for a in planned.allocations}
+    rows = []
+    for job in snapshot.jobs:
+        row = {"state": "ends" if job.id in planned.stop else "waits", **_NOWHERE}
+        if job.id in held:
+            a = held[job.id]
+            row = {
+                "state": "runs",
+                "tier": snapshot.tiers[a.tier].name,
+                "gpus": a.gpus,
+                "since_s": a.since_s,
+                "partner": str(a.partner) if a.partner >= 0 else None,
+            }
+        rows.append(row | quantile_keys("starts", starts.get(job.id)))
+    return rows
+
+
+def _place_cell(row: Mapping[str, Any]) -> str:
+    if row["state"] == "runs":
+        return f"{row['gpus']} {row['tier']}"
+    return "none" if row["state"] == "refused" else str(row["state"])
 
 
 _Starts = dict[int, tuple[float, ...]]
@@ -187,55 +221,53 @@ def _snapshot_at(workload: gp.Workload, at_h: float) -> gp.Snapshot:
         return gp.plan(snapshot, reasons=False)
 
     try:
-        gp.simulate(workload, watch, round_s=_ROUND_S, session_s=_SESSION_S, stop_at_target=True)
+        # The sessions of the planner, and the rounds that its plans are for.
+        gp.simulate(
+            workload,
+            watch,
+            round_s=PlanOptions().round_s,
+            session_s=policy_named("best_value").session_s,
+            stop_at_target=True,
+        )
     except _Reached:
         return seen[0]
     raise gp.InputError(f"--at-h {at_h:g}: the last job of {workload.name} has ended by then")
 
 
 def _document(
-    snapshot: gp.Snapshot, planned: gp.Plan, tiers: list[str], starts: _Starts
+    snapshot: gp.Snapshot, planned: gp.Plan, rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    names = [tier.name for tier in snapshot.tiers]
     return {
-        "now_s": snapshot.now_s,
+        "at_s": snapshot.now_s,
         "value": planned.value,
         "bound": planned.bound,
         "gap": planned.gap,
-        "prices": dict(zip(tiers, planned.prices, strict=True)),
-        "allocations": [
-            {
-                "job": a.job,
-                "tier": tiers[a.tier],
-                "gpus": a.gpus,
-                "since_s": a.since_s,
-                "partner": a.partner if a.partner >= 0 else None,
-            }
-            for a in planned.allocations
-        ],
-        "stop": list(planned.stop),
-        "starts": {job: quantile_keys("starts", times) for job, times in starts.items()},
-        "reasons": dict(planned.reasons),
+        "prices": dict(zip(names, planned.prices, strict=True)),
+        "jobs": rows,
     }
 
 
 def _print_jobs(
-    workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan, starts: _Starts
+    workload: gp.Workload, snapshot: gp.Snapshot, planned: gp.Plan, rows: list[dict[str, Any]]
 ) -> None:
-    state = _states(planned, workload.tiers)
-    jobs = sorted(snapshot.jobs, key=lambda job: (job.id not in state, job.id))
+    jobs = sorted(
+        zip(snapshot.jobs, rows, strict=True),
+        key=lambda each: (each[1]["state"] == "waits", each[0].id),
+    )
     print_table(
         f"{workload.name} at {snapshot.now_s / 3600:.1f} h: {planned!r}",
         ("job", "user", "GPUs", "starts", "steps", "why"),
         (
             (
-                str(job.id),
+                row["job"],
                 job.user,
-                state.get(job.id, "waits"),
-                words(starts[job.id]) if job.id in starts else "",
+                _place_cell(row),
+                _start_cell(row),
                 f"{job.steps_done:.0f} of {job.budget_steps:.0f}",
-                planned.reasons.get(job.id, ""),
+                row["reason"],
             )
-            for job in jobs
+            for job, row in jobs
         ),
     )
 

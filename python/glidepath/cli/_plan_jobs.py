@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import glidepath as gp
-from glidepath._answer import reach_keys, when
+from glidepath._answer import reach_keys, run_keys, when
 from glidepath._horizon import horizon, in_words
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
@@ -19,7 +19,7 @@ from glidepath._trace import pace
 from glidepath.cli._console import each
 
 _COLUMNS = (
-    *("job", "log", "target", "budget", "gpus", "metric", "curve", "user"),
+    *("job", "log", "target", "budget", "gpus", "metric", "run", "user"),
     *("priority", "weight", "deadline_s"),
 )
 _PACE = "steps_per_s_"
@@ -30,7 +30,7 @@ _SAMPLES = 32  # of the steps that a job still needs
 class Jobs:
     """The jobs of a file: those that can be planned, and why the others cannot.
 
-    The outlook of a job is its forecast, as keys of an answer and in words.
+    The outlook of a job is its forecast, as keys of an answer.
     """
 
     snapshot: gp.Snapshot
@@ -140,21 +140,23 @@ def _job(
     keys = plan.keys() | reach_keys(reach, last, by)
     if keys["budget_from"] == "--budget":
         keys["budget_from"] = "of the file of jobs"
+    return job, run_keys(trace) | keys
+
+
+def outlook_in_words(keys: Mapping[str, Any]) -> str:
+    """Say what to expect of a job."""
     at = when(keys["reach_q10"], keys["reach_q50"], keys["reach_q90"])
-    return job, {
-        "forecast": f"{series.percent(keys['probability'])}, {at}; {in_words(keys)}",
-        **keys,
-    }
+    return f"{series.percent(keys['probability'])}, {at}; {in_words(keys)}"
 
 
 def _trace(row: Mapping[str, str], folder: Path) -> gp.Trace:
     if not row["log"]:
         raise gp.InputError("it has no log")
     traces = gp.read_traces(folder / row["log"], metric=row.get("metric") or None)
-    curve = row.get("curve") or None
-    found = [trace for trace in traces if curve in (None, trace.name) and len(trace)]
+    run = row.get("run") or None
+    found = [trace for trace in traces if run in (None, trace.name) and len(trace)]
     if len(found) != 1:
-        which = f"curve {curve!r}" if curve else "run (say which in a column curve)"
+        which = f"run {run!r}" if run else "run (say which in a column run)"
         raise gp.InputError(f"{row['log']}: expected one {which}, found {len(found)}")
     return found[0]
 

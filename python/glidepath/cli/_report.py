@@ -14,12 +14,12 @@ import glidepath as gp
 from glidepath.cli._console import (
     ANSWER,
     Budget,
-    Curve,
     Json,
     Log,
     Metric,
     Pattern,
     ReachedBy,
+    Run,
     Target,
     check_budget,
     check_reached_by,
@@ -33,10 +33,10 @@ from glidepath.cli._simulate import simulate
 
 def report(
     file: Log,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML page to write.")] = Path(
+    output: Annotated[Path, typer.Option("--out", "-o", help="The HTML page to write.")] = Path(
         "report.html"
     ),
-    curve: Curve = None,
+    run: Run = None,
     target: Target = None,
     reached_by: ReachedBy = None,
     budget: Budget = None,
@@ -65,7 +65,7 @@ def report(
 
     check_budget(budget)
     if (Path(file) / "tiers.csv").is_file():
-        others = target, reached_by, budget, curve, metric, pattern, hardware, step_seconds
+        others = target, reached_by, budget, run, metric, pattern, hardware, step_seconds
         if others != (None,) * len(others):
             raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
         return simulate(Path(file), compare=True, report=output, as_json=as_json)
@@ -73,7 +73,7 @@ def report(
     if step_seconds is not None and (hardware is None or not 0 < step_seconds < math.inf):
         why = "is for --hardware" if hardware is None else "is not a positive number"
         raise gp.InputError(f"--step-seconds {step_seconds:g} {why}")
-    traces = chosen(file, curve, metric, pattern)
+    traces = chosen(file, run, metric, pattern)
     gpus = None
     if hardware is not None:
         gpus = gp.read_metrics(hardware).busy()

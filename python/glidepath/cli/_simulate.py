@@ -12,6 +12,7 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
+from glidepath._simulate import options_by_policy
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -82,7 +83,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="OPTION=VALUE",
-            help="An option of gp.plan for best_value, such as max_wait_s=7200 or"
+            help="An option of gp.plan for policies that call it, such as max_wait_s=7200 or"
             " objective=deadline,jct; may be repeated.",
         ),
     ] = None,
@@ -104,6 +105,8 @@ def simulate(
     as_json: Json = False,
 ) -> int:
     """Run a workload to its end under one policy, or compare several."""
+    if policy and compare:
+        raise gp.InputError("--compare names its own policies: leave --policy out")
     policies = list(policy or (COMPARED if compare else ["best_value"]))
     options: dict[str, Any] = {
         "restart_s": restart_s,
@@ -174,10 +177,10 @@ def _results(
     workload: gp.Workload, policies: Sequence[str], seed: int, options: dict[str, Any]
 ) -> list[gp.Simulation]:
     results = []
-    for name in policies:
+    for name, own in zip(policies, options_by_policy(policies, options), strict=True):
         with progress(name) as update:
             shown = update if stderr.is_terminal else None
-            results.append(gp.simulate(workload, name, seed=seed, progress=shown, **options))
+            results.append(gp.simulate(workload, name, seed=seed, progress=shown, **own))
     return results
 
 

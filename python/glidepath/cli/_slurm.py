@@ -17,7 +17,7 @@ import typer
 from glidepath._answer import decision_keys, duration, quantile_keys, starts
 from glidepath._core import InputError
 from glidepath._pictures import series
-from glidepath._verdicts import words
+from glidepath._verdicts import meaning
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -31,6 +31,7 @@ from glidepath.cli._console import (
     shown,
     stderr,
     stdout,
+    was_typed,
 )
 
 if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
@@ -139,7 +140,7 @@ def rehearse(
     given = locals()
     del given["context"], given["simulated"]
     if context.invoked_subcommand is not None:
-        typed = [option for option in context.params if _was_typed(context, option)]
+        typed = [option for option in context.params if was_typed(context, option)]
         if typed:
             option = typed[0].removeprefix("as_").replace("_", "-")
             raise InputError(
@@ -152,11 +153,6 @@ def rehearse(
     from glidepath.cli import _slurm_rehearsal
 
     return _slurm_rehearsal.play(simulated, **given)
-
-
-def _was_typed(context: typer.Context, option: str) -> bool:
-    source = context.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _default_log() -> Path:
@@ -318,7 +314,7 @@ def why(
     if as_json:
         keys = ("at_s", "round", "kind", "phase", "why", "command", "detail")
         rows = [{key: getattr(event, key) for key in keys} for event in events]
-        emit({"job": job, "events": rows})
+        emit({"job": job, "story": rows})
     else:
         for line in story(events):
             say(line)
@@ -339,7 +335,7 @@ def story(events: list[Event]) -> list[str]:
             where = f"{detail['state'].lower()} on {detail['tier'] or 'no tier'}"
             what = f"step {detail['observed_to']:g}" if detail["observed_to"] else "no log yet"
             if odds is not None:
-                what += f", P(target) {series.chance(odds, 2)}, {words(detail['verdict'])}"
+                what += f", P(target) {series.chance(odds, 2)}, {meaning(detail['verdict']).words}"
             lines.append(f"{clock}  {where}: {what}; {event.why}")
         elif event.phase in ("intended", "advised"):
             lines.append(f"{clock}  {event.phase} {event.kind}: {event.why}")
@@ -385,7 +381,7 @@ def _document(result: Round) -> dict[str, Any]:
         "trouble": result.trouble,
         "jobs": [_row(view) for view in result.views],
         "commands": [list(command) for command in result.commands],
-        "outcomes": [
+        "results": [
             {"job": o.action.job.id, "kind": o.action.kind, "status": o.status, "said": o.detail}
             for o in result.outcomes
         ],
@@ -433,7 +429,7 @@ def _table(result: Round) -> None:
             f"{forecast.last_step:g}" if forecast.last_step else "",
             "" if math.isnan(forecast.probability) else series.chance(forecast.probability, 2),
             _left(view),
-            words(forecast.verdict),
+            meaning(forecast.verdict).words,
             view.reason or forecast.problem,
         )
         table.add_row(*map(shown, row))

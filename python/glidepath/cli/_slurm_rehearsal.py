@@ -36,7 +36,7 @@ def play(
     rows = [played.metrics, {key: fifo[key] for key in played.metrics}]
     if as_json:
         events = [asdict(event) for event in played.events]
-        emit({"workload": workload.name, "rounds": played.rounds, "events": events,
+        emit({"workload": workload.name, "round_count": played.rounds, "story": events,
               "policies": rows})  # fmt: skip
     else:
         for event in played.events:

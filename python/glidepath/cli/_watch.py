@@ -23,13 +23,13 @@ from glidepath._json import plain
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._trace import pace
-from glidepath._verdicts import is_lost, words
+from glidepath._verdicts import meaning
+from glidepath._watch import ALPHA
 from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
     Budget,
-    Curve,
     Json,
     Log,
     Lr,
@@ -37,6 +37,7 @@ from glidepath.cli._console import (
     Past,
     Pattern,
     ReachedBy,
+    Run,
     Target,
     check_reached_by,
     counted,
@@ -50,18 +51,6 @@ from glidepath.cli._console import (
     stdout,
 )
 
-_COLOURS = {
-    "reached": "bold green",
-    "will_reach": "green",
-    "unknown": "yellow",
-    "never": "bold red",
-    "diverged": "bold red",
-}
-_WEIGHED = {
-    "unknown": ", which decides nothing yet",
-    "will_reach": "",
-    "never": ", so little that it counts as never by now",
-}
 _MIN_POINTS = 4  # fewer tell nothing of the future
 _BARS = "▁▂▃▄▅▆▇█"
 _SEEN_BARS, _AHEAD_BARS = 24, 12
@@ -72,7 +61,7 @@ def watch(
     target: Target = None,
     reached_by: ReachedBy = None,
     budget: Budget = None,
-    curve: Curve = None,
+    run: Run = None,
     lr: Lr = None,
     past: Past = None,
     metric: Metric = None,
@@ -81,8 +70,9 @@ def watch(
         float, typer.Option(min=0.1, metavar="SECONDS", help="Time between two looks at the log.")
     ] = 2.0,
     alpha: Annotated[
-        float, typer.Option(help="Error rate of the verdicts will_reach and never.")
-    ] = 0.02,
+        float | None,
+        typer.Option(help=f"Error rate of the verdicts will_reach and never; default: {ALPHA:g}."),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look once and end.")] = False,
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="End when every run is reached or lost.")
@@ -97,9 +87,12 @@ def watch(
     steps seen. The answer says which.
     """
     check_reached_by(reached_by, target)
+    if alpha is not None and target is None:
+        raise gp.InputError(f"--alpha {alpha:g}: say with --target what is to be reached")
     runs = learned(past, metric, [], quiet=as_json)
-    view = _View(file, target, budget, curve, alpha, runs, lr, reached_by)
-    follow = gp.follow(file, metric=metric, pattern=pattern, every_s=every_s)
+    error_rate = ALPHA if alpha is None else alpha
+    view = _View(file, target, budget, run, error_rate, runs, lr, reached_by)
+    follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s)
     if once:
         return _once(view, follow, as_json=as_json)
     if stdout.is_terminal and not as_json:
@@ -155,13 +148,13 @@ class _View:
         log: str,
         target: float | None,
         budget: float | None,
-        curve: str | None,
+        run: str | None,
         alpha: float,
         past: gp.PastRuns | None,
         lr: str | None,
         reached_by: str | None,
     ) -> None:
-        self._log, self._curve, self._past = log, curve, past
+        self._log, self._run, self._past = log, run, past
         self._lr, self._plan = lr, planned_lr(lr)
         self.has_target = target is not None
         self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
@@ -175,7 +168,7 @@ class _View:
         """Look at the log again; give the runs that changed."""
         changed = []
         for trace in follow.poll():
-            if self._curve in (None, trace.name) and len(trace):
+            if self._run in (None, trace.name) and len(trace):
                 self._rows[trace.name] = self._row(trace)
                 changed.append(self._rows[trace.name])
         return changed
@@ -238,7 +231,7 @@ class _View:
         The verdict is that of a `Watch`, which merges old points.
         """
         target, last = self._watch["target"], float(trace.step[-1])
-        settled = decision.verdict in ("reached", "diverged") or last >= plan.budget
+        settled = meaning(decision.verdict).is_settled or last >= plan.budget
         if target is None or settled or len(trace) < _MIN_POINTS:
             return decision.probability, decision.steps_to_target, decision.reason
         law = gp.reach(
@@ -252,7 +245,7 @@ class _View:
         chance = 1.0 - law.prob_never
         steps = tuple(max(0.0, law.quantile(p) - last) for p in (0.1, 0.5, 0.9))
         said = f"reaches {target:g} by step {plan.budget:.10g} with probability"
-        return chance, steps, f"{said} {series.percent(chance)}{_WEIGHED[decision.verdict]}"
+        return chance, steps, f"{said} {series.percent(chance)}{meaning(decision.verdict).weighed}"
 
     def _ahead(self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None) -> gp.Forecast:
         last = float(trace.step[-1])
@@ -270,8 +263,8 @@ class _View:
         return (now - began) / (step - at) if step > at else math.nan
 
     def no_run(self) -> str:
-        """Say that the log lacks the run of ``--curve``."""
-        return f"{self._log}: no curve {self._curve!r}"
+        """Say that the log lacks the run of ``--run``."""
+        return f"{self._log}: no run {self._run!r}"
 
     def decided(self) -> bool:
         """Whether every run is reached or lost."""
@@ -279,7 +272,7 @@ class _View:
 
     def code(self) -> int:
         """Give the exit code: a warning where a run is lost."""
-        lost = any(row["stop"] and is_lost(row["verdict"]) for row in self._rows.values())
+        lost = any(row["stop"] and meaning(row["verdict"]).is_lost for row in self._rows.values())
         return WARNING if lost else ANSWER
 
     def show(self, trouble: str) -> Group:
@@ -289,7 +282,8 @@ class _View:
             name = shown(row["run"] or self._log)
             name.stylize("bold")
             name.append_text(shown(_position(row)))
-            verdict = (words(row["verdict"]), _COLOURS[row["verdict"]])
+            means = meaning(row["verdict"])
+            verdict = (means.words, means.style)
             texts += [name, Text.assemble(_spark(row["_seen"], row["_ahead"]), "  ", verdict)]
             texts += [shown(f"  {sentence}") for sentence in _sentences(row)]
             texts += [shown(f"  {note}", "dim") for note in row["notes"]]
@@ -305,7 +299,8 @@ def _position(row: dict[str, Any]) -> str:
 def _sentences(row: dict[str, Any]) -> list[str]:
     """Say what to expect of a run."""
     sentences = [row["reason"]]
-    if row["verdict"] in ("will_reach", "unknown") and math.isfinite(row["reach_q10"]):
+    means = meaning(row["verdict"])
+    if not (means.is_settled or means.is_lost) and math.isfinite(row["reach_q10"]):
         known = math.isfinite(row["seconds_q50"])
         left = f", {duration(row['seconds_q50'])} from now" if known else ""
         at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
@@ -323,7 +318,7 @@ def _public(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    verdict = words(row["verdict"])
+    verdict = meaning(row["verdict"]).words
     return shown("; ".join([f"{row['run']}{_position(row)}, {verdict}", *_sentences(row)])).plain
 
 

@@ -36,7 +36,7 @@ class Bootstrap:
     def __init__(self, rows: Sequence[Row], *, draws: int = DRAWS, seed: int = 0) -> None:
         groups: dict[str, set[str]] = {}
         for row in rows:
-            groups.setdefault(row["collection"], set()).add(group_of(row["curve"]))
+            groups.setdefault(row["collection"], set()).add(group_of(row["run"]))
         self._grouped = {name for name, of in groups.items() if len(of) >= FEWEST_GROUPS}
         self.units: list[Unit] = sorted({self._unit(row) for row in rows})
         self._place = {unit: i for i, unit in enumerate(self.units)}
@@ -44,7 +44,7 @@ class Bootstrap:
 
     def _unit(self, row: Row) -> Unit:
         name = row["collection"]
-        return name, group_of(row["curve"]) if name in self._grouped else row["curve"]
+        return name, group_of(row["run"]) if name in self._grouped else row["run"]
 
     def sums(self, rows: Sequence[Row], score: str) -> tuple[Floats, Floats]:
         """Sum of a score and number of rows of each unit."""

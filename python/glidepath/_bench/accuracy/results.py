@@ -19,11 +19,11 @@ from glidepath._results import Result
 
 Row = dict[str, Any]
 
-SCHEMA = "glidepath.accuracy/2"
+SCHEMA = "glidepath.accuracy/3"
 SCORES = ("error", "crps")  # that have intervals and tests
 # What each row must have, and of which type; what else it has is text, a number or neither.
 _ROW: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("method", "collection", "curve"), str),
+    **dict.fromkeys(("method", "collection", "run"), str),
     **dict.fromkeys(
         ("cutoff", "seen", "truth", "final", "error", "crps", "bias", "cpu_ms", "wall_ms"),
         (int, float),
@@ -40,7 +40,7 @@ class Accuracy(Result):
     Attributes
     ----------
     rows : list of dict
-        One per method, curve and cutoff: `method, collection, curve, cutoff, points, seen, error,
+        One per method, run and cutoff: `method, collection, run, cutoff, points, seen, error,
         crps, bias, cov80, cov80_final, pit, prob_target, target_reached, reach_error,
         reach_inside, cpu_ms, wall_ms, failed, why` ...; `docs/benchmark.md` says what each is.
     about : dict
@@ -186,7 +186,7 @@ class Accuracy(Result):
                 for method in self.methods
                 if (found := self.decisions(method))["n"]
             ],
-            "failures": self.failures(),
+            "failed_calls": self.failures(),
             "rows": self.rows,
         }
 
@@ -236,7 +236,7 @@ class Accuracy(Result):
 
     def _summary(self) -> str:
         best = self.table()[0]
-        failed = f", {best['failed']} of {best['n']} failed" if best["failed"] else ""
+        failed = f", {best['n_failed']} of {best['n']} failed" if best["n_failed"] else ""
         holds = f"{best['cov80']:.2f}".replace("nan", "unknown")
         return f"{best['method']}: MAE {best['mae']:.4f}, 80 % holds {holds}{failed}"
 
@@ -301,7 +301,7 @@ def _read(path: Path) -> Accuracy:
 
 def _prefixes(result: Accuracy) -> set[tuple[Any, ...]]:
     return {
-        tuple(row[key] for key in ("collection", "curve", "cutoff", "seen", "truth"))
+        tuple(row[key] for key in ("collection", "run", "cutoff", "seen", "truth"))
         for row in result.rows
     }
 
@@ -309,10 +309,10 @@ def _prefixes(result: Accuracy) -> set[tuple[Any, ...]]:
 def _combined(one: Accuracy, more: Accuracy, first: Path, path: Path) -> Accuracy:
     differing = _prefixes(one) ^ _prefixes(more)
     if differing:
-        name, curve, cutoff, *_ = min(differing, key=str)
+        name, run, cutoff, *_ = min(differing, key=str)
         raise InputError(
             f"{path} scored other prefixes than {first}: {len(differing)} differ, such as "
-            f"{curve!r} of {name} at {cutoff:g}"
+            f"{run!r} of {name} at {cutoff:g}"
         )
     names = {}
     for method in more.methods:

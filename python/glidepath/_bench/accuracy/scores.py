@@ -102,7 +102,7 @@ def score(method: Method, prefix: Prefix, target: float) -> Row:
         "method": method.name,
         "collection": prefix.collection.name,
         "cutoff": prefix.cutoff,
-        "curve": curve.name,
+        "run": curve.name,
         "points": len(curve),
         "seen": prefix.points,
         "truth": final_of(curve),
@@ -219,7 +219,7 @@ def summary(rows: Sequence[Row], base: Sequence[Row]) -> dict[str, float]:
     return {
         "n": len(rows),
         "mae": float(errors.mean()),
-        "median": float(np.median(errors)),
+        "median_error": float(np.median(errors)),
         "crps": mean(rows, "crps"),
         "bad": float(np.mean([r["failed"] or r["error"] > BAD for r in rows])),
         "skill": 1.0 - float(errors.mean()) / max(naive, 1e-12),
@@ -229,7 +229,7 @@ def summary(rows: Sequence[Row], base: Sequence[Row]) -> dict[str, float]:
         "rank": float(np.mean(correlations)) if correlations else math.nan,
         "cpu_ms": mean(rows, "cpu_ms"),
         "wall_ms": mean(rows, "wall_ms"),
-        "failed": sum(bool(r["failed"]) for r in rows),
+        "n_failed": sum(bool(r["failed"]) for r in rows),
     }
 
 
@@ -271,7 +271,7 @@ def failures(rows: Sequence[Row], what: Mapping[str, str]) -> list[dict[str, Any
             {
                 "method": method,
                 "what": what[key],
-                "failed": why.total(),
+                "n_failed": why.total(),
                 "n": calls[method],
                 "why": f"{words}; and {more} other reasons" if more > 0 else words,
             }
@@ -282,7 +282,7 @@ def failures(rows: Sequence[Row], what: Mapping[str, str]) -> list[dict[str, Any
 def _by_group(rows: Sequence[Row]) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        groups.setdefault(group_of(row["curve"]), []).append(row)
+        groups.setdefault(group_of(row["run"]), []).append(row)
     return groups
 
 
@@ -304,7 +304,7 @@ def group_lines(rows: Sequence[Row], base: Sequence[Row]) -> list[dict[str, Any]
         out.append(
             {
                 "seen": "all" if seen is None else f"{seen:g}",
-                "groups": len(groups),
+                "n_groups": len(groups),
                 "n": sum(map(len, groups.values())),
                 "mae": found["error"],
                 "crps": found["crps"],

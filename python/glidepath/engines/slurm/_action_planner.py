@@ -11,6 +11,7 @@ from typing import Any, Literal
 from glidepath._core import Allocation, Job, Option, Snapshot, Tier
 from glidepath._pictures import series
 from glidepath._plan import Plan, plan
+from glidepath._verdicts import meaning
 from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import (
@@ -85,12 +86,12 @@ class ActionPlanner:
         if job.gpus == 0:
             return self._leave(view, "asks for no GPU")
         if forecast.stop and may_end:
-            waits = forecast.verdict == "reached" and job.state == "RUNNING"
+            waits = meaning(forecast.verdict).is_reached and job.state == "RUNNING"
             if waits and not self._listens(view):
                 return self._leave(view, f"{forecast.reason}; saves once it logs a step")
             self._end(view, forecast.reason)
             return True
-        if forecast.verdict in ("reached", "diverged"):
+        if meaning(forecast.verdict).is_settled:
             return self._leave(view, f"{forecast.reason}; gets no other GPU")
         if job.state == "RUNNING":
             return self._settle_running(view, request)
@@ -180,7 +181,7 @@ class ActionPlanner:
         job, request = view.job, view.request
         view.reason = why
         self._occupy(job)  # until it is gone
-        saves = request.checkpoint == "usr1" and view.forecast.verdict == "reached"
+        saves = request.checkpoint == "usr1" and meaning(view.forecast.verdict).is_reached
         if job.state == "RUNNING" and saves:
             self._depart(view, "end", why)
         else:

@@ -6,12 +6,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from glidepath._core import InputError
+from glidepath._core import InputError, open_budget
 from glidepath._forecast import reach
-from glidepath._horizon import OPEN_BUDGET
 from glidepath._metrics import reached_by_name
 from glidepath._trace import Trace
-from glidepath._verdicts import is_lost
+from glidepath._verdicts import meaning
 from glidepath._watch import Decision, Watch
 from glidepath.adapters._adviser import judge
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
@@ -101,20 +100,28 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
     )
     try:
         decision, stop = _judge(trace, reached_by, progress, request, options)
-        if decision.verdict == "reached":
+        means = meaning(decision.verdict)
+        if means.is_reached:
             why = f"reached {target:g} by step {step:g}"
             return replace(
-                seen, verdict="reached", probability=1.0, remaining=(0.0,), stop=True, reason=why
+                seen,
+                verdict=decision.verdict,
+                probability=1.0,
+                remaining=(0.0,),
+                stop=True,
+                reason=why,
             )
         if target is not None and budget is not None and budget <= step:
             why = "the budget is spent"
             return replace(
                 seen, verdict="never", probability=0.0, remaining=(math.inf,), stop=True, reason=why
             )
-        if decision.verdict == "diverged":
+        if means.is_settled:  # it diverged
             chance = math.nan if target is None else 0.0
             why = decision.reason
-            return replace(seen, verdict="diverged", probability=chance, stop=stop, reason=why)
+            return replace(
+                seen, verdict=decision.verdict, probability=chance, stop=stop, reason=why
+            )
         if target is None:
             left = () if budget is None else (max(0.0, budget - step),)
             return replace(
@@ -124,7 +131,7 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
     except InputError as error:
         return replace(seen, problem=str(error))
     seen = replace(seen, probability=probability, remaining=remaining)
-    if not is_lost(decision.verdict):
+    if not means.is_lost:
         return replace(seen, verdict=decision.verdict)
     if budget is None:  # it may run as long as it likes
         return seen
@@ -158,7 +165,7 @@ def _law(
     trace: Trace, reached_by: str, step: float, target: float, budget: float | None
 ) -> tuple[float, tuple[float, ...]]:
     """Forecast the chance of the target, and draw the steps that the run still needs."""
-    end = budget if budget is not None else OPEN_BUDGET * max(step, 1.0)
+    end = budget if budget is not None else open_budget(float(trace.step[0]), max(step, 1.0))
     law = reach(trace, target, budget=end, reached_by=reached_by)
     remaining = tuple(law.remaining_steps(_SAMPLES).tolist())
     if math.isinf(remaining[0]):  # hardly any chance: unless it is ended, it runs to its budget

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from glidepath._core import InputError
+from glidepath._watch import ALPHA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class PilotOptions:
     mode: Literal["advise", "act"] = "advise"
     round_s: float = 60.0
     trace_patterns: tuple[str, ...] = ("glidepath-%j.csv",)
-    alpha: float = 0.02
+    alpha: float = ALPHA
     reached_by: Literal["curve", "point"] | None = None
     cancel: bool = True
     order: Literal["defer", "nice"] = "defer"

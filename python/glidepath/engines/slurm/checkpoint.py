@@ -6,7 +6,7 @@ that uses either of them does not need this module.
 
     from glidepath.engines.slurm import checkpoint
 
-    asked = checkpoint.Asked()  # from here on SIGUSR1 and SIGTERM only raise a flag
+    asked = checkpoint.SaveFlag()  # from here on SIGUSR1 and SIGTERM only raise a flag
     log = checkpoint.TraceLog()  # glidepath-<job>.csv, or $GLIDEPATH_TRACE
     model, first = load("model.npz") if Path("model.npz").exists() else (new(), 1)
     for step in range(first, budget + 1):
@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 
-__all__ = ["Asked", "TraceLog", "job_id", "replacing"]
+__all__ = ["SaveFlag", "TraceLog", "job_id", "replacing"]
 
 
 def job_id() -> str:
@@ -42,7 +42,7 @@ def job_id() -> str:
     return os.environ.get("SLURM_JOB_ID", "")
 
 
-class Asked:
+class SaveFlag:
     """A flag that signals raise: true once the job must save its work.
 
     SIGUSR1 means save and requeue, SIGTERM save and end. Make it in the main thread, before the

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from glidepath._core import InputError, IoError, Tier
+from glidepath._verdicts import meaning
 from glidepath._workload import Workload
 from glidepath.engines.slurm._model import ClusterJob, ClusterTier
 from glidepath.engines.slurm._options import PilotOptions
@@ -208,7 +209,7 @@ class _Stage:
             if action.kind == "place":
                 self.placed.setdefault(job, []).append((result.at_s, action.why))
             elif action.kind in _WORDS:
-                if action.kind == "stop" and view.forecast.verdict == "reached":
+                if action.kind == "stop" and meaning(view.forecast.verdict).is_reached:
                     self.reached.add(job)
                 tier = "" if action.job.state == "PENDING" else view.tier
                 self._add(result.at_s, job, _WORDS[action.kind], tier, action.why)

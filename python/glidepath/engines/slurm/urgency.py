@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from glidepath._verdicts import meaning
 from glidepath.engines.slurm._job_forecast import JobForecast, forecast_job
 from glidepath.engines.slurm._model import JobRequest
 from glidepath.engines.slurm._options import PilotOptions
@@ -37,7 +38,7 @@ def urgency(forecast: JobForecast, steps_per_hour: float) -> str | None:
         ``"glide-doubtful"`` for a run that diverged or more likely than not does not reach its
         target, None where too little is known.
     """
-    if forecast.verdict == "diverged":
+    if meaning(forecast.verdict).is_lost:
         return "glide-doubtful"
     if not forecast.remaining:
         return None

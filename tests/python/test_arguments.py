@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An argument is used or refused in one sentence, never dropped."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath import cli
+
+ROUND: dict[str, Any] = {"job": [0, 1], "tier": [0, 0], "gpus": [1, 1], "value": [1.0, 2.0]}
+TIERS = [gp.Tier("only", 2)]
+CURVE = gp.Trace(np.arange(1.0, 40.0), 1 + 1 / np.arange(1.0, 40.0), name="kept", metric="wer")
+
+
+def workload() -> gp.Workload:
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [1, 2], "duration_s": [500, 50]}
+    return gp.Workload(TIERS, jobs)
+
+
+def snapshot() -> gp.Snapshot:
+    jobs = [gp.Job(i, [gp.Option(0, 1, 1.0)], remaining_steps=[10.0 * i]) for i in (1, 2, 3)]
+    return gp.Snapshot(TIERS, jobs)
+
+
+def scaling() -> gp.Scaling:
+    return gp.fit_scaling([1, 2], [1.0, 0.6])
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "user_quota": (
+        lambda: gp.solve_round(**ROUND, capacity=[2], user_quota=[0]),
+        "solve_round: user_quota without user",
+    ),
+    "group_quota": (
+        lambda: gp.solve_round(**ROUND, capacity=[2], group_quota=[0]),
+        "solve_round: group_quota without group",
+    ),
+    "power_cap_w": (
+        lambda: gp.solve_round(**ROUND, capacity=[2], power_cap_w=1.0),
+        "solve_round: power_cap_w without watts",
+    ),
+    "name": (lambda: gp.clean(CURVE, name="other"), "clean: a Trace has its own name"),
+    "metric": (lambda: gp.clean(CURVE, metric="loss"), "clean: a Trace has its own metric"),
+    "direction": (lambda: gp.clean(CURVE, direction="max"), "clean: a Trace has its own direction"),
+    "planned_steps": (
+        lambda: gp.clean(CURVE, planned_steps=50),
+        "clean: a Trace has its own planned_steps",
+    ),
+    "lr": (lambda: gp.clean(CURVE, lr=CURVE.loss), "clean: a Trace has its own lr"),
+    "slack": (
+        lambda: gp.plan(snapshot(), slack=0.1),
+        "plan: slack is 0.1, it is for objectives in order",
+    ),
+    "pairs of a plan": (
+        lambda: gp.plan(snapshot(), pairs=gp.learn_pairs([])),
+        "plan: pairs without a way of sharing",
+    ),
+    "sharing": (
+        lambda: gp.options_of(TIERS, [scaling()], sharing="mps"),
+        "options_of: sharing without a partner",
+    ),
+    "partner": (
+        lambda: gp.options_of(TIERS, [scaling()], partner=gp.Profile()),
+        "options_of: a partner without sharing",
+    ),
+    "pairs of options": (
+        lambda: gp.options_of(TIERS, [scaling()], pairs=gp.learn_pairs([])),
+        "options_of: pairs without sharing",
+    ),
+    "pairs": (
+        lambda: gp.shared_speeds(gp.Profile(), gp.Profile(), "mps", pairs=gp.learn_pairs([])),
+        "shared_speeds: pairs without gpu",
+    ),
+    "gpu": (
+        lambda: gp.shared_speeds(gp.Profile(), gp.Profile(), "mps", gpu="A100"),
+        "shared_speeds: gpu without pairs",
+    ),
+    "starts": (
+        lambda: gp.fit(CURVE, starts=7),
+        "fit: starts is for the solver 'ceres' and robust losses",
+    ),
+    "traces beside losses": (
+        lambda: gp.fit_batch([CURVE], CURVE.loss, family="pow3"),
+        "fit_batch: a gp.Trace has steps and losses of its own, expected the steps that the rows of"
+        " loss share",
+    ),
+    "traces for steps": (
+        lambda: gp.forecast_batch([CURVE], CURVE.loss, [50.0]),
+        "forecast_batch: a gp.Trace has steps and losses of its own, expected the steps that the"
+        " rows of loss share",
+    ),
+    "reached_by": (
+        lambda: gp.choose_accelerator(snapshot().jobs[0], TIERS, reached_by="point"),
+        "choose_accelerator: reached_by without target",
+    ),
+    "believed of nobody": (
+        lambda: gp.start_times(snapshot(), "srtf", believed={99: 5.0}),
+        "start_times: believed steps of job 99, which is not there",
+    ),
+    "believed under fifo": (
+        lambda: gp.start_times(snapshot(), "fifo", believed={1: 5.0}),
+        "start_times: 'fifo' does not read believed steps",
+    ),
+    "two objectives": (
+        lambda: gp.simulate(workload(), "best_value:jct", planner={"objective": "energy"}),
+        "simulate: 'best_value:jct' has its own objective, planner has another",
+    ),
+    "objective of themis": (
+        lambda: gp.simulate(workload(), "themis", planner={"objective": "energy"}),
+        "simulate: 'themis' has its own objective, planner has another",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_an_argument_without_effect_is_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(gp.InputError) as error:
+        call()
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("kind", [gp.Fit, gp.Forecast, gp.ForecastBatch, gp.Reach, gp.Decision])
+def test_a_result_is_made_by_a_function_alone(kind: type) -> None:
+    with pytest.raises(TypeError, match=f"{kind.__name__} is a result, which a function"):
+        kind()
+    assert "record" not in str(inspect.signature(kind))
+
+
+def test_what_goes_together_is_accepted() -> None:
+    chosen = gp.solve_round(**ROUND, capacity=[2], user=[0, 1], user_quota=[1, 0]).chosen
+    assert chosen.tolist() == [0]
+    assert gp.solve_round(**ROUND, capacity=[2], watts=[5.0, 9.0], power_cap_w=6.0).value == 1
+    # The power of options is a fact about them: without a cap it limits nothing.
+    assert gp.solve_round(**ROUND, capacity=[2], watts=[5.0, 9.0]).value == 3
+    empty: dict[str, Any] = {name: [] for name in ROUND}
+    assert gp.solve_round(**empty, capacity=[2], user_quota=[3]).value == 0
+    cleaned = gp.clean(CURVE).trace
+    assert (cleaned.name, cleaned.metric) == ("kept", "wer")
+    named = gp.clean(CURVE.step, CURVE.loss, name="x", metric="acc", direction="max").trace
+    assert (named.name, named.metric, named.direction) == ("x", "acc", "max")
+    assert gp.start_times(snapshot(), "srtf", believed={3: 1.0}).job.tolist() == [1, 2, 3]
+
+
+# ------------------------------------------------------------------------- options of policies
+
+# A value of each option that not every policy reads.
+OPTIONS: dict[str, Any] = {
+    "session_s": 60.0,
+    "round_s": 30.0,
+    "sharing": "mps",
+    "user_gpus": 2,
+    "planner": {"hysteresis": 0.2},
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_policy_reads_an_option_or_refuses_it_by_name(option: str) -> None:
+    readers = [policy.name for policy in gp.policies() if option in policy.reads]
+    assert readers
+    for policy in gp.policies():
+        if policy.name in readers:
+            gp.simulate(workload(), policy.name, **{option: OPTIONS[option]})
+            continue
+        with pytest.raises(gp.InputError) as error:
+            gp.simulate(workload(), policy.name, **{option: OPTIONS[option]})
+        assert str(error.value) == (
+            f"simulate: '{policy.name}' does not read {option}, known to read it: "
+            f"{', '.join(readers)}"
+        )
+
+
+def test_the_table_names_only_options_of_simulate() -> None:
+    assert {name for policy in gp.policies() for name in policy.reads} == set(OPTIONS)
+
+
+def test_a_policy_of_ones_own_refuses_what_only_the_planner_reads() -> None:
+    for option in ("session_s", "round_s", "sharing"):
+        gp.simulate(workload(), gp.plan, **{option: OPTIONS[option]})
+    for option in ("user_gpus", "planner"):
+        with pytest.raises(gp.InputError, match=f"of one's own does not read {option}"):
+            gp.simulate(workload(), gp.plan, **{option: OPTIONS[option]})
+
+
+def crowd() -> gp.Workload:
+    """Jobs enough for rounds and sessions to matter where a policy reads them."""
+    random = np.random.default_rng(3)
+    n = 60
+    jobs = {
+        "job": np.arange(n), "submit_s": np.sort(random.integers(0, 4000, n)),
+        "gpus": random.choice([1, 1, 2, 4], n), "duration_s": random.integers(50, 4000, n),
+        "user": random.choice(["ann", "bob"], n),
+    }  # fmt: skip
+    return gp.Workload([gp.Tier("a", 8), gp.Tier("b", 4)], jobs)
+
+
+@pytest.mark.parametrize(("option", "value"), [("session_s", 130.0), ("round_s", 97.0)])
+def test_a_policy_that_refuses_an_option_decides_the_same_at_more_moments(
+    option: str, value: float
+) -> None:
+    """What is refused would change nothing: a clock beside the policy asks it as often."""
+    readers = {policy.name for policy in gp.policies() if option in policy.reads}
+    changed = {
+        name
+        for name in readers
+        if not np.array_equal(
+            gp.simulate(crowd(), name, forecast_sigma=0.8, restart_s=20).jobs["end_s"],
+            gp.simulate(crowd(), name, forecast_sigma=0.8, restart_s=20, **{option: value}).jobs[
+                "end_s"
+            ],
+        )
+    }
+    assert {"session_fifo"} <= changed if option == "session_s" else {"las", "max_min"} <= changed
+
+
+def test_policies_side_by_side_share_an_option_that_one_of_them_reads() -> None:
+    both = gp.compare(workload(), ["fifo", "session_fifo"], session_s=60.0)
+    alone = gp.simulate(workload(), "session_fifo", session_s=60.0)
+    assert both.values("session_fifo", "preemptions") == alone.preemptions
+    assert both.values("fifo", "mean_jct_s") == gp.simulate(workload(), "fifo").mean_jct_s
+    with pytest.raises(gp.InputError) as error:
+        gp.compare(workload(), ["fifo", "srtf"], session_s=60.0)
+    assert str(error.value) == "simulate: session_s is read by none of fifo, srtf"
+
+
+def test_the_environment_for_learning_refuses_what_it_does_not_read() -> None:
+    pytest.importorskip("gymnasium", reason="needs glidepath[gym]")
+    from glidepath.gym import SchedulingEnv
+
+    with pytest.raises(gp.InputError, match="environment: does not read session_s, but restart_s"):
+        SchedulingEnv(workload(), session_s=3.0)
+
+
+# --------------------------------------------------------------------------- the command line
+
+
+def jobs_of_my_own(folder: Path) -> list[str]:
+    rows = "\n".join(f"{step},{1 + 1 / step}" for step in range(1, 40))
+    (folder / "a.csv").write_text(f"step,loss\n{rows}\n")
+    (folder / "jobs.csv").write_text("job,log,target,budget,steps_per_s_x\na,a.csv,1.01,200,1\n")
+    (folder / "tiers.csv").write_text("name,nodes,gpus_per_node\nx,1,2\n")
+    return ["plan", str(folder / "jobs.csv"), "--tiers", str(folder / "tiers.csv")]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        *(("--at-h", "3"), ("--users", "2"), ("--seed", "1"), ("--gpus", "4")),
+        *(("--sharing", "mps"), ("--pairs", "pairs.csv")),
+    ],
+)
+def test_what_is_for_a_workload_is_refused_for_jobs_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, str]
+) -> None:
+    line = jobs_of_my_own(tmp_path)
+    assert cli.main(line) == 0
+    capsys.readouterr()
+    assert cli.main([*line, *flags]) == 2
+    said = capsys.readouterr().err
+    assert f"{flags[0]} is for a workload, " in said
+    assert "has jobs of your own" in " ".join(said.split())
+
+
+def test_a_flag_without_effect_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = tmp_path / "trace.csv"
+    jobs.write_text("job,submit_s,gpus,duration_s\n1,0,1,10\n")
+    simulate = ["simulate", str(jobs), "--gpus", "2"]
+    for line, said in (
+        ([*simulate, "--compare", "-p", "srtf"], "--compare names its own policies"),
+        ([*simulate, "-p", "fifo", "--session-s", "5"], "session_s is read by none of fifo"),
+        (["watch", str(jobs), "--once", "--alpha", "0.1"], "--alpha 0.1: say with --target"),
+    ):
+        assert cli.main(line) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+    assert cli.main([*simulate, "-p", "fifo", "-p", "session_fifo", "--session-s", "5"]) == 0
