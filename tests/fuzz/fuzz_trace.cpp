@@ -21,7 +21,7 @@ void clean_log(Case& given) {
   if (what & 2) raw.lr = given.numbers(count);
   if (what & 4) raw.wall_seconds = given.numbers(count);
   const CleanOptions options{.max_points = given.between(0, 20),
-                             .winsorise_sigmas = what & 8 ? given.number() : 0.0};
+                             .winsorize_sigmas = what & 8 ? given.number() : 0.0};
   const Cleaned once = clean(raw, options);
   validate(once.trace.view());
   GLIDEPATH_HOLDS(fuzz::finite(once.trace.loss));
