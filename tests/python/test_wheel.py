@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,23 +71,40 @@ def test_wheel_has_the_one_version_and_runs_outside_the_tree(wheel: Path, tmp_pa
     assert (tmp_path / "site" / "bin" / "glidepath").exists()
 
 
-def check_wheel(root: Path, wheel: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(root / "scripts" / "check_wheel.py"), str(wheel)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_a_wheel_that_leans_on_this_machine_is_told_from_one_that_does_not(
-    wheel: Path, root: Path, tmp_path: Path
-) -> None:
-    refused = check_wheel(root, wheel)
-    assert refused.returncode == 1
-    assert "not repaired" in refused.stderr
-
+@pytest.fixture(scope="module")
+def check(root: Path) -> Any:
     spec = importlib.util.spec_from_file_location("check", root / "scripts" / "check_wheel.py")
     assert spec is not None
     assert spec.loader is not None
-    check = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(check)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_wheel_that_was_not_repaired_is_refused(wheel: Path, root: Path) -> None:
+    command = [sys.executable, str(root / "scripts" / "check_wheel.py"), str(wheel)]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert refused.stderr == f"{wheel.name} is not repaired: it has no tag of manylinux\n"
+
+
+def test_the_extension_shows_what_python_looks_for_and_nothing_else(
+    wheel: Path, check: Any, tmp_path: Path
+) -> None:
+    def tagged(platform: str) -> list[str]:
+        copy = tmp_path / wheel.name.replace("linux_", f"{platform}_")
+        shutil.copy(wheel, copy)
+        return list(check.troubles(copy))
+
+    # What this machine's compiler makes may say so, and say nothing older than it uses.
+    assert tagged("manylinux_2_99") == ["needs glibc 2.99"]
+    (behind,) = tagged("manylinux_2_5")
+    assert re.fullmatch(r"asks for glibc (2[.\d]+(, )?)+ behind its tag", behind)
+
+
+def test_a_library_of_this_machine_is_told_from_one_that_is_everywhere(
+    check: Any, tmp_path: Path
+) -> None:
     inside = str(tmp_path / "glidepath.libs" / "libgomp-f9a9ad78.so.1.0.0")
     ceres, everywhere = "/usr/lib/x86_64-linux-gnu/libceres.so.3", "/lib64/libm.so.6"
     assert check.foreign([inside, ceres, everywhere], tmp_path) == [ceres]
