@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said twice because other packagers want it in files of their own is said alike."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glidepath as gp
+
+RECIPES = (
+    "packaging/conda/recipe.yaml",
+    "packaging/spack/packages/glidepath/package.py",
+    "packaging/spack/packages/py_glidepath/package.py",
+)
+
+
+@pytest.fixture(scope="module")
+def project(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "pyproject.toml").read_text())
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_each_recipe_has_the_one_version(recipe: str, root: Path) -> None:
+    found = re.findall(r'version(?:: |\()"([\d.]+)"', (root / recipe).read_text())
+    assert found == [gp.__version__]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "style"), [(RECIPES[0], "- {} >={}\n"), (RECIPES[2], '"py-{}@{}:"')]
+)
+def test_each_recipe_wants_what_the_package_wants(
+    recipe: str, style: str, root: Path, project: dict[str, Any]
+) -> None:
+    text = (root / recipe).read_text()
+    wanted = project["project"]["dependencies"] + project["build-system"]["requires"]
+    assert len(wanted) >= 5
+    for requirement in wanted:
+        name, least = requirement.split(">=")
+        assert style.format(name, least) in text, requirement
+    python = project["project"]["requires-python"].removeprefix(">=")
+    assert style.format("python", python).replace("py-", "") in text
+
+
+def test_wheels_are_for_every_python_that_the_package_names(project: dict[str, Any]) -> None:
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(project["project"]["classifiers"]))
+    built = re.findall(r"cp3(\d+)-", project["tool"]["cibuildwheel"]["build"])
+    assert [f"3.{minor}" for minor in built] == named
+    assert project["project"]["requires-python"] == f">={named[0]}"
+
+
+def test_wheels_are_compiled_for_the_c_library_that_is_checked(
+    root: Path, project: dict[str, Any]
+) -> None:
+    compiled = re.search(r"^glibc=([\d.]+)$", (root / "scripts/wheel_needs.sh").read_text(), re.M)
+    checked = re.search(r"^GLIBC = (.*?)  #", (root / "scripts/check_wheel.py").read_text(), re.M)
+    assert compiled is not None
+    assert checked is not None
+    assert checked[1] == f"({compiled[1].replace('.', ', ')})"
+    image = project["tool"]["cibuildwheel"]["manylinux-x86_64-image"]
+    assert image == f"manylinux_{compiled[1].replace('.', '_')}"
