@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target installs what is missing, says so, and costs little the second time.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format asan tsan fuzz package tidy docs wheel clean
+.PHONY: help demo test lint format asan tsan fuzz package tidy docs wheel release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,9 +57,13 @@ docs: ## the site in build/docs/html; a warning is an error
 	doxygen docs/Doxyfile
 	.venv/bin/python -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/docs/html
 
-wheel: ## dist/*.whl with Ceres inside, checked in a clean environment (minutes the first time)
+wheel: ## dist/*.whl with Ceres inside, for an old C library, checked in a clean environment (minutes)
 	@scripts/setup.sh run
 	@scripts/wheel.sh
+
+release: ## everything that a release needs, built and checked in dist/; says what to upload, uploads nothing
+	@scripts/setup.sh develop
+	@scripts/release.sh
 
 clean: ## remove what was built, keep .venv
 	rm -rf build dist report.html python/glidepath/_core*.so
