@@ -66,6 +66,7 @@ std::vector<Tier> read_tiers(const std::filesystem::path& folder, std::vector<st
   const int idle = csv.find("idle_watts");
   const int busy = csv.find("busy_watts");
   const int price = csv.find("price_per_gpu_hour");
+  (void)csv.find("note");  // for people
   const auto optional = [&](int column, std::string_view what) {
     return column < 0 ? 0.0 : number(csv, column, what, 0);
   };
