@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a large trainer_state.json and a large event file, as training leaves them.
+"""Read large logs of the common formats, as training leaves them.
 
 Prints size, rows, and wall-clock and CPU seconds of each, the best of three.
-Usage: bench/read_logs.py [ROWS OF THE TRAINER] [SCALARS OF TENSORBOARD]
+Usage: bench/read_logs.py [ROWS] [SCALARS OF TENSORBOARD]
 """
 
 import json
@@ -34,6 +34,32 @@ def trainer_state(file: Path, rows: int) -> None:
     file.write_text(json.dumps(state, indent=2) + "\n")
 
 
+def json_lines(file: Path, rows: int) -> None:
+    """Write what LLaMA-Factory does."""
+    with file.open("w") as out:
+        for t in range(1, rows + 1):
+            row = {"current_steps": t, "loss": 2 + 3 * t**-0.5, "lr": 1 / t}
+            row |= {"elapsed_time": f"0:{t // 60 % 60:02d}:{t % 60:02d}"}
+            out.write(json.dumps(row) + "\n")
+
+
+def table(file: Path, rows: int) -> None:
+    """Write what Lightning does."""
+    with file.open("w") as out:
+        out.write("epoch,step,train_loss,lr\n")
+        out.writelines(f"{t // 100},{t},{2 + 3 * t**-0.5},{1 / t}\n" for t in range(1, rows + 1))
+
+
+def console(file: Path, rows: int) -> None:
+    """Write what Megatron-LM does, without most of its columns."""
+    with file.open("w") as out:
+        out.writelines(
+            f" [2026-01-01 10:00:00] iteration {t}/ {rows} | elapsed time per iteration (ms): 99.5 "
+            f"| learning rate: {1 / t:.3E} | lm loss: {2 + 3 * t**-0.5:.6E} | grad norm: 0.5 |\n"
+            for t in range(1, rows + 1)
+        )
+
+
 def events(file: Path, scalars: int) -> None:
     """Write what tensorboardX does for two metrics; the checksums are not read."""
 
@@ -60,6 +86,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, write, count in (
             ("trainer_state.json", trainer_state, rows),
+            ("log.jsonl", json_lines, rows),
+            ("metrics.csv", table, rows),
+            ("train.log", console, rows),
             ("events.out.tfevents.1.host", events, scalars),
         ):
             file = Path(folder) / name

@@ -35,6 +35,7 @@ NAMES = {  # as pybind11 writes the types of arguments, and what the head calls 
     "typing.Annotated[numpy.typing.ArrayLike, numpy.float64]": "ArrayLike",
     "typing.Annotated[numpy.typing.ArrayLike, numpy.int64]": "ArrayLike",
     "numpy.typing.": "",
+    "(glidepath.IoError)": "(IoError)",
     # A class with == and no hash says so with None, which object's own type does not foresee.
     "ClassVar[None]": "ClassVar[None]  # type: ignore[assignment]",
 }

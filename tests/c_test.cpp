@@ -73,7 +73,7 @@ TEST(CTest, AFailureLeavesNoHandleAndASentence) {
   EXPECT_NE(std::string(glidepath_last_error()), "");
 
   glidepath_traces_t* traces = nullptr;
-  EXPECT_EQ(glidepath_read_long_csv("/no/such.csv", nullptr, &traces), GLIDEPATH_IO_ERROR);
+  EXPECT_EQ(glidepath_read_traces("/no/such.csv", nullptr, nullptr, &traces), GLIDEPATH_IO_ERROR);
   EXPECT_NE(std::string(glidepath_last_error()).find("/no/such.csv"), std::string::npos);
 
   glidepath_fit_options_t options{};

@@ -79,7 +79,7 @@ static void share_the_gpus(void) {
 int main(int argc, char** argv) {
   const char* file = argc > 1 ? argv[1] : "data/curves/docs-transformer.csv.gz";
   glidepath_traces_t* traces = NULL;
-  check(glidepath_read_long_csv(file, NULL, &traces));
+  check(glidepath_read_traces(file, NULL, NULL, &traces));
   GLIDEPATH_INIT(glidepath_trace_t, run);
   check(glidepath_traces_get(traces, 0, &run));
 

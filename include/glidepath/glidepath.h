@@ -68,10 +68,10 @@ typedef struct glidepath_schedule_t {
 } glidepath_schedule_t;
 
 typedef struct glidepath_traces_t glidepath_traces_t;
-/** read_long_csv: the curves of a CSV `curve,step,value[,lr]`, plain or gzip. `metric` names the
- *  value column; NULL = "value". */
-glidepath_status glidepath_read_long_csv(const char* path, const char* metric,
-                                         glidepath_traces_t** traces);
+/** read_traces: every run of a log or of a folder of logs. `metric` NULL = what a person would look
+ *  at, `format` NULL = by the content of each file. */
+glidepath_status glidepath_read_traces(const char* path, const char* metric, const char* format,
+                                       glidepath_traces_t** traces);
 glidepath_status glidepath_traces_count(const glidepath_traces_t* traces, size_t* count);
 glidepath_status glidepath_traces_get(const glidepath_traces_t* traces, size_t index,
                                       glidepath_trace_t* trace);

@@ -36,6 +36,7 @@ struct Trace {
   std::string metric{"loss"};  ///< what `loss` holds, as its log calls it
   Direction direction = Direction::min;
   std::optional<double> planned_steps{};  ///< the step at which the run ends by its own plan
+  std::vector<std::string> notes{};       ///< what a reader repaired, a sentence each
 
   [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr}; }
 };
@@ -89,6 +90,22 @@ void validate(TraceView trace);
 /// with file and line on a malformed row, an empty file or a curve whose steps do not increase.
 [[nodiscard]] std::vector<Trace> read_long_csv(const std::filesystem::path& file,
                                                const std::string& metric = "value");
+
+struct ReadOptions {
+  std::optional<std::string> metric{};  ///< its name in the log; else what a person would look at
+  std::optional<std::string> format{};  ///< one of read_traces; else by the content of each file
+};
+
+/// Reads every run of a file, or of all files of a folder and the folders in it, plain or gzip.
+/// Formats: "csv" as read_long_csv, "trainer_state" of Hugging Face, "jsonl" with an object a row,
+/// "table" with a column a metric (CSV, TSV, blanks), "text" as a training loop prints. In a folder
+/// the files of other formats and those without the metric are passed over, and a run is named by
+/// its relative path. Where a run restarted, the later rows win, and its `notes` tell. Throws
+/// IoError with file and line when a file is missing, empty, malformed, of no known format or
+/// without the metric, InputError on an unknown format. Only regular files are read. Formats of
+/// trackers and a `pattern` of one's own are read by Python's function of this name alone.
+[[nodiscard]] std::vector<Trace> read_traces(const std::filesystem::path& path,
+                                             const ReadOptions& options = {});
 
 struct CleanOptions {
   int max_points = 512;           ///< more are thinned, evenly in log step

@@ -49,6 +49,7 @@ void bind_trace(py::module_& module) {
       .keyword("metric", &Trace::metric)
       .keyword("direction", &Trace::direction)
       .keyword("planned_steps", &Trace::planned_steps)
+      .keyword("notes", &Trace::notes)
       .init();
   py::class_<Cleaned>(module, "CleanedRecord", "A cleaned trace and what was done to it.")
       .def_readonly("trace", &Cleaned::trace)

@@ -38,12 +38,14 @@ class TraceRecord:
         metric: str = "loss",
         direction: str = "min",
         planned_steps: Float | None = None,
+        notes: collections.abc.Sequence[str] = [],
     ) -> None: ...
     direction: typing.Final[str]
     loss: typing.Final[NDArray[numpy.float64]]
     lr: typing.Final[NDArray[numpy.float64]]
     metric: typing.Final[str]
     name: typing.Final[str]
+    notes: typing.Final[list[str]]
     planned_steps: typing.Final[float | None]
     step: typing.Final[NDArray[numpy.float64]]
     wall_seconds: typing.Final[NDArray[numpy.float64]]
@@ -56,6 +58,51 @@ class CleanedRecord:
     pulled_in: typing.Final[int]
     thinned: typing.Final[int]
     trace: typing.Final[TraceRecord]
+
+class AbsentError(IoError):
+    pass
+
+class RefusedError(IoError):
+    pass
+
+class Series:
+    """One metric as it was logged, nothing repaired yet."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, step: Float, value: Float, seconds: Float = ...) -> None:
+        """Append a row."""
+
+    def count_seconds(self, origin: Float, ticks: Float) -> None:
+        """Count the seconds from an origin, of so many ticks in each."""
+    seconds: typing.Final[list[float]]
+    value: typing.Final[list[float]]
+
+class LogRows:
+    """Rows as they were logged, a column a name."""
+
+    def __init__(self) -> None: ...
+    def add(self, cells: dict) -> None:
+        """Append a row; what is no number is left out."""
+
+    def put_column(
+        self,
+        name: str,
+        rows: collections.abc.Sequence[Int],
+        values: collections.abc.Sequence[Float],
+    ) -> None:
+        """Put a column: its values, and the rows in which they stand."""
+
+    def series(self) -> dict:
+        """Each metric by its steps."""
+    names: typing.Final[list[str]]
+
+class RunRecord:
+    """What a reader found in a file of one run."""
+
+    notes: typing.Final[list[str]]
+    planned_steps: typing.Final[float | None]
+    series: typing.Final[dict]
 
 class ScheduleRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
@@ -1086,8 +1133,12 @@ def available_threads() -> int:
 def best_isa() -> str:
     """Instruction set that the batch kernels use here."""
 
+def best_name(points: dict) -> str | None: ...
 def catalogue() -> list[Gpu]:
     """Every GPU of the catalogue, in its order."""
+
+def choose(points: dict, metric: str | None, label: str) -> str:
+    """The metric to read."""
 
 def choose_accelerator(
     job: Job, tiers: collections.abc.Sequence[Tier], limits: RunLimits, prefer: str
@@ -1095,6 +1146,7 @@ def choose_accelerator(
 def clean(trace: TraceRecord, *, max_points: Int, winsorize_sigmas: Float) -> CleanedRecord:
     """The cleaned trace and what was done to it."""
 
+def direction_by_name(name: str) -> str | None: ...
 def evaluate_columns(
     family: str,
     params: collections.abc.Sequence[ArrayLike],
@@ -1189,6 +1241,20 @@ def forecast_batch(
 ) -> ForecastBatchRecord: ...
 def generate_workload(path: os.PathLike | str | bytes, users: Int, seed: Int) -> WorkloadRecord: ...
 def gittins_index(samples: ArrayLike) -> float: ...
+def head_of(path: os.PathLike | str | bytes) -> bytes:
+    """How a file begins, unpacked."""
+
+def header_of(head: bytes) -> list[str]:
+    """The names of the columns in the first line of a CSV."""
+
+def is_console(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
+def is_json_lines(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
+def is_long(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
+def is_metric_name(name: str) -> bool: ...
+def is_rate_name(name: str) -> bool: ...
+def is_step_name(name: str) -> bool: ...
+def is_table(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
+def is_trainer_state(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
 def learn_pairs(
     measured: collections.abc.Sequence[KindPair], alone: collections.abc.Sequence[JobKind] = []
 ) -> Pairs:
@@ -1237,6 +1303,9 @@ def moments_of(
 ) -> list[Moment]: ...
 def open_budget(first_step: Float, last_step: Float) -> float:
     """Step to which a run may go on where nothing says how far."""
+def normal_name(name: str) -> str: ...
+def number_in(text: str) -> float | None:
+    """The number that a text spells, or None."""
 
 def options_of(
     tiers: collections.abc.Sequence[Tier],
@@ -1257,7 +1326,10 @@ def reach_batch(
     reached_by: str,
     threads: Int,
 ) -> list[ReachRecord]: ...
+def reached_by_name(name: str) -> str: ...
+def read_console(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_constants(text: str) -> ForecastConstants: ...
+def read_json_lines(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_long_csv(path: os.PathLike | str | bytes, metric: str) -> list[TraceRecord]: ...
 def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
     """Read measured pairs of jobs on the same GPUs.
@@ -1277,7 +1349,10 @@ def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
         Naming file and line.
     """
 
+def read_table(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
+def read_trainer_state(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_workload(path: os.PathLike | str | bytes) -> WorkloadRecord: ...
+def require_column(path: os.PathLike | str | bytes, head: bytes, metric: str | None) -> None: ...
 def shared_speeds(
     first: Profile, second: Profile, sharing: str, gpu: str, gpu_gb: Float, pairs: Pairs | None
 ) -> SharedSpeedsRecord:
@@ -1312,6 +1387,19 @@ def solve_round(
 def start_times(
     snapshot: Snapshot, policy: str, options: StartOptions, threads: Int
 ) -> StartTimesRecord: ...
+def trace_of(
+    series: dict,
+    metric: str | None,
+    label: str,
+    name: str,
+    notes: collections.abc.Sequence[str],
+    planned_steps: Float | None,
+) -> TraceRecord:
+    """The trace of one run."""
+
+def unknown_format(path: os.PathLike | str | bytes, head: bytes, formats: str) -> str:
+    """The format whose reader says what a file of none of them lacks."""
+
 def usable(status: str) -> bool: ...
 def validate_trace(step: ArrayLike, loss: ArrayLike) -> None:
     """Throws InputError unless the columns make a trace."""
@@ -1321,6 +1409,7 @@ def workload_from_trace(
     path: os.PathLike | str | bytes, gpus: Int, gpus_per_node: Int | None
 ) -> WorkloadRecord: ...
 
+CLOCKS: tuple
 FAMILIES: dict
 FIT_STATUSES: tuple
 OBJECTIVES: tuple
@@ -1329,6 +1418,7 @@ POLICY_READS: tuple
 ROUND_GAP: float
 RUNNING_FEATURES: tuple
 SLOT_FEATURES: tuple
+STAMPS: tuple
 VERDICTS: tuple
 WATCH_ALPHA: float
 __version__: str

@@ -248,8 +248,7 @@ def make(values: Mapping[str, Any]) -> Trace:
 
 def of_record(record: _core.TraceRecord, **changes: Any) -> Trace:
     """Give the trace of a record, in which an empty column is absent, with other values in some."""
-    names = [each.name for each in fields(Trace) if each.name != "notes"]
-    values = {name: getattr(record, name) for name in names}
+    values = {each.name: getattr(record, each.name) for each in fields(Trace)}
     for name in ("lr", "wall_seconds"):
         if not values[name].size:
             values[name] = None

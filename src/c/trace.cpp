@@ -74,12 +74,15 @@ glidepath_fit_t record_of(const Fit& fit) {
 using namespace glidepath;     // NOLINT(google-build-using-namespace)
 using namespace glidepath::c;  // NOLINT(google-build-using-namespace)
 
-glidepath_status glidepath_read_long_csv(const char* path, const char* metric,
-                                         glidepath_traces_t** traces) {
+glidepath_status glidepath_read_traces(const char* path, const char* metric, const char* format,
+                                       glidepath_traces_t** traces) {
   return guarded([&] {
     needed(traces, "traces") = nullptr;
     auto read_in = std::make_unique<glidepath_traces_t>();
-    read_in->traces = read_long_csv(&needed(path, "path"), metric == nullptr ? "value" : metric);
+    ReadOptions options;
+    if (metric != nullptr) options.metric = metric;
+    if (format != nullptr) options.format = format;
+    read_in->traces = read_traces(&needed(path, "path"), options);
     hand_over(std::move(read_in), traces, "traces");
   });
 }

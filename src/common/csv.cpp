@@ -26,8 +26,15 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Length of the UTF-8 character at the front, 0 if the bytes are not one.
-std::size_t character_length(std::string_view text) {
+std::string system_message(int error) { return std::generic_category().message(error); }
+
+struct CloseGzip {
+  void operator()(gzFile_s* handle) const { gzclose(handle); }
+};
+
+}  // namespace
+
+std::size_t character_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::size_t length = byte(0) < 0x80                      ? 1
                              : byte(0) >= 0xC2 && byte(0) < 0xE0 ? 2
@@ -45,14 +52,6 @@ std::size_t character_length(std::string_view text) {
   if (length == 4 && byte(0) == 0xF4 && byte(1) > 0x8F) return 0;
   return length;
 }
-
-std::string system_message(int error) { return std::generic_category().message(error); }
-
-struct CloseGzip {
-  void operator()(gzFile_s* handle) const { gzclose(handle); }
-};
-
-}  // namespace
 
 std::string shown(std::string_view text, std::size_t longest) {
   constexpr char kHex[] = "0123456789abcdef";

@@ -16,6 +16,9 @@ namespace glidepath::detail {
 /// is not a whole readable file.
 [[nodiscard]] std::string read_file(const std::filesystem::path& file);
 
+/// Length of the UTF-8 character at the front of some text, 0 if the bytes are not one.
+[[nodiscard]] std::size_t character_length(std::string_view text) noexcept;
+
 /// Text as a message may carry it: valid UTF-8 without control characters, cut where it is too
 /// long.
 [[nodiscard]] std::string shown(std::string_view text, std::size_t longest = 80);

@@ -31,7 +31,8 @@ Trace rows(const Trace& from, const Indices& indices) {
           .wall_seconds = pick(from.wall_seconds),
           .metric = from.metric,
           .direction = from.direction,
-          .planned_steps = from.planned_steps};
+          .planned_steps = from.planned_steps,
+          .notes = from.notes};
 }
 
 /// Standard deviation of the noise from the successive differences of the losses, which a slow

@@ -49,6 +49,18 @@ void read_curves(std::string_view bytes) {
   for (const Trace& trace : read_long_csv(write("curves.csv", bytes))) validate(trace.view());
 }
 
+/// A log of a training loop, of a format or whatever it looks like.
+void read_log(std::string_view bytes, const char* format) {
+  const std::filesystem::path file = write("log", bytes);
+  ReadOptions options;
+  if (format != nullptr) options.format = format;
+  for (const Trace& trace : read_traces(file, options)) {
+    validate(trace.view());
+    options.metric = trace.metric;
+    GLIDEPATH_HOLDS(read_traces(file, options).front().step.size() == trace.step.size());
+  }
+}
+
 void read_folder(std::string_view bytes) {
   write("tiers.csv", part(bytes));
   write("jobs.csv", part(bytes));
@@ -70,7 +82,7 @@ void draw_users(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Case given(data, size);
-  const int reader = given.byte() % 5;
+  const int reader = given.byte() % 10;
   const std::string_view bytes = given.rest();
   fuzz::allow_refusal([&] {
     if (reader == 0) read_curves(bytes);
@@ -78,6 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (reader == 2) validate(workload_from_trace(write("trace.csv", bytes), 8));
     if (reader == 3) read_folder(bytes);
     if (reader == 4) draw_users(bytes);
+    constexpr const char* kFormats[] = {nullptr, "trainer_state", "jsonl", "table", "text"};
+    if (reader >= 5) read_log(bytes, kFormats[reader - 5]);
   });
   return 0;
 }

@@ -15,7 +15,7 @@ static void check(glidepath_status status) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   glidepath_traces_t* traces = NULL;
-  check(glidepath_read_long_csv(argv[1], NULL, &traces));
+  check(glidepath_read_traces(argv[1], NULL, NULL, &traces));
   GLIDEPATH_INIT(glidepath_trace_t, run);
   check(glidepath_traces_get(traces, 0, &run));
   const double budget = run.step[run.points - 1];

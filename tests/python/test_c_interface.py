@@ -150,7 +150,7 @@ def test_every_function_of_the_header_is_in_the_library(library: ctypes.CDLL) ->
 
 def test_a_file_is_read_as_python_reads_it(library: ctypes.CDLL, root: Path, run: gp.Trace) -> None:
     path = str(root / "data/curves/docs-transformer.csv.gz").encode()
-    with handle(library, "traces", "glidepath_read_long_csv", path, None) as traces:
+    with handle(library, "traces", "glidepath_read_traces", path, None, None) as traces:
         count = ctypes.c_size_t()
         assert library.glidepath_traces_count(traces, ctypes.byref(count)) == OK
         assert count.value == len(gp.read_traces(root / "data/curves/docs-transformer.csv.gz"))
@@ -225,7 +225,9 @@ def test_past_runs_change_a_forecast_as_in_python(library: ctypes.CDLL, root: Pa
     at = np.array([runs[0].step[-1]])
     trace = trace_of(seen)
     with (
-        handle(library, "traces", "glidepath_read_long_csv", str(path).encode(), None) as traces,
+        handle(
+            library, "traces", "glidepath_read_traces", str(path).encode(), None, None
+        ) as traces,
         handle(library, "past_runs", "glidepath_past_runs_learn", traces, 1) as past,
     ):
         options = new("forecast_options", past=past.value)
@@ -413,7 +415,7 @@ def test_null_is_refused_by_name(library: ctypes.CDLL, name: str) -> None:
 
 def test_a_missing_file_is_an_io_error_that_names_it(library: ctypes.CDLL) -> None:
     traces = ctypes.c_void_p(1)
-    status = library.glidepath_read_long_csv(b"/no/such.csv", None, ctypes.byref(traces))
+    status = library.glidepath_read_traces(b"/no/such.csv", None, None, ctypes.byref(traces))
     assert (status, traces.value) == (IO_ERROR, None)
     assert b"/no/such.csv" in library.glidepath_last_error()
 

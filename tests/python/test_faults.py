@@ -28,6 +28,9 @@ from glidepath.engines.slurm._traces import TraceStore
 from glidepath.readers import _series
 
 SAMPLES = samples()
+READ_IN_PYTHON = [
+    *("history.json", "panel.csv", "run/metrics/loss", "events.out.tfevents.1", "run-a.wandb"),
+]
 ROWS = [f"{i},{1 / i + 0.2}\n" for i in range(1, 60)]
 
 
@@ -66,7 +69,7 @@ def same(a: list[gp.Trace], b: list[gp.Trace]) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", READ_IN_PYTHON)
 def test_short_reads_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -262,8 +265,9 @@ def test_a_job_whose_log_has_an_older_time_is_still_read(tmp_path: Path) -> None
 def test_a_log_that_goes_while_it_is_read_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, store = tmp_path / "log.csv", TraceStore()
-    log.write_text("step,loss\n" + "".join(ROWS))
+    log, store = tmp_path / "metrics" / "loss", TraceStore()  # as MLflow keeps it, read in Python
+    log.parent.mkdir()
+    log.write_text("".join(f"{1_700_000_000_000 + i} {1 / i} {i}\n" for i in range(1, 60)))
     assert store.read(log).last_step == 59
     real = os.fstat
 

@@ -18,7 +18,6 @@ import pytest
 from log_files import check, one, write
 
 import glidepath as gp
-from glidepath.readers import _series
 
 TABLE = "step,loss\n" + "".join(f"{i},{1 / i}\n" for i in range(1, 500))
 LONG = "curve,step,value\n" + "".join(f"a,{i},{1 / i}\n" for i in range(1, 500))
@@ -63,28 +62,33 @@ def test_a_damaged_log_is_not_passed_over_in_a_folder(tmp_path: Path) -> None:
         gp.read_traces(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["log.jsonl.gz", "log.json.gz", "log.txt.gz", "events.gz"])
+EVENT = b"\x18".ljust(12, b"\0") + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"  # as one begins
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "form"),
+    [
+        ("log.jsonl.gz", b'{"step": 1, "loss": 1}\n', None),
+        ("trainer_state.json.gz", b'{"log_history": [\n', "trainer_state"),
+        ("log.csv.gz", b"step,loss\n1,2\n", None),
+        ("log.txt.gz", b"step 1 loss 2\n", None),
+        ("log.json.gz", b'{"loss": [1, 2, 3],\n', "json"),
+        ("events.gz", EVENT, None),
+    ],
+)
 def test_what_is_unpacked_has_an_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, name: str, begins: bytes, form: str | None
 ) -> None:
-    text = {
-        "log.jsonl.gz": b'{"step": 1, "loss": 1}\n',
-        "log.json.gz": b'{"loss": [1, 2, 3],\n',
-        "log.txt.gz": b"step 1 loss 2\n",
-        "events.gz": b"\x18".ljust(12, b"\0") + b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2",
-    }[name]
-    monkeypatch.setattr(_series, "_MOST_BYTES", 1 << 20)
+    blank = gzip.compress((b" " * 16383 + b"\n") * 1024)  # 16 MiB
     file = tmp_path / name
-    file.write_bytes(gzip.compress(text + (b" " * 1023 + b"\n") * 1024))
-    form = {"log.json.gz": "json", "events.gz": "tensorboard"}.get(name)
-    with pytest.raises(gp.IoError, match=r"more than 1 MiB,? unpacked"):
+    file.write_bytes(gzip.compress(begins) + 65 * blank)
+    with pytest.raises(gp.IoError, match=r"more than 1024 MiB,? unpacked"):
         gp.read_traces(file, format=form)
 
 
-def test_a_line_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_series, "_LONGEST_LINE", 1 << 20)
-    file = write(tmp_path / "log.txt", "step 1 loss 2\nstep 2 loss 1" + " " * (1 << 20) + "\n")
-    with pytest.raises(gp.IoError, match=r"log\.txt:2: more than 1 MiB in a line"):
+def test_a_line_has_an_end(tmp_path: Path) -> None:
+    file = write(tmp_path / "log.txt", "step 1 loss 2\nstep 2 loss 1" + " " * (1 << 26) + "\n")
+    with pytest.raises(gp.IoError, match=r"log\.txt:2: more than 64 MiB in a line"):
         gp.read_traces(file, format="text")
 
 

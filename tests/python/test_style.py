@@ -282,8 +282,8 @@ CPP_ONLY_BY_REASON = {
     "options of a function; Python has keywords": (
         *("CleanOptions", "EnvironmentOptions", "Failures", "FitOptions", "ForecastOptions"),
         *("NodeSleep", "PlacementOptions", "PlanDynamics", "PlanLimits", "PlanOptions", "Quota"),
-        *("RoundOptions", "RunLimits", "ScheduleEnds", "SimulationOptions", "WatchOptions"),
-        *("BelievedSteps", "StartOptions", "WeightedObjective", "WsdShape"),
+        *("ReadOptions", "RoundOptions", "RunLimits", "ScheduleEnds", "SimulationOptions"),
+        *("BelievedSteps", "StartOptions", "WatchOptions", "WeightedObjective", "WsdShape"),
     ),
     "moments of simulations to score; Python has glidepath bench starts": (
         *("Moment", "moments_of"),
@@ -309,7 +309,7 @@ CPP_ONLY_BY_REASON = {
     "text of a table in Python": ("ForecastConstants", "read_constants"),
     "compare shares forecasts by itself in Python": ("ForecastMemo", "make_forecast_memo"),
     "Python checks when an object is made": ("validate",),
-    "one format; Python's read_traces reads them all": ("read_long_csv",),
+    "one format of read_traces": ("read_long_csv",),
     "Workload.from_trace and Workload.write_jobs in Python": ("workload_from_trace", "write_jobs"),
     "glidepath.gym in Python": ("Environment",),
     "a function; Python has callables": ("Policy",),
@@ -317,18 +317,17 @@ CPP_ONLY_BY_REASON = {
 CPP_ONLY = {name: why for why, names in CPP_ONLY_BY_REASON.items() for name in names}
 PYTHON_ONLY = {
     "Comparison": "a table of simulations",
-    "Follow": "only Python reads what training tools write",
-    "MetricInfo": "only Python reads what training tools write",
+    "Follow": "only Python follows a log",
+    "MetricInfo": "what metrics_of lists",
     "POLICIES": "policy_names() in C++",
     "VERDICTS": "the enumerators of Verdict in C++",
     "bench": "a module: C++ has no callables to score",
     "compare": "a table of simulations",
     "Metrics": "only Python reads what monitors write",
-    "metrics_of": "only Python reads what training tools write",
+    "metrics_of": "for the command line, which lists the metrics of a log",
     "read_metrics": "only Python reads what monitors write",
     "StepProfile": "only Python reads what profilers write",
     "read_profile": "only Python reads what profilers write",
-    "read_traces": "only Python reads what training tools write",
 }
 # Members of a type that both languages have, by the type.
 CPP_ONLY_MEMBERS: dict[str, set[str]] = {
@@ -359,7 +358,6 @@ PYTHON_ONLY_MEMBERS: dict[str, set[str]] = {
     "ScheduleLaw": {"params"},  # members in C++
     "Simulation": {"jct_cdf", "metrics"},  # for pictures and tables
     "Tier": {"of"},  # make_tier
-    "Trace": {"notes"},  # what a reader repaired
     "Watch": {"past"},  # options().past
     "Workload": {"from_gavel", "from_trace"},  # a format of others; workload_from_trace
 }

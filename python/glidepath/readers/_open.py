@@ -7,7 +7,6 @@ import importlib
 import math
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -16,16 +15,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import InputError, IoError
+from glidepath._core import InputError, IoError, head_of, header_of, unknown_format
 from glidepath._results import Result
 from glidepath._trace import Trace, renamed
 from glidepath.readers._series import (
-    HEAD_BYTES,
     AbsentError,
     RefusedError,
     collected,
-    header,
-    open_log,
     without_secrets,
 )
 
@@ -34,7 +30,6 @@ __all__ = ["FORMATS", "MetricInfo", "metrics_of", "read_traces"]
 # Columns of the long form that are no metrics.
 _LONG_FORM = ("curve", "step", "lr", "wall_seconds")
 
-_HEADER_BYTES = 1 << 24  # of the names of columns
 # What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
 # read. In the order in which they get to judge whether a file is theirs.
 FORMATS = {
@@ -295,7 +290,7 @@ def metrics_of(
     if metric is not None:
         found = read
     if not found and isinstance(path, (str, os.PathLike)):  # the long form, by its header
-        columns = [name for name in header(_head(Path(path))) if name not in _LONG_FORM]
+        columns = [name for name in header_of(_head(Path(path))) if name not in _LONG_FORM]
         found = [trace for name in columns for trace in read_traces(path, metric=name)]
     chosen = {(trace.name, trace.metric) for trace in read}
     return [
@@ -352,26 +347,11 @@ def _read_file(path: Path, metric: str | None, format: str | None) -> list[Trace
     kind = format if path.is_file() else "csv"
     if kind is None:
         head = _head(path)
-        kind = _format_of(path, head) or _unknown(path, head)
-    # Of a file that is empty, or a long CSV that lacks a column, the CSV reader says so.
+        kind = _format_of(path, head)
+        # Of a file that is none of ours some reader says what it lacks.
+        kind = kind or unknown_format(os.fsencode(path), head, ", ".join(FORMATS))
     found: list[Trace] = _reader(kind).read(path, metric)
     return found
-
-
-def _unknown(path: Path, head: bytes) -> str:
-    """Say of a file that is none of ours what it lacks, or which reader will say so."""
-    names = header(head)
-    if not head.strip(b"\xef\xbb\xbf \t\r\n") or "curve" in names:
-        return "csv"
-    if ".csv" in path.suffixes and all(name.isprintable() for name in names):
-        columns = ", ".join(name[:30] for name in names[:8]) + (" …" if len(names) > 8 else "")
-        raise IoError(
-            f"{path}:1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
-            f"long form curve, step and value: found only {columns}"
-        )
-    if _reader("text").has_numbers(path, head):
-        return "text"
-    raise IoError(f"{path}: a log of no known format (formats: {', '.join(FORMATS)})")
 
 
 def _head(path: Path) -> bytes:
@@ -379,13 +359,7 @@ def _head(path: Path) -> bytes:
 
     The first line of a table is whole, as its columns may be many.
     """
-    head = b""
-    with suppress(OSError, IoError, EOFError, zlib.error), open_log(path) as file:
-        while len(head) < HEAD_BYTES and (more := file.read1(HEAD_BYTES - len(head))):
-            head += more
-        if b"," in head and b"\n" not in head and b"\0" not in head and head[:1] not in b"[{":
-            head += file.readline(_HEADER_BYTES)
-    return head
+    return head_of(os.fsencode(path))
 
 
 def _format_of(path: Path, head: bytes) -> str | None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import math
 import os
 import re
 import stat
@@ -12,143 +11,51 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from glidepath._core import IoError
-from glidepath._metrics import (
-    TRAINING_LOSSES,
-    best_name,
-    direction_by_name,
-    is_rate,
-    normal,
+from glidepath._core import (
+    AbsentError,
+    IoError,
+    RefusedError,
+    RunRecord,
+    Series,
+    choose,
+    trace_of,
 )
-from glidepath._trace import Trace, make
+from glidepath._trace import Trace, of_record
+
+__all__ = [
+    "HEAD_BYTES",
+    "AbsentError",
+    "RefusedError",
+    "Series",
+    "choose",
+    "collected",
+    "counted",
+    "lines",
+    "of_run",
+    "open_log",
+    "open_plain",
+    "read_whole",
+    "to_trace",
+    "traces_of",
+    "without_secrets",
+]
 
 HEAD_BYTES = 65536
 # Bytes in a line of text, and in a file that was packed.
 _LONGEST_LINE, _MOST_BYTES = 1 << 26, 1 << 30
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
-_RATES = 16  # columns of learning rates that are looked at: those of layers may be many
-Floats = NDArray[np.float64]
 
 
 # Where `to_trace` leaves a trace of every metric of a run, while somebody collects them.
 collected: ContextVar[list[Trace] | None] = ContextVar("collected", default=None)
 
 
-class AbsentError(IoError):  # type: ignore[misc, unused-ignore] # a class of the extension
-    """A sound file without the metric or points: a folder's other files may have it."""
-
-
-class RefusedError(IoError):  # type: ignore[misc, unused-ignore]
-    """A file of a known tool that holds no curve, or none that can be read."""
-
-
-@dataclass(slots=True)
-class Series:
-    """One metric as it was logged: rows in the order of the file, nothing repaired yet."""
-
-    step: list[float] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-    # Since any origin, NaN where not known; none at all where no row has a time.
-    seconds: list[float] = field(default_factory=list)
-    # What was done to find the steps, where they will end by plan, and what they are called.
-    notes: list[str] = field(default_factory=list)
-    planned: float | None = None
-    counter: str = ""
-
-    def add(self, step: float, value: float, seconds: float = math.nan) -> None:
-        """Append a row."""
-        self.step.append(step)
-        self.value.append(value)
-        self.seconds.append(seconds)
-
-
 def counted(number: int, what: str) -> str:
     """Write a number of things: ``"1 row"``, ``"2 rows"``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def direction_of(name: str, value: Floats) -> tuple[str, list[str]]:
-    """Tell whether a metric is better when high: by its name, else by where its values went."""
-    known = direction_by_name(name)
-    if known is not None:
-        return known, []
-    finite = value[np.isfinite(value)]
-    quarter = finite.size // 4
-    if quarter == 0:
-        return "min", []
-    before, after = float(np.median(finite[:quarter])), float(np.median(finite[-quarter:]))
-    direction, taken = ("max", "high") if after > before else ("min", "low")
-    return direction, [
-        f"the name {name!r} does not say which way is better: it went from {before:.4g} to "
-        f"{after:.4g}, so {taken} values are"
-    ]
-
-
-def choose(points: Mapping[str, float], metric: str | None, path: Path | str) -> str:
-    """Pick the metric to read.
-
-    Parameters
-    ----------
-    points : mapping of str to float
-        The metrics of the run, and how often each was logged.
-    metric : str or None
-        The one to read. Without it the one that `glidepath._metrics.best_name` finds.
-    path : Path or str
-        Who to blame: a file, or what a server calls its run.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    AbsentError
-        When it is not there; the message names those that are.
-    """
-    there = list(points)
-    shown = ", ".join(there[:20]) + (f" and {len(there) - 20} more" if len(there) > 20 else "")
-    if not there:
-        raise AbsentError(f"{path}: no metric was logged")
-    if metric is None:
-        found = best_name(points)
-        if found is None:
-            raise AbsentError(
-                f"{path}: none of the metrics is a loss or a score; say metric= one of {shown}"
-            )
-        return found
-    if metric not in points:
-        raise AbsentError(f"{path}: no metric {metric!r}, only {shown}")
-    return metric
-
-
-def _later_wins(step: Floats) -> tuple[NDArray[np.intp], list[str]]:
-    """Choose the rows to keep where steps repeat or go back, and say so."""
-    if step.size < 2:
-        return np.arange(step.size), []
-    # A row stays when every later row is above it: what a restart repeats goes, at any depth.
-    above = np.append(np.minimum.accumulate(step[::-1])[::-1][1:], np.inf)
-    kept = np.flatnonzero(step < above)
-    change = np.diff(step)
-    back, same = np.flatnonzero(change < 0), int(np.count_nonzero(change == 0))
-    notes = []
-    if back.size:
-        where = ", ".join(f"{step[i + 1]:g}" for i in back[:5]) + (" …" if back.size > 5 else "")
-        times = "once" if back.size == 1 else f"{back.size} times"
-        gone = step.size - kept.size - same
-        notes.append(
-            f"restarted {times}, at step {where}: "
-            f"{counted(max(gone, 0), 'earlier row')} gave way to later ones"
-        )
-    if same:
-        notes.append(f"{counted(same, 'repeated step')}: the later row was kept")
-    return kept, notes
 
 
 def to_trace(
@@ -168,9 +75,9 @@ def to_trace(
         All its metrics; those without rows count as absent. Learning rates are found by name and
         put where they were logged at the same step.
     metric : str or None
-        As in `choose`.
+        The one to read; without it what a person would look at.
     path : Path or str
-        The file, for messages.
+        The file, or what a server calls its run, for messages.
     name : str
         Name of the run.
     notes : iterable of str
@@ -184,59 +91,24 @@ def to_trace(
     Trace
         With what was repaired in its `notes`.
     """
-    full = {key: column for key, column in series.items() if column.step}
-    found = collected.get()
+    found, said = collected.get(), list(notes)
+
+    def read(metric: str | None) -> Trace:
+        made = trace_of(dict(series), metric, str(path), name, said, planned_steps)
+        return of_record(made)
+
     if found is not None:
-        collected.set(None)
-        for each in full:
+        for each, column in series.items():
             with suppress(IoError):
-                found.append(to_trace(full, each, path, name, notes, planned_steps=planned_steps))
-        collected.set(found)
-    key = choose({name: len(column.step) for name, column in full.items()}, metric, path)
-    column = full[key]
-    said = [*notes, *column.notes]
-    planned_steps = column.planned if planned_steps is None else planned_steps
-    if metric is None and normal(key) not in TRAINING_LOSSES:
-        said.append(f"no metric is called a training loss: {key!r} was read")
-    step, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
-    if not np.isfinite(step).all():
-        raise IoError(f"{path}: a step of {key!r} is not a finite number")
-    if step.size > 1 and not step.any():
-        said.append("every row is at step 0: rows are numbered from 1 instead")
-        planned_steps = None
-        step = np.arange(1.0, step.size + 1)
-    kept, repairs = _later_wins(step)
-    said += repairs
-    step, value = step[kept], value[kept]
-    rated = [each for each in full if is_rate(each) and each != key][:_RATES]
-    logged = [_at_same_step(step, full[each]) for each in rated]
-    rates = max(logged, key=lambda each: int(np.isfinite(each).sum()), default=None)
-    if rates is not None:
-        bad = (rates < 0) | np.isinf(rates)
-        if bad.any():
-            said.append(f"{counted(int(bad.sum()), 'learning rate')} below 0 or infinite: left out")
-            rates[bad] = math.nan
-        if np.isnan(rates).all():
-            rates = None
-    seconds = np.array(column.seconds or [math.nan] * len(column.step), dtype=float)[kept]
-    direction, guess = direction_of(key, value)
-    said += guess
-    wall = None if np.isnan(seconds).all() else seconds
-    if planned_steps is not None and not (max(0.0, step[-1]) <= planned_steps < math.inf):
-        planned_steps = None
-    return make(
-        {
-            "step": step,
-            "loss": value,
-            "lr": rates,
-            "wall_seconds": wall,
-            "name": name,
-            "metric": key,
-            "direction": direction,
-            "planned_steps": planned_steps or None,
-            "notes": said,
-        }
-    )
+                if len(column):
+                    found.append(read(each))
+    return read(metric)
+
+
+def of_run(run: RunRecord, metric: str | None, path: Path) -> Trace:
+    """Make the trace of what the core read of a file."""
+    planned = run.planned_steps
+    return to_trace(run.series, metric, path, path.name, run.notes, planned_steps=planned)
 
 
 def traces_of(
@@ -281,15 +153,6 @@ def traces_of(
     return traces
 
 
-def _at_same_step(step: Floats, column: Series) -> Floats:
-    """Take the values logged at each of the steps; NaN where there is none."""
-    at, value = np.array(column.step, dtype=float), np.array(column.value, dtype=float)
-    kept, _ = _later_wins(at)
-    at, value = at[kept], value[kept]
-    place = np.minimum(np.searchsorted(at, step), at.size - 1)
-    return np.where(at[place] == step, value[place], math.nan)
-
-
 def open_plain(path: Path) -> BufferedReader:
     """Open a regular file as it is; a pipe or a device may never end, and is an IoError."""
     try:
@@ -328,12 +191,6 @@ def read_whole(path: Path) -> bytes:
     return data
 
 
-def header(head: bytes) -> list[str]:
-    """Split the first line of a CSV into the names of its columns."""
-    text = head.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace").strip()
-    return [column.strip().strip('"') for column in text.split(",")]
-
-
 def lines(path: Path) -> Iterator[str]:
     """Read the lines of a text, without their ends; bytes that are not UTF-8 are replaced.
 
@@ -358,24 +215,3 @@ def without_secrets(text: str) -> str:
     """Leave the login and the query of an address out of a message."""
     text = re.sub(r"://[^/@\s]{1,999}@", "://", text)
     return re.sub(r"(://[^\s?]{1,999})\?[^\s:]+", r"\1", text)
-
-
-def is_cut(path: Path) -> bool:
-    """Whether a text stops within a line, as when its writer was killed."""
-    with open_plain(path) as file:
-        if file.read(2) == b"\x1f\x8b" or not file.seek(0, os.SEEK_END):
-            return False
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) not in b"\r\n"
-
-
-def seconds_of(text: str) -> float:
-    """Read a duration: seconds, or ``[D day[s],] H:MM:SS`` as Python prints it."""
-    match = re.fullmatch(r"(?:(\d+) days?, )?(\d+):(\d\d):(\d\d(?:\.\d+)?)", text.strip())
-    if match is None:
-        try:
-            return float(text)
-        except ValueError:
-            return math.nan
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
-    return days * 86400 + hours * 3600 + minutes * 60 + seconds

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from glidepath import _core
 from glidepath._trace import Trace
 from glidepath.readers import wide_csv
 from glidepath.readers._series import Series, to_trace
@@ -36,9 +38,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     notes: list[str] = []
     for file in sorted(root.rglob("*.tsv")):
         name = file.relative_to(root).with_suffix("").as_posix()
-        rows, repaired = wide_csv.rows_of(file, None)
-        found = rows.series()
-        notes += [f"{name}: {note}" for note in repaired]
-        if found:  # its one column besides step and timestamp
-            series[name] = next(iter(found.values()))
+        found = _core.read_table(os.fsencode(file), None)
+        notes += [f"{name}: {note}" for note in found.notes]
+        if found.series:  # its one column besides step and timestamp
+            series[name] = next(iter(found.series.values()))
     return [to_trace(series, metric, path, path.name, notes)]

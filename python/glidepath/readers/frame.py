@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glidepath._core import InputError, IoError
-from glidepath._metrics import CLOCKS, STAMPS, STEPS, normal
+from glidepath._core import InputError, IoError, LogRows
+from glidepath._metrics import CLOCKS, STAMPS, is_step_name, normal_name
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._rows import Column, Rows
-from glidepath.readers._series import Floats, Series, traces_of
+from glidepath.readers._series import Series, traces_of
 
 _RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
 # Names and values of the long form; the second pair is that of Neptune's exporter.
 _LONG = (("metric", "value"), ("attribute_path", "float_value"))
+Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 
 
@@ -43,18 +43,18 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise IoError(f"{label}: two columns are called {twice!r}")
-    spelled = {normal(name): name for name in reversed(names)}
+    spelled = {normal_name(name): name for name in reversed(names)}
     run = next((spelled[name] for name in _RUNS if name in spelled), None)
     columns = list(_metrics(table, run, spelled, metric, label))
     whose = np.zeros(table.num_rows, dtype=int) if run is None else _codes(table[run])
     runs: dict[str, dict[str, Series]] = {}
     called: dict[str, str] = {}
     for number in range(whose.max(initial=-1) + 1):
-        rows = Rows()
+        rows = LogRows()
         for name, value, logged in columns:
             at = np.flatnonzero((whose == number) & logged)
             if at.size:
-                rows.columns[name] = Column(at.tolist(), value[at].tolist())
+                rows.put_column(name, at.tolist(), value[at].tolist())
         first = int(np.argmax(whose == number))
         runs[str(number)] = rows.series()
         called[str(number)] = "" if run is None else str(table[run][first].as_py())
@@ -71,7 +71,11 @@ def _metrics(
     label: Path | str,
 ) -> Iterator[tuple[str, Floats, _Mask]]:
     """Give each column's name, values and in which rows it was logged."""
-    aside = [name for name in table.column_names if normal(name) in (*STEPS, *CLOCKS, *STAMPS)]
+    aside = [
+        name
+        for name in table.column_names
+        if is_step_name(name) or normal_name(name) in (*CLOCKS, *STAMPS)
+    ]
     for name in aside:
         if name != run:
             yield name, *_numbers(table, name, label)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glidepath._core import IoError
-from glidepath._metrics import best_name, is_metric
+from glidepath._core import IoError, LogRows
+from glidepath._metrics import best_name, is_metric_name
 from glidepath._trace import Trace
-from glidepath.readers._rows import Rows, flat, number
+from glidepath.readers._rows import flat, number
 from glidepath.readers._series import AbsentError, Series, read_whole, to_trace
 
 _KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
@@ -28,10 +28,10 @@ def recognises(path: Path, head: bytes) -> bool:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return False
     names = {name.decode(errors="replace") for name in _KEY.findall(head)}
-    if not any(map(is_metric, names)):  # else every large document of a folder would be parsed
+    if not any(map(is_metric_name, names)):  # else every large document of a folder would be parsed
         return False
     histories = _histories(parsed(path), _DEPTH)
-    return any(is_metric(name) for rows in histories for name in rows.columns)
+    return any(is_metric_name(name) for rows in histories for name in rows.names)
 
 
 def unit(path: Path) -> Path:
@@ -57,7 +57,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     best: tuple[int, dict[str, Series]] = 0, {}
     for rows in _histories(parsed(path), _DEPTH):
         series = rows.series()
-        points = {name: len(column.step) for name, column in series.items()}
+        points = {name: len(column) for name, column in series.items()}
         key = metric if metric is not None else best_name(points)
         count = points.get(key or "", 0)
         if count > best[0] or not best[1]:
@@ -67,12 +67,12 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     return [to_trace(best[1], metric, path, path.name)]
 
 
-def _histories(value: Any, depth: int) -> Iterator[Rows]:
+def _histories(value: Any, depth: int) -> Iterator[LogRows]:
     """Give each history of a document, outer ones first."""
     if depth == 0 or not isinstance(value, (dict, list)) or not value:
         return
     inner: list[Any] = list(value.values()) if isinstance(value, dict) else value[:100]
-    rows = Rows()
+    rows = LogRows()
     if isinstance(value, list):
         for row in value:
             if isinstance(row, dict):
@@ -84,7 +84,7 @@ def _histories(value: Any, depth: int) -> Iterator[Rows]:
     else:
         for row in _transposed(value):
             rows.add(row)
-    if rows.columns:
+    if rows.names:
         yield rows
         inner = [each for each in inner if not isinstance(each, dict)]
         if isinstance(value, list):

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from glidepath import _core
 from glidepath._trace import Trace, of_record
-from glidepath.readers._series import AbsentError, header
 
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether it has columns of curves and steps."""
-    return {"curve", "step"} <= set(header(head))
+    return _core.is_long(os.fsencode(path), head)
 
 
 def unit(path: Path) -> Path:
@@ -28,6 +27,5 @@ def read(path: Path, metric: str | None) -> list[Trace]:
 
 def read_in_folder(path: Path, metric: str | None, head: bytes) -> list[Trace]:
     """Read a file of a folder, where another may have the metric."""
-    if metric is not None and metric not in header(head):
-        raise AbsentError(f"{path}:1: no column {metric!r}")
+    _core.require_column(os.fsencode(path), head, metric)
     return read(path, metric)

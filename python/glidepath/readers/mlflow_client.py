@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from glidepath._core import InputError, IoError
-from glidepath._metrics import is_rate
+from glidepath._metrics import is_rate_name
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._series import AbsentError, Series, choose, to_trace, without_secrets
@@ -86,7 +86,7 @@ def _read(client: Any, run: Any, metric: str | None, label: str) -> Trace:
     name = run.info.run_id
     logged = run.data.metrics  # the last value of each
     key = choose(dict.fromkeys(logged, 1), metric, f"{label}: run {name}")
-    rate = next((other for other in logged if is_rate(other) and other != key), None)
+    rate = next((other for other in logged if is_rate_name(other) and other != key), None)
     series: dict[str, Series] = {}
     began = float(run.info.start_time)
     for wanted in (key, rate):

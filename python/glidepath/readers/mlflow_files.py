@@ -62,7 +62,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             first = stamp if first is None else min(first, stamp)
             column.add(step, value, stamp)
     for column in series.values():
-        column.seconds = [(stamp - (first or 0.0)) / 1e3 for stamp in column.seconds]
+        column.count_seconds(first or 0.0, 1e3)
     if path.is_file() and metric is None:
         metric = next(iter(series))
         if not any(not math.isnan(value) for value in series[metric].value):

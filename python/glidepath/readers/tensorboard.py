@@ -48,7 +48,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             notes.append(f"{file.name} ends within a record: its last {left} bytes were left out")
     origin = min((min(column.seconds) for column in series.values() if column.seconds), default=0.0)
     for column in series.values():
-        column.seconds = [seconds - origin for seconds in column.seconds]
+        column.count_seconds(origin, 1.0)
     return [to_trace(series, metric, path, path.name, notes)]
 
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers of logs: those of the common formats, and what the ones in Python share with them.
+#include "glidepath/error.hpp"
+#include "glidepath/trace.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include "long_call.hpp"
+#include "record.hpp"
+#include "trace/readers/formats.hpp"
+#include "trace/readers/log_file.hpp"
+#include "trace/readers/names.hpp"
+#include "trace/readers/rows.hpp"
+#include "trace/readers/series.hpp"
+#include "trace/readers/text.hpp"
+
+namespace py = pybind11;
+
+namespace glidepath::python {
+namespace {
+
+using namespace glidepath::detail;  // NOLINT(google-build-using-namespace)
+using Path = std::filesystem::path;
+
+/// A text of Python as UTF-8: what has no form in it, half a pair of surrogates, as its escape.
+std::string text_of(py::handle text) {
+  PyObject* const bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace");
+  if (bytes == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::bytes>(bytes);
+}
+
+std::optional<std::string> metric_of(const std::optional<py::str>& metric) {
+  if (!metric) return {};
+  return text_of(*metric);
+}
+
+/// Adds the cells of a row to what was read so far; what is no number is left out.
+void add_row(LogRows& rows, const py::dict& cells) {
+  for (const auto& [key, value] : cells) {
+    PyObject* const given = value.ptr();
+    if (PyFloat_Check(given) != 0) {
+      rows.put(text_of(key), PyFloat_AS_DOUBLE(given));
+    } else if (PyLong_Check(given) != 0 && PyBool_Check(given) == 0) {
+      const double number = PyLong_AsDouble(given);
+      const bool fits = !(number == -1.0 && PyErr_Occurred() != nullptr);
+      if (fits) rows.put(text_of(key), number);
+      PyErr_Clear();
+    } else if (PyUnicode_Check(given) != 0) {
+      rows.put(text_of(key), std::string_view(text_of(value)));
+    }
+  }
+  rows.end_row();
+}
+
+py::dict by_name(const SeriesByName& series) {
+  py::dict found;
+  for (const auto& [name, column] : series) found[py::str(name)] = column;
+  return found;
+}
+
+Points points_of(const py::dict& given) {
+  Points points;
+  for (const auto& [name, count] : given) points.emplace_back(text_of(name), count.cast<double>());
+  return points;
+}
+
+Trace trace_of(const py::dict& series, const std::optional<py::str>& metric, const py::str& label,
+               const py::str& name, std::vector<std::string> notes,
+               std::optional<double> planned_steps) {
+  Run run{.notes = std::move(notes), .planned = planned_steps};
+  for (const auto& [key, column] : series) {
+    run.series.emplace_back(text_of(key), column.cast<std::shared_ptr<Series>>());
+  }
+  return to_trace(run, metric_of(metric), text_of(label), text_of(name));
+}
+
+template <std::size_t size>
+py::tuple texts(const std::array<std::string_view, size>& names) {
+  return py::tuple(py::cast(std::vector<std::string_view>(names.begin(), names.end())));
+}
+
+void bind_names(py::module_& module) {
+  using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
+  module.attr("CLOCKS") = texts(kClocks);
+  module.attr("STAMPS") = texts(kStamps);
+  module.def(
+      "normal_name", [](const py::str& name) { return normal(text_of(name)); }, "name"_a);
+  module.def(
+      "is_step_name", [](const py::str& name) { return counts_steps(normal(text_of(name))); },
+      "name"_a);
+  module.def(
+      "is_rate_name", [](const py::str& name) { return is_rate(text_of(name)); }, "name"_a);
+  module.def(
+      "is_metric_name", [](const py::str& name) { return is_metric(text_of(name)); }, "name"_a);
+  module.def(
+      "best_name", [](const py::dict& points) { return best_name(points_of(points)); }, "points"_a);
+  module.def(
+      "direction_by_name",
+      [](const py::str& name) -> std::optional<std::string_view> {
+        const std::optional<Direction> known = direction_by_name(text_of(name));
+        if (!known) return {};
+        return glidepath::name(*known);
+      },
+      "name"_a);
+  module.def(
+      "reached_by_name", [](const py::str& name) { return reached_by_name(text_of(name)); },
+      "name"_a);
+}
+
+}  // namespace
+}  // namespace glidepath::python
+
+void bind_readers(py::module_& module) {
+  using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
+  using namespace py::literals;       // NOLINT(google-build-using-namespace): "name"_a
+
+  const py::object base = module.attr("IoError");
+  py::register_exception<AbsentError>(module, "AbsentError", base);
+  py::register_exception<RefusedError>(module, "RefusedError", base);
+  bind_names(module);
+  py::class_<Series, std::shared_ptr<Series>>(module, "Series",
+                                              "One metric as it was logged, nothing repaired yet.")
+      .def(py::init<>())
+      .def("add", &Series::add, "step"_a, "value"_a,
+           "seconds"_a = std::numeric_limits<double>::quiet_NaN(), "Append a row.")
+      .def("__len__", [](const Series& series) { return series.step.size(); })
+      .def_readonly("value", &Series::value)
+      .def_readonly("seconds", &Series::seconds)
+      .def("count_seconds", &Series::count_seconds, "origin"_a, "ticks"_a,
+           "Count the seconds from an origin, of so many ticks in each.");
+  py::class_<LogRows>(module, "LogRows", "Rows as they were logged, a column a name.")
+      .def(py::init<>())
+      .def("add", &add_row, "cells"_a, "Append a row; what is no number is left out.")
+      .def("put_column", &LogRows::put_column, "name"_a, "rows"_a, "values"_a,
+           "Put a column: its values, and the rows in which they stand.")
+      .def_property_readonly("names", &LogRows::names)
+      .def(
+          "series", [](const LogRows& rows) { return by_name(rows.series()); },
+          "Each metric by its steps.");
+  py::class_<Run>(module, "RunRecord", "What a reader found in a file of one run.")
+      .def_property_readonly("series", [](const Run& run) { return by_name(run.series); })
+      .def_readonly("notes", &Run::notes)
+      .def_readonly("planned_steps", &Run::planned);
+  module.def("trace_of", &trace_of, "series"_a, "metric"_a, "label"_a, "name"_a, "notes"_a,
+             "planned_steps"_a, "The trace of one run.");
+  module.def(
+      "choose",
+      [](const py::dict& points, const std::optional<py::str>& metric, const py::str& label) {
+        return choose(points_of(points), metric_of(metric), text_of(label));
+      },
+      "points"_a, "metric"_a, "label"_a, "The metric to read.");
+  module.def(
+      "number_in", [](const py::str& text) { return number_in(text_of(text)); }, "text"_a,
+      "The number that a text spells, or None.");
+  module.def(
+      "head_of", [](const Path& file) { return py::bytes(head_of(file)); }, "path"_a,
+      "How a file begins, unpacked.");
+  const auto head = [](const py::bytes& bytes) { return std::string_view(bytes); };
+  const auto define = [&](const char* name, auto recognises, auto read) {
+    module.def(
+        (std::string("is_") + name).c_str(),
+        [=](const Path& file, const py::bytes& bytes) { return recognises(file, head(bytes)); },
+        "path"_a, "head"_a);
+    module.def((std::string("read_") + name).c_str(),
+               [=](const Path& file, const std::optional<py::str>& metric) {
+                 const std::optional<std::string> wanted = metric_of(metric);
+                 const LongCall call;
+                 return read(file, wanted);
+               },
+               "path"_a, "metric"_a);
+  };
+  module.def(
+      "header_of", [=](const py::bytes& bytes) { return header_of(head(bytes)); }, "head"_a,
+      "The names of the columns in the first line of a CSV.");
+  module.def(
+      "is_long",
+      [=](const Path& file, const py::bytes& bytes) { return is_long(file, head(bytes)); },
+      "path"_a, "head"_a);
+  module.def(
+      "require_column",
+      [=](const Path& file, const py::bytes& bytes, const std::optional<py::str>& metric) {
+        require_column(file, head(bytes), metric_of(metric));
+      },
+      "path"_a, "head"_a, "metric"_a);
+  module.def(
+      "unknown_format",
+      [=](const Path& file, const py::bytes& bytes, const std::string& formats) {
+        return unknown_format(file, head(bytes), formats);
+      },
+      "path"_a, "head"_a, "formats"_a,
+      "The format whose reader says what a file of none of them lacks.");
+  define("trainer_state", &is_trainer_state, &read_trainer_state);
+  define("json_lines", &is_json_lines, &read_json_lines);
+  define("table", &is_table, &read_table);
+  define("console", &is_console, &read_console);
+}

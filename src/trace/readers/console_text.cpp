@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/console_text.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "common/csv.hpp"
+#include "trace/readers/names.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr std::size_t kMostDigits = 400;
+constexpr std::size_t kMostExponent = 9;
+constexpr std::size_t kLongestBar = 300;
+
+char at_or_nul(std::string_view text, std::size_t at) { return at < text.size() ? text[at] : '\0'; }
+
+/// Whether `text` has `word`, which is in lower case, at `at`.
+bool has_at(std::string_view text, std::size_t at, std::string_view word) {
+  if (text.size() - std::min(at, text.size()) < word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (lower_letter(text[at + i]) != word[i]) return false;
+  }
+  return true;
+}
+
+/// Whether a character beyond ASCII is a letter or a digit: punctuation, arrows, boxes, signs and
+/// pictures are not.
+bool is_letter_code(unsigned code) {
+  struct Range {
+    unsigned first, last;
+  };
+  constexpr Range kSigns[] = {
+      {0x80, 0xA9},       {0xAB, 0xB1},       {0xB4, 0xB4},     {0xB6, 0xB8},
+      {0xBB, 0xBB},       {0xBF, 0xBF},       {0xD7, 0xD7},     {0xF7, 0xF7},
+      {0x2000, 0x206F},   {0x20A0, 0x20CF},   {0x2190, 0x245F}, {0x249C, 0x24E9},
+      {0x2500, 0x2775},   {0x2794, 0x2BFF},   {0x2E00, 0x3004}, {0x3008, 0x3020},
+      {0xE000, 0xF8FF},   {0xFE00, 0xFE6F},   {0xFEFF, 0xFF0F}, {0xFF1A, 0xFF20},
+      {0xFF3B, 0xFF40},   {0xFF5B, 0xFF65},   {0xFFE0, 0xFFFF}, {0x1F000, 0x1F0FF},
+      {0x1F10D, 0x1FBEF}, {0xE0000, 0x10FFFF}};
+  return std::none_of(std::begin(kSigns), std::end(kSigns), [&](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+bool is_word(std::string_view character) {
+  const unsigned code = code_of(character);
+  if (code >= 0x80) return is_letter_code(code);
+  return is_digit(character[0]) || is_letter(character[0]) || character[0] == '_';
+}
+
+/// Whether the character before `at`, or the one there, is of a word.
+bool word_before(std::string_view text, std::size_t at) {
+  if (at == 0) return false;
+  std::size_t start = at - 1;
+  while (start > 0 && at - start < 4 && (text[start] & 0xC0) == 0x80) --start;
+  return is_word(text.substr(start, at - start));
+}
+bool word_at(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return false;
+  return is_word(text.substr(at, std::max<std::size_t>(1, character_length(text.substr(at)))));
+}
+
+/// Bytes of up to `most` blanks.
+std::size_t blanks_at(std::string_view text, std::size_t most) {
+  std::size_t at = 0;
+  for (; most > 0; --most) {
+    const std::size_t length = blank_length(text.substr(at));
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
+
+// Each of these is the length of what it finds at `at`, 0 where that is something else.
+
+/// 2024-01-31, 2024/1/31
+std::size_t date_at(std::string_view text, std::size_t at) {
+  if (digits_at(text.substr(0, std::min(at + 4, text.size())), at) < 4) return 0;
+  std::size_t end = at + 4;
+  for (int part = 0; part < 2; ++part) {
+    if (at_or_nul(text, end) != '-' && at_or_nul(text, end) != '/') return 0;
+    const std::size_t digits = std::min<std::size_t>(2, digits_at(text, end + 1));
+    if (digits == 0) return 0;
+    end += 1 + digits;
+  }
+  return end - at;
+}
+
+/// 12:34, 1:23:45.678
+std::size_t time_at(std::string_view text, std::size_t at, std::size_t digits) {
+  const auto two = [&](std::size_t from) {
+    return at_or_nul(text, from) == ':' && is_digit(at_or_nul(text, from + 1)) &&
+           is_digit(at_or_nul(text, from + 2));
+  };
+  const std::size_t minutes = at + digits;
+  if (digits == 0 || digits > 9 || !two(minutes)) return 0;
+  for (const bool seconds : {true, false}) {
+    if (seconds && !two(minutes + 3)) continue;
+    const std::size_t end = minutes + (seconds ? 6 : 3);
+    const char mark = at_or_nul(text, end);
+    const std::size_t fraction = mark == '.' || mark == ',' ? digits_at(text, end + 1) : 0;
+    if (fraction >= 1 && fraction <= 9) return end + 1 + fraction - at;
+    if (!is_digit(mark)) return end - at;
+  }
+  return 0;
+}
+
+/// 12%|####    |
+std::size_t percent_bar_at(std::string_view text, std::size_t at, std::size_t digits) {
+  if (digits == 0 || digits > 3 || !has_at(text, at + digits, "%|")) return 0;
+  std::size_t end = at + digits + 2;
+  for (std::size_t left = kLongestBar; left > 0 && end < text.size() && text[end] != '|'; --left) {
+    end += std::max<std::size_t>(1, character_length(text.substr(end)));
+  }
+  return at_or_nul(text, end) == '|' ? end + 1 - at : 0;
+}
+
+/// [=====>....]
+std::size_t arrow_bar_at(std::string_view text, std::size_t at) {
+  if (text[at] != '[') return 0;
+  std::size_t end = at + 1;
+  while (contains("=>.", std::string_view(&text[end], end < text.size() ? 1 : 0)) &&
+         end < text.size()) {
+    ++end;
+  }
+  const std::size_t length = end - at - 1;
+  return length >= 9 && length <= kLongestBar && at_or_nul(text, end) == ']' ? end + 1 - at : 0;
+}
+
+/// ━━━╸
+std::size_t line_bar_at(std::string_view text, std::size_t at) {
+  constexpr std::string_view kParts[] = {"━", "╸", "╺", "╴"};
+  std::size_t count = 0;
+  std::size_t end = at;
+  while (count < kLongestBar &&
+         std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](std::string_view part) { return text.substr(end).starts_with(part); })) {
+    end += 3;
+    ++count;
+  }
+  return count >= 2 ? end - at : 0;
+}
+
+/// Dates, times and progress bars as `;`.
+std::string without_noise(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = 0;
+    if (is_digit(text[at])) {
+      const std::size_t digits = digits_at(text.substr(0, std::min(at + 10, text.size())), at);
+      length = date_at(text, at);
+      if (length == 0) length = time_at(text, at, digits);
+      if (length == 0) length = percent_bar_at(text, at, digits);
+    } else if (text[at] == '[') {
+      length = arrow_bar_at(text, at);
+    } else if (text[at] == '\xE2') {
+      length = line_bar_at(text, at);
+    }
+    out += length > 0 ? ';' : text[at];
+    at += std::max<std::size_t>(1, length);
+  }
+  return out;
+}
+
+/// "13epoch" as "epoch 13".
+std::string without_glue(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t digits = is_digit(text[at]) ? digits_at(text, at) : 0;
+    const bool alone =
+        digits > 0 && digits <= 9 && (at == 0 || text[at - 1] != '.') && !word_before(text, at);
+    std::size_t length = 0;
+    for (const std::string_view word : {"epoch", "batch", "iter", "step"}) {
+      if (!alone || !has_at(text, at + digits, word)) continue;
+      const std::size_t end = at + digits + word.size();
+      const std::size_t plural = has_at(text, end, "s") ? 1 : 0;
+      if (word_at(text, end + plural)) continue;
+      length = end + plural - at;
+      out += text.substr(at + digits, word.size());
+      out += ' ';
+      out += text.substr(at, digits);
+    }
+    if (length == 0) {
+      length = std::max<std::size_t>(1, digits);
+      out += text.substr(at, length);
+    }
+    at += length;
+  }
+  return out;
+}
+
+/// "epoch001", "Iter_12", "ep#3" as a name and a number.
+std::string without_stuck(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 16);
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = 0;
+    const char first = lower_letter(text[at]);
+    const bool begins = first == 'e' || first == 'i' || first == 's';
+    if (begins && (at == 0 || !is_letter(text[at - 1]))) {
+      for (const std::string_view word : {"epoch", "iter", "step", "ep"}) {
+        if (!has_at(text, at, word)) continue;
+        const std::size_t end = at + word.size();
+        const char mark = at_or_nul(text, end);
+        const std::size_t marks = mark == '_' || mark == '#' || mark == '-' ? 1 : 0;
+        if (!is_digit(at_or_nul(text, end + marks))) continue;
+        out += text.substr(at, word.size());
+        out += ' ';
+        length = word.size() + marks;
+        break;
+      }
+    }
+    if (length == 0) {
+      out += text[at];
+      length = 1;
+    }
+    at += length;
+  }
+  return out;
+}
+
+/// Where a number may end whose digits end at `at`: with its exponent and unit, before what goes on
+/// with neither a letter nor a digit.
+std::optional<Number> ended(std::string_view text, std::size_t start, std::size_t mantissa) {
+  constexpr std::string_view kUnits[] = {"ms", "us", "s", "m", "h", "it",
+                                         "k",  "g",  "b", "%", "x", ""};
+  std::size_t at = mantissa;
+  if (lower_letter(at_or_nul(text, at)) == 'e') {
+    const char sign = at_or_nul(text, at + 1);
+    const std::size_t from = at + (sign == '-' || sign == '+' ? 2 : 1);
+    const std::size_t digits = digits_at(text, from);
+    if (digits >= 1 && digits <= kMostExponent) at = from + digits;
+  }
+  for (const std::string_view unit : kUnits) {
+    if (!has_at(text, at, unit)) continue;
+    const std::size_t end = at + unit.size();
+    const char next = at_or_nul(text, end);
+    if (is_letter(next) || next == '_' || is_digit(next)) continue;
+    if (next == '.' && is_digit(at_or_nul(text, end + 1))) continue;
+    Number number{.start = start, .end = end, .unit = text.substr(at, unit.size())};
+    const std::string_view digits = text.substr(start, at - start);
+    (void)parse_number(digits, number.value);
+    number.whole = unit.empty() && digits.find_first_not_of("0123456789") == digits.npos;
+    number.word = !is_digit(digits.back()) && digits.back() != '.';
+    return number;
+  }
+  return {};
+}
+
+std::optional<Number> number_at(std::string_view text, std::size_t start) {
+  std::size_t at = start;
+  if (text[at] == '-' || text[at] == '+') ++at;
+  if (has_at(text, at, "nan") || has_at(text, at, "inf")) return ended(text, start, at + 3);
+  const std::size_t digits = digits_at(text, at);
+  if (digits > kMostDigits) return {};
+  if (digits == 0) {
+    const std::size_t fraction = at_or_nul(text, at) == '.' ? digits_at(text, at + 1) : 0;
+    if (fraction == 0) return {};
+    return ended(text, start, at + 1 + fraction);
+  }
+  at += digits;
+  if (at_or_nul(text, at) == '.') {
+    const std::optional<Number> whole = ended(text, start, at + 1 + digits_at(text, at + 1));
+    if (whole) return whole;
+  }
+  return ended(text, start, at);
+}
+
+/// Calls `found(word)` for each run of letters until it says yes.
+template <class Found>
+bool any_letters(std::string_view text, const Found& found) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_letter(text[end])) ++end;
+    if (end > at && found(text.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower_letter);
+  return out;
+}
+
+std::string_view without(std::string_view text, std::string_view letters) {
+  const std::size_t start = text.find_first_not_of(letters);
+  if (start == text.npos) return {};
+  return text.substr(start, text.find_last_not_of(letters) + 1 - start);
+}
+
+bool has_hint(std::string_view line) {
+  static constexpr std::string_view kHints[] = {"loss",  "acc",   "auc",   "epoch", "err", "step",
+                                                "iter",  "train", "learn", "val",   "rew", "ret",
+                                                "rouge", "bleu",  "ppl",   "wer",   "f1"};
+  constexpr auto kFirst = [] {
+    std::array<bool, 256> first{};
+    for (const std::string_view hint : kHints) {
+      first[static_cast<unsigned char>(hint[0])] = true;
+      first[static_cast<unsigned char>(hint[0] - 32)] = true;
+    }
+    return first;
+  }();
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '|') return true;
+    if (!kFirst[static_cast<unsigned char>(line[at])]) continue;
+    if (has_at(line, at, "s:") && is_digit(at_or_nul(line, at + 2)) && !word_before(line, at)) {
+      return true;  // "s:12 ..." of llm.c
+    }
+    for (const std::string_view hint : kHints) {
+      if (has_at(line, at, hint)) return true;
+    }
+  }
+  return false;
+}
+
+bool is_bar(std::string_view line) {
+  std::size_t at = blanks_at(line, 9);
+  const std::size_t of = at + digits_at(line, at);
+  const std::size_t end = of + 1 + digits_at(line, of + 1);
+  if (of > at && of - at <= 9 && at_or_nul(line, of) == '/' && end > of + 1 && end - of <= 10 &&
+      line.substr(std::min(end, line.size())).starts_with(" - ")) {
+    return true;
+  }
+  if (contains(line, "━━") || contains(line, "- ETA: ") || contains(line, "ms/step") ||
+      contains(line, "us/step")) {
+    return true;
+  }
+  std::size_t marks = 0;
+  for (at = 0; at < line.size(); ++at) {
+    const bool mark = line[at] == '=' || line[at] == '>' || line[at] == '.';
+    marks = line[at] == '[' ? 1 : mark && marks > 0 ? marks + 1 : 0;
+    if (marks == 10) return true;
+    const std::string_view rest = line.substr(at);
+    if (is_digit(line[at]) &&
+        (rest.substr(1).starts_with("s/step") || rest.substr(1).starts_with("s/epoch"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool begins_with_counter(std::string_view line) {
+  std::size_t at = blanks_at(line, 20);
+  if (line.substr(at).starts_with("\x1b[")) {
+    const std::size_t end = at + 2 + std::min<std::size_t>(3, digits_at(line, at + 2));
+    if (at_or_nul(line, end) == 'm') at = end + 1;
+  }
+  for (const std::string_view word : {"epoch", "step", "iter", "batch", "round"}) {
+    if (has_at(line, at, word)) return true;
+  }
+  return false;
+}
+
+std::string undressed(std::string_view line) {
+  std::string out;
+  out.reserve(line.size());
+  for (std::size_t at = 0; at < line.size();) {
+    std::size_t length = line[at] == '\0' || line[at] == '\b' ? 1 : 0;
+    const std::string_view rest = line.substr(at);
+    if (rest.starts_with("\x1b[")) {
+      std::size_t end = 2;
+      while (end < 11 && (is_digit(at_or_nul(rest, end)) || at_or_nul(rest, end) == ';')) ++end;
+      if (is_letter(at_or_nul(rest, end))) length = end + 1;
+    } else if (rest.starts_with("tensor(")) {
+      length = 7;
+    } else if (rest.starts_with("np.")) {
+      std::size_t end = 3;
+      while (end < 12 && (is_letter(at_or_nul(rest, end)) || is_digit(at_or_nul(rest, end)) ||
+                          at_or_nul(rest, end) == '_')) {
+        ++end;
+      }
+      if (end > 3 && at_or_nul(rest, end) == '(') length = end + 1;
+    }
+    if (length == 0) out += line[at];
+    at += std::max<std::size_t>(1, length);
+  }
+  return out;
+}
+
+std::string cleared(std::string_view line) {
+  return without_stuck(without_glue(without_noise(line)));
+}
+
+std::optional<Number> next_number(std::string_view text, std::size_t from) {
+  for (std::size_t at = from; at < text.size(); ++at) {
+    const char c = lower_letter(text[at]);
+    if (!is_digit(c) && c != '-' && c != '+' && c != '.' && c != 'n' && c != 'i') continue;
+    if (at > 0 && (text[at - 1] == '.' || word_before(text, at))) {
+      while (is_digit(c) && is_digit(at_or_nul(text, at + 1))) ++at;  // of a word to its last digit
+      continue;
+    }
+    if (const std::optional<Number> number = number_at(text, at)) return number;
+    while (is_digit(c) && is_digit(at_or_nul(text, at + 1))) ++at;
+  }
+  return {};
+}
+
+std::optional<int> rank_of_line(std::string_view line) {
+  std::size_t at = blanks_at(line, 9);
+  if (at_or_nul(line, at) == '[') ++at;
+  const auto digits_from = [&](std::size_t start) -> std::optional<int> {
+    const std::size_t digits = digits_at(line, start);
+    if (digits == 0 || digits > 6 || word_at(line, start + digits)) return {};
+    return static_cast<int>(number_in(line.substr(start, digits)).value_or(0));
+  };
+  for (const std::string_view word : {"rank", "default", "worker", "gpu", "proc", "process"}) {
+    if (!has_at(line, at, word)) continue;
+    const std::size_t end = at + word.size();
+    const char mark = at_or_nul(line, end);
+    const bool marked = mark == ' ' || mark == '_' || mark == ':' || mark == '=';
+    if (const std::optional<int> rank = digits_from(end + (marked ? 1 : 0))) return rank;
+  }
+  if (has_at(line, at, "1,")) {
+    if (const std::optional<int> rank = digits_from(at + 2)) return rank;
+  }
+  const std::size_t end = at + digits_at(line, at);
+  const bool colon = at_or_nul(line, end + (at_or_nul(line, end) == ']' ? 1 : 0)) == ':';
+  if (!colon) return {};
+  return digits_from(at);
+}
+
+std::vector<std::string_view> cut(std::string_view text) {
+  constexpr std::string_view kMarks = "|,;\t(){}[]\"'<>:=";
+  std::vector<std::string_view> parts;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    const std::size_t length = kMarks.find(text[at]) != kMarks.npos               ? 1
+                               : rest.starts_with(" - ")                          ? 3
+                               : rest.starts_with("  ") || rest.starts_with(". ") ? 2
+                                                                                  : 0;
+    if (length > 0) {
+      parts.push_back(text.substr(start, at - start));
+      start = at + length;
+    }
+    at += std::max<std::size_t>(1, length);
+  }
+  parts.push_back(text.substr(start));
+  return parts;
+}
+
+bool is_held_out(std::string_view text) {
+  const std::string word = lower(text);
+  return word == "validating" || word == "evaluating" ||
+         std::find(kHeldOut.begin(), kHeldOut.end(), word) != kHeldOut.end();
+}
+
+std::optional<std::string> held_out_in(std::string_view text) {
+  std::optional<std::string> found;
+  any_letters(text, [&](std::string_view word) {
+    if (is_held_out(word)) found = lower(word);
+    return found.has_value();
+  });
+  return found;
+}
+
+bool has_train(std::string_view text) {
+  return any_letters(text, [](std::string_view word) {
+    const std::string spelled = lower(word);
+    return spelled == "train" || spelled == "training";
+  });
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in a line that a training loop printed: numbers, and the words before them. Every
+// scanner takes time in proportion to its line.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glidepath::detail {
+
+/// Whether a line may have what is looked for, so that it is worth a closer look.
+[[nodiscard]] bool has_hint(std::string_view line);
+/// Whether a line is one of progress within an epoch, as Keras prints it.
+[[nodiscard]] bool is_bar(std::string_view line);
+/// Whether a line begins as the names of columns do.
+[[nodiscard]] bool begins_with_counter(std::string_view line);
+
+/// A line without colours and wrappings of numbers.
+[[nodiscard]] std::string undressed(std::string_view line);
+/// An undressed line with `;` for dates, times and progress bars, and with blanks between a counter
+/// and its number.
+[[nodiscard]] std::string cleared(std::string_view line);
+
+/// A number in a text: `text` from `start` to `end`, of which the unit is the last part.
+struct Number {
+  std::size_t start = 0, end = 0;
+  double value = 0;
+  std::string_view unit{};
+  bool whole = false;  ///< nothing but digits
+  bool word = false;   ///< nan or inf, perhaps of a sentence
+};
+/// The first number from `from` on that is no part of a word.
+[[nodiscard]] std::optional<Number> next_number(std::string_view text, std::size_t from);
+
+/// The number of the process that printed a line, where it begins with one.
+[[nodiscard]] std::optional<int> rank_of_line(std::string_view line);
+
+/// The parts of some text between marks such as commas, brackets and two blanks.
+[[nodiscard]] std::vector<std::string_view> cut(std::string_view text);
+
+/// The word of data that are not trained on, in lower case, if one stands in the text.
+[[nodiscard]] std::optional<std::string> held_out_in(std::string_view text);
+[[nodiscard]] bool has_train(std::string_view text);
+/// Whether a text is nothing but a word of data that are not trained on.
+[[nodiscard]] bool is_held_out(std::string_view text);
+
+/// Text without any of these letters around it.
+[[nodiscard]] std::string_view without(std::string_view text, std::string_view letters);
+[[nodiscard]] std::string lower(std::string_view text);
+
+}  // namespace glidepath::detail

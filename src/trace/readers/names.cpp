@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/names.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+#include <vector>
+
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr std::size_t kLettersOfName = 200;  // letters of a name that are looked at
+constexpr double kFewPoints = 10;  // a metric of fewer gives way to one that has twice as many
+
+// Words of names as `normal` spells them. In them `#` stands for any digits, `+` for at least one,
+// `*` for all that follows.
+using Words = std::span<const std::string_view>;
+
+constexpr std::string_view kHigh[] = {
+    "acc#",      "accuracy", "f1",           "auc",      "auroc",  "auprc",     "bleu#",
+    "sacrebleu", "chrf",     "cider",        "meteor",   "rouge*", "precision", "recall",
+    "ap#",       "map#",     "iou*",         "miou*",    "dice",   "r2",        "reward",
+    "rewards",   "rew",      "return",       "returns",  "psnr",   "ssim",      "average_precision",
+    "hellaswag", "mrr",      "hits",         "ndcg",     "mcc",    "kappa",     "jaccard",
+    "spearman*", "pearson*", "success_rate", "win_rate", "top+",   "top_+"};
+// Of these one value is a whole evaluation, unless the name says that it is of training.
+constexpr std::string_view kScores[] = {"wer", "cer", "fid"};
+constexpr std::string_view kNoisy[] = {"train", "training", "reward", "rewards",
+                                       "rew",   "return",   "returns"};
+constexpr std::string_view kErrors[] = {
+    "error",      "errors", "err",  "perplexity", "ppl",          "wer",           "cer",
+    "rmse",       "mse",    "mae",  "mape",       "nll",          "bpb",           "bpc",
+    "bits_per_*", "fid",    "xent", "ce",         "crossentropy", "cross_entropy", "cost"};
+constexpr std::string_view kValue[] = {"value"};
+constexpr std::string_view kRates[] = {"lr#", "learning_rate"};
+// What a log counts or measures beside its metrics: never read unless it is named.
+constexpr std::string_view kAside[] = {
+    "best",      "percentage", "progress", "eta",        "time",    "seconds", "sec",
+    "secs",      "ms",         "fps",      "throughput", "memory",  "mem",     "tokens",
+    "samples",   "grad_norm",  "gnorm",    "norm",       "runtime", "elapsed", "remaining",
+    "timestamp", "speed",      "usd",      "size",       "scale"};
+constexpr std::string_view kAsideFirst[] = {"system_", "config_", "time_", "perf_", "timers_"};
+constexpr std::string_view kMap[] = {"ap", "map"};
+constexpr std::string_view kMetrics[] = {"metrics"};
+constexpr std::string_view kGoals[] = {"score", "objective", "elbo", "energy"};
+// Of a run of reinforcement learning the return of its episodes, whose loss says little.
+constexpr std::string_view kEpisodes[] = {"ep_", "episode_", "episodic_", "rollout_"};
+constexpr std::string_view kNoReturns[] = {"max", "min", "std", "len"};
+
+constexpr std::string_view kTrainingLosses[] = {"loss",       "train_loss",      "training_loss",
+                                                "loss_train", "lm_loss",         "trl",
+                                                "total_loss", "loss_total",      "train_total_loss",
+                                                "loss_step",  "train_loss_step", "train_loss_epoch",
+                                                "loss_epoch", "avg_loss",        "average_loss",
+                                                "mean_loss"};
+constexpr std::string_view kHeldOutLosses[] = {"eval_loss", "val_loss", "valid_loss",
+                                               "validation_loss", "test_loss"};
+
+bool small_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+/// Length of the word at the front of some text, or npos where another one stands there.
+std::size_t word_length(std::string_view text, std::string_view word) {
+  const char tail = word.back();
+  const bool open = tail == '#' || tail == '+' || tail == '*';
+  if (open) word.remove_suffix(1);
+  if (!text.starts_with(word)) return text.npos;
+  std::size_t end = word.size();
+  if (tail == '*') return text.size();
+  while (open && end < text.size() && is_digit(text[end])) ++end;
+  if (tail == '+' && end == word.size()) return text.npos;
+  return end == text.size() || text[end] == '_' ? end : text.npos;
+}
+
+/// Calls `found(rest)` at the beginning of each word until it says yes.
+template <class Found>
+bool any_word(std::string_view key, const Found& found) {
+  while (true) {
+    if (found(key)) return true;
+    const std::size_t end = key.find('_');
+    if (end == key.npos) return false;
+    key.remove_prefix(end + 1);
+  }
+}
+
+bool has_word(std::string_view key, Words words) {
+  return any_word(key, [&](std::string_view rest) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return word_length(rest, word) != rest.npos; });
+  });
+}
+
+bool is_rate_key(std::string_view key) { return key.starts_with("lr") || has_word(key, kRates); }
+
+bool is_aside(std::string_view key) {
+  return contains(key, "_per_s") || has_word(key, kAside) ||
+         std::any_of(std::begin(kAsideFirst), std::end(kAsideFirst),
+                     [&](std::string_view first) { return key.starts_with(first); });
+}
+
+/// Whether one of the words stands somewhere, not within another one, and where it ends.
+std::size_t after_letters(std::string_view key, Words words) {
+  for (std::size_t at = 0; at < key.size(); ++at) {
+    if (at > 0 && small_letter(key[at - 1])) continue;
+    for (const std::string_view word : words) {
+      if (key.substr(at).starts_with(word)) return at + word.size();
+    }
+  }
+  return key.npos;
+}
+
+bool is_return(std::string_view key) {
+  if (key == "eprewmean") return true;
+  if (after_letters(key, kNoReturns) != key.npos) return false;
+  const std::size_t after = after_letters(key, kEpisodes);
+  if (after == key.npos) return false;
+  return contains(key.substr(after), "rew") || contains(key.substr(after), "ret");
+}
+
+/// A loss of data that are not trained on: val_loss, eval_x_loss.
+bool is_held_out_loss(std::string_view key) {
+  return any_word(key, [](std::string_view rest) {
+    return std::any_of(kHeldOut.begin(), kHeldOut.end(), [&](std::string_view word) {
+      if (!rest.starts_with(word) || rest.substr(word.size(), 1) != "_") return false;
+      const std::string_view last = rest.substr(word.size() + 1);
+      return last.starts_with("loss") || contains(last, "_loss");
+    });
+  });
+}
+
+bool is_map_to_95(std::string_view key) {
+  return any_word(key, [](std::string_view rest) {
+    if (!rest.starts_with("map")) return false;
+    std::size_t end = 3;
+    while (end < rest.size() && is_digit(rest[end])) ++end;
+    return rest.substr(end).starts_with("_95");
+  });
+}
+
+/// How early a name comes among those of losses and scores: of a run of reinforcement learning its
+/// return, then losses of training, of evaluation, errors, and scores. None where it is of neither.
+std::optional<int> rank_of(std::string_view key) {
+  int rank = 0;
+  const auto is = [&](bool it) { return ++rank, it; };
+  if (is(is_return(key))) return rank;
+  for (const std::string_view name : kTrainingLosses) {
+    if (is(key == name)) return rank;
+  }
+  const bool loss = contains(key, "loss");
+  const bool train = contains(key, "train");
+  if (is(loss && train && contains(key, "total"))) return rank;
+  if (is(loss && train)) return rank;
+  for (const std::string_view name : kHeldOutLosses) {
+    if (is(key == name)) return rank;
+  }
+  const bool held_out = has_word(key, kHeldOut);
+  const bool high = has_word(key, kHigh);
+  if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
+  if (is(loss && key.starts_with("total")) || is(loss)) return rank;
+  if (is(has_word(key, kErrors)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
+  if (is(high && (held_out || has_word(key, kMetrics))) || is(high)) return rank;
+  if (is(has_word(key, kGoals)) || is(key == "metric") || is(key == "value")) return rank;
+  return {};
+}
+
+}  // namespace
+
+std::span<const std::string_view> step_names() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names{
+        "step", "global_step", "current_steps", "num_updates", "update", "updates",
+        "total_timesteps", "time_total_timesteps", "misc_total_timesteps", "timesteps",
+        "timesteps_total", "num_env_steps_sampled_lifetime", "num_env_steps_sampled",
+        "total_env_interacts", "total_steps", "train_step", "training_step", "iteration", "iter",
+        // Under which Hugging Face and Lightning log their step to a tracker whose own counts
+        // calls.
+        "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",
+        "iters", "time_iterations", "training_iteration", "nupdates", "samples_count", "timestep"};
+    names.insert(names.end(), kWithin.begin(), kWithin.end());
+    names.insert(names.end(), kEpochs.begin(), kEpochs.end());
+    names.insert(names.end(), {"episode", "episodes", "round", "generation", "gen"});
+    return names;
+  }();
+  return kNames;
+}
+
+bool counts_steps(std::string_view key) {
+  static const std::unordered_set<std::string_view> kNames(step_names().begin(),
+                                                           step_names().end());
+  return kNames.contains(key);
+}
+bool is_within(std::string_view key) { return among(kWithin, key); }
+bool is_epoch(std::string_view key) { return among(kEpochs, key); }
+bool is_clock(std::string_view key) { return among(kClocks, key); }
+bool is_training_loss(std::string_view key) { return among(kTrainingLosses, key); }
+
+std::string normal(std::string_view name) {
+  name = first_characters(stripped(name), kLettersOfName);
+  std::string spelled;
+  spelled.reserve(name.size() + 4);
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool upper = name[i] >= 'A' && name[i] <= 'Z';
+    if (upper && i >= 2 && small_letter(name[i - 1]) && small_letter(name[i - 2])) spelled += '_';
+    spelled += lower_letter(name[i]);
+  }
+  for (const auto& [many, one] : {std::pair<std::string_view, std::string_view>{"losses", "loss"},
+                                  {"accuracies", "accuracy"}}) {
+    for (std::size_t at = spelled.find(many); at != spelled.npos;
+         at = spelled.find(many, at + one.size())) {
+      spelled.replace(at, many.size(), one);
+    }
+  }
+  std::size_t to = 0;
+  bool other = false;
+  for (const char c : spelled) {
+    const bool plain = small_letter(c) || is_digit(c) || c == '_';
+    if (plain || !other) spelled[to++] = plain ? c : '_';
+    other = !plain;
+  }
+  spelled.resize(to);
+  return spelled;
+}
+
+bool is_rate(std::string_view name) { return is_rate_key(normal(name)); }
+
+bool is_metric(std::string_view name) {
+  const std::string key = normal(name);
+  return rank_of(key).has_value() && !is_rate_key(key) && !is_aside(key);
+}
+
+std::optional<std::string> best_name(const Points& points) {
+  std::unordered_set<std::string> seen;
+  std::optional<std::string> alone;
+  std::vector<std::pair<int, const std::pair<std::string, double>*>> ranked;
+  double most = 0;
+  for (const auto& point : points) {
+    std::string key = normal(point.first);
+    if (is_rate_key(key) || is_aside(key) || counts_steps(key)) continue;
+    const std::optional<int> rank = rank_of(key);
+    if (!seen.insert(std::move(key)).second) continue;
+    if (seen.size() == 1) alone = point.first;
+    if (!rank) continue;
+    ranked.emplace_back(*rank, &point);
+    most = std::max(most, point.second);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [rank, point] : ranked) {
+    if (point->second >= std::min(kFewPoints, most / 2)) return point->first;
+  }
+  if (seen.size() != 1) return {};
+  return alone;
+}
+
+std::optional<Direction> direction_by_name(std::string_view name) {
+  const std::string key = normal(name);
+  if (contains(key, "loss") || has_word(key, kErrors) || has_word(key, kValue)) {
+    return Direction::min;
+  }
+  if (has_word(key, kHigh)) return Direction::max;
+  return {};
+}
+
+std::string_view reached_by_name(std::string_view name) {
+  const std::string key = normal(name);
+  if (has_word(key, kHeldOut)) return "point";
+  if (has_word(key, kNoisy)) return "curve";
+  return has_word(key, kScores) || direction_by_name(name) == Direction::max ? "point" : "curve";
+}
+
+}  // namespace glidepath::detail

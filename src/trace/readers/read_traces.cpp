@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which reader a log is for, by its content.
+#include "glidepath/error.hpp"
+#include "glidepath/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "common/csv.hpp"
+#include "common/names.hpp"
+#include "trace/readers/formats.hpp"
+#include "trace/readers/log_file.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath {
+namespace detail {
+namespace {
+
+constexpr std::size_t kShownColumns = 8;
+constexpr std::size_t kShownLetters = 30;
+
+/// A format: whether a file is its own, and what it reads of one.
+struct Format {
+  std::string_view name{};
+  bool (*recognises)(const std::filesystem::path& file, std::string_view head) = nullptr;
+  Run (*read)(const std::filesystem::path& file, const Metric& metric) = nullptr;
+};
+
+// In the order in which they get to judge whether a file is theirs. The long form, which has
+// several runs in a file, has a reader of its own.
+constexpr std::array kFormats{
+    Format{"csv", is_long, nullptr},
+    Format{"trainer_state", is_trainer_state, read_trainer_state},
+    Format{"jsonl", is_json_lines, read_json_lines},
+    Format{"table", is_table, read_table},
+    Format{"text", is_console, read_console},
+};
+
+std::string format_names() {
+  return listed(kFormats, [](const Format& format) { return format.name; });
+}
+
+/// Whether a file begins as those of trackers and databases do, in which words and numbers stand
+/// by chance: event files of TensorBoard, W&B's log, SQLite, Parquet.
+bool is_foreign(std::string_view head) {
+  return contains(head.substr(0, 64), "brain.Event:") || head.starts_with(":W&B") ||
+         head.starts_with("SQLite format 3") || head.starts_with("PAR1");
+}
+
+const Format* format_of(const std::filesystem::path& file, std::string_view head) {
+  if (is_foreign(head)) return nullptr;
+  for (const Format& format : kFormats) {
+    try {
+      if (format.recognises(file, head)) return &format;
+    } catch (const IoError&) {  // of a damaged file a reader may not know what to make
+    }
+  }
+  return nullptr;
+}
+
+const Format* format_named(const Metric& name) {
+  if (!name) return nullptr;
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
+                                  [&](const Format& format) { return format.name == *name; });
+  if (found != kFormats.end()) return &*found;
+  refuse("read_traces: format ", repr(*name), " is none of ", format_names());
+}
+
+std::vector<Trace> read_as(const Format& format, const std::filesystem::path& file,
+                           const std::string& name, const Metric& metric) {
+  if (format.read == nullptr) return read_long_csv(file, metric.value_or("value"));
+  return {to_trace(format.read(file, metric), metric, shown_path(file), name)};
+}
+
+std::vector<Trace> read_one(const std::filesystem::path& file, const Format* format,
+                            const Metric& metric) {
+  (void)LogFile(file);  // a pipe may never end
+  if (format == nullptr) {
+    const std::string head = head_of(file);
+    format = format_of(file, head);
+    if (is_foreign(head)) {
+      refuse_file(shown_path(file), ": a log of a tracker, which Python's read_traces reads");
+    }
+    if (format == nullptr) format = format_named(unknown_format(file, head, format_names()));
+  }
+  return read_as(*format, file, shown_path(file.filename()), metric);
+}
+
+std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format* format,
+                               const Metric& metric) {
+  std::vector<std::filesystem::path> files;
+  const auto options = std::filesystem::directory_options::skip_permission_denied;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, options)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Trace> traces;
+  std::string passed;
+  for (const std::filesystem::path& file : files) {
+    const std::string head = head_of(file);
+    const Format* const own = format_of(file, head);
+    if (own == nullptr || (format != nullptr && own != format)) continue;
+    try {
+      if (own->read == nullptr) require_column(file, head, metric);
+      const std::string name = shown_path(file.lexically_relative(folder));
+      for (Trace& trace : read_as(*own, file, name, metric)) traces.push_back(std::move(trace));
+    } catch (const AbsentError& error) {
+      if (passed.empty()) passed = error.what();
+    } catch (const RefusedError& error) {
+      if (passed.empty()) passed = error.what();
+    }
+  }
+  if (!traces.empty()) return traces;
+  refuse_file(shown_path(folder), ": no traces in this folder",
+              metric ? " with a metric " + repr(*metric) : "",
+              " (formats: ", format != nullptr ? std::string(format->name) : format_names(), ")",
+              passed.empty() ? "" : "; " + passed);
+}
+
+}  // namespace
+
+std::vector<std::string> header_of(std::string_view head) {
+  std::string text = repaired(head.substr(0, head.find('\n')));
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  std::vector<std::string> names;
+  for (std::string_view rest = stripped(text);;) {
+    const std::size_t end = rest.find(',');
+    std::string_view name = stripped(rest.substr(0, end));
+    while (name.starts_with('"')) name.remove_prefix(1);
+    while (name.ends_with('"')) name.remove_suffix(1);
+    names.emplace_back(name);
+    if (end == rest.npos) return names;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+bool is_long(const std::filesystem::path& /*file*/, std::string_view head) {
+  const std::vector<std::string> names = header_of(head);
+  return among(names, "curve") && among(names, "step");
+}
+
+void require_column(const std::filesystem::path& file, std::string_view head,
+                    const Metric& metric) {
+  if (!metric || among(header_of(head), *metric)) return;
+  throw AbsentError(shown_path(file) + ":1: no column " + repr(*metric));
+}
+
+std::string unknown_format(const std::filesystem::path& file, std::string_view head,
+                           const std::string& formats) {
+  const std::vector<std::string> names = header_of(head);
+  const std::string_view text = head.starts_with(kByteOrderMark) ? head.substr(3) : head;
+  if (stripped(text).empty() || among(names, "curve")) return "csv";
+  const std::string name = file.filename().string();
+  const bool csv = name.ends_with(".csv") || contains(name, ".csv.");
+  if (csv && std::all_of(names.begin(), names.end(), is_printable)) {
+    std::string columns;
+    for (std::size_t i = 0; i < std::min(names.size(), kShownColumns); ++i) {
+      columns += (i > 0 ? ", " : "") + std::string(first_characters(names[i], kShownLetters));
+    }
+    refuse_file(shown_path(file),
+                ":1: a table needs a column of steps (step, epoch, iteration …) or a loss, the "
+                "long form curve, step and value: found only ",
+                columns, names.size() > kShownColumns ? " …" : "");
+  }
+  if (has_numbers_at_steps(file, head)) return "text";
+  refuse_file(shown_path(file), ": a log of no known format (formats: ", formats, ")");
+}
+
+}  // namespace detail
+
+std::vector<Trace> read_traces(const std::filesystem::path& path, const ReadOptions& options) {
+  if (path.empty()) detail::refuse("read_traces: the path is empty");
+  const detail::Format* const format = detail::format_named(options.format);
+  try {
+    const bool folder = std::filesystem::is_directory(path);
+    return folder ? detail::read_folder(path, format, options.metric)
+                  : detail::read_one(path, format, options.metric);
+  } catch (const std::filesystem::filesystem_error& error) {
+    detail::refuse_file(detail::shown_path(error.path1()), ": ", error.code().message());
+  }
+}
+
+}  // namespace glidepath

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <unordered_set>
+
+#include "common/interrupt.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMilliseconds = 1e11;  // times of day above it are not in seconds
+// Of rows: how many of them a counter must have, and how many more than a better one.
+constexpr double kEnough = 0.9;
+constexpr double kMore = 1.1;
+constexpr double kAgreeing = 0.8;
+// Of changes of an epoch: how many may be none, where it is whole and where it is a fraction.
+constexpr double kSameEpoch = 0.85;
+constexpr double kSameFraction = 0.3;
+
+// Parts of a row that configure or measure the run.
+constexpr std::string_view kConfiguration[] = {"config", "args", "hparams", "hist_stats",
+                                               "env_info"};
+
+/// A vector of rows as a key that is looked up without a copy.
+struct RowsHash {
+  std::size_t operator()(const std::vector<std::int64_t>* rows) const noexcept {
+    std::uint64_t hash = 1469598103934665603U;
+    for (const std::int64_t row : *rows) {
+      hash = (hash ^ static_cast<std::uint64_t>(row)) * 1099511628211U;
+    }
+    return hash;
+  }
+};
+struct SameRows {
+  bool operator()(const auto* a, const auto* b) const noexcept { return *a == *b; }
+};
+
+bool is_whole(double x) { return x == std::floor(x); }
+
+/// The values of a column at some of its rows, and which of `rows` it has.
+std::vector<std::size_t> match(const std::vector<std::int64_t>& there,
+                               const std::vector<double>& values,
+                               const std::vector<std::int64_t>& rows, std::vector<double>& found) {
+  std::vector<std::size_t> kept;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    while (at < there.size() && there[at] < rows[i]) ++at;
+    if (at == there.size()) break;
+    if (there[at] != rows[i]) continue;
+    kept.push_back(i);
+    found.push_back(values[at]);
+  }
+  return kept;
+}
+
+/// Whether a column says in its last value how far a counter of optimizer steps or of epochs goes.
+bool plans(std::string_view column, std::string_view counter) {
+  if (column == "total_epochs") return is_epoch(counter);
+  if (column != "total_steps" && column != "max_steps") return false;
+  return counter == "step" || counter == "global_step" || counter == "current_steps";
+}
+
+void flatten(const Json& object, const std::string& within, Cells& cells) {
+  for (const auto& [key, value] : object.members) {
+    if (!value.is(Json::Kind::object)) {
+      cells.emplace_back(within + key, &value);
+    } else if (std::find(std::begin(kConfiguration), std::end(kConfiguration), key) ==
+               std::end(kConfiguration)) {
+      flatten(value, within + key + "/", cells);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> counters(std::span<const std::string> names) {
+  std::unordered_map<std::string, const std::string*> spelled;
+  for (const std::string& name : names) {
+    std::string key = normal(name);
+    if (counts_steps(key)) spelled.try_emplace(std::move(key), &name);
+  }
+  std::vector<std::string> found;
+  if (spelled.empty()) return found;
+  for (const std::string_view key : step_names()) {
+    const auto entry = spelled.find(std::string(key));
+    if (entry != spelled.end()) found.push_back(*entry->second);
+  }
+  return found;
+}
+
+bool tells(std::span<const std::string> names) {
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    const std::string key = normal(name);
+    return (counts_steps(key) && !is_within(key)) || is_metric(name);
+  });
+}
+
+Cells flat(const Json& object) {
+  Cells cells;
+  flatten(object, "", cells);
+  return cells;
+}
+
+std::optional<double> number_of(const Json& value) {
+  if (value.is(Json::Kind::number)) return value.number;
+  if (value.is(Json::Kind::text)) return number_in(value.text);
+  return {};
+}
+
+LogRows::Column& LogRows::column(std::string_view name) {
+  if (next_ < columns_.size() && columns_[next_].name == name) return columns_[next_++];
+  const auto entry = place_.find(name);
+  if (entry != place_.end()) {
+    next_ = entry->second + 1;
+    return columns_[entry->second];
+  }
+  place_.emplace(name, columns_.size());
+  columns_.push_back({std::string(name), normal(name)});
+  next_ = columns_.size();
+  return columns_.back();
+}
+
+const LogRows::Column* LogRows::find(std::string_view name) const {
+  const auto entry = place_.find(name);
+  return entry == place_.end() ? nullptr : &columns_[entry->second];
+}
+
+void LogRows::put(std::string_view name, double value) {
+  Column& into = column(name);
+  const auto row = static_cast<std::int64_t>(count_);
+  if (!into.rows.empty() && into.rows.back() == row) {
+    into.values.back() = value;
+    return;
+  }
+  into.rows.push_back(row);
+  into.values.push_back(value);
+}
+
+void LogRows::put(std::string_view name, std::string_view text) {
+  if (const std::optional<double> number = number_in(text)) {
+    put(name, *number);
+  } else if (is_clock(normal(name))) {
+    put(name, seconds_in(text));
+  }
+}
+
+void LogRows::add(const Cells& cells) {
+  for (const auto& [name, value] : cells) {
+    if (value->is(Json::Kind::number)) {
+      put(name, value->number);
+    } else if (value->is(Json::Kind::text)) {
+      put(name, std::string_view(value->text));
+    }
+  }
+  end_row();
+}
+
+void LogRows::put_column(std::string name, std::vector<std::int64_t> rows,
+                         std::vector<double> values) {
+  Column& into = column(name);
+  into.rows = std::move(rows);
+  into.values = std::move(values);
+}
+
+std::vector<std::string> LogRows::names() const {
+  std::vector<std::string> names;
+  for (const Column& column : columns_) names.push_back(column.name);
+  return names;
+}
+
+const LogRows::Column* LogRows::clock() const {
+  const auto find_key = [&](std::string_view key) -> const Column* {
+    const auto found = std::find_if(columns_.begin(), columns_.end(),
+                                    [&](const Column& column) { return column.key == key; });
+    return found == columns_.end() ? nullptr : &*found;
+  };
+  for (const std::string_view key : kClocks) {
+    if (const Column* found = find_key(key)) return found;
+  }
+  for (const std::string_view key : kStamps) {
+    if (const Column* found = find_key(key)) return found;
+  }
+  return nullptr;
+}
+
+SeriesByName LogRows::series() const {
+  std::vector<const Column*> counting;
+  for (const std::string& name : counters(names())) counting.push_back(find(name));
+  const Column* const time = clock();
+  const bool stamps = time != nullptr && !is_clock(time->key);
+  const double scale = stamps && time->values.front() > kMilliseconds ? 1e-3 : 1.0;
+  const double origin = stamps ? time->values.front() : 0.0;
+
+  std::unordered_map<const RowNumbers*, Steps, RowsHash, SameRows> known;
+  SeriesByName found;
+  for (const Column& column : columns_) {
+    check_interrupt();
+    if (&column == time || counts_steps(column.key)) continue;
+    auto entry = known.find(&column.rows);
+    if (entry == known.end()) {
+      entry = known.emplace(&column.rows, steps_of(column.rows, counting)).first;
+    }
+    const Steps& steps = entry->second;
+    auto series = std::make_shared<Series>(steps.series);
+    RowNumbers at;
+    series->value.reserve(steps.kept.size());
+    for (const std::size_t i : steps.kept) {
+      series->value.push_back(column.values[i]);
+      at.push_back(column.rows[i]);
+    }
+    if (time != nullptr) {
+      std::vector<double> there;
+      const std::vector<std::size_t> places = match(time->rows, time->values, at, there);
+      series->seconds.assign(at.size(), kMissing);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        series->seconds[places[i]] = stamps ? (there[i] - origin) * scale : there[i];
+      }
+    }
+    found.emplace_back(column.name, std::move(series));
+  }
+  return found;
+}
+
+LogRows::Steps LogRows::steps_of(const RowNumbers& rows,
+                                 const std::vector<const Column*>& counting) const {
+  const auto size = static_cast<double>(rows.size());
+  const Column* best = nullptr;
+  std::vector<std::size_t> kept;
+  std::vector<double> value;
+  for (const Column* counter : counting) {
+    std::vector<double> values;
+    std::vector<std::size_t> these = match(counter->rows, counter->values, rows, values);
+    const bool counts =
+        std::any_of(values.begin(), values.end(), [&](double x) { return x != values[0]; }) ||
+        (rows.size() < 3 && counter->key != "total_steps");
+    const double enough = best != nullptr ? kMore * static_cast<double>(kept.size()) : size / 2;
+    if (counts && static_cast<double>(these.size()) > enough) {
+      best = counter;
+      kept = std::move(these);
+      value = std::move(values);
+    }
+    if (best != nullptr && static_cast<double>(kept.size()) >= kEnough * size) break;
+  }
+  if (best != nullptr) {
+    RowNumbers at;
+    for (const std::size_t i : kept) at.push_back(rows[i]);
+    std::optional<Series> found = counted_by(*best, at, std::move(value), counting);
+    if (found) {
+      const std::size_t left = rows.size() - kept.size();
+      if (left > 0) found->notes.push_back(counted(left, "row") + " without a step: left out");
+      return {std::move(kept), *std::move(found)};
+    }
+  }
+  Steps numbered;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    numbered.kept.push_back(i);
+    numbered.series.step.push_back(static_cast<double>(rows[i]) + 1.0);
+  }
+  const std::string why = best != nullptr     ? "many rows at each " + best->name
+                          : !counting.empty() ? "no step that counts"
+                                              : "no column of steps";
+  numbered.series.notes.push_back(why + ": rows are numbered from 1");
+  return numbered;
+}
+
+std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumbers& rows,
+                                          std::vector<double> value,
+                                          const std::vector<const Column*>& counting) const {
+  Series found;
+  found.counter = counter.name;
+  if (const auto entry = planned_.find(counter.name); entry != planned_.end()) {
+    found.planned = entry->second;
+  }
+  for (const char* name : {"total_steps", "max_steps", "total_epochs"}) {
+    const Column* const plan = plans(name, counter.key) ? find(name) : nullptr;
+    if (plan != nullptr) found.planned = plan->values.back();
+  }
+  std::size_t same = 0;
+  bool back = false;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    same += value[i] == value[i - 1];
+    back = back || value[i] < value[i - 1];
+  }
+  if (is_epoch(counter.key) && value.size() > 1) {
+    const bool whole = std::all_of(value.begin(), value.end(), is_whole);
+    const double share = static_cast<double>(same) / static_cast<double>(value.size() - 1);
+    if (share > (whole ? kSameEpoch : kSameFraction)) return {};
+  }
+  found.step = std::move(value);
+  if (back && !is_epoch(counter.key)) count_on(counter, rows, found, counting);
+  return found;
+}
+
+/// Adds the epochs to a counter that begins anew in each of them. They are counted by what rises
+/// where it goes back and stands still elsewhere.
+void LogRows::count_on(const Column& counter, const RowNumbers& rows, Series& found,
+                       const std::vector<const Column*>& counting) const {
+  std::vector<double>& value = found.step;
+  std::vector<double> epoch;
+  std::string of;
+  for (const Column* other : counting) {
+    std::vector<double> values;
+    if (other->key == counter.key ||
+        match(other->rows, other->values, rows, values).size() != rows.size()) {
+      continue;
+    }
+    if (std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) continue;
+    for (double& each : values) each = std::floor(each);
+    std::size_t backs = 0, rises = 0, stands = 0;
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      const bool back = value[i] < value[i - 1];
+      backs += back;
+      rises += back && values[i] > values[i - 1];
+      stands += !back && values[i] == values[i - 1];
+    }
+    const auto part = [](std::size_t size) { return kAgreeing * static_cast<double>(size); };
+    if (static_cast<double>(rises) >= part(backs) &&
+        static_cast<double>(stands) >= part(values.size() - 1 - backs)) {
+      epoch = std::move(values);
+      of = other->name;
+      break;
+    }
+  }
+  if (epoch.empty()) {
+    if (!is_within(counter.key)) return;
+    epoch.push_back(0);
+    for (std::size_t i = 1; i < value.size(); ++i) {
+      epoch.push_back(epoch.back() + (value[i] < value[i - 1] ? 1 : 0));
+    }
+  }
+  double gap = kInfinite;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    if (value[i] > value[i - 1]) gap = std::min(gap, value[i] - value[i - 1]);
+  }
+  const auto [lowest, highest] = std::minmax_element(value.begin(), value.end());
+  double length = *highest + (*lowest == 0 && gap < kInfinite ? gap : 0);
+  if (found.planned.value_or(0) != 0) length = *found.planned;
+  const double base = *std::min_element(epoch.begin(), epoch.end()) >= 1 ? 1 : 0;
+  for (std::size_t i = 0; i < value.size(); ++i) value[i] += (epoch[i] - base) * length;
+  found.planned.reset();
+  if (const auto entry = planned_.find(of); entry != planned_.end()) {
+    found.planned = entry->second * length;
+  }
+  found.notes.push_back("steps count on from epoch to epoch, " + general(length) + " " +
+                        counter.name + " in each");
+}
+
+}  // namespace glidepath::detail

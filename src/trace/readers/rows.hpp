@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of numbers by name, as tables, JSON and console logs have them, and where their steps are. A
+// row may be sparse. The steps of a metric come from the best counter that its rows have; one that
+// begins anew in each epoch counts on from the epoch before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/readers/json.hpp"
+#include "trace/readers/series.hpp"
+
+namespace glidepath::detail {
+
+/// The names that count steps, best first.
+[[nodiscard]] std::vector<std::string> counters(std::span<const std::string> names);
+
+/// Whether names are those of a log: one of a metric, or of what counts more than rows.
+[[nodiscard]] bool tells(std::span<const std::string> names);
+
+/// The cells of a row of nested names, joined by '/'; of a name that repeats, the last one.
+using Cells = std::vector<std::pair<std::string, const Json*>>;
+[[nodiscard]] Cells flat(const Json& object);
+/// The number that a value is or spells.
+[[nodiscard]] std::optional<double> number_of(const Json& value);
+
+/// Texts by which maps are searched without a copy.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
+class LogRows {
+ public:
+  /// A cell of the row that is being made; a text only where it spells a number or, in a column of
+  /// time, a duration.
+  void put(std::string_view name, double value);
+  void put(std::string_view name, std::string_view text);
+  void end_row() { ++count_, next_ = 0; }
+  void add(const Cells& cells);
+  /// A whole column: its values, and the rows in which they stand, increasing.
+  void put_column(std::string name, std::vector<std::int64_t> rows, std::vector<double> values);
+
+  /// How far a counter will count.
+  void plan(const std::string& counter, double length) { planned_[counter] = length; }
+
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// All metrics by their steps.
+  [[nodiscard]] SeriesByName series() const;
+
+ private:
+  struct Column {
+    std::string name, key;
+    std::vector<std::int64_t> rows{};
+    std::vector<double> values{};
+  };
+  /// Steps, and which of some rows have them.
+  struct Steps {
+    std::vector<std::size_t> kept{};
+    Series series{};
+  };
+  using RowNumbers = std::vector<std::int64_t>;
+
+  Column& column(std::string_view name);
+  [[nodiscard]] const Column* find(std::string_view name) const;
+  [[nodiscard]] const Column* clock() const;
+  [[nodiscard]] Steps steps_of(const RowNumbers& rows,
+                               const std::vector<const Column*>& counting) const;
+  [[nodiscard]] std::optional<Series> counted_by(const Column& counter, const RowNumbers& rows,
+                                                 std::vector<double> value,
+                                                 const std::vector<const Column*>& counting) const;
+  void count_on(const Column& counter, const RowNumbers& rows, Series& found,
+                const std::vector<const Column*>& counting) const;
+
+  std::vector<Column> columns_{};
+  std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>> place_{};
+  std::map<std::string, double> planned_{};
+  std::size_t count_ = 0;
+  std::size_t next_ = 0;  ///< the column that comes next where rows are alike
+};
+
+}  // namespace glidepath::detail

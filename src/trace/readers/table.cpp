@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables with a column a metric: Lightning, Keras, Ultralytics, Stable-Baselines3, RLlib. The
+// fields of a line are split as Python's csv does, whose module writes most of them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <unordered_set>
+
+#include "common/csv.hpp"
+#include "trace/readers/formats.hpp"
+#include "trace/readers/log_file.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+using Fields = std::vector<std::string>;
+
+constexpr std::size_t kHeaderLines = 20;  // in which the header is: before it may be comments
+constexpr std::size_t kLongestField = 131072;
+constexpr std::size_t kLongestColumn = 200;
+constexpr char kBlanks = ' ';  // splits at any number of blanks
+constexpr std::string_view kNothing[] = {"-", "--", "na", "n/a", "none", "null"};
+
+/// The next line of a text, or nothing.
+using NextLine = std::function<std::optional<std::string_view>()>;
+
+/// Why some lines are no row.
+struct NoRow {
+  std::string why;
+};
+
+/// Fields of the rows of a text.
+class Splitter {
+ public:
+  Splitter(NextLine next, char mark) : next_(std::move(next)), mark_(mark) {}
+
+  /// The next row, which quotes may carry over several lines; false after the last. Throws
+  /// NoRow.
+  bool row(Fields& fields) {
+    fields.clear();
+    if (mark_ == kBlanks) {
+      const std::optional<std::string_view> line = next_line();
+      if (line) {
+        for (const std::string_view word : words_of(*line)) fields.emplace_back(word);
+      }
+      return line.has_value();
+    }
+    state_ = State::start_row;
+    field_.clear();
+    do {
+      const std::optional<std::string_view> line = next_line();
+      if (!line) {
+        if (state_ == State::start_row) return false;
+        save(fields);  // a quote is open at the end of the file
+        return true;
+      }
+      split(*line, fields);
+    } while (state_ != State::start_row);
+    return true;
+  }
+  /// Lines that were read.
+  [[nodiscard]] std::size_t lines() const noexcept { return lines_; }
+
+ private:
+  enum class State { start_row, start_field, plain, quoted, quote_in_quoted, line_end };
+
+  std::optional<std::string_view> next_line() {
+    std::optional<std::string_view> line = next_();
+    lines_ += line.has_value();
+    return line;
+  }
+  void save(Fields& fields) {
+    fields.push_back(std::move(field_));
+    field_.clear();
+  }
+  void add(char c) {
+    if (field_.size() >= kLongestField) {
+      throw NoRow{sentence("field larger than field limit (", kLongestField, ")")};
+    }
+    field_ += c;
+  }
+
+  void split(std::string_view line, Fields& fields) {
+    for (const char c : line) step(c, fields);
+    if (state_ == State::start_row || state_ == State::quoted) return;
+    if (state_ != State::line_end) save(fields);
+    state_ = State::start_row;
+  }
+
+  void step(char c, Fields& fields) {
+    const bool end = c == '\r' || c == '\n';
+    if (state_ == State::start_row)
+      state_ = end ? State::line_end : State::start_field;
+    else if (state_ == State::line_end && !end) {
+      throw NoRow{"new-line character seen in unquoted field"};
+    }
+    if (state_ == State::line_end) return;
+    if (state_ == State::quoted) {
+      if (c == '"')
+        state_ = State::quote_in_quoted;
+      else
+        add(c);
+    } else if (c == '"' && state_ == State::start_field) {
+      state_ = State::quoted;
+    } else if (c == '"' && state_ == State::quote_in_quoted) {
+      add(c);
+      state_ = State::quoted;
+    } else if (c == mark_ || end) {
+      save(fields);
+      state_ = end ? State::line_end : State::start_field;
+    } else {
+      add(c);
+      state_ = State::plain;
+    }
+  }
+
+  NextLine next_;
+  char mark_;
+  State state_ = State::start_row;
+  std::string field_;
+  std::size_t lines_ = 0;
+};
+
+/// Fields of columns, what splits them, and their line; 0 where none was found.
+struct Header {
+  Fields names{};
+  char mark = ',';
+  std::size_t line = 0;
+};
+
+Header split_header(std::string_view line) {
+  const bool comma = contains(line, ",");
+  Header header;
+  header.mark = contains(line, "\t") ? '\t' : contains(line, ";") && !comma ? ';' : ',';
+  if (header.mark == ',' && !comma && contains(stripped(line), " ")) header.mark = kBlanks;
+  std::optional<std::string_view> left = line;
+  Splitter splitter([&] { return std::exchange(left, std::nullopt); }, header.mark);
+  try {
+    (void)splitter.row(header.names);
+  } catch (const NoRow&) {
+    header.names.clear();
+  }
+  if (header.mark == kBlanks) return header;
+  for (std::size_t i = 0; i < header.names.size(); ++i) {
+    std::string& name = header.names[i];
+    name = stripped(name);
+    if (i == 0 && (name.empty() || name == "Unnamed: 0")) name = "index";  // of pandas
+    if (name.empty()) name = "column " + std::to_string(i + 1);
+  }
+  return header;
+}
+
+/// Steps' times by placement, of AdaptDL's simulator.
+bool is_placements(const Fields& names) {
+  return among(names, "step_time") && among(names, "sync_time") && among(names, "local_bsz");
+}
+
+/// Gym's monitor: return, length and time of each episode.
+bool is_monitor(const Fields& names) {
+  return names.size() >= 3 && names[0] == "r" && names[1] == "l" && names[2] == "t";
+}
+
+/// Not part of a line of a text log, such as "iter 10: loss 3.1, time 120ms".
+bool is_plain(std::string_view name) {
+  if (first_characters(name, kLongestColumn).size() < name.size()) return false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '|') return false;
+    if (name[i] != ':' && name[i] != '=') continue;
+    const std::string_view rest = name.substr(i + 1);
+    if (rest.empty() || rest[0] == ' ' || (name[i] == '=' && blank_length(rest) == 0)) return false;
+  }
+  return true;
+}
+
+/// Whether names are those of columns, one of them of steps or of a metric, none of curves.
+bool is_header(const Fields& names) {
+  const auto is_number = [](const std::string& name) { return number_in(name).has_value(); };
+  if (among(names, "curve") || names.size() < 2 ||
+      std::any_of(names.begin(), names.end(), is_number)) {
+    return false;
+  }
+  const bool plain = std::all_of(names.begin(), names.end(), is_plain);
+  return (plain && (is_monitor(names) || tells(names))) || is_placements(names);
+}
+
+Header header_in(const NextLine& next) {
+  for (std::size_t count = 1; count <= kHeaderLines; ++count) {
+    const std::optional<std::string_view> line = next();
+    if (!line) break;
+    const std::string_view text = stripped(*line);
+    const bool comment = text.starts_with('#');
+    const std::size_t start = line->find_first_not_of("# ");
+    Header header = split_header(!comment ? *line : line->substr(std::min(start, line->size())));
+    header.line = count;
+    if (!text.empty() && (!comment || is_header(header.names))) return header;
+  }
+  return {};
+}
+
+NextLine lines_of(LineReader& lines) {
+  return [&lines]() -> std::optional<std::string_view> {
+    if (!lines.next()) return {};
+    return lines.line();
+  };
+}
+
+/// The lines of a text that is at hand.
+NextLine lines_of(std::string_view& text) {
+  return [&text, ended = false]() mutable -> std::optional<std::string_view> {
+    if (ended) return {};
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    ended = end == text.npos;
+    text.remove_prefix(ended ? text.size() : end + 1);
+    return line;
+  };
+}
+
+/// The step at which the run ends by what a tool writes beside its table, by the column of steps
+/// that it counts in: Ultralytics' settings, and the hyper-parameters that Lightning saves.
+std::optional<double> planned_beside(const std::filesystem::path& file,
+                                     const SeriesByName& series) {
+  std::string counter;
+  double first = std::numeric_limits<double>::infinity();
+  for (const auto& [name, column] : series) {
+    if (counter.empty()) counter = column->counter;
+    if (!column->step.empty()) first = std::min(first, column->step.front());
+  }
+  const std::string key = normal(counter);
+  if (key != "epoch" && key != "step") return {};
+  const std::filesystem::path settings =
+      file.parent_path() / (key == "epoch" ? "args.yaml" : "hparams.yaml");
+  const std::string_view name = key == "epoch" ? "epochs:" : "max_steps:";
+  std::error_code none;
+  if (settings == file || !std::filesystem::is_regular_file(settings, none)) return {};
+  LineReader lines(settings);
+  while (lines.next()) {
+    std::string_view text = lines.line();
+    if (!text.starts_with(name)) continue;
+    text.remove_prefix(name.size());
+    while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    const bool digits =
+        !text.empty() && text.size() <= 15 && text.find_first_not_of("0123456789") == text.npos;
+    if (!digits) continue;
+    const double end = number_in(text).value_or(0);
+    if (end == 0) return {};
+    return end - (first == 0 ? 1 : 0);  // counted from 0, the last one is one less
+  }
+  return {};
+}
+
+/// The rows below a header.
+class Table {
+ public:
+  Table(std::string file, Header header, const Metric& metric)
+      : file_(std::move(file)), header_(std::move(header)) {
+    if (is_placements(header_.names)) {
+      throw RefusedError(file_ +
+                         ":1: step times by placement, not the log of a run; curves are in the "
+                         "validation-*.csv beside it");
+    }
+    std::unordered_set<std::string_view> once, twice;
+    for (const std::string& name : header_.names) {
+      if (!once.insert(name).second) twice.insert(name);
+    }
+    for (const std::string& name : header_.names) {
+      if (twice.contains(name)) {
+        refuse_file(file_, ":", header_.line, ": two columns are called ", repr(name));
+      }
+    }
+    const Fields counting = counters(header_.names);
+    for (const std::string& name : header_.names) {
+      strict_.push_back(name == metric || contains(normal(name), "loss"));
+      step_.push_back(counting.size() == 1 && name == counting[0]);
+    }
+  }
+
+  void add(std::size_t line, const Fields& cells) {
+    const Fields& names = header_.names;
+    if (!short_.empty()) throw IoError(short_);
+    if (cells == names) return;  // another run was appended
+    if (cells.size() != names.size()) {
+      short_ = sentence(file_, ":", line, ": ", cells.size(), " fields where the header has ",
+                        names.size());
+      if (cells.size() > names.size()) throw IoError(short_);
+      return;
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!cells[i].empty() && (strict_[i] || step_[i])) check(line, i, cells[i]);
+    }
+    if (is_monitor(names)) {  // whose steps are those of all episodes until here
+      length_ += number_in(cells[1]).value_or(0);
+      rows_.put("episode_reward", std::string_view(cells[0]));
+      rows_.put("wall_seconds", std::string_view(cells[2]));
+      rows_.put("timesteps", length_);
+    } else {
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!cells[i].empty()) rows_.put(names[i], std::string_view(cells[i]));
+      }
+    }
+    rows_.end_row();
+  }
+
+  Run run(const std::filesystem::path& file) {
+    Run run;
+    if (!short_.empty()) {
+      if (rows_.count() == 0 || !is_cut(file)) throw IoError(short_);
+      run.notes.emplace_back("the last row is cut: left out");
+    }
+    run.series = rows_.series();
+    run.planned = planned_beside(file, run.series);
+    return run;
+  }
+
+ private:
+  void check(std::size_t line, std::size_t column, const std::string& cell) const {
+    const std::optional<double> number = number_in(cell);
+    std::string lower = cell;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const bool nothing =
+        std::find(std::begin(kNothing), std::end(kNothing), lower) != std::end(kNothing);
+    const std::string& name = header_.names[column];
+    if (strict_[column] && !number && !nothing) {
+      refuse_file(file_, ":", line, ": ", name, " ", repr(cell), " is not a number");
+    }
+    if (step_[column] && !(number && std::isfinite(*number))) {
+      refuse_file(file_, ":", line, ": ", name, " ", repr(cell), " is not a finite number");
+    }
+  }
+
+  std::string file_;
+  Header header_;
+  std::vector<bool> strict_, step_;  ///< columns that must hold numbers, and finite ones
+  LogRows rows_;
+  std::string short_;  ///< what is wrong with the row before, which may be cut
+  double length_ = 0;
+};
+
+}  // namespace
+
+bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
+  if (contains(head.substr(0, 1024), std::string_view("\0", 1)) || head.starts_with('{') ||
+      head.starts_with('[')) {
+    return false;
+  }
+  const std::string text = repaired(head);
+  std::string_view rest = text;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  std::string_view below = stripped(rest);
+  const Header header = header_in(lines_of(rest));
+  if (!is_header(header.names)) return false;
+  if (header.mark != kBlanks) return true;
+  // Words with blanks between are a header when numbers stand below them.
+  NextLine next = lines_of(below);
+  (void)next();
+  const std::vector<std::string_view> cells = words_of(next().value_or(""));
+  return cells.size() == header.names.size() &&
+         std::all_of(cells.begin(), cells.end(),
+                     [](std::string_view cell) { return number_in(cell).has_value(); });
+}
+
+Run read_table(const std::filesystem::path& file, const Metric& metric) {
+  const std::string name = shown_path(file);
+  LineReader lines(file);
+  Header header = header_in(lines_of(lines));
+  const std::size_t start = header.line;
+  const char mark = header.mark;
+  Table table(name, std::move(header), metric);
+  if (start == 0) lines = LineReader(file);  // there is no header, so every row is too long
+  Splitter splitter(lines_of(lines), mark);
+  try {
+    for (Fields cells; splitter.row(cells);) {
+      for (std::string& cell : cells) {
+        const std::string_view plain = stripped(cell);
+        if (plain.size() < cell.size()) cell = std::string(plain);
+      }
+      const bool blank = std::all_of(cells.begin(), cells.end(),
+                                     [](const std::string& cell) { return cell.empty(); });
+      if (!blank) table.add(start + splitter.lines(), cells);
+    }
+  } catch (const NoRow& error) {
+    refuse_file(name, ":", start + splitter.lines(), ": ", error.why);
+  }
+  return table.run(file);
+}
+
+}  // namespace glidepath::detail

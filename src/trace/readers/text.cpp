@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "common/csv.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kLongestWrapped = 40;
+
+bool word_letter(char c) { return is_digit(c) || is_letter(c) || c == '_'; }
+
+/// A number as Python's float() reads it: blanks around it, `_` between digits.
+std::optional<double> plain_number(std::string_view text) {
+  text = stripped(text);
+  if (text.empty() || text.find('(') != text.npos) return {};  // "nan(1)" is C's alone
+  std::string joined;
+  if (text.find('_') != text.npos) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] != '_') {
+        joined += text[i];
+      } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) ||
+                 !is_digit(text[i + 1])) {
+        return {};
+      }
+    }
+    text = joined;
+  }
+  double number = 0;
+  if (!parse_number(text, number)) return {};
+  return number;
+}
+
+/// What `tensor(…)`, `array([…])`, `np.float64(…)` or `…%` has within.
+std::optional<std::string_view> unwrapped(std::string_view text) {
+  std::string_view rest;
+  if (text.starts_with("tensor(") || text.starts_with("array(")) {
+    rest = text.substr(text.find('(') + 1);
+  } else if (text.starts_with("np.")) {
+    std::size_t end = 3;
+    while (end < text.size() && word_letter(text[end])) ++end;
+    if (end > 3 && text.substr(end, 1) == "(") rest = text.substr(end + 1);
+  }
+  if (rest.starts_with('[')) rest.remove_prefix(1);
+  const std::size_t end = rest.find_first_of("[](),");
+  if (end != rest.npos && end > 0 && end <= kLongestWrapped &&
+      (rest[end] == ']' || rest[end] == ')')) {
+    return rest.substr(0, end);
+  }
+  if (text.size() > 1 && text.size() <= kLongestWrapped + 1 && text.back() == '%') {
+    return text.substr(0, text.size() - 1);
+  }
+  return {};
+}
+
+/// Whether a character shows: controls, blanks but the plain one, and marks of direction do not.
+bool is_printed(unsigned code) {
+  struct Range {
+    unsigned first, last;
+  };
+  constexpr Range kHidden[] = {{0, 0x1F},        {0x7F, 0xA0},     {0xAD, 0xAD},
+                               {0x2000, 0x200F}, {0x2028, 0x202F}, {0x205F, 0x206F},
+                               {0x3000, 0x3000}, {0xE000, 0xF8FF}, {0xFEFF, 0xFEFF}};
+  return std::none_of(std::begin(kHidden), std::end(kHidden), [&](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+/// Digits from `at`, which goes past them; none is no number.
+std::string_view take_digits(std::string_view text, std::size_t& at) {
+  const std::size_t start = at;
+  at += digits_at(text, at);
+  return text.substr(start, at - start);
+}
+
+}  // namespace
+
+std::size_t digits_at(std::string_view text, std::size_t at) noexcept {
+  std::size_t end = at;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  return end - at;
+}
+
+unsigned code_of(std::string_view character) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<unsigned>(static_cast<unsigned char>(character[i]));
+  };
+  unsigned code = character.size() < 2 ? byte(0) : byte(0) & (0xFFU >> (character.size() + 1));
+  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 63);
+  return code;
+}
+
+std::size_t blank_length(std::string_view text) noexcept {
+  if (text.empty()) return 0;
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  if (byte(0) <= 0x20) return byte(0) == 0x20 || (byte(0) >= 9 && byte(0) <= 13) || byte(0) >= 28;
+  if (byte(0) == 0xC2) return byte(1) == 0x85 || byte(1) == 0xA0 ? 2 : 0;
+  if (byte(0) == 0xE1) return byte(1) == 0x9A && byte(2) == 0x80 ? 3 : 0;  // U+1680
+  if (byte(0) == 0xE2 && byte(1) == 0x80) {                                // U+2000 to U+202F
+    const unsigned last = byte(2);
+    return (last >= 0x80 && last <= 0x8A) || last == 0xA8 || last == 0xA9 || last == 0xAF ? 3 : 0;
+  }
+  if (byte(0) == 0xE2) return byte(1) == 0x81 && byte(2) == 0x9F ? 3 : 0;  // U+205F
+  if (byte(0) == 0xE3) return byte(1) == 0x80 && byte(2) == 0x80 ? 3 : 0;  // U+3000
+  return 0;
+}
+
+std::string_view stripped(std::string_view text) noexcept {
+  while (const std::size_t length = blank_length(text)) text.remove_prefix(length);
+  while (!text.empty()) {
+    std::size_t length = 0;
+    for (std::size_t last = 1; last <= std::min<std::size_t>(3, text.size()) && length == 0;
+         ++last) {
+      if (blank_length(text.substr(text.size() - last)) == last) length = last;
+    }
+    if (length == 0) break;
+    text.remove_suffix(length);
+  }
+  return text;
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = blank_length(text.substr(at));
+    if (length == 0) {
+      ++at;
+      continue;
+    }
+    if (at > start) words.push_back(text.substr(start, at - start));
+    at += length;
+    start = at;
+  }
+  if (text.size() > start) words.push_back(text.substr(start));
+  return words;
+}
+
+std::string_view first_characters(std::string_view text, std::size_t count) noexcept {
+  if (text.size() <= count) return text;
+  std::size_t at = 0;
+  for (; count > 0 && at < text.size(); --count) {
+    at += std::max<std::size_t>(1, character_length(text.substr(at)));
+  }
+  return text.substr(0, at);
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    const std::size_t length = character_length(text.substr(at));
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+std::string repaired(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 16);
+  while (!text.empty()) {
+    std::size_t length = character_length(text);
+    if (length > 0) {
+      out += text.substr(0, length);
+      text.remove_prefix(length);
+      continue;
+    }
+    // One mark for as many bytes as a character could begin with.
+    std::string tail(text.substr(0, 3));
+    length = 1;
+    for (std::size_t kept = 3; kept > 1 && length == 1; --kept) {
+      if (kept > tail.size()) continue;
+      for (const std::string_view more :
+           {"\x80", "\xA0", "\x90", "\x80\x80", "\xA0\x80", "\x90\x80"}) {
+        if (character_length(tail.substr(0, kept) + std::string(more)) == kept + more.size()) {
+          length = kept;
+        }
+      }
+    }
+    out += "\xEF\xBF\xBD";
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::optional<double> number_in(std::string_view text) {
+  while (true) {
+    if (const std::optional<double> number = plain_number(text)) return number;
+    const std::optional<std::string_view> inner = unwrapped(text);
+    if (!inner) return {};
+    text = *inner;
+  }
+}
+
+double seconds_in(std::string_view given) {
+  const std::string_view text = stripped(given);
+  std::array<double, 4> part{};  // days, hours, minutes, seconds
+  const auto value = [](std::string_view digits) { return plain_number(digits).value_or(0); };
+  const auto otherwise = [&] { return plain_number(given).value_or(kNoNumber); };
+  std::size_t at = 0;
+  std::string_view first = take_digits(text, at);
+  if (first.empty()) return otherwise();
+  for (const std::string_view unit : {" days, ", " day, "}) {
+    if (!text.substr(at).starts_with(unit)) continue;
+    part[0] = value(first);
+    at += unit.size();
+    first = take_digits(text, at);
+    if (first.empty()) return otherwise();
+    break;
+  }
+  part[1] = value(first);
+  for (const int i : {2, 3}) {
+    if (text.substr(at, 1) != ":") return otherwise();
+    const std::size_t start = ++at;
+    if (take_digits(text, at).size() != 2) return otherwise();
+    if (i == 3 && text.substr(at, 1) == ".") {
+      if (take_digits(text, ++at).empty()) return otherwise();
+    }
+    part[i] = value(text.substr(start, at - start));
+  }
+  if (at != text.size()) return otherwise();
+  return part[0] * 86400 + part[1] * 3600 + part[2] * 60 + part[3];
+}
+
+bool is_printable(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, character_length(text));
+    if (!is_printed(code_of(text.substr(0, length)))) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string repr(std::string_view text) {
+  const bool twice = text.find('\'') != text.npos && text.find('"') == text.npos;
+  const char mark = twice ? '"' : '\'';
+  std::string out(1, mark);
+  while (!text.empty()) {
+    const std::size_t length = std::max<std::size_t>(1, character_length(text));
+    const unsigned code = code_of(text.substr(0, length));
+    if (text[0] == mark || code == '\\') {
+      out += {'\\', text[0]};
+    } else if (code == '\n' || code == '\r' || code == '\t') {
+      out += {'\\', code == '\n' ? 'n' : code == '\r' ? 'r' : 't'};
+    } else if (!is_printed(code)) {
+      std::array<char, 16> escape{};
+      std::snprintf(escape.data(), escape.size(), code < 0x100 ? "\\x%02x" : "\\u%04x", code);
+      out += escape.data();
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return out + mark;
+}
+
+std::string general(double number, int digits) {
+  if (std::isnan(number)) return "nan";
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*g", digits, number);
+  return text.data();
+}
+
+std::string counted(std::size_t number, std::string_view what) {
+  return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of logs as Python's readers have always taken it: what is blank, what is a number, how a
+// value is quoted in a sentence.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glidepath::detail {
+
+[[nodiscard]] inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+/// ASCII alone.
+[[nodiscard]] inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+[[nodiscard]] inline char lower_letter(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+[[nodiscard]] inline bool is_letter(char c) {
+  return lower_letter(c) >= 'a' && lower_letter(c) <= 'z';
+}
+/// How many digits stand at `at`.
+[[nodiscard]] std::size_t digits_at(std::string_view text, std::size_t at) noexcept;
+/// Whether a name is one of some.
+template <class Range>
+[[nodiscard]] bool among(const Range& names, std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// The number of a character of UTF-8.
+[[nodiscard]] unsigned code_of(std::string_view character) noexcept;
+
+/// Bytes of the blank at the front of some text, ASCII or Unicode's; 0 where none is.
+[[nodiscard]] std::size_t blank_length(std::string_view text) noexcept;
+/// Text without the blanks around it.
+[[nodiscard]] std::string_view stripped(std::string_view text) noexcept;
+/// The words of some text that has blanks between.
+[[nodiscard]] std::vector<std::string_view> words_of(std::string_view text);
+
+/// The first `count` characters of some UTF-8.
+[[nodiscard]] std::string_view first_characters(std::string_view text, std::size_t count) noexcept;
+
+/// Text in which bytes that are not UTF-8 are replaced by U+FFFD.
+[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+[[nodiscard]] std::string repaired(std::string_view text);
+
+/// The number that a text spells: `1_000`, ` nan `, also wrapped, as in `tensor(0.5)`, or in per
+/// cent, as `12%` is 12.
+[[nodiscard]] std::optional<double> number_in(std::string_view text);
+
+/// A duration in seconds: `12.5`, or `[D day[s],] H:MM:SS` as Python prints it; NaN of other text.
+[[nodiscard]] double seconds_in(std::string_view text);
+
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// Whether every character of a text shows.
+[[nodiscard]] bool is_printable(std::string_view text);
+/// A text in quotes, with what cannot be printed as escapes.
+[[nodiscard]] std::string repr(std::string_view text);
+/// A number with so many significant digits.
+[[nodiscard]] std::string general(double number, int digits = 6);
+/// "1 row", "2 rows".
+[[nodiscard]] std::string counted(std::size_t number, std::string_view what);
+
+}  // namespace glidepath::detail
