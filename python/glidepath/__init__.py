@@ -65,6 +65,7 @@ from glidepath._plan import (
     solve_round,
     violations,
 )
+from glidepath._read import read_metrics, read_profile
 from glidepath._schedule import Schedule
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._starts import StartTimes, start_times
@@ -73,8 +74,6 @@ from glidepath._trace import Cleaned, Trace, clean
 from glidepath._watch import VERDICTS, Decision, Watch
 from glidepath._workload import Workload, generate_workload, read_workload
 from glidepath.readers._open import MetricInfo, metrics_of, read_traces
-from glidepath.readers.monitors._open import read_metrics
-from glidepath.readers.torch_profile import read_profile
 
 __all__ = [
     "POLICIES",

@@ -1301,11 +1301,12 @@ def moments_of(
     at_s: collections.abc.Sequence[Float],
     recent: Int,
 ) -> list[Moment]: ...
-def open_budget(first_step: Float, last_step: Float) -> float:
-    """Step to which a run may go on where nothing says how far."""
 def normal_name(name: str) -> str: ...
 def number_in(text: str) -> float | None:
     """The number that a text spells, or None."""
+
+def open_budget(first_step: Float, last_step: Float) -> float:
+    """Step to which a run may go on where nothing says how far."""
 
 def options_of(
     tiers: collections.abc.Sequence[Tier],

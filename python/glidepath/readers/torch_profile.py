@@ -43,33 +43,7 @@ _CATS = {
 def read_profile(
     path: str | os.PathLike[str], *, gpus: int | None = None, nodes: int = 1
 ) -> StepProfile:
-    """Read what the profiler of PyTorch recorded of some steps.
-
-    Parameters
-    ----------
-    path : path_like
-        A trace (``export_chrome_trace``: JSON of Kineto or Chrome), or the table that
-        ``key_averages().table()`` prints, as text or CSV; plain or gzip.
-    gpus : int, optional
-        GPUs of the gang; by default the world size that the trace has, else 1.
-    nodes : int
-        Nodes of the gang.
-
-    Returns
-    -------
-    StepProfile
-        The mean of the steps marked by ``profiler.step()``; without marks all is one step, and a
-        note says so. Intervals that overlap count once: kernels before copies, clearing memory,
-        communication, calls of the runtime, data loading, work on the CPU. A table does not say
-        what overlaps: there each category has what those before it leave of the step.
-
-    Raises
-    ------
-    IoError
-        With file and line, when the file is missing, not a regular one, damaged, or neither.
-    InputError
-        When `gpus` contradicts the trace, or there are more nodes than GPUs.
-    """
+    """Read what the profiler recorded: `glidepath.read_profile`."""
     name = os.fsdecode(path)
     if not name or "\0" in name:
         raise InputError(f"read_profile: the path {'is empty' if not name else 'has a NUL'}")

@@ -77,35 +77,7 @@ def read_metrics(
     every_s: float | None = None,
     run: str | None = None,
 ) -> Metrics:
-    """Read what a monitor logged of GPUs.
-
-    Parameters
-    ----------
-    path : path_like
-        A file, plain or gzip, of one of the formats of `docs/formats.md`.
-    format : str, optional
-        ``"radt"``, ``"dcgmi_dmon"``, ``"dcgm_exporter"`` (Prometheus text), ``"nvidia_smi_csv"``
-        (``--query-gpu``), ``"nvidia_smi_dmon"``, ``"nvidia_smi"`` (its tables), ``"samples"`` (of
-        NVML, or one's own), ``"zeus"`` or ``"codecarbon"``. By default it is found from the
-        file's content.
-    every_s : float, optional
-        Seconds between two samples, for a log without times; 1 by default, and a note says so.
-    run : str, optional
-        Which of several runs of codecarbon, or windows of Zeus, in one file.
-
-    Returns
-    -------
-    Metrics
-        What was repaired is in its `notes`.
-
-    Raises
-    ------
-    IoError
-        With file and line, when the file is missing, not a regular one, malformed, or of no known
-        format.
-    InputError
-        When `format` is unknown, or `every_s` or `run` is not for this log.
-    """
+    """Read what a monitor logged: `glidepath.read_metrics`."""
     if format is not None and format not in FORMATS:
         raise InputError(f"read_metrics: format {format!r} is none of {', '.join(FORMATS)}")
     if every_s is not None and not 0 < every_s < float("inf"):
