@@ -358,7 +358,7 @@ def test_files_are_read_as_they_are(tmp_path: Path, family: str) -> None:
 
 def test_an_evaluation_of_llamafactory_has_no_loss(tmp_path: Path) -> None:
     text = rows(current_steps=lambda t: t, total_steps=63, percentage=lambda t: t / 63)
-    with pytest.raises(gp.IoError, match="none of the metrics is a loss or a score"):
+    with pytest.raises(gp.IoError, match=r"evaluations.* without a loss or a score"):
         gp.read_traces(write(tmp_path / "trainer_log.jsonl", text))
 
 

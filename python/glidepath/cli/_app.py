@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ANSWER
     except (gp.InputError, gp.IoError, ImportError) as error:
-        _complain(str(error).replace("say metric=", "say --metric"))
+        said = str(error).replace("say metric=", "say --metric")
+        _complain(said.replace("pattern=r'", "--pattern '"))
         return BAD_INPUT
     except OSError as error:  # a file of an option, such as one that cannot be written
         _complain(": ".join(filter(None, (error.filename, error.strerror))) or str(error))

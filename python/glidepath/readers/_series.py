@@ -93,15 +93,15 @@ def to_trace(
     """
     found, said = collected.get(), list(notes)
 
-    def read(metric: str | None) -> Trace:
-        made = trace_of(dict(series), metric, str(path), name, said, planned_steps)
+    def read(metric: str | None, of: Mapping[str, Series] = series) -> Trace:
+        made = trace_of(dict(of), metric, str(path), name, said, planned_steps)
         return of_record(made)
 
     if found is not None:
         for each, column in series.items():
             with suppress(IoError):
                 if len(column):
-                    found.append(read(each))
+                    found.append(read(each, {each: column}))
     return read(metric)
 
 

@@ -28,6 +28,8 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSearched = std::size_t{1} << 26;
 constexpr std::size_t kCached = 4096;  // names that are remembered
 constexpr std::size_t kRepeatedNames = 20;
+constexpr std::size_t kCountingEnds = 5;  // ends of a counter that are so many count themselves
+constexpr std::size_t kFewest = 3;        // times that a log says what is no metric by its name
 constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
 
 constexpr std::string_view kNotLogs[] = {
@@ -35,7 +37,15 @@ constexpr std::string_view kNotLogs[] = {
     ".ts", ".rst", ".tex",   ".c",  ".cc",  ".cpp",  ".h",    ".hpp", ".cu",   ".json"};
 // Words beside that of a counter: those that say no more, besides those of data.
 constexpr std::string_view kTags[] = {"train", "training", "meta",    "id", "idx", "index",
-                                      "no",    "global",   "current", "at", "the"};
+                                      "no",    "global",   "current", "at", "the", "completed"};
+// What may stand between a metric and the counter at which it was taken.
+constexpr std::string_view kPrepositions[] = {"after ", "at ", "for ", "in ", "of "};
+// Words of a logger: what is named stands after them.
+constexpr std::string_view kLevels[] = {"TRACE", "DEBUG",  "INFO",  "NOTICE", "WARNING",
+                                        "WARN",  "ERROR",  "debug", "info",   "warning",
+                                        "root",  "stdout", "stderr"};
+// A line after which the next one says again what was said before: LightGBM's.
+constexpr std::string_view kRepeats = "est iteration is";
 constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
                                         "total_steps", "i",          "index"};
 constexpr std::string_view kYolo[] = {"box", "obj", "cls", "total", "l1"};
@@ -57,6 +67,11 @@ class Numbers {
   }
   void put_first(std::string_view name, double value) {
     if (find(name) == nullptr) values_.emplace_back(name, value);
+  }
+  void rename(std::string_view from, std::string_view to) {
+    for (auto& [name, value] : values_) {
+      if (name == from) name = to;
+    }
   }
   template <class Gone>
   void erase_if(const Gone& gone) {
@@ -85,6 +100,7 @@ struct Line {
   std::optional<int> rank{};
   std::string text{};
   bool by_column = false;
+  bool held_out = false;  ///< it speaks of data that are not trained on
 };
 
 std::string shown_line(std::string_view text) {
@@ -97,6 +113,7 @@ struct Named {
   std::string name{};
   std::optional<std::string> counter{};
   std::optional<std::string> data{};
+  std::string subject{};  ///< of a counter: the metric that was taken at it, whose value follows
 };
 
 /// The word that counts, if a name is that of a counter.
@@ -117,6 +134,32 @@ std::optional<std::string> counter_in(std::string_view name) {
   const bool one = words.size() == 1 || (words.size() == 2 && words[0] == "loss");
   if (one && counts(words.back())) return std::string(words.back());
   return {};
+}
+
+/// "loss after epoch" as the metric and what counts; of other names the counter is none.
+std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
+  const std::string spelled = lower(name);
+  for (const std::string_view word : kPrepositions) {
+    const std::size_t at = spelled.rfind(word);
+    if (at == spelled.npos || (at > 0 && name[at - 1] != ' ')) continue;
+    return {stripped(name.substr(0, at)), stripped(name.substr(at + word.size()))};
+  }
+  return {};
+}
+
+/// A name without the level and the module of a logger before it.
+std::string_view without_logger(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (among(kLevels, words[i])) first = i + 1;
+  }
+  const auto is_module = [](std::string_view word) {
+    return contains(word, ".") || word.starts_with("__") || word == "F" || word == "P";
+  };
+  if (first == 0) return name;
+  while (first + 1 < words.size() && is_module(words[first])) ++first;
+  return name.substr(static_cast<std::size_t>(words[first].data() - name.data()));
 }
 
 /// What names say, remembered: the lines of a log repeat theirs.
@@ -145,7 +188,8 @@ class NameReader {
   static Named read(std::string_view gap) {
     const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-");
     std::vector<std::string_view> words = cut(gap.substr(0, end == gap.npos ? 0 : end + 1));
-    std::string_view name = without(words.back(), " -#*>.");
+    std::string_view name = without_logger(without(words.back(), " -#*>."));
+    if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
     const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
     if (is_long() || std::count(name.begin(), name.end(), ' ') >= kMostWords) {
       const std::vector<std::string_view> parts = words_of(name);
@@ -155,6 +199,8 @@ class NameReader {
     if (!is_long()) {
       named.name = name;
       named.counter = counter_in(name);
+      find_subject(name, words, named);
+      if (name.empty()) find_counter_of_data(words, named);
     }
     words.back() = named.counter ? name : std::string_view();
     for (const std::string_view word : words) {
@@ -165,6 +211,31 @@ class NameReader {
       }
     }
     return named;
+  }
+
+  /// Of "Loss at step" the loss, also of "Training loss (for one batch) at step".
+  static void find_subject(std::string_view name, const std::vector<std::string_view>& words,
+                           Named& named) {
+    auto [subject, counting] = metric_at(name);
+    if (counting.empty() || (!subject.empty() && !detail::is_metric(subject))) return;
+    const std::optional<std::string> counter = counter_in(counting);
+    if (!counter) return;
+    for (std::size_t i = words.size() - 1; subject.empty() && i-- > 0;) {
+      if (detail::is_metric(words[i])) subject = stripped(words[i]);
+    }
+    named.counter = counter;
+    named.subject = subject;
+  }
+
+  /// Of "Epoch(train) [" the epoch.
+  static void find_counter_of_data(const std::vector<std::string_view>& words, Named& named) {
+    std::vector<std::string_view> said;
+    for (const std::string_view word : words) {
+      if (!stripped(word).empty()) said.push_back(stripped(word));
+    }
+    if (said.size() < 2 || !(has_train(said.back()) || is_held_out(said.back()))) return;
+    named.counter = counter_in(said[said.size() - 2]);
+    if (named.counter) named.name = said[said.size() - 2];
   }
 
   Map<bool> metrics_{};
@@ -178,18 +249,24 @@ class LineParser {
 
   Line parse(std::string_view raw) && {
     line_.text = shown_line(raw);
-    text_ = cleared(undressed(raw));
+    const std::string plain = undressed(raw);
+    text_ = cleared(plain);
     while (const std::optional<Number> number = next_number(text_, from_)) {
       from_ = number->end;
       add(*number);
     }
     const bool metric = std::any_of(line_.cells.begin(), line_.cells.end(),
                                     [&](const auto& cell) { return names_.is_metric(cell.first); });
-    if (leading_ && line_.counters.empty() && metric) {
-      line_.counters.put("step", *leading_);
+    const bool uncounted = line_.counters.empty() && metric;
+    if (uncounted && leading_ && second_) {  // "[1, 2000] loss: 2.1"
+      line_.counters.put("epoch", *leading_);
+      line_.counters.put("batch", *second_);
+    } else if (uncounted && (leading_ || bracketed_)) {
+      line_.counters.put("step", leading_ ? *leading_ : *bracketed_);
     } else {
-      line_.rank = rank_of_line(raw);
+      line_.rank = rank_of_line(plain);
     }
+    line_.held_out = !data_.empty();
     return std::move(line_);
   }
 
@@ -218,15 +295,36 @@ class LineParser {
     if (named.data) data_ = *named.data;
     last_.clear();
     loose_.reset();
-    if (named.name.empty()) {
-      if (number.whole) loose_ = number.value;
-      if (first && without(gap, " [").empty() && number.whole) {
-        leading_ = number.value;
-      } else if (std::string_view(text_).substr(end_).starts_with(" avg loss")) {  // darknet
-        line_.cells.put("avg loss", number.value);
-      }
-      return;
+    const std::string subject = std::exchange(subject_, {});
+    const std::string before = std::exchange(whole_metric_, {});
+    if (!named.name.empty()) {
+      add_named(named, number, first);
+    } else if (!subject.empty()) {
+      add_cell(subject, number);
+    } else if (!before.empty() && !number.whole && stripped(gap).empty() &&
+               line_.counters.empty()) {  // "Train loss 10 3.44" of Tacotron
+      line_.counters.put("step", *line_.cells.find(before));
+      line_.cells.put(before, number.value);
+    } else {
+      add_nameless(number, gap, first);
     }
+  }
+
+  void add_nameless(const Number& number, std::string_view gap, bool first) {
+    const auto at = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
+    if (number.whole) loose_ = number.value;
+    if (first && without(gap, " [").empty() && number.whole) {
+      leading_ = number.value;
+    } else if (leading_ && !second_ && number.whole && stripped(gap) == ",") {
+      second_ = number.value;
+    } else if (std::string_view(text_).substr(end_).starts_with(" avg loss")) {  // darknet
+      line_.cells.put("avg loss", number.value);
+    } else if (number.whole && gap.ends_with('[') && at(number.end) == ']') {
+      if (line_.cells.empty()) bracketed_ = number.value;
+    }
+  }
+
+  void add_named(const Named& named, const Number& number, bool first) {
     std::optional<std::string> counter = named.counter;
     if (named.name == "s" && first) {  // llm.c
       counter = "step";
@@ -234,12 +332,25 @@ class LineParser {
       if (!names_.is_metric(named.name)) counter = "it";
       if (is_held_out(named.name)) data_ = lower(named.name);
     }
+    const double thousands = lower(number.unit) == "k" ? 1e3 : number.unit == "M" ? 1e6 : 0;
     if (!counter) {
+      if (is_place_in_source(named.name, number)) return;
       add_cell(named.name, number);
-    } else if (number.whole || is_epoch(*counter)) {
-      line_.counters.put_first(*counter, number.value);
+      if (number.whole && names_.is_metric(named.name)) whole_metric_ = last_cell_;
+    } else if (number.whole || thousands > 0 || is_epoch(*counter)) {
+      const double value = number.value * (thousands > 0 ? thousands : 1);
+      line_.counters.put_first(*counter, value);
       last_ = *counter;
+      subject_ = named.subject;
     }
+  }
+
+  /// Whether a number is that of a line of a program: "(trainer:280)", "(main.py 189)".
+  [[nodiscard]] bool is_place_in_source(const std::string& name, const Number& number) const {
+    if (name.ends_with(".py")) return true;
+    const char after = number.end < text_.size() ? text_[number.end] : '\0';
+    return number.whole && number.start > 0 && text_[number.start - 1] == ':' &&
+           (after == ')' || after == ']') && !names_.is_metric(name);
   }
 
   /// Whether a number is how far a counter counts, or counts batches beside an epoch.
@@ -253,7 +364,18 @@ class LineParser {
       loose_.reset();
       return true;
     }
-    if (joint != "][" || !number.whole || !is_epoch(last_)) return false;
+    const bool brackets = joint.size() > 1 && joint.front() == ']' && joint.back() == '[' &&
+                          stripped(joint.substr(1, joint.size() - 2)).empty();
+    if (!brackets || !number.whole) return false;
+    if (last_ == "it") {  // "[0/300][100/1251]": the first of two counts epochs
+      line_.counters.rename("it", "epoch");
+      line_.totals.rename("it", "epoch");
+    } else if (last_.empty() && loose_) {  // "[0][100/1251]"
+      line_.counters.put_first("epoch", *loose_);
+    } else if (!is_epoch(last_)) {
+      return false;
+    }
+    loose_.reset();
     last_ = "batch";
     line_.counters.put_first(last_, number.value);
     return true;
@@ -269,7 +391,7 @@ class LineParser {
     if (key.ends_with(" value")) key.remove_suffix(6);
     std::string cell = named_bare(lower(name), number.whole, key);
     if (line_.text.starts_with("s:") && name == "eval") cell = "hellaswag";
-    if (is_error(cell)) return;
+    if (is_error(cell) || contains(lower(cell), "improve")) return;
     const std::optional<std::string> found = held_out_in(cell);
     const bool there = line_.cells.find(cell) != nullptr;
     if (!found && !has_train(cell) && (!data_.empty() || there)) {
@@ -277,6 +399,7 @@ class LineParser {
       if (!before.empty()) cell = before + " " + cell;
     }
     line_.cells.put_first(cell, number.value);
+    last_cell_ = cell;
     if (cell == "train_time" && (number.unit == "ms" || number.unit == "s")) {
       line_.cells.put("elapsed_seconds", number.value / (number.unit == "ms" ? 1e3 : 1));
     }
@@ -316,6 +439,12 @@ class LineParser {
   std::string last_;               ///< the counter that stands before
   std::optional<double> loose_;    ///< a number without a name, perhaps of a fraction
   std::optional<double> leading_;  ///< a number that begins the line
+  std::optional<double> second_;   ///< one behind it, as in "[1, 2000]"
+  std::optional<double>
+      bracketed_;             ///< the last one in brackets before the metrics, without a name
+  std::string subject_;       ///< the metric whose value comes after a counter
+  std::string last_cell_;     ///< the metric that was put last
+  std::string whole_metric_;  ///< it, where it has a whole number, which may be a step
 };
 
 /// Takes a line; false to end.
@@ -333,6 +462,8 @@ class LineSource {
       most_ -= whole.size() + 1;
       for (std::string_view rest = whole; !rest.empty();) {
         std::string_view part = rest.substr(0, rest.find('\r'));
+        cut_ = part.size() == rest.size() && !lines_.finished();
+        if (cut_) break;  // its last number may be half of one
         rest.remove_prefix(std::min(part.size() + 1, rest.size()));
         while (!part.empty()) {
           const std::string_view piece = first_characters(part, kPiece);
@@ -341,11 +472,15 @@ class LineSource {
         }
       }
     }
-    if (!block_.cells.empty()) take(block_);
+    // The counter may be what a block lacks that is not finished.
+    if (!block_.cells.empty() && !block_.counters.empty()) take(block_);
   }
+  /// Whether the last line was left out, as it has no end.
+  [[nodiscard]] bool cut() const noexcept { return cut_; }
 
  private:
   bool add(std::string_view text, NameReader& names, const Take& take) {
+    if (std::exchange(repeats_, contains(text, kRepeats))) return true;
     if (row_between_rules(text)) return true;
     if (!block_.cells.empty() || !block_.counters.empty()) {
       block_.text = block_.cells.empty() ? "" : block_.cells.begin()->first;
@@ -446,6 +581,7 @@ class LineSource {
 
   LineReader lines_;
   std::size_t most_;
+  bool cut_ = false, repeats_ = false;
   Line block_{};
   std::string section_;
   std::vector<std::string> columns_;
@@ -461,8 +597,8 @@ std::string own_counters(const Numbers& counters) {
 }
 
 /// Gives the lines with metrics, each with the counters that stand for it. No more than the first
-/// `most` bytes of the file are read.
-void each_line(const std::filesystem::path& file, std::size_t most, NameReader& names,
+/// `most` bytes of the file are read. True where the last line was left out, as it has no end.
+bool each_line(const std::filesystem::path& file, std::size_t most, NameReader& names,
                const Take& take) {
   Numbers carried, totals;
   std::optional<Line> bar;
@@ -471,11 +607,13 @@ void each_line(const std::filesystem::path& file, std::size_t most, NameReader& 
     if (bar) going = take(*bar);
     bar.reset();
   };
-  LineSource(file, most).run(names, [&](Line& line) {
+  LineSource source(file, most);
+  source.run(names, [&](Line& line) {
     const bool progress = line.by_column || is_bar(line.text);
     if (progress) line.counters.erase_if([](const std::string& name) { return is_within(name); });
     for (const auto& [name, far] : line.totals) {
-      if (line.counters.find(name) != nullptr) totals.put(name, far);
+      const bool of_others = line.held_out && is_within(name);  // another number of batches
+      if (line.counters.find(name) != nullptr && !of_others) totals.put(name, far);
     }
     line.own = own_counters(line.counters);
     if (!line.counters.empty()) carried.erase_if([](const auto& name) { return !is_epoch(name); });
@@ -492,6 +630,29 @@ void each_line(const std::filesystem::path& file, std::size_t most, NameReader& 
     return going;
   });
   if (going) give_bar();
+  return source.cut();
+}
+
+/// Takes "Batch 2/100" for an epoch and a batch, where what stands behind the line is no end but
+/// counts.
+void split_epochs(std::vector<Line>& lines) {
+  constexpr std::string_view kCounter = "batch";
+  std::set<double> counts, ends;
+  for (const Line& line : lines) {
+    const double* const count = line.counters.find(kCounter);
+    const double* const end = line.totals.find(kCounter);
+    if (count == nullptr || end == nullptr) continue;
+    counts.insert(*count);
+    ends.insert(*end);
+  }
+  if (ends.size() < kCountingEnds || ends.size() <= counts.size()) return;
+  for (Line& line : lines) {
+    const double* const end = line.totals.find(kCounter);
+    if (end == nullptr || line.counters.find(kCounter) == nullptr) continue;
+    line.counters.rename(kCounter, "epoch");
+    line.counters.put(kCounter, *end);
+    line.totals.erase_if([&](const auto& name) { return name == kCounter; });
+  }
 }
 
 bool is_no_log(const std::filesystem::path& file, std::string_view head) {
@@ -511,6 +672,23 @@ void keep_first_rank(std::vector<Line>& lines) {
   }
   if (ranks.size() < 2 || 3 * ranks.size() > lines.size()) return;  // else they are no ranks
   std::erase_if(lines, [&](const Line& line) { return line.rank && *line.rank != *ranks.begin(); });
+}
+
+/// Leaves out what only some lines say and is no metric by its name: words of a sentence.
+void leave_out_words(std::vector<Line>& lines, NameReader& names, const Metric& metric) {
+  std::unordered_map<std::string, std::size_t> count;
+  for (const Line& line : lines) {
+    for (const auto& [name, value] : line.cells) ++count[name];
+  }
+  std::erase_if(count, [&](const auto& each) {
+    const std::string& name = each.first;
+    return each.second >= kFewest || name == metric || names.is_metric(name) || is_rate(name) ||
+           is_clock(normal(name));
+  });
+  if (count.empty()) return;
+  for (Line& line : lines) {
+    line.cells.erase_if([&](const std::string& name) { return count.contains(name); });
+  }
 }
 
 /// On lines of which form each name mostly stands, by the counters of the line.
@@ -538,7 +716,7 @@ bool is_console(const std::filesystem::path& file, std::string_view head) {
   NameReader names;
   std::unordered_map<std::string, int> alone;
   bool found = false;
-  each_line(file, kSearched, names, [&](Line& line) {
+  (void)each_line(file, kSearched, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
       if (!names.is_metric(name) || std::count(name.begin(), name.end(), ' ') >= 4) continue;
       found = found || ++alone[name] == 3 || !line.counters.empty();
@@ -553,7 +731,7 @@ bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view he
   NameReader names;
   std::unordered_map<std::string, int> count;
   bool found = false;
-  each_line(file, kSearched, names, [&](Line& line) {
+  (void)each_line(file, kSearched, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
       found = found || (!line.counters.empty() && ++count[name] > 2);
     }
@@ -565,11 +743,14 @@ bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view he
 Run read_console(const std::filesystem::path& file, const Metric& metric) {
   NameReader names;
   std::vector<Line> lines;
-  each_line(file, std::numeric_limits<std::size_t>::max(), names, [&](Line& line) {
+  const auto keep = [&](Line& line) {
     lines.push_back(std::move(line));
     return true;
-  });
+  };
+  const bool cut = each_line(file, std::numeric_limits<std::size_t>::max(), names, keep);
   keep_first_rank(lines);
+  split_epochs(lines);
+  leave_out_words(lines, names, metric);
   // The same name on lines of another form is another metric: a mean over the epoch, say.
   const std::unordered_map<std::string, std::string> usual = usual_forms(lines);
   LogRows rows;
@@ -587,6 +768,7 @@ Run read_console(const std::filesystem::path& file, const Metric& metric) {
     rows.end_row();
   }
   Run run{.series = rows.series()};
+  if (cut) run.notes.emplace_back("the last line has no end: left out");
   bool known = metric.has_value();
   std::string repeated;
   std::size_t count = 0;
@@ -599,10 +781,9 @@ Run read_console(const std::filesystem::path& file, const Metric& metric) {
     repeated += (repeated.empty() ? "" : ", ") + name;
   }
   if (known) return run;
-  throw AbsentError(shown_path(file) +
-                    ": no line has a loss or a score at a step; say metric= one of " +
-                    (repeated.empty() ? "(none)" : repeated) +
-                    ", or pattern=r'step (?P<step>\\d+) .* loss (?P<value>\\S+)' as the lines are");
+  throw AbsentError(
+      shown_path(file) + ": no line has a loss or a score at a step; say metric= one of " +
+      (repeated.empty() ? "(none)" : repeated) + ", or " + std::string(kPatternAdvice));
 }
 
 }  // namespace glidepath::detail

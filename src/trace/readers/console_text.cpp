@@ -243,7 +243,10 @@ std::optional<Number> ended(std::string_view text, std::size_t start, std::size_
     if (is_letter(next) || next == '_' || is_digit(next)) continue;
     if (next == '.' && is_digit(at_or_nul(text, end + 1))) continue;
     Number number{.start = start, .end = end, .unit = text.substr(at, unit.size())};
-    const std::string_view digits = text.substr(start, at - start);
+    std::string digits(text.substr(start, at - start));
+    std::erase(digits, ',');  // of thousands
+    // "Step: 12000. Time": the end of a sentence
+    if (digits.ends_with('.') && (next == ' ' || next == '\0')) digits.pop_back();
     (void)parse_number(digits, number.value);
     number.whole = unit.empty() && digits.find_first_not_of("0123456789") == digits.npos;
     number.word = !is_digit(digits.back()) && digits.back() != '.';
@@ -252,9 +255,25 @@ std::optional<Number> ended(std::string_view text, std::size_t start, std::size_
   return {};
 }
 
+/// Digits of "1,234,567" at `at`; 0 where no thousands are marked, as in a list.
+std::size_t thousands_at(std::string_view text, std::size_t at) {
+  const std::size_t digits = digits_at(text, at);
+  const bool marked = at == 0 || contains(" \t:=|", text.substr(at - 1, 1));
+  if (digits == 0 || digits > 3 || text[at] == '0' || !marked) return 0;
+  std::size_t end = at + digits;
+  while (at_or_nul(text, end) == ',' && digits_at(text, end + 1) == 3) end += 4;
+  const bool list = at_or_nul(text, end) == ',' && is_digit(at_or_nul(text, end + 1));
+  return list || end == at + digits ? 0 : end - at;
+}
+
 std::optional<Number> number_at(std::string_view text, std::size_t start) {
   std::size_t at = start;
   if (text[at] == '-' || text[at] == '+') ++at;
+  if (const std::size_t thousands = thousands_at(text, at)) {
+    at += thousands;
+    if (at_or_nul(text, at) == '.') at += 1 + digits_at(text, at + 1);
+    return ended(text, start, at);
+  }
   if (has_at(text, at, "nan") || has_at(text, at, "inf")) return ended(text, start, at + 3);
   const std::size_t digits = digits_at(text, at);
   if (digits > kMostDigits) return {};
@@ -298,9 +317,9 @@ std::string_view without(std::string_view text, std::string_view letters) {
 }
 
 bool has_hint(std::string_view line) {
-  static constexpr std::string_view kHints[] = {"loss",  "acc",   "auc",   "epoch", "err", "step",
-                                                "iter",  "train", "learn", "val",   "rew", "ret",
-                                                "rouge", "bleu",  "ppl",   "wer",   "f1"};
+  static constexpr std::string_view kHints[] = {
+      "loss", "acc", "auc",   "epoch", "err", "step", "iter", "train", "learn", "val",
+      "rew",  "ret", "rouge", "bleu",  "ppl", "wer",  "f1",   "batch", "score", "cost"};
   constexpr auto kFirst = [] {
     std::array<bool, 256> first{};
     for (const std::string_view hint : kHints) {
@@ -372,6 +391,8 @@ std::string undressed(std::string_view line) {
       if (is_letter(at_or_nul(rest, end))) length = end + 1;
     } else if (rest.starts_with("tensor(")) {
       length = 7;
+    } else if (rest.starts_with("tf.Tensor(")) {
+      length = 10;
     } else if (rest.starts_with("np.")) {
       std::size_t end = 3;
       while (end < 12 && (is_letter(at_or_nul(rest, end)) || is_digit(at_or_nul(rest, end)) ||
@@ -405,27 +426,39 @@ std::optional<Number> next_number(std::string_view text, std::size_t from) {
 }
 
 std::optional<int> rank_of_line(std::string_view line) {
-  std::size_t at = blanks_at(line, 9);
-  if (at_or_nul(line, at) == '[') ++at;
   const auto digits_from = [&](std::size_t start) -> std::optional<int> {
     const std::size_t digits = digits_at(line, start);
-    if (digits == 0 || digits > 6 || word_at(line, start + digits)) return {};
+    if (digits == 0 || digits > 9 || word_at(line, start + digits)) return {};
     return static_cast<int>(number_in(line.substr(start, digits)).value_or(0));
   };
-  for (const std::string_view word : {"rank", "default", "worker", "gpu", "proc", "process"}) {
-    if (!has_at(line, at, word)) continue;
-    const std::size_t end = at + word.size();
-    const char mark = at_or_nul(line, end);
+  const auto after = [&](std::size_t at, std::string_view word) -> std::optional<int> {
+    if (!has_at(line, at, word)) return {};
+    const char mark = at_or_nul(line, at + word.size());
     const bool marked = mark == ' ' || mark == '_' || mark == ':' || mark == '=';
-    if (const std::optional<int> rank = digits_from(end + (marked ? 1 : 0))) return rank;
+    return digits_from(at + word.size() + (marked ? 1 : 0));
+  };
+  std::size_t start = blanks_at(line, 9);
+  if (at_or_nul(line, start) == '[') ++start;
+  for (const std::string_view word : {"rank", "default", "worker", "gpu", "proc", "process"}) {
+    if (const std::optional<int> rank = after(start, word)) return rank;
   }
-  if (has_at(line, at, "1,")) {
-    if (const std::optional<int> rank = digits_from(at + 2)) return rank;
+  if (has_at(line, start, "1,")) {
+    if (const std::optional<int> rank = digits_from(start + 2)) return rank;
   }
-  const std::size_t end = at + digits_at(line, at);
-  const bool colon = at_or_nul(line, end + (at_or_nul(line, end) == ']' ? 1 : 0)) == ':';
-  if (!colon) return {};
-  return digits_from(at);
+  const std::size_t end = start + digits_at(line, start);
+  if (at_or_nul(line, end + (at_or_nul(line, end) == ']' ? 1 : 0)) == ':') {
+    if (const std::optional<int> rank = digits_from(start)) return rank;
+  }
+  // Within the line: "rank=1", "[RANK:0]", "cuda:1", "(RayTrainWorker pid=12, ip=…)".
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char first = lower_letter(line[at]);
+    if ((first != 'r' && first != 'c' && first != 'p') || word_before(line, at)) continue;
+    for (const std::string_view word : {"rank", "cuda", "pid"}) {
+      if (word == "pid" && !line.starts_with('(')) continue;
+      if (const std::optional<int> rank = after(at, word)) return rank;
+    }
+  }
+  return {};
 }
 
 std::vector<std::string_view> cut(std::string_view text) {
@@ -434,7 +467,8 @@ std::vector<std::string_view> cut(std::string_view text) {
   std::size_t start = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view rest = text.substr(at);
-    const std::size_t length = kMarks.find(text[at]) != kMarks.npos               ? 1
+    const bool genitive = rest.starts_with("'s ") && at > 0 && is_letter(text[at - 1]);
+    const std::size_t length = kMarks.find(text[at]) != kMarks.npos && !genitive  ? 1
                                : rest.starts_with(" - ")                          ? 3
                                : rest.starts_with("  ") || rest.starts_with(". ") ? 2
                                                                                   : 0;

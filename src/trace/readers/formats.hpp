@@ -16,6 +16,10 @@ namespace glidepath::detail {
 
 using Metric = std::optional<std::string>;
 
+/// What may be said where a console log is not understood.
+inline constexpr std::string_view kPatternAdvice =
+    R"(pattern=r'step (?P<step>\d+) .* loss (?P<value>\S+)' as the lines are)";
+
 /// The names of the columns in the first line of a CSV.
 [[nodiscard]] std::vector<std::string> header_of(std::string_view head);
 

@@ -52,6 +52,23 @@ std::string mode_of(const Json& mode) {
                : general(mode.number, 17);
 }
 
+/// Puts the part of the data before the names of a row, but for what counts.
+void name_after(const std::string& first, Cells& cells) {
+  for (auto& [name, value] : cells) {
+    const std::string key = normal(name);
+    if (!counts_steps(key) && !is_clock(key)) name.insert(0, first);
+  }
+}
+
+/// The process that wrote a row, where it says so.
+std::optional<double> rank_of(const Cells& cells) {
+  for (const auto& [name, value] : cells) {
+    const bool known = name == "rank" || name == "global_rank" || name == "process_index";
+    if (known && value->is(Kind::number)) return value->number;
+  }
+  return {};
+}
+
 /// The cells of a line; `row` owns them. Throws JsonError.
 Cells cells_of(std::string_view line, Json& row) {
   const std::size_t mark = line.find(kMlperf);
@@ -60,16 +77,17 @@ Cells cells_of(std::string_view line, Json& row) {
   if (!row.is(Kind::object)) throw JsonError("not a JSON object", 0);
   if (mlperf) spread_event(row);
   Cells cells = flat(row);
+  for (const auto& [name, value] : Cells(cells)) {
+    const std::string first = value->is(Kind::text) ? split_before(name, value->text) : "";
+    if (!first.empty()) name_after(first, cells);
+  }
   // OpenMMLab's rows of training and of validation differ by their mode alone.
   const auto mode = std::find_if(cells.rbegin(), cells.rend(),
                                  [](const auto& cell) { return cell.first == "mode"; });
   if (mode == cells.rend() || (mode->second->is(Kind::text) && mode->second->text == "train")) {
     return cells;
   }
-  const std::string first = mode_of(*mode->second) + "_";
-  for (auto& [name, value] : cells) {
-    if (!counts_steps(normal(name))) name.insert(0, first);
-  }
+  name_after(mode_of(*mode->second) + "_", cells);
   return cells;
 }
 
@@ -79,6 +97,25 @@ bool is_mlperf(const std::filesystem::path& file) {
     if (contains(lines.line(), kMlperf)) return true;
   }
   return false;
+}
+
+/// The lowest rank of the processes that wrote a file: their rows are of one run.
+std::optional<double> first_rank(const std::filesystem::path& file) {
+  std::optional<double> lowest;
+  LineReader lines(file);
+  while (lines.number() < kFirstLines && lines.next()) {
+    if (!contains(lines.line(), "\"rank\"") && !contains(lines.line(), "_rank\"") &&
+        !contains(lines.line(), "\"process_index\"")) {
+      continue;
+    }
+    try {
+      Json row;
+      const std::optional<double> rank = rank_of(cells_of(lines.line(), row));
+      if (rank && (!lowest || *rank < *lowest)) lowest = rank;
+    } catch (const JsonError&) {  // which the reader will say
+    }
+  }
+  return lowest;
 }
 
 }  // namespace
@@ -110,6 +147,7 @@ Run read_json_lines(const std::filesystem::path& file, const Metric& /*metric*/)
   LogRows rows;
   std::string broken;  // what is wrong with the line before
   const bool mlperf = is_mlperf(file);
+  const std::optional<double> first = first_rank(file);
   LineReader lines(file);
   while (lines.next()) {
     const std::string_view line = lines.line();
@@ -117,7 +155,8 @@ Run read_json_lines(const std::filesystem::path& file, const Metric& /*metric*/)
     if (!broken.empty()) throw IoError(broken);
     try {
       Json row;
-      rows.add(cells_of(line, row));
+      const Cells cells = cells_of(line, row);
+      if (rank_of(cells).value_or(first.value_or(0)) == first.value_or(0)) rows.add(cells);
     } catch (const JsonError& error) {
       broken = sentence(shown_path(file), ":", lines.number(), ": ", error.what());
     }

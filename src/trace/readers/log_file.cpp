@@ -179,6 +179,7 @@ bool LineReader::next() {
   left_ -= file_.packed() ? length : 0;
   line_ = std::string_view(buffer_).substr(at_, length);
   at_ += length;
+  finished_ = line_.back() == '\n' || line_.back() == '\r';
   if (line_.starts_with(kByteOrderMark)) line_.remove_prefix(kByteOrderMark.size());
   while (!line_.empty() && (line_.back() == '\n' || line_.back() == '\r')) line_.remove_suffix(1);
   if (!is_utf8(line_)) line_ = repaired_ = repaired(line_);

@@ -42,6 +42,8 @@ class LineReader {
   explicit LineReader(const std::filesystem::path& file);
   [[nodiscard]] bool next();
   [[nodiscard]] std::string_view line() const noexcept { return line_; }
+  /// Whether the line has its end; the last one of a log that is written may go on.
+  [[nodiscard]] bool finished() const noexcept { return finished_; }
   /// The line's number, from 1.
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
@@ -53,7 +55,7 @@ class LineReader {
   LogFile file_;
   std::string buffer_, repaired_;
   std::size_t at_ = 0, end_ = 0, number_ = 0, left_ = kMostUnpacked;
-  bool ended_ = false;
+  bool ended_ = false, finished_ = true;
   std::string_view line_;
 };
 

@@ -47,6 +47,10 @@ constexpr std::string_view kMetrics[] = {"metrics"};
 constexpr std::string_view kGoals[] = {"score", "objective", "elbo", "energy"};
 // Of a run of reinforcement learning the return of its episodes, whose loss says little.
 constexpr std::string_view kEpisodes[] = {"ep_", "episode_", "episodic_", "rollout_"};
+// The return by a mean, such as "Mean reward": of these words and of those.
+constexpr std::string_view kMeans[] = {"mean", "average", "avg"};
+constexpr std::string_view kReturns[] = {"reward", "rewards", "return", "returns",
+                                         "rew",    "epret",   "eprew",  "ret"};
 constexpr std::string_view kNoReturns[] = {"max", "min", "std", "len"};
 
 constexpr std::string_view kTrainingLosses[] = {"loss",       "train_loss",      "training_loss",
@@ -93,7 +97,7 @@ bool has_word(std::string_view key, Words words) {
 
 bool is_rate_key(std::string_view key) { return key.starts_with("lr") || has_word(key, kRates); }
 
-bool is_aside(std::string_view key) {
+bool is_aside_key(std::string_view key) {
   return contains(key, "_per_s") || has_word(key, kAside) ||
          std::any_of(std::begin(kAsideFirst), std::end(kAsideFirst),
                      [&](std::string_view first) { return key.starts_with(first); });
@@ -111,11 +115,17 @@ std::size_t after_letters(std::string_view key, Words words) {
 }
 
 bool is_return(std::string_view key) {
-  if (key == "eprewmean") return true;
+  if (key == "eprewmean" || key == "rew" || key == "average_score") return true;
   if (after_letters(key, kNoReturns) != key.npos) return false;
   const std::size_t after = after_letters(key, kEpisodes);
   if (after == key.npos) return false;
   return contains(key.substr(after), "rew") || contains(key.substr(after), "ret");
+}
+
+/// The mean return of episodes, by words that tell no episodes. TRL's rewards are parts of one.
+bool is_mean_return(std::string_view key) {
+  return !key.starts_with("rewards_") && has_word(key, kMeans) && has_word(key, kReturns) &&
+         !contains(key, "loss") && after_letters(key, kNoReturns) == key.npos;
 }
 
 /// A loss of data that are not trained on: val_loss, eval_x_loss.
@@ -143,12 +153,16 @@ bool is_map_to_95(std::string_view key) {
 std::optional<int> rank_of(std::string_view key) {
   int rank = 0;
   const auto is = [&](bool it) { return ++rank, it; };
-  if (is(is_return(key))) return rank;
+  const bool mean_return = is_mean_return(key);
+  if (is(is_return(key)) || is(mean_return && has_word(key, kHeldOut)) || is(mean_return)) {
+    return rank;
+  }
   for (const std::string_view name : kTrainingLosses) {
     if (is(key == name)) return rank;
   }
   const bool loss = contains(key, "loss");
   const bool train = contains(key, "train");
+  if (is(key.ends_with("_total_loss") && !has_word(key, kHeldOut))) return rank;
   if (is(loss && train && contains(key, "total"))) return rank;
   if (is(loss && train)) return rank;
   for (const std::string_view name : kHeldOutLosses) {
@@ -159,7 +173,8 @@ std::optional<int> rank_of(std::string_view key) {
   if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
   if (is(loss && key.starts_with("total")) || is(loss)) return rank;
   if (is(has_word(key, kErrors)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
-  if (is(high && (held_out || has_word(key, kMetrics))) || is(high)) return rank;
+  if (is(high && (held_out || has_word(key, kMetrics)))) return rank;
+  if (is(key == "reward") || is(high)) return rank;
   if (is(has_word(key, kGoals)) || is(key == "metric") || is(key == "value")) return rank;
   return {};
 }
@@ -169,17 +184,20 @@ std::optional<int> rank_of(std::string_view key) {
 std::span<const std::string_view> step_names() {
   static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> names{
-        "step", "global_step", "current_steps", "num_updates", "update", "updates",
+        "global_step", "step", "current_steps", "num_updates", "update", "updates",
         "total_timesteps", "time_total_timesteps", "misc_total_timesteps", "timesteps",
-        "timesteps_total", "num_env_steps_sampled_lifetime", "num_env_steps_sampled",
-        "total_env_interacts", "total_steps", "train_step", "training_step", "iteration", "iter",
+        "timesteps_sofar", "env_step", "timesteps_total", "num_env_steps_sampled_lifetime",
+        "num_env_steps_sampled", "total_env_interacts", "total_steps", "train_step",
+        "training_step", "iteration", "iter",
         // Under which Hugging Face and Lightning log their step to a tracker whose own counts
         // calls.
         "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",
-        "iters", "time_iterations", "training_iteration", "nupdates", "samples_count", "timestep"};
+        "iters", "up", "time_iterations", "training_iteration", "nupdates", "samples_count",
+        "timestep"};
     names.insert(names.end(), kWithin.begin(), kWithin.end());
     names.insert(names.end(), kEpochs.begin(), kEpochs.end());
-    names.insert(names.end(), {"episode", "episodes", "round", "generation", "gen"});
+    names.insert(names.end(),
+                 {"episode", "episodes", "num_episodes", "round", "generation", "gen"});
     return names;
   }();
   return kNames;
@@ -224,9 +242,14 @@ std::string normal(std::string_view name) {
 
 bool is_rate(std::string_view name) { return is_rate_key(normal(name)); }
 
+bool is_aside(std::string_view name) {
+  const std::string key = normal(name);
+  return is_aside_key(key) || is_rate_key(key) || counts_steps(key);
+}
+
 bool is_metric(std::string_view name) {
   const std::string key = normal(name);
-  return rank_of(key).has_value() && !is_rate_key(key) && !is_aside(key);
+  return rank_of(key).has_value() && !is_rate_key(key) && !is_aside_key(key);
 }
 
 std::optional<std::string> best_name(const Points& points) {
@@ -236,7 +259,7 @@ std::optional<std::string> best_name(const Points& points) {
   double most = 0;
   for (const auto& point : points) {
     std::string key = normal(point.first);
-    if (is_rate_key(key) || is_aside(key) || counts_steps(key)) continue;
+    if (is_rate_key(key) || is_aside_key(key) || counts_steps(key)) continue;
     const std::optional<int> rank = rank_of(key);
     if (!seen.insert(std::move(key)).second) continue;
     if (seen.size() == 1) alone = point.first;
@@ -258,7 +281,7 @@ std::optional<Direction> direction_by_name(std::string_view name) {
   if (contains(key, "loss") || has_word(key, kErrors) || has_word(key, kValue)) {
     return Direction::min;
   }
-  if (has_word(key, kHigh)) return Direction::max;
+  if (has_word(key, kHigh) || is_return(key) || is_mean_return(key)) return Direction::max;
   return {};
 }
 

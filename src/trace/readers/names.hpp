@@ -41,6 +41,8 @@ inline constexpr std::array<std::string_view, 8> kHeldOut{
 /// Whether a name is that of a column of learning rates, of a loss or a score.
 [[nodiscard]] bool is_rate(std::string_view name);
 [[nodiscard]] bool is_metric(std::string_view name);
+/// Whether a name is that of what a log counts or measures beside its metrics.
+[[nodiscard]] bool is_aside(std::string_view name);
 /// The same of names as `normal` spells them.
 [[nodiscard]] bool is_training_loss(std::string_view key);
 [[nodiscard]] bool counts_steps(std::string_view key);

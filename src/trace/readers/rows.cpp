@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "common/interrupt.hpp"
+#include "trace/readers/console_text.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -26,6 +27,9 @@ constexpr double kSameFraction = 0.3;
 // Parts of a row that configure or measure the run.
 constexpr std::string_view kConfiguration[] = {"config", "args", "hparams", "hist_stats",
                                                "env_info"};
+
+// Columns of the part of the data that a row is of.
+constexpr std::string_view kSplits[] = {"split", "phase", "subset", "stage"};
 
 /// A vector of rows as a key that is looked up without a copy.
 struct RowsHash {
@@ -48,7 +52,9 @@ std::vector<std::size_t> match(const std::vector<std::int64_t>& there,
                                const std::vector<double>& values,
                                const std::vector<std::int64_t>& rows, std::vector<double>& found) {
   std::vector<std::size_t> kept;
-  std::size_t at = 0;
+  if (rows.empty()) return kept;
+  auto at = static_cast<std::size_t>(std::lower_bound(there.begin(), there.end(), rows.front()) -
+                                     there.begin());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     while (at < there.size() && there[at] < rows[i]) ++at;
     if (at == there.size()) break;
@@ -113,6 +119,12 @@ std::optional<double> number_of(const Json& value) {
   return {};
 }
 
+std::string split_before(std::string_view name, std::string_view text) {
+  const std::string key = normal(name);
+  if (!among(kSplits, key) || !(has_train(text) || is_held_out(text))) return {};
+  return std::string(text) + "/";
+}
+
 LogRows::Column& LogRows::column(std::string_view name) {
   if (next_ < columns_.size() && columns_[next_].name == name) return columns_[next_++];
   const auto entry = place_.find(name);
@@ -148,6 +160,24 @@ void LogRows::put(std::string_view name, std::string_view text) {
   } else if (is_clock(normal(name))) {
     put(name, seconds_in(text));
   }
+}
+
+bool LogRows::end_unfinished_row() {
+  const auto row = static_cast<std::int64_t>(count_);
+  const bool back = std::any_of(columns_.begin(), columns_.end(), [&](const Column& column) {
+    const std::size_t size = column.values.size();
+    return counts_steps(column.key) && size > 1 && column.rows.back() == row &&
+           column.values[size - 1] < column.values[size - 2];
+  });
+  if (back) {
+    for (Column& column : columns_) {
+      if (column.rows.empty() || column.rows.back() != row) continue;
+      column.rows.pop_back();
+      column.values.pop_back();
+    }
+  }
+  end_row();
+  return !back;
 }
 
 void LogRows::add(const Cells& cells) {
@@ -293,8 +323,27 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
     if (share > (whole ? kSameEpoch : kSameFraction)) return {};
   }
   found.step = std::move(value);
-  if (back && !is_epoch(counter.key)) count_on(counter, rows, found, counting);
+  if (back && !is_epoch(counter.key)) {
+    count_on(counter, rows, found, counting);
+  } else if (is_within(counter.key)) {
+    within_epochs(counting, found);
+  }
   return found;
+}
+
+/// Takes the plan of a counter of batches for what it is: that of one epoch, not of the run.
+void LogRows::within_epochs(const std::vector<const Column*>& counting, Series& found) const {
+  const auto epoch = std::find_if(counting.begin(), counting.end(), [](const Column* column) {
+    return is_epoch(column->key) && !column->values.empty();
+  });
+  if (epoch == counting.end() || !found.planned) return;
+  const auto epochs = planned_.find((*epoch)->name);
+  const bool from_first = (*epoch)->values.front() <= 1;
+  if (epochs != planned_.end() && from_first) {
+    *found.planned *= epochs->second;
+  } else {
+    found.planned.reset();
+  }
 }
 
 /// Adds the epochs to a counter that begins anew in each of them. They are counted by what rises

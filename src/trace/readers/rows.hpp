@@ -31,6 +31,10 @@ using Cells = std::vector<std::pair<std::string, const Json*>>;
 /// The number that a value is or spells.
 [[nodiscard]] std::optional<double> number_of(const Json& value);
 
+/// What stands before the names of a row that says which part of the data it is of: "train/" where
+/// its cell `split` is "train". Nothing where the cell says no such thing.
+[[nodiscard]] std::string split_before(std::string_view name, std::string_view text);
+
 /// Texts by which maps are searched without a copy.
 struct TextHash {
   using is_transparent = void;
@@ -46,6 +50,9 @@ class LogRows {
   void put(std::string_view name, double value);
   void put(std::string_view name, std::string_view text);
   void end_row() { ++count_, next_ = 0; }
+  /// Ends a row that may be cut. Where one of its counters goes back the row is left out: half a
+  /// number is no restart. False then.
+  bool end_unfinished_row();
   void add(const Cells& cells);
   /// A whole column: its values, and the rows in which they stand, increasing.
   void put_column(std::string name, std::vector<std::int64_t> rows, std::vector<double> values);
@@ -79,6 +86,7 @@ class LogRows {
   [[nodiscard]] std::optional<Series> counted_by(const Column& counter, const RowNumbers& rows,
                                                  std::vector<double> value,
                                                  const std::vector<const Column*>& counting) const;
+  void within_epochs(const std::vector<const Column*>& counting, Series& found) const;
   void count_on(const Column& counter, const RowNumbers& rows, Series& found,
                 const std::vector<const Column*>& counting) const;
 

@@ -14,6 +14,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostRates =
     16;  // columns of rates that are looked at: of layers may be many
+constexpr std::size_t kManyPoints = 10;
 constexpr std::size_t kShownNames = 20;
 constexpr std::size_t kShownRestarts = 5;
 
@@ -29,6 +30,12 @@ Column picked(const Column& from, const Indices& kept) {
 
 bool all_unknown(const Column& column) {
   return std::all_of(column.begin(), column.end(), [](double x) { return std::isnan(x); });
+}
+
+/// Whether a metric is 0 at every point.
+bool is_zero(const Series& column) {
+  return column.value.size() > 2 && std::all_of(column.value.begin(), column.value.end(),
+                                                [](double value) { return value == 0; });
 }
 
 /// Which way is better: by the name, else by where the values went, with a note.
@@ -119,11 +126,13 @@ Column rates_at(const Column& step, const SeriesByName& series, const std::strin
   std::size_t bad = 0;
   for (double& rate : best) {
     if (!(rate < 0 || std::isinf(rate))) continue;
+    most -= std::isfinite(rate) ? 1 : 0;
     rate = kUnknown;
     ++bad;
   }
   if (bad > 0) notes.push_back(counted(bad, "learning rate") + " below 0 or infinite: left out");
-  if (all_unknown(best)) best.clear();
+  // One rate of many points is a setting of the run.
+  if (most <= (step.size() >= kManyPoints ? 1 : 0)) best.clear();
   return best;
 }
 
@@ -135,6 +144,12 @@ std::string choose(const Points& points, const std::optional<std::string>& metri
   std::string shown;
   for (std::size_t i = 0; i < std::min(points.size(), kShownNames); ++i) {
     shown += (i > 0 ? ", " : "") + points[i].first;
+  }
+  const bool only_aside = std::all_of(points.begin(), points.end(),
+                                      [](const auto& point) { return is_aside(point.first); });
+  if (!metric && only_aside) {
+    throw AbsentError(label + ": a log of evaluations or of progress without a loss or a score, " +
+                      "only " + shown);
   }
   if (points.size() > kShownNames) {
     shown += " and " + std::to_string(points.size() - kShownNames) + " more";
@@ -157,12 +172,23 @@ Trace to_trace(const Run& run, const std::optional<std::string>& metric, const s
   for (const auto& [each, column] : run.series) {
     if (!column->step.empty()) points.emplace_back(each, column->step.size());
   }
-  const std::string key = choose(points, metric, label);
-  const auto found = std::find_if(run.series.begin(), run.series.end(),
-                                  [&](const auto& each) { return each.first == key; });
-  const Series& column = *found->second;
+  std::string key = choose(points, metric, label);
+  const auto column_of = [&](const std::string& each) {
+    return *std::find_if(run.series.begin(), run.series.end(),
+                         [&](const auto& one) { return one.first == each; });
+  };
+  std::string passed;
+  if (!metric && is_zero(*column_of(key).second)) {  // such as the loss of GRPO beside its reward
+    std::erase_if(points, [&](const auto& point) { return point.first == key; });
+    if (const std::optional<std::string> other = best_name(points)) {
+      passed = std::exchange(key, *other);
+    }
+  }
+  const auto found = column_of(key);
+  const Series& column = *found.second;
   Trace trace{.name = name, .metric = key, .notes = run.notes};
   trace.notes.insert(trace.notes.end(), column.notes.begin(), column.notes.end());
+  if (!passed.empty()) trace.notes.push_back(repr(passed) + " is 0 throughout");
   std::optional<double> planned = run.planned ? run.planned : column.planned;
   if (!metric && !is_training_loss(normal(key))) {
     trace.notes.push_back("no metric is called a training loss: " + repr(key) + " was read");

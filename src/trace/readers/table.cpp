@@ -162,11 +162,23 @@ bool is_monitor(const Fields& names) {
   return names.size() >= 3 && names[0] == "r" && names[1] == "l" && names[2] == "t";
 }
 
+/// 2024-01-31
+bool is_date(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  return text.size() >= kForm.size() &&
+         std::equal(kForm.begin(), kForm.end(), text.begin(),
+                    [](char form, char c) { return form == 'd' ? is_digit(c) : form == c; });
+}
+
 /// Not part of a line of a text log, such as "iter 10: loss 3.1, time 120ms".
 bool is_plain(std::string_view name) {
   if (first_characters(name, kLongestColumn).size() < name.size()) return false;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '|') return false;
+    // Of a word such as "3.4" behind a name, or a date before it.
+    const bool fraction = i > 0 && i + 1 < name.size() && name[i] == '.' && is_digit(name[i - 1]) &&
+                          is_digit(name[i + 1]) && contains(name.substr(0, i), " ");
+    if (fraction || is_date(name.substr(i))) return false;
     if (name[i] != ':' && name[i] != '=') continue;
     const std::string_view rest = name.substr(i + 1);
     if (rest.empty() || rest[0] == ' ' || (name[i] == '=' && blank_length(rest) == 0)) return false;
@@ -275,6 +287,7 @@ class Table {
     for (const std::string& name : header_.names) {
       strict_.push_back(name == metric || contains(normal(name), "loss"));
       step_.push_back(counting.size() == 1 && name == counting[0]);
+      text_.push_back(!split_before(name, "train").empty());
     }
   }
 
@@ -288,6 +301,11 @@ class Table {
       if (cells.size() > names.size()) throw IoError(short_);
       return;
     }
+    if (unfinished_ && is_cut_off(cells.back())) {
+      cut_ = true;
+      return;
+    }
+    if (!cells.back().empty()) shortest_ = std::min(shortest_, cells.back().size());
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (!cells[i].empty() && (strict_[i] || step_[i])) check(line, i, cells[i]);
     }
@@ -297,25 +315,51 @@ class Table {
       rows_.put("wall_seconds", std::string_view(cells[2]));
       rows_.put("timesteps", length_);
     } else {
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        if (!cells[i].empty()) rows_.put(names[i], std::string_view(cells[i]));
-      }
+      put_row(cells);
     }
-    rows_.end_row();
+    if (unfinished_) {
+      cut_ = !rows_.end_unfinished_row();
+    } else {
+      rows_.end_row();
+    }
   }
+
+  /// The row that comes next has no end of line: its last cell may be cut.
+  void end_unfinished() { unfinished_ = true; }
 
   Run run(const std::filesystem::path& file) {
     Run run;
     if (!short_.empty()) {
       if (rows_.count() == 0 || !is_cut(file)) throw IoError(short_);
-      run.notes.emplace_back("the last row is cut: left out");
+      cut_ = true;
     }
+    if (cut_) run.notes.emplace_back("the last row is cut: left out");
     run.series = rows_.series();
     run.planned = planned_beside(file, run.series);
     return run;
   }
 
  private:
+  void put_row(const Fields& cells) {
+    std::string before;
+    for (std::size_t i = 0; i < cells.size() && before.empty(); ++i) {
+      if (text_[i]) before = split_before(header_.names[i], cells[i]);
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i].empty()) continue;
+      const std::string& name = header_.names[i];
+      const bool split = !before.empty() && !counts_steps(normal(name)) && !is_clock(normal(name));
+      rows_.put(split ? before + name : name, std::string_view(cells[i]));
+    }
+  }
+
+  /// Whether the last cell of a file without a last end of line is unlike those above it: shorter
+  /// than each of them, or no number.
+  [[nodiscard]] bool is_cut_off(const std::string& cell) const {
+    if (cell.empty() || shortest_ == std::string::npos) return false;
+    return cell.size() < shortest_ || !number_in(cell);
+  }
+
   void check(std::size_t line, std::size_t column, const std::string& cell) const {
     const std::optional<double> number = number_in(cell);
     std::string lower = cell;
@@ -335,7 +379,10 @@ class Table {
   std::string file_;
   Header header_;
   std::vector<bool> strict_, step_;  ///< columns that must hold numbers, and finite ones
+  std::vector<bool> text_;           ///< columns of the part of the data
   LogRows rows_;
+  bool unfinished_ = false, cut_ = false;
+  std::size_t shortest_ = std::string::npos;  ///< letters of the shortest last cell
   std::string short_;  ///< what is wrong with the row before, which may be cut
   double length_ = 0;
 };
@@ -380,6 +427,7 @@ Run read_table(const std::filesystem::path& file, const Metric& metric) {
       }
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });
+      if (!lines.finished()) table.end_unfinished();
       if (!blank) table.add(start + splitter.lines(), cells);
     }
   } catch (const NoRow& error) {

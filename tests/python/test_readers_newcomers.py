@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people bring who never saw this package: lines as their tools print them, whole or cut."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from log_files import check, one, write
+
+import glidepath as gp
+
+ROWS = range(1, 13)
+
+
+def loss(i: int) -> float:
+    return round(1 + 3 * i**-0.5, 4)
+
+
+LOSSES = [loss(i) for i in ROWS]
+
+
+# ------------------------------------------------------------------- the last line, not finished
+
+# Of each family: how a row is written, at a step of five digits whose last one may be cut off.
+FAMILIES: dict[str, tuple[str, Callable[[int], str]]] = {
+    "console": ("", lambda i: f"step {i * 10000} | train loss {loss(i):.4f}\n"),
+    "loss first": ("", lambda i: f"loss: {loss(i):.4f} at step {i * 10000}\n"),
+    "csv": ("step,loss\n", lambda i: f"{i * 10000},{loss(i):.4f}\n"),
+    "csv, step last": ("loss,step\n", lambda i: f"{loss(i):.4f},{i * 10000}\n"),
+    "json lines": ("", lambda i: json.dumps({"step": i * 10000, "loss": loss(i)}) + "\n"),
+    "json in text": ("", lambda i: f"INFO | {json.dumps({'loss': loss(i), 'num_updates': i})}\n"),
+    "carriage returns": ("", lambda i: f"{i}/99 [=====>......] - ETA: 9s - loss: {loss(i):.4f}\r"),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_wherever_a_log_is_cut_no_number_is_half_of_one(family: str, tmp_path: Path) -> None:
+    head, row = FAMILIES[family]
+    text = head + "".join(map(row, ROWS))
+    whole = one(write(tmp_path / "whole.log", text))
+    values = dict(zip(whole.step.tolist(), whole.loss.tolist(), strict=True))
+    assert len(values) == len(ROWS) or "carriage" in family
+    rows = [len(head) + sum(len(row(j)) for j in range(1, i + 1)) for i in ROWS]
+    for end in range(rows[5], len(text)):
+        cut = one(write(tmp_path / "cut.log", text[:end]))
+        finished = sum(at <= end for at in rows)
+        if "carriage" not in family:
+            assert finished <= len(cut) <= finished + 1, text[:end][-60:]
+        for step, value in zip(cut.step.tolist(), cut.loss.tolist(), strict=True):
+            assert values.get(step) == value or "carriage" in family, text[:end][-60:]
+        assert set(cut.loss.tolist()) <= set(LOSSES), text[:end][-60:]
+
+
+def test_files_that_were_written_whole_may_lack_the_last_end_of_line(tmp_path: Path) -> None:
+    for head, row in (FAMILIES[name] for name in ("csv", "csv, step last", "json lines")):
+        text = head + "".join(map(row, ROWS))
+        run = one(write(tmp_path / "log", text.rstrip("\n")))
+        np.testing.assert_array_equal(run.loss, LOSSES)
+    console = "".join(map(FAMILIES["console"][1], ROWS))
+    run = one(write(tmp_path / "log", console.rstrip("\n")))
+    np.testing.assert_array_equal(run.loss, LOSSES[:-1])
+    assert "the last line has no end: left out" in run.notes
+
+
+# -------------------------------------------------------------------------------- console lines
+
+
+def lines(form: str) -> str:
+    """Twelve rows: `i` from 1 on, epochs of four batches, each of 100 steps."""
+    return "".join(
+        form.format(i=i, n=10 * i, t=1000 * i, e=(i - 1) // 4, b=100 * ((i - 1) % 4), x=loss(i))
+        + "\n"
+        for i in ROWS
+    )
+
+
+BY_ROW = [float(i) for i in ROWS]
+BY_TEN = [10.0 * i for i in ROWS]
+BY_THOUSAND = [1000.0 * i for i in ROWS]
+BY_BATCH = [400.0 * ((i - 1) // 4) + 100 * ((i - 1) % 4) for i in ROWS]
+
+
+@pytest.mark.parametrize(
+    ("form", "steps"),
+    [
+        # Keras, one line an epoch
+        (
+            "Epoch {i}/12\n469/469 - 2s - loss: {x} - accuracy: 0.5 - 2s/epoch - 5ms/step",
+            BY_ROW,
+        ),
+        # what loggers put before
+        ("2024-03-01 10:00:00,123 INFO train step {n} loss {x}", BY_TEN),
+        ("2024-03-01 10:00:00,123 INFO my.module step {n} loss {x}", BY_TEN),
+        ("INFO step {n} loss {x}", BY_TEN),
+        ("root INFO step {n} loss {x}", BY_TEN),
+        ("completed step: {n}, seconds: 3.412, loss: {x}", BY_TEN),
+        ("[INFO] 3DBall. Step: {t}. Time Elapsed: 9.1 s. loss: {x}. Training.", BY_THOUSAND),
+        ("2024-03-01T10:00:00.123456789Z stdout F step: {n} loss: {x}", BY_TEN),
+        ('level=info step={n} loss={x} msg="training"', BY_TEN),
+        # the counter before or behind the name of the metric
+        ("Cost after epoch {i}: {x}", BY_ROW),
+        ("Loss after epoch {i}: {x}", BY_ROW),
+        ("Minibatch loss at step {n}: {x}", BY_TEN),
+        ("Loss at step {n}: {x}", BY_TEN),
+        ("Training loss (for one batch) at step {n}: {x}", BY_TEN),
+        ("Train loss {n} {x} Grad Norm 1.12 1.2s/it", BY_TEN),
+        # epochs and batches in brackets
+        ("INFO Train: [{e}/300][{b}/400]\teta 0:20:00 lr 0.1\tloss {x} ({x})", BY_BATCH),
+        ("[{e}/25][{b}/400]\tLoss: {x}\tD(x): 0.5", BY_BATCH),
+        ("[{e}, {b:5d}] loss: {x}", BY_BATCH),
+        ("{e}, {b}, loss = {x}", BY_BATCH),
+        ("Epoch(train) [{e}][{b}/400]  lr: 1e-3  eta: 0:20:00  loss: {x}", BY_BATCH),
+        ("Epoch: [{e}] [{b:3d}/400] learning_rate: 0.1 loss: {x} eta: 0:01:00", BY_BATCH),
+        # counters in brackets
+        ("I0301 10:00:00.123456 140 writer.py:48] [{n}] loss={x}, lr=0.1", BY_TEN),
+        ("[batch={n}/4800]:\n\t Train loss/train/total: {x}", BY_TEN),
+        # thousands
+        ("Step {t:,} | loss {x}", BY_THOUSAND),
+        ("step {i}k loss {x}", BY_THOUSAND),
+        ("num episodes: {n} loss {x}", BY_TEN),
+        ("[2024-03-01 10:00:00] Ep. 1 : Up. {n} : Sen. 12,345 : Cost {x} : Time 9.1s", BY_TEN),
+        ("   --> STEP: {b}/400 -- GLOBAL_STEP: {n}\n     | > loss: {x} ({x})", BY_TEN),
+    ],
+)
+def test_a_line_that_a_tool_prints(form: str, steps: list[float], tmp_path: Path) -> None:
+    run = one(write(tmp_path / "log", lines(form)))
+    np.testing.assert_array_equal(run.step, steps)
+    np.testing.assert_array_equal(run.loss, LOSSES)
+
+
+def test_numbers_with_marks_of_thousands(tmp_path: Path) -> None:
+    text = "Step 999 | loss 1,000.5\nStep 1,000 | loss 900.5\nStep 1,234,567 | loss 8\n"
+    check(one(write(tmp_path / "log", text)), [999, 1000, 1234567], [1000.5, 900.5, 8])
+    pattern = r"Step (?P<step>[\d,]+) \| loss (?P<value>\S+)"
+    (run,) = gp.read_traces(tmp_path / "log", pattern=pattern)
+    check(run, [999, 1000, 1234567], [1000.5, 900.5, 8])
+
+
+def test_a_pattern_with_epochs_counts_on(tmp_path: Path) -> None:
+    file = write(tmp_path / "log", lines("ep {e} it {b} -> {x}"))
+    pattern = r"ep (?P<epoch>\d+) it (?P<step>\d+) -> (?P<value>\S+)"
+    (run,) = gp.read_traces(file, pattern=pattern)
+    check(run, BY_BATCH, LOSSES)
+
+
+def test_the_batches_of_an_epoch_are_no_plan_of_the_run(tmp_path: Path) -> None:
+    first = "".join(lines("Train: [{e}/300][{b}/400]\tloss {x}").splitlines(keepends=True)[:4])
+    run = one(write(tmp_path / "log", first))
+    assert run.planned_steps == 300 * 400
+    check(run, [0, 100, 200, 300], LOSSES[:4])
+    unknown = first.replace("Train: ", "").replace("/300", "")
+    assert one(write(tmp_path / "log", unknown)).planned_steps is None
+
+
+def test_evaluations_with_another_number_of_batches(tmp_path: Path) -> None:
+    train = lines("Train: {e} [{b:4d}/400 ( 25%)]  Loss: {x}  LR: 1.000e-03").splitlines()
+    test = [f"Test: [{k:4d}/100]  Time: 0.9 (0.9)  Loss:   0.5 (0.5)  Acc@1: 71.1" for k in (0, 50)]
+    epochs = [line for k in (0, 4, 8) for line in (*train[k : k + 4], *test)]
+    run = one(write(tmp_path / "log", "\n".join(epochs) + "\n"))
+    np.testing.assert_array_equal(run.step, BY_BATCH)
+    np.testing.assert_array_equal(run.loss, LOSSES)
+
+
+def test_a_batch_of_an_epoch_that_looks_like_a_fraction(tmp_path: Path) -> None:
+    text = "".join(
+        f"2024-03-01 10:00:00,123 DEBUG TRAIN Batch {e}/{b} loss {4 - e - b / 1000} lr 0.1\n"
+        for e in range(3)
+        for b in range(0, 700, 100)
+    )
+    run = one(write(tmp_path / "log", text))
+    np.testing.assert_array_equal(run.step, np.arange(0, 2100, 100))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "\x1b[36m(RayTrainWorker pid={pid}, ip=10.0.0.1)\x1b[0m step {n} loss {x}",
+        "(RayTrainWorker pid={pid}, ip=10.0.0.1) step {n} loss {x}",
+        "2024-03-01 10:00:00,123 INFO cuda:{r} step {n} loss {x}",
+        "step={n} loss={x} rank={r}",
+        '{{"step": {n}, "loss": {x}, "rank": {r}}}',
+    ],
+)
+def test_of_several_ranks_the_first_is_read(form: str, tmp_path: Path) -> None:
+    rows = [
+        form.format(n=10 * i, x=loss(i) + rank, r=rank, pid=4100 + rank)
+        for i in ROWS
+        for rank in ((1, 0, 2) if i > 1 else (0, 1, 2))
+    ]
+    run = one(write(tmp_path / "log", "\n".join(rows) + "\n"))
+    check(run, BY_TEN, LOSSES)
+
+
+# ------------------------------------------------------------------------------- which metric
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "steps"),
+    [
+        ("EpLenMean,EpRewMean,TimestepsSoFar,loss_vf_loss\n{rows}", "EpRewMean", BY_THOUSAND),
+        ("AverageEpLen,AverageEpRet,TotalEnvInteracts,LossV\n{rows}", "AverageEpRet", BY_THOUSAND),
+        ("size,evaluation/Average Returns,steps,trainer/QF1 Loss\n{rows}", None, BY_THOUSAND),
+    ],
+)
+def test_the_mean_return_of_episodes_comes_first(
+    text: str, metric: str | None, steps: list[float], tmp_path: Path
+) -> None:
+    rows = "".join(f"100,{20 + i},{1000 * i},{loss(i)}\n" for i in ROWS)
+    run = one(write(tmp_path / "progress.csv", text.format(rows=rows)))
+    assert run.metric == (metric or "evaluation/Average Returns")
+    assert run.direction == "max"
+    check(run, steps, [20.0 + i for i in ROWS])
+
+
+@pytest.mark.parametrize(
+    ("form", "metric"),
+    [
+        (
+            "Learning iteration {i}/1500\n Value function loss: {x}\n Mean reward: {n}.5",
+            "Mean reward",
+        ),
+        ("Epoch #{i}: env_step={n}, loss={x}, rew={n}.00", "rew"),
+        ("Episode {i}\tAverage Score: {n}.5", "Average Score"),
+        ("step {i} Loss/classification_loss: {x} Loss/total_loss: {n}.5", "Loss/total_loss"),
+        ("[{i}]\ttraining's binary_logloss: {x}\tvalid_1's auc: 0.5", "training's binary_logloss"),
+        ("{{'loss': 0.0, 'reward': {n}.5, 'kl': 0.01, 'epoch': {i}.0}}", "reward"),
+    ],
+)
+def test_the_metric_that_a_person_would_look_at(form: str, metric: str, tmp_path: Path) -> None:
+    run = one(write(tmp_path / "log", lines(form)))
+    assert run.metric == metric
+    assert len(run) == len(ROWS)
+
+
+def test_the_rows_of_each_split_are_metrics_of_their_own(tmp_path: Path) -> None:
+    table = "epoch,phase,loss\n" + "".join(
+        f"{i},{name},{loss(i) + plus}\n" for i in ROWS for name, plus in (("train", 0), ("val", 1))
+    )
+    rows = "".join(
+        json.dumps({"epoch": i, "split": name, "loss": loss(i) + plus}) + "\n"
+        for i in ROWS
+        for name, plus in (("train", 0), ("val", 1))
+    )
+    for text in (table, rows):
+        file = write(tmp_path / "log", text)
+        check(one(file), BY_ROW, LOSSES)
+        assert one(file).metric == "train/loss"
+        check(one(file, "val/loss"), BY_ROW, [x + 1 for x in LOSSES])
+
+
+def test_a_trailer_that_repeats_the_best_iteration_is_no_restart(tmp_path: Path) -> None:
+    text = lines("[{i}]\tvalid_0's binary_logloss: {x}")
+    text += "Early stopping, best iteration is:\n[3]\tvalid_0's binary_logloss: 2.7321\n"
+    check(one(write(tmp_path / "log", text)), BY_ROW, LOSSES)
+
+
+def test_what_a_log_says_beside_its_metrics_is_no_metric(tmp_path: Path) -> None:
+    text = "tokens per iteration will be: 491,520\nnumber of parameters: 10.65M\n" + lines(
+        "[2024-03-01 10:00:00] (trainer:280) (main.py 189): step {n} loss {x} 1.2it/s 3s/epoch"
+    )
+    text += "Epoch 00012: val_loss did not improve from 1.25000\n" * 4
+    names = {info.metric for info in gp.metrics_of(write(tmp_path / "log", text))}
+    assert names == {"loss"}
+
+
+# ---------------------------------------------------------------------------------- sentences
+
+
+def test_a_log_that_no_reader_knows_says_what_to_add(tmp_path: Path) -> None:
+    with pytest.raises(gp.IoError, match="say pattern="):
+        gp.read_traces(write(tmp_path / "log", "10 3.5\n20 3.4\n30 3.3\n"))
+    file = tmp_path / "powershell.log"
+    file.write_bytes("Step 1, Loss: 2.5\r\n".encode("utf-16"))
+    with pytest.raises(gp.IoError, match="UTF-16"):
+        gp.read_traces(file)
+
+
+def test_an_evaluation_log_without_a_loss_is_called_one(tmp_path: Path) -> None:
+    rows = [{"current_steps": i, "total_steps": 99, "percentage": i / 99} for i in ROWS]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    with pytest.raises(gp.IoError, match=r"evaluations.*without a loss"):
+        gp.read_traces(write(tmp_path / "trainer_log.jsonl", text))
+
+
+# --------------------------------------------------------------------------------------- time
+
+
+@pytest.mark.parametrize("form", ["step {i} loss_{i}: 1.0\n", '{{"step": {i}, "loss_{i}": 1.0}}\n'])
+def test_time_is_linear_in_the_number_of_names(form: str, tmp_path: Path) -> None:
+    text = "".join(form.format(i=i) for i in range(20_000))
+    file = write(tmp_path / "log", text)
+    began = time.process_time()
+    assert len(one(file)) == 1
+    assert len(gp.metrics_of(file)) == 20_000
+    assert time.process_time() - began < 20.0
