@@ -270,7 +270,10 @@ struct Convert<std::optional<M>> {
     if (value.is_none()) return std::nullopt;
     return Convert<M>::in(value, where);
   }
-  static const std::optional<M>& out(const std::optional<M>& value) { return value; }
+  static auto out(const std::optional<M>& value) {
+    using Out = std::decay_t<decltype(Convert<M>::out(*value))>;
+    return value ? std::optional<Out>(Convert<M>::out(*value)) : std::nullopt;
+  }
 };
 
 /// A record that is shared; None is without.

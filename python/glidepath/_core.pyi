@@ -1012,7 +1012,7 @@ class SimulationOptions:
     failures: typing.Final[dict[str, float]]
     forecast_sigma: typing.Final[float | None]
     in_nodes: typing.Final[bool]
-    planner: typing.Final[... | None]
+    planner: typing.Final[PlanOptions | None]
     restart_s: typing.Final[float]
     round_s: typing.Final[float | None]
     seed: typing.Final[int]

@@ -199,7 +199,7 @@ class Schedule(Recorded):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Schedule:
         """Read what `to_dict` wrote; InputError on anything else."""
-        if not isinstance(state, Mapping) or set(state) != {"step", "lr"}:
+        if not isinstance(state, Mapping) or set(state) != {"step", "lr"}:  # type: ignore[redundant-expr]
             raise InputError(f"schedule: expected 'step' and 'lr', got {state!r:.80}")
         with restoring("schedule"):
             return cls(state["step"], state["lr"])

@@ -178,7 +178,7 @@ class Watch:
         InputError
             When it is no state of a watch, of another version, or damaged.
         """
-        if isinstance(state, Mapping) and state.get("version") == _BEFORE["version"]:
+        if isinstance(state, Mapping) and state.get("version") == _BEFORE["version"]:  # type: ignore[redundant-expr]
             state = {**_BEFORE, **state, "version": _VERSION}
         check_format(state, "watch", _FORMAT, _VERSION)
         with restoring("watch"):

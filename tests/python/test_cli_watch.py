@@ -180,7 +180,7 @@ def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ("arguments", "message"),
     [
         (("nowhere.csv", "--once"), "nowhere.csv: "),
-        (("nowhere.csv", "--alpha", "0.7"), "alpha 0.7 is not between 0 and 0.5"),
+        (("nowhere.csv", "--target", "1", "--alpha", "0.7"), "alpha 0.7 is not between 0 and 0.5"),
         (("nowhere.csv", "--every-s", "0"), "'--every-s'"),
     ],
 )

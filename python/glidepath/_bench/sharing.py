@@ -96,7 +96,7 @@ def planned(sharing: str, *, memory: bool = True) -> Law:
 
     def law(first: gp.Profile, second: gp.Profile) -> tuple[float, float]:
         return gp.shared_speeds(
-            *(_activity(each, memory=memory) for each in (first, second)), sharing
+            _activity(first, memory=memory), _activity(second, memory=memory), sharing
         )
 
     return law
