@@ -6,6 +6,7 @@
 #include "glidepath/trace.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
@@ -170,6 +171,7 @@ struct Plan {
   double value = 0, bound = 0, gap = 0;
   std::vector<double> prices;   ///< value of a GPU-second of each tier now
   std::vector<Reason> reasons;  ///< one for each job, in the order of the snapshot
+  std::string fallback{};       ///< why `learned` was taken for jct; empty = it was not
 };
 
 /// What a second of a job is worth, r; mu = rate of the option, S = steps still needed, w = weight.
@@ -182,6 +184,7 @@ enum class Objective : std::uint8_t {
   energy,      ///< w mu_best G x (least joules per step of the job's options / own)
   edp,   ///< energy-delay product: w mu G x (least joules per step / own), in order of mu^2 / power
   cost,  ///< w mu_best G x (least price per step / own)
+  learned,  ///< w mu G exp(z), z a small function that was learned; jct where it does not hold
 };
 [[nodiscard]] std::string_view name(Objective objective) noexcept;
 /// Throws InputError naming the text and the known objectives.
@@ -257,6 +260,8 @@ struct PlanOptions {
   const Pairs* pairs = nullptr;
   /// Write a line for each job. A simulation of many plans saves its time.
   bool reasons = true;
+  /// Values of the objective `learned`, as learned_values() has them; empty = those.
+  std::vector<double> learned{};
   /// Prices of the plan before, to start from. Borrowed: must outlive the call.
   std::span<const double> prices{};
   PlanLimits limits{};
@@ -268,6 +273,14 @@ struct PlanOptions {
 /// and the reason "cannot be planned: ..."; the plan of the others is that without it. Throws
 /// InputError naming the job on a repeated id, or an allocation of an unknown job or tier.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
+
+/// What is built in of the objective `learned`: weights, and the ranges in which they hold.
+[[nodiscard]] std::span<const double> learned_values() noexcept;
+/// Values for PlanOptions::learned from a file of write_learned_values(). Throws IoError naming the
+/// file, and line or checksum, on anything else.
+[[nodiscard]] std::vector<double> read_learned_values(const std::filesystem::path& file);
+/// Throws InputError on values that cannot be used, IoError on a file that cannot be written.
+void write_learned_values(std::span<const double> values, const std::filesystem::path& file);
 
 /// What one run must keep to; infinity = no limit.
 struct RunLimits {

@@ -223,6 +223,7 @@ struct Simulation {
   double lost_gpu_seconds = 0;   ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
   std::int64_t events = 0;       ///< how many times the policy decided
+  std::string fallback{};  ///< why `learned` left decisions to jct, and how many; empty = none
 };
 
 /// What a policy knows of the future of jobs: nothing; how long jobs without a curve take, as far

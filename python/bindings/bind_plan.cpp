@@ -2,8 +2,12 @@
 #include "glidepath/hardware.hpp"
 #include "glidepath/plan.hpp"
 
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+
+#include <pybind11/stl/filesystem.h>
 
 #include "long_call.hpp"
 #include "numpy_view.hpp"
@@ -61,6 +65,12 @@ struct Convert<std::vector<Quota>> {
 
 namespace {
 
+/// Values of the objective `learned`: numbers, or a file that holds them.
+struct Learned {
+  std::vector<double> values{};
+  friend bool operator==(const Learned&, const Learned&) = default;
+};
+
 /// What Python calls objective: a name, names with weights, or names in order.
 struct Objectives {
   std::vector<WeightedObjective> list{{}};
@@ -108,6 +118,21 @@ struct Convert<Objectives> {
     }
     return weights;
   }
+};
+
+template <>
+struct Convert<Learned> {
+  static std::string type() {
+    return "str | os.PathLike[str] | " + Convert<std::vector<double>>::type() + " | None";
+  }
+  static Learned in(py::handle value, const Where& where) {
+    if (value.is_none()) return {};
+    if (py::isinstance<py::str>(value) || py::hasattr(value, "__fspath__")) {
+      return {read_learned_values(value.cast<std::filesystem::path>())};
+    }
+    return {Convert<std::vector<double>>::in(value, where)};
+  }
+  static std::vector<double> out(const Learned& learned) { return learned.values; }
 };
 
 namespace {
@@ -351,6 +376,9 @@ void bind_live_plan(py::module_& module) {
       .keyword("hysteresis", &OwnedPlanOptions::dynamics, &PlanDynamics::hysteresis)
       .keyword("ageing_s", &OwnedPlanOptions::dynamics, &PlanDynamics::ageing_s)
       .keyword("max_wait_s", &OwnedPlanOptions::dynamics, &PlanDynamics::max_wait_s)
+      .keyword(
+          "learned", [](const OwnedPlanOptions& o) { return Learned{o.learned}; },
+          [](OwnedPlanOptions& o, Learned given) { o.learned = std::move(given.values); })
       .keyword("reasons", &OwnedPlanOptions::reasons)
       .keyword("prices", &OwnedPlanOptions::last_prices)
       .init();
@@ -361,7 +389,8 @@ void bind_live_plan(py::module_& module) {
       .keyword("bound", &Plan::bound)
       .keyword("gap", &Plan::gap)
       .keyword("prices", &Plan::prices)
-      .keyword("reasons", &Plan::reasons);
+      .keyword("reasons", &Plan::reasons)
+      .keyword("fallback", &Plan::fallback);
   module.def(
       "plan",
       [](const OwnedSnapshot& snapshot, const OwnedPlanOptions& options) {
@@ -370,6 +399,20 @@ void bind_live_plan(py::module_& module) {
         return plan(snapshot.view(), view);
       },
       py::arg("snapshot"), py::arg("options"));
+  module.def("learned_values", [] {
+    const std::span<const double> values = learned_values();
+    return adopt(std::vector<double>(values.begin(), values.end()));
+  });
+  module.def(
+      "read_learned_values",
+      [](const std::filesystem::path& file) { return adopt(read_learned_values(file)); },
+      py::arg("file"));
+  module.def(
+      "write_learned_values",
+      [](const std::vector<double>& values, const std::filesystem::path& file) {
+        write_learned_values(values, file);
+      },
+      py::arg("values"), py::arg("file"));
   Record<PlanLimits>(module, "PlanLimits", "What a plan must keep to.")
       .keyword("power_cap_w", &PlanLimits::power_cap_w)
       .keyword("user_quota", &PlanLimits::user_quota)

@@ -637,7 +637,8 @@ void bind_result(py::module_& module) {
       .def_readonly("failures", &Simulation::failures)
       .def_readonly("lost_gpu_seconds", &Simulation::lost_gpu_seconds)
       .def_readonly("lower_bound_jct_s", &Simulation::lower_bound_jct_s)
-      .def_readonly("events", &Simulation::events);
+      .def_readonly("events", &Simulation::events)
+      .def_readonly("fallback", &Simulation::fallback);
 }
 
 void bind_environment(py::module_& module) {

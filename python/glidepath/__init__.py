@@ -59,11 +59,14 @@ from glidepath._plan import (
     SharedSpeeds,
     choose_accelerator,
     gittins_index,
+    learned_values,
     options_of,
     plan,
+    read_learned_values,
     shared_speeds,
     solve_round,
     violations,
+    write_learned_values,
 )
 from glidepath._read import read_metrics, read_profile
 from glidepath._schedule import Schedule
@@ -136,12 +139,14 @@ __all__ = [
     "generate_workload",
     "gittins_index",
     "learn_pairs",
+    "learned_values",
     "metrics_of",
     "options_of",
     "plan",
     "policies",
     "reach",
     "reach_batch",
+    "read_learned_values",
     "read_metrics",
     "read_pairs",
     "read_profile",
@@ -153,4 +158,5 @@ __all__ = [
     "start_times",
     "usable",
     "violations",
+    "write_learned_values",
 ]

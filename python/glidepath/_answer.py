@@ -129,6 +129,8 @@ def simulation_keys(result: Simulation) -> dict[str, Any]:
     kinds, counts = np.unique(result.jobs["outcome"], return_counts=True)
     outcomes = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
     named = {"policy": result.policy, "workload": result.workload}
+    if result.fallback:
+        named["fallback"] = result.fallback
     return named | result.metrics() | {"outcomes": outcomes}
 
 

@@ -824,6 +824,7 @@ class PlanOptions:
         hysteresis: Float = 0.05,
         ageing_s: Float = ...,
         max_wait_s: Float = ...,
+        learned: str | os.PathLike[str] | ArrayLike | None | None = [],
         reasons: bool = True,
         prices: ArrayLike | None = None,
     ) -> None: ...
@@ -833,6 +834,7 @@ class PlanOptions:
     hysteresis: typing.Final[float]
     in_nodes: typing.Final[bool]
     joule_value: typing.Final[float]
+    learned: typing.Final[list[float]]
     max_wait_s: typing.Final[float]
     min_run_s: typing.Final[float]
     objective: typing.Final[typing.Any]
@@ -853,6 +855,7 @@ class PlanRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
     allocations: typing.Final[list[Allocation]]
     bound: typing.Final[float]
+    fallback: typing.Final[str]
     gap: typing.Final[float]
     prices: typing.Final[NDArray[numpy.float64]]
     reasons: typing.Final[dict]
@@ -1028,6 +1031,7 @@ class SimulationRecord:
     energy_kwh: typing.Final[float]
     events: typing.Final[int]
     failures: typing.Final[int]
+    fallback: typing.Final[str]
     gpu_seconds: typing.Final[float]
     jobs: typing.Final[dict]
     lost_gpu_seconds: typing.Final[float]
@@ -1287,6 +1291,7 @@ def learn_widths(
     threads: Int,
 ) -> WidthsRecord: ...
 def learned_table() -> str: ...
+def learned_values() -> NDArray[numpy.float64]: ...
 def make_workload(
     tiers: collections.abc.Sequence[Tier],
     jobs: dict,
@@ -1331,6 +1336,7 @@ def reached_by_name(name: str) -> str: ...
 def read_console(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_constants(text: str) -> ForecastConstants: ...
 def read_json_lines(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
+def read_learned_values(file: os.PathLike | str | bytes) -> NDArray[numpy.float64]: ...
 def read_long_csv(path: os.PathLike | str | bytes, metric: str) -> list[TraceRecord]: ...
 def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
     """Read measured pairs of jobs on the same GPUs.
@@ -1409,6 +1415,9 @@ def violations(snapshot: Snapshot, plan: typing.Any, limits: PlanLimits) -> list
 def workload_from_trace(
     path: os.PathLike | str | bytes, gpus: Int, gpus_per_node: Int | None
 ) -> WorkloadRecord: ...
+def write_learned_values(
+    values: collections.abc.Sequence[Float], file: os.PathLike | str | bytes
+) -> None: ...
 
 CLOCKS: tuple
 FAMILIES: dict

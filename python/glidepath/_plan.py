@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -138,6 +139,8 @@ class Plan(Result):
         Value of a GPU-second of each tier now.
     reasons : dict of int to str
         One line for each job.
+    fallback : str
+        Why the objective ``learned`` was taken for ``jct``; empty where it was not.
     tiers : sequence of Tier
         Tiers of the snapshot; `plot` draws them.
     """
@@ -149,6 +152,7 @@ class Plan(Result):
     gap: float = 0.0
     prices: Floats = field(default_factory=_no_prices)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    fallback: str = ""
     tiers: Sequence[Tier] = ()
 
     def _summary(self) -> str:
@@ -208,6 +212,7 @@ def plan(
     min_run_s: float = 0.0,
     ageing_s: float = math.inf,
     max_wait_s: float = math.inf,
+    learned: str | os.PathLike[str] | ArrayLike | None = None,
     reasons: bool = True,
     prices: ArrayLike | None = None,
 ) -> Plan:
@@ -225,9 +230,10 @@ def plan(
         expected steps), ``quality`` (expected fall of the loss, SLAQ), ``deadline`` (what running
         now adds to the chance of meeting it), ``fairness`` (max-min of finish-time fairness),
         ``energy`` and ``cost`` (Gittins index, options by joules or price per step), ``edp``
-        (energy-delay product: options by rate^2 / power). A dict weighs several, each normalised
-        to mean 1. A sequence is an order: a later one only chooses among plans that are best by
-        those before it.
+        (energy-delay product: options by rate^2 / power), ``learned`` (``jct`` times a correction
+        that was learned; ``jct`` where it does not hold, see `Plan.fallback`). A dict weighs
+        several, each normalised to mean 1. A sequence is an order: a later one only chooses among
+        plans that are best by those before it.
     slack : float
         Share of its best value that each goal of an order may give up for those after it; refused
         without an order.
@@ -262,6 +268,9 @@ def plan(
     max_wait_s : float
         After this wait a job is placed before all others; while it does not fit, the GPUs that
         are free next are kept for it and only jobs out of the way in time may fill them.
+    learned : path or array_like, shape (47,), optional
+        A file of `write_learned_values`, or its values, for the objective ``learned``; by default
+        `learned_values`. Without a unit: factors and weights of logarithms.
     reasons : bool
         Write a line for each job.
     prices : array_like, shape (tiers,), optional
@@ -285,6 +294,62 @@ def plan(
     del given["snapshot"]
     options = _core.PlanOptions(**given)
     return Plan._from_record(_core.plan(snapshot, options), tiers=snapshot.tiers)
+
+
+def learned_values() -> Floats:
+    """Weights of the objective ``learned`` that are built in, and the ranges in which they hold.
+
+    Returns
+    -------
+    ndarray, shape (47,)
+        17 weights of plans, 17 of orders of jobs, 3 of the patience of these, and the low and high
+        ends of 5 ranges: GPUs wanted over GPUs, largest gang, mean spread of the forecasts,
+        restart in seconds, least speed of a job as a share of its best.
+    """
+    return _core.learned_values()
+
+
+def read_learned_values(file: str | os.PathLike[str]) -> Floats:
+    """Read the values of the objective ``learned`` from a file of `write_learned_values`.
+
+    Parameters
+    ----------
+    file : path
+
+    Returns
+    -------
+    ndarray, shape (47,)
+        As `learned_values` has them.
+
+    Raises
+    ------
+    IoError
+        A file that is not there, is of another version, or is damaged.
+    """
+    return _core.read_learned_values(file)
+
+
+def write_learned_values(values: ArrayLike, file: str | os.PathLike[str]) -> None:
+    """Write values of the objective ``learned``, with a version and a checksum.
+
+    Parameters
+    ----------
+    values : array_like, shape (47,)
+        As `learned_values` has them, without a unit.
+    file : path
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    InputError
+        Another number of values, or one that is not finite.
+    IoError
+        A file that cannot be written.
+    """
+    _core.write_learned_values(np.asarray(values, np.float64).ravel().tolist(), file)
 
 
 class SharedSpeeds(NamedTuple):

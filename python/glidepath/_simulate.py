@@ -128,6 +128,9 @@ class Simulation(Result):
         No schedule has a smaller mean JCT; NaN where jobs have curves.
     events : int
         How many times the policy decided.
+    fallback : str
+        How many decisions ``learned`` left to the objective ``jct``, and why the first of them;
+        empty where none.
     """
 
     policy: str
@@ -157,6 +160,7 @@ class Simulation(Result):
     lost_gpu_seconds: float
     lower_bound_jct_s: float
     events: int
+    fallback: str
 
     def _summary(self) -> str:
         ended = int(np.isfinite(self.jobs["jct_s"]).sum())

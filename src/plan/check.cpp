@@ -10,8 +10,8 @@
 namespace glidepath {
 namespace {
 
-constexpr detail::Names<8> kObjectives{"jct",      "known_size", "quality", "deadline",
-                                       "fairness", "energy",     "edp",     "cost"};
+constexpr detail::Names<9> kObjectives{"jct",    "known_size", "quality", "deadline", "fairness",
+                                       "energy", "edp",        "cost",    "learned"};
 
 bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
 

@@ -3,6 +3,7 @@
 // taken into account.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "common/interrupt.hpp"
 #include "common/require.hpp"
@@ -20,7 +21,62 @@ constexpr double kMaxValue = 1e100;
 
 }  // namespace
 
+void Planner::look_at_crowd() {
+  const auto learns = [](const WeightedObjective& each) {
+    return each.objective == Objective::learned;
+  };
+  if (std::none_of(options_.objectives.begin(), options_.objectives.end(), learns)) return;
+  const LearnedValues values(options_.learned);
+  crowd_ = Crowd(snapshot_.tiers.size());
+  for (const Candidate& candidate : candidates_) {
+    const Job& job = *candidate.job;
+    if (candidate.fate == Fate::broken) continue;
+    const RemainingWork work = remaining_work(job, options_);
+    if (job.remaining_steps.empty() || work.never > 0 || !(work.index > 0)) {
+      plan_.fallback = sentence(
+          "job ", job.id, job.remaining_steps.empty() ? " has no forecast" : " may never be done");
+      return;
+    }
+    double fastest = 0;
+    for (const Option& option : job.options) fastest = std::max(fastest, option.steps_per_s);
+    if (!(fastest > 0)) continue;
+    const int gpus = candidate.held ? candidate.held->gpus : job.options.front().gpus;
+    crowd_.add(gpus, std::log(std::max(1.0, 1 / (fastest * work.index))), spread_of(work.steps),
+               job.restart_s);
+    for (const Option& option : job.options) {
+      if (option.steps_per_s > 0) {
+        crowd_.add_speed(option.tier, std::log(option.steps_per_s / fastest));
+      }
+    }
+  }
+  double gpus = 0;
+  for (const Tier& tier : snapshot_.tiers) gpus += tier.gpus();
+  crowd_.close(gpus);
+  plan_.fallback = out_of_range(values, crowd_);
+  if (plan_.fallback.empty()) learned_ = values;
+}
+
+double Planner::corrected(const Candidate& candidate, const RemainingWork& work,
+                          const Option& option, double fastest) const {
+  if (!learned_ || option.steps_per_s <= 0 || !(work.index > 0)) return 1;
+  const Job& job = *candidate.job;
+  const Allocation* held = candidate.held;
+  const bool keeps = held && held->tier == option.tier && held->gpus == option.gpus;
+  const Prospect prospect{
+      .gpus = static_cast<double>(option.gpus),
+      .share = static_cast<double>(option.gpus) / snapshot_.tiers[option.tier].gpus(),
+      .rank_s = 1 / (fastest * work.index),
+      .spread = spread_of(work.steps),
+      .attained_s = job.attained_s,
+      .waited_s = waited_s(job, snapshot_.now_s),
+      .advantage = std::log(option.steps_per_s / fastest) - crowd_.log_speed(option.tier),
+      .keeps = keeps,
+      .moves = held && !keeps};
+  return std::exp(correction(learned_->round, prospect, crowd_));
+}
+
 void Planner::evaluate() {
+  look_at_crowd();
   std::vector<const Option*> usable;
   by_objective_.resize(options_.objectives.size());
   for (Candidate& candidate : candidates_) {
@@ -61,14 +117,18 @@ void Planner::evaluate() {
     const double age = waited_s(job, snapshot_.now_s) / options_.dynamics.ageing_s;
     double largest = 0;
     const double likely_steps = work.quantile(kEndQuantile);
+    double fastest = 0;
+    for (const Option* option : usable) fastest = std::max(fastest, option->steps_per_s);
     for (const Option* option : usable) {
       const Allocation* held = candidate.held;
       const bool keeps = held && held->tier == option->tier && held->gpus == option->gpus;
       const double restart_s = !keeps && job.attained_s > 0 ? job.restart_s : 0.0;
       const double worth = (keeps ? 1 + options_.dynamics.hysteresis : 1.0) * (1 + age * age);
       for (std::size_t g = 0; g < by_objective_.size(); ++g) {
-        const double v =
-            worth * valuation_.value(options_.objectives[g].objective, *option, restart_s);
+        const Objective objective = options_.objectives[g].objective;
+        const double learned =
+            objective == Objective::learned ? corrected(candidate, work, *option, fastest) : 1;
+        const double v = worth * learned * valuation_.value(objective, *option, restart_s);
         largest = std::max(largest, v <= kMaxValue ? v : kInfinity);
         by_objective_[g].push_back(v);
       }

@@ -7,12 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "plan/learned.hpp"
 #include "plan/value.hpp"
 
 namespace glidepath::detail {
@@ -87,6 +89,11 @@ class Planner {
   void write();
 
   // offers.cpp
+  /// For the objective `learned`: what all jobs are like, and whether its values hold for them.
+  void look_at_crowd();
+  /// exp(z) of an option, 1 where the values do not hold.
+  [[nodiscard]] double corrected(const Candidate& candidate, const RemainingWork& work,
+                                 const Option& option, double fastest) const;
   /// Options that fit the hardware, with their values; jobs at either end of their forecast end.
   void evaluate();
   /// One objective keeps its unit; several are brought to mean 1 and weighted. Objectives in order
@@ -150,6 +157,8 @@ class Planner {
   std::vector<std::vector<double>>
       by_objective_;  // values of the offers, apart for objectives in order
   double scale_ = 1;  // of the values in a round
+  Crowd crowd_;
+  std::optional<LearnedValues> learned_;
   std::vector<std::int64_t> all_, free_;
   std::vector<std::int64_t> nodes_, taken_tier_, taken_gpus_;
   double power_left_ = kInfinity;

@@ -127,6 +127,7 @@ double Valuation::value(Objective objective, const Option& option, double restar
   fastest.steps_per_s = fastest_;
   switch (objective) {
     case Objective::jct:
+    case Objective::learned:  // corrected by the planner
       return jct(option, restart_s);
     case Objective::known_size:
       return known_size(option, restart_s);

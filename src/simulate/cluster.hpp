@@ -9,6 +9,7 @@
 #include <memory_resource>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -56,6 +57,17 @@ struct Run {
 struct Running {
   Tick finishes;
   int job, gpus;
+};
+
+/// Decisions that the objective `learned` left to jct.
+struct Fallback {
+  std::int64_t decisions = 0, left = 0;
+  std::string why{};  ///< the first time
+  void note(const std::string& reason) {
+    ++decisions;
+    if (reason.empty()) return;
+    if (left++ == 0) why = reason;
+  }
 };
 
 /// State of the cluster and the mechanics of starting, suspending and ending jobs. Which job runs
@@ -136,6 +148,7 @@ class Cluster {
   std::vector<std::int64_t> starts;  ///< per tier
   double lost_gpu_s = 0;
   std::int64_t events = 0;
+  Fallback fallback;
 
  private:
   void settle(int job);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "common/rng.hpp"
+#include "plan/learned.hpp"
 
 namespace glidepath {
 namespace detail {
@@ -91,6 +92,7 @@ Predictor::Predictor(const Cluster& cluster)
     std::vector<double> logs;
     for (const double total : total_) logs.push_back(std::log(total));
     durations_ = std::make_unique<Durations>(cluster, sigma_, std::move(logs));
+    served_.resize(cluster.runs.size());
   }
   if (cluster.workload.curves.empty()) return;
   known_.resize(cluster.runs.size());
@@ -148,7 +150,11 @@ void Predictor::curve(int job, Job& seen, LossesAhead losses) {
 
 // ---- durations without a curve
 
-bool Predictor::refresh() { return sigma_ > 0 && durations_->refresh(); }
+bool Predictor::refresh() {
+  const bool changed = sigma_ > 0 && durations_->refresh();
+  learned_ += changed ? 1 : 0;
+  return changed;
+}
 
 const Predictor::WorkLaw& Predictor::law(int job, double done) const {
   const double y = std::log(total_[job]);
@@ -202,6 +208,12 @@ double Predictor::gittins_rank(int job) const {
   return best;
 }
 
+Predictor::Outlook Predictor::outlook(int job) const {
+  const double rank = gittins_rank(job);
+  if (sigma_ == 0) return {rank, 0};
+  return {rank, spread_of(steps_of(law_, cluster_.done(job)))};  // of the law just made
+}
+
 double Predictor::likely(int job) const {
   if (sigma_ == 0) return total(job);
   const WorkLaw& known = law(job, cluster_.done(job));
@@ -232,6 +244,9 @@ void Predictor::service(int job, Job& seen) {
     return;
   }
   refresh();
+  Served& served = served_[job];
+  if (served.done == done && served.learned == learned_ && !seen.remaining_steps.empty()) return;
+  served = {done, learned_};
   seen.remaining_steps = steps_of(law(job, done), done);
 }
 

@@ -65,6 +65,12 @@ class Predictor {
   /// inf over d of E[min(S, d)] / P(S <= d) of the remaining work S in ticks.
   [[nodiscard]] double gittins_rank(int job) const;
 
+  /// gittins_rank(), and log(q75 / q25) of the remaining work over that of a normal law.
+  struct Outlook {
+    double rank = 0, spread = 0;
+  };
+  [[nodiscard]] Outlook outlook(int job) const;
+
   /// Looks again at what jobs tell of each other's durations; whether any law changed.
   bool refresh();
 
@@ -92,6 +98,13 @@ class Predictor {
   std::vector<double> total_;
   std::unique_ptr<Durations> durations_;  ///< where forecasts have an error
   mutable WorkLaw law_;
+  /// What `service` last made of a job: the same while neither of these changes.
+  struct Served {
+    double done = -1;
+    std::int64_t learned = -1;
+  };
+  std::vector<Served> served_;
+  std::int64_t learned_ = 0;  ///< times that what is known of durations has changed
   struct Known {
     std::size_t points = 0;  ///< that the law was made of
     bool outrun = false;     ///< the job is past all that the law thought possible

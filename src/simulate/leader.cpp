@@ -47,6 +47,8 @@ bool Leader::refresh(const std::function<double(int)>& work) {
     played.id = job;
     played.submit_s = cluster_.seconds(run.submit);
     played.gpus = run.gpus;
+    // With nodes out a gang may be larger than what is left.
+    past.tiers.front().nodes = std::max(past.tiers.front().nodes, run.gpus);
     played.duration_s = std::min(kLongestS, ticks / static_cast<double>(cluster_.per_second));
   }
   const double time = mean_jct(past, &run_srtf);

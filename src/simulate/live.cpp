@@ -127,6 +127,7 @@ class Live {
   void schedule() {
     if (observer_.live().empty()) return;
     const Plan plan = policy_(observer_.snapshot());
+    cluster_.fallback.note(plan.fallback);
     for (const std::int64_t id : plan.stop) {
       const int job = named_job(observer_, id);
       const bool reached = observer_.has_reached_target(job);
@@ -219,13 +220,12 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   }
   const PlanOptions plans = cluster.options.planner.value_or(PlanOptions{});
   const std::vector<WeightedObjective>& goals = plans.objectives;
-  const bool for_jct = goals.size() == 1 && goals.front().objective == Objective::jct;
   const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty();
   const Policy decide = traits.make({traits.info, cluster.options, pairs});
   Live live(cluster, decide,
             {.sees = traits.info.sees,
              .looks_ahead = traits.looks_ahead || has_quality(goals),
-             .follows_leader = traits.follows_leader && for_jct && one_tier},
+             .follows_leader = traits.follows_leader && for_completion(goals) && one_tier},
             traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay);
   run(cluster, live);
 }

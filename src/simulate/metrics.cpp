@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "common/require.hpp"
 #include "common/statistics.hpp"
 #include "simulate/live.hpp"
 
@@ -206,6 +207,10 @@ Simulation results(Cluster& cluster, std::string policy) {
   for (const Tier& tier : cluster.workload.tiers) out.tiers.push_back(tier.name);
   auto [jct, first, last] = job_columns(cluster, out);
   out.events = cluster.events;
+  if (const Fallback& fallback = cluster.fallback; fallback.left > 0) {
+    out.fallback =
+        sentence(fallback.left, " of ", fallback.decisions, " decisions by jct: ", fallback.why);
+  }
   out.lost_gpu_seconds = cluster.lost_gpu_s;
   out.lower_bound_jct_s = lower_bound_jct_s(cluster.workload);
   user_accounts(cluster, out);

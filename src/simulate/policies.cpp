@@ -418,4 +418,8 @@ Policy make_best_value(const PolicySetup& setup) {
   return planner(setup.options, setup.options.planner.value_or(plain).objectives, setup.pairs);
 }
 
+Policy make_learned(const PolicySetup& setup) {
+  return planner(setup.options, {{Objective::learned, 1.0}}, setup.pairs);
+}
+
 }  // namespace glidepath::detail

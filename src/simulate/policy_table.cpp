@@ -182,6 +182,18 @@ constexpr std::array kPolicies{
                                   .weighs = true,
                                   .stays = kStayFactor},
                  .follows_leader = true},
+    PolicyTraits{
+        .info = {.name = "learned",
+                 .description = "best_value with the value of each job corrected by a small "
+                                "function that was learned",
+                 .sees = Forecasts::all,
+                 .stops_at_target = true,
+                 .session_s = kLookIntervalS,
+                 .reads = kPlans},
+        .make = &make_learned,
+        .order_queue = &run_learned,
+        .packs = true,
+        .follows_leader = true},
 };
 
 #ifndef __SANITIZE_ADDRESS__  // with which GCC takes no address of a function for a constant
@@ -228,6 +240,11 @@ const PlayRule& play_rule_named(std::string_view policy) {
     played.push_back(row.info.name);
   }
   refuse("start_times: policy '", policy, "' is not played forward, these are: ", listed(played));
+}
+
+bool for_completion(const std::vector<WeightedObjective>& goals) {
+  return goals.size() == 1 && (goals.front().objective == Objective::jct ||
+                               goals.front().objective == Objective::learned);
 }
 
 bool plain(const Workload& workload, const SimulationOptions& options) {

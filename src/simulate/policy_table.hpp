@@ -96,6 +96,9 @@ struct PolicyTraits {
 /// How start_times() plays a policy. Throws InputError naming it and those that can be played.
 [[nodiscard]] const PlayRule& play_rule_named(std::string_view policy);
 
+/// Whether mean completion time alone counts.
+[[nodiscard]] bool for_completion(const std::vector<WeightedObjective>& goals);
+
 /// Whether gangs of one tier may spread over its GPUs, and no job has a curve: then a job that ends
 /// makes room for any other.
 [[nodiscard]] bool plain(const Workload& workload, const SimulationOptions& options);
@@ -111,7 +114,7 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
 // ---- what the rows name: policies.cpp, queues.cpp and rounds.cpp
 
 MakePolicy make_slurm_backfill, make_gittins, make_themis, make_optimus, make_slaq, make_makespan,
-    make_dare, make_best_value;
+    make_dare, make_best_value, make_learned;
 
 /// The planner under goals that may change between decisions; both must outlive the policy.
 [[nodiscard]] Policy steered_planner(const SimulationOptions& options,
@@ -121,7 +124,7 @@ MakePolicy make_slurm_backfill, make_gittins, make_themis, make_optimus, make_sl
 /// better of SRTF and SRSF so far, or by Gittins index where durations are forecast; with patience
 /// where starts cost.
 QueueKernel run_fifo, run_first_fit, run_sjf, run_srtf, run_srsf, run_edf, run_las,
-    run_session_fifo, run_gittins;
+    run_session_fifo, run_gittins, run_learned;
 
 /// Runs a policy of shares of time in rounds of SimulationOptions::round_s, which must be set, as
 /// the simulator of Gavel does (Narayanan et al., OSDI 2020).

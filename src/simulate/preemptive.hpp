@@ -590,8 +590,9 @@ class Patient {
     const double mean = ended_ > 0 ? jct_ / static_cast<double>(ended_) : 0;
     const Tick late = late_at(place.job);
     if (late > cluster_.now) wake_ = std::min(wake_, late);
-    const double cost =
-        static_cast<double>(cluster_.restart) + (late > cluster_.now ? kPreemptionJcts * mean : 0);
+    double weighed = kPreemptionJcts * mean;
+    if constexpr (requires { rank_.preemption(place.job); }) weighed *= rank_.preemption(place.job);
+    const double cost = static_cast<double>(cluster_.restart) + (late > cluster_.now ? weighed : 0);
     if (wait_for(gpus + ahead, room) <= cost * static_cast<double>(taken_.size())) return false;
     for (const Taken& running : taken_) {
       suspended_.push_back(running.place.job);
@@ -612,7 +613,9 @@ class Patient {
     const double left = rank_.left(job, kShortQuantile);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
     const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);
-    return run.submit + static_cast<Tick>(std::min(Rank::kMaxFairShares * fair - left, 1e18));
+    double shares = Rank::kMaxFairShares;
+    if constexpr (requires { rank_.fair_shares(); }) shares *= rank_.fair_shares();
+    return run.submit + static_cast<Tick>(std::min(shares * fair - left, 1e18));
   }
 
   /// Until so many GPUs have come free by themselves.

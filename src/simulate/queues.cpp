@@ -13,6 +13,7 @@
 
 #include "common/numbers.hpp"
 #include "simulate/fill.hpp"
+#include "simulate/learned_rank.hpp"
 #include "simulate/policy_table.hpp"
 #include "simulate/preemptive.hpp"
 #include "simulate/ranks.hpp"
@@ -300,6 +301,15 @@ void run_gittins(Cluster& cluster) {
   } else {
     run_as<Patient<GittinsRank>>(cluster);
   }
+}
+
+void run_learned(Cluster& cluster) {
+  if (knows_durations(cluster)) {
+    cluster.fallback.note("durations are known exactly");
+    return run_gittins(cluster);
+  }
+  if (cluster.restart == 0) return run_as<Preemptive<LearnedRank>>(cluster);
+  run_as<Patient<LearnedRank>>(cluster);
 }
 
 }  // namespace glidepath::detail

@@ -58,8 +58,7 @@ bool only_orders(const Workload& workload, const SimulationOptions& options) {
       options.user_gpus || submitted.dynamics.max_wait_s != plain.dynamics.max_wait_s ||
       submitted.limits.min_run_s > 0 || submitted.dynamics.ageing_s != plain.dynamics.ageing_s ||
       submitted.dynamics.hysteresis != plain.dynamics.hysteresis || submitted.joule_value != 0;
-  return !limited && submitted.objectives.size() == 1 &&
-         submitted.objectives.front().objective == Objective::jct &&
+  return !limited && detail::for_completion(submitted.objectives) &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
          std::all_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const WorkloadJob& job) { return job.weight == 1 && job.priority == 0; });
@@ -78,7 +77,11 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
   const bool asks = options.restart_s > 0 || options.forecast_sigma.value_or(0) > 0;
   const bool ordered = traits.order_queue != nullptr && asks && detail::plain(workload, options) &&
                        only_orders(workload, options);
-  if (ordered) return traits.order_queue;
+  if (ordered) {
+    const bool learned =
+        options.planner && options.planner->objectives.front().objective == Objective::learned;
+    return learned ? &detail::run_learned : traits.order_queue;
+  }
   const bool needs_curves = traits.info.sees == Forecasts::all && !workload.curves.empty();
   return needs_curves ? nullptr : traits.queue;
 }

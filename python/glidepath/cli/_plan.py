@@ -29,6 +29,8 @@ from glidepath.cli._console import (
     print_table,
     progress,
     save,
+    say,
+    stderr,
     was_typed,
 )
 
@@ -88,6 +90,7 @@ def plan(
         snapshot = _snapshot_at(drawn, at_h)
         planned = gp.plan(snapshot, objective=objective.split(","), sharing=sharing, pairs=measured)
         starts = _starts(snapshot, planned, objective, sharing)
+    _say_fallback(planned)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
     rows = [
@@ -100,6 +103,11 @@ def plan(
         _print_jobs(drawn, snapshot, planned, rows)
         _print_prices(drawn, planned)
     return ANSWER
+
+
+def _say_fallback(planned: gp.Plan) -> None:
+    if planned.fallback:
+        say(f"learned: planned by jct: {planned.fallback}", to=stderr)
 
 
 def _plan_own(
@@ -116,6 +124,7 @@ def _plan_own(
 
     jobs = read_jobs(path, read_tiers(tiers), reached_by=reached_by)
     planned = gp.plan(jobs.snapshot, objective=objective)
+    _say_fallback(planned)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
     starts = _starts(jobs.snapshot, planned, ",".join(objective), "exclusive")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,7 +49,12 @@ def simulate(
     users: Users = None,
     seed: Seed = 0,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Repeat with this many seeds: means and 95 % intervals.")
+        int,
+        typer.Option(
+            min=1,
+            help="Repeat with this many seeds of users, forecast errors and failures: means and"
+            " 95 % intervals.",
+        ),
     ] = 1,
     gpus: Gpus = None,
     restart_s: Annotated[
@@ -126,12 +131,14 @@ def simulate(
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
-        if gpus_per_node is not None:
-            raise gp.InputError(f"--gpus-per-node: {workload} is no CSV trace")
-        if users is None:
+        if users is None and workload.is_dir():
             raise gp.InputError("--seeds draws users anew: say how many by --users")
+        jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
+        source = (lambda each: open_workload(workload, users, each, gpus)) if users else jobs
         drawn_from = range(seed, seed + seeds)
-        return _compare_seeds(workload, policies, users, drawn_from, options, as_json=as_json)
+        who = f"{users} users" if users else f"{len(jobs)} jobs"
+        title = f"{workload.name}: {who}, seeds {drawn_from.start} to {drawn_from.stop - 1}"
+        return _compare_seeds(source, policies, drawn_from, title, options, as_json=as_json)
     drawn = open_workload(workload, users, seed, gpus, gpus_per_node)
     results = _results(drawn, policies, seed, options)
     return show(results, drawn, report, as_json=as_json)
@@ -165,6 +172,9 @@ def show(
     if as_json:
         emit(rows)
     else:
+        for result in results:
+            if result.fallback:
+                say(f"{result.policy}: {result.fallback}", to=stderr)
         tiers = ", ".join(f"{tier.gpus} {tier.name}" for tier in workload.tiers)
         title = f"{workload.name}: {len(workload)} jobs on {tiers}"
         print_rows(title, simulation_columns(), rows)
@@ -185,29 +195,21 @@ def _results(
 
 
 def _compare_seeds(
-    workload: Path,
+    source: gp.Workload | Callable[[int], gp.Workload],
     policies: Sequence[str],
-    users: int,
     seeds: range,
+    title: str,
     options: dict[str, Any],
     *,
     as_json: bool,
 ) -> int:
-    """Print means over workloads drawn with each seed, and ratios to the first policy."""
+    """Print means over seeds, and ratios to the first policy."""
     with progress("simulations") as update:
-        compared = gp.compare(
-            lambda seed: open_workload(workload, users, seed, None),
-            policies,
-            seeds=seeds,
-            progress=update,
-            **options,
-        )
+        compared = gp.compare(source, policies, seeds=seeds, progress=update, **options)
     if as_json:
         emit(list(compared.rows))
     else:
-        _print_comparison(
-            f"{workload.name}: {users} users, seeds {seeds.start} to {seeds.stop - 1}", compared
-        )
+        _print_comparison(title, compared)
     return ANSWER
 
 

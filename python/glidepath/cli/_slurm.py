@@ -96,6 +96,9 @@ _NoCancel = Annotated[
         "--no-cancel", help="End no job, not even one that reached its target, is lost or diverged."
     ),
 ]
+_Objective = Annotated[
+    str, typer.Option("--objective", help="What the plan maximises: jct or learned.")
+]
 _RestartS = Annotated[
     float, typer.Option("--restart-s", metavar="SECONDS", help="Time that a move costs a job.")
 ]
@@ -129,6 +132,7 @@ def rehearse(
     round_s: _RoundS = 60.0,
     order: _Order = "defer",
     restart_s: _RestartS = 60.0,
+    objective: _Objective = "jct",
     no_cancel: _NoCancel = False,
     log: Annotated[
         Path | None,
@@ -234,6 +238,7 @@ def plan(
     round_s: _RoundS = 60.0,
     order: _Order = "defer",
     restart_s: _RestartS = 60.0,
+    objective: _Objective = "jct",
     no_cancel: _NoCancel = False,
     reached_by: ReachedBy = None,
     as_json: Json = False,
@@ -262,6 +267,7 @@ def run(
     order: _Order = "defer",
     grace_s: _GraceS = 60.0,
     restart_s: _RestartS = 60.0,
+    objective: _Objective = "jct",
     no_cancel: _NoCancel = False,
     reached_by: ReachedBy = None,
     timeout_s: _TimeoutS = 30.0,

@@ -251,6 +251,7 @@ class ActionPlanner:
         ]
         made = plan(
             Snapshot(now_s=self.now_s, tiers=free_tiers, jobs=jobs, running=running),
+            objective=self.options.objective,
             round_s=self.options.round_s,
             stop_probability=1.0,  # who ends is decided above
         )
@@ -285,6 +286,8 @@ class ActionPlanner:
             job = view.job
             view.planned = chosen.get(number, "")
             view.reason = made.reasons.get(number, "")
+            if made.fallback:
+                view.reason += f" (by jct: {made.fallback})"
             if job.state == "RUNNING":
                 if view.planned != view.tier:
                     why = view.reason or f"goes to {view.planned or 'the queue'}"

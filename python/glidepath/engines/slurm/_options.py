@@ -37,6 +37,8 @@ class PilotOptions:
         Seconds between SIGUSR1 and requeue, for a job that does not requeue itself.
     restart_s : float
         Seconds that a move costs a job.
+    objective : {"jct", "learned"}
+        What the plan maximises, as in `glidepath.plan`.
     disruptions_per_round : int
         Upper limit on running jobs stopped or moved in a round.
     """
@@ -50,6 +52,7 @@ class PilotOptions:
     order: Literal["defer", "nice"] = "defer"
     grace_s: float = 60.0
     restart_s: float = 60.0
+    objective: Literal["jct", "learned"] = "jct"
     disruptions_per_round: int = 20
 
     def __post_init__(self) -> None:
@@ -57,6 +60,8 @@ class PilotOptions:
             raise InputError(f"mode {self.mode!r} is neither 'advise' nor 'act'")
         if self.order not in ("defer", "nice"):
             raise InputError(f"order {self.order!r} is neither 'defer' nor 'nice'")
+        if self.objective not in ("jct", "learned"):
+            raise InputError(f"objective {self.objective!r} is neither 'jct' nor 'learned'")
         if self.reached_by not in ("curve", "point", None):
             raise InputError(f"reached_by {self.reached_by!r} is neither 'curve' nor 'point'")
         if not self.round_s > 0:

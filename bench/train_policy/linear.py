@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train a small scheduling policy by the cross-entropy method and score it on unseen workloads.
 
-    python bench/train_policy.py [--generations 25]
+    python bench/train_policy/linear.py [--generations 25] [--out linear.json]
 
 The policy is linear: a waiting job's score is its features times eight weights, a running job's is
 its features times seven; the best job is started or preempted if its score is above 0, else time
@@ -12,7 +12,9 @@ are wrong by exp(N(0, 0.5)), for everyone.
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +76,9 @@ def main() -> None:
     """Train, then score."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--generations", type=int, default=25)
-    generations = parser.parse_args().generations
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    generations = given.generations
     size = SLOT + SEAT + 2
     rng = np.random.default_rng(0)
     mean, spread = np.zeros(size), np.full(size, 1.0)
@@ -102,6 +106,8 @@ def main() -> None:
         print(f"generation {generation}: mean JCT of the best {hours.mean(axis=1).min():.3f} h")
     print(f"{generations} generations in {time.perf_counter() - began:.0f} s")
 
+    if given.out is not None:
+        given.out.write_text(json.dumps(mean.tolist()))
     unseen = [draw(seed) for seed in range(1000, 1030)]
     scored = SchedulingVectorEnv(unseen, num_envs=len(unseen), **options)
     learned = returns(scored, np.tile(mean, (len(unseen), 1)))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads to train and judge the policy `learned` on, each a function of its seed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import glidepath as gp
+
+Floats = NDArray[np.float64]
+LARGEST_GANG = 64
+
+
+def generator(*key: object) -> np.random.Generator:
+    """Draw from a seed of any words and numbers."""
+    return np.random.default_rng([zlib.crc32(str(part).encode()) for part in key])
+
+
+@cache
+def columns(file: Path) -> dict[str, Floats]:
+    """Rows of (submit_s, gpus, duration_s), by virtual cluster where the trace has them."""
+    rows: dict[str, list[tuple[float, ...]]] = {}
+    with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as text:
+        for row in csv.DictReader(text):
+            job = tuple(float(row[name] or 0) for name in ("submit_s", "gpus", "duration_s"))
+            if job[2] > 0 and job[1] <= LARGEST_GANG:
+                rows.setdefault(row.get("vc", ""), []).append(job)
+    return {cluster: np.array(jobs) for cluster, jobs in rows.items()}
+
+
+def generated(rng: np.random.Generator, jobs: int) -> tuple[Floats, list[str]]:
+    """Bursts of users whose jobs are alike, lognormal durations, gangs of 1 to 16."""
+    submit_s = np.cumsum(rng.gamma(rng.uniform(0.3, 1.0), 1, jobs))
+    user = rng.integers(0, max(2, jobs // 20), jobs)
+    log_s = rng.normal(8, 1.2, jobs)[user] + rng.normal(0, rng.uniform(0.3, 1.5), jobs)
+    odds = np.exp(-rng.uniform(0.2, 1.2) * np.arange(5))
+    gpus = 2 ** rng.choice(5, jobs, p=odds / odds.sum())
+    table = np.stack([submit_s, gpus, np.clip(np.exp(log_s), 30, 3e6)], axis=1)
+    return table, [f"user{u}" for u in user]
+
+
+def window(
+    rng: np.random.Generator,
+    draw: Mapping[str, Any],
+    traces: Path | None,
+    clusters: Sequence[str],
+    source: str | None = None,
+) -> tuple[Floats, list[str]]:
+    """Some successive jobs of a trace, or generated ones."""
+    jobs = int(rng.integers(*draw["jobs"]))
+    source = source or str(rng.choice(["philly", "philly", "philly", "gavel", "generated"]))
+    if source == "generated" or traces is None:
+        return generated(rng, jobs)
+    if traces.is_file():
+        table = np.concatenate(list(columns(traces).values()))
+        table = table[np.argsort(table[:, 0], kind="stable")]
+    elif source == "gavel":
+        table = np.concatenate(list(columns(traces / "gavel_msr_seed0.csv.gz").values()))
+        table = table[np.argsort(table[:, 0], kind="stable")]
+    else:
+        chosen = source if source in clusters else str(rng.choice(list(clusters)))
+        table = columns(traces / "philly.csv.gz")[chosen]
+    first = int(rng.integers(0, max(1, len(table) - jobs)))
+    return table[first : first + jobs], []
+
+
+def workload(
+    rng: np.random.Generator, draw: Mapping[str, Any], jobs: tuple[Floats, list[str]], tiers: int
+) -> gp.Workload:
+    """The jobs on as many GPUs as give a load that is drawn, of one speed or two."""
+    table, users = jobs
+    submit_s = table[:, 0] - table[0, 0]
+    gpus, duration_s = table[:, 1].astype(int), np.maximum(1, np.ceil(table[:, 2]))
+    load = float(np.exp(rng.uniform(*np.log(draw["load"]))))
+    span_s, work = max(submit_s.max(), 1.0), float((gpus * duration_s).sum())
+    low, high = draw["max_gpus"]
+    total = int(max(gpus.max(), low, min(high, round(work / span_s / load))))
+    asked: dict[str, Any] = {
+        "job": np.arange(len(table)),
+        "submit_s": np.floor(submit_s * (work / load / total / span_s)),
+        "gpus": gpus,
+        "duration_s": duration_s,
+    }
+    if users:
+        asked["user"] = users
+    if tiers == 1:
+        return gp.Workload([gp.Tier("gpu", total, 1)], asked)
+    fast = max(int(gpus.max()), round(total * rng.uniform(*draw["fast_share"])))
+    slow = max(int(gpus.max()), total - fast)
+    unlike = rng.normal(0, rng.uniform(0, draw["unlike"]), len(table))
+    speed = np.clip(rng.uniform(*draw["slow_speed"]) * np.exp(unlike), 0.1, 1.2)
+    asked["steps_per_s"] = np.stack([np.ones(len(table)), np.round(speed, 3)], axis=1)
+    return gp.Workload([gp.Tier("fast", fast, 1), gp.Tier("slow", slow, 1)], asked)
+
+
+def conditions(rng: np.random.Generator, draw: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `simulate`: errors of the forecasts, restarts, failures."""
+    failures = {
+        "node_every_s": 86400 * float(rng.choice(draw["node_every_d"])),
+        "job_every_s": 86400 * float(rng.choice(draw["job_every_d"])),
+        "checkpoint_s": float(rng.choice(draw["checkpoint_s"])),
+    }
+    return {
+        "forecast_sigma": float(rng.choice(draw["sigma"])),
+        "restart_s": float(rng.choice(draw["restart_s"])),
+        "failures": failures if rng.random() < draw["failing"] else None,
+        "seed": int(rng.integers(1 << 30)),
+        "spans": False,
+    }

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The learned objective and policy: what is built in, its files, threads and the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath.cli import main
+
+ROOT = Path(__file__).parents[2]
+HARD = {
+    "forecast_sigma": 0.7,
+    "restart_s": 60.0,
+    "failures": {"job_every_s": 20000.0, "checkpoint_s": 600.0},
+}
+
+
+def draw(seed: int, jobs: int = 60) -> gp.Workload:
+    rng = np.random.default_rng(seed)
+    return gp.Workload(
+        [gp.Tier("fast", 6, 1), gp.Tier("slow", 8, 1)],
+        {
+            "job": np.arange(jobs),
+            "submit_s": np.floor(np.cumsum(rng.exponential(500, jobs))),
+            "gpus": 2 ** rng.integers(0, 3, jobs),
+            "duration_s": np.ceil(np.exp(rng.normal(7.5, 1.2, jobs))),
+            "steps_per_s": np.stack([np.ones(jobs), rng.uniform(0.3, 0.8, jobs)], axis=1),
+        },
+    )
+
+
+def test_what_is_built_in_is_what_was_trained() -> None:
+    trained = ROOT / "bench" / "train_policy" / "trained" / "learned.txt"
+    assert gp.read_learned_values(trained).tolist() == gp.learned_values().tolist()
+
+
+def test_any_number_of_threads_gives_the_same_bytes() -> None:
+    policies = ["best_value", "learned"]
+    one, many = (gp.compare(draw, policies, seeds=3, threads=n, **HARD) for n in (1, 4))
+    assert repr(one.rows) == repr(many.rows)  # NaN where no carbon is known
+    assert one.ratio("mean_jct_s", to="best_value")["learned"][0] != 1
+
+
+def test_values_come_as_numbers_or_from_a_file(tmp_path: Path) -> None:
+    values = gp.learned_values()
+    values[6] = 0.5  # of a job that has these GPUs
+    file = tmp_path / "mine.txt"
+    gp.write_learned_values(values, file)
+    by_file, by_values, built_in = (
+        gp.simulate(draw(1), "learned", planner=planner, **HARD)
+        for planner in ({"learned": str(file)}, {"learned": values}, None)
+    )
+    assert by_file.spans["end_s"].tolist() == by_values.spans["end_s"].tolist()
+    assert by_file.spans["end_s"].tolist() != built_in.spans["end_s"].tolist()
+    file.write_text(file.read_text().replace("0.5", "0.6", 1))
+    with pytest.raises(gp.IoError, match=r"mine.txt: the checksum is not that of the values"):
+        gp.simulate(draw(1), "learned", planner={"learned": file}, **HARD)
+
+
+def test_where_it_does_not_hold_the_plan_is_that_of_jct_and_says_so() -> None:
+    job = gp.Job(id=7, options=[gp.Option(tier=0, gpus=1, steps_per_s=1.0)])
+    now = gp.Snapshot(now_s=0.0, tiers=[gp.Tier("a", 1, 1)], jobs=[job], running=[])
+    assert gp.plan(now, objective="learned").fallback == "job 7 has no forecast"
+    assert gp.plan(now, objective="jct").fallback == ""
+
+
+def test_a_trace_is_repeated_over_forecast_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{i},{i * 100},1,{500 + 37 * i}\n" for i in range(20))
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("job,submit_s,gpus,duration_s\n" + rows)
+    arguments = ["simulate", str(trace), "--gpus", "2", "--seeds", "3", "--restart-s", "60"]
+    policies = ["-p", "best_value", "-p", "learned", "--forecast-sigma", "1"]
+    assert main([*arguments, *policies]) == 0
+    out = capsys.readouterr().out
+    assert "jobs.csv: 20 jobs, seeds 0 to 2" in out
+    assert "learned" in out
