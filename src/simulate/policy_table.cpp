@@ -20,7 +20,7 @@ constexpr double kLookIntervalS =
 constexpr double kRoundS = 360;
 
 using Text = std::string_view;
-constexpr std::array<Text, 1> kSessions{"session_s"}, kRounds{"round_s"};
+constexpr std::array<Text, 1> kSessions{"session_s"}, kReadsRounds{"round_s"};
 constexpr std::array<Text, 2> kTimes{"session_s", "round_s"};
 constexpr std::array<Text, 3> kTimesAndUsers{"session_s", "round_s", "user_gpus"};
 constexpr std::array<Text, 5> kPlans{"session_s", "round_s", "sharing", "user_gpus", "planner"};
@@ -54,7 +54,7 @@ constexpr std::array kPolicies{
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .queue = &run_srtf,
                  .play = PlayRule{.order = PlayOrder::time, .preempts = true}},
     PolicyTraits{.info = {.name = "srsf",
@@ -62,7 +62,7 @@ constexpr std::array kPolicies{
                                          "forecast a job counts as long again",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .queue = &run_srsf,
                  .play = PlayRule{.order = PlayOrder::service, .preempts = true}},
     PolicyTraits{.info = {.name = "edf",
@@ -75,7 +75,7 @@ constexpr std::array kPolicies{
                                          "GPU-seconds",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .queue = &run_las,
                  .play = PlayRule{.order = PlayOrder::level, .preempts = true}},
     PolicyTraits{.info = {.name = "gittins",
@@ -92,25 +92,25 @@ constexpr std::array kPolicies{
                                          "rates on the tiers",
                           .source = "Narayanan et al., OSDI 2020",
                           .round_s = kRoundS,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .shares = Shares::max_min},
     PolicyTraits{.info = {.name = "max_min_unaware",
                           .description = "equal shares of time, as if all tiers were alike",
                           .source = "Narayanan et al., OSDI 2020",
                           .round_s = kRoundS,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .shares = Shares::max_min_unaware},
     PolicyTraits{.info = {.name = "fifo_perf",
                           .description = "order of arrival, each on the fastest tier with room",
                           .source = "Narayanan et al., OSDI 2020",
                           .round_s = kRoundS,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .shares = Shares::in_order},
     PolicyTraits{.info = {.name = "isolated",
                           .description = "1/n of the time of each tier for each of n jobs",
                           .source = "Narayanan et al., OSDI 2020",
                           .round_s = kRoundS,
-                          .reads = kRounds},
+                          .reads = kReadsRounds},
                  .shares = Shares::equal},
     PolicyTraits{.info = {.name = "themis",
                           .description = "plan() with the objective fairness, not the auction of "

@@ -134,7 +134,7 @@ def test_each_group_weighs_the_same_in_the_lines_by_share_seen(tmp_path: Path) -
     assert last["skill"] == 0.0
 
 
-def test_tables_beside_curves_are_passed_over_and_repeated_steps_count_once(
+def test_tables_beside_curves_are_said_and_repeated_steps_count_once(
     tmp_path: Path,
 ) -> None:
     t = np.arange(1, 21)
@@ -145,7 +145,9 @@ def test_tables_beside_curves_are_passed_over_and_repeated_steps_count_once(
     (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "runs.json").write_text('{"direction": "max"}')
     (tmp_path / "index.csv").write_text("repository,size\na,1\n")
-    (collection,) = collections(tmp_path, max_curves=5)
+    table, collection = collections(tmp_path, max_curves=5)
+    assert (table.name, table.curves) == ("index", ())
+    assert table.trouble.endswith("index.csv: a log of no known format")
     np.testing.assert_array_equal(collection.curves[0].step, t)
     np.testing.assert_array_equal(collection.curves[0].loss, 1 - loss)
     with pytest.raises(gp.IoError, match="found only repository, size"):
