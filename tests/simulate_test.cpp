@@ -116,9 +116,8 @@ TEST(InvariantTest, WaitsAreBoundedAsPromised) {
   // waits beyond is the time that those before it in that order and those that run need.
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Workload workload = random_workload(300 + seed, 120, 8);
-    SimulationOptions options;
-    options.round_s = 60;
-    options.planner.emplace().dynamics.max_wait_s = 3000;
+    const PlanOptions planner{.dynamics = {.max_wait_s = 3000}};
+    const SimulationOptions options{.round_s = 60, .planner = planner};
     const Simulation run = simulate(workload, "best_value", options);
     const JobsById asked = jobs_by_id(workload);
     for (std::size_t i = 0; i < run.jobs.job.size(); ++i) {
