@@ -3,7 +3,8 @@
 
 Needs ``pip install 'glidepath[gym]'``. One decision at a time: start a waiting job on its fastest
 tier with room, preempt a running one, or let time pass to the next event at which jobs wait. Or,
-with ``weights_for_s``, weigh the objectives of the planner, which then starts and preempts.
+with ``weights_for_s``, weigh the objectives of the planner, which then starts and preempts. The
+import registers ``glidepath/Scheduling-v0`` for `gymnasium.make` and ``make_vec``.
 """
 
 from __future__ import annotations
@@ -77,8 +78,11 @@ class _Batch:
         filled = self.observation, self.reward, self.terminated, self.mask
         if self.weighs:
             self.core.weigh(np.ascontiguousarray(actions, np.float64), *filled)
-        else:
-            self.core.step(np.ascontiguousarray(actions, np.int64), *filled)
+            return
+        chosen = np.ascontiguousarray(actions)
+        if chosen.dtype.kind not in "iu":
+            raise InputError(f"environment: an action is {chosen.dtype}, expected whole numbers")
+        self.core.step(chosen.astype(np.int64, copy=False), *filled)
 
     def simulation(self, which: int) -> Simulation:
         return _simulation(self.core.simulation(which))
@@ -223,3 +227,10 @@ def _spaces(batch: _Batch) -> tuple[Any, Any]:
     if batch.weighs:
         return box, gymnasium.spaces.Box(0.0, 1.0, (batch.core.actions,), np.float32)
     return box, gymnasium.spaces.Discrete(batch.core.actions)
+
+
+gymnasium.register(
+    "glidepath/Scheduling-v0",
+    entry_point="glidepath.gym:SchedulingEnv",
+    vector_entry_point="glidepath.gym:SchedulingVectorEnv",
+)

@@ -131,6 +131,10 @@ RUN = {
         "test_the_python_of_the_benchmark_page_runs",
         "test_the_time_to_target_of_the_benchmark_page_is_scored",
     ],
+    "docs/environment.md": [
+        "test_the_game_of_the_environment_page_is_that_of_the_simulator",
+        "test_the_vector_of_the_environment_page_runs",
+    ],
     "docs/slurm.md": [
         "test_the_training_loop_of_the_slurm_page_runs",
         "test_the_pilot_of_the_slurm_page_runs",
@@ -290,6 +294,24 @@ def test_the_time_to_target_of_the_benchmark_page_is_scored(tmp_path: Path) -> N
     by_method = {row["method"]: row for row in found["table"]}
     assert by_method["mine:drift"]["n"] > 0
     assert by_method["mine:drift"]["error"] != by_method["past-times"]["error"]
+
+
+def environment_page() -> list[str]:
+    pytest.importorskip("gymnasium")
+    return blocks(ROOT / "docs" / "environment.md", "python")
+
+
+def test_the_game_of_the_environment_page_is_that_of_the_simulator(tmp_path: Path) -> None:
+    words = run_block(environment_page()[0], tmp_path).split()
+    assert words[0] == words[-4]
+    first_fit = (
+        "want = gp.simulate(workload, 'first_fit')\nassert run.mean_jct_s == want.mean_jct_s"
+    )
+    run_block(environment_page()[0] + first_fit, tmp_path)
+
+
+def test_the_vector_of_the_environment_page_runs(tmp_path: Path) -> None:
+    assert run_block(environment_page()[1], tmp_path).startswith("(16, ")
 
 
 # What a reader is to type: lines after four blanks, or in a block of the shell's.

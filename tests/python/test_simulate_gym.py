@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +18,14 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from glidepath.gym import (  # noqa: E402
     OBJECTIVES,
+    RUNNING_FEATURES,
     SLOT_FEATURES,
     SchedulingEnv,
     SchedulingVectorEnv,
 )
 
-SUPERCOM = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
+ROOT = Path(__file__).parents[2]
+SUPERCOM = ROOT / "data" / "workloads" / "supercom"
 
 
 def draw(seed: int, jobs: int = 30) -> gp.Workload:
@@ -164,3 +170,105 @@ def test_mistakes_are_named() -> None:
         weighs.step([1.0])
     with pytest.raises(gp.InputError, match="weight -1, expected 0 or more"):
         weighs.step([-1.0] * 8)
+    env = SchedulingEnv(draw(0))
+    env.reset(seed=0)
+    with pytest.raises(gp.InputError, match="an action is float64, expected whole numbers"):
+        env.step(1.5)
+
+
+def test_before_the_first_reset_there_is_nothing_to_step() -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: SchedulingEnv(draw(0)).step(0),
+        lambda: SchedulingEnv(draw(0)).simulation(),
+        lambda: SchedulingEnv(draw(0), weights_for_s=60).step(np.zeros(len(OBJECTIVES))),
+        lambda: SchedulingVectorEnv(draw(0), num_envs=2).step([0, 0]),
+    ]
+    for call in calls:
+        with pytest.raises(gp.InputError, match=r"reset\(\) begins an episode, it comes first"):
+            call()
+
+
+def test_gymnasium_makes_it_by_name() -> None:
+    env: Any = gymnasium.make("glidepath/Scheduling-v0", workloads=draw(0), max_episode_steps=3)
+    env.reset(seed=0)
+    ends = [env.step(env.action_space.n - 1)[2:4] for _ in range(3)]
+    assert ends == [(False, False), (False, False), (False, True)]
+    envs = gymnasium.make_vec(
+        "glidepath/Scheduling-v0",
+        num_envs=3,
+        vectorization_mode="vector_entry_point",
+        workloads=draw(0),
+    )
+    assert isinstance(envs.unwrapped, SchedulingVectorEnv)
+    assert envs.reset(seed=0)[0].shape == (3, *env.observation_space.shape)
+
+
+def test_processes_play_what_one_process_plays() -> None:
+    envs = gymnasium.vector.AsyncVectorEnv([lambda: SchedulingEnv(draw(0), slots=4)] * 2)
+    try:
+        seen, _ = envs.reset(seed=[5, 6])
+        for seed, row in zip((5, 6), seen, strict=True):
+            alone, _ = SchedulingEnv(draw(0), slots=4).reset(seed=seed)
+            np.testing.assert_array_equal(row, alone)
+    finally:
+        envs.close()
+
+
+def test_the_page_has_the_spaces_and_the_features() -> None:
+    page = (ROOT / "docs" / "environment.md").read_text()
+    rows = [[cell.strip(" `") for cell in line.split("|")] for line in page.splitlines()]
+    named = [(row[1], row[3]) for row in rows if len(row) == 6 and row[1] in SLOT_FEATURES]
+    assert tuple(slot for slot, _ in named) == SLOT_FEATURES
+    assert tuple(seat for _, seat in named if seat) == RUNNING_FEATURES
+    shape = re.search(r"\((\d) slots \+ (\d) running \+ (\d) tiers \+ (\d),\)", page)
+    assert shape is not None
+    slot, seat, tier, rest = map(int, shape.groups())
+    env: Any = SchedulingEnv(draw(0), slots=5, running=3)
+    assert env.observation_space.shape == (slot * 5 + seat * 3 + tier * 1 + rest,)
+    assert env.action_space.n == 5 + 3 + 1
+    assert f"`Box(0, 1, ({len(OBJECTIVES)},), float32)`" in page
+
+
+def test_a_seed_and_the_actions_say_all() -> None:
+    def episodes(env: SchedulingEnv) -> list[float]:
+        env.action_space.seed(3)
+        found = []
+        for seed in (4, None):  # the second goes on drawing from the first
+            seen, info = env.reset(seed=seed)
+            over = False
+            while not over:
+                found.append(float(seen.sum()))
+                action = env.action_space.sample(info["action_mask"])
+                seen, reward, over, _, info = env.step(action)
+                found.append(reward)
+        return found
+
+    options: dict[str, Any] = {"forecast_sigma": 1.0, "failures": {"job_every_s": 5000.0}}
+    first, again = (episodes(SchedulingEnv([draw(0), draw(1)], **options)) for _ in range(2))
+    assert first == again
+
+
+def test_threads_have_environments_of_their_own_or_take_turns() -> None:
+    workload = draw(0, jobs=200)
+
+    def alone(seed: int) -> float:
+        return play(SchedulingEnv(workload, forecast_sigma=1.0), seed, 0, "remaining")
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(alone, range(4))) == [alone(seed) for seed in range(4)]
+
+    shared: Any = SchedulingVectorEnv(workload, num_envs=200, forecast_sigma=1.0)
+    shared.reset(seed=0)
+
+    def steps(_: int) -> set[str]:
+        said = set()
+        for _ in range(30):
+            try:
+                shared.step(np.full(200, shared.single_action_space.n - 1))
+            except gp.InputError as error:
+                said.add(str(error))
+        return said
+
+    with ThreadPoolExecutor(4) as pool:
+        said = set().union(*pool.map(steps, range(4)))
+    assert said <= {"environment: one call at a time, another thread is in it"}
