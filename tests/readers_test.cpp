@@ -150,9 +150,6 @@ TEST_F(ReadersTest, WhatIsNoLogIsRefusedInASentence) {
       said("log.txt", "a line\nanother\n"),
       "log.txt: a log of no known format (formats: csv, trainer_state, jsonl, table, text); of a "
       R"(console log say pattern=r'step (?P<step>\d+) .* loss (?P<value>\S+)' as the lines are)");
-  EXPECT_EQ(said("log.txt", "\xFF\xFES\0t\0"),
-            "log.txt: text in UTF-16, as PowerShell's > writes it: save it as UTF-8, such as by "
-            "Out-File -Encoding utf8");
   EXPECT_EQ(said("run.wandb", ":W&B step 1 loss 2\nstep 2 loss 1\n"),
             "run.wandb: a log of a tracker, which Python's read_traces reads");
   EXPECT_EQ(said("log.csv", ""), "log.csv: the file is empty");

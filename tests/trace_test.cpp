@@ -151,6 +151,25 @@ TEST_F(LongCsvTest, NamesFileAndLineOfWhatItRefuses) {
             ":3: step 1 of curve 'caf\\xe9' is not above the 2 before it");
 }
 
+TEST_F(LongCsvTest, LeavesOutALastRowThatItsWriterDidNotFinish) {
+  const std::string whole = "curve,step,value\n\"a,b\",98,2.125\n\"a,b\",99,2.250\n";
+  const std::string last = "\"a,b\",100,1.875";
+  const std::vector<std::string> note{"the last row is cut: left out"};
+  for (std::size_t kept = 1; kept < last.size(); ++kept) {
+    const Trace trace = read_long_csv(write("a.csv", whole + last.substr(0, kept))).at(0);
+    EXPECT_EQ(trace.step, (Columns{98, 99})) << kept;
+    EXPECT_EQ(trace.loss, (Columns{2.125, 2.25})) << kept;
+    // A row without its value yet is passed over, as such a row is anywhere.
+    EXPECT_EQ(trace.notes, kept == last.size() - 5 ? std::vector<std::string>{} : note) << kept;
+  }
+  const Trace all = read_long_csv(write("a.csv", whole + last)).at(0);
+  EXPECT_EQ(all.loss, (Columns{2.125, 2.25, 1.875}));
+  EXPECT_TRUE(all.notes.empty());
+  const Trace half_step = read_long_csv(write("a.csv", "curve,value,step\na,3,9\na,2,1")).at(0);
+  EXPECT_EQ(half_step.step, Columns{9});
+  EXPECT_EQ(half_step.notes, note);
+}
+
 TEST_F(LongCsvTest, KeepsTheBytesOfANameInAnyEncoding) {
   EXPECT_EQ(read_long_csv(write("a.csv", "curve,step,value\ncaf\xE9,1,3\n")).at(0).name, "caf\xE9");
 }

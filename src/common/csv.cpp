@@ -14,6 +14,7 @@
 
 #include "common/interrupt.hpp"
 #include "common/names.hpp"
+#include "common/utf16.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -108,7 +109,7 @@ std::string read_file(const std::filesystem::path& file) {
     }
   }
   bytes.resize(filled);
-  return bytes;
+  return is_utf16(bytes) ? utf8_of_utf16(bytes) : bytes;
 }
 
 bool parse_number(std::string_view text, double& number) noexcept {
@@ -124,6 +125,12 @@ bool parse_number(std::string_view text, double& number) noexcept {
     number = std::strtod(std::string(text).c_str(), nullptr);  // 0 or infinite, with its sign
   }
   return true;
+}
+
+bool LastCells::unlike(std::string_view cell) const noexcept {
+  if (cell.empty() || shortest_ == kNone) return false;
+  double number = 0;
+  return cell.size() < shortest_ || !parse_number(cell, number);
 }
 
 CsvReader::CsvReader(const std::filesystem::path& file)
@@ -168,10 +175,15 @@ int CsvReader::column(std::string_view column) const {
 bool CsvReader::next() {
   check_interrupt();
   if (!split_row()) return false;
+  if (is_log_ && unfinished_) {
+    cut_ = fields_.size() < columns_.size() || last_cells_.unlike(fields_.back());
+    if (cut_) return false;
+  }
   if (fields_.size() != columns_.size()) {
     fail(fields_.size(), fields_.size() == 1 ? " field" : " fields", " where the header has ",
          columns_.size());
   }
+  if (is_log_) last_cells_.add(fields_.back());
   return true;
 }
 
@@ -192,7 +204,11 @@ bool CsvReader::split_row() {
       std::size_t write = ++at_;
       const std::size_t field = write;
       while (true) {
-        if (at_ == size) fail("a quote is never closed");
+        if (at_ == size) {
+          if (!is_log_) fail("a quote is never closed");
+          unfinished_ = true;
+          return true;
+        }
         const char c = begin[at_++];
         next_line_ += c == '\n';
         if (c == '"') {
@@ -212,7 +228,8 @@ bool CsvReader::split_row() {
       if ((at_ == size || begin[at_] == '\n') && end > start && begin[end - 1] == '\r') --end;
       fields_.emplace_back(begin + start, end - start);
     }
-    if (at_ == size) return true;
+    unfinished_ = at_ == size;
+    if (unfinished_) return true;
     if (begin[at_++] == '\n') {
       ++next_line_;
       return true;

@@ -28,6 +28,21 @@ namespace glidepath::detail {
 /// large for a double is infinite.
 [[nodiscard]] bool parse_number(std::string_view text, double& number) noexcept;
 
+/// Tells the last cell of a file without a last end of line that is half of one.
+class LastCells {
+ public:
+  /// The last cell of a row that is whole.
+  void add(std::string_view cell) noexcept {
+    if (!cell.empty() && cell.size() < shortest_) shortest_ = cell.size();
+  }
+  /// Whether a cell is unlike those added: shorter than each of them, or no number.
+  [[nodiscard]] bool unlike(std::string_view cell) const noexcept;
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  std::size_t shortest_ = kNone;  ///< letters of the shortest
+};
+
 /// A CSV with a header line (RFC 4180: quotes, commas and line ends within quotes; LF or CRLF;
 /// blank lines are skipped), read row by row. Every error is an IoError that starts with file:line.
 class CsvReader {
@@ -47,6 +62,13 @@ class CsvReader {
 
   /// Goes to the next row; false after the last. Throws on a row of another length than the header.
   [[nodiscard]] bool next();
+
+  /// From now on next() leaves out a last row that its writer did not finish, as that of a log.
+  void leave_out_cut_row() noexcept { is_log_ = true; }
+  /// Whether the current row has no end of line: it may be cut.
+  [[nodiscard]] bool unfinished() const noexcept { return unfinished_; }
+  /// Whether next() left the last row out.
+  [[nodiscard]] bool cut() const noexcept { return cut_; }
 
   /// Fields of the current row, valid until the reader dies.
   [[nodiscard]] std::string_view text(int column) const { return fields_[column]; }
@@ -72,6 +94,8 @@ class CsvReader {
   std::vector<std::string> columns_;
   mutable std::vector<bool> read_;  ///< of each column, whether it was given
   std::vector<std::string_view> fields_;
+  bool is_log_ = false, unfinished_ = false, cut_ = false;
+  LastCells last_cells_;  ///< of a log
 };
 
 }  // namespace glidepath::detail

@@ -108,6 +108,8 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
   std::unordered_map<std::string_view, std::size_t> index_of;
   std::size_t index = 0;
   std::string_view name;  // of the row before, as most rows repeat it
+  bool cut = false;
+  csv.leave_out_cut_row();
   while (csv.next()) {
     if (csv.text(value_column).empty()) continue;
     if (traces.empty() || csv.text(curve_column) != name) {
@@ -121,6 +123,8 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
     }
     Trace& trace = traces[index];
     const double step = csv.finite_number(step_column);
+    cut = csv.unfinished() && !trace.step.empty() && step <= trace.step.back();
+    if (cut) break;  // half of a number is no step that goes back
     if (!detail::is_step(step)) csv.fail("step ", step, " is not ", detail::kStepRange);
     if (!trace.step.empty() && step <= trace.step.back()) {
       csv.fail("step ", step, " of curve '", detail::shown(name), "' is not above the ",
@@ -133,6 +137,7 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
   }
   if (traces.empty())
     refuse_file(detail::shown_path(file), ": no row has a ", detail::shown(metric));
+  if (cut || csv.cut()) traces[index].notes.emplace_back("the last row is cut: left out");
   for (Trace& trace : traces) {
     drop_if_unknown(trace.lr);
     drop_if_unknown(trace.wall_seconds);

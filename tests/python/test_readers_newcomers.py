@@ -268,16 +268,43 @@ def test_what_a_log_says_beside_its_metrics_is_no_metric(tmp_path: Path) -> None
     assert names == {"loss"}
 
 
+# ---------------------------------------------------------------------------------- encodings
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("powershell.log", "", "Größe 🙂 Step {i}, Loss: {y:.4f}"),
+        ("table.csv", "step,loss\n", "{i},{y:.4f}"),
+        ("own.csv", "curve,step,value\n", "ü🙂,{i},{y:.4f}"),
+        ("log.jsonl", "", '{{"step": {i}, "loss": {y:.4f}, "note": "ü🙂"}}'),
+    ],
+)
+def test_a_log_in_utf16_as_powershell_writes_it_reads_like_one_in_utf8(
+    name: str, head: str, row: str, encoding: str, tmp_path: Path
+) -> None:
+    text = head + "".join(row.format(i=i, y=3 / i) + "\n" for i in range(1, 40))
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    file = tmp_path / name
+    for whole in (text, text + row.format(i=40, y=0.075)[:-4]):  # also with a cut last line
+        file.write_bytes((mark + whole.replace("\n", "\r\n")).encode(encoding))
+        found = one(file)
+        file.write_text(whole, "utf-8")
+        plain = one(file)
+        assert found == plain
+        assert found.notes == plain.notes
+        assert len(found) == 39
+    file.write_bytes((mark + text).encode(encoding)[:-1])  # half of a character
+    assert len(one(file)) in (38, 39)
+
+
 # ---------------------------------------------------------------------------------- sentences
 
 
 def test_a_log_that_no_reader_knows_says_what_to_add(tmp_path: Path) -> None:
     with pytest.raises(gp.IoError, match="say pattern="):
         gp.read_traces(write(tmp_path / "log", "10 3.5\n20 3.4\n30 3.3\n"))
-    file = tmp_path / "powershell.log"
-    file.write_bytes("Step 1, Loss: 2.5\r\n".encode("utf-16"))
-    with pytest.raises(gp.IoError, match="UTF-16"):
-        gp.read_traces(file)
 
 
 def test_an_evaluation_log_without_a_loss_is_called_one(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ class NameReader {
     return named;
   }
 
-  /// Of "Loss at step" the loss, also of "Training loss (for one batch) at step".
+  /// Finds the loss in "Loss at step", also in "Training loss (for one batch) at step".
   static void find_subject(std::string_view name, const std::vector<std::string_view>& words,
                            Named& named) {
     auto [subject, counting] = metric_at(name);
@@ -227,7 +227,7 @@ class NameReader {
     named.subject = subject;
   }
 
-  /// Of "Epoch(train) [" the epoch.
+  /// Finds the epoch in "Epoch(train) [".
   static void find_counter_of_data(const std::vector<std::string_view>& words, Named& named) {
     std::vector<std::string_view> said;
     for (const std::string_view word : words) {

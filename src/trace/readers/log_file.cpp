@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include "common/csv.hpp"
 #include "common/interrupt.hpp"
 #include "common/require.hpp"
+#include "common/utf16.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -74,9 +76,11 @@ class Descriptor {
 struct LogFile::State {
   explicit State(const std::filesystem::path& file) : from(file) {
     std::array<char, 2> magic{};
-    packed = from.read(magic.data(), 2, damage) == 2 && magic[0] == '\x1f' && magic[1] == '\x8b';
+    const std::string_view mark(magic.data(), from.read(magic.data(), 2, damage));
+    packed = mark == "\x1f\x8b";
     from.seek(0, SEEK_SET);
     if (packed && inflateInit2(&stream, kGzip) != Z_OK) throw std::bad_alloc();
+    if (is_utf16(mark)) text = utf8_of_utf16(whole(file));
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -120,8 +124,32 @@ struct LogFile::State {
     return whole - stream.avail_out;
   }
 
+  /// All bytes of a file in UTF-16: a character may end anywhere in what one call reads.
+  std::string whole(const std::filesystem::path& file) {
+    std::string bytes;
+    for (std::size_t got = 1; got > 0;) {
+      check_interrupt();
+      const std::size_t filled = bytes.size();
+      if (filled > kMostUnpacked) {
+        refuse_file(shown_path(file), ": more than ", kMostUnpacked >> 20, " MiB of UTF-16");
+      }
+      bytes.resize(filled + kChunk);
+      got = from.read(bytes.data() + filled, kChunk, damage);
+      bytes.resize(filled + got);
+    }
+    return bytes;
+  }
+
+  std::size_t serve(char* to, std::size_t room) {
+    const std::size_t count = text->copy(to, room, served);
+    served += count;
+    return count;
+  }
+
   Descriptor from;
   std::string damage;
+  std::optional<std::string> text{};  ///< of a file in UTF-16
+  std::size_t served = 0;             ///< of the text
   bool packed = false;
   bool between = false;  ///< a stream has ended
   z_stream stream{};
@@ -137,6 +165,7 @@ bool LogFile::packed() const noexcept { return state_->packed; }
 const std::string& LogFile::damage() const noexcept { return state_->damage; }
 std::size_t LogFile::read(char* to, std::size_t room) {
   if (!state_->damage.empty()) return 0;
+  if (state_->text) return state_->serve(to, room);
   return state_->packed ? state_->unpack(to, room) : state_->from.read(to, room, state_->damage);
 }
 
@@ -227,6 +256,7 @@ std::string head_of(const std::filesystem::path& path) {
     if (head.size() > kHeadBytes) head.resize(std::min(head.find('\n', kHeadBytes), head.size()));
   } catch (const IoError&) {  // whoever reads the file will say so
   }
+  if (head.starts_with(kByteOrderMark)) head.erase(0, kByteOrderMark.size());
   return head;
 }
 
@@ -235,12 +265,15 @@ bool is_cut(const std::filesystem::path& path) {
   if (file.packed()) return false;
   std::error_code none;
   const auto size = std::filesystem::file_size(path, none);
-  if (none || size == 0) return false;
+  if (none || size < 2) return size == 1;
   const Descriptor from(path);
-  from.seek(-1, SEEK_END);
-  char last = '\n';
+  from.seek(-2, SEEK_END);
+  std::array<char, 2> last{};
   std::string damage;
-  return from.read(&last, 1, damage) == 1 && last != '\n' && last != '\r';
+  if (from.read(last.data(), 2, damage) != 2) return false;
+  const auto ends = [](char c) { return c == '\n' || c == '\r'; };
+  const bool utf16 = last[0] == '\0' || last[1] == '\0';  // an end of line has a zero there
+  return !ends(last[1]) && !(utf16 && ends(last[0]));
 }
 
 }  // namespace glidepath::detail

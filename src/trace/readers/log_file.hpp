@@ -62,8 +62,8 @@ class LineReader {
 /// A file to its end, as UTF-8.
 [[nodiscard]] std::string read_text(const std::filesystem::path& file);
 
-/// How a file begins, unpacked where it is gzip, as far as it can be read. The first line of a
-/// table is whole, as its columns may be many.
+/// How a file begins, unpacked where it is gzip and without a mark of byte order, as far as it can
+/// be read. The first line of a table is whole, as its columns may be many.
 [[nodiscard]] std::string head_of(const std::filesystem::path& file);
 
 /// Whether a text stops within a line, as when its writer was killed.

@@ -25,7 +25,7 @@ constexpr std::string_view kHigh[] = {
     "rewards",   "rew",      "return",       "returns",  "psnr",   "ssim",      "average_precision",
     "hellaswag", "mrr",      "hits",         "ndcg",     "mcc",    "kappa",     "jaccard",
     "spearman*", "pearson*", "success_rate", "win_rate", "top+",   "top_+"};
-// Of these one value is a whole evaluation, unless the name says that it is of training.
+// One value of these is a whole evaluation, unless the name says that it is of training.
 constexpr std::string_view kScores[] = {"wer", "cer", "fid"};
 constexpr std::string_view kNoisy[] = {"train", "training", "reward", "rewards",
                                        "rew",   "return",   "returns"};
@@ -45,7 +45,7 @@ constexpr std::string_view kAsideFirst[] = {"system_", "config_", "time_", "perf
 constexpr std::string_view kMap[] = {"ap", "map"};
 constexpr std::string_view kMetrics[] = {"metrics"};
 constexpr std::string_view kGoals[] = {"score", "objective", "elbo", "energy"};
-// Of a run of reinforcement learning the return of its episodes, whose loss says little.
+// A run of reinforcement learning is known by the return of its episodes: its loss says little.
 constexpr std::string_view kEpisodes[] = {"ep_", "episode_", "episodic_", "rollout_"};
 // The return by a mean, such as "Mean reward": of these words and of those.
 constexpr std::string_view kMeans[] = {"mean", "average", "avg"};

@@ -148,11 +148,6 @@ void require_column(const std::filesystem::path& file, std::string_view head,
 
 std::string unknown_format(const std::filesystem::path& file, std::string_view head,
                            const std::string& formats) {
-  if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) {
-    refuse_file(shown_path(file),
-                ": text in UTF-16, as PowerShell's > writes it: save it as UTF-8, such as by "
-                "Out-File -Encoding utf8");
-  }
   const std::vector<std::string> names = header_of(head);
   const std::string_view text = head.starts_with(kByteOrderMark) ? head.substr(3) : head;
   if (stripped(text).empty() || among(names, "curve")) return "csv";

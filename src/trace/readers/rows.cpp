@@ -16,11 +16,11 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMilliseconds = 1e11;  // times of day above it are not in seconds
-// Of rows: how many of them a counter must have, and how many more than a better one.
+// Share of the rows that a counter must have, and how many more than a better one.
 constexpr double kEnough = 0.9;
 constexpr double kMore = 1.1;
 constexpr double kAgreeing = 0.8;
-// Of changes of an epoch: how many may be none, where it is whole and where it is a fraction.
+// Share of the changes of an epoch that may be none, where it is whole and where it is a fraction.
 constexpr double kSameEpoch = 0.85;
 constexpr double kSameFraction = 0.3;
 

@@ -175,7 +175,7 @@ bool is_plain(std::string_view name) {
   if (first_characters(name, kLongestColumn).size() < name.size()) return false;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '|') return false;
-    // Of a word such as "3.4" behind a name, or a date before it.
+    // The point in "3.4" behind a name, or a date before it.
     const bool fraction = i > 0 && i + 1 < name.size() && name[i] == '.' && is_digit(name[i - 1]) &&
                           is_digit(name[i + 1]) && contains(name.substr(0, i), " ");
     if (fraction || is_date(name.substr(i))) return false;
@@ -301,11 +301,11 @@ class Table {
       if (cells.size() > names.size()) throw IoError(short_);
       return;
     }
-    if (unfinished_ && is_cut_off(cells.back())) {
+    if (unfinished_ && last_cells_.unlike(cells.back())) {
       cut_ = true;
       return;
     }
-    if (!cells.back().empty()) shortest_ = std::min(shortest_, cells.back().size());
+    last_cells_.add(cells.back());
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (!cells[i].empty() && (strict_[i] || step_[i])) check(line, i, cells[i]);
     }
@@ -353,13 +353,6 @@ class Table {
     }
   }
 
-  /// Whether the last cell of a file without a last end of line is unlike those above it: shorter
-  /// than each of them, or no number.
-  [[nodiscard]] bool is_cut_off(const std::string& cell) const {
-    if (cell.empty() || shortest_ == std::string::npos) return false;
-    return cell.size() < shortest_ || !number_in(cell);
-  }
-
   void check(std::size_t line, std::size_t column, const std::string& cell) const {
     const std::optional<double> number = number_in(cell);
     std::string lower = cell;
@@ -382,7 +375,7 @@ class Table {
   std::vector<bool> text_;           ///< columns of the part of the data
   LogRows rows_;
   bool unfinished_ = false, cut_ = false;
-  std::size_t shortest_ = std::string::npos;  ///< letters of the shortest last cell
+  LastCells last_cells_;
   std::string short_;  ///< what is wrong with the row before, which may be cut
   double length_ = 0;
 };
