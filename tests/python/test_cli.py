@@ -16,7 +16,7 @@ import glidepath as gp
 from glidepath import cli
 from glidepath._answer import when
 from glidepath.cli._console import EXIT_CODES, plain
-from glidepath.cli._simulate import COMPARED
+from glidepath.cli._simulate import _COMPARED as COMPARED
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPERCOM = ROOT / "data" / "workloads" / "supercom"
@@ -601,6 +601,26 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     code, _, err = run(capsys, "plan", jobs, "--tiers", tiers)
     assert code == 2
     assert "column 'gpu' is none of" in err
+
+
+def test_the_hardware_log_of_a_job_says_on_which_gpus_it_fits(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiers, jobs = tmp_path / "tiers.csv", tmp_path / "jobs.csv"
+    tiers.write_text("name,nodes,memory_gb\nsmall,1,24\nlarge,1,48\n")
+    smi = "timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+    smi += "".join(f"2024/05/01 10:00:{s:02d}.000, 0, 90 %, 32000 MiB, 250 W\n" for s in range(30))
+    (tmp_path / "smi.csv").write_text(smi)
+    row = f"{curves},good,2.2,2000,4,2"  # twice as fast where it does not fit
+    head = "job,log,run,target,budget,steps_per_s_small,steps_per_s_large"
+    for column, tier in (("", "small"), (",hardware", "large")):
+        jobs.write_text(f"{head}{column}\na,{row}{',smi.csv' if column else ''}\n")
+        code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers, "--json")
+        (planned,) = json.loads(out)["jobs"]
+        assert (code, planned["state"], planned["tier"]) == (0, "runs", tier)
+    jobs.write_text(f"{head},hardware\na,{row},nowhere.csv\n")
+    _, out, _ = run(capsys, "plan", jobs, "--tiers", tiers, "--json")
+    assert "nowhere.csv" in json.loads(out)["jobs"][0]["reason"]
 
 
 def test_fit_leaves_out_the_points_before_from_step_and_warns_of_a_poor_fit(

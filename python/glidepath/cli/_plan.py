@@ -69,7 +69,8 @@ def plan(
     """Show the plan of one moment: who runs where, who waits, who ends, and why.
 
     A CSV of jobs has the columns job, log, target and perhaps budget, gpus, steps_per_s_TIER (else
-    the pace of the log), metric, run, user, priority, weight, deadline_s.
+    the pace of the log), metric, run, user, priority, weight, deadline_s, hardware (a log of
+    nvidia-smi, DCGM ... from which comes how busy it keeps a GPU, and its memory).
     """
     if workload.is_file() and workload.suffix == ".csv" and (gpus is None or tiers is not None):
         if tiers is None:

@@ -20,7 +20,7 @@ from glidepath.cli._console import each
 
 _COLUMNS = (
     *("job", "log", "target", "budget", "gpus", "metric", "run", "user"),
-    *("priority", "weight", "deadline_s"),
+    *("priority", "weight", "deadline_s", "hardware"),
 )
 _PACE = "steps_per_s_"
 _SAMPLES = 32  # of the steps that a job still needs
@@ -124,11 +124,14 @@ def _job(
     by = reached_by or reached_by_name(trace.metric)
     reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
     gpus = int(_number(row, "gpus") or 1)
+    paces = _paces(row, trace, tiers)
+    profile = _profile(row, folder, max(paces.values()))
     weight, deadline_s = _number(row, "weight"), _number(row, "deadline_s")
     job = gp.Job(
         index,
-        _options(row, trace, gpus, tiers),
+        _options(paces, gpus, tiers, profile.sm_activity),
         user=row.get("user", ""),
+        memory_gb=profile.memory_gb,
         steps_done=last,
         target_loss=target,
         budget_steps=plan.budget,
@@ -161,20 +164,33 @@ def _trace(row: Mapping[str, str], folder: Path) -> gp.Trace:
     return found[0]
 
 
+def _paces(row: Mapping[str, str], trace: gp.Trace, tiers: list[gp.Tier]) -> dict[str, float]:
+    """Steps per second on each tier: of its columns, else of its log, the same on all."""
+    paces = {tier.name: _number(row, _PACE + tier.name) or 0.0 for tier in tiers}
+    if any(paces.values()):
+        return paces
+    known = pace(trace)
+    if known is None:
+        raise gp.InputError(
+            f"its pace is not known: the log has no clock and no column {_PACE}TIER"
+        )
+    return dict.fromkeys(paces, known)
+
+
+def _profile(row: Mapping[str, str], folder: Path, steps_per_s: float) -> gp.Profile:
+    """What its log of hardware metrics says that a step takes."""
+    file = row.get("hardware")
+    if not file:
+        return gp.Profile()
+    return gp.read_metrics(folder / file).busy().profile(step_seconds=1 / steps_per_s)
+
+
 def _options(
-    row: Mapping[str, str], trace: gp.Trace, gpus: int, tiers: list[gp.Tier]
+    paces: Mapping[str, float], gpus: int, tiers: list[gp.Tier], utilization: float
 ) -> list[gp.Option]:
-    """List the tiers on which a job can run: by its columns, else all at the pace of its log."""
-    paces = {tier.name: _number(row, _PACE + tier.name) for tier in tiers}
-    if all(pace is None for pace in paces.values()):
-        known = pace(trace)
-        if known is None:
-            raise gp.InputError(
-                f"its pace is not known: the log has no clock and no column {_PACE}TIER"
-            )
-        paces = dict.fromkeys(paces, known)
+    """List the tiers on which a job can run."""
     options = [
-        gp.Option(index, gpus, float(paces[tier.name] or 0.0))
+        gp.Option(index, gpus, paces[tier.name], utilization=utilization)
         for index, tier in enumerate(tiers)
         if paces[tier.name] and gpus <= tier.gpus
     ]
