@@ -9,7 +9,7 @@ namespace gp = glidepath;
 
 int main(int argc, char** argv) {
   const char* file = argc > 1 ? argv[1] : "data/curves/docs-transformer.csv.gz";
-  const gp::Trace run = gp::read_long_csv(file).front();
+  const gp::Trace run = gp::read_traces(file).front();
 
   // Only the first third is known; the rest says afterwards how good the forecast was.
   const double budget = run.step.back();

@@ -11,7 +11,7 @@ namespace gp = glidepath;
 
 int main(int argc, char** argv) {
   const char* file = argc > 1 ? argv[1] : "data/curves/digits-cnn.csv.gz";
-  std::vector<gp::Trace> finished = gp::read_long_csv(file);
+  std::vector<gp::Trace> finished = gp::read_traces(file);
   const gp::Trace run = finished.back();
   finished.pop_back();
 

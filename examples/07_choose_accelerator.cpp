@@ -12,7 +12,7 @@ namespace gp = glidepath;
 
 int main(int argc, char** argv) {
   const char* file = argc > 1 ? argv[1] : "data/curves/docs-transformer.csv.gz";
-  const gp::Trace run = gp::read_long_csv(file).front();
+  const gp::Trace run = gp::read_traces(file).front();
   const double target = 2.0, allowed_h = 8;
 
   const std::vector<gp::Tier> tiers{{.name = "T4",

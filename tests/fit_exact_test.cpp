@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -156,11 +157,14 @@ struct Hard {
   Trace trace;
 };
 
-std::vector<double> steps_to(double first, double last, int n, bool logarithmic) {
+enum class Spacing : std::uint8_t { even, logarithmic };
+
+std::vector<double> steps_to(double first, double last, int n, Spacing spacing) {
   std::vector<double> t(n);
   for (int i = 0; i < n; ++i) {
     const double share = static_cast<double>(i) / (n - 1);
-    t[i] = logarithmic ? first * std::pow(last / first, share) : first + (last - first) * share;
+    t[i] = spacing == Spacing::logarithmic ? first * std::pow(last / first, share)
+                                           : first + (last - first) * share;
   }
   return t;
 }
@@ -176,7 +180,7 @@ std::vector<Hard> hard_curves() {
     }
     all.push_back({std::move(what), std::move(trace)});
   };
-  const auto plain = steps_to(1, 60, 60, false);
+  const auto plain = steps_to(1, 60, 60, Spacing::even);
   const auto power = [](double rate) {
     return [rate](double t) { return 2 + 3 * std::pow(t, -rate); };
   };
@@ -188,18 +192,19 @@ std::vector<Hard> hard_curves() {
         "nearly flat", plain, [&](double t) { return 2 + size * std::pow(t, -0.5); }, 0.05 * size);
   }
   for (const int n : {3, 4, 5, 6}) {
-    add(std::to_string(n) + " points", steps_to(1, 40, n, true), power(0.5), 0.02);
+    add(std::to_string(n) + " points", steps_to(1, 40, n, Spacing::logarithmic), power(0.5), 0.02);
   }
   for (const double unit : {1e-30, 1e-12, 1e12, 1e30}) {
     add("loss about " + std::to_string(std::log10(unit)), plain, power(0.4), 0.01, unit);
   }
   for (const double last : {1e6, 1e9, 1e12}) {
-    add("steps to " + std::to_string(last), steps_to(1, last, 50, true), power(0.3), 0.01);
+    add("steps to " + std::to_string(last), steps_to(1, last, 50, Spacing::logarithmic), power(0.3),
+        0.01);
     add(
-        "steps far out, evenly", steps_to(last / 50, last, 50, false),
+        "steps far out, evenly", steps_to(last / 50, last, 50, Spacing::even),
         [&](double t) { return 2 + 3 * std::exp(-4 * t / last); }, 0.01);
     add(
-        "late steps", steps_to(0.9 * last, last, 50, false),
+        "late steps", steps_to(0.9 * last, last, 50, Spacing::even),
         [&](double t) { return 2 + 1e-12 * last / t + t / last; }, 0.01);
   }
   for (const int at : {0, 1, 30, 59}) {
@@ -219,7 +224,7 @@ std::vector<Hard> hard_curves() {
       "noise", plain, [](double) { return 1.0; }, 1.0);
   add("without noise", plain, power(0.7));
   add(
-      "from step 0", steps_to(0, 59, 60, false),
+      "from step 0", steps_to(0, 59, 60, Spacing::even),
       [](double t) { return 1 + 2 * std::exp(-0.1 * t); }, 0.01);
   return all;
 }

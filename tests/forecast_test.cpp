@@ -243,6 +243,16 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), kNaN, 100); }), "reach: the target is NaN");
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, kInfinity); }),
             "reach: budget inf is not between -1e300 and 1e300");
+  const std::vector<double> median{0.5};
+  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, 100, {.levels = median}); }),
+            "reach: levels are for forecast()");
+  for (const ReachedBy any : {ReachedBy::curve, ReachedBy::point}) {
+    const ForecastOptions of_reach{.reached_by = any};
+    const std::string sentence = "forecast: reached_by is for reach()";
+    EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, of_reach); }), sentence);
+    const RowsView row(trace.loss.data(), 1, std::ssize(trace.loss));
+    EXPECT_EQ(refusal([&] { (void)forecast_batch(trace.step, row, ahead, of_reach); }), sentence);
+  }
   const Forecast f = forecast(trace.view(), ahead);
   EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
             "forecast: coverage 1 is not between 0 and 1");

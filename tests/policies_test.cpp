@@ -69,6 +69,19 @@ TEST(PolicyTableTest, SessionsAndRoundsAreThoseOfThePolicyUnlessGiven) {
   }
 }
 
+TEST(PolicyTableTest, APolicyThatReadsSessionsDecidesAtTheirEndsAlsoWithoutCurves) {
+  Workload workload = random_workload(2);
+  for (WorkloadJob& job : workload.jobs) job.duration_s *= 20;
+  for (const PolicyInfo& policy : policies()) {
+    if (std::ranges::find(policy.reads, "session_s") == policy.reads.end()) continue;
+    SimulationOptions shorter;
+    shorter.session_s = 0.25 * policy.session_s.value_or(3600);
+    EXPECT_GT(simulate(workload, policy.name, shorter).events,
+              simulate(workload, policy.name).events)
+        << policy.name;
+  }
+}
+
 // ---- what policies decide
 
 /// The definition of a preemptive policy, word by word: sort all live jobs at each event and fill.

@@ -58,7 +58,7 @@ struct FitOptions {
   double lowest_floor =
       -std::numeric_limits<double>::infinity();  ///< lowest value the metric can take
   Solver solver = Solver::closed_form;
-  int starts = 4;  ///< how many of the best grid points Ceres starts from
+  std::optional<int> starts{};  ///< how many of the best grid points Ceres starts from; empty = 4
   /// Points before this step are left out: a warm-up, or a start that no family follows.
   double from_step = -std::numeric_limits<double>::infinity();
 };

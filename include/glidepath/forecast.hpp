@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -99,10 +100,11 @@ struct ForecastOptions {
   /// no forecast: it has no effect that could be foreseen. After its last step no time passes in
   /// the clock of the learning rate.
   const Schedule* schedule = nullptr;
-  const PastRuns* past = nullptr;    ///< of the same direction
-  std::span<const double> levels{};  ///< in (0, 1), increasing; empty = default_levels()
+  const PastRuns* past = nullptr;  ///< of the same direction
+  /// In (0, 1), increasing; empty = default_levels(). Refused by reach(), which has none.
+  std::span<const double> levels{};
   Direction direction = Direction::min;
-  ReachedBy reached_by = ReachedBy::curve;  ///< read by reach() and reach_batch() alone
+  std::optional<ReachedBy> reached_by{};  ///< of reach(), empty = curve; refused by forecast()
   std::shared_ptr<const ForecastConstants> constants{};  ///< empty = the learned table
 };
 

@@ -237,12 +237,13 @@ struct PolicyInfo {
   std::string_view source{};  ///< of the idea
   Forecasts sees = Forecasts::none;
   bool stops_at_target = false;       ///< where SimulationOptions::stop_at_target is empty
+  bool compared = false;              ///< one of those to compare where nobody names any
   std::optional<double> session_s{};  ///< where SimulationOptions::session_s is empty; of a policy
                                       ///< that stops at targets only where jobs have curves
   std::optional<double> round_s{};    ///< where SimulationOptions::round_s is empty; event-driven
                                       ///< without
   /// The members of SimulationOptions that it reads, among those that not every policy reads: a run
-  /// with another one is refused. `gittins` has sessions only where jobs have curves.
+  /// with another one is refused.
   std::span<const std::string_view> reads{};
 };
 [[nodiscard]] std::span<const PolicyInfo> policies() noexcept;

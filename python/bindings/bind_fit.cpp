@@ -36,7 +36,7 @@ Rows covariance_of(const Fit& fit) {
 
 Fit fit_trace(const ArrayLike& step, const ArrayLike& loss, const std::optional<ArrayLike>& weight,
               const std::string& family, const std::string& robust, double lowest_floor,
-              const std::string& solver, int starts, double from_step) {
+              const std::string& solver, std::optional<int> starts, double from_step) {
   const DoubleArray t = borrow(step, "step"), y = borrow(loss, "loss");
   const DoubleArray w = weight ? borrow(*weight, "weight") : t;
   const FitOptions options{.family = family_or_auto(family),

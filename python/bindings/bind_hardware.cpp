@@ -339,13 +339,13 @@ void bind_shared_speeds(py::module_& module) {
   module.def(
       "shared_speeds",
       [](const Profile& first, const Profile& second, const std::string& sharing,
-         const std::string& gpu, double gpu_gb, const std::optional<Pairs>& pairs) {
-        const Tier tier{.gpu = gpu, .memory_gb = gpu_gb};
+         const std::string& gpu, double gpu_memory_gb, const std::optional<Pairs>& pairs) {
+        const Tier tier{.gpu = gpu, .memory_gb = gpu_memory_gb};
         return shared_speeds(first, second, sharing_named(sharing), tier,
                              pairs ? &*pairs : nullptr);
       },
-      py::arg("first"), py::arg("second"), py::arg("sharing"), py::arg("gpu"), py::arg("gpu_gb"),
-      py::arg("pairs"), "Speeds of a pair.");
+      py::arg("first"), py::arg("second"), py::arg("sharing"), py::arg("gpu"),
+      py::arg("gpu_memory_gb"), py::arg("pairs"), "Speeds of a pair.");
 }
 
 }  // namespace

@@ -539,6 +539,7 @@ void bind_policies(py::module_& module) {
       .def_property_readonly("sees",
                              [](const PolicyInfo& info) { return std::string(name(info.sees)); })
       .def_readonly("stops_at_target", &PolicyInfo::stops_at_target)
+      .def_readonly("compared", &PolicyInfo::compared)
       .def_readonly("session_s", &PolicyInfo::session_s)
       .def_readonly("round_s", &PolicyInfo::round_s)
       .def_property_readonly("reads", [](const PolicyInfo& info) { return texts(info.reads); })

@@ -43,7 +43,7 @@ struct OwnedJob : Job {
     curve->loss.assign(other.observed.loss.begin(), other.observed.loss.end());
     observed = curve->view();
   }
-  /// Of a job that is being made: nobody else has its curve yet.
+  /// For a job that is being made: nobody else has its curve yet.
   void observe(std::vector<double> Trace::*column, std::vector<double> values) {
     curve.get()->*column = std::move(values);
     observed = curve->view();

@@ -951,6 +951,7 @@ class PolicyInfo:
     """A policy that simulate() knows by name."""
 
     def __hash__(self) -> int: ...
+    compared: typing.Final[bool]
     description: typing.Final[str]
     name: typing.Final[str]
     reads: typing.Final[tuple]
@@ -1166,7 +1167,7 @@ def fit(
     robust: str,
     lowest_floor: Float,
     solver: str,
-    starts: Int,
+    starts: Int | None,
     from_step: Float,
 ) -> FitRecord: ...
 def fit_batch(
@@ -1361,7 +1362,12 @@ def read_trainer_state(path: os.PathLike | str | bytes, metric: str | None) -> R
 def read_workload(path: os.PathLike | str | bytes) -> WorkloadRecord: ...
 def require_column(path: os.PathLike | str | bytes, head: bytes, metric: str | None) -> None: ...
 def shared_speeds(
-    first: Profile, second: Profile, sharing: str, gpu: str, gpu_gb: Float, pairs: Pairs | None
+    first: Profile,
+    second: Profile,
+    sharing: str,
+    gpu: str,
+    gpu_memory_gb: Float,
+    pairs: Pairs | None,
 ) -> SharedSpeedsRecord:
     """Speeds of a pair."""
 

@@ -271,7 +271,7 @@ def fit(
     lowest_floor: float | None = None,
     weight: ArrayLike | None = None,
     solver: str = "closed_form",
-    starts: int = 4,
+    starts: int | None = None,
     from_step: float | None = None,
 ) -> Fit:
     """Fit a curve to one trace by least squares.
@@ -295,7 +295,7 @@ def fit(
     solver : {"closed_form", "ceres"}, optional
         ``"ceres"`` is the slow reference for the same problem.
     starts : int, optional
-        Starts of the reference, which also fits robust losses; refused elsewhere.
+        Starts of the reference, which also fits robust losses; 4 by default, refused elsewhere.
     from_step : float, optional
         Leave out the points before this step: a warm-up, or a start that no family follows.
 

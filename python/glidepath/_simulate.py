@@ -30,10 +30,10 @@ def policies() -> tuple[PolicyInfo, ...]:
         Each with ``name``, ``description``, ``source`` (of the idea), ``sees`` (``none``: nothing
         of the future; ``durations``: how long jobs without a curve take; ``all``: also where
         curves will go), ``stops_at_target``, ``session_s`` and ``round_s`` (seconds, or None),
-        and ``reads``: of the options of `simulate` that not every policy reads, those that it
-        does. The three before hold where an option of `simulate` is not given; ``session_s`` of a
-        policy that stops at targets only where jobs have curves. ``gittins`` has sessions only
-        there.
+        ``compared`` (by ``glidepath simulate --compare``) and ``reads``: of the options of
+        `simulate` that not every policy reads, those that it does. ``stops_at_target``,
+        ``session_s`` and ``round_s`` hold where an option of `simulate` is not given;
+        ``session_s`` of a policy that stops at targets only where jobs have curves.
     """
     return tuple(_core.policies())
 

@@ -12,6 +12,8 @@
 namespace glidepath::detail {
 namespace {
 
+constexpr int kStarts = 4;  // where FitOptions::starts is empty
+
 /// ψ(t_i) and its derivatives in z, for one z.
 template <class Unit>
 class ShapeModel {
@@ -228,7 +230,7 @@ Solution solve(const Problem& problem, const FitOptions& options) {
   constexpr int kFirst = kFirstShape<Unit>, kCount = kParameterCount<Unit>;
   const Points points(problem);
   const LeastSquares squares = squares_of<Unit>(problem, points);
-  const std::vector<Start> from = starts<Unit>(problem, points, std::max(1, options.starts));
+  const std::vector<Start> from = starts<Unit>(problem, points, options.starts.value_or(kStarts));
 
   Solution solution;
   const LeastSquaresSolution best =

@@ -22,7 +22,7 @@ namespace {
 using detail::Problem;
 
 constexpr std::ptrdiff_t kRowsTogether = 64;
-// Of the largest weight: below, AICc takes a residual for an exact fit.
+// Share of the largest weight below which AICc takes a residual for an exact fit.
 constexpr double kMinWeight = 1e-20;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -41,9 +41,11 @@ void validate(const FitOptions& options) {
     detail::refuse("fit: lowest_floor is ", options.lowest_floor);
   }
   if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
-  if (options.starts < 1) detail::refuse("fit: starts ", options.starts, " must be at least 1");
+  if (options.starts.value_or(1) < 1) {
+    detail::refuse("fit: starts ", *options.starts, " must be at least 1");
+  }
   if (options.robust != Robust::none) detail::require_ceres("fit: a robust loss");
-  if (closed_form(options) && options.starts != FitOptions{}.starts) {
+  if (closed_form(options) && options.starts) {
     detail::refuse("fit: starts is for the solver 'ceres' and robust losses");
   }
   if (options.solver == Solver::ceres) detail::require_ceres("fit: the solver 'ceres'");

@@ -421,7 +421,7 @@ EndLaw law_of_end(TraceView live_trace, double target, const ForecastOptions& op
   const Live live = live_run(live_trace, law.shift, sign, scratch);
   if (live.records.size() < 2) return law;
   law.now = live.now;
-  const Level level{.target = sign * target, .reached_by = options.reached_by};
+  const Level level{.target = sign * target, .reached_by = reading(options)};
   const View view = view_of(live, level, sign, past, scratch);
 
   std::vector<Pair> pairs;

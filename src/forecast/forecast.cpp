@@ -26,6 +26,10 @@ using detail::Predicted;
 constexpr std::size_t kKnots = 14;  // log-spaced; between them quantiles are linear in log step
 constexpr std::ptrdiff_t kBatchBlock = 16;
 
+void refuse_reached_by(const ForecastOptions& options) {
+  if (options.reached_by) detail::refuse("forecast: reached_by is for reach()");
+}
+
 std::vector<double> levels_of(const ForecastOptions& options) {
   if (options.levels.empty()) return default_levels();
   return {options.levels.begin(), options.levels.end()};
@@ -111,6 +115,7 @@ std::vector<double> default_levels() {
 
 Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOptions& options) {
   detail::check_interrupt();
+  refuse_reached_by(options);
   Forecast f;
   f.at.assign(at.begin(), at.end());
   f.levels = levels_of(options);
@@ -167,6 +172,7 @@ ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
     detail::refuse("forecast_batch: losses have ", loss.cols(), " columns, ", step.size(),
                    " steps");
   }
+  refuse_reached_by(options);
   ForecastBatch out;
   out.at.assign(at.begin(), at.end());
   out.levels = levels_of(options);

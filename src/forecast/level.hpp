@@ -10,6 +10,11 @@
 
 namespace glidepath::detail {
 
+/// How reach() reads the log.
+[[nodiscard]] inline ReachedBy reading(const ForecastOptions& options) {
+  return options.reached_by.value_or(ReachedBy::curve);
+}
+
 /// Takes what a run logs, value by value, and says when it has reached its target.
 struct Level {
   double target = 0;

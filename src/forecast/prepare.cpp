@@ -14,7 +14,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
-// Of losses whose logarithm is taken as they are: times a weight they are finite.
+// The largest loss whose logarithm is taken as it is: times a weight it is finite.
 constexpr double kLargestLoss = 0x1p600;
 constexpr double kMaxMetric = std::numeric_limits<double>::max();
 

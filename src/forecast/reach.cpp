@@ -68,7 +68,7 @@ double density_of(TraceView trace) {
 
 /// The point at which the target was reached, or the size of the trace.
 std::size_t first_at(TraceView trace, double target, const ForecastOptions& options) {
-  detail::Level level{target, options.direction, options.reached_by};
+  detail::Level level{target, options.direction, detail::reading(options)};
   const auto hit = std::find_if(trace.loss.begin(), trace.loss.end(),
                                 [&](double loss) { return level.add(loss); });
   return static_cast<std::size_t>(hit - trace.loss.begin());
@@ -221,6 +221,7 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
   if (!detail::is_step(budget)) {
     detail::refuse("reach: budget ", budget, " is not ", detail::kStepRange);
   }
+  if (!options.levels.empty()) detail::refuse("reach: levels are for forecast()");
   detail::refuse_other_direction(options.past, options.direction);
   if (options.schedule != nullptr) options.schedule->validate();
   const std::size_t hit = first_at(trace, target, options);
@@ -253,7 +254,7 @@ Reach detail::reach_ahead(TraceView trace, double target, double budget,
   if (z < law.lowest || !possible) {
     r.cdf.resize(r.step.size(), 0.0);
   } else {
-    follow_curve(law, z, trace, options.reached_by, r);
+    follow_curve(law, z, trace, detail::reading(options), r);
   }
   if (possible && r.status != ForecastStatus::not_finite) mix_in_ended_runs(trace, options, r);
   r.prob_never = 1 - r.cdf.back();

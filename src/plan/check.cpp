@@ -47,6 +47,11 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (options.pairs != nullptr && options.limits.sharing == Sharing::exclusive) {
     refuse("plan: pairs without a way of sharing");
   }
+  const bool learned = std::ranges::find(options.objectives, Objective::learned,
+                                         &WeightedObjective::objective) != options.objectives.end();
+  if (!options.learned.empty() && !learned) {
+    refuse("plan: learned is for the objective 'learned'");
+  }
   for (const auto& [what, x] : {std::pair{"hysteresis", options.dynamics.hysteresis},
                                 std::pair{"min_run_s", options.limits.min_run_s},
                                 std::pair{"joule_value", options.joule_value}}) {

@@ -114,16 +114,16 @@ void Predictor::curve(int job, Job& seen, LossesAhead losses) {
       // The schedule of the learning rate is part of what the user submitted, unlike the losses.
       const Trace& curve = cluster_.workload.curves[which];
       // As a simulated run ends: at the first logged value at its target.
-      ForecastOptions options{.reached_by = ReachedBy::point};
+      ForecastOptions by_point{.reached_by = ReachedBy::point};
       const std::optional<Schedule> schedule = Schedule::logged(curve);
-      if (schedule && points < curve.step.size()) options.schedule = &*schedule;
+      if (schedule && points < curve.step.size()) by_point.schedule = &*schedule;
       ForecastMemo::ReachLaw law;
-      const Reach reached = reach(prefix, seen.target_loss, seen.budget_steps, options);
-      law.reached_at = samples_of(reached, prefix, options.schedule);
+      const Reach reached = reach(prefix, seen.target_loss, seen.budget_steps, by_point);
+      law.reached_at = samples_of(reached, prefix, by_point.schedule);
       const double last = prefix.step.back();
       if (ahead && seen.budget_steps > last) {
         for (int i = 1; i <= 8; ++i) law.step.push_back(last + (seen.budget_steps - last) * i / 8);
-        law.loss = forecast(prefix, law.step, options).median;
+        law.loss = forecast(prefix, law.step, {.schedule = by_point.schedule}).median;
       }
       return law;
     };

@@ -82,8 +82,10 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
         options.planner && options.planner->objectives.front().objective == Objective::learned;
     return learned ? &detail::run_learned : traits.order_queue;
   }
-  const bool needs_curves = traits.info.sees == Forecasts::all && !workload.curves.empty();
-  return needs_curves ? nullptr : traits.queue;
+  // A queue forecasts no curve, and has sessions only as session_fifo does.
+  const bool needs_snapshots =
+      traits.make != nullptr && (!workload.curves.empty() || options.session_s);
+  return needs_snapshots ? nullptr : traits.queue;
 }
 
 }  // namespace

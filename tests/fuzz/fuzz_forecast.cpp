@@ -70,14 +70,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<double> steps = given.steps(count), losses = given.numbers(count);
   std::vector<double> weights;
   if (what & 8) weights = given.numbers(count);
-  ForecastOptions options{.direction = what & 1 ? Direction::max : Direction::min,
-                          .reached_by = what & 4 ? ReachedBy::point : ReachedBy::curve};
+  ForecastOptions options{.direction = what & 1 ? Direction::max : Direction::min};
   if (what & 16) options.constants = fuzz::small_table();
   const TraceView trace{steps, losses, weights};
   const double target = given.number(), budget = given.number();
   fuzz::allow_refusal([&] {
     if (kind % 16 == 0) return watch(given, steps, losses, target, budget, options.direction);
-    if (kind % 2 == 0) return check(reach(trace, target, budget, options));
+    if (kind % 2 == 0) {
+      options.reached_by = what & 4 ? ReachedBy::point : ReachedBy::curve;
+      return check(reach(trace, target, budget, options));
+    }
     std::vector<double> at = given.steps(given.between(1, 20));
     if (what & 2 && !steps.empty()) {
       for (double& step : at) step += steps.back();

@@ -83,8 +83,12 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "shared_speeds: gpu without pairs",
     ),
     "starts": (
-        lambda: gp.fit(CURVE, starts=7),
+        lambda: gp.fit(CURVE, starts=4),
         "fit: starts is for the solver 'ceres' and robust losses",
+    ),
+    "learned": (
+        lambda: gp.plan(snapshot(), learned=gp.learned_values()),
+        "plan: learned is for the objective 'learned'",
     ),
     "traces beside losses": (
         lambda: gp.fit_batch([CURVE], CURVE.loss, family="pow3"),

@@ -240,7 +240,7 @@ def test_the_probability_by_quantiles_of_a_normal_law_is_that_of_the_law() -> No
     ],
 )
 def test_wrong_answers_are_failures_with_a_sentence(given: Any, said: str) -> None:
-    came = protocol.asked(lambda: given, lambda answer: protocol.answer_of(answer, AT))
+    came = protocol.reply_to(lambda: given, lambda answer: protocol.answer_of(answer, AT))
     assert came.answer is None
     with pytest.raises(gp.InputError, match=said):
         raise gp.InputError(came.why)
@@ -580,10 +580,10 @@ def test_a_wrong_law_is_a_failure_with_a_sentence(given: Any, said: str) -> None
 
 
 def test_never_is_a_law_too() -> None:
-    law = protocol.law_of([math.inf, 5.0, 7.0, math.inf])
+    law = protocol.arrival_of([math.inf, 5.0, 7.0, math.inf])
     assert law.probability == 0.5
     assert law.quantiles[1] == 6.0
-    never = protocol.law_of([math.inf])
+    never = protocol.arrival_of([math.inf])
     assert never.probability == 0.0
     assert never.quantiles == (math.inf,) * 3
 

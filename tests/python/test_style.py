@@ -179,8 +179,8 @@ def vague_docstrings(path: str, text: str) -> Iterator[str]:
 def vague_comments(path: str, text: str) -> Iterator[str]:
     """Sentences of doc comments that begin with Of: the thing has no noun."""
     for number, line in enumerate(text.splitlines(), 1):
-        if re.match(r"\s*/// Of\b", line) and not text.splitlines()[number - 2].strip().startswith(
-            "///"
+        if re.match(r"\s*///? Of\b", line) and not text.splitlines()[number - 2].strip().startswith(
+            "//"
         ):
             yield f"{path}:{number}: {line.strip()[:60]!r}"
 

@@ -23,13 +23,13 @@ from glidepath import _core
 from glidepath._bench.accuracy.curves import Source, group_of, read_logs
 from glidepath._bench.accuracy.methods import TIMES, Named, first_at, methods_of
 from glidepath._bench.accuracy.protocol import (
-    Law,
+    Arrival,
     Method,
     answer_of,
-    asked,
+    arrival_of,
     chances,
-    law_of,
     offers,
+    reply_to,
 )
 from glidepath._bench.accuracy.scores import failures
 from glidepath._core import InputError
@@ -244,15 +244,15 @@ def _oriented(run: Trace) -> Trace:
 def _score(method: Method, case: Case, seed: int) -> Row:
     more = {"seed": seed, "budget": case.budget, "reached_by": "point"}
 
-    def law() -> Law:
+    def law() -> Arrival:
         if method.reach is None:
             return _derived(
                 method, case, offers(method.takes, case.curve, lambda: case.past, **more)
             )
         known = offers(method.reach_takes, case.curve, lambda: case.past, **more)
-        return law_of(method.reach(case.seen, case.target, **known))
+        return arrival_of(method.reach(case.seen, case.target, **known))
 
-    came = asked(law, lambda given: given)
+    came = reply_to(law, lambda given: given)
     row: Row = {
         "method": method.name,
         "collection": case.collection,
@@ -280,7 +280,7 @@ def _score(method: Method, case: Case, seed: int) -> Row:
     }
 
 
-def _derived(method: Method, case: Case, known: dict[str, Any]) -> Law:
+def _derived(method: Method, case: Case, known: dict[str, Any]) -> Arrival:
     """When a forecast comes to the target, by the largest chance of being there so far."""
     now = float(case.seen.step[-1])
     at = now + (case.budget - now) * np.geomspace(1 / GRID, 1.0, GRID)
@@ -291,7 +291,7 @@ def _derived(method: Method, case: Case, known: dict[str, Any]) -> Law:
         there = np.array([chances(row)(case.target) for row in answer.quantiles.T])
     by = np.concatenate(([0.0], np.maximum.accumulate(there)))
     if by[-1] <= 0.0:
-        return Law(0.0, (math.inf, math.inf, math.inf))
+        return Arrival(0.0, (math.inf, math.inf, math.inf))
     steps = np.concatenate(([now], at))
     low, middle, high = (float(np.interp(p * by[-1], by, steps)) for p in (0.1, 0.5, 0.9))
-    return Law(float(by[-1]), (low, middle, high))
+    return Arrival(float(by[-1]), (low, middle, high))

@@ -25,7 +25,7 @@ from glidepath._workload import csv_rows
 Floats = NDArray[np.float64]
 Kind = tuple[str, int]  # a model and its batch size
 # Speeds of two jobs on one GPU from their profiles, each as a share of its own alone.
-Law = Callable[[gp.Profile, gp.Profile], tuple[float, float]]
+PairRule = Callable[[gp.Profile, gp.Profile], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _activity(profile: gp.Profile, *, memory: bool) -> gp.Profile:
     )
 
 
-def planned(sharing: str, *, memory: bool = True) -> Law:
+def planned(sharing: str, *, memory: bool = True) -> PairRule:
     """The law that plans rest on; without `memory` only the multiprocessors' activity is known."""
 
     def law(first: gp.Profile, second: gp.Profile) -> tuple[float, float]:
@@ -102,13 +102,13 @@ def planned(sharing: str, *, memory: bool = True) -> Law:
     return law
 
 
-def pair_errors(folder: Path, law: Law) -> Floats:
+def pair_errors(folder: Path, law: PairRule) -> Floats:
     """Absolute errors of the speeds of pairs under MPS."""
     alone = profiles(folder)
     return np.array([abs(law(alone[p.first], alone[p.second])[0] - p.speed) for p in pairs(folder)])
 
 
-def half_errors(folder: Path, law: Law) -> Floats:
+def half_errors(folder: Path, law: PairRule) -> Floats:
     """Absolute errors of the speeds on a half of a card."""
     alone = profiles(folder)
     return np.array([abs(law(alone[k], alone[k])[0] - speed) for k, speed in halves(folder)])

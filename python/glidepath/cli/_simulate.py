@@ -29,7 +29,7 @@ from glidepath.cli._console import (
     stderr,
 )
 
-COMPARED = ("fifo", "session_fifo", "srtf", "dare", "best_value")
+_COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
 
 
 def simulate(
@@ -44,7 +44,7 @@ def simulate(
         ),
     ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help=f"The policies {', '.join(COMPARED)}.")
+        bool, typer.Option("--compare", help=f"The policies {', '.join(_COMPARED)}.")
     ] = False,
     users: Users = None,
     seed: Seed = 0,
@@ -112,7 +112,7 @@ def simulate(
     """Run a workload to its end under one policy, or compare several."""
     if policy and compare:
         raise gp.InputError("--compare names its own policies: leave --policy out")
-    policies = list(policy or (COMPARED if compare else ["best_value"]))
+    policies = list(policy or (_COMPARED if compare else ["best_value"]))
     options: dict[str, Any] = {
         "restart_s": restart_s,
         "session_s": session_s,

@@ -62,7 +62,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class Arrival:
     """When a target is reached: probability by the budget; if so, quantiles .1, .5, .9 of when."""
 
     probability: float
@@ -70,7 +70,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Reply:
     """What came of a call: an answer, or why there is none; its time."""
 
     answer: Any
@@ -162,7 +162,7 @@ def offers(
     return {name: more[name] if name in more else known[name]() for name in takes}
 
 
-def asked(call: Callable[[], Any], check: Callable[[Any], Any]) -> Asked:
+def reply_to(call: Callable[[], Any], check: Callable[[Any], Any]) -> Reply:
     """Call a method and check what it gives; whatever it raises is a failure with a sentence."""
     wall, cpu = time.perf_counter(), time.process_time()
     answer, why = None, ""
@@ -171,7 +171,7 @@ def asked(call: Callable[[], Any], check: Callable[[Any], Any]) -> Asked:
     except (Exception, SystemExit) as error:
         said = " ".join(str(error).split())[:300]
         why = said if isinstance(error, InputError) else f"{type(error).__name__}: {said}"
-    return Asked(answer, why, 1e3 * (time.process_time() - cpu), 1e3 * (time.perf_counter() - wall))
+    return Reply(answer, why, 1e3 * (time.process_time() - cpu), 1e3 * (time.perf_counter() - wall))
 
 
 # ---------------------------------------------------------------------------------- the answer
@@ -267,7 +267,7 @@ def chances(quantiles: Floats) -> Callable[[float], float]:
     return below
 
 
-def law_of(given: Any) -> Law:
+def arrival_of(given: Any) -> Arrival:
     """Check a time to target: a `gp.Reach`, sampled steps (inf = never), or a mapping.
 
     The mapping has `probability` and `quantiles`, three steps at 0.1, 0.5 and 0.9 given that the
@@ -275,7 +275,7 @@ def law_of(given: Any) -> Law:
     """
     if isinstance(given, Reach):
         low, middle, high = (given.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
-        return Law(1.0 - given.prob_never, (low, middle, high))
+        return Arrival(1.0 - given.prob_never, (low, middle, high))
     if isinstance(given, Mapping):
         if set(given) != {"probability", "quantiles"}:
             raise InputError(f"reach gave {', '.join(given)}: expected probability, quantiles")
@@ -283,7 +283,7 @@ def law_of(given: Any) -> Law:
         at = _array("quantiles", given["quantiles"])
         if at.shape != (3,) or np.isnan(at).any() or not 0.0 <= probability <= 1.0:
             raise InputError(f"reach gave probability {probability:g} and quantiles {at.tolist()}")
-        return Law(probability, (float(at[0]), float(at[1]), float(at[2])))
+        return Arrival(probability, (float(at[0]), float(at[1]), float(at[2])))
     steps = _array("reach", given)
     if steps.ndim != 1 or not steps.size or np.isnan(steps).any():
         raise InputError(f"reach gave an array of shape {steps.shape}: expected steps (n,), no NaN")
@@ -291,4 +291,4 @@ def law_of(given: Any) -> Law:
     low, middle, high = (
         np.quantile(reached, (0.1, 0.5, 0.9)).tolist() if reached.size else 3 * [math.inf]
     )
-    return Law(reached.size / steps.size, (low, middle, high))
+    return Arrival(reached.size / steps.size, (low, middle, high))

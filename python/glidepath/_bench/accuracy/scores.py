@@ -20,12 +20,12 @@ from glidepath._bench.accuracy.curves import Collection, group_of
 from glidepath._bench.accuracy.protocol import (
     LEVELS,
     Answer,
-    Asked,
     Method,
+    Reply,
     answer_of,
-    asked,
-    law_of,
+    arrival_of,
     offers,
+    reply_to,
 )
 from glidepath._trace import Trace
 
@@ -97,7 +97,9 @@ def score(method: Method, prefix: Prefix, target: float) -> Row:
     """Call one method on one prefix and score what it gives; `target` is for `prob_target`."""
     curve, at = prefix.curve, prefix.at
     seen, known = prefix.seen, prefix.offers(method.takes)
-    came = asked(lambda: method.call(seen, at.copy(), **known), lambda given: answer_of(given, at))
+    came = reply_to(
+        lambda: method.call(seen, at.copy(), **known), lambda given: answer_of(given, at)
+    )
     row: Row = {
         "method": method.name,
         "collection": prefix.collection.name,
@@ -167,7 +169,7 @@ def _time_to_target(method: Method, prefix: Prefix) -> Row:
         prefix.seen,
         prefix.offers(method.reach_takes, budget=budget, reached_by="point"),
     )
-    came: Asked = asked(lambda: reach(seen, target, **known), law_of)
+    came: Reply = reply_to(lambda: reach(seen, target, **known), arrival_of)
     if came.answer is None:
         return {"reach_failed": True, "reach_why": came.why}
     low, middle, high = came.answer.quantiles
