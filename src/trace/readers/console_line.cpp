@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/console_line.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include "common/csv.hpp"
+#include "trace/readers/console_text.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+// Letters and words of the longest name; letters of a line that are shown, and that stand before a
+// number.
+constexpr std::size_t kLongestName = 64;
+constexpr std::ptrdiff_t kMostWords = 8;
+constexpr std::size_t kShown = 100;
+constexpr std::size_t kGap = 200;
+constexpr std::size_t kCached = 4096;  // names that are remembered
+constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
+
+// Words beside that of a counter: those that say no more, besides those of data.
+constexpr std::string_view kTags[] = {"train", "training", "meta",    "id", "idx", "index",
+                                      "no",    "global",   "current", "at", "the", "completed"};
+// What may stand between a metric and the counter at which it was taken.
+constexpr std::string_view kPrepositions[] = {"after ", "at ", "for ", "in ", "of "};
+// Words of a logger: what is named stands after them.
+constexpr std::string_view kLevels[] = {"TRACE", "DEBUG",  "INFO",  "NOTICE", "WARNING",
+                                        "WARN",  "ERROR",  "debug", "info",   "warning",
+                                        "root",  "stdout", "stderr"};
+constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
+                                        "total_steps", "i",          "index"};
+
+/// "loss after epoch" as the metric and what counts; of other names the counter is none.
+std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
+  const std::string spelled = lower(name);
+  for (const std::string_view word : kPrepositions) {
+    const std::size_t at = spelled.rfind(word);
+    if (at == spelled.npos || (at > 0 && name[at - 1] != ' ')) continue;
+    return {stripped(name.substr(0, at)), stripped(name.substr(at + word.size()))};
+  }
+  return {};
+}
+
+/// A name without the level and the module of a logger before it.
+std::string_view without_logger(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (among(kLevels, words[i])) first = i + 1;
+  }
+  const auto is_module = [](std::string_view word) {
+    return contains(word, ".") || word.starts_with("__") || word == "F" || word == "P";
+  };
+  if (first == 0) return name;
+  while (first + 1 < words.size() && is_module(words[first])) ++first;
+  return name.substr(static_cast<std::size_t>(words[first].data() - name.data()));
+}
+
+/// Finds the loss in "Loss at step", also in "Training loss (for one batch) at step".
+void find_subject(std::string_view name, const std::vector<std::string_view>& words, Named& named) {
+  auto [subject, counting] = metric_at(name);
+  if (counting.empty() || (!subject.empty() && !detail::is_metric(subject))) return;
+  const std::optional<std::string> counter = counter_in(counting);
+  if (!counter) return;
+  for (std::size_t i = words.size() - 1; subject.empty() && i-- > 0;) {
+    if (detail::is_metric(words[i])) subject = stripped(words[i]);
+  }
+  named.counter = counter;
+  named.subject = subject;
+}
+
+/// Finds the epoch in "Epoch(train) [".
+void find_counter_of_data(const std::vector<std::string_view>& words, Named& named) {
+  std::vector<std::string_view> said;
+  for (const std::string_view word : words) {
+    if (!stripped(word).empty()) said.push_back(stripped(word));
+  }
+  if (said.size() < 2 || !(has_train(said.back()) || is_held_out(said.back()))) return;
+  named.counter = counter_in(said[said.size() - 2]);
+  if (named.counter) named.name = said[said.size() - 2];
+}
+
+Named named_by(std::string_view gap) {
+  const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-");
+  std::vector<std::string_view> words = cut(gap.substr(0, end == gap.npos ? 0 : end + 1));
+  std::string_view name = without_logger(without(words.back(), " -#*>."));
+  if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
+  const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
+  if (is_long() || std::count(name.begin(), name.end(), ' ') >= kMostWords) {
+    const std::vector<std::string_view> parts = words_of(name);
+    name = parts.empty() ? std::string_view() : parts.back();
+  }
+  Named named;
+  if (!is_long()) {
+    named.name = name;
+    named.counter = counter_in(name);
+    find_subject(name, words, named);
+    if (name.empty()) find_counter_of_data(words, named);
+  }
+  words.back() = named.counter ? name : std::string_view();
+  for (const std::string_view word : words) {
+    if (has_train(word)) {
+      named.data = "";
+    } else if (std::optional<std::string> found = held_out_in(word)) {
+      named.data = std::move(found);
+    }
+  }
+  return named;
+}
+
+template <class Map, class Make>
+const typename Map::mapped_type& remembered(Map& map, std::string_view text, const Make& make) {
+  const auto found = map.find(text);
+  if (found != map.end()) return found->second;
+  if (map.size() >= kCached) map.clear();
+  return map.emplace(text, make(text)).first->second;
+}
+
+/// Reads the numbers of one line, each named by the words before it.
+class LineParser {
+ public:
+  explicit LineParser(NameReader& names) : names_(names) {}
+
+  Line parse(std::string_view raw) && {
+    line_.text = shown_line(raw);
+    const std::string plain = undressed(raw);
+    text_ = cleared(plain);
+    while (const std::optional<Number> number = next_number(text_, from_)) {
+      from_ = number->end;
+      add(*number);
+    }
+    const bool metric = std::any_of(line_.cells.begin(), line_.cells.end(),
+                                    [&](const auto& cell) { return names_.is_metric(cell.first); });
+    const bool uncounted = line_.counters.empty() && metric;
+    if (uncounted && leading_ && second_) {  // "[1, 2000] loss: 2.1"
+      line_.counters.put("epoch", *leading_);
+      line_.counters.put("batch", *second_);
+    } else if (uncounted && (leading_ || bracketed_)) {
+      line_.counters.put("step", leading_ ? *leading_ : *bracketed_);
+    } else {
+      line_.rank = rank_of_line(plain);
+    }
+    line_.held_out = !data_.empty();
+    return std::move(line_);
+  }
+
+ private:
+  /// The text before a number, as far as its name may reach.
+  [[nodiscard]] std::string_view gap_before(std::size_t start) const {
+    std::size_t at = start;
+    for (std::size_t left = kGap; left > 0 && at > end_; --left) {
+      --at;
+      while (at > end_ && (text_[at] & 0xC0) == 0x80) --at;
+    }
+    return std::string_view(text_).substr(at, start - at);
+  }
+
+  void add(const Number& number) {
+    const std::string_view gap = gap_before(number.start);
+    const Named& named = names_.before_number(gap);
+    if (number.word) {  // of nan and inf the words are no numbers, such as in "nan iterations"
+      const std::size_t last = gap.find_last_not_of(kAsciiBlanks);
+      const bool said = last != gap.npos && contains(":=[('", gap.substr(last, 1));
+      if (!said && !names_.is_metric(named.name)) return;
+    }
+    const bool first = end_ == 0;
+    end_ = number.end;
+    if (part_of_counter(number, stripped(gap))) return;
+    if (named.data) data_ = *named.data;
+    last_.clear();
+    loose_.reset();
+    const std::string subject = std::exchange(subject_, {});
+    const std::string before = std::exchange(whole_metric_, {});
+    if (!named.name.empty()) {
+      add_named(named, number, first);
+    } else if (!subject.empty()) {
+      add_cell(subject, number);
+    } else if (!before.empty() && !number.whole && stripped(gap).empty() &&
+               line_.counters.empty()) {  // "Train loss 10 3.44" of Tacotron
+      line_.counters.put("step", *line_.cells.find(before));
+      line_.cells.put(before, number.value);
+    } else {
+      add_nameless(number, gap, first);
+    }
+  }
+
+  void add_nameless(const Number& number, std::string_view gap, bool first) {
+    const auto at = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
+    if (number.whole) loose_ = number.value;
+    if (first && without(gap, " [").empty() && number.whole) {
+      leading_ = number.value;
+    } else if (leading_ && !second_ && number.whole && stripped(gap) == ",") {
+      second_ = number.value;
+    } else if (std::string_view(text_).substr(end_).starts_with(" avg loss")) {  // darknet
+      line_.cells.put("avg loss", number.value);
+    } else if (number.whole && gap.ends_with('[') && at(number.end) == ']') {
+      if (line_.cells.empty()) bracketed_ = number.value;
+    }
+  }
+
+  void add_named(const Named& named, const Number& number, bool first) {
+    std::optional<std::string> counter = named.counter;
+    if (named.name == "s" && first) {  // llm.c
+      counter = "step";
+    } else if (!counter && number.whole && of_follows()) {
+      if (!names_.is_metric(named.name)) counter = "it";
+      if (is_held_out(named.name)) data_ = lower(named.name);
+    }
+    const double thousands = lower(number.unit) == "k" ? 1e3 : number.unit == "M" ? 1e6 : 0;
+    if (!counter) {
+      if (is_place_in_source(named.name, number)) return;
+      add_cell(named.name, number);
+      if (number.whole && names_.is_metric(named.name)) whole_metric_ = last_cell_;
+    } else if (number.whole || thousands > 0 || is_epoch(*counter)) {
+      const double value = number.value * (thousands > 0 ? thousands : 1);
+      line_.counters.put_first(*counter, value);
+      last_ = *counter;
+      subject_ = named.subject;
+    }
+  }
+
+  /// Whether a number is that of a line of a program: "(trainer:280)", "(main.py 189)".
+  [[nodiscard]] bool is_place_in_source(const std::string& name, const Number& number) const {
+    if (name.ends_with(".py")) return true;
+    const char after = number.end < text_.size() ? text_[number.end] : '\0';
+    return number.whole && number.start > 0 && text_[number.start - 1] == ':' &&
+           (after == ')' || after == ']') && !names_.is_metric(name);
+  }
+
+  /// Whether a number is how far a counter counts, or counts batches beside an epoch.
+  bool part_of_counter(const Number& number, std::string_view joint) {
+    if (joint == "/" && (!last_.empty() || loose_)) {
+      if (last_.empty()) {
+        last_ = "it";
+        line_.counters.put_first(last_, loose_.value_or(0));
+      }
+      line_.totals.put(last_, number.value);
+      loose_.reset();
+      return true;
+    }
+    const bool brackets = joint.size() > 1 && joint.front() == ']' && joint.back() == '[' &&
+                          stripped(joint.substr(1, joint.size() - 2)).empty();
+    if (!brackets || !number.whole) return false;
+    if (last_ == "it") {  // "[0/300][100/1251]": the first of two counts epochs
+      line_.counters.rename("it", "epoch");
+      line_.totals.rename("it", "epoch");
+    } else if (last_.empty() && loose_) {  // "[0][100/1251]"
+      line_.counters.put_first("epoch", *loose_);
+    } else if (!is_epoch(last_)) {
+      return false;
+    }
+    loose_.reset();
+    last_ = "batch";
+    line_.counters.put_first(last_, number.value);
+    return true;
+  }
+
+  [[nodiscard]] bool of_follows() const {
+    const std::string_view rest = std::string_view(text_).substr(end_);
+    return stripped(first_characters(rest, 9)).starts_with('/');
+  }
+
+  void add_cell(const std::string& name, const Number& number) {
+    std::string_view key = name;
+    if (key.ends_with(" value")) key.remove_suffix(6);
+    std::string cell = named_bare(lower(name), number.whole, key);
+    if (line_.text.starts_with("s:") && name == "eval") cell = "hellaswag";
+    if (is_error(cell) || contains(lower(cell), "improve")) return;
+    const std::optional<std::string> found = held_out_in(cell);
+    const bool there = line_.cells.find(cell) != nullptr;
+    if (!found && !has_train(cell) && (!data_.empty() || there)) {
+      const std::string& before = data_.empty() ? held_ : data_;
+      if (!before.empty()) cell = before + " " + cell;
+    }
+    line_.cells.put_first(cell, number.value);
+    last_cell_ = cell;
+    if (cell == "train_time" && (number.unit == "ms" || number.unit == "s")) {
+      line_.cells.put("elapsed_seconds", number.value / (number.unit == "ms" ? 1e3 : 1));
+    }
+    if (found) held_ = *found;
+  }
+
+  /// The name of a metric that is called by a short word; a whole number beside a word of data is
+  /// that of samples.
+  static std::string named_bare(const std::string& word, bool whole, std::string_view otherwise) {
+    if (word == "trl") return "train_loss";
+    if (word == "tel") return "val_loss";
+    if (word == "hella") return "hellaswag";
+    if (!whole && (word == "train" || word == "learn")) return "train_loss";
+    if (!whole && among(kHeldOut, word)) return "val_loss";
+    return std::string(otherwise);
+  }
+
+  /// Whether a name is that of an error of Python, or the "mAP@" of "mAP@.5".
+  static bool is_error(std::string_view name) {
+    if (name.ends_with('@')) return true;
+    if (name.empty() || name[0] < 'A' || name[0] > 'Z') return false;
+    const bool word = std::all_of(name.begin(), name.end(), [](char c) {
+      return (c & 0x80) != 0 || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+             (c >= 'A' && c <= 'Z');
+    });
+    name.remove_prefix(1);
+    return word &&
+           (name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning"));
+  }
+
+  NameReader& names_;
+  Line line_{};
+  std::string text_;
+  std::size_t from_ = 0;  ///< where the next number is looked for
+  std::size_t end_ = 0;   ///< of the last number that was one
+  std::string data_, held_;
+  std::string last_;               ///< the counter that stands before
+  std::optional<double> loose_;    ///< a number without a name, perhaps of a fraction
+  std::optional<double> leading_;  ///< a number that begins the line
+  std::optional<double> second_;   ///< one behind it, as in "[1, 2000]"
+  std::optional<double>
+      bracketed_;             ///< the last one in brackets before the metrics, without a name
+  std::string subject_;       ///< the metric whose value comes after a counter
+  std::string last_cell_;     ///< the metric that was put last
+  std::string whole_metric_;  ///< it, where it has a whole number, which may be a step
+};
+
+}  // namespace
+
+std::string shown_line(std::string_view text) {
+  return std::string(first_characters(stripped(text), kShown));
+}
+
+std::optional<std::string> counter_in(std::string_view name) {
+  const std::string key(without(normal(name), "_"));
+  const auto counts = [](std::string_view word) {
+    return counts_steps(word) && !among(kPlural, word);
+  };
+  if (counts(key)) return key;
+  std::vector<std::string_view> words;
+  for (std::string_view rest = key;;) {
+    const std::size_t end = rest.find('_');
+    const std::string_view word = rest.substr(0, end);
+    if (!among(kTags, word) && !among(kHeldOut, word)) words.push_back(word);
+    if (end == rest.npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  const bool one = words.size() == 1 || (words.size() == 2 && words[0] == "loss");
+  if (one && counts(words.back())) return std::string(words.back());
+  return {};
+}
+
+bool NameReader::is_metric(std::string_view name) {
+  return remembered(metrics_, name, [](std::string_view each) { return detail::is_metric(each); });
+}
+
+const Named& NameReader::before_number(std::string_view gap) {
+  return remembered(gaps_, gap, named_by);
+}
+
+Line parse_line(std::string_view text, NameReader& names) { return LineParser(names).parse(text); }
+
+}  // namespace glidepath::detail

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grammar of a line that a training loop printed: numbers, each with the words before it.
+// "Step 140/6501 | Loss: 0.82" holds a counter, how far it will count, and a metric.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/readers/rows.hpp"
+
+namespace glidepath::detail {
+
+/// Numbers by name, in the order of the line.
+class Numbers {
+ public:
+  [[nodiscard]] const double* find(std::string_view name) const {
+    const auto found = std::find_if(values_.begin(), values_.end(),
+                                    [&](const auto& each) { return each.first == name; });
+    return found == values_.end() ? nullptr : &found->second;
+  }
+  void put(std::string_view name, double value) {
+    if (const double* there = find(name)) {
+      *const_cast<double*>(there) = value;
+    } else {
+      values_.emplace_back(name, value);
+    }
+  }
+  void put_first(std::string_view name, double value) {
+    if (find(name) == nullptr) values_.emplace_back(name, value);
+  }
+  void rename(std::string_view from, std::string_view to) {
+    for (auto& [name, value] : values_) {
+      if (name == from) name = to;
+    }
+  }
+  template <class Gone>
+  void erase_if(const Gone& gone) {
+    std::erase_if(values_, [&](const auto& each) { return gone(each.first); });
+  }
+  [[nodiscard]] bool empty() const { return values_.empty(); }
+  [[nodiscard]] auto begin() const { return values_.begin(); }
+  [[nodiscard]] auto end() const { return values_.end(); }
+  /// Whatever the order.
+  [[nodiscard]] bool same(const Numbers& other) const {
+    return values_.size() == other.values_.size() &&
+           std::all_of(values_.begin(), values_.end(), [&](const auto& each) {
+             const double* const there = other.find(each.first);
+             return there != nullptr && *there == each.second;
+           });
+  }
+
+ private:
+  std::vector<std::pair<std::string, double>> values_{};
+};
+
+/// The numbers of a line: what counts, how far, and the rest.
+struct Line {
+  Numbers counters{}, totals{}, cells{};
+  std::string own{};  ///< the counters that it names itself
+  std::optional<int> rank{};
+  std::string text{};
+  bool by_column = false;
+  bool held_out = false;  ///< it speaks of data that are not trained on
+};
+
+/// What stands before a number: its name, the counter that it is, and the data that it is of: "" of
+/// training, and none where the words do not say.
+struct Named {
+  std::string name{};
+  std::optional<std::string> counter{};
+  std::optional<std::string> data{};
+  std::string subject{};  ///< of a counter: the metric that was taken at it, whose value follows
+};
+
+/// What names say, remembered: the lines of a log repeat theirs.
+class NameReader {
+ public:
+  bool is_metric(std::string_view name);
+  const Named& before_number(std::string_view gap);
+
+ private:
+  template <class Value>
+  using Map = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+  Map<bool> metrics_{};
+  Map<Named> gaps_{};
+};
+
+/// The word that counts, if a name is that of a counter.
+[[nodiscard]] std::optional<std::string> counter_in(std::string_view name);
+
+/// The numbers of a line, each named by the words before it.
+[[nodiscard]] Line parse_line(std::string_view text, NameReader& names);
+
+/// The text of a line as far as it is shown.
+[[nodiscard]] std::string shown_line(std::string_view text);
+
+}  // namespace glidepath::detail
