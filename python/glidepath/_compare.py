@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from glidepath import _core
+from glidepath._arguments import checked
 from glidepath._core import InputError
 from glidepath._results import Result, require
-from glidepath._simulate import Policy, _run, options_by_policy
+from glidepath._simulate import _OPTIONS, Policy, _run, options_by_policy
 from glidepath._workload import Column, Workload
 
+# Of `simulate`; the others are the same in all runs.
+OPTIONS = tuple(name for name in _OPTIONS if name not in ("seed", "spans"))
 # Two-sided 97.5 % points of Student's t for 1, 2 ... degrees of freedom; 1.96 far beyond.
 _T975 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -97,6 +100,7 @@ def _mean(values: Column) -> tuple[float, float]:
     return float(values.mean()), float(t * values.std(ddof=1) / math.sqrt(n))
 
 
+@checked
 def compare(
     workloads: Workload | Sequence[Workload] | Callable[[int], Workload],
     policies: Sequence[Policy],
@@ -142,6 +146,10 @@ def compare(
     chosen = _chosen(seeds)
     if isinstance(policies, str) or not policies:
         raise InputError("compare: expected a sequence of policies")
+    unknown = sorted(options.keys() - OPTIONS)
+    if unknown:
+        known = ", ".join(OPTIONS)
+        raise TypeError(f"compare: no option '{unknown[0]}', known: {known}")
     shares = options_by_policy(policies, options)
     runs: list[tuple[Workload, Policy, int, dict[str, Any]]] = []
     for seed in chosen:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
+from glidepath._arguments import checked
 from glidepath._core import FitScore, InputError
 from glidepath._results import Recorded, Result, require
-from glidepath._trace import Trace, as_trace, refuse_traces, unmasked
+from glidepath._trace import Trace, as_trace, as_traces, refuse_traces, unmasked, values_of
 
 if TYPE_CHECKING:
     from glidepath._core import FitRecord
@@ -37,9 +38,9 @@ class Points(Protocol):
 
 
 def _robust(robust: bool | str) -> str:
-    if robust is True:
-        return "cauchy"
-    return robust or "none"
+    if isinstance(robust, (bool, np.bool_)):
+        return "cauchy" if robust else "none"
+    return robust
 
 
 _NO_BOUND = float("-inf")
@@ -49,6 +50,7 @@ def _or_none(bound: float | None) -> float:
     return _NO_BOUND if bound is None else bound
 
 
+@checked
 def usable(status: str) -> bool:
     """Whether the curve of such a fit may be used beyond its points.
 
@@ -156,13 +158,13 @@ class Fit(Recorded):
 
         Parameters
         ----------
-        steps : array_like, shape (h,)
+        steps : float or array_like, shape (h,)
 
         Returns
         -------
         ndarray, shape (h,)
         """
-        return self._record.predict(steps)
+        return self._record.predict(values_of(steps, "steps"))
 
     def to_pandas(self) -> Any:
         """Make a DataFrame with one row per parameter.
@@ -237,7 +239,7 @@ class FitBatch(Result):
 
         Parameters
         ----------
-        steps : array_like, shape (h,)
+        steps : float or array_like, shape (h,)
         threads : int, optional
             0 uses all cores.
 
@@ -263,6 +265,7 @@ class FitBatch(Result):
         return f"{len(self)} {self.family} curves, {converged} converged"
 
 
+@checked
 def fit(
     trace: Points | tuple[ArrayLike, ArrayLike],
     *,
@@ -309,14 +312,9 @@ def fit(
     InputError
         When the family is unknown, an option is out of range or the first argument is no trace.
     """
-    how = "none" if robust is False else _robust(robust)
-    least, begin = _or_none(lowest_floor), _or_none(from_step)
-    try:  # the usual case first: a fit takes microseconds
-        step, loss = trace.step, trace.loss  # type: ignore[union-attr]
-    except AttributeError:
-        given = as_trace(trace, "fit")
-        step, loss = given.step, given.loss
-    return Fit._of(_core.fit(step, loss, weight, family, how, least, solver, starts, begin))
+    run = as_trace(trace, "fit")
+    how, least, begin = _robust(robust), _or_none(lowest_floor), _or_none(from_step)
+    return Fit._of(_core.fit(run.step, run.loss, weight, family, how, least, solver, starts, begin))
 
 
 @overload
@@ -339,6 +337,7 @@ def fit_batch(
     from_step: float | None = None,
     threads: int = 0,
 ) -> FitBatch: ...
+@checked
 def fit_batch(
     step: Iterable[Points] | ArrayLike,
     loss: ArrayLike | None = None,
@@ -377,9 +376,7 @@ def fit_batch(
         An unknown family or robust loss, shapes that do not match, or steps that do not increase.
     """
     if loss is None:
-        if isinstance(step, Trace):
-            raise InputError("fit_batch: expected several traces, got one gp.Trace, as fit takes")
-        kept = [as_trace(each, "fit_batch") for each in step]  # type: ignore[union-attr]
+        kept = as_traces(step, "fit_batch")
         records = _core.fit_batch(
             steps=[trace.step for trace in kept],
             losses=[trace.loss for trace in kept],
@@ -391,7 +388,7 @@ def fit_batch(
         )
         return [Fit._of(record) for record in records]
     refuse_traces(step, "fit_batch")
-    if robust is not False:
+    if _robust(robust) != "none":
         raise InputError(
             "fit_batch: robust is for traces, rows over shared steps are fitted by least squares"
         )
@@ -411,6 +408,7 @@ def fit_batch(
     )
 
 
+@checked
 def evaluate_batch(
     family: str,
     params: Mapping[str, ArrayLike],
@@ -424,9 +422,9 @@ def evaluate_batch(
     Parameters
     ----------
     family : str
-    params : mapping of str to array_like, shape (m,)
+    params : mapping of str to float or array_like, shape (m,)
         Every parameter of the family by name, in units of the loss and of the steps.
-    steps : array_like, shape (h,)
+    steps : float or array_like, shape (h,)
     threads : int, optional
         0 uses all cores.
     out : ndarray, shape (m, h), optional
@@ -439,17 +437,19 @@ def evaluate_batch(
     Raises
     ------
     InputError
-        When a parameter is missing or of another length.
+        When there is no such family, or a parameter is missing or of another length.
     TypeError
         When `out` has another type or shape.
     """
     names = FAMILIES.get(family)
-    if names is not None and set(names) != set(params):
+    if names is None:
+        raise InputError(f"evaluate_batch: unknown family {family!r}, known: {', '.join(FAMILIES)}")
+    if set(names) != set(params):
         raise InputError(
-            f"evaluate: {family} has parameters {', '.join(names)}, got {', '.join(params)}"
+            f"evaluate_batch: {family} has parameters {', '.join(names)}, got {', '.join(params)}"
         )
-    columns = [params[name] for name in names or ()]
-    return _core.evaluate_columns(family, columns, steps, threads, out)
+    columns = [values_of(params[name], name) for name in names]
+    return _core.evaluate_columns(family, columns, values_of(steps, "steps"), threads, out)
 
 
 class Scheduled(Points, Protocol):
@@ -512,6 +512,7 @@ class ScheduleLaw(Result):
         return f"{self.kind} {self.status}, sigma {self.sigma:.3g}, {self.points} points"
 
 
+@checked
 def fit_schedule_law(traces: Iterable[Scheduled], *, kind: str = "annealing") -> ScheduleLaw:
     """Fit one law to several runs of a model that differ in learning-rate schedule.
 
@@ -540,7 +541,7 @@ def fit_schedule_law(traces: Iterable[Scheduled], *, kind: str = "annealing") ->
     """
     runs = [
         _core.TraceRecord(trace.step, trace.loss, lr=trace.lr, name=str(number))
-        for number, trace in enumerate(traces)
+        for number, trace in enumerate(as_traces(traces, "fit_schedule_law"))
     ]
     found = _core.fit_schedule_law(runs, kind)
     return ScheduleLaw(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from glidepath._arguments import Checked
 from glidepath._core import IoError
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
@@ -20,7 +21,7 @@ _SHARE = 10  # reading takes no more than one part in this many of the time
 _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
-class Follow:
+class Follow(Checked):
     """A log that is still being written, read whole at each change.
 
     Iterating gives the runs that are new or changed, again and again, and waits in between; it does
@@ -63,6 +64,8 @@ class Follow:
             for run in runs:
                 print(gp.reach(run, 1.8, budget=50_000))
     """
+
+    __slots__ = ("_as", "_every_s", "_pause_s", "_seen", "_source", "traces", "trouble")
 
     def __init__(
         self,
@@ -123,6 +126,13 @@ class Follow:
             if changed:
                 yield changed
             self.wait()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def __repr__(self) -> str:
         state = self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"

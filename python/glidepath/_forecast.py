@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
+from glidepath._arguments import checked, number
 from glidepath._core import InputError
 from glidepath._metrics import reached_by_name
 from glidepath._past_runs import constants_of, past_of
 from glidepath._pictures import series
 from glidepath._results import Recorded, require, same
-from glidepath._trace import _column, as_trace, as_traces, refuse_traces, unmasked
+from glidepath._trace import array_of, as_trace, as_traces, refuse_traces, values_of
 
 if TYPE_CHECKING:
     from glidepath._core import ForecastBatchRecord, ForecastRecord, ReachRecord, ScheduleRecord
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from glidepath._trace import Trace
 
 Floats = NDArray[np.float64]
+
+
+def ends_of(coverage: float) -> tuple[float, float]:
+    """Levels between which the central interval of a coverage lies."""
+    if not 0.0 < coverage < 1.0:
+        raise InputError(f"forecast: coverage {coverage:g} is not between 0 and 1")
+    return (1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0
 
 
 class Forecast(Recorded):
@@ -99,9 +107,8 @@ class Forecast(Recorded):
         InputError
             When the coverage is not in (0, 1).
         """
-        if not 0.0 < coverage < 1.0:
-            raise InputError(f"forecast: coverage {coverage:g} is not between 0 and 1")
-        return self.quantile((1.0 - coverage) / 2.0), self.quantile((1.0 + coverage) / 2.0)
+        low, high = ends_of(coverage)
+        return self.quantile(low), self.quantile(high)
 
     def prob_below(self, target: float) -> Floats:
         """Give the probability that the observation at each step is at or below `target`."""
@@ -161,7 +168,7 @@ class ForecastBatch(Recorded):
     @property
     def quantiles(self) -> Floats:
         """Quantiles of the raw observation, shape (len(levels), m, h)."""
-        return self._record.quantiles.reshape(-1, *self.median.shape)
+        return self._record.quantiles.reshape(self.levels.size, *self.median.shape)
 
     @property
     def levels(self) -> Floats:
@@ -219,6 +226,8 @@ class Reach(Recorded):
 
     def prob_by(self, step: float) -> float:
         """Give the probability that the target is reached at or before `step`."""
+        if math.isnan(step):
+            raise InputError("reach: the step is NaN")
         return self._record.prob_by(step)
 
     def quantile(self, p: float, *, if_reached: bool = False) -> float:
@@ -300,30 +309,16 @@ def _schedule_of(schedule: Schedule | None) -> ScheduleRecord | None:
     return schedule._record
 
 
-def _values(given: Any, name: str) -> Floats:
-    """Give one number or many as a column."""
-    single = np.isscalar(given) or getattr(given, "ndim", 1) == 0
-    return _column([given] if single else given, name)
-
-
 def _levels_of(levels: ArrayLike | None) -> Floats | None:
     if levels is None:
         return None
-    found = _values(levels, "levels")
+    found = values_of(levels, "levels")
     if found.size == 0:
         raise InputError("forecast: no levels")
     return found
 
 
-def _matrix(values: ArrayLike, name: str) -> Floats:
-    found = np.asarray(unmasked(values))
-    if found.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: expected an array of numbers, got dtype {found.dtype}")
-    if found.ndim != 2:
-        raise InputError(f"{name}: expected 2 dimensions, got {found.ndim}")
-    return np.ascontiguousarray(found, dtype=np.float64)
-
-
+@checked
 def forecast(
     trace: Trace | tuple[ArrayLike, ArrayLike],
     at: ArrayLike,
@@ -370,7 +365,7 @@ def forecast(
         step=trace.step,
         loss=trace.loss,
         lr=trace.lr,
-        at=_values(at, "at"),
+        at=values_of(at, "at"),
         schedule=_schedule_of(schedule),
         past=past_of(past),
         levels=_levels_of(levels),
@@ -380,6 +375,7 @@ def forecast(
     return Forecast._of(record, trace)
 
 
+@checked
 def forecast_batch(
     step: ArrayLike,
     loss: ArrayLike,
@@ -420,9 +416,9 @@ def forecast_batch(
     """
     refuse_traces(step, "forecast_batch")
     record = _core.forecast_batch(
-        step=_column(step, "step"),
-        loss=_matrix(loss, "loss"),
-        at=_values(at, "at"),
+        step=array_of(step, "step"),
+        loss=array_of(loss, "loss", 2),
+        at=values_of(at, "at"),
         threads=threads,
         levels=_levels_of(levels),
         direction=direction,
@@ -431,6 +427,7 @@ def forecast_batch(
     return ForecastBatch._of(record)
 
 
+@checked
 def reach(
     trace: Trace | tuple[ArrayLike, ArrayLike],
     target: float,
@@ -469,10 +466,12 @@ def reach(
         When the target is NaN, when the budget is missing or not finite, or as for `forecast`.
     """
     trace = as_trace(trace, "reach")
-    (found,) = reach_batch(
-        [trace],
-        target,
-        budgets=budget,
+    end = _planned(trace) if budget is None else number(budget)
+    (found,) = _reach(
+        "reach",
+        (trace,),
+        np.array([number(target)]),
+        np.array([end]),
         schedule=schedule,
         past=past,
         reached_by=reached_by,
@@ -482,6 +481,7 @@ def reach(
     return found
 
 
+@checked
 def reach_batch(
     traces: Sequence[Trace],
     targets: ArrayLike,
@@ -522,27 +522,51 @@ def reach_batch(
         when there is neither one target nor one for each run.
     """
     runs = as_traces(traces, "reach_batch")
-    if not runs:
-        return []
-    directions = {run.direction for run in runs}
+    steps = [_planned(run) for run in runs] if budgets is None else budgets
+    return _reach(
+        "reach_batch",
+        runs,
+        values_of(targets, "targets"),
+        values_of(steps, "budgets"),
+        schedule=schedule,
+        past=past,
+        reached_by=reached_by,
+        threads=threads,
+        constants=constants,
+    )
+
+
+def _reach(
+    verb: str,
+    runs: tuple[Trace, ...],
+    targets: Floats,
+    budgets: Floats,
+    *,
+    schedule: Schedule | None,
+    past: Sequence[Trace] | PastRuns | None,
+    reached_by: str | None,
+    threads: int,
+    constants: str | None,
+) -> list[Reach]:
+    """Forecast when runs of one direction reach their targets."""
+    directions = {run.direction for run in runs} or {"min"}
     if len(directions) > 1:
-        raise InputError("reach_batch: the traces mix directions 'min' and 'max'")
-    readings = {reached_by or reached_by_name(run.metric) for run in runs}
+        raise InputError(f"{verb}: the traces mix directions 'min' and 'max'")
+    readings = {reached_by_name(run.metric) for run in runs} if reached_by is None else {reached_by}
     if len(readings) > 1:
         raise InputError(
-            "reach_batch: of some metrics a target is reached by the curve, of others by a point: "
+            f"{verb}: of some metrics a target is reached by the curve, of others by a point: "
             "give reached_by"
         )
-    steps = [_planned(run) for run in runs] if budgets is None else budgets
     records = _core.reach_batch(
         runs,
-        _values(targets, "targets"),
-        _values(steps, "budgets"),
+        targets,
+        budgets,
         schedule=_schedule_of(schedule),
         past=past_of(past),
         direction=directions.pop(),
         constants=constants_of(constants),
-        reached_by=readings.pop(),
+        reached_by=readings.pop() if readings else "curve",
         threads=threads,
     )
     return [Reach._of(record) for record in records]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
+from glidepath._arguments import checked
 from glidepath._core import (
     Allocation,
     Job,
@@ -60,6 +61,7 @@ class RoundPlan(Result):
         return f"{len(self.chosen)} chosen, value {self.value:.6g}, gap {self.gap:.2%}"
 
 
+@checked
 def solve_round(
     job: ArrayLike,
     tier: ArrayLike,
@@ -89,8 +91,8 @@ def solve_round(
         Option i lets ``job[i]`` hold ``gpus[i]`` GPUs of tier ``tier[i]``.
     value : array_like of float, shape (options,)
         0 to 1e15, in any one unit.
-    capacity : array_like of int64, shape (tiers,)
-        GPUs of each tier.
+    capacity : int or array_like of int64, shape (tiers,)
+        GPUs of each tier. One number, here and in the other columns, is a column of one.
     gap : float
         Search on while the fraction (bound - value) / bound is above this.
     prices : array_like of float, shape (tiers,), optional
@@ -120,7 +122,14 @@ def solve_round(
         Naming the option: a negative or NaN value, an unknown tier, a gang below 1. Naming a limit
         without its column.
     """
-    return RoundPlan._from_record(_core.solve_round(**locals()))
+    given = {name: _one_or_many(value) for name, value in locals().items()}
+    scalars = {"gap": gap, "threads": threads, "power_cap_w": power_cap_w}
+    return RoundPlan._from_record(_core.solve_round(**given | scalars))
+
+
+def _one_or_many(values: ArrayLike | None) -> Any:
+    """Give a number as a column of one."""
+    return values if values is None or np.ndim(values) else np.atleast_1d(values)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -192,6 +201,7 @@ class Plan(Result):
         )
 
 
+@checked
 def plan(
     snapshot: Snapshot,
     *,
@@ -309,6 +319,7 @@ def learned_values() -> Floats:
     return _core.learned_values()
 
 
+@checked
 def read_learned_values(file: str | os.PathLike[str]) -> Floats:
     """Read the values of the objective ``learned`` from a file of `write_learned_values`.
 
@@ -329,6 +340,7 @@ def read_learned_values(file: str | os.PathLike[str]) -> Floats:
     return _core.read_learned_values(file)
 
 
+@checked
 def write_learned_values(values: ArrayLike, file: str | os.PathLike[str]) -> None:
     """Write values of the objective ``learned``, with a version and a checksum.
 
@@ -359,6 +371,7 @@ class SharedSpeeds(NamedTuple):
     second: float
 
 
+@checked
 def shared_speeds(
     first: Profile,
     second: Profile,
@@ -402,6 +415,7 @@ def shared_speeds(
     return SharedSpeeds(speeds.first, speeds.second)
 
 
+@checked
 def options_of(
     tiers: Sequence[Tier],
     scaling: Mapping[str, Scaling] | Sequence[Scaling | None],
@@ -472,6 +486,7 @@ def options_of(
     return _core.options_of(list(tiers), list(scaling), options)
 
 
+@checked
 def violations(
     snapshot: Snapshot,
     plan: Plan,
@@ -507,6 +522,7 @@ def violations(
     return _core.violations(snapshot, plan, limits)
 
 
+@checked
 def gittins_index(samples: ArrayLike) -> float:
     """Gittins index of equally likely samples of remaining service (inf = never).
 
@@ -515,7 +531,7 @@ def gittins_index(samples: ArrayLike) -> float:
 
     Parameters
     ----------
-    samples : array_like, shape (n,)
+    samples : float or array_like, shape (n,)
         Remaining service, in any unit; inf = never.
 
     Returns
@@ -528,7 +544,7 @@ def gittins_index(samples: ArrayLike) -> float:
     InputError
         No samples, or one below 0.
     """
-    return _core.gittins_index(samples)
+    return _core.gittins_index(_one_or_many(samples))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -590,6 +606,7 @@ def _samples(job: Job, target: float, reached_by: str | None) -> Floats:
     return law.remaining_steps(64)
 
 
+@checked
 def choose_accelerator(
     job: Job,
     tiers: Sequence[Tier],

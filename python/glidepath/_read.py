@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 
+from glidepath._arguments import checked
 from glidepath._hardware import Metrics
 from glidepath._step_profile import StepProfile
 
 
+@checked
 def read_metrics(
     path: str | os.PathLike[str],
     *,
@@ -50,6 +52,7 @@ def read_metrics(
     return _open.read_metrics(path, format=format, every_s=every_s, run=run)
 
 
+@checked
 def read_profile(
     path: str | os.PathLike[str], *, gpus: int | None = None, nodes: int = 1
 ) -> StepProfile:

@@ -31,6 +31,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from glidepath._arguments import Checked
+
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
     "gymnasium": "gym",
@@ -93,7 +95,7 @@ def _short(value: object) -> str:
     return str(value)
 
 
-class Result:
+class Result(Checked):
     """Mixin of every result class; see the module's documentation."""
 
     __slots__ = ()

@@ -15,6 +15,7 @@ from glidepath import _core
 from glidepath._core import InputError
 from glidepath._json import restoring
 from glidepath._results import Recorded, require
+from glidepath._trace import array_of, as_trace, values_of
 
 if TYPE_CHECKING:
     from glidepath._core import ScheduleRecord
@@ -54,9 +55,7 @@ class Schedule(Recorded):
     _record: ScheduleRecord
 
     def __init__(self, step: ArrayLike, lr: ArrayLike) -> None:
-        from glidepath._trace import _column
-
-        self._record = _core.ScheduleRecord(_column(step, "step"), _column(lr, "lr"))
+        self._record = _core.ScheduleRecord(array_of(step, "step"), array_of(lr, "lr"))
 
     @classmethod
     def constant(cls, lr: float) -> Schedule:
@@ -130,7 +129,7 @@ class Schedule(Recorded):
         return cls._of(record)
 
     @classmethod
-    def logged(cls, trace: Trace) -> Schedule | None:
+    def logged(cls, trace: Trace | tuple[ArrayLike, ArrayLike]) -> Schedule | None:
         """Take the learning rate that a run logged, where it was planned.
 
         Parameters
@@ -143,11 +142,11 @@ class Schedule(Recorded):
             Gaps take the nearest earlier rate, the first ones the first known. None unless more
             than half of the points have a rate.
         """
-        record = _core.ScheduleRecord.logged(trace)
+        record = _core.ScheduleRecord.logged(as_trace(trace, "Schedule.logged"))
         return None if record is None else cls._of(record)
 
     @classmethod
-    def infer(cls, trace: Trace) -> Schedule | None:
+    def infer(cls, trace: Trace | tuple[ArrayLike, ArrayLike]) -> Schedule | None:
         """Infer the schedule of a live run from the rates that it logged and its plan.
 
         Parameters
@@ -164,7 +163,7 @@ class Schedule(Recorded):
             the warm-up; its first half foresees the second; and the other shapes are five times as
             far off. While the rate is flat a decay may follow, so constant needs 95 % of the plan.
         """
-        found = inferred(trace)
+        found = inferred(as_trace(trace, "Schedule.infer"))
         return None if found is None else found[1]
 
     @property
@@ -189,7 +188,7 @@ class Schedule(Recorded):
         float or ndarray, shape (h,)
             Learning rate at each step.
         """
-        rates = self._record.at(np.atleast_1d(np.asarray(step, dtype=np.float64)))
+        rates = self._record.at(values_of(step, "step"))
         return float(rates[0]) if np.ndim(step) == 0 else rates
 
     def to_dict(self) -> dict[str, list[float]]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from glidepath import _core
+from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PolicyInfo, SimulationOptions, Snapshot
 from glidepath._plan import Plan
 from glidepath._results import Result, require
@@ -198,6 +199,7 @@ _DEFAULTS = SimulationOptions()
 _OPTIONS = [key for key, kind in vars(SimulationOptions).items() if isinstance(kind, property)]
 
 
+@checked
 def simulate(
     workload: Workload,
     policy: Policy,
@@ -295,10 +297,8 @@ def _run(
     memo: _core.ForecastMemo | None = None,
 ) -> Simulation:
     """`simulate`, also with a memo of forecasts."""
-    if not isinstance(workload, Workload):
-        raise TypeError(f"workload: expected a Workload, got {type(workload).__name__}")
-    if not isinstance(policy, str) and not callable(policy):
-        raise TypeError(f"policy: expected a name or a callable, got {type(policy).__name__}")
+    if options.stop_at_target and not workload._record.curves:
+        raise InputError("simulate: stop_at_target is for jobs with curves, the workload has none")
 
     def run(stream: Callable[..., object] | None) -> Simulation:
         record = _core.simulate(workload._record, policy, options, memo, stream, progress)

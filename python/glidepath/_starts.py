@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._answer import duration
-from glidepath._core import Job, Snapshot
+from glidepath._arguments import checked
+from glidepath._core import InputError, Job, Snapshot
 from glidepath._results import Result, require
+from glidepath._trace import values_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -50,6 +52,7 @@ class StartTimes(Result):
 _DEFAULTS = _core.StartOptions()
 
 
+@checked
 def start_times(
     snapshot: Snapshot,
     policy: str = "best_value",
@@ -81,7 +84,7 @@ def start_times(
     horizon_s : float, optional
         A job that has not started by then counts as inf; 30 days by default. So does one that
         still waits when 20 times as many jobs have come as there are in `snapshot` and `recent`.
-    levels : array_like, shape (k,), optional
+    levels : float or array_like, shape (k,), optional
         Levels of the quantiles, each between 0 and 1; 0.1, 0.5 and 0.9 by default.
     recent : sequence of Job
         The jobs submitted of late, whether they have ended or not, each with the law of its steps
@@ -104,8 +107,6 @@ def start_times(
         A policy that is not played forward, a job about which nothing is known or that shares its
         GPUs, a recent job from the future, an option out of range.
     """
-    if not isinstance(snapshot, Snapshot):
-        raise TypeError(f"snapshot: expected a Snapshot, got {type(snapshot).__name__}")
     given: dict[str, Any] = {
         "samples": samples,
         "seed": seed,
@@ -115,6 +116,8 @@ def start_times(
     if horizon_s is not None:
         given["horizon_s"] = horizon_s
     if levels is not None:
-        given["levels"] = levels
+        given["levels"] = values_of(levels, "levels")
+        if not given["levels"].size:
+            raise InputError("start_times: no levels")
     options = _core.StartOptions(**given)
     return StartTimes._from_record(_core.start_times(snapshot, policy, options, threads))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
+from glidepath._arguments import checked, number
 from glidepath._core import InputError
 from glidepath._results import Result, require
 
@@ -27,16 +28,29 @@ def unmasked(values: Any) -> Any:
     return values
 
 
-def _column(values: ArrayLike, name: str) -> Floats:
-    """Give a read-only column of float64: the array itself where it is one, else a copy."""
+def array_of(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[Any]:
+    """Give an array of numbers of so many dimensions; whatever else is refused by its name."""
     try:
         found = np.asarray(unmasked(values))
     except ValueError as error:  # rows of different length
         raise InputError(f"{name}: {error}") from None
     if found.dtype.kind not in "fiub" and found.size > 0:
         raise TypeError(f"{name}: expected an array of numbers, got dtype {found.dtype}")
-    if found.ndim != 1:
-        raise InputError(f"{name}: expected 1 dimension, got {found.ndim}")
+    if found.ndim != ndim:
+        plural = "" if ndim == 1 else "s"
+        raise InputError(f"{name}: expected {ndim} dimension{plural}, got {found.ndim}")
+    return found
+
+
+def values_of(given: ArrayLike, name: str) -> Floats:
+    """Give one number or many as a column."""
+    many: Any = given if np.ndim(unmasked(given)) else [given]
+    return _column(many, name)
+
+
+def _column(values: ArrayLike, name: str) -> Floats:
+    """Give a read-only column of float64: the array itself where it is one, else a copy."""
+    found = array_of(values, name)
     if found.dtype == np.float64 and found.flags.c_contiguous and not found.flags.writeable:
         return found
     column = np.array(found, dtype=np.float64, order="C")
@@ -44,8 +58,10 @@ def _column(values: ArrayLike, name: str) -> Floats:
     return column
 
 
-def _encodable(text: str) -> str:
+def _encodable(text: str, field: str) -> str:
     r"""Write a name as UTF-8 can carry it: bytes that are no text as \udcff and the like."""
+    if not isinstance(text, str):
+        raise TypeError(f"Trace: {field} is {text!r}, expected text")
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -131,18 +147,19 @@ class Trace(Result):
             bad = np.flatnonzero((rates < 0) | np.isinf(rates))
             if bad.size:
                 raise InputError(f"trace: lr[{bad[0]}] is {rates[bad[0]]:g}")
-        if planned_steps is not None and not (0 < planned_steps < math.inf):
+        planned = None if planned_steps is None else number(planned_steps)
+        if planned is not None and not (0 < planned < math.inf):
             raise InputError(f"trace: planned_steps is {planned_steps}, must be a positive number")
         put = object.__setattr__  # the class is frozen
         put(self, "step", steps)
         put(self, "loss", losses)
         put(self, "lr", rates)
         put(self, "wall_seconds", _beside(wall_seconds, "wall_seconds", steps.size))
-        put(self, "name", _encodable(str(name)))
-        put(self, "metric", _encodable(str(metric)))
+        put(self, "name", _encodable(name, "name"))
+        put(self, "metric", _encodable(metric, "metric"))
         put(self, "direction", direction)
-        put(self, "planned_steps", None if planned_steps is None else float(planned_steps))
-        put(self, "notes", tuple(notes))
+        put(self, "planned_steps", planned)
+        put(self, "notes", (notes,) if isinstance(notes, str) else tuple(notes))
 
     def __len__(self) -> int:
         return self.step.size
@@ -165,7 +182,7 @@ class Trace(Result):
         -------
         Trace
         """
-        if np.isnan(step):
+        if math.isnan(number(step)):
             raise InputError("until: step is nan")
         kept = int(np.searchsorted(self.step, step, side="right"))
         return replace(
@@ -261,19 +278,32 @@ def renamed(trace: Trace, name: str) -> Trace:
 
 
 def as_trace(given: Any, verb: str) -> Trace:
-    """Take what was given for a trace: one, a tuple of its steps and losses, or a table of both.
+    """Take what was given for a trace.
 
-    InputError, with what would make one, when it is none of these.
+    One, a tuple of its steps and losses, a data frame of one run, or an object with `step`, `loss`
+    and perhaps other attributes of a trace. InputError, with what would make one, for all else.
     """
     if isinstance(given, Trace):
         return given
     if isinstance(given, tuple) and len(given) == 2:
         return Trace(*given)
+    if hasattr(given, "__arrow_c_stream__"):
+        runs = _runs_of_frame(given)
+        if len(runs) != 1:
+            raise InputError(f"{verb}: expected one run, the data frame has {len(runs)}")
+        return runs[0]
     if hasattr(given, "step") and hasattr(given, "loss"):
-        return Trace(given.step, given.loss)
+        names = [each.name for each in fields(Trace) if hasattr(given, each.name)]
+        return Trace(**{name: getattr(given, name) for name in names})
     raise InputError(
         f"{verb}: expected a gp.Trace, got {type(given).__name__}: gp.Trace(step, loss) makes one"
     )
+
+
+def _runs_of_frame(frame: Any) -> list[Trace]:
+    from glidepath.readers._open import read_traces  # it makes traces
+
+    return read_traces(frame)
 
 
 def refuse_traces(step: Any, verb: str) -> None:
@@ -286,10 +316,13 @@ def refuse_traces(step: Any, verb: str) -> None:
         )
 
 
-def as_traces(given: Iterable[Any], verb: str) -> tuple[Trace, ...]:
-    """Take a list of what `as_trace` takes; InputError where it is one trace."""
-    if isinstance(given, Trace):
-        raise InputError(f"{verb}: expected a list of gp.Trace, got one gp.Trace")
+def as_traces(given: Any, verb: str) -> tuple[Trace, ...]:
+    """Take a list of what `as_trace` takes, or a data frame of runs; InputError where it is not."""
+    if hasattr(given, "__arrow_c_stream__"):
+        return tuple(_runs_of_frame(given))
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+        name = "one gp.Trace" if isinstance(given, Trace) else type(given).__name__
+        raise InputError(f"{verb}: expected a list of gp.Trace, got {name}")
     return tuple(as_trace(each, verb) for each in given)
 
 
@@ -330,6 +363,7 @@ class Cleaned(Result):
         return f"{len(self.trace)} points, {', '.join(done) or 'nothing to do'}"
 
 
+@checked
 def clean(
     step: ArrayLike | Trace,
     loss: ArrayLike | None = None,
@@ -352,7 +386,8 @@ def clean(
     ----------
     step, loss, lr, wall_seconds, name, metric, direction, planned_steps
         As in `Trace`, with its defaults, except that steps may repeat, go back or be NaN. A `Trace`
-        in place of `step` stands for all of them.
+        in place of `step`, or a data frame of one run, stands for all of them, a tuple for `step`
+        and `loss`.
     max_points : int, optional
         More points than this are thinned to as many, evenly in log step, keeping the first and the
         last.
@@ -373,6 +408,10 @@ def clean(
     """
     more = {"name": name, "metric": metric, "direction": direction, "planned_steps": planned_steps}
     more = {key: value for key, value in more.items() if value is not None}
+    if loss is None and isinstance(step, tuple) and len(step) == 2:
+        step, loss = step
+    elif loss is None or isinstance(step, Trace):
+        step = as_trace(step, "clean")
     if isinstance(step, Trace):
         beside = {"loss": loss, "lr": lr, "wall_seconds": wall_seconds, **more}
         for key, value in beside.items():
@@ -382,8 +421,6 @@ def clean(
         step, loss, lr, wall_seconds = raw.step, raw.loss, raw.lr, raw.wall_seconds
         kept = ("name", "metric", "direction", "planned_steps", "notes")
         more = {key: getattr(raw, key) for key in kept}
-    if loss is None:
-        raise InputError("clean: loss is missing")
     found = _core.clean(
         _core.TraceRecord(
             unmasked(step), unmasked(loss), lr=unmasked(lr), wall_seconds=unmasked(wall_seconds)

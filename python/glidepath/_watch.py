@@ -9,11 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
+from glidepath._arguments import Checked
+from glidepath._arguments import number as number_of
+from glidepath._core import InputError
 from glidepath._forecast import _schedule_of
 from glidepath._json import check_format, number, plain, restoring
 from glidepath._past_runs import PastRuns, past_of
 from glidepath._results import Recorded
 from glidepath._schedule import Schedule
+from glidepath._trace import as_traces
 
 if TYPE_CHECKING:
     from glidepath._core import DecisionRecord, WatchRecord
@@ -26,6 +30,7 @@ _BEFORE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target": 0}
 SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
 ALPHA: float = _core.WATCH_ALPHA
+READING = "curve"  # of a target, where no name of a metric is known
 
 
 class Decision(Recorded):
@@ -58,7 +63,7 @@ class Decision(Recorded):
         return f"{self.verdict}: {self.reason}"
 
 
-class Watch:
+class Watch(Checked):
     """Watch one live run.
 
     Parameters
@@ -83,8 +88,8 @@ class Watch:
     Raises
     ------
     InputError
-        When the target is NaN, the budget is not finite, `alpha` is not between 0 and 0.5, or a
-        past run has the other direction.
+        When the target is NaN, the budget is not finite, `alpha` is not between 0 and 0.5, a past
+        run has the other direction, or `alpha` or `reached_by` comes without a target.
 
     Notes
     -----
@@ -103,25 +108,33 @@ class Watch:
         schedule: Schedule | None = None,
         past: Sequence[Trace] | PastRuns | None = None,
         alpha: float = ALPHA,
-        reached_by: str = "curve",
+        reached_by: str = READING,
     ) -> None:
         self._settings: dict[str, Any] = {
-            "target": None if target is None else float(target),
-            "budget": None if budget is None else float(budget),
-            "direction": str(direction),
-            "alpha": float(alpha),
-            "reached_by": str(reached_by),
+            "target": None if target is None else number_of(target),
+            "budget": None if budget is None else number_of(budget),
+            "direction": direction,
+            "alpha": number_of(alpha),
+            "reached_by": reached_by,
         }
-        self._past = past if past is None or isinstance(past, PastRuns) else list(past)
+        learned = past is None or isinstance(past, PastRuns)
+        self._past: Any = past if learned else list(as_traces(past, "past"))
         self._record: WatchRecord = _core.WatchRecord(
             **self._settings, schedule=_schedule_of(schedule), past=past_of(self._past)
         )
         self._settings["schedule"] = schedule
+        for name, given, default in (
+            ("alpha", alpha, ALPHA),
+            ("reached_by", reached_by, READING),
+        ):
+            if target is None and given != default:
+                raise InputError(f"watch: {name} without target")
 
     @property
     def past(self) -> list[Trace] | PastRuns | None:
         """The finished runs that were given."""
-        return self._past
+        given: list[Trace] | PastRuns | None = self._past
+        return given
 
     def add(self, step: float, loss: float, lr: float | None = None) -> None:
         """Append one observation; a step that goes back is a restart from a checkpoint.
@@ -185,6 +198,8 @@ class Watch:
             settings = {key: state[key] for key in SETTINGS}
             for key in ("target", "budget"):
                 settings[key] = None if settings[key] is None else number(settings[key])
+            if settings["target"] is None:  # they have no effect, and none is given
+                settings |= {"alpha": ALPHA, "reached_by": READING}
             if settings["schedule"] is not None:
                 settings["schedule"] = Schedule.from_dict(settings["schedule"])
             watch = cls(**settings, past=past)

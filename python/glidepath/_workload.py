@@ -10,33 +10,42 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._core import IoError, PairSpeeds, Tier
+from glidepath._arguments import Checked, checked
+from glidepath._core import InputError, IoError, PairSpeeds, Tier
 from glidepath._results import same
 from glidepath._trace import Trace, of_record
 from glidepath.readers._open import refusing
 from glidepath.readers._series import read_whole
 
 Column = NDArray[Any]
+_NAMES = ("user", "job_class")
+_COLUMNS = (
+    *("job", "submit_s", "gpus", "duration_s", "truth", "target_loss", "budget_steps"),
+    *_NAMES,
+    *("memory_gb", "utilization", "sm_activity", "memory_activity", "weight", "priority"),
+    *("deadline_s", "steps_per_s"),
+)
 
 
-class Workload:
+class Workload(Checked):
     """Tiers of GPUs and the jobs that come to them.
 
     Parameters
     ----------
     tiers : sequence of Tier
     jobs : mapping of str to array_like, shape (n,)
-        Columns: ``job`` (unique ids), ``submit_s``, ``gpus``, and ``duration_s`` or, with curves,
-        ``truth`` (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``user``,
-        ``job_class``, ``memory_gb`` (per GPU), ``utilization`` (0 to 1), ``sm_activity`` and
-        ``memory_activity`` (alone, for sharing; negative = not known), ``weight``, ``priority``,
-        ``deadline_s`` and ``steps_per_s`` of shape (n, tiers), 0 where a job cannot run.
+        Columns: ``job`` (unique ids), ``submit_s``, and ``duration_s`` or, with curves, ``truth``
+        (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``gpus`` (1 without),
+        ``user``, ``job_class``, ``memory_gb`` (per GPU), ``utilization`` (0 to 1), ``sm_activity``
+        and ``memory_activity`` (alone, for sharing; negative = not known), ``weight``,
+        ``priority``, ``deadline_s`` and ``steps_per_s`` of shape (n, tiers), 0 where a job cannot
+        run. One value in place of a column is that of every job.
     curves : sequence of Trace, optional
         Hidden truths: no policy sees more of one than the job has run.
     pairs : sequence of PairSpeeds, optional
@@ -47,7 +56,8 @@ class Workload:
     Raises
     ------
     InputError
-        Naming the job: a gang below 1 or larger than every tier, a negative time, no work.
+        Naming the job: a gang below 1 or larger than every tier, a negative time, no work. Naming
+        the column that is not known.
     """
 
     __slots__ = ("_record",)
@@ -61,12 +71,17 @@ class Workload:
         pairs: Sequence[PairSpeeds | tuple[str, str, int, float, float]] = (),
         name: str = "",
     ) -> None:
-        columns = {
-            key: list(map(str, np.asarray(values)))
-            if key in ("user", "job_class")
-            else np.asanyarray(values)  # masked values are refused below
-            for key, values in jobs.items()
-        }
+        unknown = [key for key in jobs if key not in _COLUMNS]
+        if unknown:
+            known = ", ".join(_COLUMNS)
+            raise InputError(f"workload: no column '{unknown[0]}' of jobs, known: {known}")
+        count = np.size(jobs.get("job", ()))
+        columns = {}
+        for key, values in jobs.items():
+            column = np.asanyarray(values)  # masked values are refused below
+            if not column.ndim and key != "job":
+                column = np.full(count, column)
+            columns[key] = list(map(str, column)) if key in _NAMES else column
         speeds = [pair if isinstance(pair, PairSpeeds) else PairSpeeds(*pair) for pair in pairs]
         self._record = _core.make_workload(list(tiers), columns, list(curves), speeds, name)
 
@@ -210,11 +225,6 @@ class Workload:
         """Write the jobs as the ``jobs.csv`` that `read_workload` reads."""
         self._record.write_jobs(os.fsencode(path))
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name == "_record":
-            raise TypeError("this Workload was never initialized: call Workload(...)")
-        raise AttributeError(f"'Workload' object has no attribute '{name}'")
-
     def __len__(self) -> int:
         return self._record.job_count
 
@@ -322,6 +332,7 @@ def _gavel_pairs(
     return pairs
 
 
+@checked
 def read_workload(folder: str | os.PathLike[str]) -> Workload:
     """Read ``tiers.csv``, ``jobs.csv`` and the curves of ``truth/`` of a folder.
 
@@ -343,6 +354,7 @@ def read_workload(folder: str | os.PathLike[str]) -> Workload:
     return Workload._of(_core.read_workload(os.fsencode(folder)))
 
 
+@checked
 def generate_workload(folder: str | os.PathLike[str], *, users: int, seed: int = 0) -> Workload:
     """Draw the jobs of many users from the classes and habits of a workload folder.
 

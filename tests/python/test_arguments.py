@@ -277,10 +277,15 @@ def test_a_flag_without_effect_is_refused(
     jobs = tmp_path / "trace.csv"
     jobs.write_text("job,submit_s,gpus,duration_s\n1,0,1,10\n")
     simulate = ["simulate", str(jobs), "--gpus", "2"]
+    once = ["watch", str(jobs), "--once"]
     for line, said in (
         ([*simulate, "--compare", "-p", "srtf"], "--compare names its own policies"),
         ([*simulate, "-p", "fifo", "--session-s", "5"], "session_s is read by none of fifo"),
-        (["watch", str(jobs), "--once", "--alpha", "0.1"], "--alpha 0.1: say with --target"),
+        ([*once, "--alpha", "0.1"], "--alpha 0.1: say with --target"),
+        ([*once, "--target", "1", "--until-decided"], "--until-decided is for more than one look"),
+        ([*once, "--every-s", "5"], "--every-s 5 is for more than one look: leave --once out"),
+        ([*simulate, "--checkpoint-min", "5"], "--checkpoint-min is for failures"),
+        ([*simulate, "--stop-at-target"], "stop_at_target is for jobs with curves"),
     ):
         assert cli.main(line) == 2
         assert said in " ".join(capsys.readouterr().err.split())

@@ -323,7 +323,9 @@ def test_a_tuple_of_steps_and_losses_is_a_trace_and_anything_else_is_refused() -
             gp.fit(wrong)
     with pytest.raises(gp.InputError, match=r"fit_batch: expected a gp\.Trace, got float64: "):
         gp.fit_batch(run.loss)
-    with pytest.raises(gp.InputError, match=r"fit_batch: expected several traces, got one"):
+    with pytest.raises(
+        gp.InputError, match=r"fit_batch: expected a list of gp.Trace, got one gp.Trace"
+    ):
         gp.fit_batch(run)
     with pytest.raises(gp.InputError, match="fit_batch: robust is for traces, rows over shared"):
         gp.fit_batch(STEPS, np.ones((2, 200)), family="pow3", robust=True)

@@ -145,9 +145,9 @@ def test_an_interval_is_between_its_two_quantiles() -> None:
 
 def test_a_result_without_a_value_raises_and_does_not_crash() -> None:
     for made in (gp.Forecast, gp.ForecastBatch, gp.Reach, gp.Decision, gp.Schedule, gp.PastRuns):
-        with pytest.raises(AttributeError):
+        with pytest.raises(TypeError, match="never initialized"):
             repr(made.__new__(made))
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError, match="never initialized"):
         gp.Watch.__new__(gp.Watch).decision()
     for name in ("Forecast", "ForecastBatch", "Reach", "Decision", "Schedule", "PastRuns", "Watch"):
         record = getattr(_core, f"{name}Record")

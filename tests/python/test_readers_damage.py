@@ -286,7 +286,7 @@ def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(gp.InputError):
             gp.read_traces(path, **options)
-    with pytest.raises(TypeError, match="metric is a int"):
+    with pytest.raises(gp.InputError, match="metric is 3, expected text"):
         gp.read_traces(file, metric=3)  # type: ignore[arg-type]
 
 

@@ -367,7 +367,7 @@ def test_a_frame_that_holds_no_curve(
         gp.read_traces(arrow.table(columns), metric=metric)
 
 
-def test_other_objects_are_a_type_error() -> None:
+def test_other_objects_are_refused() -> None:
     for thing in (3, {"step": [1]}, b"path"):
-        with pytest.raises(TypeError, match="is no path, address, data frame"):
+        with pytest.raises(gp.InputError, match="is no path, address, data frame"):
             gp.read_traces(thing)

@@ -224,7 +224,7 @@ def test_wrong_policies_are_refused(tmp_path: Path) -> None:
     workload = gp.Workload.from_trace(trace(tmp_path, "1,0,1,5\n"), gpus=4)
     with pytest.raises(gp.InputError, match="unknown policy 'sooner', known are fifo"):
         gp.simulate(workload, "sooner")
-    with pytest.raises(TypeError, match="expected a name or a callable"):
+    with pytest.raises(TypeError, match="simulate: policy is 3, expected text or a function"):
         gp.simulate(workload, 3)  # type: ignore[arg-type]
     with pytest.raises(gp.InputError, match="job 9, which is not live"):
         gp.simulate(workload, lambda _: gp.Plan(allocations=[gp.Allocation(9, 0, 1)]))

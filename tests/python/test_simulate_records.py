@@ -91,7 +91,7 @@ def test_an_option_of_a_wrong_type_is_named(option: str, value: Any, message: st
 
 
 def test_an_option_that_compare_does_not_have_is_refused() -> None:
-    with pytest.raises(TypeError, match="no field 'sessions', known: seed, restart_s"):
+    with pytest.raises(TypeError, match="compare: no option 'sessions', known: restart_s"):
         gp.compare(workload(), ["fifo"], sessions=3)
 
 

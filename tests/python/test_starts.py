@@ -55,7 +55,7 @@ def test_what_was_submitted_of_late_goes_on_to_come() -> None:
 
 
 def test_arguments_of_another_kind_are_refused_by_name() -> None:
-    with pytest.raises(TypeError, match="snapshot: expected a Snapshot, got list"):
+    with pytest.raises(TypeError, match=r"start_times: snapshot is \[\], expected a Snapshot"):
         gp.start_times([])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="seed is 'x', expected a whole number"):
         gp.start_times(queue(), seed="x")  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from glidepath._core import InputError
 from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
 from glidepath._verdicts import meaning
-from glidepath._watch import SETTINGS, Decision, Watch
+from glidepath._watch import READING, SETTINGS, Decision, Watch
 
 # Looks in a row at which a run must be lost before it is stopped: of many forecasts some are wrong.
 PATIENCE = 5
@@ -135,8 +135,8 @@ class Adviser:
         self._file = None if file is None else Path(file)
         if metric is not None and watch.get("direction") is None:
             watch["direction"] = required_direction(metric)
-        if watch.get("reached_by") is None:
-            watch["reached_by"] = "curve" if metric is None else reached_by_name(metric)
+        if watch.get("reached_by") is None and watch.get("target") is not None:
+            watch["reached_by"] = READING if metric is None else reached_by_name(metric)
         self._options, self._metric, self._lacked = watch, metric, False
         self._state: dict[str, Any] | None = None
         self.watch = Watch(**watch)

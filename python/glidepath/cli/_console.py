@@ -87,7 +87,7 @@ Budget = Annotated[
 
 def _known_reading(reached_by: str | None) -> str | None:
     """Refuse another word before the command reads or waits for a log."""
-    gp.Watch(reached_by=reached_by or "curve")
+    gp.Watch(target=0.0, reached_by=reached_by or "curve")
     return reached_by
 
 

@@ -237,7 +237,7 @@ def _snapshot_at(workload: gp.Workload, at_h: float) -> gp.Snapshot:
             watch,
             round_s=PlanOptions().round_s,
             session_s=policy_named("best_value").session_s,
-            stop_at_target=True,
+            stop_at_target=True if workload.curves else None,
         )
     except _Reached:
         return seen[0]

@@ -112,6 +112,8 @@ def simulate(
     """Run a workload to its end under one policy, or compare several."""
     if policy and compare:
         raise gp.InputError("--compare names its own policies: leave --policy out")
+    if checkpoint_min and node_mtbf_h is None and job_mtbf_h is None:
+        raise gp.InputError("--checkpoint-min is for failures: say --node-mtbf-h or --job-mtbf-h")
     policies = list(policy or (_COMPARED if compare else ["best_value"]))
     options: dict[str, Any] = {
         "restart_s": restart_s,

@@ -51,6 +51,7 @@ from glidepath.cli._console import (
     stdout,
 )
 
+_EVERY_S = 2.0  # between two looks at the log
 _MIN_POINTS = 4  # fewer tell nothing of the future
 _BARS = "▁▂▃▄▅▆▇█"
 _SEEN_BARS, _AHEAD_BARS = 24, 12
@@ -67,8 +68,13 @@ def watch(
     metric: Metric = None,
     pattern: Pattern = None,
     every_s: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="Time between two looks at the log.")
-    ] = 2.0,
+        float | None,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help=f"Time between two looks at the log; default: {_EVERY_S:g}.",
+        ),
+    ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(help=f"Error rate of the verdicts will_reach and never; default: {ALPHA:g}."),
@@ -89,10 +95,13 @@ def watch(
     check_reached_by(reached_by, target)
     if alpha is not None and target is None:
         raise gp.InputError(f"--alpha {alpha:g}: say with --target what is to be reached")
+    if once and (until_decided or every_s is not None):
+        flag = "--until-decided" if until_decided else f"--every-s {every_s:g}"
+        raise gp.InputError(f"{flag} is for more than one look: leave --once out")
     runs = learned(past, metric, [], quiet=as_json)
     error_rate = ALPHA if alpha is None else alpha
     view = _View(file, target, budget, run, error_rate, runs, lr, reached_by)
-    follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s)
+    follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s or _EVERY_S)
     if once:
         return _once(view, follow, as_json=as_json)
     if stdout.is_terminal and not as_json:
@@ -215,7 +224,9 @@ class _View:
         # The error rate of verdicts was measured without learned widths: docs/live.md.
         shapes = None if past is None else past.runs
         options = {**self._watch, "budget": plan.budget, "schedule": plan.schedule}
-        live = gp.Watch(direction=trace.direction, past=shapes, reached_by=reached_by, **options)
+        if self.has_target:
+            options["reached_by"] = reached_by
+        live = gp.Watch(direction=trace.direction, past=shapes, **options)
         return judge(live, points)
 
     def _reach(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, head_of, header_of, unknown_format
 from glidepath._results import Result
 from glidepath._trace import Trace, renamed
@@ -96,8 +97,8 @@ def _read_object(source: Any, metric: str | None) -> list[Trace]:
                 found: list[Trace] = reader.read(source, metric)
                 return found
     if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
-        return [trace for each in source for trace in read_traces(each, metric=metric)]
-    raise TypeError(
+        return [trace for each in source for trace in read(each, metric)]
+    raise InputError(
         f"read_traces: {type(source).__name__} is no path, address, data frame (Arrow), run of W&B "
         "or client of MLflow"
     )
@@ -117,12 +118,13 @@ def _read_page(url: str, metric: str | None) -> list[Trace]:
     return mlflow_client.read_url(url, metric)
 
 
+@checked
 def read_traces(
     path: str | os.PathLike[str] | Any,
     *,
     metric: str | None = None,
     format: str | None = None,  # noqa: A002 - the builtin is not needed here
-    pattern: str | None = None,
+    pattern: str | re.Pattern[str] | None = None,
 ) -> list[Trace]:
     r"""Read every run of a file, of all files of a folder and the folders in it, or of a server.
 
@@ -148,7 +150,7 @@ def read_traces(
         ``"mlflow_sqlite"``, ``"wandb"`` (its log on disk), ``"wandb_csv"`` (a panel),
         ``"trackio"``, ``"parquet"``, ``"dvclive"`` and ``"wandb_summary"``, which is refused. By
         default it is found from each file's content. For a file or folder only.
-    pattern : str, optional
+    pattern : str or re.Pattern, optional
         A regular expression for console logs of one's own, in place of `format`: of each line in
         which it is found, its groups ``step``, ``value`` or ``loss`` and, if it has them, ``lr``
         and ``planned_steps`` are numbers of a run, as in
@@ -169,18 +171,33 @@ def read_traces(
         With file and line, when a file is missing, empty, malformed, of no known format or without
         the metric, or a folder has no file that is; with the server's words, when it gave none.
     InputError
-        When `format` is unknown, the path empty, or `pattern` no regular expression with groups
-        ``step`` and ``value``.
-    TypeError
-        When `path` is none of the above.
+        When `path` is none of the above or empty, `format` unknown or not for it, or `pattern` no
+        regular expression with groups ``step`` and ``value``.
     """
+    try:
+        return read(path, metric, format, pattern)
+    except (AbsentError, RefusedError) as error:  # kinds that the readers tell apart
+        raise IoError(str(error)) from None
+
+
+def read(
+    path: str | os.PathLike[str] | Any,
+    metric: str | None,
+    format: str | None = None,  # noqa: A002
+    pattern: str | re.Pattern[str] | None = None,
+) -> list[Trace]:
+    """Read as `read_traces` does; where a log lacks the metric or is refused, the error tells."""
     expression = None if pattern is None else _compiled(pattern, path, format)
     _check_text("metric", metric)
+    page = path if isinstance(path, str) and path.startswith(("http://", "https://")) else None
+    if format is not None and (page is not None or not isinstance(path, (str, os.PathLike))):
+        what = type(path).__name__ if page is None else "page"
+        raise InputError(f"read_traces: a format is for a file or folder, not a {what}")
     if not isinstance(path, (str, os.PathLike)):
         return _read_object(path, metric)
-    if isinstance(path, str) and path.startswith(("http://", "https://")):
-        with refusing(without_secrets(path)):
-            return _read_page(path, metric)
+    if page is not None:
+        with refusing(without_secrets(page)):
+            return _read_page(page, metric)
     _check_text("format", format)
     if format is not None and format not in FORMATS:
         raise InputError(f"read_traces: format {format!r} is none of {', '.join(FORMATS)}")
@@ -201,7 +218,7 @@ def _check_text(name: str, given: object) -> None:
     if given is None:
         return
     if not isinstance(given, str):
-        raise TypeError(f"read_traces: {name} is a {type(given).__name__}, not a str")
+        raise InputError(f"read_traces: {name} is {given!r:.80}, expected text")
     try:
         os.fsencode(given)
     except UnicodeEncodeError:
@@ -253,8 +270,12 @@ class MetricInfo(Result):
         return f"{self.metric!r} of {self.run!r}, {points}, {self.direction}{default}"
 
 
+@checked
 def metrics_of(
-    path: str | os.PathLike[str] | Any, *, metric: str | None = None, pattern: str | None = None
+    path: str | os.PathLike[str] | Any,
+    *,
+    metric: str | None = None,
+    pattern: str | re.Pattern[str] | None = None,
 ) -> list[MetricInfo]:
     """List every metric that `read_traces` could read.
 
@@ -264,7 +285,7 @@ def metrics_of(
         As in `read_traces`. Of a server of MLflow only what would be read is listed.
     metric : str, optional
         List this one alone, in the runs that have it.
-    pattern : str, optional
+    pattern : str or re.Pattern, optional
         As in `read_traces`.
 
     Returns
@@ -274,25 +295,25 @@ def metrics_of(
 
     Raises
     ------
-    IoError, InputError, TypeError
+    IoError, InputError
         As `read_traces`.
     """
     found: list[Trace] = []
     token = collected.set(found)
     try:
-        read = read_traces(path, metric=metric, pattern=pattern)
-    except AbsentError:
-        if not found or metric is not None:
-            raise
-        read = []
+        chosen = read(path, metric, pattern=pattern)
+    except (AbsentError, RefusedError) as error:
+        if isinstance(error, RefusedError) or not found or metric is not None:
+            raise IoError(str(error)) from None
+        chosen = []
     finally:
         collected.reset(token)
     if metric is not None:
-        found = read
+        found = chosen
     if not found and isinstance(path, (str, os.PathLike)):  # the long form, by its header
         columns = [name for name in header_of(_head(Path(path))) if name not in _LONG_FORM]
         found = [trace for name in columns for trace in read_traces(path, metric=name)]
-    chosen = {(trace.name, trace.metric) for trace in read}
+    shown = {(trace.name, trace.metric) for trace in chosen}
     return [
         MetricInfo(
             trace.name,
@@ -300,20 +321,25 @@ def metrics_of(
             trace.direction,
             len(trace),
             float(trace.step[-1]) if len(trace) else math.nan,
-            (trace.name, trace.metric) in chosen,
+            (trace.name, trace.metric) in shown,
         )
         for trace in found
     ]
 
 
-def _compiled(pattern: str, path: Any, format: str | None) -> re.Pattern[str]:  # noqa: A002
+def _compiled(
+    pattern: str | re.Pattern[str],
+    path: Any,
+    format: str | None,  # noqa: A002
+) -> re.Pattern[str]:
     if format is not None:
         raise InputError(f"read_traces: a pattern reads text of any form, not format {format!r}")
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(
             f"read_traces: a pattern is for a file or folder, not a {type(path).__name__}"
         )
-    _check_text("pattern", pattern)
+    text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
+    _check_text("pattern", text)
     try:
         expression = re.compile(pattern)
     except re.error as error:
@@ -321,7 +347,7 @@ def _compiled(pattern: str, path: Any, format: str | None) -> re.Pattern[str]:  
     groups = expression.groupindex
     for group in ("step", "value"):
         if group not in groups and (group == "step" or "loss" not in groups):
-            raise InputError(f"read_traces: pattern {pattern!r} has no group (?P<{group}>…)")
+            raise InputError(f"read_traces: pattern {text!r} has no group (?P<{group}>…)")
     return expression
 
 

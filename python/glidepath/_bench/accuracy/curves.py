@@ -14,7 +14,14 @@ import numpy as np
 
 from glidepath._core import InputError, IoError
 from glidepath._trace import Trace, as_traces, renamed
-from glidepath.readers._open import _format_of, _head, is_called_log, passing_over, read_traces
+from glidepath.readers._open import (
+    _format_of,
+    _head,
+    is_called_log,
+    passing_over,
+    read,
+    read_traces,
+)
 from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 
 FEWEST_POINTS = 10
@@ -147,7 +154,7 @@ def _read_entry(entry: Path, metric: str | None) -> tuple[Logs, bool]:
 
 def _read_file(file: Path, metric: str | None) -> list[Trace]:
     try:
-        return read_traces(file, metric=metric)
+        return read(file, metric)
     except IoError as error:
         from glidepath.readers import long_csv  # late: a reader is imported when a file is read
 

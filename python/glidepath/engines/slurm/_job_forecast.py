@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from glidepath._core import InputError, open_budget
 from glidepath._forecast import reach
@@ -146,13 +147,10 @@ def _judge(
     options: PilotOptions,
 ) -> tuple[Decision, bool]:
     """Ask a watch, at looks a hundredth of the budget apart."""
-    watch = Watch(
-        target=request.target,
-        budget=request.budget,
-        direction=request.direction,
-        alpha=options.alpha,
-        reached_by=reached_by,
-    )
+    verdict: dict[str, Any] = {}
+    if request.target is not None:
+        verdict = {"target": request.target, "alpha": options.alpha, "reached_by": reached_by}
+    watch = Watch(budget=request.budget, direction=request.direction, **verdict)
     apart = 0.0 if request.budget is None else request.budget / _LOOKS
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     if progress.nonfinite_steps:

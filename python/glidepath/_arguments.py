@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of public functions: what has one meaning is taken, the rest refused in one sentence.
+
+The annotations of a function are the one table of what it takes. They are read when a call has
+failed for a type, to say which argument has the wrong type: a call that works pays for
+nothing but one more frame.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+import sys
+import traceback
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_WORDS: dict[Any, str] = {
+    type(None): "None",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    os.PathLike: "a path",
+    Mapping: "a dict",
+    Sequence: "a list",
+    Iterable: "a list",
+    tuple: "a tuple",
+    Callable: "a function",
+}
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a TypeError of a function say in one sentence which argument has the wrong type."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (AttributeError, TypeError) as error:
+            sentence = _refusal(function, args, kwargs, error)
+            if sentence is None:
+                raise
+        raise TypeError(sentence)
+
+    return call
+
+
+class Checked:
+    """Base of public classes: their methods are `checked`, an object needs its initialization."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name, value in list(vars(cls).items()):
+            if name.startswith("_") and name != "__init__":
+                continue
+            function = getattr(value, "__func__", value)  # of a class or static method
+            if isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__"):
+                made = checked(function)
+                setattr(cls, name, made if function is value else type(value)(made))
+
+    if not TYPE_CHECKING:  # else any attribute would be one of it
+
+        def __getattr__(self, name: str) -> NoReturn:
+            kind = type(self)
+            if any(name in vars(each).get("__slots__", ()) for each in kind.__mro__):
+                raise TypeError(
+                    f"this {kind.__name__} was never initialized: call its class, not __new__"
+                )
+            raise AttributeError(
+                f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
+
+
+def number(value: Any) -> float:
+    """Give one number as a float; TypeError where it is text or several."""
+    if not _is_number(value):
+        raise TypeError
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    known = hasattr(value, "__float__") or hasattr(value, "__index__")
+    return known and getattr(value, "ndim", 0) == 0
+
+
+def _refusal(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: AttributeError | TypeError,
+) -> str | None:
+    """Say what is wrong with the arguments; None where it is not they or the error says it."""
+    if not _is_ours(error):
+        return None
+    signature = inspect.signature(function)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:  # one too many, or one that is missing
+        return None
+    verb, hints = function.__qualname__.removesuffix(".__init__"), hints_of(function)
+    said = re.sub(r"^\w+(?:Options|Limits|Record): ", f"{verb}: ", str(error))
+    if said.startswith(f"{verb}: "):
+        return said
+    for name, value in given.items():
+        parameter = signature.parameters[name]
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if name in hints and not _fits(value, hints[name]):
+            shown = " ".join(repr(value).split())
+            shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+            return f"{verb}: {name} is {shown}, expected {_words(hints[name])}"
+    if "incompatible function arguments" in str(error):
+        return f"{verb}: an argument has the wrong type"
+    return None
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether it comes from this package, not from a function of the user that it calls."""
+    known = {"glidepath", "numpy", *sys.stdlib_module_names}
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    modules = {str(frame.f_globals.get("__name__")).partition(".")[0] for frame in frames}
+    return modules <= known
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Types of the arguments, also of those that its module imports for the checker alone."""
+    import glidepath
+    from glidepath import _core
+
+    module = vars(inspect.getmodule(function))
+    return typing.get_type_hints(function, {**vars(_core), **vars(glidepath), **module})
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value has a type; where that cannot be known it has."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, each) for each in typing.get_args(hint))
+    kind = origin or hint
+    if kind is float:
+        return _is_number(value)
+    if kind is int:
+        return hasattr(value, "__index__")
+    if kind is bool:
+        return isinstance(value, (bool, np.bool_))
+    if kind in (Sequence, Iterable):
+        return isinstance(value, kind) and not isinstance(value, (str, bytes, Mapping))
+    if kind in _WORDS or getattr(kind, "__module__", "").startswith("glidepath"):
+        return getattr(kind, "_is_protocol", False) or isinstance(value, kind)
+    return True
+
+
+def _words(hint: Any) -> str:
+    """Say what a type takes."""
+    kinds = [typing.get_origin(each) or each for each in typing.get_args(hint)]
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        kinds = [typing.get_origin(hint) or hint]
+    words = [_WORDS.get(kind) or _with_article(kind.__name__) for kind in kinds]
+    return " or ".join(dict.fromkeys(words))
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIO' else 'a'} {noun}"

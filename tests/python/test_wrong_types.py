@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A value of the wrong type is refused in one sentence; one that has one meaning is taken."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath._arguments import hints_of
+
+STEP = np.arange(1.0, 81.0) * 10
+LOSS = 2 + 3 * STEP**-0.4 + 0.01 * np.sin(STEP)
+RUN = gp.Trace(STEP, LOSS, planned_steps=4000)
+TIERS = [gp.Tier("a", 8)]
+JOBS: dict[str, Any] = {"job": [1, 2], "submit_s": 0, "gpus": 1, "duration_s": [500, 50]}
+JOB = gp.Job(1, [gp.Option(0, 1, 1.0)], remaining_steps=[10.0])
+QUEUE = gp.Snapshot(TIERS, [JOB])
+
+
+def workload() -> gp.Workload:
+    return gp.Workload(TIERS, JOBS)
+
+
+def law() -> gp.Reach:
+    return gp.reach(RUN, 2.1)
+
+
+ANY: Any = gp  # what a checker would not let pass
+SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
+    "robust": (
+        lambda: ANY.fit(RUN, robust=1),
+        "fit: robust is 1, expected True or False or text",
+    ),
+    "no robust": (
+        lambda: ANY.fit(RUN, robust=None),
+        "fit: robust is None, expected True or False or text",
+    ),
+    "family": (
+        lambda: ANY.fit(RUN, family=["pow3"]),
+        "fit: family is ['pow3'], expected text",
+    ),
+    "status": (lambda: ANY.usable(None), "usable: status is None, expected text"),
+    "no threads": (
+        lambda: ANY.fit_batch([RUN], threads=None),
+        "fit_batch: threads is None, expected a whole number",
+    ),
+    "threads": (
+        lambda: ANY.forecast_batch(STEP, [LOSS], 4000, threads=1.5),
+        "forecast_batch: threads is 1.5, expected a whole number",
+    ),
+    "levels of a forecast": (
+        lambda: ANY.forecast(RUN, 4000).quantile([0.1, 0.9]),
+        "Forecast.quantile: p is [0.1, 0.9], expected a number",
+    ),
+    "targets of a forecast": (
+        lambda: ANY.forecast(RUN, 4000).prob_below([2.1, 2.2]),
+        "Forecast.prob_below: target is [2.1, 2.2], expected a number",
+    ),
+    "coverage": (
+        lambda: ANY.forecast(RUN, 4000).interval(None),
+        "Forecast.interval: coverage is None, expected a number",
+    ),
+    "level of a reach": (
+        lambda: ANY.reach(RUN, 2.1).quantile([0.5]),
+        "Reach.quantile: p is [0.5], expected a number",
+    ),
+    "steps of a reach": (
+        lambda: ANY.reach(RUN, 2.1).prob_by([1, 2]),
+        "Reach.prob_by: step is [1, 2], expected a number",
+    ),
+    "samples of a reach": (
+        lambda: ANY.reach(RUN, 2.1).remaining_steps(2.5),
+        "Reach.remaining_steps: n is 2.5, expected a whole number",
+    ),
+    "targets of a run": (
+        lambda: ANY.reach(RUN, [2.1, 2.2]),
+        "reach: target is [2.1, 2.2], expected a number",
+    ),
+    "text for a target": (
+        lambda: ANY.Watch(target="2"),
+        "Watch: target is '2', expected a number or None",
+    ),
+    "budget": (
+        lambda: ANY.reach(RUN, 2.1, budget="3"),
+        "reach: budget is '3', expected a number or None",
+    ),
+    "loss": (
+        lambda: ANY.Watch().add(1, None),
+        "Watch.add: loss is None, expected a number",
+    ),
+    "peak": (
+        lambda: ANY.Schedule.cosine("1", 100),
+        "Schedule.cosine: peak is '1', expected a number",
+    ),
+    "snapshot": (lambda: ANY.plan(None), "plan: snapshot is None, expected a Snapshot"),
+    "power": (
+        lambda: ANY.plan(QUEUE, power_cap_w="1"),
+        "plan: power_cap_w is '1', expected a number",
+    ),
+    "swapped": (
+        lambda: ANY.violations(gp.Plan(), QUEUE),
+        "violations: snapshot is <Plan: 0 jobs on 0 GPUs, 0 ended, value 0/s, gap 0.00%>, "
+        "expected a Snapshot",
+    ),
+    "policy": (
+        lambda: ANY.start_times(QUEUE, None),
+        "start_times: policy is None, expected text",
+    ),
+    "recent": (
+        lambda: ANY.start_times(QUEUE, recent=None),
+        "start_times: recent is None, expected a list",
+    ),
+    "seed": (
+        lambda: ANY.start_times(QUEUE, seed=-1),
+        "start_times: seed is -1, expected a whole number of at most 64 bits",
+    ),
+    "gpus": (
+        lambda: ANY.Workload.from_trace("jobs.csv", gpus=4.0),
+        "Workload.from_trace: gpus is 4.0, expected a whole number",
+    ),
+    "tiers": (
+        lambda: ANY.Workload(None, JOBS),
+        "Workload: tiers is None, expected a list",
+    ),
+    "jobs": (lambda: ANY.Workload(TIERS, None), "Workload: jobs is None, expected a dict"),
+    "folder": (
+        lambda: ANY.read_workload(None),
+        "read_workload: folder is None, expected text or a path",
+    ),
+    "workload": (
+        lambda: ANY.simulate(5, "fifo"),
+        "simulate: workload is 5, expected a Workload",
+    ),
+    "stream": (
+        lambda: ANY.simulate(workload(), "fifo", stream=5),
+        "simulate: stream is 5, expected text or a path or a function or None",
+    ),
+    "progress": (
+        lambda: ANY.compare(workload(), ["fifo"], progress=5),
+        "compare: progress is 5, expected a function or None",
+    ),
+    "workloads": (
+        lambda: ANY.compare(None, ["fifo"]),
+        "compare: workloads is None, expected a Workload or a list or a function",
+    ),
+    "params": (
+        lambda: ANY.evaluate_batch("pow3", None, STEP),
+        "evaluate_batch: params is None, expected a dict",
+    ),
+    "planned": (
+        lambda: ANY.Trace(STEP, LOSS, planned_steps="100"),
+        "Trace: planned_steps is '100', expected a number or None",
+    ),
+    "until": (
+        lambda: ANY.Trace(STEP, LOSS).until("500"),
+        "Trace.until: step is '500', expected a number",
+    ),
+    "name": (lambda: ANY.Trace(STEP, LOSS, name=None), "Trace: name is None, expected text"),
+    "metric": (
+        lambda: ANY.Trace(STEP, LOSS, metric=None),
+        "Trace: metric is None, expected text",
+    ),
+    "an option that compare sets": (
+        lambda: ANY.compare(workload(), ["fifo"], spans=True),
+        "compare: no option 'spans', known: restart_s, session_s, round_s, forecast_sigma, "
+        "stop_at_target, failures, sleep, in_nodes, sharing, user_gpus, carbon_g_per_kwh, planner",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
+def test_a_wrong_type_is_named_in_one_sentence(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(TypeError) as error:
+        call()
+    assert str(error.value) == sentence
+
+
+LISTS: dict[str, Callable[[Any], object]] = {
+    "PastRuns": gp.PastRuns,
+    "fit_batch": gp.fit_batch,
+    "fit_schedule_law": gp.fit_schedule_law,
+    "past": lambda given: gp.Watch(past=given),
+    "reach_batch": lambda given: gp.reach_batch(given, 2.0),
+}
+
+
+@pytest.mark.parametrize("verb", LISTS)
+def test_what_is_no_list_of_traces_is_refused(verb: str) -> None:
+    given: list[tuple[Any, str]] = [(RUN, "one gp.Trace"), (5, "int")]
+    if verb != "past":
+        given += [(None, "NoneType"), (gp.PastRuns(), "PastRuns")]
+    for each, what in given:
+        with pytest.raises(gp.InputError) as error:
+            LISTS[verb](each)
+        assert str(error.value) == f"{verb}: expected a list of gp.Trace, got {what}"
+
+
+def public_functions() -> dict[str, Callable[..., Any]]:
+    """Every public function and method that is written in Python."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name in gp.__all__:
+        value = getattr(gp, name)
+        if inspect.isfunction(value):
+            found[name] = value
+        elif inspect.isclass(value):
+            for each, member in vars(value).items():
+                function = getattr(member, "__func__", member)
+                if inspect.isfunction(function) and (each == "__init__" or each[0] != "_"):
+                    found[f"{name}.{each}"] = function
+    return found
+
+
+def test_every_public_function_names_the_argument_whose_type_is_wrong() -> None:
+    functions = public_functions()
+    assert {"fit", "plan", "read_traces", "Watch.add", "Schedule.cosine"} <= functions.keys()
+    for name, function in functions.items():
+        if inspect.signature(function).parameters:
+            assert hasattr(function, "__wrapped__"), name
+            hints_of(function.__wrapped__)  # raises where a type has no name
+
+
+def test_the_error_of_a_function_of_the_user_stays() -> None:
+    def policy(snapshot: gp.Snapshot) -> gp.Plan:
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match=r"^mine$"):
+        gp.simulate(workload(), policy)
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'at'"):
+        ANY.forecast(RUN)
+
+
+# -------------------------------------------------------------------------- what is almost right
+
+
+def test_a_number_is_a_column_of_one() -> None:
+    fitted = gp.fit(RUN, family="pow3")
+    at = fitted.predict([4000.0])
+    assert fitted.predict(4000).tolist() == at.tolist()
+    assert gp.evaluate_batch("pow3", fitted.params, 4000).tolist() == [at.tolist()]
+    assert gp.gittins_index(5.0) == gp.gittins_index([5.0]) == 0.2
+    assert gp.start_times(QUEUE, levels=0.5) == gp.start_times(QUEUE, levels=[0.5])
+    one = gp.solve_round(0, 0, 1, 3.0, 2)
+    assert one == gp.solve_round([0], [0], [1], [3.0], [2])
+    assert one.value == 3.0
+
+
+def test_one_value_is_that_of_every_job() -> None:
+    columns = {**JOBS, "submit_s": [0, 0], "gpus": [1, 1], "user": ["ada", "ada"]}
+    assert gp.Workload(TIERS, {**JOBS, "user": "ada"}) == gp.Workload(TIERS, columns)
+    without = {name: values for name, values in columns.items() if name != "gpus"}
+    assert gp.Workload(TIERS, without).jobs["gpus"].tolist() == [1, 1]
+
+
+def test_bools_of_numpy_and_one_note_are_taken() -> None:
+    assert ANY.fit(RUN, robust=np.bool_(True)) == gp.fit(RUN, robust=True)
+    assert ANY.fit(RUN, robust=np.bool_(False)) == gp.fit(RUN)
+    assert gp.Trace([1], [1], notes="one note").notes == ("one note",)
+
+
+def test_no_rows_and_rows_of_different_length() -> None:
+    none = gp.forecast_batch(STEP, np.empty((0, STEP.size)), 4000)
+    assert none.quantiles.shape == (19, 0, 1)
+    with pytest.raises(gp.InputError, match=r"^loss: "):
+        gp.forecast_batch(STEP, [[1, 2], [1]], 4000)
+
+
+# ------------------------------------------------------------------------------- runs in tables
+
+RATES = np.full(STEP.size, 0.1)
+WHOLE = gp.Trace(STEP, 1 - 1 / LOSS, lr=RATES, metric="accuracy", direction="max")
+
+
+class Logged:
+    """An object with what a trace has."""
+
+    step, loss, lr, direction, metric = STEP, 1 - 1 / LOSS, RATES, "max", "accuracy"
+    planned_steps = 4000.0
+
+
+def test_an_object_keeps_all_that_a_trace_has() -> None:
+    given: Any = Logged()
+    whole = gp.Trace(
+        STEP, Logged.loss, lr=RATES, direction="max", metric="accuracy", planned_steps=4000
+    )
+    assert gp.reach(given, 0.6) == gp.reach(whole, 0.6)
+    with pytest.raises(gp.InputError, match=r"where the run logged 0.1"):
+        gp.forecast(given, 4000, schedule=gp.Schedule.linear(1e-3, 4000))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_is_read_as_read_traces_reads_it(library: str) -> None:
+    frames = pytest.importorskip(library)
+    pytest.importorskip("pyarrow")
+    frame = frames.DataFrame({"step": STEP, "loss": LOSS, "lr": RATES})
+    (run,) = gp.read_traces(frame)
+    assert run.lr is not None
+    assert gp.fit(frame) == gp.fit(run)
+    assert gp.forecast(frame, 4000) == gp.forecast(run, 4000)
+    assert gp.reach(frame, 2.1, budget=4000) == gp.reach(run, 2.1, budget=4000)
+    assert gp.clean(frame).trace == gp.clean(run).trace
+    assert gp.PastRuns([frame]) == gp.PastRuns(frame) == gp.PastRuns([run])
+    assert gp.Schedule.logged(frame) == gp.Schedule.logged(run)
+    assert gp.fit_schedule_law([frame]) == gp.fit_schedule_law([run])
+    with pytest.raises(gp.InputError, match=r"where the run logged 0.1"):
+        gp.forecast(frame, 4000, schedule=gp.Schedule.linear(1e-3, 4000))
+    two = frames.DataFrame({"run": ["a", "b"], "step": [1, 1], "loss": [2.0, 3.0]})
+    assert len(gp.fit_batch(two)) == 2
+    with pytest.raises(gp.InputError, match=r"^fit: expected one run, the data frame has 2"):
+        gp.fit(two)
+
+
+def test_a_tuple_serves_wherever_a_trace_does() -> None:
+    pair = (STEP, LOSS)
+    plain = gp.Trace(*pair)
+    assert gp.clean(pair).trace == gp.clean(plain).trace == gp.clean(*pair).trace
+    assert gp.Schedule.infer(pair) is None
+    assert gp.Schedule.logged(pair) is None
+    with pytest.raises(gp.InputError, match="80 steps but 0 learning rates"):
+        ANY.fit_schedule_law([pair])
+
+
+# --------------------------------------------------------------------- refused, not left unread
+
+
+def refused(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(gp.InputError) as error:
+        call()
+    assert re.sub(r", known.*", "", str(error.value)) == sentence
+
+
+def test_what_would_have_no_effect_is_refused() -> None:
+    columns = {**JOBS, "utilisation": [1, 1]}
+    refused(lambda: gp.Workload(TIERS, columns), "workload: no column 'utilisation' of jobs")
+    refused(
+        lambda: gp.simulate(workload(), "fifo", stop_at_target=True),
+        "simulate: stop_at_target is for jobs with curves, the workload has none",
+    )
+    gp.simulate(workload(), "fifo", stop_at_target=False)
+    refused(lambda: gp.Watch(alpha=0.1), "watch: alpha without target")
+    refused(lambda: gp.Watch(reached_by="point"), "watch: reached_by without target")
+    refused(lambda: gp.start_times(QUEUE, levels=[]), "start_times: no levels")
+    refused(lambda: gp.fit(RUN, robust=""), "fit: robust is '', expected huber or cauchy")
+    refused(lambda: gp.reach(RUN, 2.1, reached_by=""), "reached_by '' is neither curve nor point")
+    refused(lambda: law().prob_by(math.nan), "reach: the step is NaN")
+    refused(lambda: gp.Schedule.constant(0.1).at([[5, 7]]), "step: expected 1 dimension, got 2")
+    refused(lambda: gp.evaluate_batch("x", {}, 1.0), "evaluate_batch: unknown family 'x'")
+
+
+def test_no_traces_are_no_excuse_for_bad_options() -> None:
+    assert gp.reach_batch([], 2.0) == []
+    refused(lambda: gp.reach_batch([], [1, 2]), "reach_batch: 0 traces but 2 targets")
+    refused(
+        lambda: gp.reach_batch([], 2.0, reached_by="x"),
+        "reached_by 'x' is neither curve nor point",
+    )
+    refused(lambda: gp.reach_batch([], 2.0, threads=-5), "threads is -5, must not be negative")
+
+
+def test_a_state_of_a_watch_without_target_is_restored() -> None:
+    state = gp.Watch(budget=100).to_dict()
+    for older in ({}, {"alpha": 0.1, "reached_by": "point"}):
+        assert gp.Watch.from_dict({**state, **older}) == gp.Watch(budget=100)
+
+
+def test_a_reader_refuses_in_our_words(tmp_path: Path) -> None:
+    refused(
+        lambda: gp.read_traces(None),
+        "read_traces: NoneType is no path, address, data frame (Arrow), run of W&B or client of "
+        "MLflow",
+    )
+    log = tmp_path / "a.log"
+    log.write_text("it 1 obj 3.0\nit 2 obj 2.0\n")
+    pattern = r"it (?P<step>\d+) obj (?P<value>\S+)"
+    assert gp.read_traces(log, pattern=re.compile(pattern)) == gp.read_traces(log, pattern=pattern)
+    refused(lambda: ANY.read_traces(log, pattern=5), "read_traces: pattern is 5, expected text")
+    frame = pytest.importorskip("pandas").DataFrame({"step": [1, 2], "loss": [3.0, 2.0]})
+    for source, what in ((frame, "DataFrame"), ("http://127.0.0.1:1/x", "page")):
+        refused(
+            lambda source=source: gp.read_traces(source, format="zz"),  # type: ignore[misc]
+            f"read_traces: a format is for a file or folder, not a {what}",
+        )
+    for read in (gp.read_traces, gp.metrics_of):
+        for metric in ("absent", None):
+            (tmp_path / "wandb-summary.json").write_text('{"loss": 1.0, "_step": 3}')
+            file = log if metric else tmp_path / "wandb-summary.json"
+            with pytest.raises(gp.IoError) as error:
+                read(file, metric=metric)
+            assert type(error.value) is gp.IoError
+
+
+@pytest.mark.parametrize("kind", [gp.Fit, gp.Trace, gp.Watch, gp.Follow, gp.Workload, gp.PastRuns])
+def test_an_object_without_its_initialization_says_so(kind: Any) -> None:
+    empty = kind.__new__(kind)
+    sentence = f"this {kind.__name__} was never initialized: call its class, not __new__"
+    for use in (repr, pickle.dumps):
+        with pytest.raises(TypeError) as error:
+            use(empty)
+        assert str(error.value) == sentence
+    with pytest.raises(AttributeError, match=f"'{kind.__name__}' object has no attribute 'zz'"):
+        _ = empty.zz
