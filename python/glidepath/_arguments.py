@@ -134,13 +134,15 @@ def _is_ours(error: BaseException) -> bool:
     return modules <= known
 
 
-def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+def hints_of(function: Any) -> dict[str, Any]:
     """Types of the arguments, also of those that its module imports for the checker alone."""
     import glidepath
     from glidepath import _core
 
     module = vars(inspect.getmodule(function))
-    return typing.get_type_hints(function, {**vars(_core), **vars(glidepath), **module})
+    return typing.get_type_hints(
+        function, {**vars(typing), **vars(_core), **vars(glidepath), **module}
+    )
 
 
 def _fits(value: Any, hint: Any) -> bool:

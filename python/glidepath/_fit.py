@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import FitScore, InputError
+from glidepath._json import restored, restoring
 from glidepath._results import Recorded, Result, require
 from glidepath._trace import Trace, as_trace, as_traces, refuse_traces, unmasked, values_of
 
@@ -165,6 +166,13 @@ class Fit(Recorded):
         ndarray, shape (h,)
         """
         return self._record.predict(values_of(steps, "steps"))
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Fit:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+        with restoring("Fit"):
+            scores = [restored(each, FitScore) for each in state["scores"]]
+            return super().from_dict({**state, "scores": scores})
 
     def to_pandas(self) -> Any:
         """Make a DataFrame with one row per parameter.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked, number
 from glidepath._core import InputError
+from glidepath._json import plain, restored, restoring
 from glidepath._metrics import reached_by_name
 from glidepath._past_runs import constants_of, past_of
 from glidepath._pictures import series
@@ -119,6 +120,21 @@ class Forecast(Recorded):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._of, (self._record, self._trace)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain lists and numbers, fit for JSON, with the run that was observed."""
+        return super().to_dict() | {"trace": plain(self._trace)}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Forecast:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+        from glidepath._trace import Trace
+
+        with restoring("Forecast"):
+            record = {name: value for name, value in state.items() if name != "trace"}
+            made = super().from_dict(record)
+            made._trace = restored(state["trace"], Trace | None)
+            return made
 
     def _summary(self) -> str:
         low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]

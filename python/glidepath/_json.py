@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +27,10 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if hasattr(value, "__match_args__"):  # a bound record
+        return plain(value.__getstate__())
     return value
 
 
@@ -39,6 +45,47 @@ def number(value: Any) -> Any:
     return value
 
 
+def restored(value: Any, hint: Any) -> Any:
+    """Undo `plain` for a value of this type."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        (kind,) = (each for each in inner if each is not type(None))
+        return None if value is None else restored(value, kind)
+    kind = origin or hint
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    if hasattr(kind, "__match_args__"):
+        made = kind.__new__(kind)
+        made.__setstate__({name: _plainly(item) for name, item in value.items()})
+        return made
+    if kind is np.ndarray:
+        return _array(value, typing.get_args(inner[1])[0])
+    if kind in (dict, Mapping):
+        return {inner[0](key): restored(item, inner[1]) for key, item in value.items()}
+    if kind in (tuple, list, Sequence):
+        return tuple(restored(item, inner[0]) for item in value)
+    if kind is float or kind is Any:
+        return number(value) if kind is float else _plainly(value)
+    if isinstance(kind, type) and type(value) is not kind:
+        raise TypeError(f"{value!r:.40} is no {kind.__name__}")
+    return value
+
+
+def _array(values: Any, dtype: Any) -> Any:
+    """Give a read-only array; of a column of any type, that of its values."""
+    known = _plainly(values) if dtype is Any else number(values) if dtype is np.float64 else values
+    array = np.asarray(known, None if dtype is Any else dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _plainly(value: Any) -> Any:
+    """Undo `plain` where nothing says the type: only what is not finite differs."""
+    if isinstance(value, list):
+        return [_plainly(item) for item in value]
+    return number(value) if value in (None, "inf", "-inf") else value
+
+
 @contextmanager
 def restoring(what: str) -> Iterator[None]:
     """Read a state that somebody may have damaged: whatever is wrong in it is an InputError."""
@@ -47,7 +94,7 @@ def restoring(what: str) -> Iterator[None]:
     except KeyError as error:
         raise InputError(f"{what}: the state lacks {error.args[0]!r}") from None
     except (ArithmeticError, AttributeError, IndexError, RuntimeError, TypeError, ValueError) as e:
-        said = str(e).partition("\n")[0][:200]
+        said = str(e).partition("\n")[0].split("the state is damaged: ")[-1][:200]
         raise InputError(f"{what}: the state is damaged: {said}") from None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
-from glidepath._json import check_format, number, plain, restoring
+from glidepath._json import check_format, plain, restoring
 from glidepath._results import Result, same
 from glidepath._trace import Trace, as_traces
 
@@ -171,13 +171,11 @@ class PastRuns(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain lists and numbers, fit for JSON."""
-        runs = [{name: plain(getattr(run, name)) for name in _columns(run)} for run in self._runs]
-        widths = self.widths
         return {
             "format": _FORMAT,
             "version": _VERSION,
-            "runs": runs,
-            "widths": {name: plain(getattr(widths, name)) for name in Widths.__slots__},
+            "runs": [plain(run) for run in self._runs],
+            "widths": plain(self.widths),
         }
 
     @classmethod
@@ -191,17 +189,8 @@ class PastRuns(Result):
         """
         check_format(state, "past", _FORMAT, _VERSION)
         with restoring("past"):
-            runs = [_run_of(run) for run in state["runs"]]
-            given = state["widths"]
-            widths = Widths(
-                np.asarray(number(given["horizon"]), dtype=np.float64),
-                np.asarray(number(given["factor"]), dtype=np.float64),
-                int(given["runs"]),
-                np.asarray(number(given["scheduled_factor"]), dtype=np.float64),
-                int(given["scheduled_runs"]),
-                bool(given["schedule_helps"]),
-            )
-            return cls._restored(runs, widths)
+            runs = [Trace.from_dict(run) for run in state["runs"]]
+            return cls._restored(runs, Widths.from_dict(state["widths"]))
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -224,19 +213,6 @@ class PastRuns(Result):
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "runs", str(len(self))
         yield from self.widths._rows()
-
-
-def _columns(run: Trace) -> list[str]:
-    """Names of what a run has besides notes."""
-    names = ("name", "metric", "direction", "step", "loss", "lr", "wall_seconds", "planned_steps")
-    return [name for name in names if getattr(run, name) is not None]
-
-
-def _run_of(given: Mapping[str, Any]) -> Trace:
-    columns: dict[str, Any] = {
-        name: value if isinstance(value, str) else number(value) for name, value in given.items()
-    }
-    return Trace(columns.pop("step"), columns.pop("loss"), **columns)
 
 
 @functools.lru_cache(maxsize=16)

@@ -31,7 +31,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from glidepath._arguments import Checked
+from glidepath import _core
+from glidepath._arguments import Checked, hints_of
+from glidepath._json import plain, restored, restoring
 
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
@@ -116,6 +118,17 @@ class Result(Checked):
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         return cls(**{n: more[n] if n in more else getattr(record, n) for n in names})
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
+        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+        hints = hints_of(cls)
+        with restoring(cls.__name__):
+            return cls(**{name: restored(value, hints.get(name)) for name, value in state.items()})
+
     def _summary(self) -> str:
         """One line: what it is and whether it is good. Stages override it."""
         return ", ".join(f"{name} {value}" for name, value in self._rows())
@@ -180,6 +193,16 @@ class Recorded(Result):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._of, (self._record,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
+        return plain(self._record)  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+        with restoring(cls.__name__):
+            return cls._of(restored(state, getattr(_core, f"{cls.__name__}Record")))
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for name, value in vars(type(self)).items():

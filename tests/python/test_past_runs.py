@@ -82,7 +82,7 @@ def test_past_runs_survive_json_pickle_and_copies() -> None:
             "past: expected a state of format 'glidepath.past_runs', got 'other'",
         ),
         ({"version": 2}, "past: state of version 2, this library reads 1"),
-        ({"widths": {}}, "past: the state lacks 'horizon'"),
+        ({"widths": {"runs": "x"}}, "past: the state is damaged: 'x' is no int"),
         ({"runs": 3}, "past: the state is damaged: 'int' object is not iterable"),
         ({"runs": [{"step": [1, 2], "loss": [1]}]}, "past: the state is damaged: trace: 2 steps"),
         ({"runs": [{"step": [1, 2], "loss": [1, 2], "x": 1}]}, "past: the state is damaged: "),

@@ -24,8 +24,12 @@ ODD: list[Any] = [
 ]
 
 
+def watched_run() -> gp.Trace:
+    return annealed_runs(1, gain=0.05)[0]
+
+
 def watched() -> gp.Watch:
-    run = annealed_runs(1, gain=0.05)[0]
+    run = watched_run()
     watch = gp.Watch(target=0.2, budget=300, schedule=gp.Schedule.cosine(1.0, 300.0))
     for step, loss in zip(run.step[:40].tolist(), run.loss[:40].tolist(), strict=True):
         watch.add(step, loss)
@@ -35,6 +39,10 @@ def watched() -> gp.Watch:
 STATES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "past": (lambda: gp.PastRuns(annealed_runs(4, gain=0.05)), gp.PastRuns.from_dict),
     "watch": (watched, gp.Watch.from_dict),
+    "trace": (lambda: watched_run(), gp.Trace.from_dict),
+    "fit": (lambda: gp.fit(watched_run()), gp.Fit.from_dict),
+    "forecast": (lambda: gp.forecast(watched_run(), [350.0, 400.0]), gp.Forecast.from_dict),
+    "reach": (lambda: gp.reach(watched_run(), 0.2, budget=400), gp.Reach.from_dict),
     "schedule": (lambda: gp.Schedule.cosine(1.0, 300.0), gp.Schedule.from_dict),
 }
 
