@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target installs what is missing, says so, and costs little the second time.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format asan tsan fuzz package tidy docs wheel release clean
+.PHONY: help demo test lint format asan asan-python tsan hardened fuzz package tidy docs wheel \
+  release clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## the main job on the bundled data: a table of policies and report.html
 	@scripts/setup.sh run
@@ -35,9 +36,17 @@ asan: ## the C++ tests under the address and undefined-behaviour sanitizers
 	@scripts/setup.sh develop
 	@scripts/sanitize.sh asan
 
+asan-python: ## tests of Python under the same sanitizers: what crosses the binding
+	@scripts/setup.sh develop
+	@scripts/asan_python.sh
+
 tsan: ## the C++ tests under the thread sanitizer
 	@scripts/setup.sh develop
 	@scripts/sanitize.sh tsan
+
+hardened: ## the C++ tests as a distribution hardens what it ships
+	@scripts/setup.sh develop
+	@scripts/sanitize.sh hardened
 
 SECONDS = 60
 fuzz: ## the fuzz programs by clang's libFuzzer, SECONDS=60 in all

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs the C++ tests under a sanitizer preset.
-#   scripts/sanitize.sh asan|tsan
+# Builds and runs the C++ tests under a preset that looks deeper.
+#   scripts/sanitize.sh asan|tsan|hardened
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
