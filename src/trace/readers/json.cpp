@@ -136,7 +136,7 @@ class Parser {
         members[kept - 1] = std::move(member);
       }
     }
-    members.resize(kept);
+    members.erase(members.begin() + static_cast<std::ptrdiff_t>(kept), members.end());
   }
 
   /// -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?, NaN, Infinity or -Infinity.
