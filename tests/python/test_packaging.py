@@ -14,8 +14,8 @@ import glidepath as gp
 
 RECIPES = (
     "packaging/conda/recipe.yaml",
-    "packaging/spack/packages/glidepath/package.py",
-    "packaging/spack/packages/py_glidepath/package.py",
+    "packaging/spack/spack_repo/glidepath/packages/glidepath/package.py",
+    "packaging/spack/spack_repo/glidepath/packages/py_glidepath/package.py",
 )
 
 
@@ -44,6 +44,29 @@ def test_each_recipe_wants_what_the_package_wants(
         assert style.format(name, least) in text, requirement
     python = project["project"]["requires-python"].removeprefix(">=")
     assert style.format("python", python).replace("py-", "") in text
+
+
+def test_the_conda_recipe_is_valid_for_every_python(root: Path, project: dict[str, Any]) -> None:
+    """Rattler-build reads and renders it, as it does before a build; no channel is needed."""
+    rattler = pytest.importorskip("rattler_build")
+    recipe = rattler.Stage0Recipe.from_file(root / RECIPES[0])
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(project["project"]["classifiers"]))
+    variants = {"python": [f"{each}.*" for each in named], "c_stdlib": ["sysroot"]}
+    rendered = recipe.render(rattler.VariantConfig(variants))
+    assert {str(one.variant["python"]) for one in rendered} == set(variants["python"])
+    for one in rendered:
+        made = one.recipe.to_dict()
+        assert made["package"] == {"name": "glidepath", "version": gp.__version__}
+        (files,) = (test["files"]["source"] for test in made["tests"] if "files" in test)
+        for file in [*files, *made["about"]["license_file"]]:
+            assert (root / file).is_file(), file
+
+
+def test_a_misspelt_conda_recipe_is_refused(root: Path) -> None:
+    rattler = pytest.importorskip("rattler_build")
+    text = (root / RECIPES[0]).read_text()
+    with pytest.raises(rattler.RattlerBuildError):
+        rattler.Stage0Recipe.from_yaml(text.replace("requirements:", "requirement:"))
 
 
 def test_wheels_are_for_every_python_that_the_package_names(project: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library for programs in C and C++."""
 
+from pathlib import Path
+
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
 from spack.package import *
@@ -11,8 +13,10 @@ class Glidepath(CMakePackage):
 
     license("Apache-2.0", checked_by="glidepath")
 
-    # Not released yet: `spack dev-build` takes the tree.
-    version("0.1.0")
+    # Not released yet: a copy of the tree that this file lies in.
+    git = Path(__file__).resolve().parents[6].as_uri()
+
+    version("0.1.0", branch="main")
 
     variant("shared", default=True, description="Build the shared library")
     variant("ceres", default=True, description="Robust fits and laws of a schedule, by Ceres")

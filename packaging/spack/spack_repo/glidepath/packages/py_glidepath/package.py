@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python package and the command line."""
 
+from pathlib import Path
+
 from spack_repo.builtin.build_systems.python import PythonPackage
 
 from spack.package import *
@@ -11,8 +13,10 @@ class PyGlidepath(PythonPackage):
 
     license("Apache-2.0", checked_by="glidepath")
 
-    # Not released yet: `spack dev-build` takes the tree.
-    version("0.1.0")
+    # Not released yet: a copy of the tree that this file lies in.
+    git = Path(__file__).resolve().parents[6].as_uri()
+
+    version("0.1.0", branch="main")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
