@@ -4,11 +4,11 @@
     python scripts/check_wheel.py WHEEL [--tests]
 
 Inside it: its tag, its size, its licences; the extension asks for no newer C library than the tag
-says, takes its mathematics from it, and shows what Python looks for alone. Then it is installed in
-a fresh environment with its dependencies and nothing else: a fit, a forecast and the command line
-run there, and the process says which shared libraries glidepath made it open. A forecast has the
-digits of this tree's build, where there is one. With ``--tests``, a minute of our tests runs there
-as well.
+says, takes its mathematics from it, shows what Python looks for alone, and is without the log of
+Ceres. Then it is installed in a fresh environment with its dependencies and nothing else: a fit, a
+forecast and the command line run there, and the process says which shared libraries glidepath made
+it open. A forecast has the digits of this tree's build, where there is one. With ``--tests``, a
+minute of our tests runs there as well.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ ANYWHERE = {
 }
 PYTHON = sysconfig.get_path("stdlib")  # not its prefix, which for a system's Python is all of /usr
 INSIDE = ("LICENSE", "NOTICE")
+LOGS = b"Line search failed"  # Ceres' own log would go to stderr
 MATHEMATICS = ("exp", "log", "pow", "lgamma")  # the C library's, or the last digits differ
 FORECAST = [str(ROOT / part) for part in (
     "tests/package/one_forecast.py", "data/curves/docs-transformer.csv.gz"
@@ -84,6 +85,7 @@ def troubles(wheel: Path) -> list[str]:
         names = archive.namelist()
         (extension,) = (name for name in names if re.search(r"/_core\.[^/]*\.so$", name))
         symbols = dynamic_symbols(Path(archive.extract(extension, folder)))
+        logs = LOGS in archive.read(extension)
     found = [
         f"is without {name}" for name in INSIDE if not any(n.endswith(f"/{name}") for n in names)
     ]
@@ -103,6 +105,8 @@ def troubles(wheel: Path) -> list[str]:
     own = [name for name in MATHEMATICS if not re.search(rf" U {name}@", symbols)]
     if own:
         found.append(f"has {', '.join(own)} of its own")
+    if logs:
+        found.append("writes the log of Ceres to stderr")
     size = wheel.stat().st_size / 1e6
     if size > LARGEST_MB:
         found.append(f"has {size:.1f} MB, at most {LARGEST_MB:g}")
