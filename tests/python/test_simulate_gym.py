@@ -160,7 +160,12 @@ def test_mistakes_are_named() -> None:
         SchedulingEnv(draw(0), slots=0)
     with pytest.raises(gp.InputError, match="does not read colour, but restart_s, forecast_sigma"):
         SchedulingEnv(draw(0), colour=3)
+    with pytest.raises(gp.InputError, match="2147483647 slots and 8 running jobs, expected"):
+        SchedulingEnv(draw(0), slots=2**31 - 1)
     env = SchedulingEnv(draw(0))
+    for too_early in (lambda: env.step(0), env.simulation):
+        with pytest.raises(gp.InputError, match=r"reset\(\) begins an episode, it comes first"):
+            too_early()
     env.reset(seed=0)
     with pytest.raises(gp.InputError, match="action 99 of 41"):
         env.step(99)

@@ -248,6 +248,22 @@ def test_a_log_is_read_only_for_those_who_may_read_it(folder: Path, name: str) -
     assert not readable(log, "eve")
 
 
+def test_a_folder_that_the_operator_may_not_enter_is_a_sentence(folder: Path) -> None:
+    log = folder / "private" / "a.csv"
+    write(log, ROWS)
+    log.parent.chmod(0o700 if os.geteuid() == 0 else 0)
+    if os.geteuid() == 0:
+        os.seteuid(65_534)
+    try:
+        seen = TraceStore().read(log)
+    finally:
+        if os.getuid() == 0:
+            os.seteuid(0)
+        log.parent.chmod(0o700)
+    assert seen.trace is None
+    assert seen.problem == f"cannot read {log}: Permission denied"
+
+
 def test_of_a_folder_only_the_files_of_its_user_are_read(folder: Path) -> None:
     run = folder / "mlruns" / "0" / "abc"
     rows = "".join(f"{1_700_000_000_000 + 2000 * i} {1 / i} {i}\n" for i in range(1, 41))
