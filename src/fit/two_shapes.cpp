@@ -36,7 +36,8 @@ struct PlaneScan {
       const double z = outer_at(j), other = std::exp(kPlane == Plane::pow4 ? -z : z);
       // φ of a sigmoid changes inside the trace
       const double high = Cornered<Unit> ? 3.0 + other * span : inner.to;
-      octaves[j] = std::clamp(1 + static_cast<int>((high - low) / kOctave), 1, kMaxOctaves - 4);
+      const double doublings = std::min<double>(kMaxOctaves, (high - low) / kOctave);
+      octaves[j] = std::clamp(1 + static_cast<int>(doublings), 1, kMaxOctaves - 4);
       const double origin = kPlane == Plane::weibull4 ? std::exp(-other * span) : 0.0;
       simd.chain(kPlane, coarse.points, other, std::exp(low), origin, base, link);
       if (kPlane == Plane::mmf4) {

@@ -169,7 +169,7 @@ void validate(const Law& law) {
   require(std::adjacent_find(law.knots.begin(), law.knots.end(), std::greater_equal{}) ==
               law.knots.end(),
           "its knots do not increase");
-  require(every(law.stretch, not_negative), "a stretch cannot be");
+  require(every(law.stretch, is_scale), "a stretch cannot be");
   require(m.degrees >= kMinDegrees && is_location(m.degrees), "its degrees of freedom cannot be");
   const double sum = std::accumulate(m.weight.begin(), m.weight.end(), 0.0);
   require(every(m.weight, not_negative) && std::abs(sum - 1) < 1e-6, "its weights are no shares");
