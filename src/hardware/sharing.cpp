@@ -12,6 +12,8 @@
 // kMemoryPerSm; the exponents are round ones among the best for the pairs and slices that MISO
 // measured on an A100 (Li, Patel, Samsi, Gadepalli, Tiwari, SoCC 2022), where the errors are
 // printed by bench/accuracy/unseen_pairs.py.
+#include "hardware/sharing.hpp"
+
 #include "glidepath/hardware.hpp"
 
 #include <algorithm>
@@ -30,15 +32,31 @@ double memory_activity(const Profile& alone) {
   return alone.memory_activity < 0 ? kMemoryPerSm * alone.sm_activity : alone.memory_activity;
 }
 
+void validate(const Profile& alone) {
+  if (!(alone.sm_activity >= 0 && alone.sm_activity <= 1)) {
+    detail::refuse("shared_speeds: activity is ", alone.sm_activity, ", expected 0 to 1");
+  }
+  if (!(alone.memory_activity <= 1)) {
+    detail::refuse("shared_speeds: activity of the memory is ", alone.memory_activity,
+                   ", expected 1 at most");
+  }
+  if (!(alone.memory_gb >= 0)) detail::refuse("shared_speeds: memory is ", alone.memory_gb, " GB");
+}
+
 double slowdown(const Profile& own, const Profile& other, Sharing sharing) {
+  if (sharing == Sharing::mig) return 1 + detail::whole_card_share(own);
   const double u = own.sm_activity, m = memory_activity(own);
-  if (sharing == Sharing::mig) return 1 + std::sqrt(u * m);
   if (sharing == Sharing::exclusive || u <= 0) return 1;
   const double u2 = other.sm_activity, m2 = memory_activity(other);
   return 1 + u * u2 * u2 * std::sqrt((u2 + m2) / (u + m));
 }
 
 }  // namespace
+
+double detail::whole_card_share(const Profile& alone) {
+  validate(alone);
+  return std::sqrt(alone.sm_activity * memory_activity(alone));
+}
 
 std::string_view name(Sharing sharing) noexcept { return detail::name_in(kModes, sharing); }
 
@@ -49,18 +67,8 @@ Sharing sharing_named(std::string_view text) {
 
 SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing sharing,
                            double gpu_memory_gb) {
-  for (const Profile* profile : {&first, &second}) {
-    if (!(profile->sm_activity >= 0 && profile->sm_activity <= 1)) {
-      detail::refuse("shared_speeds: activity is ", profile->sm_activity, ", expected 0 to 1");
-    }
-    if (!(profile->memory_activity <= 1)) {
-      detail::refuse("shared_speeds: activity of the memory is ", profile->memory_activity,
-                     ", expected 1 at most");
-    }
-    if (!(profile->memory_gb >= 0)) {
-      detail::refuse("shared_speeds: memory is ", profile->memory_gb, " GB");
-    }
-  }
+  validate(first);
+  validate(second);
   if (sharing == Sharing::exclusive) return {0, 0};
   const double memory = sharing == Sharing::mig
                             ? 2 * std::max(first.memory_gb, second.memory_gb)  // halves are fixed
