@@ -8,6 +8,7 @@
 #include "glidepath/fit.hpp"
 #include "glidepath/forecast.hpp"
 #include "glidepath/hardware.hpp"
+#include "glidepath/parts.hpp"
 #include "glidepath/plan.hpp"
 #include "glidepath/simulate.hpp"
 #include "glidepath/trace.hpp"

@@ -594,6 +594,144 @@ class SharedSpeedsRecord:
     first: typing.Final[float]
     second: typing.Final[float]
 
+class Pod:
+    """What a pod asks of one node.
+
+    Parameters
+    ----------
+    name : str
+    cpu_milli : int
+        Thousandths of a CPU.
+    memory_mib : int
+        Main memory, MiB.
+    gpus : int
+    gpu_milli : int
+        Thousandths of each GPU, 1 to 1000; below 1000 only with one GPU.
+    gpu_models : sequence of str
+        Allowed models of GPU; empty = any.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        cpu_milli: typing.SupportsIndex = 0,
+        memory_mib: typing.SupportsIndex = 0,
+        gpus: typing.SupportsIndex = 0,
+        gpu_milli: typing.SupportsIndex = 1000,
+        gpu_models: collections.abc.Sequence[str] = [],
+    ) -> None: ...
+    cpu_milli: typing.Final[int]
+    gpu_milli: typing.Final[int]
+    gpu_models: typing.Final[list[str]]
+    gpus: typing.Final[int]
+    memory_mib: typing.Final[int]
+    name: typing.Final[str]
+
+class FreeNode:
+    """What is free on a node.
+
+    Parameters
+    ----------
+    name : str
+    cpu_milli : int
+        Thousandths of a CPU.
+    memory_mib : int
+        Main memory, MiB.
+    gpu_milli : sequence of int
+        Free thousandths of each GPU, 0 to 1000.
+    gpu_model : str
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        cpu_milli: typing.SupportsIndex = 0,
+        memory_mib: typing.SupportsIndex = 0,
+        gpu_milli: collections.abc.Sequence[typing.SupportsIndex] = [],
+        gpu_model: str = "",
+    ) -> None: ...
+    cpu_milli: typing.Final[int]
+    gpu_milli: typing.Final[list[int]]
+    gpu_model: typing.Final[str]
+    memory_mib: typing.Final[int]
+    name: typing.Final[str]
+
+class PodPlace:
+    """Where a pod runs.
+
+    Parameters
+    ----------
+    node : int
+        Index of the node; -1 = it fits nowhere.
+    gpus : sequence of int
+        Indices of its GPUs on that node.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        node: typing.SupportsIndex = -1,
+        gpus: collections.abc.Sequence[typing.SupportsIndex] = [],
+    ) -> None: ...
+    gpus: typing.Final[list[int]]
+    node: typing.Final[int]
+
+class PodPolicyInfo:
+    """A policy that places pods.
+
+    Attributes
+    ----------
+    name, rule : str
+    reads_expected : bool
+        Needs the pods that are expected.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    name: typing.Final[str]
+    reads_expected: typing.Final[bool]
+    rule: typing.Final[str]
+
+class Slice:
+    """A MIG instance of a card.
+
+    Attributes
+    ----------
+    name : str
+        ``1g`` to ``7g``.
+    compute, memory : int
+        It has compute / 7 of the multiprocessors and memory / 8 of the memory.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    compute: typing.Final[int]
+    memory: typing.Final[int]
+    name: typing.Final[str]
+
+class Partition:
+    """A card in slices and who runs on which.
+
+    Attributes
+    ----------
+    slices : list of str
+        As they lie on the card.
+    jobs : list of int
+        Index of the job on each slice; -1 = nobody.
+    throughput : float
+        Sum of the speeds, each a share of that on the whole card.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    jobs: typing.Final[list[int]]
+    slices: typing.Final[list[str]]
+    throughput: typing.Final[float]
+
 class Option:
     """One way to run a job.
 
@@ -1139,6 +1277,25 @@ def best_isa() -> str:
     """Instruction set that the batch kernels use here."""
 
 def best_name(points: dict) -> str | None: ...
+def best_partition(speeds: ArrayLike) -> Partition:
+    """Cut a card for jobs and say who runs on which slice.
+
+    Parameters
+    ----------
+    speeds : array_like, shape (jobs, slices)
+        Those of up to 7 jobs, as `slice_speeds` gives them, or measured; 0 = does not run there.
+
+    Returns
+    -------
+    Partition
+        The greatest sum of speeds among the partitions that run the most jobs; exact.
+
+    Raises
+    ------
+    InputError
+        More than 7 jobs, a speed below 0 or not finite, or another number of columns than slices.
+    """
+
 def catalogue() -> list[Gpu]:
     """Every GPU of the catalogue, in its order."""
 
@@ -1300,6 +1457,34 @@ def make_workload(
     pairs: collections.abc.Sequence[PairSpeeds],
     name: str,
 ) -> WorkloadRecord: ...
+def mix_speeds(
+    jobs: collections.abc.Sequence[Profile], sharing: str, tier: Tier, *, pairs: Pairs | None = None
+) -> NDArray[numpy.float64]:
+    """Speeds of up to four jobs on one GPU.
+
+    Parameters
+    ----------
+    jobs : list of Profile
+        Each job alone; one to four.
+    sharing : str
+        ``naive`` (time slices) or ``mps``.
+    tier : Tier
+        The GPU and its memory.
+    pairs : Pairs, optional
+        Measured and learned pairs, as in `shared_speeds`.
+
+    Returns
+    -------
+    ndarray, shape (jobs,)
+        A share of each job's speed alone: the product of its `shared_speeds` with each of the others,
+        above 1 where that was measured. All 0 when together they need more than the card's memory.
+
+    Raises
+    ------
+    InputError
+        No job or more than four, another way of sharing, activities out of range.
+    """
+
 def moments_of(
     workload: WorkloadRecord,
     policy: str,
@@ -1319,7 +1504,83 @@ def options_of(
     scaling: collections.abc.Sequence[Scaling | None],
     options: PlacementOptions,
 ) -> list[Option]: ...
+def partitions() -> list[Partition]:
+    """List the 19 ways to cut a card, nobody on them.
+
+    Returns
+    -------
+    list of Partition
+    """
+
+def place_pods(
+    nodes: collections.abc.Sequence[FreeNode],
+    pods: collections.abc.Sequence[Pod],
+    *,
+    policy: str = "fgd_cpu",
+    expected: collections.abc.Sequence[Pod] = [],
+    seed: Int = 0,
+) -> list[PodPlace]:
+    """Place pods one after the other, each once and for good.
+
+    Parameters
+    ----------
+    nodes : list of FreeNode
+    pods : list of Pod
+        In the order in which they arrive. One that fits nowhere takes nothing.
+    policy : str
+        One of `pod_policies`.
+    expected : list of Pod
+        Pods like those to come, for the policies that read them: those of last month, say.
+    seed : int
+        Nodes that tie are tried in the order of this seed.
+
+    Returns
+    -------
+    list of PodPlace
+        One for each pod.
+
+    Raises
+    ------
+    InputError
+        Naming the node, pod or policy: amounts below 0, a share above 1000 or of several GPUs,
+        `expected` for a policy that does not read it or none for one that does.
+    """
+
 def plan(snapshot: Snapshot, options: PlanOptions) -> PlanRecord: ...
+def pod_policies() -> list[PodPolicyInfo]:
+    """List the policies of `place_pods`.
+
+    Returns
+    -------
+    list of PodPolicyInfo
+    """
+
+def pod_violations(
+    nodes: collections.abc.Sequence[FreeNode],
+    pods: collections.abc.Sequence[Pod],
+    places: collections.abc.Sequence[PodPlace],
+) -> list[str]:
+    """Say what is wrong with places of pods.
+
+    Parameters
+    ----------
+    nodes : list of FreeNode
+    pods : list of Pod
+    places : list of PodPlace
+        One for each pod.
+
+    Returns
+    -------
+    list of str
+        A sentence for each node over its CPU or memory, GPU over its share, or GPU that the pod does
+        not allow; empty where the places hold.
+
+    Raises
+    ------
+    InputError
+        Another number of places than pods.
+    """
+
 def policies() -> list[PolicyInfo]: ...
 def reach_batch(
     traces: collections.abc.Sequence,
@@ -1379,6 +1640,36 @@ def simulate(
     stream: collections.abc.Callable[[int, int, int, float, float, int], typing.Any] | None = None,
     progress: collections.abc.Callable[[int, int], typing.Any] | None = None,
 ) -> SimulationRecord: ...
+def slice_speeds(jobs: collections.abc.Sequence[Profile], tier: Tier) -> NDArray[numpy.float64]:
+    """Predict the speeds of jobs on the slices of a card.
+
+    Parameters
+    ----------
+    jobs : list of Profile
+        Each job alone on the whole card: `mean_watts` decides where it is known, else the activities.
+    tier : Tier
+        The card: its memory, idle and busy power.
+
+    Returns
+    -------
+    ndarray, shape (jobs, slices)
+        Share of the speed on the whole card, by the columns of `slices`; 0 where the slice has too
+        little memory. A step takes `step_seconds` over it.
+
+    Raises
+    ------
+    InputError
+        Power below the idle or above the busy one of the tier, activities out of range.
+    """
+
+def slices() -> list[Slice]:
+    """List the slices: 7g, 4g, 3g, 2g, 1g.
+
+    Returns
+    -------
+    list of Slice
+    """
+
 def solve_round(
     job: ArrayLike,
     tier: ArrayLike,

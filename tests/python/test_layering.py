@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
-# What each stage may include of the others, besides itself. trace and hardware stand beside curve.
+# What each stage may include of the others, besides itself. trace, hardware and
+# parts stand beside curve.
 MAY_INCLUDE = {
     "common": set[str](),
     "curve": {"common"},
     "trace": {"common"},
     "hardware": {"common"},
+    "parts": {"common", "hardware"},
 }
 MAY_INCLUDE["fit"] = {"common", "curve", "trace"}
 MAY_INCLUDE["forecast"] = MAY_INCLUDE["fit"] | {"fit"}

@@ -281,7 +281,8 @@ CPP_ONLY_BY_REASON = {
     ),
     "options of a function; Python has keywords": (
         *("CleanOptions", "EnvironmentOptions", "Failures", "FitOptions", "ForecastOptions"),
-        *("NodeSleep", "PlacementOptions", "PlanDynamics", "PlanLimits", "PlanOptions", "Quota"),
+        *("NodeSleep", "PlacementOptions", "PlanDynamics", "PlanLimits", "PlanOptions"),
+        *("PodOptions", "Quota"),
         *("ReadOptions", "RoundOptions", "RunLimits", "ScheduleEnds", "SimulationOptions"),
         *("BelievedSteps", "StartOptions", "WatchOptions", "WeightedObjective", "WsdShape"),
     ),

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/parts.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace glidepath::detail {
+
+inline constexpr int kWholeGpu = 1000;
+
+/// What a pod asks, models of GPU as bits. Equal pods share one.
+struct Request {
+  std::int64_t cpu = 0, memory = 0;
+  int gpus = 0, share = kWholeGpu;
+  std::uint64_t models = 0;  ///< allowed ones; all bits = any
+  int kind = 0;              ///< of GPU request: 0 = none, 1 = a part of one, 1 + n = n whole ones
+
+  [[nodiscard]] int gpu_total() const noexcept { return gpus * share; }
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+/// What a node has left.
+struct NodeState {
+  std::int64_t cpu = 0, memory = 0;
+  std::vector<int> gpus{};
+  std::uint64_t model = 0;   ///< one bit, 0 where it has no GPU
+  std::vector<int> kinds{};  ///< of the GPU requests placed here, without repeats
+
+  [[nodiscard]] int gpu_total() const noexcept;
+  [[nodiscard]] int whole_gpus() const noexcept;
+  [[nodiscard]] bool has(const Request& pod) const noexcept;
+};
+
+/// A request of the expected mix and its share of it.
+struct Expected {
+  Request pod{};
+  double weight = 0;
+};
+
+/// How well a request suits a node, higher is better, and the GPU of a part; -1 = the policy leaves
+/// the choice to best fit.
+struct Suit {
+  double score = 0;
+  int gpu = -1;
+};
+
+struct PodPolicy {
+  std::string_view name, rule;
+  bool reads_expected = false;
+  /// Null for `random`. Depends on its arguments alone, so that it is called again only for a
+  /// node that changed.
+  Suit (*suit)(const NodeState& node, const Request& pod, std::span<const Expected> mix) = nullptr;
+};
+
+[[nodiscard]] std::span<const PodPolicy> pod_policy_table();
+
+/// The GPU on which a part leaves least; -1 where there is none.
+[[nodiscard]] int best_fit_gpu(const NodeState& node, const Request& pod) noexcept;
+/// Takes the request off the node: a part off `gpu` (-1 = best fit), whole GPUs in their order.
+/// Returns the GPUs.
+std::vector<int> take(NodeState& node, const Request& pod, int gpu);
+
+}  // namespace glidepath::detail

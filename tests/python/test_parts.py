@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods on parts of GPUs, mixes and slices: records, refusals, and what others measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+from glidepath._bench import pods, sharing, slices
+from glidepath._workload import csv_rows
+
+
+def test_two_parts_share_a_gpu_and_a_third_takes_another() -> None:
+    node = gp.FreeNode("n", cpu_milli=8000, memory_mib=1024, gpu_milli=[1000, 1000])
+    asked = [gp.Pod(str(i), cpu_milli=1000, gpus=1, gpu_milli=450) for i in range(3)]
+    places = gp.place_pods([node], asked, policy="best_fit")
+    assert places == [gp.PodPlace(0, [0]), gp.PodPlace(0, [0]), gp.PodPlace(0, [1])]
+    assert not gp.pod_violations([node], asked, places)
+    with pytest.raises(gp.InputError, match="needs expected pods"):
+        gp.place_pods([node], asked)
+    with pytest.raises(TypeError, match=r"Pod: gpus is 0.5, expected a whole number"):
+        gp.Pod("p", gpus=0.5)  # type: ignore[arg-type]
+
+
+def test_a_pod_that_fits_nowhere_is_left_out_and_takes_nothing() -> None:
+    node = gp.FreeNode("n", cpu_milli=1000, gpu_milli=[400])
+    asked = [gp.Pod(gpus=1, gpu_milli=500), gp.Pod(gpus=1, gpu_milli=400)]
+    places = gp.place_pods([node], asked, policy="fgd", expected=asked)
+    assert [place.node for place in places] == [-1, 0]
+
+
+@pytest.mark.parametrize("policy", [*pods.PUBLISHED, "fgd_cpu"])
+def test_the_published_shares_come_out_within_half_a_point(shared: Path, policy: str) -> None:
+    folder = shared / "data" / "traces"
+    nodes, mix = pods.read_nodes(folder), pods.read_pods(folder, "gpushare40")
+    answers = pods.published(folder)
+    assert answers["gpushare40", "fgd"] == pytest.approx(93.96, abs=0.01)
+    runs = [pods.run(nodes, mix, policy, 42 + seed) for seed in range(4)]
+    assert not any(run.violations for run in runs)
+    share = np.mean([run.allocated for run in runs])
+    if policy == "fgd_cpu":
+        assert share > answers["gpushare40", "fgd"] + 0.25
+    else:
+        assert share == pytest.approx(answers["gpushare40", policy], abs=0.5)
+
+
+def test_a_mix_of_two_is_the_pair_and_a_measured_speed_above_one_is_kept() -> None:
+    tier = gp.Tier.of("card", "A100 PCIe 40GB", 1, 1)
+    jobs = [gp.Profile(0.6, kind="a"), gp.Profile(0.3, kind="b"), gp.Profile(0.1)]
+    pair = gp.shared_speeds(jobs[0], jobs[1], "mps")
+    assert tuple(gp.mix_speeds(jobs[:2], "mps", tier)) == pair
+    pairs = gp.learn_pairs([gp.KindPair(tier.gpu, "a", "b", 0.8, 1.25, sharing="mps")])
+    assert gp.mix_speeds(jobs[:2], "mps", tier, pairs=pairs)[0] == 1.25
+    assert 1.0 < gp.mix_speeds(jobs, "mps", tier, pairs=pairs)[0] < 1.25
+    with pytest.raises(gp.InputError, match="5 jobs, expected 1 to 4"):
+        gp.mix_speeds([jobs[0]] * 5, "mps", tier)
+
+
+def test_speeds_of_mixes_under_mps(shared: Path) -> None:
+    folder = shared / "data" / "mig"
+    for count, most in ((2, 0.095), (3, 0.105), (4, 0.11)):
+        measured = np.array([speed for _, _, speed in slices.mixes(folder)[count]])
+        errors = slices.mix_errors(folder, count)
+        assert errors.mean() < most
+        assert errors.mean() < np.abs(measured - np.median(measured)).mean()
+
+
+def test_the_partitions_of_the_published_scheduler_are_among_ours(shared: Path) -> None:
+    rows = csv_rows(shared / "data" / "mig" / "mig_partitions.csv.gz")
+    theirs = {tuple(sorted(row["slices"].split("+"))) for row in rows}
+    ours = [tuple(sorted(name[0] for name in each.slices)) for each in gp.partitions()]
+    assert len(ours) == 19
+    assert theirs <= set(ours)
+
+
+def test_step_times_on_slices_follow_from_the_run_on_the_whole_card(shared: Path) -> None:
+    folder = shared / "data" / "mig"
+    truth = slices.measured(folder)
+    assert truth["resnet", 64][2] > 1.0, "a measured speed above 1 is kept"
+    guess = slices.left_out(slices.predicted(sharing.profiles(folder)), truth)
+    errors = np.concatenate(list(slices.errors(guess, truth).values()))
+    assert errors.size == 59
+    assert np.median(errors) <= 0.07
+    for count in range(1, 8):
+        ratios = slices.throughput_ratios(guess, truth, count, 100)
+        assert ratios.size
+        assert ratios.max() <= 1.0 + 1e-12
+        assert ratios.mean() >= 0.97
