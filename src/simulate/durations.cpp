@@ -15,13 +15,47 @@ namespace {
 using Index = std::size_t;
 
 constexpr int kRounds = 12;      ///< of EM from a flat start: few, so that the law stays smooth
+constexpr double kSame = 1e-6;   ///< relative: of messages that change nothing behind them
 constexpr double kFlatJobs = 4;  ///< jobs that the flat start is worth
 constexpr double kAnyJobs = 10;  ///< jobs that the law of all gangs is worth to one gang
 
+/// In lanes, for speed.
+template <class Range>
+double sum(const Range& values) {
+  std::array<double, 8> lanes{};
+  Index k = 0;
+  for (; k + lanes.size() <= values.size(); k += lanes.size()) {
+    for (Index i = 0; i < lanes.size(); ++i) lanes[i] += values[k + i];
+  }
+  return std::accumulate(values.begin() + k, values.end(),
+                         std::accumulate(lanes.begin(), lanes.end(), 0.0));
+}
+
 template <class Range>
 void normalise(Range& values) {
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  for (double& value : values) value /= sum;
+  const double all = sum(values);
+  for (double& value : values) value /= all;
+}
+
+/// A law of steps up and down that gives one half of it.
+template <class Half>
+void normalise_both(Half& steps) {
+  const double all = 2 * sum(steps) - steps[0];
+  for (double& step : steps) step /= all;
+}
+
+template <class Grid>
+Grid product(const Grid& a, const Grid& b) {
+  Grid out;
+  for (Index k = 0; k < out.size(); ++k) out[k] = a[k] * b[k];
+  return out;
+}
+
+template <class Grid>
+bool same(const Grid& a, const Grid& b) {
+  Grid apart;
+  for (Index k = 0; k < a.size(); ++k) apart[k] = std::abs(a[k] - b[k]);
+  return sum(apart) <= kSame * sum(a);
 }
 
 }  // namespace
@@ -34,7 +68,7 @@ Durations::Durations(const Cluster& cluster, double sigma, std::vector<double> l
   start();
 }
 
-int Durations::gap(int before, int job) const {
+int Durations::decade(int before, int job) const {
   const Tick ticks = cluster_.runs[job].submit - cluster_.runs[before].submit;
   return std::min(kGaps - 1, static_cast<int>(std::log10(1 + cluster_.seconds(ticks))));
 }
@@ -45,50 +79,64 @@ const Durations::Grid& Durations::law_of(int gpus) const {
 }
 
 void Durations::meet(int job) {
-  if (job < std::ssize(prior_)) return;
-  const int gpus = cluster_.runs[job].gpus;
-  Chain& chain = chains_[{cluster_.submitted(job).user, gpus}];
-  chain.gpus = gpus;
+  while (std::ssize(prior_) <= job) join(static_cast<int>(prior_.size()));
+}
+
+Durations::Chain& Durations::chain_of(int job) {
+  return chains_[{cluster_.submitted(job).user, cluster_.runs[job].gpus}];
+}
+
+void Durations::join(int job) {
+  Chain& chain = chain_of(job);
+  chain.gpus = cluster_.runs[job].gpus;
+  gap_.push_back(chain.jobs.empty() ? 0 : decade(chain.jobs.back(), job));
   chain.jobs.push_back(job);
   for (auto* grids : {&likelihood_, &forward_, &backward_, &prior_, &log_prior_}) {
     grids->resize(job + 1);
   }
   scale_.resize(job + 1);
-  final_.resize(job + 1);
+  passed_.resize(job + 1, -1);
+  new_.resize(job + 1);
+  version_.resize(job + 1);
   observe(job);
-  forward(chain, chain.jobs.size() - 1, law_of(gpus));
-  remember(job);
+  forward(chain, chain.jobs.size() - 1, law_of(chain.gpus));
+  remember(job, prior_[job]);
 }
 
 void Durations::observe(int job) {
-  if (final_[job]) return;
+  if (passed_[job] == kEnded) return;
   const Run& run = cluster_.runs[job];
   const bool ended = run.end >= 0;
-  final_[job] = ended;
   const double done = ended ? run.work : cluster_.done(job);
+  int passed = ended ? kEnded : 0;
+  const double least = done > 0 ? std::log(done) - 0.5 * kGridStep : 0;
+  while (!ended && done > 0 && passed < kGrid && origin_ + kGridStep * passed < least) ++passed;
+  if (passed == std::exchange(passed_[job], passed)) return;
+  new_[job] = true;
   const double y = ended ? std::log(run.work) : log_forecast_[job];
   const double s = std::hypot(ended ? 0.0 : sigma_, 0.5 * kGridStep);
   Grid& out = likelihood_[job];
-  double sum = 0;
   for (int k = 0; k < kGrid; ++k) {
-    const double x = origin_ + kGridStep * k;
-    const double u = (y - x) / s;
-    const bool over = !ended && done > 0 && x + 0.5 * kGridStep < std::log(done);
-    out[k] = over ? 0 : std::exp(-0.5 * std::min(u * u, 1e3));
-    sum += out[k];
+    const double u = (y - origin_ - kGridStep * k) / s;
+    out[k] = k < passed && !ended ? 0 : std::exp(-0.5 * std::min(u * u, 1e3));
   }
-  if (sum > 0) return;
-  const double place =
-      std::clamp((std::log(std::max(done, 1.0)) - origin_) / kGridStep, 0.0, kGrid - 1.0);
-  out[static_cast<Index>(place)] = 1;
+  if (passed == kGrid) out.back() = 1;
+}
+
+Durations::Padded Durations::padded(const Grid& from) {
+  Padded out{};
+  std::copy(from.begin(), from.end(), out.begin() + kReach);
+  return out;
 }
 
 Durations::Grid Durations::stay(const Grid& from) const {
-  std::array<double, kGrid + 2 * kReach> padded{};
-  std::copy(from.begin(), from.end(), padded.begin() + kReach);
-  Grid out{};
-  for (Index d = 0; d < near_.size(); ++d) {
-    for (Index k = 0; k < kGrid; ++k) out[k] += near_[d] * padded[k + d];
+  const Padded wide = padded(from);
+  Grid out;
+  for (Index k = 0; k < kGrid; ++k) out[k] = near_[0] * from[k];
+  for (Index d = 1; d <= kReach; ++d) {
+    for (Index k = 0; k < kGrid; ++k) {
+      out[k] += near_[d] * (wide[kReach + k - d] + wide[kReach + k + d]);
+    }
   }
   return out;
 }
@@ -99,64 +147,72 @@ void Durations::forward(const Chain& chain, Index i, const Grid& law) {
   Grid& prior = prior_[job];
   prior = law;
   if (i > 0) {
-    const double s = stays_[gap(chain.jobs[i - 1], chain.jobs[i])];
+    const double s = stays_[gap_[job]];
     const Grid near = stay(forward_[chain.jobs[i - 1]]);
     for (Index k = 0; k < kGrid; ++k) prior[k] = s * near[k] + (1 - s) * law[k];
   }
-  double sum = 0;
-  for (Index k = 0; k < kGrid; ++k) sum += forward_[job][k] = prior[k] * likelihood_[job][k];
-  scale_[job] = std::max(sum, 1e-300);
-  for (double& value : forward_[job]) value /= scale_[job];
+  Grid& out = forward_[job];
+  out = product(prior, likelihood_[job]);
+  scale_[job] = std::max(sum(out), 1e-300);
+  for (double& value : out) value /= scale_[job];
 }
 
-void Durations::remember(int job) {
-  Grid& prior = prior_[job];
+void Durations::remember(int job, Grid prior) {
   normalise(prior);
   for (Index k = 0; k < kGrid; ++k) log_prior_[job][k] = std::log(prior[k] + 1e-12);
+  ++version_[job];
 }
 
 void Durations::recall(int job) {
-  if (!final_[job]) return;
-  for (Index k = 0; k < kGrid; ++k) prior_[job][k] *= backward_[job][k];
-  remember(job);
+  if (passed_[job] != kEnded) return;
+  Chain& chain = chain_of(job);
+  const Index renewed = std::exchange(chain.stale, false) ? chain.settled : 0;
+  for (Index i = renewed; i-- > 0;) backward(chain, i, law_of(chain.gpus));
+  remember(job, product(prior_[job], backward_[job]));
 }
 
-void Durations::pass(const Chain& chain, const Grid& law, Counts* counts, Grid* drawn) {
+/// What the jobs after the i-th of a chain tell of it.
+Durations::Ahead Durations::backward(const Chain& chain, Index i, const Grid& law) {
+  Ahead ahead;
+  Grid& out = backward_[chain.jobs[i]];
+  out.fill(1);
+  if (i + 1 == chain.jobs.size()) return ahead;
+  const int next = chain.jobs[i + 1];
+  for (Index k = 0; k < kGrid; ++k) {
+    ahead.next[k] = likelihood_[next][k] * backward_[next][k] / scale_[next];
+  }
+  ahead.moved = sum(product(law, ahead.next));
+  const double s = stays_[gap_[next]];
+  const double moved = (1 - s) * ahead.moved;
+  const Grid near = stay(ahead.next);  // symmetric
+  for (Index k = 0; k < kGrid; ++k) out[k] = s * near[k] + moved;
+  return ahead;
+}
+
+void Durations::count(const Chain& chain, const Grid& law, Counts& counts, Grid& drawn) {
   const std::vector<int>& jobs = chain.jobs;
   for (Index i = 0; i < jobs.size(); ++i) forward(chain, i, law);
-  for (Index i = jobs.size(); i-- > 0;) {  // backward
-    const Index job = jobs[i];
-    if (i + 1 == jobs.size()) {
-      backward_[job].fill(1);
-    } else {
-      const Index next = jobs[i + 1];
-      const int g = gap(jobs[i], jobs[i + 1]);
-      const double s = stays_[g];
-      Grid ahead{};
-      double moved = 0;
+  for (Index i = jobs.size(); i-- > 0;) {
+    const Ahead ahead = backward(chain, i, law);
+    if (i + 1 == jobs.size()) continue;
+    const int g = gap_[jobs[i + 1]];
+    const double s = stays_[g];
+    const double moved = (1 - s) * ahead.moved;
+    counts.moves[g] += moved;
+    counts.stays[g] += 1 - moved;
+    for (Index k = 0; k < kGrid; ++k) drawn[k] += (1 - s) * law[k] * ahead.next[k];
+    const Padded next = padded(ahead.next);
+    const Grid& here = forward_[jobs[i]];
+    for (Index k = 0; k < kGrid; ++k) counts.near[0][k] += s * here[k] * ahead.next[k];
+    for (Index d = 1; d <= kReach; ++d) {
+      Grid& near = counts.near[d];
       for (Index k = 0; k < kGrid; ++k) {
-        ahead[k] = likelihood_[next][k] * backward_[next][k] / scale_[next];
-        moved += law[k] * ahead[k];
+        near[k] += s * here[k] * (next[kReach + k - d] + next[kReach + k + d]);
       }
-      const Grid near = stay(ahead);  // symmetric
-      for (Index k = 0; k < kGrid; ++k) backward_[job][k] = s * near[k] + (1 - s) * moved;
-      if (counts != nullptr) {
-        counts->moves[g] += (1 - s) * moved;
-        counts->stays[g] += 1 - (1 - s) * moved;
-        for (Index k = 0; k < kGrid; ++k) (*drawn)[k] += (1 - s) * law[k] * ahead[k];
-        for (int d = -kReach; d <= kReach; ++d) {
-          double sum = 0;
-          for (int k = std::max(0, -d); k < std::min(kGrid, kGrid - d); ++k) {
-            sum += forward_[job][k] * ahead[k + d];
-          }
-          counts->near[d + kReach] += s * near_[d + kReach] * sum;
-        }
-      }
-    }
-    if (counts != nullptr && i == 0) {
-      for (Index k = 0; k < kGrid; ++k) (*drawn)[k] += forward_[job][k] * backward_[job][k];
     }
   }
+  const Grid first = product(forward_[jobs.front()], backward_[jobs.front()]);
+  for (Index k = 0; k < kGrid; ++k) drawn[k] += first[k];
 }
 
 /// Knows nothing.
@@ -164,8 +220,8 @@ void Durations::start() {
   any_.fill(1.0 / kGrid);
   of_gang_.clear();
   stays_.fill(0.5);
-  for (int d = -kReach; d <= kReach; ++d) near_[d + kReach] = std::pow(0.5, std::abs(d));
-  normalise(near_);
+  for (int d = 0; d <= kReach; ++d) near_[d] = std::pow(0.5, d);
+  normalise_both(near_);
 }
 
 void Durations::learn() {
@@ -177,7 +233,7 @@ void Durations::learn() {
     std::map<int, Grid> drawn;
     Grid all{};
     for (const auto& [key, chain] : chains_) {
-      pass(chain, law_of(chain.gpus), &counts, &drawn[chain.gpus]);
+      count(chain, law_of(chain.gpus), counts, drawn[chain.gpus]);
     }
     for (const auto& [gpus, grid] : drawn) {
       for (Index k = 0; k < kGrid; ++k) all[k] += grid[k];
@@ -192,11 +248,11 @@ void Durations::learn() {
     for (Index g = 0; g < kGaps; ++g) {
       stays_[g] = (counts.stays[g] + 1) / (counts.stays[g] + counts.moves[g] + 2);
     }
-    for (int d = 0; d <= kReach; ++d) {
-      const double both = counts.near[kReach + d] + counts.near[kReach - d];
-      near_[kReach + d] = near_[kReach - d] = both / 2 + kAnyJobs * start[kReach + d];
+    for (Index d = 0; d <= kReach; ++d) {
+      const double ways = d == 0 ? 1 : 2;
+      near_[d] = near_[d] * sum(counts.near[d]) / ways + kAnyJobs * start[d];
     }
-    normalise(near_);
+    normalise_both(near_);
   }
 }
 
@@ -204,23 +260,49 @@ bool Durations::refresh() {
   const int happened = 2 * cluster_.arrived - cluster_.live;
   if (happened < look_at_) return false;
   look_at_ = happened + happened / 100 + 1;
-  for (int job = 0; job < cluster_.arrived; ++job) {
-    meet(job);
-    observe(job);
+  meet(cluster_.arrived - 1);
+  for (auto& [key, chain] : chains_) {
+    for (Index i = chain.settled; i < chain.jobs.size(); ++i) observe(chain.jobs[i]);
   }
-  if (cluster_.arrived >= learn_at_) {
+  const bool learns = cluster_.arrived >= learn_at_;
+  if (learns) {
     learn_at_ = cluster_.arrived + cluster_.arrived / 4 + 1;
     learn();
   }
-  for (const auto& [key, chain] : chains_) {
-    pass(chain, law_of(chain.gpus), nullptr, nullptr);
-    for (const int job : chain.jobs) {
-      if (final_[job]) continue;
-      for (Index k = 0; k < kGrid; ++k) prior_[job][k] *= backward_[job][k];
-      remember(job);
-    }
-  }
+  for (auto& [key, chain] : chains_) renew(chain, learns ? Renewal::all : Renewal::what_is_new);
   return true;
+}
+
+/// Passes messages along a chain, forward and back. One that stays what it was changes none behind
+/// it, and what has ended has no more to say but to those after it.
+void Durations::renew(Chain& chain, Renewal renewal) {
+  const bool all = renewal == Renewal::all;
+  const std::vector<int>& jobs = chain.jobs;
+  const Grid& law = law_of(chain.gpus);
+  const Index from = all ? 0 : chain.settled;
+  bool moves = all;
+  for (Index i = from; i < jobs.size(); ++i) {
+    if (!moves && !new_[jobs[i]]) continue;
+    const Grid before = forward_[jobs[i]];
+    forward(chain, i, law);
+    moves = all || !same(before, forward_[jobs[i]]);
+    new_[jobs[i]] = true;
+  }
+  moves = all;
+  for (Index i = jobs.size(); i-- > chain.settled;) {
+    const int job = jobs[i];
+    if (moves || i + 1 == jobs.size() || new_[jobs[i + 1]]) {
+      const Grid before = backward_[job];
+      backward(chain, i, law);
+      moves = all || !same(before, backward_[job]);
+    } else if (!new_[job]) {
+      continue;
+    }
+    if (passed_[job] != kEnded) remember(job, product(prior_[job], backward_[job]));
+  }
+  for (Index i = from; i < jobs.size(); ++i) new_[jobs[i]] = false;
+  chain.stale = chain.settled > 0;
+  while (chain.settled < jobs.size() && passed_[jobs[chain.settled]] == kEnded) ++chain.settled;
 }
 
 double Durations::log_prior(int job, double log_work) const {

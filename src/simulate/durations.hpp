@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -34,7 +35,7 @@ class Durations {
   /// `log_forecast` of each job in order of submission, in log ticks.
   Durations(const Cluster& cluster, double sigma, std::vector<double> log_forecast);
 
-  /// A job has arrived: what those before it tell of it. Jobs come in order.
+  /// All jobs up to this one have arrived: what those before it tell of it.
   void meet(int job);
 
   /// Looks again at what is known by now, when a hundredth more has happened; whether it did.
@@ -42,6 +43,9 @@ class Durations {
 
   /// What the others tell of a job that has ended: log_prior() as if it had not.
   void recall(int job);
+
+  /// Another number whenever log_prior() of a job has changed.
+  [[nodiscard]] std::int64_t version(int job) const { return version_[job]; }
 
   /// Log density, but for a constant, of the log work of a job, given all but its own forecast.
   [[nodiscard]] double log_prior(int job, double log_work) const;
@@ -54,25 +58,40 @@ class Durations {
   using Grid = std::array<double, kGrid>;
   static constexpr int kReach = 4;  ///< grid points that alike jobs are apart, at most
   static constexpr int kGaps = 7;   ///< decades of seconds between submissions
+  static constexpr int kEnded = kGrid + 1;
   struct Chain {
     int gpus = 1;
     std::vector<int> jobs;
+    std::size_t settled = 0;  ///< the first so many have ended
+    bool stale = false;       ///< their backward_ is of an older refresh
+  };
+  /// What the jobs after one tell of the next one, and its mean by the law of durations.
+  struct Ahead {
+    Grid next{};
+    double moved = 0;
   };
   /// Expected counts of an E-step.
   struct Counts {
     std::array<double, kGaps> stays{}, moves{};
-    std::array<double, 2 * kReach + 1> near{};
+    std::array<Grid, kReach + 1> near{};  ///< by where they start, without near_
   };
 
+  void join(int job);
+  Chain& chain_of(int job);
   void observe(int job);
   void forward(const Chain& chain, std::size_t i, const Grid& law);
-  void remember(int job);
+  Ahead backward(const Chain& chain, std::size_t i, const Grid& law);
+  enum class Renewal : std::uint8_t { what_is_new, all };
+  void renew(Chain& chain, Renewal renewal);
+  void remember(int job, Grid prior);
   void start();
   void learn();
-  /// One pass over a chain with the law of its gang; adds to `counts` and `drawn` where given.
-  void pass(const Chain& chain, const Grid& law, Counts* counts, Grid* drawn);
+  /// An E-step over a chain with the law of its gang.
+  void count(const Chain& chain, const Grid& law, Counts& counts, Grid& drawn);
+  using Padded = std::array<double, kGrid + 2 * kReach>;
+  [[nodiscard]] static Padded padded(const Grid& from);
   [[nodiscard]] Grid stay(const Grid& from) const;
-  [[nodiscard]] int gap(int before, int job) const;
+  [[nodiscard]] int decade(int before, int job) const;
   [[nodiscard]] const Grid& law_of(int gpus) const;
 
   const Cluster& cluster_;
@@ -81,10 +100,13 @@ class Durations {
   std::map<std::pair<std::string_view, int>, Chain> chains_;               ///< by user and gang
   std::vector<Grid> likelihood_, forward_, backward_, prior_, log_prior_;  ///< of each job
   std::vector<double> scale_;
-  std::vector<bool> final_;  ///< the likelihood of a job that has ended
+  std::vector<int> gap_;     ///< decade of the time since the job before it in its chain
+  std::vector<int> passed_;  ///< grid points that its service excludes, kEnded for a job that has
+  std::vector<bool> new_;    ///< what is observed of a job, since the last refresh
+  std::vector<std::int64_t> version_;
   Grid any_{};
   std::map<int, Grid> of_gang_;
-  std::array<double, 2 * kReach + 1> near_{};
+  std::array<double, kReach + 1> near_{};  ///< of so many grid points up, and down
   std::array<double, kGaps> stays_{};
   int learn_at_ = 1, look_at_ = 1;  ///< arrivals, arrivals and ends
 };

@@ -19,8 +19,7 @@ namespace glidepath {
 namespace detail {
 namespace {
 
-constexpr int kSamples = 40;    ///< equally likely values of a law of steps or service
-constexpr int kLawPoints = 64;  ///< atoms of a law of durations
+constexpr int kSamples = 40;  ///< equally likely values of a law of steps or service
 constexpr std::size_t kFirstForecastPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
@@ -89,9 +88,8 @@ Predictor::Predictor(const Cluster& cluster)
                          : cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
   }
   if (sigma_ > 0) {
-    std::vector<double> logs;
-    for (const double total : total_) logs.push_back(std::log(total));
-    durations_ = std::make_unique<Durations>(cluster, sigma_, std::move(logs));
+    for (const double total : total_) log_total_.push_back(std::log(total));
+    durations_ = std::make_unique<Durations>(cluster, sigma_, log_total_);
     served_.resize(cluster.runs.size());
   }
   if (cluster.workload.curves.empty()) return;
@@ -151,22 +149,35 @@ void Predictor::curve(int job, Job& seen, LossesAhead losses) {
 // ---- durations without a curve
 
 bool Predictor::refresh() {
-  const bool changed = sigma_ > 0 && durations_->refresh();
-  learned_ += changed ? 1 : 0;
-  return changed;
+  if (sigma_ == 0 || !durations_->refresh()) return false;
+  std::erase_if(laws_, [&](const auto& known) { return cluster_.runs[known.first].end >= 0; });
+  return true;
 }
 
-const Predictor::WorkLaw& Predictor::law(int job, double done) const {
-  const double y = std::log(total_[job]);
+/// A law serves until a quarter of its cells are passed; then it is made anew, finer. So it is
+/// where work was lost, and where other jobs tell something new.
+Predictor::WorkLaw& Predictor::law_of(int job) const {
+  durations_->meet(job);
+  const double done = cluster_.done(job);
+  WorkLaw& law = laws_[job];
+  const bool passed = !law.empty && done >= law.edge[kLawCells / 4];
+  if (passed || done < law.from || law.version != durations_->version(job))
+    make_law(job, done, law);
+  return law;
+}
+
+void Predictor::make_law(int job, double done, WorkLaw& law) const {
+  const double lowest = durations_->lowest();
+  const double least = std::max(lowest, done > 0 ? std::log(done) : lowest);
+  law.from = done;
+  law.version = durations_->version(job);
+  law.ranked_at = -1;
+  law.empty = least >= durations_->highest();
+  if (law.empty) return;
   const auto log_weight = [&](double at) {
-    const double u = (at - y) / sigma_;
+    const double u = (at - log_total_[job]) / sigma_;
     return -0.5 * u * u + durations_->log_prior(job, at);
   };
-  durations_->meet(job);
-  const double least = std::max(durations_->lowest(), done > 0 ? std::log(done) : 0.0);
-  law_.work.clear();
-  law_.weight.clear();
-  if (least >= durations_->highest()) return law_;
   // A coarse look for the range that matters.
   constexpr int kGridCells = Durations::kGrid;
   const double stride = (durations_->highest() - least) / kGridCells;
@@ -176,64 +187,83 @@ const Predictor::WorkLaw& Predictor::law(int job, double done) const {
   const auto matters = [&](double value) { return value > top - 12; };
   const auto first = std::find_if(look.begin(), look.end(), matters) - look.begin();
   const auto last = look.rend() - std::find_if(look.rbegin(), look.rend(), matters);
-  const double low = least + stride * static_cast<double>(first);
-  const double high = least + stride * static_cast<double>(last);
-  double largest = -1e300;
-  for (int i = 0; i < kLawPoints; ++i) {
-    const double at = low + (high - low) * (i + 0.5) / kLawPoints;
-    law_.work.push_back(std::exp(at));
-    law_.weight.push_back(log_weight(at));
-    largest = std::max(largest, law_.weight.back());
+  law.low = least + stride * static_cast<double>(first);
+  law.width = stride * static_cast<double>(last - first) / kLawCells;
+  for (int i = 0; i < kLawCells; ++i) law.weight[i] = log_weight(law.low + law.width * (i + 0.5));
+  const double largest = *std::max_element(law.weight.begin(), law.weight.end());
+  for (double& weight : law.weight) weight = std::exp(weight - largest);
+  const double half = std::exp(0.5 * law.width);
+  law.edge[0] = std::exp(law.low);
+  for (int i = 0; i < kLawCells; ++i) {
+    law.work[i] = law.edge[i] * half;
+    law.edge[i + 1] = law.work[i] * half;
   }
-  double sum = 0;
-  for (double& weight : law_.weight) sum += weight = std::exp(weight - largest);
-  for (double& weight : law_.weight) weight /= sum;
-  return law_;
+  law.above[kLawCells] = 0;
+  for (int i = kLawCells; i-- > 0;) law.above[i] = law.above[i + 1] + law.weight[i];
+}
+
+Predictor::Left Predictor::left_of(const WorkLaw& law, double done) {
+  const auto above = std::upper_bound(law.edge.begin(), law.edge.end() - 1, done);
+  const int first = std::max(0, static_cast<int>(above - law.edge.begin()) - 1);
+  Left out{law, first, law.work[first], law.weight[first], law.above[first]};
+  const double from = law.edge[first], to = law.edge[first + 1];
+  if (done <= from) return out;
+  const double share = std::max(0.0, to - done) / (to - from);
+  out.first_work = done + share * (law.work[first] - from);
+  out.first_weight *= share;
+  out.weight = out.first_weight + law.above[first + 1];
+  return out;
 }
 
 double Predictor::gittins_rank(int job) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total_[job] - done);
-  const WorkLaw& known = law(job, done);
-  if (known.work.empty()) return std::max(1.0, done);
+  WorkLaw& law = law_of(job);
+  if (law.empty) return std::max(1.0, done);
+  if (law.ranked_at == done) return law.rank;
+  const Left known = left_of(law, done);
   double best = std::numeric_limits<double>::infinity();
   double p = 0;
   double served = 0;
-  for (std::size_t i = 0; i < known.work.size(); ++i) {
-    const double left = known.work[i] - done;
-    p += known.weight[i];
-    served += known.weight[i] * left;
-    if (p > 1e-9) best = std::min(best, (served + (1 - p) * left) / p);
+  for (int i = known.first; i < kLawCells; ++i) {
+    p += known.part(i);
+    served += known.part(i) * (known.work(i) - done);
+    const double cut = law.edge[i + 1] - done;
+    if (p > 1e-9 * known.weight) best = std::min(best, (served + (known.weight - p) * cut) / p);
   }
-  return best;
+  law.ranked_at = done;
+  return law.rank = best;
 }
 
 Predictor::Outlook Predictor::outlook(int job) const {
   const double rank = gittins_rank(job);
   if (sigma_ == 0) return {rank, 0};
-  return {rank, spread_of(steps_of(law_, cluster_.done(job)))};  // of the law just made
+  return {rank, spread_of(steps_of(law_of(job), cluster_.done(job)))};
 }
 
 double Predictor::likely(int job) const {
   if (sigma_ == 0) return total(job);
-  const WorkLaw& known = law(job, cluster_.done(job));
-  if (known.work.empty()) return 2 * std::max(1.0, cluster_.done(job));
-  double sum = 0;
-  for (std::size_t i = 0; i < known.work.size(); ++i) {
-    sum += known.weight[i] * std::log(known.work[i]);
+  const double done = cluster_.done(job);
+  const WorkLaw& law = law_of(job);
+  if (law.empty) return 2 * std::max(1.0, done);
+  const Left known = left_of(law, done);
+  double sum = known.first_weight * std::log(known.first_work);
+  for (int i = known.first + 1; i < kLawCells; ++i) {
+    sum += law.weight[i] * (law.low + law.width * (i + 0.5));
   }
-  return std::exp(sum);
+  return std::exp(sum / known.weight);
 }
 
 double Predictor::left(int job, double p) const {
   const double done = cluster_.done(job);
   if (sigma_ == 0) return std::max(0.0, total_[job] - done);
-  const WorkLaw& known = law(job, done);
-  if (known.work.empty()) return std::max(1.0, done);
-  double below = 0;
-  std::size_t i = 0;
-  while (i + 1 < known.work.size() && below + known.weight[i] < p) below += known.weight[i++];
-  return std::max(0.0, known.work[i] - done);
+  const WorkLaw& law = law_of(job);
+  if (law.empty) return std::max(1.0, done);
+  const Left known = left_of(law, done);
+  double below = known.first_weight;
+  int i = known.first;
+  while (i + 1 < kLawCells && below < p * known.weight) below += law.weight[++i];
+  return std::max(0.0, known.work(i) - done);
 }
 
 void Predictor::service(int job, Job& seen) {
@@ -244,30 +274,33 @@ void Predictor::service(int job, Job& seen) {
     return;
   }
   refresh();
+  const WorkLaw& law = law_of(job);
   Served& served = served_[job];
-  if (served.done == done && served.learned == learned_ && !seen.remaining_steps.empty()) return;
-  served = {done, learned_};
-  seen.remaining_steps = steps_of(law(job, done), done);
+  if (served.done == done && served.version == law.version && !seen.remaining_steps.empty()) return;
+  served = {done, law.version};
+  seen.remaining_steps = steps_of(law, done);
 }
 
 std::vector<double> Predictor::at_arrival(int job) {
   if (sigma_ == 0) return {total_[job] / static_cast<double>(cluster_.per_second)};
   refresh();
   durations_->recall(job);
-  return steps_of(law(job, 0), 0);
+  WorkLaw law;
+  make_law(job, 0, law);
+  return steps_of(law, 0);
 }
 
-std::vector<double> Predictor::steps_of(const WorkLaw& known, double done) const {
+std::vector<double> Predictor::steps_of(const WorkLaw& law, double done) const {
   const auto per_second = static_cast<double>(cluster_.per_second);
-  if (known.work.empty()) return {std::max(1.0, done) / per_second};  // as long again
+  if (law.empty) return {std::max(1.0, done) / per_second};  // as long again
+  const Left known = left_of(law, done);
   std::vector<double> out;
-  double p = 0;
-  std::size_t i = 0;
+  double p = known.first_weight;
+  int i = known.first;
   for (int k = 0; k < kSamples; ++k) {
-    while (i + 1 < known.work.size() && p + known.weight[i] < (k + 0.5) / kSamples) {
-      p += known.weight[i++];
-    }
-    out.push_back(std::max(1.0, known.work[i] - done) / per_second);
+    const double to = known.weight * (k + 0.5) / kSamples;
+    while (i + 1 < kLawCells && p < to) p += law.weight[++i];
+    out.push_back(std::max(1.0, known.work(i) - done) / per_second);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 
 #include "glidepath/simulate.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "simulate/cluster.hpp"
@@ -84,27 +86,44 @@ class Predictor {
   [[nodiscard]] double total(int job) const { return total_[job]; }
 
  private:
-  /// Law of the true work given the forecast, the work already done and what other jobs were like:
-  /// atoms `work`, weights summing to 1; the remaining work of the i-th is work[i] - done. Empty
-  /// when the job has outrun everything that was thought possible.
+  static constexpr int kLawCells = 64;
+  /// Law of the true work given the forecast, the work `from` already done and what other jobs were
+  /// like: weights of cells of equal width in log work.
   struct WorkLaw {
-    std::vector<double> work, weight;
+    double from = -1;
+    bool empty = true;          ///< the job has outrun everything that was thought possible
+    double low = 0, width = 0;  ///< of the first cell, in log work
+    std::array<double, kLawCells + 1> edge{};
+    std::array<double, kLawCells> work{}, weight{};
+    std::array<double, kLawCells + 1> above{};  ///< weight of the cells from here on
+    std::int64_t version = -1;                  ///< of what durations_ knows of the job
+    double ranked_at = -1, rank = 0;            ///< gittins_rank() when so much was done
   };
-  const WorkLaw& law(int job, double done) const;
+  /// What is left of a law when `done` is done: of the cell where that falls, its upper part.
+  struct Left {
+    const WorkLaw& law;
+    int first = 0;
+    double first_work = 0, first_weight = 0, weight = 0;  ///< `weight` of all
+
+    [[nodiscard]] double work(int i) const { return i == first ? first_work : law.work[i]; }
+    [[nodiscard]] double part(int i) const { return i == first ? first_weight : law.weight[i]; }
+  };
+  WorkLaw& law_of(int job) const;
+  void make_law(int job, double done, WorkLaw& law) const;
+  [[nodiscard]] static Left left_of(const WorkLaw& law, double done);
   [[nodiscard]] std::vector<double> steps_of(const WorkLaw& law, double done) const;
 
   const Cluster& cluster_;
   double sigma_;
-  std::vector<double> total_;
-  std::unique_ptr<Durations> durations_;  ///< where forecasts have an error
-  mutable WorkLaw law_;
+  std::vector<double> total_, log_total_;
+  std::unique_ptr<Durations> durations_;           ///< where forecasts have an error
+  mutable std::unordered_map<int, WorkLaw> laws_;  ///< of live jobs
   /// What `service` last made of a job: the same while neither of these changes.
   struct Served {
     double done = -1;
-    std::int64_t learned = -1;
+    std::int64_t version = -1;
   };
   std::vector<Served> served_;
-  std::int64_t learned_ = 0;  ///< times that what is known of durations has changed
   struct Known {
     std::size_t points = 0;  ///< that the law was made of
     bool outrun = false;     ///< the job is past all that the law thought possible
