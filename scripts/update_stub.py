@@ -23,6 +23,8 @@ import typing
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._trace import Trace
+
 Float: typing.TypeAlias = typing.SupportsFloat | typing.SupportsIndex
 Int: typing.TypeAlias = typing.SupportsInt | typing.SupportsIndex
 
@@ -35,6 +37,7 @@ NAMES = {  # as pybind11 writes the types of arguments, and what the head calls 
     "typing.Annotated[numpy.typing.ArrayLike, numpy.float64]": "ArrayLike",
     "typing.Annotated[numpy.typing.ArrayLike, numpy.int64]": "ArrayLike",
     "numpy.typing.": "",
+    "glidepath._trace.Trace": "Trace",
     "(glidepath.IoError)": "(IoError)",
     # A class with == and no hash says so with None, which object's own type does not foresee.
     "ClassVar[None]": "ClassVar[None]  # type: ignore[assignment]",
@@ -66,8 +69,21 @@ class Plain(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
         """Constants without their values, which have one source, and it is not this file."""
+        if node.value is not None and ast.unparse(node.annotation) in ("tuple", "dict"):
+            node.annotation = ast.parse(kind_of(ast.literal_eval(node.value)), mode="eval").body
         node.value = None
         return None if ast.unparse(node.target) in DROPPED else node
+
+
+def kind_of(value: object) -> str:
+    """Give the type of a constant: all its parts are alike."""
+    match value:
+        case tuple():
+            return f"tuple[{' | '.join(sorted({kind_of(each) for each in value}))}, ...]"
+        case dict():
+            (key,), (item,) = ({kind_of(x) for x in part} for part in (value, value.values()))
+            return f"dict[{key}, {item}]"
+    return type(value).__name__
 
 
 def documented(node: ast.FunctionDef | ast.ClassDef) -> ast.stmt:

@@ -91,7 +91,7 @@ struct PlacementOptions {
   int max_gpus = 1 << 20;
   /// Activity of each GPU when alone, in [0, 1]: for power and energy.
   double utilization = 1;
-  /// How the job may share GPUs with `partner`; without a partner not used.
+  /// How the job may share GPUs with `partner`; neither without the other.
   Sharing sharing = Sharing::exclusive;
   /// With one, each gang comes a second time at the speed beside it, where the pair fits the card.
   std::optional<Profile> partner{};

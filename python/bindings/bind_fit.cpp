@@ -95,10 +95,10 @@ py::array_t<T> column_of(const std::vector<T>& column, const py::object& batch) 
   return py::array_t<T>(static_cast<py::ssize_t>(column.size()), column.data(), batch);
 }
 
-py::dict parameters_of(const py::object& self) {
+ArraysByName parameters_of(const py::object& self) {
   const auto& batch = self.cast<const FitBatch&>();
   const auto names = parameter_names(batch.family);
-  py::dict parameters;
+  ArraysByName parameters;
   for (std::size_t k = 0; k < names.size(); ++k) {
     parameters[py::str(std::string(names[k]))] = column_of(batch.parameters[k], self);
   }
@@ -114,7 +114,7 @@ py::array_t<std::uint8_t> codes_of(const FitBatch& batch) {
 }
 
 DoubleArray evaluate_columns(const std::string& family, const std::vector<ArrayLike>& parameters,
-                             const ArrayLike& steps, int threads, const py::object& out) {
+                             const ArrayLike& steps, int threads, const MaybeArray& out) {
   CurvesView curves{.family = family_named(family)};
   std::vector<DoubleArray> columns;
   for (std::size_t k = 0; k < parameters.size() && k < curves.parameters.size(); ++k) {

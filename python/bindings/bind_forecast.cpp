@@ -94,7 +94,7 @@ ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, co
   return forecast_batch(view(step), losses, view(at), options, execution);
 }
 
-std::vector<Reach> reach_traces(const py::sequence& traces, const DoubleArray& targets,
+std::vector<Reach> reach_traces(const AnyTraces& traces, const DoubleArray& targets,
                                 const DoubleArray& budgets, const Maybe<Schedule>& schedule,
                                 const Maybe<PastRuns>& past, const std::string& direction,
                                 const Maybe<ForecastConstants>& constants,
@@ -169,7 +169,7 @@ void bind_reach(py::module_& module) {
              "schedule"_a, "past"_a, "direction"_a, "constants"_a, "reached_by"_a, "threads"_a);
 }
 
-Widths learn_widths(const py::sequence& teachers, const py::sequence& shapes,
+Widths learn_widths(const AnyTraces& teachers, const AnyTraces& shapes,
                     const Maybe<ForecastConstants>& constants, int threads) {
   const std::vector<Trace> taught = traces_of(teachers), past = traces_of(shapes);
   const LongCall call;
@@ -188,26 +188,27 @@ void bind_past_runs(py::module_& module) {
       .init();
 
   py::class_<PastRuns, std::shared_ptr<PastRuns>>(module, "PastRunsRecord")
-      .def(py::init([](const py::sequence& runs, const Maybe<ForecastConstants>& constants,
-                       int threads) {
-             std::vector<Trace> traces = traces_of(runs);
-             const Execution execution = execution_of(threads);
-             const LongCall call;
-             return PastRuns(std::move(traces), execution, constants.value_or(nullptr));
-           }),
+      .def(py::init(
+               [](const AnyTraces& runs, const Maybe<ForecastConstants>& constants, int threads) {
+                 std::vector<Trace> traces = traces_of(runs);
+                 const Execution execution = execution_of(threads);
+                 const LongCall call;
+                 return PastRuns(std::move(traces), execution, constants.value_or(nullptr));
+               }),
            "runs"_a, py::kw_only(), "constants"_a, "threads"_a)
       .def_static(
           "restored",
-          [](const py::sequence& runs, const Widths& widths) {
+          [](const AnyTraces& runs, const Widths& widths) {
             return PastRuns::restored(traces_of(runs), widths);
           },
           "runs"_a, "widths"_a)
       .def_static(
-          "unlearned",
-          [](const py::sequence& runs) { return PastRuns::unlearned(traces_of(runs)); }, "runs"_a)
+          "unlearned", [](const AnyTraces& runs) { return PastRuns::unlearned(traces_of(runs)); },
+          "runs"_a)
       .def(
           "update",
-          [](const PastRuns& past, py::handle finished, const Maybe<ForecastConstants>& constants) {
+          [](const PastRuns& past, const AnyTrace& finished,
+             const Maybe<ForecastConstants>& constants) {
             Trace run = trace_of(finished);
             const LongCall call;
             return past.update(std::move(run), constants.value_or(nullptr));

@@ -19,7 +19,7 @@ namespace glidepath::python {
 /// Coefficients of a scaling: a dict by term in Python.
 template <>
 struct Convert<decltype(Scaling::terms)> {
-  static std::string type() { return "dict"; }
+  static std::string type() { return "collections.abc.Mapping[str, float]"; }
   static decltype(Scaling::terms) in(py::handle value, const Where& where) {
     decltype(Scaling::terms) terms{};
     for (int i = 0; i < Scaling::kTerms; ++i) {
@@ -28,8 +28,8 @@ struct Convert<decltype(Scaling::terms)> {
     }
     return terms;
   }
-  static py::dict out(const decltype(Scaling::terms)& terms) {
-    py::dict by_name;
+  static NumbersByName out(const decltype(Scaling::terms)& terms) {
+    NumbersByName by_name;
     for (int i = 0; i < Scaling::kTerms; ++i) {
       by_name[py::cast(scaling_term(i))] = terms[static_cast<std::size_t>(i)];
     }

@@ -32,8 +32,8 @@ struct Convert<std::vector<Reason>> {
     }
     return out;
   }
-  static py::dict out(const std::vector<Reason>& reasons) {
-    py::dict lines;
+  static py::typing::Dict<py::int_, py::str> out(const std::vector<Reason>& reasons) {
+    py::typing::Dict<py::int_, py::str> lines;
     for (const Reason& reason : reasons) lines[py::int_(reason.job)] = reason.text;
     return lines;
   }
@@ -56,8 +56,8 @@ struct Convert<std::vector<Quota>> {
     }
     return out;
   }
-  static py::dict out(const std::vector<Quota>& quotas) {
-    py::dict gpus;
+  static py::typing::Dict<py::str, py::int_> out(const std::vector<Quota>& quotas) {
+    py::typing::Dict<py::str, py::int_> gpus;
     for (const Quota& quota : quotas) gpus[py::str(quota.name)] = quota.gpus;
     return gpus;
   }
@@ -103,7 +103,8 @@ struct Convert<Objectives> {
     for (const py::handle text : value) out.list.push_back({named(text)});
     return out;
   }
-  static py::object out(const Objectives& value) {
+  using Given = py::typing::Union<py::str, NumbersByName, py::typing::List<py::str>>;
+  static Given out(const Objectives& value) {
     if (value.combine == Combine::in_order) {
       py::list names;
       for (const WeightedObjective& each : value.list) names.append(name(each.objective));

@@ -43,7 +43,7 @@ std::optional<std::string> metric_of(const std::optional<py::str>& metric) {
 }
 
 /// Adds the cells of a row to what was read so far; what is no number is left out.
-void add_row(LogRows& rows, const py::dict& cells) {
+void add_row(LogRows& rows, const ColumnsByName& cells) {
   for (const auto& [key, value] : cells) {
     PyObject* const given = value.ptr();
     if (PyFloat_Check(given) != 0) {
@@ -60,21 +60,21 @@ void add_row(LogRows& rows, const py::dict& cells) {
   rows.end_row();
 }
 
-py::dict by_name(const SeriesByName& series) {
-  py::dict found;
+py::typing::Dict<py::str, Series> by_name(const SeriesByName& series) {
+  py::typing::Dict<py::str, Series> found;
   for (const auto& [name, column] : series) found[py::str(name)] = column;
   return found;
 }
 
-Points points_of(const py::dict& given) {
+Points points_of(const NumbersByName& given) {
   Points points;
   for (const auto& [name, count] : given) points.emplace_back(text_of(name), count.cast<double>());
   return points;
 }
 
-Trace trace_of(const py::dict& series, const std::optional<py::str>& metric, const py::str& label,
-               const py::str& name, std::vector<std::string> notes,
-               std::optional<double> planned_steps) {
+Trace trace_of(const py::typing::Dict<py::str, Series>& series,
+               const std::optional<py::str>& metric, const py::str& label, const py::str& name,
+               std::vector<std::string> notes, std::optional<double> planned_steps) {
   Run run{.notes = std::move(notes), .planned = planned_steps};
   for (const auto& [key, column] : series) {
     run.series.emplace_back(text_of(key), column.cast<std::shared_ptr<Series>>());
@@ -101,7 +101,8 @@ void bind_names(py::module_& module) {
   module.def(
       "is_metric_name", [](const py::str& name) { return is_metric(text_of(name)); }, "name"_a);
   module.def(
-      "best_name", [](const py::dict& points) { return best_name(points_of(points)); }, "points"_a);
+      "best_name", [](const NumbersByName& points) { return best_name(points_of(points)); },
+      "points"_a);
   module.def(
       "direction_by_name",
       [](const py::str& name) -> std::optional<std::string_view> {
@@ -113,6 +114,49 @@ void bind_names(py::module_& module) {
   module.def(
       "reached_by_name", [](const py::str& name) { return reached_by_name(text_of(name)); },
       "name"_a);
+}
+
+/// The formats that the library reads: whether a file is of one, by how it begins, and its runs.
+void bind_formats(py::module_& module) {
+  using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
+  const auto head = [](const py::bytes& bytes) { return std::string_view(bytes); };
+  const auto define = [&](const char* name, auto recognises, auto read) {
+    module.def(
+        (std::string("is_") + name).c_str(),
+        [=](const Path& file, const py::bytes& bytes) { return recognises(file, head(bytes)); },
+        "path"_a, "head"_a);
+    module.def((std::string("read_") + name).c_str(),
+               [=](const Path& file, const std::optional<py::str>& metric) {
+                 const std::optional<std::string> wanted = metric_of(metric);
+                 const LongCall call;
+                 return read(file, wanted);
+               },
+               "path"_a, "metric"_a);
+  };
+  module.def(
+      "header_of", [=](const py::bytes& bytes) { return header_of(head(bytes)); }, "head"_a,
+      "The names of the columns in the first line of a CSV.");
+  module.def(
+      "is_long",
+      [=](const Path& file, const py::bytes& bytes) { return is_long(file, head(bytes)); },
+      "path"_a, "head"_a);
+  module.def(
+      "require_column",
+      [=](const Path& file, const py::bytes& bytes, const std::optional<py::str>& metric) {
+        require_column(file, head(bytes), metric_of(metric));
+      },
+      "path"_a, "head"_a, "metric"_a);
+  module.def(
+      "unknown_format",
+      [=](const Path& file, const py::bytes& bytes, const std::string& formats) {
+        return unknown_format(file, head(bytes), formats);
+      },
+      "path"_a, "head"_a, "formats"_a,
+      "The format whose reader says what a file of none of them lacks.");
+  define("trainer_state", &is_trainer_state, &read_trainer_state);
+  define("json_lines", &is_json_lines, &read_json_lines);
+  define("table", &is_table, &read_table);
+  define("console", &is_console, &read_console);
 }
 
 }  // namespace
@@ -153,7 +197,7 @@ void bind_readers(py::module_& module) {
              "planned_steps"_a, "The trace of one run.");
   module.def(
       "choose",
-      [](const py::dict& points, const std::optional<py::str>& metric, const py::str& label) {
+      [](const NumbersByName& points, const std::optional<py::str>& metric, const py::str& label) {
         return choose(points_of(points), metric_of(metric), text_of(label));
       },
       "points"_a, "metric"_a, "label"_a, "The metric to read.");
@@ -163,42 +207,5 @@ void bind_readers(py::module_& module) {
   module.def(
       "head_of", [](const Path& file) { return py::bytes(head_of(file)); }, "path"_a,
       "How a file begins, unpacked.");
-  const auto head = [](const py::bytes& bytes) { return std::string_view(bytes); };
-  const auto define = [&](const char* name, auto recognises, auto read) {
-    module.def(
-        (std::string("is_") + name).c_str(),
-        [=](const Path& file, const py::bytes& bytes) { return recognises(file, head(bytes)); },
-        "path"_a, "head"_a);
-    module.def((std::string("read_") + name).c_str(),
-               [=](const Path& file, const std::optional<py::str>& metric) {
-                 const std::optional<std::string> wanted = metric_of(metric);
-                 const LongCall call;
-                 return read(file, wanted);
-               },
-               "path"_a, "metric"_a);
-  };
-  module.def(
-      "header_of", [=](const py::bytes& bytes) { return header_of(head(bytes)); }, "head"_a,
-      "The names of the columns in the first line of a CSV.");
-  module.def(
-      "is_long",
-      [=](const Path& file, const py::bytes& bytes) { return is_long(file, head(bytes)); },
-      "path"_a, "head"_a);
-  module.def(
-      "require_column",
-      [=](const Path& file, const py::bytes& bytes, const std::optional<py::str>& metric) {
-        require_column(file, head(bytes), metric_of(metric));
-      },
-      "path"_a, "head"_a, "metric"_a);
-  module.def(
-      "unknown_format",
-      [=](const Path& file, const py::bytes& bytes, const std::string& formats) {
-        return unknown_format(file, head(bytes), formats);
-      },
-      "path"_a, "head"_a, "formats"_a,
-      "The format whose reader says what a file of none of them lacks.");
-  define("trainer_state", &is_trainer_state, &read_trainer_state);
-  define("json_lines", &is_json_lines, &read_json_lines);
-  define("table", &is_table, &read_table);
-  define("console", &is_console, &read_console);
+  bind_formats(module);
 }

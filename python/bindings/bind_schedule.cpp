@@ -51,6 +51,6 @@ void bind_schedule(pybind11::module_& module) {
           },
           "peak"_a, "steps"_a, py::kw_only(), "warmup"_a, "decay"_a, "final"_a)
       .def_static(
-          "logged", [](py::handle run) { return Schedule::logged(trace_of(run)); }, "run"_a)
+          "logged", [](const AnyTrace& run) { return Schedule::logged(trace_of(run)); }, "run"_a)
       .def("at", &rates_at, "steps"_a);
 }

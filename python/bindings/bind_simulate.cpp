@@ -97,7 +97,7 @@ std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
   return jobs;
 }
 
-Workload make_workload(std::vector<Tier> tiers, const py::dict& jobs, const py::list& curves,
+Workload make_workload(std::vector<Tier> tiers, const ColumnsByName& jobs, const AnyTraces& curves,
                        std::vector<PairSpeeds> pairs, std::string name) {
   Workload out{.name = std::move(name),
                .tiers = std::move(tiers),
@@ -124,9 +124,9 @@ void add(py::dict& columns, const char* name, const std::vector<Row>& rows, Memb
   }
 }
 
-py::dict job_columns(const Workload& workload) {
+ColumnsByName job_columns(const Workload& workload) {
   const std::vector<WorkloadJob>& jobs = workload.jobs;
-  py::dict out;
+  ColumnsByName out;
   for (const auto& [name, member] : kJobColumns) {
     const bool of_curves =
         std::string_view(name) == "truth" || std::string_view(name) == "target_loss";
@@ -146,9 +146,9 @@ py::dict job_columns(const Workload& workload) {
   return out;
 }
 
-py::dict result_columns(const Simulation& run) {
+ColumnsByName result_columns(const Simulation& run) {
   const JobColumns& jobs = run.jobs;
-  py::dict out;
+  ColumnsByName out;
   out["job"] = adopt(std::vector(jobs.job));
   out["submit_s"] = adopt(std::vector(jobs.submit_s));
   out["start_s"] = adopt(std::vector(jobs.start_s));
@@ -169,8 +169,8 @@ py::dict result_columns(const Simulation& run) {
   return out;
 }
 
-py::dict span_columns(const Simulation& run) {
-  py::dict out;
+ArraysByName span_columns(const Simulation& run) {
+  ArraysByName out;
   add(out, "job", run.spans, &JobSpan::job);
   add(out, "tier", run.spans, &JobSpan::tier);
   add(out, "gpus", run.spans, &JobSpan::gpus);
@@ -180,8 +180,8 @@ py::dict span_columns(const Simulation& run) {
   return out;
 }
 
-py::dict timeline_columns(const Simulation& run) {
-  py::dict out;
+ArraysByName timeline_columns(const Simulation& run) {
+  ArraysByName out;
   add(out, "time_s", run.timeline, &TimelineRow::time_s);
   add(out, "running", run.timeline, &TimelineRow::running);
   add(out, "queued", run.timeline, &TimelineRow::queued);
@@ -189,9 +189,9 @@ py::dict timeline_columns(const Simulation& run) {
   return out;
 }
 
-py::dict user_columns(const Simulation& run) {
+ColumnsByName user_columns(const Simulation& run) {
   const std::vector<UserAccount>& rows = run.user_accounts;
-  py::dict out;
+  ColumnsByName out;
   add(out, "name", rows, &UserAccount::name);
   add(out, "jobs", rows, &UserAccount::jobs);
   add(out, "mean_jct_s", rows, &UserAccount::mean_jct_s);
@@ -201,9 +201,9 @@ py::dict user_columns(const Simulation& run) {
   return out;
 }
 
-py::dict tier_columns(const Simulation& run) {
+ColumnsByName tier_columns(const Simulation& run) {
   const std::vector<TierAccount>& rows = run.tier_accounts;
-  py::dict out;
+  ColumnsByName out;
   add(out, "name", rows, &TierAccount::name);
   add(out, "starts", rows, &TierAccount::starts);
   add(out, "gpu_seconds", rows, &TierAccount::gpu_seconds);
@@ -242,7 +242,7 @@ detail::Fields<T>& fields_named(const char* name) {
 }
 
 template <class T>
-struct NumbersByName {
+struct FieldsByName {
   static std::string type() {
     return "collections.abc.Mapping[str, " + Convert<double>::type() + "] | None";
   }
@@ -269,9 +269,9 @@ struct Planner {
 }  // namespace
 
 template <>
-struct Convert<Failures> : NumbersByName<Failures> {};
+struct Convert<Failures> : FieldsByName<Failures> {};
 template <>
-struct Convert<NodeSleep> : NumbersByName<NodeSleep> {};
+struct Convert<NodeSleep> : FieldsByName<NodeSleep> {};
 
 template <>
 struct Convert<Grams> {
@@ -525,7 +525,7 @@ Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decid
                          : simulate(*workload, decide, options);
 }
 
-py::tuple texts(std::span<const std::string_view> all) {
+py::typing::Tuple<py::str, py::ellipsis> texts(std::span<const std::string_view> all) {
   py::list out;
   for (const std::string_view each : all) out.append(each);
   return py::tuple(out);

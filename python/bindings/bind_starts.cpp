@@ -25,8 +25,8 @@ struct Convert<std::vector<BelievedSteps>> {
     }
     return out;
   }
-  static py::dict out(const std::vector<BelievedSteps>& all) {
-    py::dict steps;
+  static py::typing::Dict<py::int_, py::float_> out(const std::vector<BelievedSteps>& all) {
+    py::typing::Dict<py::int_, py::float_> steps;
     for (const BelievedSteps& each : all) steps[py::int_(each.job)] = each.steps;
     return steps;
   }

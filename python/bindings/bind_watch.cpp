@@ -87,7 +87,7 @@ void bind_watch(pybind11::module_& module) {
            })
       .def(
           "restore",
-          [](Watch& watch, const py::dict& state) {
+          [](Watch& watch, const ColumnsByName& state) {
             watch.restore(python::detail::fields_of<WatchState>().restore(state));
           },
           "state"_a);

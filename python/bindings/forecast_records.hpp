@@ -12,6 +12,31 @@
 #include "record.hpp"
 
 namespace glidepath::python {
+class AnyTrace;
+class AnyTraces;
+}  // namespace glidepath::python
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::AnyTrace> {
+  static constexpr auto name = const_name("glidepath._trace.Trace");
+};
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::AnyTraces> {
+  static constexpr auto name = const_name("collections.abc.Sequence[glidepath._trace.Trace]");
+};
+
+namespace glidepath::python {
+
+/// A `glidepath.Trace`, and several.
+class AnyTrace : public py::object {
+ public:
+  PYBIND11_OBJECT_DEFAULT(AnyTrace, py::object, anything)
+ private:
+  static bool anything(PyObject* object) { return object != nullptr; }
+};
+class AnyTraces : public py::sequence {
+ public:
+  PYBIND11_OBJECT_DEFAULT(AnyTraces, py::sequence, PySequence_Check)
+};
 
 /// A record, or None.
 template <typename T>
@@ -23,7 +48,7 @@ const T* pointer(const Maybe<T>& record) {
 
 /// A copy of a `glidepath.Trace`.
 inline Trace trace_of(py::handle run) { return detail::fields_of<Trace>().read(run); }
-inline std::vector<Trace> traces_of(const py::sequence& runs) {
+inline std::vector<Trace> traces_of(const AnyTraces& runs) {
   std::vector<Trace> traces;
   for (const py::handle run : runs) traces.push_back(trace_of(run));
   return traces;

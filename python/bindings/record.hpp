@@ -30,6 +30,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include "numpy_view.hpp"
 
@@ -50,6 +51,12 @@ class ArrayLike : public py::object {
  private:
   static bool anything(PyObject* object) { return object != nullptr; }
 };
+
+// What the stub says of dicts that Python gets.
+using ArraysByName = py::typing::Dict<py::str, py::array>;
+using ColumnsByName = py::typing::Dict<py::str, py::object>;  // texts are lists
+using NumbersByName = py::typing::Dict<py::str, py::float_>;
+using MaybeArray = py::typing::Optional<py::array>;
 
 /// The argument that is being read, for the sentence that refuses it.
 struct Where {

@@ -9,6 +9,8 @@ import typing
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._trace import Trace
+
 Float: typing.TypeAlias = typing.SupportsFloat | typing.SupportsIndex
 Int: typing.TypeAlias = typing.SupportsInt | typing.SupportsIndex
 
@@ -82,7 +84,7 @@ class LogRows:
     """Rows as they were logged, a column a name."""
 
     def __init__(self) -> None: ...
-    def add(self, cells: dict) -> None:
+    def add(self, cells: dict[str, typing.Any]) -> None:
         """Append a row; what is no number is left out."""
 
     def put_column(
@@ -93,7 +95,7 @@ class LogRows:
     ) -> None:
         """Put a column: its values, and the rows in which they stand."""
 
-    def series(self) -> dict:
+    def series(self) -> dict[str, Series]:
         """Each metric by its steps."""
     names: typing.Final[list[str]]
 
@@ -102,7 +104,7 @@ class RunRecord:
 
     notes: typing.Final[list[str]]
     planned_steps: typing.Final[float | None]
-    series: typing.Final[dict]
+    series: typing.Final[dict[str, Series]]
 
 class ScheduleRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
@@ -114,7 +116,7 @@ class ScheduleRecord:
     @staticmethod
     def linear(peak: Float, steps: Float, *, warmup: Float, final: Float) -> ScheduleRecord: ...
     @staticmethod
-    def logged(run: typing.Any) -> ScheduleRecord | None: ...
+    def logged(run: Trace) -> ScheduleRecord | None: ...
     @staticmethod
     def wsd(
         peak: Float, steps: Float, *, warmup: Float, decay: Float, final: Float
@@ -154,7 +156,7 @@ class FitRecord:
 
 class FitBatchRecord:
     family: typing.Final[str]
-    params: typing.Final[dict]
+    params: typing.Final[dict[str, numpy.ndarray]]
     sigma: typing.Final[NDArray[numpy.float64]]
     status: typing.Final[NDArray[numpy.uint8]]
 
@@ -220,15 +222,17 @@ class WidthsRecord:
 
 class PastRunsRecord:
     @staticmethod
-    def restored(runs: collections.abc.Sequence, widths: WidthsRecord) -> PastRunsRecord: ...
+    def restored(runs: collections.abc.Sequence[Trace], widths: WidthsRecord) -> PastRunsRecord: ...
     @staticmethod
-    def unlearned(runs: collections.abc.Sequence) -> PastRunsRecord: ...
+    def unlearned(runs: collections.abc.Sequence[Trace]) -> PastRunsRecord: ...
     def __init__(
-        self, runs: collections.abc.Sequence, *, constants: ForecastConstants | None, threads: Int
+        self,
+        runs: collections.abc.Sequence[Trace],
+        *,
+        constants: ForecastConstants | None,
+        threads: Int,
     ) -> None: ...
-    def update(
-        self, finished: typing.Any, *, constants: ForecastConstants | None
-    ) -> PastRunsRecord: ...
+    def update(self, finished: Trace, *, constants: ForecastConstants | None) -> PastRunsRecord: ...
     widths: typing.Final[WidthsRecord]
 
 class ForecastRecord:
@@ -333,7 +337,7 @@ class WatchRecord:
     ) -> None: ...
     def add(self, step: Float, loss: Float, lr: Float) -> None: ...
     def decision(self) -> DecisionRecord: ...
-    def restore(self, state: dict) -> None: ...
+    def restore(self, state: dict[str, typing.Any]) -> None: ...
     def state(self) -> dict: ...
 
 class Tier:
@@ -467,7 +471,7 @@ class Scaling:
         """Seconds per step of a gang."""
     correction: typing.Final[NDArray[numpy.float64]]
     measured: typing.Final[list[StepTime]]
-    terms: typing.Final[dict]
+    terms: typing.Final[dict[str, float]]
     typical_error: typing.Final[float]
 
 class Profile:
@@ -968,14 +972,14 @@ class PlanOptions:
     ) -> None: ...
     ageing_s: typing.Final[float]
     gap: typing.Final[float]
-    group_quota: typing.Final[dict]
+    group_quota: typing.Final[dict[str, int]]
     hysteresis: typing.Final[float]
     in_nodes: typing.Final[bool]
     joule_value: typing.Final[float]
     learned: typing.Final[list[float]]
     max_wait_s: typing.Final[float]
     min_run_s: typing.Final[float]
-    objective: typing.Final[typing.Any]
+    objective: typing.Final[str | dict[str, float] | list[str]]
     outrun_probability: typing.Final[float]
     pairs: typing.Final[Pairs | None]
     power_cap_w: typing.Final[float]
@@ -985,7 +989,7 @@ class PlanOptions:
     sharing: typing.Final[str]
     slack: typing.Final[float]
     stop_probability: typing.Final[float]
-    user_quota: typing.Final[dict]
+    user_quota: typing.Final[dict[str, int]]
 
 class PlanRecord:
     """What `plan` decided."""
@@ -996,7 +1000,7 @@ class PlanRecord:
     fallback: typing.Final[str]
     gap: typing.Final[float]
     prices: typing.Final[NDArray[numpy.float64]]
-    reasons: typing.Final[dict]
+    reasons: typing.Final[dict[int, str]]
     stop: typing.Final[list[int]]
     value: typing.Final[float]
 
@@ -1015,12 +1019,12 @@ class PlanLimits:
         sharing: str = "exclusive",
         min_run_s: Float = 0.0,
     ) -> None: ...
-    group_quota: typing.Final[dict]
+    group_quota: typing.Final[dict[str, int]]
     in_nodes: typing.Final[bool]
     min_run_s: typing.Final[float]
     power_cap_w: typing.Final[float]
     sharing: typing.Final[str]
-    user_quota: typing.Final[dict]
+    user_quota: typing.Final[dict[str, int]]
 
 class PlacementOptions:
     """Options of `options_of`."""
@@ -1092,7 +1096,7 @@ class PolicyInfo:
     compared: typing.Final[bool]
     description: typing.Final[str]
     name: typing.Final[str]
-    reads: typing.Final[tuple]
+    reads: typing.Final[tuple[str, ...]]
     round_s: typing.Final[float | None]
     sees: typing.Final[str]
     session_s: typing.Final[float | None]
@@ -1119,7 +1123,7 @@ class PairSpeeds:
     tier: typing.Final[int]
 
 class WorkloadRecord:
-    def jobs(self) -> dict: ...
+    def jobs(self) -> dict[str, typing.Any]: ...
     def write_jobs(self, path: os.PathLike | str | bytes) -> None: ...
     curves: typing.Final[list[TraceRecord]]
     job_count: typing.Final[int]
@@ -1172,7 +1176,7 @@ class SimulationRecord:
     failures: typing.Final[int]
     fallback: typing.Final[str]
     gpu_seconds: typing.Final[float]
-    jobs: typing.Final[dict]
+    jobs: typing.Final[dict[str, typing.Any]]
     lost_gpu_seconds: typing.Final[float]
     lower_bound_jct_s: typing.Final[float]
     makespan_s: typing.Final[float]
@@ -1185,12 +1189,12 @@ class SimulationRecord:
     preemptions: typing.Final[int]
     share_in_time: typing.Final[float]
     share_unfair: typing.Final[float]
-    spans: typing.Final[dict]
-    tier_accounts: typing.Final[dict]
+    spans: typing.Final[dict[str, numpy.ndarray]]
+    tier_accounts: typing.Final[dict[str, typing.Any]]
     tiers: typing.Final[list[str]]
-    timeline: typing.Final[dict]
+    timeline: typing.Final[dict[str, numpy.ndarray]]
     total_wait_s: typing.Final[float]
-    user_accounts: typing.Final[dict]
+    user_accounts: typing.Final[dict[str, typing.Any]]
     utilization: typing.Final[float]
     workload: typing.Final[str]
     worst_ftf: typing.Final[float]
@@ -1247,7 +1251,7 @@ class StartOptions:
         recent: collections.abc.Sequence[Job] = [],
         believed: collections.abc.Mapping[int, float] | None = {},
     ) -> None: ...
-    believed: typing.Final[dict]
+    believed: typing.Final[dict[int, float]]
     horizon_s: typing.Final[float]
     levels: typing.Final[NDArray[numpy.float64]]
     recent: typing.Final[list[Job]]
@@ -1266,7 +1270,7 @@ class Moment:
     """A moment of a simulation, as `start_times` takes it."""
 
     def snapshot(self, tiers: collections.abc.Sequence[Tier]) -> Snapshot: ...
-    believed: typing.Final[dict]
+    believed: typing.Final[dict[int, float]]
     now_s: typing.Final[float]
     recent: typing.Final[list[Job]]
 
@@ -1276,7 +1280,7 @@ def available_threads() -> int:
 def best_isa() -> str:
     """Instruction set that the batch kernels use here."""
 
-def best_name(points: dict) -> str | None: ...
+def best_name(points: dict[str, float]) -> str | None: ...
 def best_partition(speeds: ArrayLike) -> Partition:
     """Cut a card for jobs and say who runs on which slice.
 
@@ -1299,7 +1303,7 @@ def best_partition(speeds: ArrayLike) -> Partition:
 def catalogue() -> list[Gpu]:
     """Every GPU of the catalogue, in its order."""
 
-def choose(points: dict, metric: str | None, label: str) -> str:
+def choose(points: dict[str, float], metric: str | None, label: str) -> str:
     """The metric to read."""
 
 def choose_accelerator(
@@ -1314,7 +1318,7 @@ def evaluate_columns(
     params: collections.abc.Sequence[ArrayLike],
     steps: ArrayLike,
     threads: Int,
-    out: typing.Any,
+    out: numpy.ndarray | None,
 ) -> NDArray[numpy.float64]: ...
 def fit(
     step: ArrayLike,
@@ -1442,8 +1446,8 @@ def learn_pairs(
     """
 
 def learn_widths(
-    teachers: collections.abc.Sequence,
-    shapes: collections.abc.Sequence,
+    teachers: collections.abc.Sequence[Trace],
+    shapes: collections.abc.Sequence[Trace],
     *,
     constants: ForecastConstants | None,
     threads: Int,
@@ -1452,8 +1456,8 @@ def learned_table() -> str: ...
 def learned_values() -> NDArray[numpy.float64]: ...
 def make_workload(
     tiers: collections.abc.Sequence[Tier],
-    jobs: dict,
-    curves: list,
+    jobs: dict[str, typing.Any],
+    curves: collections.abc.Sequence[Trace],
     pairs: collections.abc.Sequence[PairSpeeds],
     name: str,
 ) -> WorkloadRecord: ...
@@ -1583,7 +1587,7 @@ def pod_violations(
 
 def policies() -> list[PolicyInfo]: ...
 def reach_batch(
-    traces: collections.abc.Sequence,
+    traces: collections.abc.Sequence[Trace],
     targets: ArrayLike,
     budgets: ArrayLike,
     *,
@@ -1692,7 +1696,7 @@ def start_times(
     snapshot: Snapshot, policy: str, options: StartOptions, threads: Int
 ) -> StartTimesRecord: ...
 def trace_of(
-    series: dict,
+    series: dict[str, Series],
     metric: str | None,
     label: str,
     name: str,
@@ -1716,16 +1720,16 @@ def write_learned_values(
     values: collections.abc.Sequence[Float], file: os.PathLike | str | bytes
 ) -> None: ...
 
-CLOCKS: tuple
-FAMILIES: dict
-FIT_STATUSES: tuple
-OBJECTIVES: tuple
-OUTCOMES: tuple
-POLICY_READS: tuple
+CLOCKS: tuple[str, ...]
+FAMILIES: dict[str, tuple[str, ...]]
+FIT_STATUSES: tuple[str, ...]
+OBJECTIVES: tuple[str, ...]
+OUTCOMES: tuple[str, ...]
+POLICY_READS: tuple[str, ...]
 ROUND_GAP: float
-RUNNING_FEATURES: tuple
-SLOT_FEATURES: tuple
-STAMPS: tuple
-VERDICTS: tuple
+RUNNING_FEATURES: tuple[str, ...]
+SLOT_FEATURES: tuple[str, ...]
+STAMPS: tuple[str, ...]
+VERDICTS: tuple[str, ...]
 WATCH_ALPHA: float
 __version__: str

@@ -89,7 +89,9 @@ def _watch(run: gp.Trace | None, collection: str, **settings: Any) -> gp.Watch:
         settings["schedule"] = _schedule(run)
     if collection:
         settings["past"] = _past(collection, False)
-    return gp.Watch(**settings, reached_by="point")
+    if "target" in settings:
+        settings["reached_by"] = "point"
+    return gp.Watch(**settings)
 
 
 def _watch_again(watch: gp.Watch) -> gp.Watch:

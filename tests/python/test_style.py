@@ -11,12 +11,14 @@ import ast
 import inspect
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import glidepath as gp
+from glidepath.gym import SchedulingEnv
 
 LONGEST = 80  # lines of code of a function
 # Longer functions, each with the reason why it is not split.
@@ -375,6 +377,30 @@ CPP_ONLY_PARAMETERS: dict[str, set[str]] = {
 }
 # Structs of options: Python has their members as keywords.
 STRUCTS = {"options", "execution", "limits", "ends", "shape"}
+# Which functions of Python have the members of a struct of options as keywords.
+OPTIONS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "CleanOptions": (gp.clean,),
+    "EnvironmentOptions": (SchedulingEnv,),
+    "Execution": (gp.fit_batch, gp.forecast_batch, gp.reach_batch, gp.evaluate_batch),
+    "FitOptions": (gp.fit,),
+    "ForecastOptions": (gp.forecast, gp.reach),
+    "PlacementOptions": (gp.options_of,),
+    "PlanDynamics": (gp.plan,),
+    "PlanLimits": (gp.plan,),
+    "PlanOptions": (gp.plan,),
+    "PodOptions": (gp.place_pods,),
+    "ReadOptions": (gp.read_traces,),
+    "RoundOptions": (gp.solve_round,),
+    "SimulationOptions": (gp.simulate,),
+    "StartOptions": (gp.start_times,),
+    "WatchOptions": (gp.Watch,),
+}
+CPP_ONLY_OPTIONS: dict[str, set[str]] = {
+    "Execution": {"isa"},  # of tests; the fastest that the processor has
+    "ForecastOptions": {"direction"},  # of the Trace
+    "PlanOptions": {"combine", "dynamics", "limits", "objectives"},  # objective=, and flat
+    "SimulationOptions": {"memo"},  # compare() shares one between its runs
+}
 
 
 def cpp_names(text: str) -> set[str]:
@@ -561,6 +587,28 @@ def test_both_languages_have_the_same_parameters(root: Path) -> None:
     excused = {name for name, _, _ in compared}
     found += [f"on the table, yet gone: {name}" for name in CPP_ONLY_PARAMETERS.keys() - excused]
     assert not found, "\n".join(sorted(set(found)))
+
+
+def option_differences(name: str, cpp: set[str], functions: tuple[Callable[..., Any], ...]) -> str:
+    """Members of a struct of options that are no keyword in Python, and not on the table."""
+    python: set[str] = set().union(*(python_parameters(each) or set() for each in functions))
+    excused = CPP_ONLY_OPTIONS.get(name, set())
+    missing, gone = cpp - python - excused, excused - (cpp - python)
+    return f"{name}: C++ only {sorted(missing)}, needlessly excused {sorted(gone)}"
+
+
+def test_both_languages_have_the_same_options(root: Path) -> None:
+    structs = {
+        name: members - {"void"}  # of std::function<void(...)>
+        for text in headers(root)
+        for name, members in cpp_members(text).items()
+        if name.endswith("Options") or name in OPTIONS
+    }
+    assert structs.keys() == OPTIONS.keys()
+    clean = "C++ only [], needlessly excused []"
+    found = [option_differences(name, structs[name], OPTIONS[name]) for name in sorted(structs)]
+    assert all(line.endswith(clean) for line in found), "\n".join(found)
+    assert not option_differences("FitOptions", {"fresh"}, (gp.fit,)).endswith(clean)
 
 
 HEADER = """

@@ -54,10 +54,10 @@ def parsed(path: Path) -> Any:
 
 def read(path: Path, metric: str | None) -> list[Trace]:
     """Read the history of the document that has the metric most often."""
-    best: tuple[int, dict[str, Series]] = 0, {}
+    best: tuple[float, dict[str, Series]] = 0, {}
     for rows in _histories(parsed(path), _DEPTH):
         series = rows.series()
-        points = {name: len(column) for name, column in series.items()}
+        points: dict[str, float] = {name: len(column) for name, column in series.items()}
         key = metric if metric is not None else best_name(points)
         count = points.get(key or "", 0)
         if count > best[0] or not best[1]:
