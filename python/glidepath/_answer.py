@@ -3,6 +3,7 @@
 
 ================================  ================================================================
 run, metric                       name of the run, and what is measured
+points, notes                     how many points were observed, and what a reader repaired
 status                            status of the fit or forecast
 observed_to, loss                 the last observation: its step and value
 at, median, q10, q90              the forecast at step `at`: median and 80 % interval
@@ -13,6 +14,8 @@ reach_q10, reach_q50, reach_q90   quantiles of the step at which the target is r
 steps_q10, steps_q50, steps_q90   the same as steps that are still needed
 verdict, reason                   as in `glidepath.Decision`
 ================================  ================================================================
+
+Every answer of a kind has all keys of its kind: without a target, its keys are null.
 """
 
 from __future__ import annotations
@@ -58,6 +61,8 @@ def run_keys(trace: Trace) -> dict[str, Any]:
     return {
         "run": trace.name,
         "metric": trace.metric,
+        "points": len(trace),
+        "notes": list(trace.notes),
         "observed_to": float(trace.step[-1]) if len(trace) else None,
         "loss": float(trace.loss[-1]) if len(trace) else None,
     }
@@ -75,26 +80,30 @@ def forecast_keys(ahead: Forecast) -> dict[str, Any]:
 
 
 def quantile_keys(name: str, values: Sequence[float] | None) -> dict[str, Any]:
-    """Quantiles 0.1, 0.5 and 0.9 of a quantity; nothing where they are unknown."""
-    if values is None:
-        return {}
-    return {f"{name}_q{100 * p:.0f}": value for p, value in zip(_LEVELS, values, strict=True)}
+    """Quantiles 0.1, 0.5 and 0.9 of a quantity; None where they are unknown."""
+    known = [None] * len(_LEVELS) if values is None else values
+    return {f"{name}_q{100 * p:.0f}": value for p, value in zip(_LEVELS, known, strict=True)}
 
 
 def _target_keys(
-    target: float | None, budget: float | None, reached_by: str | None, probability: float
+    target: float | None, budget: float | None, reached_by: str | None, probability: float | None
 ) -> dict[str, Any]:
     """The target of a run, if it has one, and the probability of reaching it."""
     return {
         "target": target,
         "budget": budget,
         "reached_by": None if target is None else reached_by,
-        "probability": probability,
+        "probability": None if target is None else probability,
     }
 
 
-def reach_keys(reach: Reach, observed_to: float, reached_by: str) -> dict[str, Any]:
+def reach_keys(
+    reach: Reach | None, observed_to: float, reached_by: str, *, budget: float
+) -> dict[str, Any]:
     """Whether and when a run reaches its target."""
+    if reach is None:
+        none = _target_keys(None, budget, None, None)
+        return none | quantile_keys("reach", None) | quantile_keys("steps", None)
     steps = [reach.quantile(p) for p in _LEVELS]
     return {
         **_target_keys(reach.target, reach.budget, reached_by, 1.0 - reach.prob_never),
@@ -124,14 +133,13 @@ def decision_keys(
     }
 
 
-def simulation_keys(result: Simulation) -> dict[str, Any]:
+def simulation_keys(result: Simulation, *, seed: int = 0) -> dict[str, Any]:
     """The metrics of a simulation, and how many of its jobs ended how."""
     kinds, counts = np.unique(result.jobs["outcome"], return_counts=True)
     outcomes = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
-    named = {"policy": result.policy, "workload": result.workload}
-    if result.fallback:
-        named["fallback"] = result.fallback
-    return named | result.metrics() | {"outcomes": outcomes}
+    named = {"workload": result.workload, "policy": result.policy, "seed": seed}
+    more = {"outcomes": outcomes, "fallback": result.fallback}
+    return named | result.metrics() | more
 
 
 def simulation_columns() -> Columns:

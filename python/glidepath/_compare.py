@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from glidepath import _core
+from glidepath._answer import simulation_keys
 from glidepath._arguments import checked
 from glidepath._core import InputError
 from glidepath._results import Result, require
@@ -37,7 +38,8 @@ class Comparison(Result):
     Attributes
     ----------
     rows : tuple of dict
-        ``workload``, ``policy``, ``seed`` and every metric of a Simulation.
+        ``workload``, ``policy``, ``seed``, every metric of a `Simulation`, ``outcomes``, how many
+        jobs ended in which way, and `fallback`, as there.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -188,8 +190,7 @@ def run_all(
         how = _core.SimulationOptions(**options | {"seed": seed, "spans": False})
         with _core.Interruptible(go_on):
             result = _run(workload, policy, how, memo=memo)
-        row = {"workload": workload.name, "policy": result.policy, "seed": seed}
-        return row | result.metrics()
+        return simulation_keys(result, seed=seed)
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         try:

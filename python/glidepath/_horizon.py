@@ -84,9 +84,8 @@ class Look:
     def keys(self) -> dict[str, Any]:
         """Give it as keys of an answer."""
         row = run_keys(self.seen) | forecast_keys(self.ahead) | self.horizon.keys()
-        if self.reach is None:
-            return row
-        return row | reach_keys(self.reach, row["observed_to"], self.reached_by)
+        budget = self.horizon.budget
+        return row | reach_keys(self.reach, row["observed_to"], self.reached_by, budget=budget)
 
 
 def look(

@@ -175,8 +175,8 @@ class Simulation(Result):
             yield name, f"{getattr(self, name):.6g}"
 
     def metrics(self) -> dict[str, float]:
-        """Every scalar metric by name."""
-        return {name: float(getattr(self, name)) for name in METRICS}
+        """Every scalar metric by name; counts are whole numbers."""
+        return {name: getattr(self, name) for name in METRICS}
 
     def jct_cdf(self) -> tuple[Column, Column]:
         """Completion times in ascending order, and the share of all jobs that took no longer."""

@@ -125,6 +125,49 @@ def test_every_key_that_a_verb_prints_is_in_the_table_with_one_type(
     assert not wrong, "\n".join(sorted(wrong))
 
 
+def answers(capsys: pytest.CaptureFixture[str], *line: str) -> list[dict[str, Any]]:
+    """The rows that a command prints."""
+    assert cli.main([*line, "--json"]) in (0, 1), capsys.readouterr().err
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, list)
+    return found
+
+
+OF_A_TARGET = {
+    *("target", "reached_by", "probability"),
+    *(f"{name}_q{level}" for name in ("reach", "steps") for level in (10, 50, 90)),
+}
+
+
+def test_a_run_has_the_same_keys_in_every_verb_with_and_without_a_target(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly", reason="needs glidepath[report]")
+    runs, page = files["runs"], ["-o", str(tmp_path / "page.html")]
+    common = {*OF_A_TARGET, "run", "metric", "points", "notes", "observed_to", "loss", "budget"}
+    for verb in (["forecast", runs], ["report", runs, *page], ["watch", runs, "--once"]):
+        (without, *_), (row, *_) = (
+            answers(capsys, *verb, "--run", "r0", *target) for target in ([], ["--target", "2.1"])
+        )
+        assert without.keys() == row.keys() >= common, verb[0]
+        assert {key for key in OF_A_TARGET if without[key] is None} == OF_A_TARGET, verb[0]
+        assert all(row[key] is not None for key in OF_A_TARGET), verb[0]
+        assert (row["points"], row["notes"]) == (120, []), verb[0]
+
+
+def test_a_simulation_has_the_same_keys_for_one_seed_and_for_several(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["simulate", files["trace"], "--gpus", "2", "-p", "fifo"]
+    (one,) = answers(capsys, *line, "--seed", "3")
+    several = answers(capsys, *line, "--seed", "3", "--seeds", "2")
+    assert several[0] == one
+    assert [row["seed"] for row in several] == [3, 4]
+    assert one["outcomes"] == {"finished": 30}
+    for count in ("preemptions", "failures", "events"):
+        assert isinstance(one[count], int), count
+
+
 def test_the_keys_of_slurm_are_in_the_table(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

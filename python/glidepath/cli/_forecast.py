@@ -174,7 +174,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{row['q10']:.4g} to {row['q90']:.4g}",
         row["status"],
     ]
-    return cells + ([series.percent(row["probability"]), _when(row)] if "target" in row else [])
+    return cells + (
+        [series.percent(row["probability"]), _when(row)] if row["target"] is not None else []
+    )
 
 
 def _when(row: dict[str, Any]) -> str:

@@ -213,7 +213,7 @@ def _starts(snapshot: gp.Snapshot, planned: gp.Plan, objective: str, sharing: st
 
 def _start_cell(row: Mapping[str, Any]) -> str:
     keys = ("starts_q10", "starts_q50", "starts_q90")
-    return words([row[key] for key in keys]) if keys[0] in row else ""
+    return words([row[key] for key in keys]) if row.get(keys[0]) is not None else ""
 
 
 class _Reached(Exception):  # noqa: N818 - an event, not an error

@@ -140,7 +140,7 @@ def _job(
         weight=1.0 if weight is None else weight,
         deadline_s=math.inf if deadline_s is None else deadline_s,
     )
-    keys = plan.keys() | reach_keys(reach, last, by)
+    keys = plan.keys() | reach_keys(reach, last, by, budget=plan.budget)
     if keys["budget_from"] == "--budget":
         keys["budget_from"] = "of the file of jobs"
     return job, run_keys(trace) | keys

@@ -143,7 +143,7 @@ def simulate(
         return _compare_seeds(source, policies, drawn_from, title, options, as_json=as_json)
     drawn = open_workload(workload, users, seed, gpus, gpus_per_node)
     results = _results(drawn, policies, seed, options)
-    return show(results, drawn, report, as_json=as_json)
+    return show(results, drawn, report, seed=seed, as_json=as_json)
 
 
 def _planner(given: Sequence[str]) -> dict[str, Any] | None:
@@ -163,14 +163,19 @@ def _planner(given: Sequence[str]) -> dict[str, Any] | None:
 
 
 def show(
-    results: Sequence[gp.Simulation], workload: gp.Workload, report: Path | None, *, as_json: bool
+    results: Sequence[gp.Simulation],
+    workload: gp.Workload,
+    report: Path | None,
+    *,
+    seed: int,
+    as_json: bool,
 ) -> int:
     """Print results, write their page where one is named, and give the exit code."""
     if report is not None:
         from glidepath import _report
 
         _report.write_simulations(report, results, workload)
-    rows = [simulation_keys(result) for result in results]
+    rows = [simulation_keys(result, seed=seed) for result in results]
     if as_json:
         emit(rows)
     else:

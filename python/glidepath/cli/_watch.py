@@ -195,7 +195,6 @@ class _View:
         chance, steps, reason = self._reach(trace, plan, past, reached_by, decision)
         return {
             **run_keys(trace),
-            "points": len(trace),
             **forecast_keys(ahead),
             **decision_keys(
                 target=self._watch["target"],
@@ -205,14 +204,15 @@ class _View:
                 probability=chance,
                 reason=reason,
                 observed_to=float(trace.step[-1]),
-                steps=steps,
+                steps=steps if self.has_target else None,
             ),
-            **quantile_keys("seconds", [step * pace for step in steps]),
+            **quantile_keys(
+                "seconds", [step * pace for step in steps] if self.has_target else None
+            ),
             "budget_from": plan.budget_from,
             "schedule_from": plan.schedule_from,
             "past_runs": 0 if past is None else len(past.runs),
             "stop": stop,
-            "notes": list(trace.notes),
             "_seen": trace.loss,
             "_ahead": ahead.median,
         }
@@ -311,7 +311,8 @@ def _sentences(row: dict[str, Any]) -> list[str]:
     """Say what to expect of a run."""
     sentences = [row["reason"]]
     means = meaning(row["verdict"])
-    if not (means.is_settled or means.is_lost) and math.isfinite(row["reach_q10"]):
+    earliest = math.inf if row["reach_q10"] is None else row["reach_q10"]
+    if not (means.is_settled or means.is_lost) and math.isfinite(earliest):
         known = math.isfinite(row["seconds_q50"])
         left = f", {duration(row['seconds_q50'])} from now" if known else ""
         at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
