@@ -408,12 +408,10 @@ def fit_batch(
         from_step=_or_none(from_step),
         threads=threads,
     )
-    return FitBatch(
-        family=found.family,
-        params=found.params,
-        sigma=found.sigma,
-        status=_STATUSES[found.status],
-    )
+    params, sigma, status = found.params, found.sigma, _STATUSES[found.status]
+    for column in (*params.values(), sigma, status):
+        column.flags.writeable = False
+    return FitBatch(family=found.family, params=params, sigma=sigma, status=status)
 
 
 @checked

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glidepath._arguments import Checked
 from glidepath._core import IoError
+from glidepath._results import Shown
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
@@ -21,7 +21,7 @@ _SHARE = 10  # reading takes no more than one part in this many of the time
 _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
-class Follow(Checked):
+class Follow(Shown):
     """A log that is still being written, read whole at each change.
 
     Iterating gives the runs that are new or changed, again and again, and waits in between; it does
@@ -134,9 +134,12 @@ class Follow(Checked):
         for name, value in state.items():
             setattr(self, name, value)
 
-    def __repr__(self) -> str:
-        state = self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"
-        return f"<Follow: {state}>"
+    def _summary(self) -> str:
+        return self.trouble or f"{len(self.traces)} run{'' if len(self.traces) == 1 else 's'}"
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for trace in self.traces:
+            yield trace.name or "run", trace._summary()
 
 
 def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:

@@ -196,6 +196,29 @@ class ForecastBatch(Recorded):
         """Status of each row, shape (m,), as in `Forecast`."""
         return np.array(self._record.status, dtype=np.str_)
 
+    def quantile(self, p: float) -> Floats:
+        """Give the quantiles of a level of `levels`, shape (m, h); InputError for another one."""
+        at = np.flatnonzero(np.abs(self.levels - p) < 1e-9)
+        if not at.size:
+            known = ", ".join(f"{level:g}" for level in self.levels)
+            raise InputError(f"forecast_batch: no level {p:g}, known: {known}")
+        rows: Floats = self.quantiles[at[0]]
+        return rows
+
+    def interval(self, coverage: float) -> tuple[Floats, Floats]:
+        """Give central intervals as `Forecast.interval`, each of shape (m, h), between `levels`."""
+        low, high = ends_of(coverage)
+        return self.quantile(low), self.quantile(high)
+
+    def to_pandas(self) -> Any:
+        """Give a pandas DataFrame, one row per run and step, the quantiles as columns."""
+        pandas = require("pandas")
+        columns = {"median": self.median.ravel()}
+        for level, rows in zip(self.levels, self.quantiles, strict=True):
+            columns[f"q{level:g}"] = rows.ravel()
+        index = pandas.MultiIndex.from_product([range(len(self)), self.at], names=["run", "step"])
+        return pandas.DataFrame(columns, index=index)
+
     def __len__(self) -> int:
         return len(self._record.status)
 

@@ -30,6 +30,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
+# The defaults of the library.
+_PLAN, _PLACEMENT = _core.PlanOptions(), _core.PlacementOptions()
+_LIMITS = _core.RunLimits()
+
+
 def _no_prices() -> Floats:
     return np.zeros(0)
 
@@ -205,25 +210,25 @@ class Plan(Result):
 def plan(
     snapshot: Snapshot,
     *,
-    objective: str | Mapping[str, float] | Sequence[str] = "jct",
-    slack: float = 0.0,
-    round_s: float = 360.0,
-    gap: float = 0.02,
-    stop_probability: float = 0.98,
-    outrun_probability: float = 0.95,
-    power_cap_w: float = math.inf,
+    objective: str | Mapping[str, float] | Sequence[str] = _PLAN.objective,
+    slack: float = _PLAN.slack,
+    round_s: float = _PLAN.round_s,
+    gap: float = _PLAN.gap,
+    stop_probability: float = _PLAN.stop_probability,
+    outrun_probability: float = _PLAN.outrun_probability,
+    power_cap_w: float = _PLAN.power_cap_w,
     user_quota: Mapping[str, int] | None = None,
     group_quota: Mapping[str, int] | None = None,
-    in_nodes: bool = False,
-    sharing: str = "exclusive",
+    in_nodes: bool = _PLAN.in_nodes,
+    sharing: str = _PLAN.sharing,
     pairs: Pairs | None = None,
-    joule_value: float = 0.0,
-    hysteresis: float = 0.05,
-    min_run_s: float = 0.0,
-    ageing_s: float = math.inf,
-    max_wait_s: float = math.inf,
+    joule_value: float = _PLAN.joule_value,
+    hysteresis: float = _PLAN.hysteresis,
+    min_run_s: float = _PLAN.min_run_s,
+    ageing_s: float = _PLAN.ageing_s,
+    max_wait_s: float = _PLAN.max_wait_s,
     learned: str | os.PathLike[str] | ArrayLike | None = None,
-    reasons: bool = True,
+    reasons: bool = _PLAN.reasons,
     prices: ArrayLike | None = None,
 ) -> Plan:
     """Plan one round of the live jobs.
@@ -245,8 +250,8 @@ def plan(
         several, each normalised to mean 1. A sequence is an order: a later one only chooses among
         plans that are best by those before it.
     slack : float
-        Share of its best value that each goal of an order may give up for those after it; refused
-        without an order.
+        Share of its best value that each objective of an order may give up for those after it;
+        refused without an order.
     round_s : float
         Seconds until the next plan.
     gap : float
@@ -298,7 +303,8 @@ def plan(
     Notes
     -----
     A broken job (a negative or NaN number, no option that fits) gets no GPU and the reason
-    ``"cannot be planned: ..."``; the others are planned as if it were not there.
+    ``"cannot be planned: ..."``; the others are planned as if it were not there. A job is ended by
+    the law of its `remaining_steps` (`stop_probability`), not by the verdict of a `Watch`.
     """
     given = locals()
     del given["snapshot"]
@@ -421,10 +427,10 @@ def options_of(
     scaling: Mapping[str, Scaling] | Sequence[Scaling | None],
     *,
     alone: Profile | None = None,
-    batch: float = 0.0,
-    max_gpus: int = 1 << 20,
-    utilization: float = 1.0,
-    sharing: str = "exclusive",
+    batch: float = _PLACEMENT.batch,
+    max_gpus: int = _PLACEMENT.max_gpus,
+    utilization: float = _PLACEMENT.utilization,
+    sharing: str = _PLACEMENT.sharing,
     partner: Profile | None = None,
     pairs: Pairs | None = None,
 ) -> list[Option]:
@@ -491,12 +497,12 @@ def violations(
     snapshot: Snapshot,
     plan: Plan,
     *,
-    power_cap_w: float = math.inf,
+    power_cap_w: float = _PLAN.power_cap_w,
     user_quota: Mapping[str, int] | None = None,
     group_quota: Mapping[str, int] | None = None,
-    in_nodes: bool = False,
-    sharing: str = "exclusive",
-    min_run_s: float = 0.0,
+    in_nodes: bool = _PLAN.in_nodes,
+    sharing: str = _PLAN.sharing,
+    min_run_s: float = _PLAN.min_run_s,
 ) -> list[str]:
     """Say what is wrong with a plan, one sentence each; empty means that it can be carried out.
 
@@ -611,14 +617,14 @@ def choose_accelerator(
     job: Job,
     tiers: Sequence[Tier],
     *,
-    max_hours: float = math.inf,
-    max_watts: float = math.inf,
-    max_node_watts: float = math.inf,
-    max_kwh: float = math.inf,
-    max_cost: float = math.inf,
+    max_hours: float = _LIMITS.max_hours,
+    max_watts: float = _LIMITS.max_watts,
+    max_node_watts: float = _LIMITS.max_node_watts,
+    max_kwh: float = _LIMITS.max_kwh,
+    max_cost: float = _LIMITS.max_cost,
     target: float | None = None,
     reached_by: str | None = None,
-    confidence: float = 0.9,
+    confidence: float = _LIMITS.confidence,
     prefer: str = "hours",
 ) -> list[AcceleratorChoice]:
     """Rank the ways to run one job under limits of time, power, energy, money and accuracy.

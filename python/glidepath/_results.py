@@ -97,7 +97,51 @@ def _short(value: object) -> str:
     return str(value)
 
 
-class Result(Checked):
+class Shown(Checked):
+    """Base of what prints as one line, and in a notebook as a table and a picture."""
+
+    __slots__ = ()
+
+    def _summary(self) -> str:
+        """One line: what it is and whether it is good. Stages override it."""
+        return ", ".join(f"{name} {value}" for name, value in self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        """Rows of the notebook table."""
+        yield from ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._rows()
+        )
+        return (
+            f"<div><p><b>{type(self).__name__}</b>: {html.escape(self._summary())}</p>"
+            f"<table>{rows}</table>{self._svg()}</div>"
+        )
+
+    def _svg(self) -> str:
+        """Inline SVG of `plot()`; empty without a plot or without matplotlib."""
+        plot = getattr(self, "plot", None)
+        if plot is None:
+            return ""
+        try:
+            figure_module = importlib.import_module("matplotlib.figure")
+        except ModuleNotFoundError:
+            return ""
+        # A Figure made directly belongs to no window manager: nothing to close, nothing leaks.
+        figure = figure_module.Figure(figsize=(7.0, 3.6), layout="constrained")
+        plot(ax=figure.add_subplot())
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+class Result(Shown):
     """Mixin of every result class; see the module's documentation."""
 
     __slots__ = ()
@@ -129,45 +173,11 @@ class Result(Checked):
         with restoring(cls.__name__):
             return cls(**{name: restored(value, hints.get(name)) for name, value in state.items()})
 
-    def _summary(self) -> str:
-        """One line: what it is and whether it is good. Stages override it."""
-        return ", ".join(f"{name} {value}" for name, value in self._rows())
-
     def _rows(self) -> Iterator[tuple[str, str]]:
         """Rows of the notebook table. Stages override it where the bare fields are not enough."""
         for field in fields(self):  # type: ignore[arg-type]
             if not field.name.startswith("_"):
                 yield field.name, _short(getattr(self, field.name))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._summary()}>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._rows()
-        )
-        return (
-            f"<div><p><b>{type(self).__name__}</b>: {html.escape(self._summary())}</p>"
-            f"<table>{rows}</table>{self._svg()}</div>"
-        )
-
-    def _svg(self) -> str:
-        """Inline SVG of `plot()`; empty without a plot or without matplotlib."""
-        plot = getattr(self, "plot", None)
-        if plot is None:
-            return ""
-        try:
-            figure_module = importlib.import_module("matplotlib.figure")
-        except ModuleNotFoundError:
-            return ""
-        # A Figure made directly belongs to no window manager: nothing to close, nothing leaks.
-        figure = figure_module.Figure(figsize=(7.0, 3.6), layout="constrained")
-        plot(ax=figure.add_subplot())
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        return text.getvalue()[text.getvalue().index("<svg") :]
 
 
 class Recorded(Result):

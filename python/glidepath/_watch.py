@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
-from glidepath._arguments import Checked
 from glidepath._arguments import number as number_of
 from glidepath._core import InputError
 from glidepath._forecast import _schedule_of
 from glidepath._json import check_format, number, plain, restoring
 from glidepath._past_runs import PastRuns, past_of
-from glidepath._results import Recorded
+from glidepath._results import Recorded, Shown
 from glidepath._schedule import Schedule
 from glidepath._trace import as_traces
 
@@ -63,7 +62,7 @@ class Decision(Recorded):
         return f"{self.verdict}: {self.reason}"
 
 
-class Watch(Checked):
+class Watch(Shown):
     """Watch one live run.
 
     Parameters
@@ -216,6 +215,18 @@ class Watch(Checked):
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Watch.from_dict, past=self._past), (self.to_dict(),)
 
-    def __repr__(self) -> str:
-        state = self._record.state()
-        return f"<Watch: {state['points']} points to step {state['last_step']:g}>"
+    def _summary(self) -> str:
+        state, target = self._record.state(), self._settings["target"]
+        points = state["points"]
+        parts = [f"{points} point{'' if points == 1 else 's'}"]
+        if points:
+            parts[0] += f" to step {state['last_step']:g}"
+        if target is not None:
+            parts.append(f"target {target:g} by the {self._settings['reached_by']}")
+        if self._settings["budget"] is not None:
+            parts.append(f"budget {self._settings['budget']:g}")
+        return ", ".join(parts)
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        decision = self.decision()
+        yield decision.verdict, decision.reason

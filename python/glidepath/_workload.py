@@ -7,7 +7,7 @@ import csv
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._arguments import Checked, checked
+from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, PairSpeeds, Tier
-from glidepath._results import same
+from glidepath._results import Shown, same
 from glidepath._trace import Trace, of_record
 from glidepath.readers._open import refusing
 from glidepath.readers._series import read_whole
@@ -33,7 +33,7 @@ _COLUMNS = (
 )
 
 
-class Workload(Checked):
+class Workload(Shown):
     """Tiers of GPUs and the jobs that come to them.
 
     Parameters
@@ -245,9 +245,15 @@ class Workload(Checked):
         made = partial(Workload, curves=self.curves, pairs=self.pairs, name=self.name)
         return made, (self.tiers, self.jobs)
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         tiers = " + ".join(f"{tier.gpus} {tier.name}" for tier in self.tiers)
-        return f"<Workload {self.name}: {len(self)} jobs on {tiers}>"
+        name = f"{self.name!r}, " if self.name else ""
+        return f"{name}{len(self)} jobs on {tiers}"
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        for tier in self.tiers:
+            yield tier.name, f"{tier.gpus} GPUs {tier.gpu}".rstrip()
+        yield from (("note", note) for note in self.notes)
 
 
 def csv_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import glidepath as gp
+from glidepath import _core
 
 STEP = np.arange(1.0, 61.0) * 10
 LOSS = 2 + 3 * STEP**-0.4 + 0.01 * np.sin(STEP)
@@ -94,3 +96,73 @@ def test_every_public_value_has_a_json_form_or_a_reason() -> None:
 def test_past_runs_keep_the_notes_of_their_runs() -> None:
     past = gp.PastRuns([RUN])
     assert gp.PastRuns.from_dict(past.to_dict()).runs[0].notes == ("repaired",)
+
+
+# ---------------------------------------------------------------------------- what a value shows
+
+
+def test_a_batch_of_forecasts_has_what_one_forecast_has() -> None:
+    batch = gp.forecast_batch(STEP, [LOSS, LOSS + 1], [1000, 2000])
+    singles = [gp.forecast((STEP, loss), [1000, 2000]) for loss in (LOSS, LOSS + 1)]
+    assert batch.quantile(0.1).tolist() == [one.quantile(0.1).tolist() for one in singles]
+    for side in (0, 1):
+        both = [one.interval(0.8)[side].tolist() for one in singles]
+        np.testing.assert_allclose(batch.interval(0.8)[side], both)
+    with pytest.raises(gp.InputError, match=r"forecast_batch: no level 0.33, known: 0.05, 0.1"):
+        batch.quantile(0.33)
+    with pytest.raises(gp.InputError, match="coverage 80 is not between 0 and 1"):
+        batch.interval(80)
+    table = batch.to_pandas()
+    assert table.index.names == ["run", "step"]
+    assert table.loc[(1, 2000.0), "median"] == batch.median[1, 1]
+    assert table["q0.1"].tolist() == batch.quantile(0.1).ravel().tolist()
+
+
+def test_what_a_function_gives_cannot_be_written_to() -> None:
+    batch = gp.fit_batch(STEP, [LOSS], family="pow3")
+    for column in (*batch.params.values(), batch.sigma, batch.status):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = column[0]
+
+
+def test_live_values_show_what_they_are_for() -> None:
+    watch = gp.Watch(target=2.2, budget=4000)
+    assert repr(watch) == "<Watch: 0 points, target 2.2 by the curve, budget 4000>"
+    watch.add(1, 3.0)
+    assert repr(watch) == "<Watch: 1 point to step 1, target 2.2 by the curve, budget 4000>"
+    assert repr(gp.Watch()) == "<Watch: 0 points>"
+    workload = gp.Workload(TIERS, JOBS, name="two")
+    assert repr(workload) == "<Workload: 'two', 2 jobs on 8 a>"
+    follow = gp.Follow("nowhere.csv")
+    follow.poll()
+    for value, shown in ((watch, "unknown"), (workload, "8 GPUs"), (follow, "nowhere.csv")):
+        assert shown in value._repr_html_()
+
+
+# ------------------------------------------------------------------------------------- one source
+
+
+def test_defaults_are_those_of_the_library() -> None:
+    for function, kinds in (
+        (gp.plan, (_core.PlanOptions,)),
+        (gp.violations, (_core.PlanLimits,)),
+        (gp.options_of, (_core.PlacementOptions,)),
+        (gp.choose_accelerator, (_core.RunLimits,)),
+        (gp.start_times, (_core.StartOptions,)),
+        (gp.simulate, (_core.SimulationOptions,)),
+    ):
+        parameters = inspect.signature(function).parameters
+        for made in (kind() for kind in kinds):
+            same = [name for name in parameters if hasattr(made, name)]
+            assert same
+            for name in same:
+                if parameters[name].default not in (None, ()):
+                    assert parameters[name].default == getattr(made, name), name
+
+
+def test_the_policies_that_are_played_forward_are_in_the_docstring() -> None:
+    with pytest.raises(gp.InputError) as error:
+        gp.start_times(QUEUE, "themis")
+    played = str(error.value).rpartition(": ")[2].split(", ")
+    said = (gp.start_times.__doc__ or "").partition("policy : str")[2].partition("samples : int")[0]
+    assert re.findall(r"``(\w+)``", said) == played

@@ -22,7 +22,7 @@ import numpy as np
 from glidepath._bench.packing import Queue
 from glidepath._compare import Comparison, run_all
 from glidepath._core import IoError, Tier
-from glidepath._simulate import Simulation, simulate
+from glidepath._simulate import Simulation, policy_named, simulate
 from glidepath._workload import Workload, generate_workload
 
 _TIRESIAS = {
@@ -286,6 +286,10 @@ def seed_study(
     ``uninterrupted`` (none does; dare still gives up on targets out of reach). Means over seeds
     with the half-width of their 95 % intervals, and geometric means of the ratio to fifo.
     """
+
+    def blind(name: str) -> bool:
+        return policy_named(name).sees == "none"
+
     rows = []
     metrics = (
         "mean_jct_s", "total_wait_s", "mean_wait_per_user_s", "makespan_s", "gpu_seconds",
@@ -295,7 +299,7 @@ def seed_study(
     for count in users:
         stops, runs = tables[count, True], tables[count, False]
         for arm, table_of in (
-            ("overfitting", {name: runs if "fifo" in name else stops for name in _SEED_POLICIES}),
+            ("overfitting", {name: runs if blind(name) else stops for name in _SEED_POLICIES}),
             ("interrupted", dict.fromkeys(_SEED_POLICIES, stops)),
             ("uninterrupted", dict.fromkeys(_SEED_POLICIES, runs)),
         ):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._core import Job, SimulationOptions
-from glidepath._simulate import Simulation, simulate
+from glidepath._simulate import Simulation, policy_named, simulate
 from glidepath._starts import start_times
 from glidepath._workload import Workload
 
@@ -108,7 +108,7 @@ class _Scores:
         for moment in case.drawn(moments, recent):
             snapshot = moment.snapshot(case.workload.tiers)
             # What the policy ranks by: a point forecast, or the laws.
-            believed = moment.believed if case.policy in ("srtf", "srsf") else {}
+            believed = moment.believed if policy_named(case.policy).sees == "durations" else {}
             came = [job for job in moment.recent if job.submit_s < moment.now_s]
             begin = time.perf_counter()
             ours = start_times(

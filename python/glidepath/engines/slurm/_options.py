@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from glidepath._core import InputError
 from glidepath._watch import ALPHA
+
+Mode = Literal["advise", "act"]
+Reading = Literal["curve", "point"]
+Order = Literal["defer", "nice"]
+Objective = Literal["jct", "learned"]
+_WORDS = {
+    "mode": get_args(Mode),
+    "reached_by": get_args(Reading),
+    "order": get_args(Order),
+    "objective": get_args(Objective),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +54,23 @@ class PilotOptions:
         Upper limit on running jobs stopped or moved in a round.
     """
 
-    mode: Literal["advise", "act"] = "advise"
+    mode: Mode = "advise"
     round_s: float = 60.0
     trace_patterns: tuple[str, ...] = ("glidepath-%j.csv",)
     alpha: float = ALPHA
-    reached_by: Literal["curve", "point"] | None = None
+    reached_by: Reading | None = None
     cancel: bool = True
-    order: Literal["defer", "nice"] = "defer"
+    order: Order = "defer"
     grace_s: float = 60.0
     restart_s: float = 60.0
-    objective: Literal["jct", "learned"] = "jct"
+    objective: Objective = "jct"
     disruptions_per_round: int = 20
 
     def __post_init__(self) -> None:
-        if self.mode not in ("advise", "act"):
-            raise InputError(f"mode {self.mode!r} is neither 'advise' nor 'act'")
-        if self.order not in ("defer", "nice"):
-            raise InputError(f"order {self.order!r} is neither 'defer' nor 'nice'")
-        if self.objective not in ("jct", "learned"):
-            raise InputError(f"objective {self.objective!r} is neither 'jct' nor 'learned'")
-        if self.reached_by not in ("curve", "point", None):
-            raise InputError(f"reached_by {self.reached_by!r} is neither 'curve' nor 'point'")
+        for name, known in _WORDS.items():
+            given = getattr(self, name)
+            if given not in known and not (name == "reached_by" and given is None):
+                raise InputError(f"{name} {given!r} is neither {' nor '.join(map(repr, known))}")
         if not self.round_s > 0:
             raise InputError(f"round_s is {self.round_s:g}, must be above 0")
         if not 0 < self.alpha < 0.5:
