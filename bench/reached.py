@@ -34,8 +34,8 @@ def median_of_five(run: gp.Trace, target: float) -> float:
     """Step at which the median of the newest five values is at the target."""
     rising = run.direction == "max"
     middle = np.median(sliding_window_view(run.loss, 5), axis=1)
-    met = np.flatnonzero(middle >= target if rising else middle <= target)
-    return float(run.step[met[0] + 4]) if met.size else np.inf
+    there = np.flatnonzero(middle >= target if rising else middle <= target)
+    return float(run.step[there[0] + 4]) if there.size else np.inf
 
 
 def by(reached_by: str) -> Callable[[gp.Trace, float], float]:

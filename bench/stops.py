@@ -33,7 +33,7 @@ def level(run: gp.Trace) -> np.ndarray:
 
 
 def lost(run: gp.Trace, target: float) -> list[tuple[float, bool]]:
-    """(share of the run that has passed, given up by a single look) until the target is met."""
+    """(share of the run that has passed, given up by a single look) until its target."""
     watch = gp.Watch(
         target=target,
         budget=run.step[-1],

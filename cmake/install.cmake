@@ -38,7 +38,7 @@ install(
   COMPONENT development
 )
 
-# The prefix is told from where the file lies, since `cmake --install --prefix` may choose another.
+# The prefix follows from where the file lies, since `cmake --install --prefix` may choose another.
 file(RELATIVE_PATH GLIDEPATH_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 # `--libs` links as printed: where the library is static, with all that it needs.
 set(GLIDEPATH_PC_REQUIRES "")

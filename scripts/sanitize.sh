@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
 if [ "$preset" = tsan ]; then
-  # libgomp's barriers are invisible to the sanitizer; those of LLVM's OpenMP are told by Archer.
+  # libgomp's barriers are invisible to the sanitizer; Archer shows it those of LLVM's OpenMP.
   archer=$(find /usr/lib/llvm-* -name libarcher.so 2>/dev/null | sort | tail -n 1 || true)
   if [ -z "$archer" ] || ! command -v clang++ >/dev/null; then
     echo 'tsan needs clang and its OpenMP: apt-get install clang libomp-dev libclang-rt-14-dev' >&2

@@ -58,8 +58,8 @@ def positive(run: gp.Trace) -> gp.Trace:
 
 def first_at(run: gp.Trace, target: float) -> int | None:
     """Index of the first evaluation at the target."""
-    met = run.loss >= target if run.direction == "max" else run.loss <= target
-    return int(np.argmax(met)) if met.any() else None
+    there = run.loss >= target if run.direction == "max" else run.loss <= target
+    return int(np.argmax(there)) if there.any() else None
 
 
 def cases(
@@ -77,14 +77,14 @@ def cases(
             source.sort(key=lambda each: each.name)
             drawn = strange.permutation(len(source))[:alien]
             chosen = chosen[: past - alien] + [source[i] for i in drawn]
-        met = first_at(run, collection.target)
-        if met is None or met < 5:
+        there = first_at(run, collection.target)
+        if there is None or there < 5:
             continue
         for share in (0.3, 0.5, 0.7):
-            points = max(3, round(share * met))
-            if points < met:
+            points = max(3, round(share * there))
+            if points < there:
                 seen = run.until(float(run.step[points - 1]))
-                yield seen, float(run.step[met]), chosen
+                yield seen, float(run.step[there]), chosen
 
 
 def score(reach: gp.Reach, truth: float) -> tuple[float, float, float, float]:

@@ -77,11 +77,11 @@ def product_errors(logs: Floats, speed: Floats, models: list[set[str]]) -> tuple
         return min(tries, key=lambda tried: tried.fun).x
 
     everything = np.ones(speed.size, dtype=bool)
-    missed = np.zeros(speed.size)
+    unseen = np.zeros(speed.size)
     for held in sorted({tuple(sorted(each)) for each in models}):
         out = np.array([each == set(held) for each in models])
-        missed[out] = errors(fitted(np.array([not each & set(held) for each in models])), out)
-    return float(errors(fitted(everything), everything).mean()), float(missed.mean())
+        unseen[out] = errors(fitted(np.array([not each & set(held) for each in models])), out)
+    return float(errors(fitted(everything), everything).mean()), float(unseen.mean())
 
 
 def products(folder: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When will the waiting jobs of a queue start? Their users asked for more time than they need."""
+"""When will the waiting jobs of a queue start? Their users claim more time than they need."""
 
 import numpy as np
 

@@ -88,7 +88,7 @@ def _watch(run: gp.Trace | None, collection: str, **settings: Any) -> gp.Watch:
     if run is not None:
         settings["schedule"] = _schedule(run)
     if collection:
-        settings["past"] = _past(collection, False)
+        settings["past"] = _past(collection, calibrated=False)
     if "target" in settings:
         settings["reached_by"] = "point"
     return gp.Watch(**settings)

@@ -147,7 +147,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         own = _Curve(reports, -1.0 if direction == "max" else 1.0)
         if not math.isfinite(own.value[-1]):
             reason = f"reported {reports[-1][1]} at step {reports[-1][0]}"
-            return self._stop(study, trial, {}, True, reason)
+            return self._stop(study, trial, {}, reason, stop=True)
         looks = self._looks(own, _LOOKS) or own.step.size == 1
         advice: dict[str, Any] = {}
         stop, reason = False, ""
@@ -164,7 +164,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
                 advice["forecast_target_probability"] = decision.probability
             if ends and meaning(decision.verdict).is_lost:
                 stop, reason = True, decision.reason
-        return self._stop(study, trial, advice, stop, reason) if advice or reason else False
+        return self._stop(study, trial, advice, reason, stop=stop) if advice or reason else False
 
     def _looks(self, own: _Curve, shares: Sequence[float]) -> bool:
         """Whether the last report is the first past one of these shares of the budget."""
@@ -248,7 +248,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         )
 
     def _stop(
-        self, study: Any, trial: Any, advice: dict[str, Any], stop: bool, reason: str
+        self, study: Any, trial: Any, advice: dict[str, Any], reason: str, *, stop: bool
     ) -> bool:
         """Write what the trial carries."""
         for name, word in {

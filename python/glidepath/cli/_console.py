@@ -175,7 +175,7 @@ def planned_lr(text: str | None) -> gp.Schedule | None:
 
 
 def hint(*options: str) -> None:
-    """Name on stderr what else could be asked."""
+    """Name on stderr what else the command can say."""
     if options:
         say(f"See also: {'; '.join(options)}.", to=stderr, style="dim")
 

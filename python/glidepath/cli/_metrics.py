@@ -38,7 +38,7 @@ def metrics(
     if monitor and (metric, pattern) != (None, None):
         raise gp.InputError(f"{file}: the log of a GPU monitor has no metrics of training")
     if monitor:
-        return _hardware(gp.read_metrics(file), as_json)
+        return _hardware(gp.read_metrics(file), as_json=as_json)
     with progress("reading"):
         rows = [asdict(info) for info in gp.metrics_of(file, metric=metric, pattern=pattern)]
     if as_json:
@@ -55,7 +55,7 @@ def metrics(
     return ANSWER
 
 
-def _hardware(found: gp.Metrics, as_json: bool) -> int:
+def _hardware(found: gp.Metrics, *, as_json: bool) -> int:
     """Sum up each GPU of a monitor's log."""
     rows = [_sums(found.only(gpu)) for gpu in found.gpus]
     if as_json:

@@ -81,7 +81,7 @@ def fit_table(
     if family not in FAMILIES:
         raise InputError(f"fit_table: unknown family {family!r}, known: {', '.join(FAMILIES)}")
     question = _Question("fit", run, step, value, {"family": family, "lowest_floor": lowest_floor})
-    return _answer(question, Path(source), out, client, partition_rows, progress)
+    return _answer(question, Path(source), out, client, partition_rows, progress=progress)
 
 
 def forecast_table(
@@ -120,7 +120,7 @@ def forecast_table(
         raise InputError("forecast_table: steps must be increasing numbers")
     options = {"steps": ahead.tolist(), "levels": [float(level) for level in levels]}
     question = _Question("forecast", run, step, value, options)
-    return _answer(question, Path(source), out, client, partition_rows, progress)
+    return _answer(question, Path(source), out, client, partition_rows, progress=progress)
 
 
 # ---------------------------------------------------------------------------------------- the plan
@@ -431,6 +431,7 @@ def _answer(
     out: str | os.PathLike[str] | None,
     client: Any,
     partition_rows: int,
+    *,
     progress: bool,
 ) -> Any:
     if partition_rows < 1:
@@ -455,7 +456,7 @@ def _answer(
             )
             jobs = [(_scatter, question, piece, cuts, partition_rows, scratch) for piece in pieces]
             # In the order of the table, so that "the later row" means the same as before.
-            pieces = [p for made in _run(client, jobs, "sorting", progress) for p in made]
+            pieces = [p for made in _run(client, jobs, "sorting", progress=progress) for p in made]
             parts = _parts(pieces, cuts)
         files = [
             None if target is None else str(target / f"part-{number:05}.parquet")
@@ -463,7 +464,10 @@ def _answer(
         ]
         todo = [n for n, file in enumerate(files) if file is None or not Path(file).exists()]
         tables = _run(
-            client, [(_task, question, parts[n], files[n]) for n in todo], question.kind, progress
+            client,
+            [(_task, question, parts[n], files[n]) for n in todo],
+            question.kind,
+            progress=progress,
         )
     if target is not None:
         parquet = require("pyarrow.parquet")
@@ -509,14 +513,14 @@ def _threads() -> Iterator[Any]:
         yield client
 
 
-def _run(client: Any, jobs: Sequence[tuple[Any, ...]], what: str, progress: bool) -> list[Any]:
+def _run(client: Any, jobs: Sequence[tuple[Any, ...]], what: str, *, progress: bool) -> list[Any]:
     """Run tasks and return their answers in order; the first error ends it."""
     distributed = require("distributed")
     futures = [client.submit(*job, pure=False) for job in jobs]
     place = {future.key: number for number, future in enumerate(futures)}
     answers: list[Any] = [None] * len(futures)
     try:
-        with _bar(len(futures), what, progress) as advance:
+        with _bar(len(futures), what, wanted=progress) as advance:
             for future in distributed.as_completed(futures):
                 answers[place[future.key]] = future.result()
                 future.release()
@@ -527,7 +531,7 @@ def _run(client: Any, jobs: Sequence[tuple[Any, ...]], what: str, progress: bool
 
 
 @contextlib.contextmanager
-def _bar(total: int, what: str, wanted: bool) -> Iterator[Callable[[], None]]:
+def _bar(total: int, what: str, *, wanted: bool) -> Iterator[Callable[[], None]]:
     if not wanted:
         yield lambda: None
         return

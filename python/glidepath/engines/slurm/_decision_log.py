@@ -100,12 +100,12 @@ class DecisionLog:
         self._connection: sqlite3.Connection | None = None
         try:
             with self._trouble():
-                self._open(path is None, readonly)
+                self._open(in_memory=path is None, readonly=readonly)
         except BaseException:
             self.close()  # or nobody could write to it until this process ends
             raise
 
-    def _open(self, in_memory: bool, readonly: bool) -> None:
+    def _open(self, *, in_memory: bool, readonly: bool) -> None:
         if in_memory:  # an empty one, which nobody else sees
             self._connection = sqlite3.connect(":memory:", isolation_level=None)
             self._db.executescript(_SCHEMA)

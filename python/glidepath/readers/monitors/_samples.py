@@ -261,7 +261,7 @@ def table_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise IoError(f"{path}:{table.line_num}: {error}") from None
 
 
-def unfinished(samples: Samples, number: int, last: bool, trouble: str) -> None:
+def unfinished(samples: Samples, number: int, trouble: str, *, last: bool) -> None:
     """Pass over a last row that its writer did not finish; IoError of any other."""
     if not last:
         raise IoError(f"{samples.path}:{number}: {trouble}")

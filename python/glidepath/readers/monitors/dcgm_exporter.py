@@ -58,7 +58,7 @@ def read(path: Path, options: Options) -> Samples:
             continue
         match = _LINE.match(line)
         if match is None:
-            unfinished(samples, number, last, "no sample as Prometheus writes them")
+            unfinished(samples, number, "no sample as Prometheus writes them", last=last)
             continue
         if match["name"] not in FIELDS:
             continue
@@ -72,7 +72,7 @@ def read(path: Path, options: Options) -> Samples:
         try:
             value = float(match["value"]) * factor
         except ValueError as error:
-            unfinished(samples, number, last, str(error))
+            unfinished(samples, number, str(error), last=last)
             continue
         if column in scrape.get(gpu, (NAN, {}))[1]:
             end_of_scrape()

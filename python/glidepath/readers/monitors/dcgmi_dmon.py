@@ -66,7 +66,7 @@ def read(path: Path, options: Options) -> Samples:
             continue
         cells = row["cells"].split()
         if len(cells) != len(names):
-            unfinished(samples, number, last, f"{len(cells)} values for {len(names)} fields")
+            unfinished(samples, number, f"{len(cells)} values for {len(names)} fields", last=last)
             continue
         kind, gpu = row["gpu"].split()
         if kind != "GPU":
@@ -80,7 +80,7 @@ def read(path: Path, options: Options) -> Samples:
                 if name in FIELDS
             }
         except ValueError as error:
-            unfinished(samples, number, last, str(error))
+            unfinished(samples, number, str(error), last=last)
             continue
         samples.add(gpu, time, values)
     if not names:

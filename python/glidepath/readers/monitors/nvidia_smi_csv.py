@@ -74,13 +74,15 @@ def read(path: Path, options: Options) -> Samples:
             continue
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) != len(names):
-            unfinished(samples, number, last, f"{len(cells)} cells for {len(names)} properties")
+            unfinished(
+                samples, number, f"{len(cells)} cells for {len(names)} properties", last=last
+            )
             continue
         try:
             values = {column: quantity(cells[at], names[at][1]) for column, at in chosen.items()}
             time = seconds(cells[time_at]) if time_at >= 0 else NAN
         except ValueError as error:
-            unfinished(samples, number, last, str(error))
+            unfinished(samples, number, str(error), last=last)
             continue
         if gpu_at >= 0:
             samples.add(cells[gpu_at], time, values)

@@ -78,7 +78,7 @@ def read(path: Path, options: Options) -> Samples:
             continue
         cells = _cells(line)
         if len(cells) != len(names):
-            unfinished(samples, number, last, f"{len(cells)} values for {len(names)} names")
+            unfinished(samples, number, f"{len(cells)} values for {len(names)} names", last=last)
             continue
         row = dict(zip(names, cells, strict=True))
         try:
@@ -89,7 +89,7 @@ def read(path: Path, options: Options) -> Samples:
             }
             time = _time(row, days)
         except ValueError as error:
-            unfinished(samples, number, last, str(error))
+            unfinished(samples, number, str(error), last=last)
             continue
         samples.add(row["gpu"], time, values)
     if not names:
