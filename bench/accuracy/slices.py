@@ -33,10 +33,10 @@ def main() -> None:
         laws[name] = slices.predicted(alone, watts=watts)
         laws[f"{name}, models left out"] = slices.left_out(laws[name], truth)
     for name, guess in laws.items():
-        missed = slices.errors(guess, truth)
-        each = np.concatenate(list(missed.values()))
+        unseen = slices.errors(guess, truth)
+        each = np.concatenate(list(unseen.values()))
         by_model = ", ".join(
-            f"{model} {np.median(np.concatenate([missed[k] for k in truth if k[0] == model])):.3f}"
+            f"{model} {np.median(np.concatenate([unseen[k] for k in truth if k[0] == model])):.3f}"
             for model in models
         )
         print(f"{name}: median error {np.median(each):.3f}, mean {each.mean():.3f} ({by_model})")
