@@ -31,7 +31,7 @@ def main() -> None:
     nodes, answers = pods.read_nodes(args.folder), pods.published(args.folder)
     print("workload     policy          ours    sd  published   points  us/pod")
     for workload in args.workload:
-        mix = pods.read_pods(args.folder, workload)
+        mix = pods.read_workload(args.folder, workload)
         for policy in (info.name for info in gp.pod_policies()):
             runs = [pods.run(nodes, mix, policy, 42 + seed) for seed in range(args.seeds)]
             if any(run.violations for run in runs):

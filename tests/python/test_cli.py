@@ -313,7 +313,7 @@ def test_the_module_runs_as_a_program_and_keeps_stdout_pure(curves: Path) -> Non
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("verb", ["fit", "forecast", "plan", "simulate"])
+@pytest.mark.parametrize("verb", ["fit", "forecast", "plan", "place", "simulate"])
 def test_every_verb_shows_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, verb, "--help")
     assert code == 0

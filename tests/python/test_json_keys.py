@@ -80,6 +80,8 @@ def files(tmp_path: Path) -> dict[str, str]:
             "trace.csv",
             "job,submit_s,gpus,duration_s\n" + "\n".join(f"{i},{60 * i},1,900" for i in range(30)),
         ),
+        "nodes": ("nodes.csv", "node,cpu_milli,memory_mib,gpus\nn,8000,1024,2"),
+        "pods": ("pods.csv", "job,cpu_milli,memory_mib,gpus,gpu_milli\np,1,1,1,500\nq,9000,1,0,"),
         "monitor": (
             "gpu.csv",
             "timestamp, index, power.draw [W], utilization.gpu [%]\n"
@@ -102,6 +104,7 @@ def lines(f: dict[str, str], page: Path) -> Iterator[list[str]]:
     yield ["report", runs, "--run", "r0", "--target", "2.1", "-o", str(page)]
     yield ["plan", str(SUPERCOM), "--users", "30", "--at-h", "9"]
     yield ["plan", f["jobs"], "--tiers", f["tiers"]]
+    yield ["place", f["nodes"], f["pods"], "--expected", f["pods"]]
     yield ["simulate", f["trace"], "--gpus", "2", "-p", "fifo", "-p", "srtf"]
     yield ["simulate", str(SUPERCOM), "--users", "3", "--seeds", "2", "-p", "fifo"]
     yield ["bench", "accuracy", runs, "-m", "last", "-m", "glidepath", "--cutoff", "0.4"]

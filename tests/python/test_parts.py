@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import glidepath as gp
+from glidepath import cli
 from glidepath._bench import pods, sharing, slices
+from glidepath._parts import read_pods
 from glidepath._workload import csv_rows
 
 
@@ -32,10 +36,54 @@ def test_a_pod_that_fits_nowhere_is_left_out_and_takes_nothing() -> None:
     assert [place.node for place in places] == [-1, 0]
 
 
+NODES = "node,cpu_milli,memory_mib,gpus,gpu_model\na,8000,4096,1,T4\nb,8000,4096,2,P100\n"
+PODS = (
+    "job,cpu_milli,memory_mib,gpus,gpu_milli,gpu_spec,qos\n"
+    "x,1000,64,1,400,P100|V100,LS\ny,1000,64,2,1000,,\nz,1000,64,0,,,\n"
+)
+
+
+def test_the_command_line_places_pods_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, asked = tmp_path / "nodes.csv", tmp_path / "pods.csv"
+    nodes.write_text(NODES)
+    asked.write_text(PODS)
+    line = ["place", str(nodes), str(asked), "--policy", "best_fit", "--json"]
+    assert cli.main(line) == 1, "a pod fits nowhere"
+    said = capsys.readouterr()
+    assert said.err == f"{asked}: not read: qos\n"
+    found = json.loads(said.out)
+    assert [row["node"] for row in found["rows"]][:2] == ["b", None]
+    assert found["rows"][0]["gpu_indices"] == [0]
+    assert (found["left_out"], found["share"]) == (1, pytest.approx(0.4 / 3))
+    assert cli.main(line[:3]) == 2
+    assert "the policy 'fgd_cpu' needs expected pods" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("job,cpu_milli,memory_mib\nx,1,1\n", ":1: no column 'gpus'"),
+        ("job,cpu_milli,memory_mib,gpus\n", ": no rows below the header"),
+        (
+            "job,cpu_milli,memory_mib,gpus\nx,1,1,1\ny,1,1,0.5\n",
+            ":3: gpus is '0.5', expected a whole number; parts of a GPU are gpu_milli",
+        ),
+        ("job,cpu_milli,memory_mib,gpus\nx,1,,1\n", ":2: memory_mib is '', expected a whole"),
+        ("job,cpu_milli,memory_mib,gpus\nx,1,1\n", ":2: gpus is None, expected a whole number"),
+    ],
+)
+def test_a_bad_file_of_pods_is_named_by_line(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "pods.csv").write_text(text)
+    with pytest.raises(gp.IoError, match=re.escape(f"{tmp_path / 'pods.csv'}{sentence}")):
+        read_pods(tmp_path / "pods.csv")
+
+
 @pytest.mark.parametrize("policy", [*pods.PUBLISHED, "fgd_cpu"])
 def test_the_published_shares_come_out_within_half_a_point(shared: Path, policy: str) -> None:
     folder = shared / "data" / "traces"
-    nodes, mix = pods.read_nodes(folder), pods.read_pods(folder, "gpushare40")
+    nodes, mix = pods.read_nodes(folder), pods.read_workload(folder, "gpushare40")
     answers = pods.published(folder)
     assert answers["gpushare40", "fgd"] == pytest.approx(93.96, abs=0.01)
     runs = [pods.run(nodes, mix, policy, 42 + seed) for seed in range(4)]

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import glidepath as gp
+from glidepath._parts import read_free_nodes, read_pods
 from glidepath._workload import csv_rows
 
 WORKLOADS = ("gpushare40", "gpushare100", "multigpu20", "multigpu50")
@@ -37,32 +38,13 @@ _DEMAND = 1.3  # GPUs asked over GPUs there are, when all pods have arrived
 
 def read_nodes(folder: Path) -> list[gp.FreeNode]:
     """Nodes with GPUs, all of it free."""
-    return [
-        gp.FreeNode(
-            row["node"],
-            cpu_milli=int(row["cpu_milli"]),
-            memory_mib=int(row["memory_mib"]),
-            gpu_milli=[1000] * int(row["gpus"]),
-            gpu_model=row["gpu_model"],
-        )
-        for row in csv_rows(folder / "alibaba2023_nodes.csv.gz")
-        if row["gpus"] != "0"
-    ]
+    nodes, _ = read_free_nodes(folder / "alibaba2023_nodes.csv.gz")
+    return [node for node in nodes if node.gpu_milli]
 
 
-def read_pods(folder: Path, workload: str) -> list[gp.Pod]:
+def read_workload(folder: Path, workload: str) -> list[gp.Pod]:
     """Pods of a workload, in the order of the file."""
-    return [
-        gp.Pod(
-            row["job"],
-            cpu_milli=int(row["cpu_milli"]),
-            memory_mib=int(row["memory_mib"]),
-            gpus=int(row["gpus"]),
-            gpu_milli=int(row["gpu_milli"]) if row["gpus"] != "0" else 1000,
-            gpu_models=[model for model in row["gpu_spec"].split("|") if model],
-        )
-        for row in csv_rows(folder / f"alibaba2023_pods_{workload}.csv.gz")
-    ]
+    return read_pods(folder / f"alibaba2023_pods_{workload}.csv.gz")[0]
 
 
 def arrivals(pods: Sequence[gp.Pod], gpus: int, seed: int) -> list[gp.Pod]:

@@ -28,6 +28,7 @@ from glidepath.cli._console import (
 from glidepath.cli._fit import fit
 from glidepath.cli._forecast import forecast
 from glidepath.cli._metrics import metrics
+from glidepath.cli._place import place
 from glidepath.cli._plan import plan
 from glidepath.cli._report import report
 from glidepath.cli._simulate import simulate
@@ -116,6 +117,7 @@ app.command(
     + exit_codes({0: "every run may go on", 1: "a run is lost: never, diverged"}),
 )(watch)
 app.command(epilog="Example: glidepath plan data/workloads/supercom --users 50 --at-h 12")(plan)
+app.command(epilog="Example: glidepath place nodes.csv pods.csv --expected last_month.csv")(place)
 app.command(
     epilog="Example: glidepath simulate data/workloads/supercom --users 50 --compare"
     " --report report.html"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`glidepath place`: pods on parts of GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import glidepath as gp
+from glidepath._core import Pod
+from glidepath._parts import read_free_nodes, read_pods
+from glidepath.cli._console import (
+    ANSWER,
+    WARNING,
+    Json,
+    counted,
+    emit,
+    print_table,
+    progress,
+    say,
+    stderr,
+)
+
+_POLICIES = [info.name for info in gp.pod_policies()]
+
+
+def place(
+    nodes: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NODES", help="A CSV node,cpu_milli,memory_mib,gpus,gpu_model of what is free."
+        ),
+    ],
+    pods: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PODS",
+            help="A CSV job,cpu_milli,memory_mib,gpus,gpu_milli,gpu_spec in order of arrival.",
+        ),
+    ],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", "-p", help="How nodes are chosen.", autocompletion=lambda: _POLICIES
+        ),
+    ] = _POLICIES[-1],
+    expected: Annotated[
+        Path | None,
+        typer.Option(metavar="PODS", help="Pods like those to come; fgd and fgd_cpu need them."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Order in which equal nodes are tried.")] = 0,
+    as_json: Json = False,
+) -> int:
+    """Place pods that ask shares of GPUs, CPU and memory on nodes.
+
+    `gpu_milli` are thousandths of one GPU, `gpu_spec` the allowed models between |.
+    """
+    free, asked = _read(nodes, read_free_nodes), _read(pods, read_pods)
+    mix: list[Pod] = [] if expected is None else _read(expected, read_pods)
+    with progress("placing"):
+        places = gp.place_pods(free, asked, policy=policy, expected=mix, seed=seed)
+    rows = [
+        {
+            "job": pod.name,
+            "node": free[place.node].name if place.node >= 0 else None,
+            "gpu_indices": place.gpus,
+        }
+        for pod, place in zip(asked, places, strict=True)
+    ]
+    held = sum(
+        pod.gpus * pod.gpu_milli
+        for pod, place in zip(asked, places, strict=True)
+        if place.node >= 0
+    )
+    total = sum(sum(node.gpu_milli) for node in free)
+    share = held / total if total else 0.0
+    left_out = sum(place.node < 0 for place in places)
+    if as_json:
+        emit({"policy": policy, "seed": seed, "left_out": left_out, "share": share, "rows": rows})
+    else:
+        _print(rows, left_out, f"{held / 1000:g} of {total / 1000:g} GPUs, {share:.1%}")
+    return WARNING if left_out else ANSWER
+
+
+def _read(path: Path, reader: Any) -> Any:
+    found, ignored = reader(path)
+    if ignored:
+        say(f"{path}: not read: {', '.join(ignored)}", to=stderr)
+    return found
+
+
+def _print(rows: list[dict[str, Any]], left_out: int, gpus: str) -> None:
+    print_table(
+        f"{counted(len(rows), 'pod')}, {left_out} fit nowhere; {gpus}",
+        ("pod", "node", "GPUs"),
+        ((row["job"], row["node"] or "-", " ".join(map(str, row["gpu_indices"]))) for row in rows),
+    )
