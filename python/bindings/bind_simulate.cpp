@@ -241,6 +241,8 @@ detail::Fields<T>& fields_named(const char* name) {
   return detail::fields_of<T>();
 }
 
+}  // namespace
+
 template <class T>
 struct FieldsByName {
   static std::string type() {
@@ -251,6 +253,8 @@ struct FieldsByName {
     return detail::fields_of<T>().state(value);
   }
 };
+
+namespace {
 
 /// Grams of each hour: one number, or many; None is not known.
 struct Grams {
