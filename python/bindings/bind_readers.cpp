@@ -190,6 +190,7 @@ void bind_readers(py::module_& module) {
           "series", [](const LogRows& rows) { return by_name(rows.series()); },
           "Each metric by its steps.");
   py::class_<Run>(module, "RunRecord", "What a reader found in a file of one run.")
+      .def_readonly("name", &Run::name, "Of a file with several runs; else empty.")
       .def_property_readonly("series", [](const Run& run) { return by_name(run.series); })
       .def_readonly("notes", &Run::notes)
       .def_readonly("planned_steps", &Run::planned);

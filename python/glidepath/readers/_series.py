@@ -107,8 +107,8 @@ def to_trace(
 
 def of_run(run: RunRecord, metric: str | None, path: Path) -> Trace:
     """Make the trace of what the core read of a file."""
-    planned = run.planned_steps
-    return to_trace(run.series, metric, path, path.name, run.notes, planned_steps=planned)
+    planned, name = run.planned_steps, run.name or path.name
+    return to_trace(run.series, metric, path, name, run.notes, planned_steps=planned)
 
 
 def traces_of(

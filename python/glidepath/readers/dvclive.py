@@ -38,7 +38,7 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     notes: list[str] = []
     for file in sorted(root.rglob("*.tsv")):
         name = file.relative_to(root).with_suffix("").as_posix()
-        found = _core.read_table(os.fsencode(file), None)
+        (found,) = _core.read_table(os.fsencode(file), None)
         notes += [f"{name}: {note}" for note in found.notes]
         if found.series:  # its one column besides step and timestamp
             series[name] = next(iter(found.series.values()))

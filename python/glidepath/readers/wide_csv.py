@@ -22,5 +22,5 @@ def unit(path: Path) -> Path:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read one run. An empty cell was not logged; "nan" was, and stays."""
-    return [of_run(_core.read_table(os.fsencode(path), metric), metric, path)]
+    """Read one run, or each that a column names. An empty cell was not logged; "nan" was."""
+    return [of_run(run, metric, path) for run in _core.read_table(os.fsencode(path), metric)]

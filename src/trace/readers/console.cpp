@@ -38,7 +38,8 @@ using Take = std::function<bool(Line&)>;
 /// Gives the lines of a file that have numbers; a table between rules is one.
 class LineSource {
  public:
-  LineSource(const std::filesystem::path& file, std::size_t most) : lines_(file), most_(most) {}
+  LineSource(const std::filesystem::path& file, std::size_t most)
+      : lines_(file), most_(most), commas_(has_decimal_commas(file)) {}
 
   void run(NameReader& names, const Take& take) {
     while (lines_.next()) {
@@ -64,7 +65,25 @@ class LineSource {
   [[nodiscard]] bool cut() const noexcept { return cut_; }
 
  private:
+  /// Whether numbers are written with decimal commas, by how the file begins.
+  static bool has_decimal_commas(const std::filesystem::path& file) {
+    LineReader lines(file);
+    std::ptrdiff_t count = 0;
+    for (std::size_t left = kPiece; left > 0 && lines.next();) {
+      left -= std::min(left, lines.line().size() + 1);
+      if (contains(lines.line(), ",") && has_hint(lines.line())) {
+        count += decimal_commas(first_characters(lines.line(), kPiece));
+      }
+    }
+    return count >= static_cast<std::ptrdiff_t>(kFewest);
+  }
+
   bool add(std::string_view text, NameReader& names, const Take& take) {
+    if (!commas_ || !contains(text, ",")) return add_line(text, names, take);
+    return add_line(with_points(text), names, take);
+  }
+
+  bool add_line(std::string_view text, NameReader& names, const Take& take) {
     if (std::exchange(repeats_, contains(text, kRepeats))) return true;
     if (row_between_rules(text)) return true;
     if (!block_.cells.empty() || !block_.counters.empty()) {
@@ -166,6 +185,7 @@ class LineSource {
 
   LineReader lines_;
   std::size_t most_;
+  bool commas_;  ///< they are decimal
   bool cut_ = false, repeats_ = false;
   Line block_{};
   std::string section_;
@@ -242,6 +262,7 @@ void split_epochs(std::vector<Line>& lines) {
 
 bool is_no_log(const std::filesystem::path& file, std::string_view head) {
   // A writer that crashed may leave some zeros.
+  head = head.substr(0, head.find_last_not_of('\0') + 1);  // and many at the end
   const auto zeros = std::count(head.begin(), head.end(), '\0');
   const std::string name = file.filename().string();
   return static_cast<double>(zeros) > static_cast<double>(head.size()) / 100 ||
@@ -341,7 +362,12 @@ Run read_console(const std::filesystem::path& file, const Metric& metric) {
   LogRows rows;
   std::unordered_map<std::string, std::string> example;
   for (const Line& line : lines) {
-    for (const auto& [name, far] : line.totals) rows.plan(name, far);
+    const bool metric_there = std::any_of(
+        line.cells.begin(), line.cells.end(),
+        [&](const auto& cell) { return cell.first == metric || names.is_metric(cell.first); });
+    for (const auto& [name, far] : line.totals) {
+      if (metric_there) rows.plan(name, far);  // else it may be a bar of something else
+    }
     for (const auto& [name, value] : line.counters) rows.put(name, value);
     for (const auto& [name, value] : line.cells) {
       const bool other = usual.at(name) != line.own;

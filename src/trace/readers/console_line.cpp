@@ -30,6 +30,12 @@ constexpr std::string_view kPrepositions[] = {"after ", "at ", "for ", "in ", "o
 constexpr std::string_view kLevels[] = {"TRACE", "DEBUG",  "INFO",  "NOTICE", "WARNING",
                                         "WARN",  "ERROR",  "debug", "info",   "warning",
                                         "root",  "stdout", "stderr"};
+// Words beside a counter by which it is another one: an end, a length, the best one.
+constexpr std::string_view kOfOthers[] = {"best",      "last",  "per",   "max",   "min",
+                                          "num",       "every", "total", "left",  "next",
+                                          "remaining", "each",  "until", "warmup"};
+// Words between a metric and its number.
+constexpr std::string_view kVerbs[] = {"is", "was"};
 constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
                                         "total_steps", "i",          "index"};
 
@@ -42,6 +48,13 @@ std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
     return {stripped(name.substr(0, at)), stripped(name.substr(at + word.size()))};
   }
   return {};
+}
+
+/// The counter of a name of two words, such as "Learner Steps" or "pod/train-1 step".
+std::optional<std::string> last_counter_in(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  if (words.size() != 2 || among(kOfOthers, lower(words[0]))) return {};
+  return counter_in(words[1]);
 }
 
 /// A name without the level and the module of a logger before it.
@@ -84,7 +97,7 @@ void find_counter_of_data(const std::vector<std::string_view>& words, Named& nam
 }
 
 Named named_by(std::string_view gap) {
-  const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-");
+  const std::size_t end = gap.find_last_not_of(" \t:=[('\"<~-|");
   std::vector<std::string_view> words = cut(gap.substr(0, end == gap.npos ? 0 : end + 1));
   std::string_view name = without_logger(without(words.back(), " -#*>."));
   if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
@@ -97,6 +110,7 @@ Named named_by(std::string_view gap) {
   if (!is_long()) {
     named.name = name;
     named.counter = counter_in(name);
+    if (!named.counter) named.last_counter = last_counter_in(name);
     find_subject(name, words, named);
     if (name.empty()) find_counter_of_data(words, named);
   }
@@ -132,22 +146,49 @@ class LineParser {
       from_ = number->end;
       add(*number);
     }
-    const bool metric = std::any_of(line_.cells.begin(), line_.cells.end(),
-                                    [&](const auto& cell) { return names_.is_metric(cell.first); });
-    const bool uncounted = line_.counters.empty() && metric;
-    if (uncounted && leading_ && second_) {  // "[1, 2000] loss: 2.1"
-      line_.counters.put("epoch", *leading_);
-      line_.counters.put("batch", *second_);
-    } else if (uncounted && (leading_ || bracketed_)) {
-      line_.counters.put("step", leading_ ? *leading_ : *bracketed_);
-    } else {
-      line_.rank = rank_of_line(plain);
+    line_.rank = rank_of_line(plain);
+    if (rank_of_fraction(plain)) {  // "(0/4) Epoch 1": of four ranks, no iteration
+      line_.counters.erase_if([](const std::string& name) { return name == "it"; });
+      line_.totals.erase_if([](const std::string& name) { return name == "it"; });
     }
+    if (line_.counters.empty() && has_metric()) count_by_place();
     line_.held_out = !data_.empty();
     return std::move(line_);
   }
 
  private:
+  /// Finds what counts in a line with a metric whose names do not say so.
+  void count_by_place() {
+    if (leading_ && second_) {  // "[1, 2000] loss: 2.1"
+      line_.counters.put("epoch", *leading_);
+      line_.counters.put("batch", *second_);
+    } else if (leading_ && !(line_.rank && bracketed_)) {
+      line_.counters.put("step", *leading_);
+    } else if (bracketed_) {
+      line_.counters.put("step", *bracketed_);
+      return;
+    } else if (last_counter_) {
+      const auto& [name, counter] = *last_counter_;
+      line_.counters.put(counter, *line_.cells.find(name));
+      line_.cells.erase_if([&](const std::string& each) { return each == name; });
+      return;
+    } else {
+      return;
+    }
+    line_.rank.reset();
+  }
+
+  [[nodiscard]] bool has_metric() const {
+    return std::any_of(line_.cells.begin(), line_.cells.end(),
+                       [&](const auto& cell) { return names_.is_metric(cell.first); });
+  }
+
+  [[nodiscard]] char at(std::size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
+
+  [[nodiscard]] bool is_bracketed(const Number& number) const {
+    return number.whole && number.start > 0 && at(number.start - 1) == '[' && at(number.end) == ']';
+  }
+
   /// The text before a number, as far as its name may reach.
   [[nodiscard]] std::string_view gap_before(std::size_t start) const {
     std::size_t at = start;
@@ -170,11 +211,18 @@ class LineParser {
     end_ = number.end;
     if (part_of_counter(number, stripped(gap))) return;
     if (named.data) data_ = *named.data;
+    if (number.whole && at(number.end) == ':' && !named.counter &&
+        !names_.is_metric(named.name)) {  // "Test net output #0: loss = 2.3"
+      if (std::optional<std::string> found = held_out_in(named.name)) data_ = *std::move(found);
+    }
     last_.clear();
     loose_.reset();
     const std::string subject = std::exchange(subject_, {});
     const std::string before = std::exchange(whole_metric_, {});
-    if (!named.name.empty()) {
+    const bool verb = !subject.empty() && among(kVerbs, named.name);
+    if (is_step_in_brackets(named, number, gap)) {
+      if (!has_metric()) bracketed_ = number.value;
+    } else if (!named.name.empty() && !verb) {
       add_named(named, number, first);
     } else if (!subject.empty()) {
       add_cell(subject, number);
@@ -188,7 +236,14 @@ class LineParser {
   }
 
   void add_nameless(const Number& number, std::string_view gap, bool first) {
-    const auto at = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
+    if (number.whole && contains(gap, ";") && of_follows() && line_.counters.empty()) {
+      const std::optional<std::string> counter = counter_in(without(gap, " :;"));
+      if (counter == "steps" || counter == "step") {  // "steps: 2%|# | 1/40", over all epochs
+        line_.counters.put(*counter, number.value);
+        last_ = *counter;
+        return;
+      }
+    }
     if (number.whole) loose_ = number.value;
     if (first && without(gap, " [").empty() && number.whole) {
       leading_ = number.value;
@@ -196,9 +251,18 @@ class LineParser {
       second_ = number.value;
     } else if (std::string_view(text_).substr(end_).starts_with(" avg loss")) {  // darknet
       line_.cells.put("avg loss", number.value);
-    } else if (number.whole && gap.ends_with('[') && at(number.end) == ']') {
-      if (line_.cells.empty()) bracketed_ = number.value;
+    } else if (is_bracketed(number) && !has_metric()) {
+      bracketed_ = number.value;
     }
+  }
+
+  /// Whether a number in brackets counts although words stand before it: "gpu01: [10] loss: 2.3".
+  [[nodiscard]] bool is_step_in_brackets(const Named& named, const Number& number,
+                                         std::string_view gap) const {
+    if (named.name.empty() || named.counter || !is_bracketed(number)) return false;
+    const std::size_t last = gap.find_last_not_of(" \t[");
+    if (last == gap.npos || names_.is_metric(named.name)) return false;
+    return contains(":)]>", gap.substr(last, 1)) || among(kLevels, named.name);
   }
 
   void add_named(const Named& named, const Number& number, bool first) {
@@ -213,6 +277,9 @@ class LineParser {
     if (!counter) {
       if (is_place_in_source(named.name, number)) return;
       add_cell(named.name, number);
+      if (number.whole && named.last_counter && !last_counter_) {
+        last_counter_.emplace(last_cell_, *named.last_counter);
+      }
       if (number.whole && names_.is_metric(named.name)) whole_metric_ = last_cell_;
     } else if (number.whole || thousands > 0 || is_epoch(*counter)) {
       const double value = number.value * (thousands > 0 ? thousands : 1);
@@ -318,7 +385,9 @@ class LineParser {
   std::optional<double> leading_;  ///< a number that begins the line
   std::optional<double> second_;   ///< one behind it, as in "[1, 2000]"
   std::optional<double>
-      bracketed_;             ///< the last one in brackets before the metrics, without a name
+      bracketed_;  ///< the last one in brackets before the metrics, without a name
+  /// The name of a cell whose last word counts, and that word.
+  std::optional<std::pair<std::string, std::string>> last_counter_{};
   std::string subject_;       ///< the metric whose value comes after a counter
   std::string last_cell_;     ///< the metric that was put last
   std::string whole_metric_;  ///< it, where it has a whole number, which may be a step

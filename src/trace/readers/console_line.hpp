@@ -75,6 +75,7 @@ struct Named {
   std::string name{};
   std::optional<std::string> counter{};
   std::optional<std::string> data{};
+  std::optional<std::string> last_counter{};  ///< of a name that is no counter: its last word
   std::string subject{};  ///< of a counter: the metric that was taken at it, whose value follows
 };
 

@@ -76,8 +76,24 @@ std::size_t blanks_at(std::string_view text, std::size_t most) {
 
 // Each of these is the length of what it finds at `at`, 0 where that is something else.
 
+/// 05/31/2024, 31-05-2024, 20240531 before a time
+std::size_t other_date_at(std::string_view text, std::size_t at) {
+  const auto mark = [&](std::size_t i) { return at_or_nul(text, at + i); };
+  if (word_before(text, at)) return 0;
+  if (digits_at(text, at) == 2 && (mark(2) == '/' || mark(2) == '-') && mark(5) == mark(2) &&
+      digits_at(text, at + 3) == 2 && digits_at(text, at + 6) == 4) {
+    return 10;
+  }
+  if (digits_at(text, at) != 8 || (mark(0) != '1' && mark(0) != '2')) return 0;
+  if (mark(8) != '_' && mark(8) != '-' && mark(8) != 'T') return 0;
+  if (digits_at(text, at + 9) == 6 && !word_at(text, at + 15)) return 15;
+  const bool time = digits_at(text, at + 9) == 2 && mark(11) == ':';
+  return time ? 9 : 0;
+}
+
 /// 2024-01-31, 2024/1/31
 std::size_t date_at(std::string_view text, std::size_t at) {
+  if (const std::size_t other = other_date_at(text, at)) return other;
   if (digits_at(text.substr(0, std::min(at + 4, text.size())), at) < 4) return 0;
   std::size_t end = at + 4;
   for (int part = 0; part < 2; ++part) {
@@ -87,6 +103,23 @@ std::size_t date_at(std::string_view text, std::size_t at) {
     end += 1 + digits;
   }
   return end - at;
+}
+
+/// The zone or half of the day behind a time: Z, +01:00, +0100, " PM".
+std::size_t zone_at(std::string_view text, std::size_t at) {
+  const char mark = at_or_nul(text, at);
+  if (mark == 'Z' && !word_at(text, at + 1)) return 1;
+  if (text.substr(std::min(at, text.size())).starts_with(" AM") ||
+      text.substr(std::min(at, text.size())).starts_with(" PM")) {
+    return word_at(text, at + 3) ? 0 : 3;
+  }
+  if (mark != '+' && mark != '-') return 0;
+  const bool colon = digits_at(text, at + 1) == 2 && at_or_nul(text, at + 3) == ':';
+  const std::size_t length = colon && digits_at(text, at + 4) == 2 ? 6
+                             : digits_at(text, at + 1) == 4        ? 5
+                                                                   : 0;
+  const bool ends = !word_at(text, at + length) && at_or_nul(text, at + length) != ':';
+  return ends ? length : 0;
 }
 
 /// 12:34, 1:23:45.678
@@ -102,8 +135,9 @@ std::size_t time_at(std::string_view text, std::size_t at, std::size_t digits) {
     const std::size_t end = minutes + (seconds ? 6 : 3);
     const char mark = at_or_nul(text, end);
     const std::size_t fraction = mark == '.' || mark == ',' ? digits_at(text, end + 1) : 0;
-    if (fraction >= 1 && fraction <= 9) return end + 1 + fraction - at;
-    if (!is_digit(mark)) return end - at;
+    const bool has_fraction = fraction >= 1 && fraction <= 9;
+    const std::size_t last = end + (has_fraction ? 1 + fraction : 0);
+    if (has_fraction || !is_digit(mark)) return last + zone_at(text, last) - at;
   }
   return 0;
 }
@@ -153,6 +187,8 @@ std::string without_noise(std::string_view text) {
     if (is_digit(text[at])) {
       const std::size_t digits = digits_at(text.substr(0, std::min(at + 10, text.size())), at);
       length = date_at(text, at);
+      const bool time_follows = at_or_nul(text, at + length) == 'T';
+      if (length > 0 && time_follows && is_digit(at_or_nul(text, at + length + 1))) ++length;
       if (length == 0) length = time_at(text, at, digits);
       if (length == 0) length = percent_bar_at(text, at, digits);
     } else if (text[at] == '[') {
@@ -230,12 +266,16 @@ std::optional<Number> ended(std::string_view text, std::size_t start, std::size_
   constexpr std::string_view kUnits[] = {"ms", "us", "s", "m", "h", "it",
                                          "k",  "g",  "b", "%", "x", ""};
   std::size_t at = mantissa;
-  if (lower_letter(at_or_nul(text, at)) == 'e') {
+  const char mark = lower_letter(at_or_nul(text, at));
+  // "4.2D+00" of Fortran and "4.2f0" of Julia
+  const bool other = (mark == 'd' || mark == 'f') && contains(text.substr(start, at - start), ".");
+  if (mark == 'e' || other) {
     const char sign = at_or_nul(text, at + 1);
     const std::size_t from = at + (sign == '-' || sign == '+' ? 2 : 1);
     const std::size_t digits = digits_at(text, from);
     if (digits >= 1 && digits <= kMostExponent) at = from + digits;
   }
+  const std::size_t letter = other && at > mantissa ? mantissa - start : std::string_view::npos;
   for (const std::string_view unit : kUnits) {
     if (!has_at(text, at, unit)) continue;
     const std::size_t end = at + unit.size();
@@ -244,6 +284,7 @@ std::optional<Number> ended(std::string_view text, std::size_t start, std::size_
     if (next == '.' && is_digit(at_or_nul(text, end + 1))) continue;
     Number number{.start = start, .end = end, .unit = text.substr(at, unit.size())};
     std::string digits(text.substr(start, at - start));
+    if (letter != digits.npos) digits[letter] = 'e';
     std::erase(digits, ',');  // of thousands
     // "Step: 12000. Time": the end of a sentence
     if (digits.ends_with('.') && (next == ' ' || next == '\0')) digits.pop_back();
@@ -288,6 +329,21 @@ std::optional<Number> number_at(std::string_view text, std::size_t start) {
     if (whole) return whole;
   }
   return ended(text, start, at);
+}
+
+/// Calls `found(start, comma, end)` for each number with one comma, such as "4,28", but of a list.
+template <class Found>
+void each_comma(std::string_view line, const Found& found) {
+  for (std::size_t at = line.find(','); at != line.npos; at = line.find(',', at + 1)) {
+    std::size_t start = at;
+    while (start > 0 && at - start < kMostDigits && is_digit(line[start - 1])) --start;
+    const std::size_t end = at + 1 + digits_at(line, at + 1);
+    if (start == at || end == at + 1) continue;
+    const bool more = at_or_nul(line, end) == ',' && is_digit(at_or_nul(line, end + 1));
+    const bool begins = start == 0 || contains(" \t:=|-+", line.substr(start - 1, 1));
+    if (begins && !more && !word_at(line, end) && at_or_nul(line, end) != '.')
+      found(start, at, end);
+  }
 }
 
 /// Calls `found(word)` for each run of letters until it says yes.
@@ -411,6 +467,24 @@ std::string cleared(std::string_view line) {
   return without_stuck(without_glue(without_noise(line)));
 }
 
+std::ptrdiff_t decimal_commas(std::string_view line) {
+  std::ptrdiff_t count = 0;
+  each_comma(line, [&](std::size_t start, std::size_t comma, std::size_t end) {
+    const bool groups = end - comma == 4 && comma - start <= 3 && line[start] != '0';
+    count += groups ? 0 : 1;
+  });
+  for (std::size_t at = line.find('.'); at != line.npos; at = line.find('.', at + 1)) {
+    count -= at > 0 && is_digit(line[at - 1]) && is_digit(at_or_nul(line, at + 1));
+  }
+  return count;
+}
+
+std::string with_points(std::string_view line) {
+  std::string out(line);
+  each_comma(line, [&](std::size_t, std::size_t comma, std::size_t) { out[comma] = '.'; });
+  return out;
+}
+
 std::optional<Number> next_number(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size(); ++at) {
     const char c = lower_letter(text[at]);
@@ -425,6 +499,21 @@ std::optional<Number> next_number(std::string_view text, std::size_t from) {
   return {};
 }
 
+std::optional<int> rank_of_fraction(std::string_view line) {
+  for (std::size_t at = line.find('('); at != line.npos; at = line.find('(', at + 1)) {
+    const std::size_t digits = std::min<std::size_t>(5, digits_at(line, at + 1));
+    const std::size_t of = at + 1 + digits;
+    const std::size_t more = std::min<std::size_t>(5, digits_at(line, of + 1));
+    const std::size_t end = of + 1 + more;
+    if (digits == 0 || more == 0 || at_or_nul(line, of) != '/' || at_or_nul(line, end) != ')') {
+      continue;
+    }
+    if (!begins_with_counter(line.substr(end + 1))) continue;
+    return static_cast<int>(number_in(line.substr(at + 1, digits)).value_or(0));
+  }
+  return {};
+}
+
 std::optional<int> rank_of_line(std::string_view line) {
   const auto digits_from = [&](std::size_t start) -> std::optional<int> {
     const std::size_t digits = digits_at(line, start);
@@ -435,7 +524,8 @@ std::optional<int> rank_of_line(std::string_view line) {
     if (!has_at(line, at, word)) return {};
     const char mark = at_or_nul(line, at + word.size());
     const bool marked = mark == ' ' || mark == '_' || mark == ':' || mark == '=';
-    return digits_from(at + word.size() + (marked ? 1 : 0));
+    const std::size_t from = at + word.size() + (marked ? 1 : 0);
+    return digits_from(from + (marked && at_or_nul(line, from) == ' ' ? 1 : 0));
   };
   std::size_t start = blanks_at(line, 9);
   if (at_or_nul(line, start) == '[') ++start;
@@ -449,6 +539,7 @@ std::optional<int> rank_of_line(std::string_view line) {
   if (at_or_nul(line, end + (at_or_nul(line, end) == ']' ? 1 : 0)) == ':') {
     if (const std::optional<int> rank = digits_from(start)) return rank;
   }
+  if (const std::optional<int> rank = rank_of_fraction(line)) return rank;
   // Within the line: "rank=1", "[RANK:0]", "cuda:1", "(RayTrainWorker pid=12, ip=…)".
   for (std::size_t at = 0; at < line.size(); ++at) {
     const char first = lower_letter(line[at]);

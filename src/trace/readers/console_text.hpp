@@ -32,11 +32,17 @@ struct Number {
   bool whole = false;  ///< nothing but digits
   bool word = false;   ///< nan or inf, perhaps of a sentence
 };
+/// How many numbers of a line can only have a decimal comma, as "4,28", less those with a point.
+[[nodiscard]] std::ptrdiff_t decimal_commas(std::string_view line);
+/// A line with points for decimal commas.
+[[nodiscard]] std::string with_points(std::string_view line);
 /// The first number from `from` on that is no part of a word.
 [[nodiscard]] std::optional<Number> next_number(std::string_view text, std::size_t from);
 
 /// The number of the process that printed a line, where it begins with one.
 [[nodiscard]] std::optional<int> rank_of_line(std::string_view line);
+/// The rank in "(0/4) Epoch 1", before a counter.
+[[nodiscard]] std::optional<int> rank_of_fraction(std::string_view line);
 
 /// The parts of some text between marks such as commas, brackets and two blanks.
 [[nodiscard]] std::vector<std::string_view> cut(std::string_view text);

@@ -39,7 +39,8 @@ void require_column(const std::filesystem::path& file, std::string_view head, co
 [[nodiscard]] Run read_json_lines(const std::filesystem::path& file, const Metric& metric);
 
 [[nodiscard]] bool is_table(const std::filesystem::path& file, std::string_view head);
-[[nodiscard]] Run read_table(const std::filesystem::path& file, const Metric& metric);
+/// One run, or several where a column says of which a row is.
+[[nodiscard]] std::vector<Run> read_table(const std::filesystem::path& file, const Metric& metric);
 
 /// Whether any of its lines has a metric at a step: they may come after thousands of others.
 [[nodiscard]] bool is_console(const std::filesystem::path& file, std::string_view head);

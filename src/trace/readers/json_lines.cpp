@@ -14,6 +14,9 @@ namespace {
 using Kind = Json::Kind;
 
 constexpr std::string_view kMlperf = ":::MLLOG ";  // what MLPerf writes before each of its rows
+constexpr std::string_view kLogger = "DLLL ";      // and NVIDIA's DLLogger
+// Of rows with a mode those of training: OpenMMLab's and MACE's.
+constexpr std::string_view kTraining[] = {"train", "opt"};
 constexpr std::size_t kFirstLines = 1000;  // in which rows begin: before may be a configuration
 
 /// A row of MLPerf as others write theirs: its event by its name, and what is said of it.
@@ -60,6 +63,32 @@ void name_after(const std::string& first, Cells& cells) {
   }
 }
 
+/// Takes "step": [3, 20] for an epoch and an iteration, as DLLogger has them.
+void count_in_list(Cells& cells) {
+  const auto list = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
+    const std::vector<Json>& items = cell.second->items;
+    return cell.first == "step" && !items.empty() && items.size() <= 2 &&
+           std::all_of(items.begin(), items.end(),
+                       [](const Json& item) { return item.is(Kind::number); });
+  });
+  if (list == cells.end()) return;
+  const std::vector<Json>& items = list->second->items;
+  *list = {"epoch", &items.front()};
+  if (items.size() == 2) cells.emplace_back("iteration", &items.back());
+}
+
+/// Gives a value the name that stands beside it: "loss" in {"name": "loss", "value": 2.3}.
+void name_values(Cells& cells) {
+  const auto named = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
+    return cell.second->is(Kind::text) && names_value(cell.first, cell.second->text);
+  });
+  const auto value = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
+    return is_value(cell.first) && number_of(*cell.second);
+  });
+  if (named == cells.end() || value == cells.end()) return;
+  value->first = named->second->text;
+}
+
 /// The process that wrote a row, where it says so.
 std::optional<double> rank_of(const Cells& cells) {
   for (const auto& [name, value] : cells) {
@@ -73,30 +102,57 @@ std::optional<double> rank_of(const Cells& cells) {
 Cells cells_of(std::string_view line, Json& row) {
   const std::size_t mark = line.find(kMlperf);
   const bool mlperf = mark != line.npos;
+  if (line.starts_with(kLogger)) line.remove_prefix(kLogger.size());
   row = parse_json(mlperf ? line.substr(mark + kMlperf.size()) : line);
   if (!row.is(Kind::object)) throw JsonError("not a JSON object", 0);
   if (mlperf) spread_event(row);
   Cells cells = flat(row);
+  count_in_list(cells);
+  name_values(cells);
   for (const auto& [name, value] : Cells(cells)) {
-    const std::string first = value->is(Kind::text) ? split_before(name, value->text) : "";
+    if (name == "mode" || !is_split(name)) continue;
+    const std::string text = value->is(Kind::boolean) ? (value->truth ? "true" : "false")
+                             : value->is(Kind::text)  ? value->text
+                                                      : general(value->number);
+    const std::string first = split_before(name, text);
     if (!first.empty()) name_after(first, cells);
   }
   // OpenMMLab's rows of training and of validation differ by their mode alone.
   const auto mode = std::find_if(cells.rbegin(), cells.rend(),
                                  [](const auto& cell) { return cell.first == "mode"; });
-  if (mode == cells.rend() || (mode->second->is(Kind::text) && mode->second->text == "train")) {
+  if (mode == cells.rend() ||
+      (mode->second->is(Kind::text) && among(kTraining, mode->second->text))) {
     return cells;
   }
   name_after(mode_of(*mode->second) + "_", cells);
   return cells;
 }
 
-bool is_mlperf(const std::filesystem::path& file) {
+/// Whether rows stand behind a mark, among other lines.
+bool is_marked(std::string_view line) {
+  return contains(line, kMlperf) || line.starts_with(kLogger);
+}
+
+bool has_marks(const std::filesystem::path& file) {
   LineReader lines(file);
   while (lines.number() < kFirstLines && lines.next()) {
-    if (contains(lines.line(), kMlperf)) return true;
+    if (is_marked(lines.line())) return true;
   }
   return false;
+}
+
+/// Whether a file is one document on one line, with a list of numbers by the name of a metric or
+/// with columns by the number of their row.
+bool is_document(const Cells& cells, LineReader& lines) {
+  const bool columns = std::any_of(cells.begin(), cells.end(), [](const auto& cell) {
+    const auto& [name, value] = cell;
+    const std::size_t last = name.rfind('/');
+    const bool row = last != name.npos && last + 1 < name.size() &&
+                     name.find_first_not_of("0123456789", last + 1) == name.npos;
+    return is_metric(name.substr(0, last)) &&
+           (row || (value->items.size() > 1 && value->items[0].is(Kind::number)));
+  });
+  return columns && !lines.next();
 }
 
 /// The lowest rank of the processes that wrote a file: their rows are of one run.
@@ -121,15 +177,19 @@ std::optional<double> first_rank(const std::filesystem::path& file) {
 }  // namespace
 
 bool is_json_lines(const std::filesystem::path& file, std::string_view head) {
-  if (!stripped(head).starts_with('{') && !contains(head, kMlperf)) return false;
+  if (!stripped(head).starts_with('{') && !contains(head, kMlperf) && !contains(head, kLogger)) {
+    return false;
+  }
   LineReader lines(file);
   while (lines.number() < kFirstLines && lines.next()) {
-    const bool row = contains(lines.line(), kMlperf) || stripped(lines.line()).starts_with('{');
+    const bool row = is_marked(lines.line()) || stripped(lines.line()).starts_with('{');
     if (!row) continue;
     Json object;
     std::vector<std::string> names;
     try {
-      for (const auto& [name, value] : cells_of(lines.line(), object)) {
+      const Cells cells = cells_of(lines.line(), object);
+      if (lines.number() == 1 && is_document(cells, lines)) return false;
+      for (const auto& [name, value] : cells) {
         // Names that begin with a number are the epochs of one whole document.
         const bool epoch = !name.empty() && name[0] >= '0' && name[0] <= '9';
         if (!epoch && number_of(*value)) names.push_back(name);
@@ -146,12 +206,12 @@ Run read_json_lines(const std::filesystem::path& file, const Metric& /*metric*/)
   Run run;
   LogRows rows;
   std::string broken;  // what is wrong with the line before
-  const bool mlperf = is_mlperf(file);
+  const bool marked = has_marks(file);
   const std::optional<double> first = first_rank(file);
   LineReader lines(file);
   while (lines.next()) {
     const std::string_view line = lines.line();
-    if (stripped(line).empty() || (mlperf && !contains(line, kMlperf))) continue;
+    if (stripped(line).empty() || (marked && !is_marked(line))) continue;
     if (!broken.empty()) throw IoError(broken);
     try {
       Json row;

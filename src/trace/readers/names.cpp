@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <unordered_set>
 #include <vector>
 
@@ -40,8 +41,9 @@ constexpr std::string_view kAside[] = {
     "best",      "percentage", "progress", "eta",        "time",    "seconds", "sec",
     "secs",      "ms",         "fps",      "throughput", "memory",  "mem",     "tokens",
     "samples",   "grad_norm",  "gnorm",    "norm",       "runtime", "elapsed", "remaining",
-    "timestamp", "speed",      "usd",      "size",       "scale"};
+    "timestamp", "speed",      "usd",      "size",       "scale",   "num",     "std"};
 constexpr std::string_view kAsideFirst[] = {"system_", "config_", "time_", "perf_", "timers_"};
+constexpr std::string_view kIndex = "index";  // of pandas, which numbers rows
 constexpr std::string_view kMap[] = {"ap", "map"};
 constexpr std::string_view kMetrics[] = {"metrics"};
 constexpr std::string_view kGoals[] = {"score", "objective", "elbo", "energy"};
@@ -51,14 +53,16 @@ constexpr std::string_view kEpisodes[] = {"ep_", "episode_", "episodic_", "rollo
 constexpr std::string_view kMeans[] = {"mean", "average", "avg"};
 constexpr std::string_view kReturns[] = {"reward", "rewards", "return", "returns",
                                          "rew",    "epret",   "eprew",  "ret"};
+// What may stand behind the word of a return: more of it is a part of the return.
+constexpr std::string_view kOfReturns[] = {"mean", "average", "avg", "last",   "moving",
+                                           "raw",  "total",   "sum", "smooth", "smoothed"};
 constexpr std::string_view kNoReturns[] = {"max", "min", "std", "len"};
 
-constexpr std::string_view kTrainingLosses[] = {"loss",       "train_loss",      "training_loss",
-                                                "loss_train", "lm_loss",         "trl",
-                                                "total_loss", "loss_total",      "train_total_loss",
-                                                "loss_step",  "train_loss_step", "train_loss_epoch",
-                                                "loss_epoch", "avg_loss",        "average_loss",
-                                                "mean_loss"};
+constexpr std::string_view kTrainingLosses[] = {
+    "loss",       "train_loss",       "training_loss", "loss_train",      "lm_loss",
+    "trl",        "avg_loss",         "average_loss",  "mean_loss",       "total_loss",
+    "loss_total", "train_total_loss", "loss_step",     "train_loss_step", "train_loss_epoch",
+    "loss_epoch"};
 constexpr std::string_view kHeldOutLosses[] = {"eval_loss", "val_loss", "valid_loss",
                                                "validation_loss", "test_loss"};
 
@@ -122,6 +126,20 @@ bool is_return(std::string_view key) {
   return contains(key.substr(after), "rew") || contains(key.substr(after), "ret");
 }
 
+/// Whether a return is a part of one, such as episode_reward_of_speed: other words stand behind it.
+bool is_part_of_return(std::string_view key) {
+  return any_word(key, [](std::string_view rest) {
+    const bool is = std::any_of(std::begin(kReturns), std::end(kReturns),
+                                [&](auto word) { return word_length(rest, word) != rest.npos; });
+    if (!is || rest.find('_') == rest.npos) return false;
+    rest.remove_prefix(rest.find('_') + 1);
+    return any_word(rest, [](std::string_view word) {
+      word = word.substr(0, word.find('_'));
+      return !word.empty() && !among(kOfReturns, word) && !is_digit(word[0]);
+    });
+  });
+}
+
 /// The mean return of episodes, by words that tell no episodes. TRL's rewards are parts of one.
 bool is_mean_return(std::string_view key) {
   return !key.starts_with("rewards_") && has_word(key, kMeans) && has_word(key, kReturns) &&
@@ -153,8 +171,11 @@ bool is_map_to_95(std::string_view key) {
 std::optional<int> rank_of(std::string_view key) {
   int rank = 0;
   const auto is = [&](bool it) { return ++rank, it; };
+  const bool episodes = is_return(key);
   const bool mean_return = is_mean_return(key);
-  if (is(is_return(key)) || is(mean_return && has_word(key, kHeldOut)) || is(mean_return)) {
+  if (is(episodes && !is_part_of_return(key)) || is(mean_return && has_word(key, kHeldOut)) ||
+      is(mean_return && !episodes) || is(key == "reward" || key.ends_with("rlhf_reward")) ||
+      is(episodes)) {
     return rank;
   }
   for (const std::string_view name : kTrainingLosses) {
@@ -174,8 +195,19 @@ std::optional<int> rank_of(std::string_view key) {
   if (is(loss && key.starts_with("total")) || is(loss)) return rank;
   if (is(has_word(key, kErrors)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
   if (is(high && (held_out || has_word(key, kMetrics)))) return rank;
-  if (is(key == "reward") || is(high)) return rank;
+  if (is(high)) return rank;
   if (is(has_word(key, kGoals)) || is(key == "metric") || is(key == "value")) return rank;
+  return {};
+}
+
+/// Of "validation/main/loss" the name that the same loss has in training, "main_loss".
+std::string_view in_training(std::string_view key) {
+  if (!is_held_out_loss(key)) return {};
+  for (const std::string_view word : kHeldOut) {
+    if (key.starts_with(word) && key.substr(word.size(), 1) == "_") {
+      return key.substr(word.size() + 1);
+    }
+  }
   return {};
 }
 
@@ -188,16 +220,17 @@ std::span<const std::string_view> step_names() {
         "total_timesteps", "time_total_timesteps", "misc_total_timesteps", "timesteps",
         "timesteps_sofar", "env_step", "timesteps_total", "num_env_steps_sampled_lifetime",
         "num_env_steps_sampled", "total_env_interacts", "total_steps", "train_step",
-        "training_step", "iteration", "iter",
+        "training_step", "iteration", "iter", "num_timesteps", "kimg", "progress_kimg_mean",
         // Under which Hugging Face and Lightning log their step to a tracker whose own counts
         // calls.
         "train_global_step", "trainer_global_step", "_step", "n_iter", "steps", "iterations",
         "iters", "up", "time_iterations", "training_iteration", "nupdates", "samples_count",
         "timestep"};
-    names.insert(names.end(), kWithin.begin(), kWithin.end());
+    std::copy_if(kWithin.begin(), kWithin.end(), std::back_inserter(names),
+                 [](std::string_view name) { return name != kIndex; });
     names.insert(names.end(), kEpochs.begin(), kEpochs.end());
     names.insert(names.end(),
-                 {"episode", "episodes", "num_episodes", "round", "generation", "gen"});
+                 {"episode", "episodes", "num_episodes", "round", "generation", "gen", kIndex});
     return names;
   }();
   return kNames;
@@ -269,8 +302,15 @@ std::optional<std::string> best_name(const Points& points) {
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [rank, point] : ranked) {
-    if (point->second >= std::min(kFewPoints, most / 2)) return point->first;
+  const double fewest = std::min(kFewPoints, most / 2);
+  const auto enough = [&](const auto& each) { return each.second->second >= fewest; };
+  const auto best = std::find_if(ranked.begin(), ranked.end(), enough);
+  if (best != ranked.end()) {
+    const std::string key = normal(best->second->first);
+    const auto trained = std::find_if(ranked.begin(), ranked.end(), [&](const auto& each) {
+      return enough(each) && normal(each.second->first) == in_training(key);
+    });
+    return (trained != ranked.end() ? trained : best)->second->first;
   }
   if (seen.size() != 1) return {};
   return alone;

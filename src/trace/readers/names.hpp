@@ -32,8 +32,8 @@ inline constexpr std::array<std::string_view, 11> kClocks{
 inline constexpr std::array<std::string_view, 4> kStamps{"timestamp", "_timestamp", "wall_time",
                                                          "time_ms"};
 /// Names of the data that are not trained on.
-inline constexpr std::array<std::string_view, 8> kHeldOut{
-    "eval", "evaluation", "val", "valid", "validation", "test", "testing", "dev"};
+inline constexpr std::array<std::string_view, 9> kHeldOut{
+    "eval", "evaluation", "val", "valid", "validation", "test", "testing", "dev", "cv"};
 
 /// A name spelled in one way: "Train/Loss", "trainLoss" and so on as train_loss.
 [[nodiscard]] std::string normal(std::string_view name);

@@ -24,17 +24,23 @@ constexpr std::size_t kShownLetters = 30;
 struct Format {
   std::string_view name{};
   bool (*recognises)(const std::filesystem::path& file, std::string_view head) = nullptr;
-  Run (*read)(const std::filesystem::path& file, const Metric& metric) = nullptr;
+  std::vector<Run> (*read)(const std::filesystem::path& file, const Metric& metric) = nullptr;
 };
+
+/// A reader of files with one run as one of files with several.
+template <auto read>
+std::vector<Run> alone(const std::filesystem::path& file, const Metric& metric) {
+  return {read(file, metric)};
+}
 
 // In the order in which they get to judge whether a file is theirs. The long form, which has
 // several runs in a file, has a reader of its own.
 constexpr std::array kFormats{
     Format{"csv", is_long, nullptr},
-    Format{"trainer_state", is_trainer_state, read_trainer_state},
-    Format{"jsonl", is_json_lines, read_json_lines},
+    Format{"trainer_state", is_trainer_state, alone<read_trainer_state>},
+    Format{"jsonl", is_json_lines, alone<read_json_lines>},
     Format{"table", is_table, read_table},
-    Format{"text", is_console, read_console},
+    Format{"text", is_console, alone<read_console>},
 };
 
 std::string format_names() {
@@ -70,7 +76,11 @@ const Format* format_named(const Metric& name) {
 std::vector<Trace> read_as(const Format& format, const std::filesystem::path& file,
                            const std::string& name, const Metric& metric) {
   if (format.read == nullptr) return read_long_csv(file, metric.value_or("value"));
-  return {to_trace(format.read(file, metric), metric, shown_path(file), name)};
+  std::vector<Trace> traces;
+  for (const Run& run : format.read(file, metric)) {
+    traces.push_back(to_trace(run, metric, shown_path(file), run.name.empty() ? name : run.name));
+  }
+  return traces;
 }
 
 std::vector<Trace> read_one(const std::filesystem::path& file, const Format* format,

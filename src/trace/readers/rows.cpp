@@ -25,11 +25,19 @@ constexpr double kSameEpoch = 0.85;
 constexpr double kSameFraction = 0.3;
 
 // Parts of a row that configure or measure the run.
-constexpr std::string_view kConfiguration[] = {"config", "args", "hparams", "hist_stats",
-                                               "env_info"};
+constexpr std::string_view kConfiguration[] = {"config",     "args",     "hparams",
+                                               "hist_stats", "env_info", "vocab"};
 
 // Columns of the part of the data that a row is of.
-constexpr std::string_view kSplits[] = {"split", "phase", "subset", "stage"};
+constexpr std::string_view kSplits[] = {"split", "phase", "subset", "stage",
+                                        "mode",  "type",  "dataset"};
+constexpr std::string_view kTrained[] = {"is_train", "is_training"};  // by true or false
+
+// Columns of the name of a number, of the number itself, and of the run that a row is of.
+constexpr std::string_view kNamed[] = {"metric", "metric_name", "tag", "key", "variable"};
+constexpr std::string_view kValues[] = {"value", "metric_value"};
+constexpr std::string_view kRuns[] = {"run",  "run_id", "run_name", "run_uuid",
+                                      "seed", "fold",   "trial"};
 
 /// A vector of rows as a key that is looked up without a copy.
 struct RowsHash {
@@ -83,6 +91,19 @@ void flatten(const Json& object, const std::string& within, Cells& cells) {
   }
 }
 
+/// Puts the end of an epoch, which Sentence Transformers writes as step -1, behind its steps.
+void count_ends(std::vector<double>& value) {
+  double gap = kInfinite, highest = 0;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    if (value[i] > value[i - 1] && value[i - 1] > 0) gap = std::min(gap, value[i] - value[i - 1]);
+    highest = std::max(highest, value[i - 1]);
+  }
+  if (gap == kInfinite) return;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    if (value[i] == -1 && value[i - 1] > 0) value[i] = highest + gap;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> counters(std::span<const std::string> names) {
@@ -119,8 +140,28 @@ std::optional<double> number_of(const Json& value) {
   return {};
 }
 
+bool is_value(std::string_view column) { return among(kValues, normal(column)); }
+
+bool names_value(std::string_view column, std::string_view text) {
+  const std::string key = normal(column);
+  if (key == "name") return is_metric(text) || is_rate(text);  // else it may be that of the run
+  return among(kNamed, key) && !text.empty() && !number_in(text);
+}
+
+bool names_run(std::string_view column) { return among(kRuns, normal(column)); }
+
+bool is_split(std::string_view name) {
+  const std::string key = normal(name);
+  return among(kSplits, key) || among(kTrained, key);
+}
+
 std::string split_before(std::string_view name, std::string_view text) {
   const std::string key = normal(name);
+  if (among(kTrained, key)) {
+    const std::string truth = lower(text);
+    if (truth == "true" || truth == "1") return "train/";
+    return truth == "false" || truth == "0" ? "val/" : "";
+  }
   if (!among(kSplits, key) || !(has_train(text) || is_held_out(text))) return {};
   return std::string(text) + "/";
 }
@@ -311,6 +352,7 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
     const Column* const plan = plans(name, counter.key) ? find(name) : nullptr;
     if (plan != nullptr) found.planned = plan->values.back();
   }
+  if (counter.key == "steps") count_ends(value);
   std::size_t same = 0;
   bool back = false;
   for (std::size_t i = 1; i < value.size(); ++i) {
@@ -339,6 +381,9 @@ void LogRows::within_epochs(const std::vector<const Column*>& counting, Series& 
   if (epoch == counting.end() || !found.planned) return;
   const auto epochs = planned_.find((*epoch)->name);
   const bool from_first = (*epoch)->values.front() <= 1;
+  // It did not go back where epochs ended, so it counts all of them.
+  const auto [least, most] = std::minmax_element((*epoch)->values.begin(), (*epoch)->values.end());
+  if (*least < *most) return;
   if (epochs != planned_.end() && from_first) {
     *found.planned *= epochs->second;
   } else {

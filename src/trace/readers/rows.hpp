@@ -31,6 +31,15 @@ using Cells = std::vector<std::pair<std::string, const Json*>>;
 /// The number that a value is or spells.
 [[nodiscard]] std::optional<double> number_of(const Json& value);
 
+/// Where rows have one number each: whether a column has it, and whether a text in another column
+/// is its name.
+[[nodiscard]] bool is_value(std::string_view column);
+[[nodiscard]] bool names_value(std::string_view column, std::string_view text);
+/// Whether a column says of which run a row is.
+[[nodiscard]] bool names_run(std::string_view column);
+
+/// Whether a column may say which part of the data a row is of.
+[[nodiscard]] bool is_split(std::string_view name);
 /// What stands before the names of a row that says which part of the data it is of: "train/" where
 /// its cell `split` is "train". Nothing where the cell says no such thing.
 [[nodiscard]] std::string split_before(std::string_view name, std::string_view text);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
@@ -17,6 +18,7 @@ constexpr std::size_t kMostRates =
 constexpr std::size_t kManyPoints = 10;
 constexpr std::size_t kShownNames = 20;
 constexpr std::size_t kShownRestarts = 5;
+constexpr double kEven = 1 + 1e-9;  // ratio of the gaps of steps that are evenly spaced
 
 using Column = std::vector<double>;
 using Indices = std::vector<std::size_t>;
@@ -41,7 +43,9 @@ bool is_zero(const Series& column) {
 /// Which way is better: by the name, else by where the values went, with a note.
 Direction direction_of(const std::string& name, const Column& value,
                        std::vector<std::string>& notes) {
-  if (const std::optional<Direction> known = direction_by_name(name)) return *known;
+  // Of "value", as exports of one metric call it, the name does not tell.
+  const auto known = normal(name) == "value" ? std::nullopt : direction_by_name(name);
+  if (known) return *known;
   Column finite;
   std::copy_if(value.begin(), value.end(), std::back_inserter(finite),
                [](double x) { return std::isfinite(x); });
@@ -71,7 +75,36 @@ Indices later_wins(const Column& step) {
   return kept;
 }
 
+/// Whether rows are of one run in another order, such as the newest first: their steps go back, but
+/// none repeats, as one that a restart counts again would.
+bool is_shuffled(const Column& step) {
+  if (std::is_sorted(step.begin(), step.end())) return false;
+  Column sorted = step;
+  std::sort(sorted.begin(), sorted.end());
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    least = std::min(least, sorted[i] - sorted[i - 1]);
+    most = std::max(most, sorted[i] - sorted[i - 1]);
+  }
+  if (!(least > 0)) return false;
+  const bool newest_first = step.size() > 2 && std::is_sorted(step.rbegin(), step.rend());
+  return newest_first || (step.size() >= kManyPoints && most <= kEven * least);
+}
+
+/// The rows to keep, in the order of their steps.
+Indices kept_rows(const Column& step) {
+  if (!is_shuffled(step)) return later_wins(step);
+  Indices order(step.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return step[a] < step[b]; });
+  return order;
+}
+
 void note_restarts(const Column& step, std::size_t kept, std::vector<std::string>& notes) {
+  if (is_shuffled(step)) {
+    notes.emplace_back("rows are not in the order of their steps: sorted");
+    return;
+  }
   Indices back;
   std::size_t same = 0;
   for (std::size_t i = 1; i < step.size(); ++i) {
@@ -95,7 +128,7 @@ void note_restarts(const Column& step, std::size_t kept, std::vector<std::string
 
 /// The values logged at each of the steps; NaN where there is none.
 Column at_same_step(const Column& step, const Series& column) {
-  const Indices kept = later_wins(column.step);
+  const Indices kept = kept_rows(column.step);
   const Column at = picked(column.step, kept);
   Column found(step.size(), kUnknown);
   for (std::size_t i = 0; i < step.size() && !at.empty(); ++i) {
@@ -205,7 +238,7 @@ Trace to_trace(const Run& run, const std::optional<std::string>& metric, const s
     planned.reset();
     for (std::size_t i = 0; i < step.size(); ++i) step[i] = static_cast<double>(i + 1);
   }
-  const Indices kept = later_wins(step);
+  const Indices kept = kept_rows(step);
   note_restarts(step, kept.size(), trace.notes);
   trace.step = picked(step, kept);
   trace.loss = picked(column.value, kept);

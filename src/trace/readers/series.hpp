@@ -52,8 +52,9 @@ struct Series {
 /// All metrics of a run by their names, in the order of the log.
 using SeriesByName = std::vector<std::pair<std::string, std::shared_ptr<Series>>>;
 
-/// What a reader found in a file of one run.
+/// What a reader found in a file of one run, or of several, each of which has a name then.
 struct Run {
+  std::string name{};
   SeriesByName series{};
   std::vector<std::string> notes{};
   std::optional<double> planned{};

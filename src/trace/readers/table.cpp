@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "common/csv.hpp"
@@ -21,7 +22,10 @@ constexpr std::size_t kHeaderLines = 20;  // in which the header is: before it m
 constexpr std::size_t kLongestField = 131072;
 constexpr std::size_t kLongestColumn = 200;
 constexpr char kBlanks = ' ';  // splits at any number of blanks
-constexpr std::string_view kNothing[] = {"-", "--", "na", "n/a", "none", "null"};
+constexpr std::string_view kNothing[] = {"-",      "--", "na", "n/a", "none", "null",     "#n/a",
+                                         "no log", "_",  "?",  ".",   "<na>", "undefined"};
+constexpr std::size_t kMostRuns = 1000;  // of one table
+constexpr double kRowsOfRun = 3;         // that each of them has on the mean, at least
 
 /// The next line of a text, or nothing.
 using NextLine = std::function<std::optional<std::string_view>()>;
@@ -146,8 +150,9 @@ Header split_header(std::string_view line) {
   for (std::size_t i = 0; i < header.names.size(); ++i) {
     std::string& name = header.names[i];
     name = stripped(name);
-    if (i == 0 && (name.empty() || name == "Unnamed: 0")) name = "index";  // of pandas
-    if (name.empty()) name = "column " + std::to_string(i + 1);
+    const bool of_pandas = name.starts_with("Unnamed: ");
+    if (i == 0 && (name.empty() || of_pandas)) name = "index";
+    if (name.empty() || of_pandas) name = "column " + std::to_string(i + 1);
   }
   return header;
 }
@@ -204,6 +209,7 @@ Header header_in(const NextLine& next) {
     const std::string_view text = stripped(*line);
     const bool comment = text.starts_with('#');
     const std::size_t start = line->find_first_not_of("# ");
+    if (count == 1 && text.size() == 5 && text.starts_with("sep=")) continue;  // of Excel
     Header header = split_header(!comment ? *line : line->substr(std::min(start, line->size())));
     header.line = count;
     if (!text.empty() && (!comment || is_header(header.names))) return header;
@@ -264,6 +270,33 @@ std::optional<double> planned_beside(const std::filesystem::path& file,
   return {};
 }
 
+/// What splits the rows below a header: blanks where a comment with commas names their columns.
+char mark_of_rows(const std::filesystem::path& file, const Header& header) {
+  LineReader lines(file);
+  bool comment = false;
+  for (std::size_t i = 0; i < header.line && lines.next(); ++i) {
+    comment = stripped(lines.line()).starts_with('#');
+  }
+  if (!comment || header.mark != ',' || !lines.next()) return header.mark;
+  const bool blanks = words_of(lines.line()).size() == header.names.size();
+  return blanks && !contains(lines.line(), ",") ? kBlanks : header.mark;
+}
+
+/// Calls the only metric of a file "value" no more, where the file is called after it:
+/// TensorBoard's "run-NAME-tag-val_accuracy.csv", or "val_accuracy.csv".
+void name_by_file(const std::filesystem::path& file, std::vector<Run>& runs) {
+  std::string stem = file.filename().string();
+  stem = stem.substr(0, stem.find(".csv"));
+  const std::size_t tag = stem.find("-tag-");
+  if (tag != stem.npos) stem = stem.substr(tag + 5);
+  if (tag == stem.npos && !is_metric(stem)) return;
+  for (Run& run : runs) {
+    for (auto& [name, column] : run.series) {
+      if (normal(name) == "value") name = stem;
+    }
+  }
+}
+
 /// The rows below a header.
 class Table {
  public:
@@ -287,14 +320,24 @@ class Table {
     for (const std::string& name : header_.names) {
       strict_.push_back(name == metric || contains(normal(name), "loss"));
       step_.push_back(counting.size() == 1 && name == counting[0]);
-      text_.push_back(!split_before(name, "train").empty());
+      text_.push_back(is_split(name));
     }
+    const Fields& names = header_.names;
+    const auto place = [&](const auto& is) {
+      return static_cast<std::size_t>(std::find_if(names.begin(), names.end(), is) - names.begin());
+    };
+    run_ = place(names_run);
+    value_ = counting.empty() ? names.size() : place(is_value);
   }
 
   void add(std::size_t line, const Fields& cells) {
     const Fields& names = header_.names;
     if (!short_.empty()) throw IoError(short_);
-    if (cells == names) return;  // another run was appended
+    if (cells == names) return;                                      // another run was appended
+    if (cells.size() == names.size() + 1 && cells.back().empty()) {  // a comma at the end of rows
+      add(line, Fields(cells.begin(), cells.end() - 1));
+      return;
+    }
     if (cells.size() != names.size()) {
       short_ = sentence(file_, ":", line, ": ", cells.size(), " fields where the header has ",
                         names.size());
@@ -315,42 +358,87 @@ class Table {
       rows_.put("wall_seconds", std::string_view(cells[2]));
       rows_.put("timesteps", length_);
     } else {
-      put_row(cells);
+      put_row(cells, rows_);
     }
     if (unfinished_) {
       cut_ = !rows_.end_unfinished_row();
     } else {
       rows_.end_row();
     }
+    if (run_ < names.size() && !cut_ && !cells[run_].empty() && runs_.size() <= kMostRuns) {
+      LogRows& run = run_called(cells[run_]);
+      put_row(cells, run);
+      run.end_row();
+    }
   }
 
   /// The row that comes next has no end of line: its last cell may be cut.
   void end_unfinished() { unfinished_ = true; }
 
-  Run run(const std::filesystem::path& file) {
+  std::vector<Run> runs(const std::filesystem::path& file) {
     Run run;
     if (!short_.empty()) {
       if (rows_.count() == 0 || !is_cut(file)) throw IoError(short_);
       cut_ = true;
     }
     if (cut_) run.notes.emplace_back("the last row is cut: left out");
+    if (std::optional<std::vector<Run>> several = several_runs()) {
+      for (Run& each : *several) each.notes = run.notes;
+      return *std::move(several);
+    }
     run.series = rows_.series();
     run.planned = planned_beside(file, run.series);
-    return run;
+    return {std::move(run)};
   }
 
  private:
-  void put_row(const Fields& cells) {
+  LogRows& run_called(const std::string& name) {
+    const auto [entry, fresh] = runs_of_.try_emplace(name, runs_.size());
+    if (fresh) runs_.emplace_back(name, LogRows());
+    return runs_[entry->second].second;
+  }
+
+  /// The runs that a column tells apart, where each begins while the first is at most half done;
+  /// else they go on from one another and are one run.
+  [[nodiscard]] std::optional<std::vector<Run>> several_runs() const {
+    const auto size = static_cast<double>(runs_.size());
+    if (size < 2 || runs_.size() > kMostRuns ||
+        static_cast<double>(rows_.count()) < kRowsOfRun * size) {
+      return {};
+    }
+    std::vector<Run> found;
+    double half = 0;
+    for (const auto& [name, rows] : runs_) {
+      found.push_back({.name = name, .series = rows.series()});
+      const SeriesByName& series = found.back().series;
+      if (series.empty() || series.front().second->step.empty()) return {};
+      const std::vector<double>& step = series.front().second->step;
+      const auto [first, last] = std::minmax_element(step.begin(), step.end());
+      if (found.size() == 1) half = (*first + *last) / 2;
+      if (!(*first <= half)) return {};
+    }
+    return found;
+  }
+
+  void put_row(const Fields& cells, LogRows& rows) const {
     std::string before;
     for (std::size_t i = 0; i < cells.size() && before.empty(); ++i) {
       if (text_[i]) before = split_before(header_.names[i], cells[i]);
     }
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (cells[i].empty()) continue;
-      const std::string& name = header_.names[i];
+      if (cells[i].empty() || (&rows != &rows_ && i == run_)) continue;
+      const std::string& name = i == value_ ? name_of_value(cells) : header_.names[i];
       const bool split = !before.empty() && !counts_steps(normal(name)) && !is_clock(normal(name));
-      rows_.put(split ? before + name : name, std::string_view(cells[i]));
+      rows.put(split ? before + name : name, std::string_view(cells[i]));
     }
+  }
+
+  /// Of a row with one number the name that stands beside it.
+  [[nodiscard]] const std::string& name_of_value(const Fields& cells) const {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i != value_ && names_value(header_.names[i], cells[i])) return cells[i];
+    }
+    return header_.names[value_];
   }
 
   void check(std::size_t line, std::size_t column, const std::string& cell) const {
@@ -373,7 +461,10 @@ class Table {
   Header header_;
   std::vector<bool> strict_, step_;  ///< columns that must hold numbers, and finite ones
   std::vector<bool> text_;           ///< columns of the part of the data
+  std::size_t run_ = 0, value_ = 0;  ///< columns of the name of the run, and of a value; or none
   LogRows rows_;
+  std::vector<std::pair<std::string, LogRows>> runs_{};  ///< the same rows by run
+  std::unordered_map<std::string, std::size_t> runs_of_{};
   bool unfinished_ = false, cut_ = false;
   LastCells last_cells_;
   std::string short_;  ///< what is wrong with the row before, which may be cut
@@ -403,11 +494,12 @@ bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
                      [](std::string_view cell) { return number_in(cell).has_value(); });
 }
 
-Run read_table(const std::filesystem::path& file, const Metric& metric) {
+std::vector<Run> read_table(const std::filesystem::path& file, const Metric& metric) {
   const std::string name = shown_path(file);
   LineReader lines(file);
   Header header = header_in(lines_of(lines));
   const std::size_t start = header.line;
+  if (mark_of_rows(file, header) == kBlanks) header.mark = kBlanks;
   const char mark = header.mark;
   Table table(name, std::move(header), metric);
   if (start == 0) lines = LineReader(file);  // there is no header, so every row is too long
@@ -426,7 +518,9 @@ Run read_table(const std::filesystem::path& file, const Metric& metric) {
   } catch (const NoRow& error) {
     refuse_file(name, ":", start + splitter.lines(), ": ", error.why);
   }
-  return table.run(file);
+  std::vector<Run> runs = table.runs(file);
+  if (!metric) name_by_file(file, runs);
+  return runs;
 }
 
 }  // namespace glidepath::detail

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms of logs that tools have: prefixes, bars, tables with a row a number, rows out of order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from log_files import check, one, write
+
+import glidepath as gp
+
+ROWS = range(1, 13)
+
+
+def loss(i: int) -> float:
+    return round(1 + 3 * i**-0.5, 4)
+
+
+LOSSES = [loss(i) for i in ROWS]
+BY_ROW = [float(i) for i in ROWS]
+BY_TEN = [10.0 * i for i in ROWS]
+
+
+def lines(form: str) -> str:
+    return "".join(form.format(i=i, n=10 * i, e=(i - 1) // 4, x=loss(i)) + "\n" for i in ROWS)
+
+
+# ------------------------------------------------------------------------------- console lines
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "",
+        "Validation DataLoader 0: 100%|##| 10/10 [00:01<00:00, 9.1it/s]\n",
+        "Testing DataLoader 0: 100%|##| 20/20 [00:01<00:00, 9.1it/s]\n",
+        "Testing DataLoader 0: 100%|##| 20/20 [00:01<00:00, 9.1it/s, test_loss=0.3]\n",
+        "Loading: 100%|##| 900/900 [00:01<00:00, 9.1it/s]\n",
+    ],
+)
+def test_a_bar_of_something_else_is_no_length_of_an_epoch(last: str, tmp_path: Path) -> None:
+    bar = "Epoch {e}: {b}%|##| {b}/100 [00:10<00:05, 9.8it/s, train_loss={x}]\n"
+    text = "".join(
+        bar.format(e=(i - 1) // 4, b=25 * ((i - 1) % 4 + 1), x=loss(i))
+        + ("Validation DataLoader 0: 100%|##| 10/10 [00:01<00:00]\n" if i % 4 == 0 else "")
+        for i in ROWS
+    )
+    run = one(write(tmp_path / "log", text + last), "train_loss")
+    check(run, [25.0 * i for i in ROWS], LOSSES)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2024-05-01T12:00:00.123456789Z ",
+        "2024-05-01T12:00:00Z ",
+        "2024-05-01T12:00:00+00:00 ",
+        "2024-05-01 12:00:00,123 -0500 ",
+        "05/01/2024 12:00:00 PM ",
+        "01-05-2024 12:00:00 ",
+        "20240501_120000 ",
+        "20240501-12:00:00 ",
+        "pod/train-abc123 ",
+        "INFO trainer ",
+    ],
+)
+@pytest.mark.parametrize("form", ["step {n}, loss: {x}", "Step {n} Loss {x}", "iter {n}: loss {x}"])
+def test_the_step_behind_a_prefix(prefix: str, form: str, tmp_path: Path) -> None:
+    check(one(write(tmp_path / "log", lines(prefix + form))), BY_TEN, LOSSES)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["May  1 12:00:00 ", "gpu01: ", "worker-0: ", "0: ", "(pid=123) ", "INFO:root:", "\tINFO\t"],
+)
+def test_a_step_in_brackets_behind_a_prefix(prefix: str, tmp_path: Path) -> None:
+    check(one(write(tmp_path / "log", lines(prefix + "[{n}] loss={x}"))), BY_TEN, LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("form", "steps"),
+    [
+        ("[Learner] Critic Loss = {x} | Learner Steps = {n} | Policy Loss = -0.12", BY_TEN),
+        ("Eval num_timesteps={n}, loss={x} +/- 10.23", BY_TEN),
+        ("Score at iteration {n} is {x}", BY_TEN),
+        ("Step {n}: train CrossEntropyLoss |  {x}\nStep {n}: eval CrossEntropyLoss |  9", BY_TEN),
+        ("Iteration {n}, loss = {x}\n    Test net output #1: loss = 9.5 (* 1 = 9.5)", BY_TEN),
+        ("2022-05-01 12:00:00,123 DEBUG TRAIN Epoch {i} loss {x}\nDEBUG CV loss 9.5", BY_ROW),
+        ("Info: Epoch {i}\n  loss = {x}f0", BY_ROW),
+    ],
+)
+def test_a_line_of_a_tool(form: str, steps: list[float], tmp_path: Path) -> None:
+    check(one(write(tmp_path / "log", lines(form))), steps, LOSSES)
+
+
+def test_numbers_as_fortran_prints_them(tmp_path: Path) -> None:
+    text = "".join(f"step {i} loss {loss(i) / 10:.5f}D+01\n" for i in ROWS)
+    run = one(write(tmp_path / "log", text))
+    np.testing.assert_allclose(run.loss, LOSSES)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Epoch: 0, Step: {n}, Rank: {r}, loss = {x}",
+        "2022-05-01 12:00:00,123 INFO [train.py:895] ({r}/3) Epoch 1, batch {n}, loss={x}",
+    ],
+)
+def test_of_ranks_within_the_line_the_first_is_read(form: str, tmp_path: Path) -> None:
+    rows = [form.format(n=10 * i, x=loss(i) + r, r=r) for i in ROWS for r in ((2, 0, 1))]
+    check(one(write(tmp_path / "log", "\n".join(rows) + "\n")), BY_TEN, LOSSES)
+
+
+def test_a_bar_over_all_epochs_is_planned_once(tmp_path: Path) -> None:
+    for name in ("steps: ", ""):
+        text = "".join(
+            (f"epoch {(i + 3) // 4}/3\n" if i % 4 == 1 else "")
+            + f"{name} 2%|# | {i}/12 [00:01<00:39, 1.0it/s, avr_loss={loss(i)}]\n"
+            for i in ROWS
+        )
+        run = one(write(tmp_path / "log", text))
+        check(run, BY_ROW, LOSSES)
+        assert run.planned_steps == 12
+
+
+@pytest.mark.parametrize("digits", [2, 4, 5])
+def test_decimal_commas(digits: int, tmp_path: Path) -> None:
+    text = "".join(f"Epoch {i}; Loss: {loss(i):.{digits}f}\n" for i in ROWS).replace(".", ",")
+    run = one(write(tmp_path / "log", text))
+    check(run, BY_ROW, [round(x, digits) for x in LOSSES])
+
+
+def test_marks_of_thousands_stay_beside_a_list_with_commas(tmp_path: Path) -> None:
+    text = "GPUs: 0,1 kernel=3,5\n" + "".join(f"Step {1000 * i:,} | loss {loss(i)}\n" for i in ROWS)
+    check(one(write(tmp_path / "log", text)), [1000.0 * i for i in ROWS], LOSSES)
+
+
+def test_zeros_at_the_end_of_a_log_that_a_crash_left(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    file.write_bytes(lines("step {n} loss {x}").encode() + b"\0" * 4096)
+    check(one(file), BY_TEN, LOSSES)
+
+
+# ------------------------------------------------------------------------------- which metric
+
+
+@pytest.mark.parametrize(
+    ("form", "metric", "direction"),
+    [
+        ("{{'loss': 0.0001, 'reward': {x}, 'kl': 0.01, 'epoch': {i}.0}}", "reward", "max"),
+        (
+            "Learning iteration {i}/99\n Mean reward: {x}\n Mean episode rew_tracking: 0.5",
+            "Mean reward",
+            "max",
+        ),
+        (
+            "Learning iteration {i}/99\n Mean reward: {x}\n Episode_Reward/track: 0.5",
+            "Mean reward",
+            "max",
+        ),
+        (
+            "class_loss = 9.0, total_loss = 15.5\n {i}: 4.8, {x} avg loss, 0.1 rate",
+            "avg loss",
+            "min",
+        ),
+    ],
+)
+def test_the_metric_that_is_looked_at(
+    form: str, metric: str, direction: str, tmp_path: Path
+) -> None:
+    run = one(write(tmp_path / "log", lines(form)))
+    assert (run.metric, run.direction) == (metric, direction)
+    np.testing.assert_array_equal(run.loss, LOSSES)
+
+
+def test_the_loss_of_training_stands_before_the_same_one_of_validation(tmp_path: Path) -> None:
+    text = "epoch,validation/main/loss,main/loss\n" + lines("{i},9.5,{x}")
+    run = one(write(tmp_path / "log.csv", text))
+    assert run.metric == "main/loss"
+    check(run, BY_ROW, LOSSES)
+
+
+def test_means_stand_before_counts_and_deviations(tmp_path: Path) -> None:
+    rows = [{"Loss/G": {"num": 1000, "mean": loss(i), "std": 0.3}, "kimg": 10 * i} for i in ROWS]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    run = one(write(tmp_path / "stats.jsonl", text))
+    assert run.metric == "Loss/G/mean"
+    check(run, BY_TEN, LOSSES)
+
+
+# -------------------------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize("column", ["mode", "type", "dataset", "is_train", "split"])
+def test_the_data_of_a_row_by_a_column(column: str, tmp_path: Path) -> None:
+    words = ("True", "False") if column == "is_train" else ("train", "val")
+    text = f"epoch,{column},loss\n" + lines(f"{{i}},{words[0]},{{x}}\n{{i}},{words[1]},9.5")
+    run = one(write(tmp_path / "a.csv", text))
+    assert run.metric == "train/loss"
+    check(run, BY_ROW, LOSSES)
+    np.testing.assert_array_equal(one(tmp_path / "a.csv", "val/loss").loss, [9.5] * 12)
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("step,metric,value", "{i},{name},{x}"),
+        ("wall_time,tag,step,value", "1.6e9,{name},{i},{x}"),
+        ("key,value,step,timestamp,run_uuid", "{name},{x},{i},160,abc"),
+        ("", '{{"step": {i}, "name": "{name}", "value": {x}}}'),
+    ],
+)
+def test_tables_with_a_row_a_number_have_one_curve_a_name(
+    head: str, row: str, tmp_path: Path
+) -> None:
+    text = (head + "\n" if head else "") + "".join(
+        row.format(i=i, name=name, x=x) + "\n"
+        for i in ROWS
+        for name, x in (("train_loss", loss(i)), ("val_loss", 9.5))
+    )
+    run = one(write(tmp_path / "log", text))
+    assert run.metric == "train_loss"
+    check(run, BY_ROW, LOSSES)
+    assert {info.metric for info in gp.metrics_of(tmp_path / "log")} >= {"train_loss", "val_loss"}
+
+
+@pytest.mark.parametrize("column", ["run", "run_id", "seed", "fold", "trial"])
+def test_a_column_of_runs_gives_a_trace_each(column: str, tmp_path: Path) -> None:
+    for by_step in (False, True):  # one run behind the other, or side by side
+        rows = [(i, r) for i in ROWS for r in (1, 2)]
+        rows = rows if by_step else sorted(rows, key=lambda row: row[1])
+        text = f"{column},step,loss\n" + "".join(f"{r},{i},{loss(i) + r}\n" for i, r in rows)
+        runs = gp.read_traces(write(tmp_path / "log.csv", text))
+        assert [run.name for run in runs] == ["1", "2"]
+        for r, run in enumerate(runs, 1):
+            check(run, BY_ROW, [x + r for x in LOSSES])
+            assert not run.notes
+
+
+def test_runs_that_go_on_from_one_another_are_one(tmp_path: Path) -> None:
+    text = "run_id,step,loss\n" + lines("{e},{i},{x}")
+    check(one(write(tmp_path / "log.csv", text)), BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("run-.-tag-val_accuracy.csv", "Wall time,Step,Value"),
+        ("val_accuracy.csv", "timestamp,step,value"),
+    ],
+)
+def test_a_column_of_values_is_called_as_its_file(name: str, head: str, tmp_path: Path) -> None:
+    run = one(write(tmp_path / name, head + "\n" + lines("1.6e9,{i},{x}")))
+    assert (run.metric, run.direction) == ("val_accuracy", "max")
+    check(run, BY_ROW, LOSSES)
+    rising = head + "\n" + "".join(f"1.6e9,{i},{-loss(i)}\n" for i in ROWS)
+    run = one(write(tmp_path / "export.csv", rising))
+    assert run.direction == "max"
+    assert any("does not say which way" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("word", ["No log", "_", "#N/A", "?", "<NA>", ".", "-", "None"])
+def test_words_for_no_value(word: str, tmp_path: Path) -> None:
+    text = "epoch,train_loss,val_loss\n" + lines("{i},{x}," + word)
+    check(one(write(tmp_path / "log.csv", text)), BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        (",Unnamed: 0,epoch,Loss", "{e},{e},{i},{x}"),
+        ("sep=;\nepoch;loss", "{i};{x}"),
+        ("epoch,loss", "{i},{x},"),
+        ("# step, loss, loss_test", "{i} {x} 9.5"),
+    ],
+)
+def test_tables_as_tools_save_them(head: str, row: str, tmp_path: Path) -> None:
+    check(one(write(tmp_path / "log.csv", head + "\n" + lines(row))), BY_ROW, LOSSES)
+
+
+ORDERS: dict[str, Callable[[int], int]] = {
+    "newest": lambda i: 13 - i,
+    "mixed": lambda i: i * 5 % 13,
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_in_another_order_are_sorted(order: str, tmp_path: Path) -> None:
+    steps = [ORDERS[order](i) for i in ROWS]
+    text = "step,loss\n" + "".join(f"{i},{loss(i)}\n" for i in steps)
+    run = one(write(tmp_path / "log.csv", text))
+    check(run, BY_ROW, LOSSES)
+    assert "rows are not in the order of their steps: sorted" in run.notes
+
+
+def test_the_end_of_an_epoch_as_step_minus_one(tmp_path: Path) -> None:
+    rows = [(e, s) for e in range(3) for s in (100, 200, 300, -1)]
+    text = "epoch,steps,cosine_pearson\n" + "".join(
+        f"{e},{s},{loss(i)}\n" for i, (e, s) in enumerate(rows, 1)
+    )
+    check(one(write(tmp_path / "log.csv", text)), [100.0 * i for i in ROWS], LOSSES)
+
+
+def test_rows_of_dllogger(tmp_path: Path) -> None:
+    text = "starting\n" + "".join(
+        "DLLL " + json.dumps({"step": [0, i], "data": {"train.loss": loss(i)}}) + "\n" for i in ROWS
+    )
+    check(one(write(tmp_path / "log", text)), BY_ROW, LOSSES)
