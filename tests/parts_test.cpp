@@ -48,8 +48,9 @@ Case random_case(std::uint64_t seed, int nodes, int pods) {
   return made;
 }
 
-std::vector<PodPlace> placed(const Case& c, const PodPolicyInfo& policy, std::uint64_t seed = 0) {
-  PodOptions options{.policy = policy.name, .seed = seed};
+std::vector<PodPlace> placed(const Case& c, const PodPolicyInfo& policy, std::uint64_t seed = 0,
+                             int pods_per_gpu = 0) {
+  PodOptions options{.policy = policy.name, .seed = seed, .pods_per_gpu = pods_per_gpu};
   if (policy.reads_expected) options.expected = c.pods;
   return place_pods(c.nodes, c.pods, options);
 }
@@ -125,6 +126,28 @@ TEST(PodsTest, NoNodeAndNoGpuGivesMoreThanItHasAndNoPodIsLeftOutThatFits) {
       }
     }
   }
+}
+
+TEST(PodsTest, AGpuHasNoMorePodsThanItMayHave) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Case c = random_case(3000 + seed, 4, 40);
+    for (Pod& pod : c.pods) pod.gpu_milli = pod.gpus == 1 ? pod.gpu_milli / 4 + 1 : 1000;
+    for (const PodPolicyInfo& policy : pod_policies()) {
+      for (const int most : {1, 2, 4}) {
+        const auto places = placed(c, policy, seed, most);
+        EXPECT_EQ(pod_violations(c.nodes, c.pods, places, most), std::vector<std::string>{});
+        EXPECT_EQ(most == 1 && places == placed(c, policy, seed), false) << policy.name;
+      }
+    }
+  }
+  const std::vector<FreeNode> taken{{.name = "n", .gpu_milli = {400, 900}, .gpu_pods = {1, 3}}};
+  const std::vector<Pod> part{{.gpus = 1, .gpu_milli = 500}};
+  const PodOptions four{.policy = "best_fit", .pods_per_gpu = 4};
+  const PodOptions three{.policy = "best_fit", .pods_per_gpu = 3};
+  EXPECT_EQ(place_pods(taken, part, four)[0].gpus, std::vector<int>{1});
+  EXPECT_EQ(place_pods(taken, part, three)[0].node, -1);
+  EXPECT_EQ(pod_violations(taken, part, std::vector<PodPlace>{{0, {1}}}, 3),
+            std::vector<std::string>{"node 'n' has 4 pods on GPU 1, at most 3"});
 }
 
 TEST(PodsTest, NoPolicyGivesMoreThanTheBestOfAllChoicesAndOursMoreThanRandom) {
@@ -264,6 +287,12 @@ TEST(PodsTest, WhatCannotBePlacedIsRefused) {
   EXPECT_EQ(refused({.name = "n", .cpu_milli = -1}, {}, plain), "node 'n': cpu_milli is -1");
   EXPECT_EQ(refused({.name = "n", .gpu_milli = {1001}}, {}, plain),
             "node 'n': gpu_milli is 1001, expected 0 to 1000");
+  EXPECT_EQ(refused({.name = "n", .gpu_milli = {1000}, .gpu_pods = {1, 1}}, {}, plain),
+            "node 'n': gpu_pods of 2 GPUs, it has 1");
+  EXPECT_EQ(refused({.name = "n", .gpu_milli = {1000}, .gpu_pods = {-1}}, {}, plain),
+            "node 'n': gpu_pods is -1");
+  EXPECT_EQ(refused({}, {}, {.policy = "best_fit", .pods_per_gpu = -1}),
+            "place_pods: pods_per_gpu is -1");
   EXPECT_EQ(refused({}, {.name = "p", .gpus = -1}, plain), "pod 'p': -1 GPUs");
   EXPECT_EQ(refused({}, {.name = "p", .gpus = 1, .gpu_milli = 0}, plain),
             "pod 'p': gpu_milli is 0, expected 1 to 1000");

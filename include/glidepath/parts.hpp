@@ -34,6 +34,7 @@ struct FreeNode {
   std::int64_t memory_mib = 0;
   std::vector<int> gpu_milli{};  ///< thousandths of each GPU, 0 to 1000
   std::string gpu_model{};
+  std::vector<int> gpu_pods{};  ///< pods that each GPU has already; empty = none on any
 
   friend bool operator==(const FreeNode&, const FreeNode&) = default;
 };
@@ -51,6 +52,7 @@ struct PodOptions {
   std::uint64_t seed = 0;          ///< nodes that tie are tried in the order of this seed
   /// Pods like those to come, for the policies that read them: those of last month, say.
   std::span<const Pod> expected{};
+  int pods_per_gpu = 0;  ///< at most so many on one GPU; 0 = as many as it has shares for
 };
 
 /// A row of the table of policies.
@@ -64,17 +66,19 @@ struct PodPolicyInfo {
 
 /// Places pods one after the other, each once and for good; one that fits nowhere is left out and
 /// takes nothing. Same bytes for a seed. Throws InputError naming the node, pod or policy: amounts
-/// below 0, a share above 1000 or of several GPUs, `expected` for a policy that does not read it or
-/// none for one that does.
+/// below 0, a share above 1000 or of several GPUs, another number of `gpu_pods` than GPUs,
+/// `expected` for a policy that does not read it or none for one that does.
 [[nodiscard]] std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes,
                                                std::span<const Pod> pods,
                                                const PodOptions& options = {});
 
-/// What is wrong with places: a node over its CPU or memory, a GPU over its share, a GPU of a model
-/// that the pod does not allow, one named twice. One sentence each; none = the places hold.
+/// What is wrong with places: a node over its CPU or memory, a GPU over its share or with more
+/// than `pods_per_gpu` pods (0 = any number), a GPU of a model that the pod does not allow, one
+/// named twice. One sentence each; none = the places hold.
 [[nodiscard]] std::vector<std::string> pod_violations(std::span<const FreeNode> nodes,
                                                       std::span<const Pod> pods,
-                                                      std::span<const PodPlace> places);
+                                                      std::span<const PodPlace> places,
+                                                      int pods_per_gpu = 0);
 
 // ---- mixes: jobs that share a whole GPU
 

@@ -48,12 +48,15 @@ memory_mib : int
 gpu_milli : sequence of int
     Free thousandths of each GPU, 0 to 1000.
 gpu_model : str
+gpu_pods : sequence of int
+    Pods that each GPU has already; empty = none on any.
 )")
       .optional("name", &FreeNode::name)
       .keyword("cpu_milli", &FreeNode::cpu_milli)
       .keyword("memory_mib", &FreeNode::memory_mib)
       .keyword("gpu_milli", &FreeNode::gpu_milli)
       .keyword("gpu_model", &FreeNode::gpu_model)
+      .keyword("gpu_pods", &FreeNode::gpu_pods)
       .init();
   Record<PodPlace>(module, "PodPlace", R"(Where a pod runs.
 
@@ -90,12 +93,16 @@ list of PodPolicyInfo
   module.def(
       "place_pods",
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,
-         const std::string& policy, const std::vector<Pod>& expected, std::uint64_t seed) {
+         const std::string& policy, const std::vector<Pod>& expected, std::uint64_t seed,
+         int pods_per_gpu) {
         const LongCall call;
-        return place_pods(nodes, pods, {.policy = policy, .seed = seed, .expected = expected});
+        return place_pods(
+            nodes, pods,
+            {.policy = policy, .seed = seed, .expected = expected, .pods_per_gpu = pods_per_gpu});
       },
       py::arg("nodes"), py::arg("pods"), py::kw_only(), py::arg("policy") = PodOptions{}.policy,
       py::arg("expected") = py::list(), py::arg("seed") = PodOptions{}.seed,
+      py::arg("pods_per_gpu") = PodOptions{}.pods_per_gpu,
       R"(Place pods one after the other, each once and for good.
 
 Parameters
@@ -109,6 +116,8 @@ expected : list of Pod
     Pods like those to come, for the policies that read them: those of last month, say.
 seed : int
     Nodes that tie are tried in the order of this seed.
+pods_per_gpu : int
+    At most so many on one GPU; 0 = as many as it has shares for.
 
 Returns
 -------
@@ -124,8 +133,10 @@ InputError
   module.def(
       "pod_violations",
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,
-         const std::vector<PodPlace>& places) { return pod_violations(nodes, pods, places); },
-      py::arg("nodes"), py::arg("pods"), py::arg("places"),
+         const std::vector<PodPlace>& places,
+         int pods_per_gpu) { return pod_violations(nodes, pods, places, pods_per_gpu); },
+      py::arg("nodes"), py::arg("pods"), py::arg("places"), py::kw_only(),
+      py::arg("pods_per_gpu") = 0,
       R"(Say what is wrong with places of pods.
 
 Parameters
@@ -134,12 +145,14 @@ nodes : list of FreeNode
 pods : list of Pod
 places : list of PodPlace
     One for each pod.
+pods_per_gpu : int
+    At most so many on one GPU; 0 = any number.
 
 Returns
 -------
 list of str
-    A sentence for each node over its CPU or memory, GPU over its share, or GPU that the pod does
-    not allow; empty where the places hold.
+    A sentence for each node over its CPU or memory, GPU over its share or its number of pods, or
+    GPU that the pod does not allow; empty where the places hold.
 
 Raises
 ------

@@ -647,6 +647,8 @@ class FreeNode:
     gpu_milli : sequence of int
         Free thousandths of each GPU, 0 to 1000.
     gpu_model : str
+    gpu_pods : sequence of int
+        Pods that each GPU has already; empty = none on any.
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
@@ -659,10 +661,12 @@ class FreeNode:
         memory_mib: typing.SupportsIndex = 0,
         gpu_milli: collections.abc.Sequence[typing.SupportsIndex] = [],
         gpu_model: str = "",
+        gpu_pods: collections.abc.Sequence[typing.SupportsIndex] = [],
     ) -> None: ...
     cpu_milli: typing.Final[int]
     gpu_milli: typing.Final[list[int]]
     gpu_model: typing.Final[str]
+    gpu_pods: typing.Final[list[int]]
     memory_mib: typing.Final[int]
     name: typing.Final[str]
 
@@ -1523,6 +1527,7 @@ def place_pods(
     policy: str = "fgd_cpu",
     expected: collections.abc.Sequence[Pod] = [],
     seed: Int = 0,
+    pods_per_gpu: Int = 0,
 ) -> list[PodPlace]:
     """Place pods one after the other, each once and for good.
 
@@ -1537,6 +1542,8 @@ def place_pods(
         Pods like those to come, for the policies that read them: those of last month, say.
     seed : int
         Nodes that tie are tried in the order of this seed.
+    pods_per_gpu : int
+        At most so many on one GPU; 0 = as many as it has shares for.
 
     Returns
     -------
@@ -1563,6 +1570,8 @@ def pod_violations(
     nodes: collections.abc.Sequence[FreeNode],
     pods: collections.abc.Sequence[Pod],
     places: collections.abc.Sequence[PodPlace],
+    *,
+    pods_per_gpu: Int = 0,
 ) -> list[str]:
     """Say what is wrong with places of pods.
 
@@ -1572,12 +1581,14 @@ def pod_violations(
     pods : list of Pod
     places : list of PodPlace
         One for each pod.
+    pods_per_gpu : int
+        At most so many on one GPU; 0 = any number.
 
     Returns
     -------
     list of str
-        A sentence for each node over its CPU or memory, GPU over its share, or GPU that the pod does
-        not allow; empty where the places hold.
+        A sentence for each node over its CPU or memory, GPU over its share or its number of pods, or
+        GPU that the pod does not allow; empty where the places hold.
 
     Raises
     ------

@@ -93,13 +93,17 @@ Suit best_after(const NodeState& node, const Request& pod, Value value) {
   after.memory -= pod.memory;
   Suit best{-1e300, -1};
   for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
-    const bool seen = std::find(node.gpus.begin(), node.gpus.begin() + static_cast<long>(gpu),
-                                node.gpus[gpu]) != node.gpus.begin() + static_cast<long>(gpu);
-    if (node.gpus[gpu] < pod.share || seen) continue;  // equal GPUs are equally good
-    after.gpus[gpu] -= pod.share;
+    const auto alike = [&](std::size_t other) {
+      return node.gpus[other] == node.gpus[gpu] &&
+             node.left_after(other, pod) == node.left_after(gpu, pod);
+    };
+    std::size_t first = 0;
+    while (!alike(first)) ++first;
+    if (node.gpus[gpu] < pod.share || first < gpu) continue;  // GPUs alike are equally good
+    after.gpus[gpu] = node.left_after(gpu, pod);
     const double score = value(after);
     if (score > best.score) best = {score, static_cast<int>(gpu)};
-    after.gpus[gpu] += pod.share;
+    after.gpus[gpu] = node.gpus[gpu];
   }
   return best;
 }
@@ -143,6 +147,11 @@ constexpr std::array kPolicies{
 
 int NodeState::gpu_total() const noexcept { return std::accumulate(gpus.begin(), gpus.end(), 0); }
 
+int NodeState::left_after(std::size_t gpu, const Request& pod) const noexcept {
+  const bool last = pods_per_gpu > 0 && pods[gpu] + 1 >= pods_per_gpu;
+  return last ? 0 : gpus[gpu] - pod.share;
+}
+
 int NodeState::whole_gpus() const noexcept {
   return static_cast<int>(std::count(gpus.begin(), gpus.end(), kWholeGpu));
 }
@@ -177,7 +186,11 @@ std::vector<int> take(NodeState& node, const Request& pod, int gpu) {
       if (node.gpus[static_cast<std::size_t>(i)] == kWholeGpu) gpus.push_back(i);
     }
   }
-  for (const int each : gpus) node.gpus[static_cast<std::size_t>(each)] -= pod.share;
+  for (const int each : gpus) {
+    const auto i = static_cast<std::size_t>(each);
+    node.gpus[i] = node.left_after(i, pod);
+    ++node.pods[i];
+  }
   if (pod.gpus > 0 &&
       std::find(node.kinds.begin(), node.kinds.end(), pod.kind) == node.kinds.end()) {
     node.kinds.push_back(pod.kind);

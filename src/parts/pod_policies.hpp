@@ -28,9 +28,13 @@ struct NodeState {
   std::int64_t cpu = 0, memory = 0;
   std::vector<int> gpus{};
   std::uint64_t model = 0;   ///< one bit, 0 where it has no GPU
+  std::vector<int> pods{};   ///< on each GPU
+  int pods_per_gpu = 0;      ///< 0 = any number
   std::vector<int> kinds{};  ///< of the GPU requests placed here, without repeats
 
   [[nodiscard]] int gpu_total() const noexcept;
+  /// What a GPU has left after one more pod: nothing where that is the last one it may have.
+  [[nodiscard]] int left_after(std::size_t gpu, const Request& pod) const noexcept;
   [[nodiscard]] int whole_gpus() const noexcept;
   [[nodiscard]] bool has(const Request& pod) const noexcept;
 };

@@ -36,6 +36,13 @@ void validate(const FreeNode& node) {
       refuse("node '", node.name, "': gpu_milli is ", gpu, ", expected 0 to 1000");
     }
   }
+  if (!node.gpu_pods.empty() && node.gpu_pods.size() != node.gpu_milli.size()) {
+    refuse("node '", node.name, "': gpu_pods of ", node.gpu_pods.size(), " GPUs, it has ",
+           node.gpu_milli.size());
+  }
+  for (const int pods : node.gpu_pods) {
+    if (pods < 0) refuse("node '", node.name, "': gpu_pods is ", pods);
+  }
 }
 
 void validate(const Pod& pod) {
@@ -74,12 +81,19 @@ class Models {
     for (const std::string& model : pod.gpu_models) made.models |= bit(model);
     return made;
   }
-  [[nodiscard]] NodeState state(const FreeNode& node) const {
+  [[nodiscard]] NodeState state(const FreeNode& node, int pods_per_gpu) const {
     validate(node);
-    return {.cpu = node.cpu_milli,
-            .memory = node.memory_mib,
-            .gpus = node.gpu_milli,
-            .model = node.gpu_milli.empty() ? 0 : bit(node.gpu_model)};
+    NodeState made{.cpu = node.cpu_milli,
+                   .memory = node.memory_mib,
+                   .gpus = node.gpu_milli,
+                   .model = node.gpu_milli.empty() ? 0 : bit(node.gpu_model),
+                   .pods = node.gpu_pods,
+                   .pods_per_gpu = pods_per_gpu};
+    made.pods.resize(made.gpus.size());
+    for (std::size_t gpu = 0; gpu < made.gpus.size(); ++gpu) {
+      if (pods_per_gpu > 0 && made.pods[gpu] >= pods_per_gpu) made.gpus[gpu] = 0;
+    }
+    return made;
   }
 
  private:
@@ -214,6 +228,7 @@ void take_gpus(const Pod& pod, std::span<const int> gpus, FreeNode& node,
       continue;
     }
     node.gpu_milli[static_cast<std::size_t>(gpu)] -= pod.gpu_milli;
+    ++node.gpu_pods[static_cast<std::size_t>(gpu)];
   }
 }
 
@@ -244,9 +259,10 @@ std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes, std::span<cons
   if (!policy.reads_expected && !options.expected.empty()) {
     refuse("place_pods: the policy '", policy.name, "' does not read expected pods");
   }
+  if (options.pods_per_gpu < 0) refuse("place_pods: pods_per_gpu is ", options.pods_per_gpu);
   const Models models(nodes);
   std::vector<NodeState> states;
-  for (const FreeNode& node : nodes) states.push_back(models.state(node));
+  for (const FreeNode& node : nodes) states.push_back(models.state(node, options.pods_per_gpu));
   Cluster cluster(std::move(states), policy, frequent(options.expected, models), options.seed);
   std::vector<Request> requests;
   for (const Pod& pod : pods) requests.push_back(models.request(pod));
@@ -259,11 +275,12 @@ std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes, std::span<cons
 }
 
 std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::span<const Pod> pods,
-                                        std::span<const PodPlace> places) {
+                                        std::span<const PodPlace> places, int pods_per_gpu) {
   if (pods.size() != places.size()) {
     refuse("pod_violations: ", pods.size(), " pods, ", places.size(), " places");
   }
   std::vector<FreeNode> left(nodes.begin(), nodes.end());
+  for (FreeNode& node : left) node.gpu_pods.resize(node.gpu_milli.size());
   std::vector<std::string> found;
   for (std::size_t i = 0; i < pods.size(); ++i) {
     if (places[i].node < 0) continue;
@@ -285,6 +302,10 @@ std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::sp
     over("MiB left", node.memory_mib);
     for (std::size_t gpu = 0; gpu < node.gpu_milli.size(); ++gpu) {
       over(sentence("thousandths of GPU ", gpu, " left"), node.gpu_milli[gpu]);
+      if (pods_per_gpu > 0 && node.gpu_pods[gpu] > pods_per_gpu) {
+        found.push_back(sentence("node '", node.name, "' has ", node.gpu_pods[gpu], " pods on GPU ",
+                                 gpu, ", at most ", pods_per_gpu));
+      }
     }
   }
   return found;

@@ -51,6 +51,9 @@ def place(
         typer.Option(metavar="PODS", help="Pods like those to come; fgd and fgd_cpu need them."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Order in which equal nodes are tried.")] = 0,
+    pods_per_gpu: Annotated[
+        int, typer.Option(min=0, help="At most so many pods on one GPU; 0 = any number.")
+    ] = 0,
     as_json: Json = False,
 ) -> int:
     """Place pods that ask shares of GPUs, CPU and memory on nodes.
@@ -60,7 +63,9 @@ def place(
     free, asked = _read(nodes, read_free_nodes), _read(pods, read_pods)
     mix: list[Pod] = [] if expected is None else _read(expected, read_pods)
     with progress("placing"):
-        places = gp.place_pods(free, asked, policy=policy, expected=mix, seed=seed)
+        places = gp.place_pods(
+            free, asked, policy=policy, expected=mix, seed=seed, pods_per_gpu=pods_per_gpu
+        )
     rows = [
         {
             "job": pod.name,
