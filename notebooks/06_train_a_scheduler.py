@@ -43,7 +43,7 @@ OPTIONS = {"forecast_sigma": 0.5, "restart_s": 60.0, "spans": False}
 
 # %%
 values = gp.learned_values()
-values[:37] = 0
+values[:56] = 0
 keeps, spread, progress = 6, 2, 3  # weights of plans, as `src/plan/learned.cpp` orders them
 
 

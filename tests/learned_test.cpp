@@ -25,6 +25,7 @@ namespace {
 
 using detail::kLearnedValues;
 using detail::kRanges;
+using detail::kShares;
 using detail::kTerms;
 
 constexpr std::size_t kKeeps = 6;  ///< the weight of a job that has the GPUs of the option
@@ -157,11 +158,48 @@ TEST(LearnedTest, AJobWithoutAForecastLeavesThePlanToJct) {
   cluster.add(3, {}).options = {{.tier = 0, .gpus = 1, .steps_per_s = 1}};
   PlanOptions options;
   options.objectives = {{Objective::learned}};
-  EXPECT_EQ(plan(cluster.snapshot(), options).fallback, "job 3 has no forecast");
+  EXPECT_EQ(plan(cluster.snapshot(), options).fallback,
+            "job 3 has no forecast and no budget is left");
   cluster.jobs[0].remaining_steps = {10, 20, kInfinity};
-  EXPECT_EQ(plan(cluster.snapshot(), options).fallback, "job 3 may never be done");
+  EXPECT_EQ(plan(cluster.snapshot(), options).fallback,
+            "job 3 may never be done and no budget is left");
   options.objectives = {{Objective::jct}};
   EXPECT_EQ(plan(cluster.snapshot(), options).fallback, "");
+}
+
+TEST(LearnedTest, WhatAForecastLeavesOpenIsAShareOfTheBudgetThatIsLeft) {
+  constexpr std::size_t kFirst = kLearnedValues - 2 * kRanges - kShares;
+  const auto planned = [](std::vector<double> first, std::vector<double> second,
+                          Objective objective) {
+    Cluster cluster = one_tier(1);
+    for (const auto& [id, samples] : {std::pair{1, first}, std::pair{2, second}}) {
+      Job& job = cluster.add(id, samples);
+      job.options = {{.tier = 0, .gpus = 1, .steps_per_s = 1}};
+      job.steps_done = 100;
+      job.budget_steps = 1100;
+    }
+    PlanOptions options;
+    options.objectives = {{objective}};
+    if (objective == Objective::learned) {
+      options.learned = zeros();
+      options.learned[kFirst] = std::log(0.6);
+      options.learned[kFirst + 1] = std::log(0.9);
+    }
+    return plan(cluster.snapshot(), options);
+  };
+  const std::vector<double> unknown{150, 300, 450, 600};  // quarters of 0.6 of the 1000 left
+  const std::vector<double> open{100, 300, kInfinity, kInfinity}, closed{100, 300, 900, 900};
+  for (const auto& other : {std::vector<double>{200, 350, 380, 400}, std::vector<double>{600}}) {
+    const Plan by_budget = planned({}, other, Objective::learned);
+    EXPECT_EQ(by_budget.fallback, "");
+    EXPECT_EQ(by_budget.value, planned(unknown, other, Objective::jct).value);
+    EXPECT_EQ(by_budget.allocations, planned(unknown, other, Objective::jct).allocations);
+    const Plan ended = planned(open, other, Objective::learned);
+    EXPECT_EQ(ended.value, planned(closed, other, Objective::jct).value);
+    EXPECT_EQ(ended.allocations, planned(closed, other, Objective::jct).allocations);
+  }
+  EXPECT_NE(allocation_of(planned({}, {600}, Objective::learned), 1), nullptr);
+  EXPECT_NE(allocation_of(planned({}, {200}, Objective::learned), 2), nullptr);
 }
 
 TEST(LearnedTest, ValuesThatCannotBeUsedAreRefused) {
@@ -170,7 +208,7 @@ TEST(LearnedTest, ValuesThatCannotBeUsedAreRefused) {
   options.learned = {1, 2};
   const Cluster cluster = one_tier(1);
   EXPECT_EQ(message_of<InputError>([&] { (void)plan(cluster.snapshot(), options); }),
-            "plan: learned has 2 values, expected 47");
+            "plan: learned has 2 values, expected 66");
   options.learned = zeros();
   options.learned[3] = kInfinity;
   EXPECT_EQ(message_of<InputError>([&] { (void)plan(cluster.snapshot(), options); }),
@@ -206,7 +244,7 @@ TEST_F(LearnedFileTest, ADamagedFileIsRefusedInOneSentence) {
   }
   EXPECT_NE(refusal(whole + "1\n").find("the checksum is not that of the values"),
             std::string::npos);
-  EXPECT_NE(refusal("glidepath learned 2\n").find(":1: 'glidepath learned 2', expected"),
+  EXPECT_NE(refusal("glidepath learned 1\n").find(":1: 'glidepath learned 1', expected"),
             std::string::npos);
 }
 

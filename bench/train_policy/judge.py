@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge the policy `learned` on clusters that its training never saw, beside others.
+"""Judge the policy `learned` on jobs that its training never saw, beside others.
 
     python bench/train_policy/judge.py TRACES OUT.csv [--values learned.txt] [--set test]
 
-Windows of 300 jobs of each cluster of the set, on one tier and on two of unlike speeds, forecasts
-wrong by exp(N(0, sigma)), restarts of 60 s and failures, ten seeds. Rows that OUT.csv has are not
-played again. Prints each metric over that of best_value: the geometric mean and the half of its
-95 % interval over seeds.
+Windows of 300 jobs of each virtual cluster of the set, on one tier and on two of unlike speeds; two
+traces of Gavel on its three tiers; supercom with 20 to 200 users. Forecasts of durations are wrong
+by exp(N(0, sigma)), supercom has its forecasts of curves; restarts take 60 s and nodes and jobs
+fail; ten seeds. Rows that OUT.csv has are not played again. Prints each metric over that of
+best_value: the geometric mean and the half of its 95 % interval over seeds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import csv
 import json
 import tomllib
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,42 +24,48 @@ from typing import Any
 import numpy as np
 from linear import RUNNING, SLOTS, act
 from scipy import stats
-from workloads import generator, window, workload
+from workloads import gavel, generator, play, supercom, window, workload
 
 import glidepath as gp
+from glidepath import _core
 from glidepath.gym import SchedulingEnv
 
 HERE = Path(__file__).parent
 SETTINGS = tomllib.loads((HERE / "settings.toml").read_text())
 POLICIES = ("best_value", "learned", "gittins", "srsf", "las", "fifo", "linear")
-METRICS = ("mean_jct_s", "p95_jct_s", "worst_ftf", "preemptions")
+METRICS = ("mean_jct_s", "p95_jct_s", "worst_ftf", "preemptions", "energy_kwh")
 DAY_S = 86400.0
 HARDSHIP = {
     "restart_s": 60.0,
     "failures": {"node_every_s": 15 * DAY_S, "job_every_s": 2 * DAY_S, "checkpoint_s": 1800.0},
 }
+SIGMAS = (0.0, 0.5, 1.0, 2.0)
+CURVES = "curves"  # in the column of sigma
+GAVEL = ("gavel_max_min_fairness", "gavel_minimize_makespan")
+USERS = (20, 50, 100, 200)
+TOLERANCE = 1.02
 KEY = ("where", "sigma", "cluster", "seed", "policy")
 Row = dict[str, Any]
 
 
-def matches(traces: Path, clusters: list[str], seeds: int, tiers: list[int]) -> list[Row]:
-    """Give what is to be played: the key of a row, a function that draws, options."""
-    found: list[Row] = []
+def cases(traces: Path, clusters: list[str], seed: int) -> Iterator[Row]:
+    """Give where, sigmas and cluster of what a seed plays, with a function that draws the jobs."""
     draw = SETTINGS["draw"] | {"jobs": [300, 301]}
 
-    def drawn(cluster: str, seed: int, tiers: int) -> gp.Workload:
+    def philly(cluster: str, tiers: int) -> gp.Workload:
         rng = generator("judge", cluster, seed, tiers)
         return workload(rng, draw, window(rng, draw, traces, clusters, cluster), tiers)
 
-    for seed in range(seeds):
-        for count in tiers:
-            where = "one tier" if count == 1 else "two tiers"
-            for cluster in clusters:
-                for sigma in (0.0, 0.5, 1.0, 2.0):
-                    key = {"where": where, "sigma": sigma, "cluster": cluster, "seed": seed}
-                    how = HARDSHIP | {"forecast_sigma": sigma, "seed": seed}
-                    found.append(key | {"draw": partial(drawn, cluster, seed, count), "how": how})
-    return found
+    for count, where in ((1, "one tier"), (2, "two tiers")):
+        for cluster in clusters:
+            jobs = partial(philly, cluster, count)
+            yield {"where": where, "sigmas": SIGMAS, "cluster": cluster, "jobs": jobs}
+    for name in GAVEL:
+        jobs = partial(gavel, traces, name)
+        yield {"where": "Gavel", "sigmas": SIGMAS, "cluster": name, "jobs": jobs}
+    for users in USERS:
+        where, jobs = f"supercom, {users} users", partial(supercom, users, seed)
+        yield {"where": where, "sigmas": (CURVES,), "cluster": "supercom", "jobs": jobs}
 
 
 def play_linear(weights: list[float], jobs: gp.Workload, how: Row) -> gp.Simulation:
@@ -73,17 +81,24 @@ def play_linear(weights: list[float], jobs: gp.Workload, how: Row) -> gp.Simulat
     return env.simulation()
 
 
-def play(match: Row, policy: str, given: argparse.Namespace, jobs: gp.Workload) -> Row:
-    """One simulation as a row."""
-    if policy == "linear":
-        run = play_linear(json.loads(given.linear.read_text()), jobs, match["how"])
-    else:
-        values = policy == "learned" and given.values is not None
-        planner = {"learned": given.values} if values else None
-        how = match["how"] | {"planner": planner, "spans": False}
-        run = gp.simulate(jobs, policy, **how)
-    row = {name: match[name] for name in KEY[:-1]} | {"policy": policy}
-    return row | {name: getattr(run, name) for name in METRICS} | {"fallback": run.fallback}
+def rows_of(case: Row, seed: int, given: argparse.Namespace, had: set[Row]) -> Iterator[Row]:
+    """Simulate what is missing of a case; the policies share the forecasts of curves."""
+    jobs, memo = None, _core.ForecastMemo()
+    for sigma in case["sigmas"]:
+        sees = {"stop_at_target": True} if sigma == CURVES else {"forecast_sigma": sigma}
+        how = HARDSHIP | {"seed": seed} | sees
+        for policy in given.policy or POLICIES:
+            key = dict(zip(KEY, (case["where"], sigma, case["cluster"], seed, policy), strict=True))
+            if tuple(map(str, key.values())) in had:
+                continue
+            jobs = jobs or case["jobs"]()
+            if policy == "linear":
+                run = play_linear(json.loads(given.linear.read_text()), jobs, how)
+            else:
+                own = policy == "learned" and given.values is not None
+                planner = {"learned": given.values} if own else None
+                run = play(jobs, policy, how | {"planner": planner}, memo)
+            yield key | {name: getattr(run, name) for name in METRICS} | {"fallback": run.fallback}
 
 
 def ratio_cells(pairs: list[tuple[Row, Row]]) -> list[str]:
@@ -101,20 +116,33 @@ def ratio_cells(pairs: list[tuple[Row, Row]]) -> list[str]:
     return cells
 
 
+def print_ratios(label: str, pairs: list[tuple[Row | None, Row]]) -> None:
+    """Print a row of the table where two seeds or more have both."""
+    both = [(row, base) for row, base in pairs if row is not None]
+    if len({row["seed"] for row, _ in both}) > 1:
+        print(f"| {label} | {' | '.join(ratio_cells(both))} |")
+
+
 def table(rows: list[Row]) -> None:
     """Print the ratios to best_value, and those of best_value with known durations."""
     of = {tuple(str(row[name]) for name in KEY): row for row in rows}
     for where, sigma in dict.fromkeys((str(row["where"]), str(row["sigma"])) for row in rows):
         bases = {key: of[key] for key in of if key[:2] == (where, sigma) and key[4] == POLICIES[0]}
         for policy in POLICIES[1:]:
-            same = [(of.get((*key[:4], policy)), base) for key, base in bases.items()]
-            pairs = [(row, base) for row, base in same if row is not None]
-            if len({row["seed"] for row, _ in pairs}) > 1:
-                print(f"| {where} | {sigma} | `{policy}` | {' | '.join(ratio_cells(pairs))} |")
-        known = [(of.get((where, "0.0", *key[2:])), base) for key, base in bases.items()]
-        pairs = [(row, base) for row, base in known if row is not None]
-        if sigma != "0.0" and len({row["seed"] for row, _ in pairs}) > 1:
-            print(f"| {where} | {sigma} | durations known | {' | '.join(ratio_cells(pairs))} |")
+            pairs = [(of.get((*key[:4], policy)), base) for key, base in bases.items()]
+            print_ratios(f"{where} | {sigma} | `{policy}`", pairs)
+        if sigma not in ("0.0", CURVES):
+            pairs = [(of.get((where, "0.0", *key[2:])), base) for key, base in bases.items()]
+            print_ratios(f"{where} | {sigma} | durations known", pairs)
+    ratios = {
+        key: float(row["mean_jct_s"]) / float(of[*key[:4], POLICIES[0]]["mean_jct_s"])
+        for key, row in of.items()
+        if key[4] == "learned" and (*key[:4], POLICIES[0]) in of
+    }
+    above = {
+        " ".join(key[:4]): f"{value:.3f}" for key, value in ratios.items() if value > TOLERANCE
+    }
+    print(f"learned: {len(above)} of {len(ratios)} runs above {TOLERANCE} of best_value: {above}")
 
 
 def main() -> None:
@@ -125,9 +153,9 @@ def main() -> None:
     parser.add_argument("--values", type=Path)
     parser.add_argument("--set", default="test", choices=("validate", "test"))
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--tiers", type=int, nargs="*", default=[1, 2], choices=(1, 2))
-    parser.add_argument("--policy", action="append")
-    parser.add_argument("--linear", type=Path, help="weights of linear.py, to play them as well")
+    parser.add_argument("--where", action="append", help="one tier, two tiers, Gavel, supercom")
+    parser.add_argument("--policy", action="append", choices=POLICIES)
+    parser.add_argument("--linear", type=Path, default=HERE / "trained" / "linear.json")
     given = parser.parse_args()
     rows: list[Row] = []
     if given.out.exists():
@@ -138,20 +166,14 @@ def main() -> None:
         write = csv.DictWriter(file, [*KEY, *METRICS, "fallback"])
         if not rows:
             write.writeheader()
-        for match in matches(given.traces, SETTINGS[given.set], given.seeds, given.tiers):
-            keys = [str(match[name]) for name in KEY[:-1]]
-            asked = [*(given.policy or POLICIES[:-1])]
-            if given.linear:
-                asked.append("linear")
-            missing = [policy for policy in asked if (*keys, policy) not in had]
-            if not missing:
-                continue
-            jobs = match["draw"]()
-            for policy in missing:
-                row = play(match, policy, given, jobs)
-                rows.append(row)
-                write.writerow(row)
-                file.flush()
+        for seed in range(given.seeds):
+            for case in cases(given.traces, SETTINGS[given.set], seed):
+                if given.where and case["where"].split(",")[0] not in given.where:
+                    continue
+                for row in rows_of(case, seed, given, had):
+                    rows.append(row)
+                    write.writerow(row)
+                    file.flush()
     table(rows)
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the policy `learned`: seeded, on one core, with checkpoints and recorded curves.
 
-    python bench/train_policy/train.py OUT [--traces PATH] [--head round|queue] [--minutes M]
+    python bench/train_policy/train.py OUT [--traces PATH] [--head HEAD] [--minutes M] [--seed S]
 
-With weights of zero `learned` is `best_value`. From there each head moves by CMA-ES to less of
+With weights of zero `learned` is `best_value` but for jobs of an unknown end. From there each head
+moves by CMA-ES to less of
 
     mean of log(JCT / that of best_value) + what more preemptions and bad single workloads cost
 
@@ -25,14 +26,19 @@ from typing import Any
 
 import numpy as np
 from evolution import Evolution, Floats
-from workloads import conditions, generator, window, workload
+from workloads import conditions, generator, play, supercom, window, workload
 
 import glidepath as gp
+from glidepath import _core
 
 SETTINGS = tomllib.loads((Path(__file__).parent / "settings.toml").read_text())
-TERMS, PATIENCE, RANGES = 17, 3, 5
-KEEPS = 6  # of the terms in src/plan/learned.cpp
-SLICES = {"round": slice(0, TERMS), "queue": slice(TERMS, 2 * TERMS + PATIENCE)}
+TERMS, PATIENCE, SHARES, RANGES = 17, 3, 2, 5
+QUEUE_END, END = 2 * TERMS + PATIENCE, 3 * TERMS + PATIENCE + SHARES
+SLICES = {
+    "round": slice(0, TERMS),
+    "queue": slice(TERMS, QUEUE_END),
+    "budget": slice(QUEUE_END, END),
+}
 
 
 def ranges() -> list[float]:
@@ -43,7 +49,7 @@ def ranges() -> list[float]:
 
 def values_of(heads: dict[str, Floats]) -> list[float]:
     """All values, zeros for a head that is not trained."""
-    out = np.zeros(2 * TERMS + PATIENCE)
+    out = np.zeros(END)
     for name, weights in heads.items():
         out[SLICES[name]] = weights
     return [*out.tolist(), *ranges()]
@@ -54,23 +60,29 @@ class Game:
 
     def __init__(self, head: str, traces: Path | None, clusters: str = "train") -> None:
         self.head, self.traces, self.clusters = head, traces, SETTINGS[clusters]
-        self.tiers = SETTINGS["heads"][head]["tiers"]
+        self.settings = SETTINGS["heads"][head]
         self.played: dict[int, tuple[gp.Workload, dict[str, Any], gp.Simulation]] = {}
+        self.memo = _core.ForecastMemo()  # what one candidate forecasts the others find
 
     def round(self, number: int) -> tuple[gp.Workload, dict[str, Any], gp.Simulation]:
         """Return workload, conditions and the simulation of best_value."""
         if number not in self.played:
-            rng, draw = generator(SETTINGS["seed"], self.head, number), SETTINGS["draw"]
-            drawn = workload(rng, draw, window(rng, draw, self.traces, self.clusters), self.tiers)
+            settings, draw = self.settings, SETTINGS["draw"]
+            rng = generator(SETTINGS["seed"], settings["stream"], number)
+            if settings["with_curves"] > 0 and rng.random() < settings["with_curves"]:
+                drawn = supercom(int(rng.integers(*draw["users"])), int(rng.integers(1 << 30)))
+            else:
+                jobs = window(rng, draw, self.traces, self.clusters)
+                drawn = workload(rng, draw, jobs, settings["tiers"])
             how = conditions(rng, draw)
-            self.played[number] = drawn, how, gp.simulate(drawn, "best_value", **how)
+            self.played[number] = drawn, how, play(drawn, "best_value", how, self.memo)
         return self.played[number]
 
     def ratios(self, weights: Floats, number: int) -> tuple[float, float]:
         """Log of JCT and of preemptions, over those of best_value."""
         drawn, how, base = self.round(number)
         planner = {"learned": values_of({self.head: weights})}
-        run = gp.simulate(drawn, "learned", planner=planner, **how)
+        run = play(drawn, "learned", how | {"planner": planner}, self.memo)
         more = np.log((run.preemptions + 5) / (base.preemptions + 5))
         return float(np.log(run.mean_jct_s / base.mean_jct_s)), float(more)
 
@@ -84,12 +96,12 @@ class Game:
         return float(jct.mean() + search["worse"] * worse + rate * more)
 
 
-def train(head: str, out: Path, traces: Path | None, minutes: float) -> Floats:
-    """Train a head, from its checkpoint where there is one."""
+def train(head: str, out: Path, traces: Path | None, minutes: float | None) -> int:
+    """Train a head, from its checkpoint where there is one, for so long or so many generations."""
     search, game = SETTINGS["search"], Game(head, traces)
-    where = SLICES[head]
-    start = np.zeros(where.stop - where.start)
-    start[KEEPS] = SETTINGS["heads"][head]["keeps"]
+    generations = SETTINGS["heads"][head]["generations"] if minutes is None else np.inf
+    seconds = np.inf if minutes is None else 60 * minutes
+    start = np.zeros(SLICES[head].stop - SLICES[head].start)
     law = Evolution(start, search["first_step"], search["population"], SETTINGS["seed"])
     checkpoint, curve = out / f"{head}.json", out / f"{head}.csv"
     if checkpoint.exists():
@@ -97,7 +109,7 @@ def train(head: str, out: Path, traces: Path | None, minutes: float) -> Floats:
     else:
         curve.write_text("step,loss,best,width,seconds\n")
     began = time.monotonic()
-    while time.monotonic() - began < 60 * minutes:
+    while law.generation < generations and time.monotonic() - began < seconds:
         first = law.generation % search["folds"] * search["workloads"]
         numbers = range(first, first + search["workloads"])
         found = np.array([game.cost(weights, numbers) for weights in law.ask()])
@@ -108,7 +120,7 @@ def train(head: str, out: Path, traces: Path | None, minutes: float) -> Floats:
             file.write(line + "\n")
         checkpoint.write_text(json.dumps(state(law)))
         print(f"{head}: {line}", flush=True)
-    return law.centre
+    return law.generation
 
 
 def state(law: Evolution) -> dict[str, Any]:
@@ -143,15 +155,15 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--traces", type=Path)
     parser.add_argument("--head", choices=list(SLICES), action="append")
-    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--minutes", type=float, help="of each head; default: its generations")
+    parser.add_argument("--seed", type=int, default=SETTINGS["seed"])
     parser.add_argument("--ship", action="store_true", help="compile the values in")
     given = parser.parse_args()
+    SETTINGS["seed"] = given.seed
     given.out.mkdir(parents=True, exist_ok=True)
     for head in given.head or list(SLICES):
-        minutes = SETTINGS["heads"][head]["minutes"] if given.minutes is None else given.minutes
-        train(head, given.out, given.traces, minutes)
-        (curve,) = gp.read_traces(given.out / f"{head}.csv", metric="loss")
-        if len(curve.step) >= 5:
+        if train(head, given.out, given.traces, given.minutes) >= 5:
+            (curve,) = gp.read_traces(given.out / f"{head}.csv", metric="loss")
             ahead = float(curve.step[-1]) * 1.5
             print(f"{head}: half as many generations again: {gp.forecast(curve, [ahead])}")
     heads = {

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import glidepath as gp
+from glidepath import _core
+from glidepath._simulate import _run
 
 Floats = NDArray[np.float64]
 LARGEST_GANG = 64
@@ -73,6 +75,20 @@ def window(
     return table[first : first + jobs], []
 
 
+# What a GPU draws when idle and at most: the limits of an A100, a V100, a P100 and half a K80 card;
+# idle as monitors show them.
+WATTS = {
+    "gpu": (50, 400), "fast": (50, 400), "slow": (40, 300),
+    "v100": (40, 300), "p100": (30, 250), "k80": (25, 150),
+}  # fmt: skip
+
+
+def tier(name: str, gpus: int) -> gp.Tier:
+    """Nodes of one GPU."""
+    idle, busy = WATTS[name]
+    return gp.Tier(name, gpus, 1, idle_watts=idle, busy_watts=busy)
+
+
 def workload(
     rng: np.random.Generator, draw: Mapping[str, Any], jobs: tuple[Floats, list[str]], tiers: int
 ) -> gp.Workload:
@@ -93,13 +109,35 @@ def workload(
     if users:
         asked["user"] = users
     if tiers == 1:
-        return gp.Workload([gp.Tier("gpu", total, 1)], asked)
+        return gp.Workload([tier("gpu", total)], asked)
     fast = max(int(gpus.max()), round(total * rng.uniform(*draw["fast_share"])))
     slow = max(int(gpus.max()), total - fast)
     unlike = rng.normal(0, rng.uniform(0, draw["unlike"]), len(table))
     speed = np.clip(rng.uniform(*draw["slow_speed"]) * np.exp(unlike), 0.1, 1.2)
     asked["steps_per_s"] = np.stack([np.ones(len(table)), np.round(speed, 3)], axis=1)
-    return gp.Workload([gp.Tier("fast", fast, 1), gp.Tier("slow", slow, 1)], asked)
+    return gp.Workload([tier("fast", fast), tier("slow", slow)], asked)
+
+
+def gavel(traces: Path, name: str) -> gp.Workload:
+    """One of the traces of Gavel on the cluster of its paper."""
+    gpus = {"v100": 8, "p100": 16, "k80": 24}
+    read = gp.Workload.from_gavel(
+        traces / f"{name}.csv.gz", traces / "gavel_throughputs.csv.gz", cluster=gpus
+    )
+    return gp.Workload([tier(kind, count) for kind, count in gpus.items()], read.jobs, name=name)
+
+
+def supercom(users: int, seed: int) -> gp.Workload:
+    """Jobs with curves and budgets of many users, on three tiers."""
+    folder = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
+    return gp.generate_workload(folder, users=users, seed=seed)
+
+
+def play(
+    jobs: gp.Workload, policy: str, how: Mapping[str, Any], memo: _core.ForecastMemo
+) -> gp.Simulation:
+    """Simulate with the forecasts of curves that are there already."""
+    return _run(jobs, policy, _core.SimulationOptions(**how, spans=False), memo=memo)
 
 
 def conditions(rng: np.random.Generator, draw: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,5 +152,4 @@ def conditions(rng: np.random.Generator, draw: Mapping[str, Any]) -> dict[str, A
         "restart_s": float(rng.choice(draw["restart_s"])),
         "failures": failures if rng.random() < draw["failing"] else None,
         "seed": int(rng.integers(1 << 30)),
-        "spans": False,
     }

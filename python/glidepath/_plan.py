@@ -283,7 +283,7 @@ def plan(
     max_wait_s : float
         After this wait a job is placed before all others; while it does not fit, the GPUs that
         are free next are kept for it and only jobs out of the way in time may fill them.
-    learned : path or array_like, shape (47,), optional
+    learned : path or array_like, shape (66,), optional
         A file of `write_learned_values`, or its values, for the objective ``learned``; by default
         `learned_values`. Without a unit: factors and weights of logarithms.
     reasons : bool
@@ -317,10 +317,12 @@ def learned_values() -> Floats:
 
     Returns
     -------
-    ndarray, shape (47,)
-        17 weights of plans, 17 of orders of jobs, 3 of the patience of these, and the low and high
-        ends of 5 ranges: GPUs wanted over GPUs, largest gang, mean spread of the forecasts,
-        restart in seconds, least speed of a job as a share of its best.
+    ndarray, shape (66,)
+        17 weights of plans, 17 of orders of jobs, 3 of the patience of these, 17 of plans in which
+        a job has a budget, 2 logarithms of shares of the budget that is left (what a job without a
+        forecast needs at most, and one whose forecast never arrives), and the low and high ends of
+        5 ranges: GPUs wanted over GPUs, largest gang, mean spread of the forecasts, restart in
+        seconds, least speed of a job as a share of its best.
     """
     return _core.learned_values()
 
@@ -335,7 +337,7 @@ def read_learned_values(file: str | os.PathLike[str]) -> Floats:
 
     Returns
     -------
-    ndarray, shape (47,)
+    ndarray, shape (66,)
         As `learned_values` has them.
 
     Raises
@@ -352,7 +354,7 @@ def write_learned_values(values: ArrayLike, file: str | os.PathLike[str]) -> Non
 
     Parameters
     ----------
-    values : array_like, shape (47,)
+    values : array_like, shape (66,)
         As `learned_values` has them, without a unit.
     file : path
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "plan/learned_values.hpp"
 
@@ -35,7 +36,9 @@ LearnedValues::LearnedValues(std::span<const double> given)
     : round(checked(given).first<kTerms>()),
       queue(checked(given).subspan<kTerms, kTerms>()),
       patience(checked(given).subspan<2 * kTerms, kPatienceTerms>()),
-      low(checked(given).subspan<2 * kTerms + kPatienceTerms, kRanges>()),
+      budget(checked(given).subspan<2 * kTerms + kPatienceTerms, kTerms>()),
+      shares(checked(given).subspan<3 * kTerms + kPatienceTerms, kShares>()),
+      low(checked(given).subspan<kLearnedValues - 2 * kRanges, kRanges>()),
       high(checked(given).last<kRanges>()) {}
 
 void Crowd::add(double gpus, double log_rank, double spread, double restart_s) {
@@ -83,6 +86,18 @@ double correction(std::span<const double, kTerms> weights, const Prospect& job,
   double z = 0;
   for (std::size_t i = 0; i < kTerms; ++i) z += weights[i] * terms[i];
   return std::clamp(std::isnan(z) ? 0.0 : z, -kMaxCorrection, kMaxCorrection);
+}
+
+std::vector<double> within_budget(std::vector<double> samples, double left,
+                                  const LearnedValues& values) {
+  if (samples.empty()) {
+    const double most = left * std::exp(values.shares[0]);
+    return {most / 4, most / 2, 3 * most / 4, most};
+  }
+  const double instead = left * std::exp(values.shares[1]);
+  std::replace(samples.begin(), samples.end(), kInfinity, instead);
+  std::sort(samples.begin(), samples.end());
+  return samples;
 }
 
 double spread_of(std::span<const double> sorted) {

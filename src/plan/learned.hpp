@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objective `learned`: the value of jct times exp(z), where z is a small function of the job,
-// the option and the crowd. With weights of zero it is jct to the last digit.
+// the option and the crowd. What a forecast leaves open is taken from the job's budget. With
+// weights of zero it is jct to the last digit where nothing is open.
 #pragma once
 
 #include "glidepath/plan.hpp"
@@ -18,8 +19,9 @@ namespace glidepath::detail {
 
 inline constexpr std::size_t kTerms = 17;         ///< of z
 inline constexpr std::size_t kPatienceTerms = 3;  ///< see LearnedValues::patience
+inline constexpr std::size_t kShares = 2;         ///< see LearnedValues::shares
 inline constexpr std::size_t kRanges = 5;         ///< see Crowd::inputs
-inline constexpr std::size_t kLearnedValues = 2 * kTerms + kPatienceTerms + 2 * kRanges;
+inline constexpr std::size_t kLearnedValues = 3 * kTerms + kPatienceTerms + kShares + 2 * kRanges;
 
 /// PlanOptions::learned, or what is built in, by what its values are for.
 struct LearnedValues {
@@ -32,6 +34,10 @@ struct LearnedValues {
   /// In such an order with patience: log factors of what a preemption costs and of the fair shares
   /// after which a job is late.
   std::span<const double, kPatienceTerms> patience;
+  std::span<const double, kTerms> budget;  ///< for plans in which a job has a budget
+  /// Log shares of what is left of a budget: what a job without a forecast still needs at most, and
+  /// what is taken for a sample that never arrives.
+  std::span<const double, kShares> shares;
   std::span<const double, kRanges> low, high;  ///< what Crowd::inputs were in training
 };
 
@@ -71,6 +77,12 @@ class Crowd {
 /// z. Between -8 and 8.
 [[nodiscard]] double correction(std::span<const double, kTerms> weights, const Prospect& job,
                                 const Crowd& crowd);
+
+/// The steps that are thought to be needed, sorted, where `left` are left of the budget, above 0: a
+/// quarter, a half, three or all of its share for a job without samples, one share for those at
+/// infinity.
+[[nodiscard]] std::vector<double> within_budget(std::vector<double> samples, double left,
+                                                const LearnedValues& values);
 
 /// log(q75 / q25) of increasing samples over that of a normal law; 0 for fewer than four.
 [[nodiscard]] double spread_of(std::span<const double> sorted);

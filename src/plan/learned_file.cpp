@@ -16,7 +16,7 @@
 namespace glidepath {
 namespace {
 
-constexpr std::string_view kFirstLine = "glidepath learned 1";
+constexpr std::string_view kFirstLine = "glidepath learned 2";
 
 std::string crc_line(std::string_view text) {
   const auto crc =

@@ -21,6 +21,18 @@ constexpr double kMaxValue = 1e100;
 
 }  // namespace
 
+RemainingWork Planner::work_of(const Job& job, const LearnedValues* values) const {
+  RemainingWork work = remaining_work(job, options_);
+  const double left = job.budget_steps - job.steps_done;
+  double fastest = 0;
+  for (const Option& option : job.options) fastest = std::max(fastest, option.steps_per_s);
+  if (values == nullptr || !(left > 0 && fastest > 0)) return work;
+  if (!work.steps.empty() && work.steps.back() < kInfinity) return work;
+  work.steps = within_budget(std::move(work.steps), std::max(left, fastest), *values);
+  work.index = gittins_index(work.steps);
+  return work;
+}
+
 void Planner::look_at_crowd() {
   const auto learns = [](const WeightedObjective& each) {
     return each.objective == Objective::learned;
@@ -28,13 +40,17 @@ void Planner::look_at_crowd() {
   if (std::none_of(options_.objectives.begin(), options_.objectives.end(), learns)) return;
   const LearnedValues values(options_.learned);
   crowd_ = Crowd(snapshot_.tiers.size());
+  bool budgets = false;
   for (const Candidate& candidate : candidates_) {
     const Job& job = *candidate.job;
     if (candidate.fate == Fate::broken) continue;
-    const RemainingWork work = remaining_work(job, options_);
-    if (job.remaining_steps.empty() || work.never > 0 || !(work.index > 0)) {
+    const RemainingWork work = work_of(job, &values);
+    budgets = budgets || job.budget_steps > 0;
+    if (job.budget_steps <= job.steps_done &&
+        (job.remaining_steps.empty() || work.never > 0 || !(work.index > 0))) {
       plan_.fallback = sentence(
-          "job ", job.id, job.remaining_steps.empty() ? " has no forecast" : " may never be done");
+          "job ", job.id, job.remaining_steps.empty() ? " has no forecast" : " may never be done",
+          " and no budget is left");
       return;
     }
     double fastest = 0;
@@ -54,6 +70,8 @@ void Planner::look_at_crowd() {
   crowd_.close(gpus);
   plan_.fallback = out_of_range(values, crowd_);
   if (plan_.fallback.empty()) learned_ = values;
+  weights_ = values.round;
+  if (budgets) weights_ = values.budget;
 }
 
 double Planner::corrected(const Candidate& candidate, const RemainingWork& work,
@@ -72,7 +90,7 @@ double Planner::corrected(const Candidate& candidate, const RemainingWork& work,
       .advantage = std::log(option.steps_per_s / fastest) - crowd_.log_speed(option.tier),
       .keeps = keeps,
       .moves = held && !keeps};
-  return std::exp(correction(learned_->round, prospect, crowd_));
+  return std::exp(correction(weights_.first<kTerms>(), prospect, crowd_));
 }
 
 void Planner::evaluate() {
@@ -84,7 +102,7 @@ void Planner::evaluate() {
     const Job& job = *candidate.job;
     candidate.first = candidate.end = offers_.size();
     if (candidate.fate == Fate::broken) continue;
-    const RemainingWork work = remaining_work(job, options_);
+    const RemainingWork work = work_of(job, learned_ ? &*learned_ : nullptr);
     if (std::max(work.reached, work.never) >= options_.stop_probability &&
         !job.remaining_steps.empty()) {
       candidate.fate = Fate::ended;

@@ -91,6 +91,8 @@ class Planner {
   // offers.cpp
   /// For the objective `learned`: what all jobs are like, and whether its values hold for them.
   void look_at_crowd();
+  /// What is left of a job; with `values` as far as its budget says where its forecast does not.
+  [[nodiscard]] RemainingWork work_of(const Job& job, const LearnedValues* values) const;
   /// exp(z) of an option, 1 where the values do not hold.
   [[nodiscard]] double corrected(const Candidate& candidate, const RemainingWork& work,
                                  const Option& option, double fastest) const;
@@ -159,6 +161,7 @@ class Planner {
   double scale_ = 1;  // of the values in a round
   Crowd crowd_;
   std::optional<LearnedValues> learned_;
+  std::span<const double> weights_;  // of these, those for the jobs at hand
   std::vector<std::int64_t> all_, free_;
   std::vector<std::int64_t> nodes_, taken_tier_, taken_gpus_;
   double power_left_ = kInfinity;

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +68,9 @@ def test_values_come_as_numbers_or_from_a_file(tmp_path: Path) -> None:
 def test_where_it_does_not_hold_the_plan_is_that_of_jct_and_says_so() -> None:
     job = gp.Job(id=7, options=[gp.Option(tier=0, gpus=1, steps_per_s=1.0)])
     now = gp.Snapshot(now_s=0.0, tiers=[gp.Tier("a", 1, 1)], jobs=[job], running=[])
-    assert gp.plan(now, objective="learned").fallback == "job 7 has no forecast"
+    assert gp.plan(now, objective="learned").fallback == (
+        "job 7 has no forecast and no budget is left"
+    )
     assert gp.plan(now, objective="jct").fallback == ""
 
 
@@ -80,3 +86,49 @@ def test_a_trace_is_repeated_over_forecast_errors(
     out = capsys.readouterr().out
     assert "jobs.csv: 20 jobs, seeds 0 to 2" in out
     assert "learned" in out
+
+
+@pytest.fixture
+def train(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "bench" / "train_policy"))
+    import train
+
+    for name in ("train", "evolution", "workloads"):
+        monkeypatch.delitem(sys.modules, name)  # other folders of bench/ have such names, too
+    return train
+
+
+def test_a_search_goes_on_from_its_checkpoint_to_the_same_bytes(train: ModuleType) -> None:
+    def cost(x: np.ndarray) -> float:
+        return float(((x - [1, -2, 0.5]) ** 2 * [1, 10, 100]).sum())
+
+    def go_on(law: Any, generations: int) -> None:
+        for _ in range(generations):
+            law.tell(np.array([cost(x) for x in law.ask()]))
+
+    def search() -> Any:
+        return train.Evolution(np.zeros(3), 0.5, 12, seed=3)
+
+    whole, half, rest = search(), search(), search()
+    go_on(whole, 60)
+    go_on(half, 25)
+    train.restore(rest, json.loads(json.dumps(train.state(half))))
+    go_on(rest, 35)
+    assert rest.centre.tolist() == whole.centre.tolist()
+    assert whole.centre == pytest.approx([1, -2, 0.5], abs=1e-3)
+
+
+def test_jobs_with_budgets_are_done_earlier_with_fewer_preemptions() -> None:
+    folder = ROOT / "data" / "workloads" / "supercom"
+    options: dict[str, Any] = {
+        "restart_s": 60.0,
+        "failures": {"job_every_s": 172800.0, "checkpoint_s": 1800.0},
+    }
+    runs = gp.compare(
+        lambda seed: gp.generate_workload(folder, users=40, seed=700 + seed),
+        ["best_value", "learned"],
+        seeds=2,
+        **options,
+    )
+    assert runs.ratio("mean_jct_s", to="best_value")["learned"][0] < 0.9
+    assert runs.ratio("preemptions", to="best_value")["learned"][0] < 0.5
