@@ -107,6 +107,20 @@ def test_a_mix_of_two_is_the_pair_and_a_measured_speed_above_one_is_kept() -> No
         gp.mix_speeds([jobs[0]] * 5, "mps", tier)
 
 
+def test_a_pair_that_runs_faster_together_ends_sooner_in_a_simulation() -> None:
+    jobs = {
+        "job": [1, 2],
+        "submit_s": [0, 0],
+        "gpus": [1, 1],
+        "duration_s": [1000, 1000],
+        "job_class": ["a", "b"],
+    }
+    workload = gp.Workload([gp.Tier("t", 1, 1)], jobs, pairs=[("a", "b", 0, 1.25, 1.1)])
+    run = gp.simulate(workload, "best_value", sharing="mps")
+    # 800 s together at 1.25 and 1.1, then what is left of the second alone.
+    np.testing.assert_allclose(run.jobs["end_s"], [800, 800 + (1000 - 1.1 * 800)])
+
+
 def test_speeds_of_mixes_under_mps(shared: Path) -> None:
     folder = shared / "data" / "mig"
     for count, most in ((2, 0.095), (3, 0.105), (4, 0.11)):
