@@ -102,6 +102,7 @@ class LogRows:
 class RunRecord:
     """What a reader found in a file of one run."""
 
+    name: typing.Final[str]
     notes: typing.Final[list[str]]
     planned_steps: typing.Final[float | None]
     series: typing.Final[dict[str, Series]]
@@ -1633,7 +1634,7 @@ def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
         Naming file and line.
     """
 
-def read_table(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
+def read_table(path: os.PathLike | str | bytes, metric: str | None) -> list[RunRecord]: ...
 def read_trainer_state(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_workload(path: os.PathLike | str | bytes) -> WorkloadRecord: ...
 def require_column(path: os.PathLike | str | bytes, head: bytes, metric: str | None) -> None: ...
