@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -132,3 +134,26 @@ def test_jobs_with_budgets_are_done_earlier_with_fewer_preemptions() -> None:
     )
     assert runs.ratio("mean_jct_s", to="best_value")["learned"][0] < 0.9
     assert runs.ratio("preemptions", to="best_value")["learned"][0] < 0.5
+
+
+def test_the_training_of_the_cookbook_makes_values_that_a_simulation_takes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = zip(
+        range(150),
+        np.cumsum(rng.exponential(600, 150)).round(),
+        2 ** rng.integers(0, 4, 150),
+        np.exp(rng.normal(8, 1.3, 150)).round(),
+        strict=True,
+    )
+    lines = ["job,submit_s,gpus,duration_s", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "jobs.csv").write_text("\n".join(lines) + "\n")
+    page = (ROOT / "docs" / "cookbook.md").read_text()
+    found = re.search(r"^    python (bench/train_policy/train.py .*) --minutes 5$", page, re.M)
+    assert found is not None
+    script, *arguments = found[1].split()
+    command = [sys.executable, str(ROOT / script), *arguments, "--minutes", "0.001"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
+    assert (tmp_path / "out" / "queue.csv").read_text().count("\n") == 2  # one generation
+    values = ["--planner", f"learned={tmp_path / 'out' / 'learned.txt'}"]
+    sizes = ["--gpus", "16", "--forecast-sigma", "0.5", "--restart-s", "60"]
+    assert main(["simulate", str(tmp_path / "jobs.csv"), *sizes, "-p", "learned", *values]) == 0
