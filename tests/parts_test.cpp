@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -284,7 +285,11 @@ TEST(PodsTest, WhatCannotBePlacedIsRefused) {
   };
   const PodOptions plain{.policy = "best_fit"};
   EXPECT_EQ(refused({}, {}, plain), "");
-  EXPECT_EQ(refused({.name = "n", .cpu_milli = -1}, {}, plain), "node 'n': cpu_milli is -1");
+  EXPECT_EQ(refused({.name = "n", .cpu_milli = -1}, {}, plain),
+            "node 'n': cpu_milli is -1, expected 0 to 10^12");
+  EXPECT_EQ(refused({}, {.name = "p", .memory_mib = std::int64_t{1} << 60}, plain),
+            "pod 'p': memory_mib is 1152921504606846976, expected 0 to 10^12");
+  EXPECT_EQ(refused({}, {.gpus = std::numeric_limits<int>::max()}, plain), "");
   EXPECT_EQ(refused({.name = "n", .gpu_milli = {1001}}, {}, plain),
             "node 'n': gpu_milli is 1001, expected 0 to 1000");
   EXPECT_EQ(refused({.name = "n", .gpu_milli = {1000}, .gpu_pods = {1, 1}}, {}, plain),

@@ -66,8 +66,8 @@ struct PodPolicyInfo {
 
 /// Places pods one after the other, each once and for good; one that fits nowhere is left out and
 /// takes nothing. Same bytes for a seed. Throws InputError naming the node, pod or policy: amounts
-/// below 0, a share above 1000 or of several GPUs, another number of `gpu_pods` than GPUs,
-/// `expected` for a policy that does not read it or none for one that does.
+/// below 0 or above 10^12, a share above 1000 or of several GPUs, `gpu_pods` that do not match the
+/// GPUs, `expected` for a policy that does not read it or none for one that does.
 [[nodiscard]] std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes,
                                                std::span<const Pod> pods,
                                                const PodOptions& options = {});

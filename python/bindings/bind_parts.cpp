@@ -127,8 +127,9 @@ list of PodPlace
 Raises
 ------
 InputError
-    Naming the node, pod or policy: amounts below 0, a share above 1000 or of several GPUs,
-    `expected` for a policy that does not read it or none for one that does.
+    Naming the node, pod or policy: amounts below 0 or above 10^12, a share above 1000 or of
+    several GPUs, `gpu_pods` that do not match the GPUs, `expected` for a policy that does not read
+    it or none for one that does.
 )");
   module.def(
       "pod_violations",

@@ -85,7 +85,7 @@ double fragmentation(const NodeState& node, std::span<const Expected> mix) {
 template <class Value>
 Suit best_after(const NodeState& node, const Request& pod, Value value) {
   NodeState after = node;
-  if (pod.kind != 1) {
+  if (pod.kind != kPart) {
     take(after, pod, -1);
     return {value(after), -1};
   }
@@ -179,7 +179,7 @@ std::vector<int> take(NodeState& node, const Request& pod, int gpu) {
   node.cpu -= pod.cpu;
   node.memory -= pod.memory;
   std::vector<int> gpus;
-  if (pod.kind == 1) {
+  if (pod.kind == kPart) {
     gpus.push_back(gpu < 0 ? best_fit_gpu(node, pod) : gpu);
   } else {
     for (int i = 0; static_cast<int>(gpus.size()) < pod.gpus; ++i) {

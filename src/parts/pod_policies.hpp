@@ -11,13 +11,14 @@
 namespace glidepath::detail {
 
 inline constexpr int kWholeGpu = 1000;
+inline constexpr int kPart = -1;  ///< kind of a request of a part of a GPU
 
 /// What a pod asks, models of GPU as bits. Equal pods share one.
 struct Request {
   std::int64_t cpu = 0, memory = 0;
   int gpus = 0, share = kWholeGpu;
   std::uint64_t models = 0;  ///< allowed ones; all bits = any
-  int kind = 0;              ///< of GPU request: 0 = none, 1 = a part of one, 1 + n = n whole ones
+  int kind = 0;              ///< of GPU request: none, kPart, or how many whole ones
 
   [[nodiscard]] int gpu_total() const noexcept { return gpus * share; }
   friend bool operator==(const Request&, const Request&) = default;

@@ -26,11 +26,18 @@ using detail::sentence;
 using detail::Suit;
 
 constexpr int kModelBits = 63;
+constexpr std::int64_t kLargestAmount = 1'000'000'000'000;  // so that sums of millions hold
 constexpr double kExpectedShare = 0.95;  // of the mix that is kept, the most frequent ones first
 
+void validate_amount(const char* what, const std::string& name, const char* column,
+                     std::int64_t amount) {
+  if (amount >= 0 && amount <= kLargestAmount) return;
+  refuse(what, " '", name, "': ", column, " is ", amount, ", expected 0 to 10^12");
+}
+
 void validate(const FreeNode& node) {
-  if (node.cpu_milli < 0) refuse("node '", node.name, "': cpu_milli is ", node.cpu_milli);
-  if (node.memory_mib < 0) refuse("node '", node.name, "': memory_mib is ", node.memory_mib);
+  validate_amount("node", node.name, "cpu_milli", node.cpu_milli);
+  validate_amount("node", node.name, "memory_mib", node.memory_mib);
   for (const int gpu : node.gpu_milli) {
     if (gpu < 0 || gpu > kWholeGpu) {
       refuse("node '", node.name, "': gpu_milli is ", gpu, ", expected 0 to 1000");
@@ -46,8 +53,8 @@ void validate(const FreeNode& node) {
 }
 
 void validate(const Pod& pod) {
-  if (pod.cpu_milli < 0) refuse("pod '", pod.name, "': cpu_milli is ", pod.cpu_milli);
-  if (pod.memory_mib < 0) refuse("pod '", pod.name, "': memory_mib is ", pod.memory_mib);
+  validate_amount("pod", pod.name, "cpu_milli", pod.cpu_milli);
+  validate_amount("pod", pod.name, "memory_mib", pod.memory_mib);
   if (pod.gpus < 0) refuse("pod '", pod.name, "': ", pod.gpus, " GPUs");
   if (pod.gpu_milli < 1 || pod.gpu_milli > kWholeGpu) {
     refuse("pod '", pod.name, "': gpu_milli is ", pod.gpu_milli, ", expected 1 to 1000");
@@ -76,7 +83,7 @@ class Models {
     Request made{.cpu = pod.cpu_milli, .memory = pod.memory_mib, .gpus = pod.gpus};
     if (pod.gpus == 0) return made;
     made.share = pod.gpu_milli;
-    made.kind = pod.gpu_milli < kWholeGpu ? 1 : 1 + pod.gpus;
+    made.kind = pod.gpu_milli < kWholeGpu ? detail::kPart : pod.gpus;
     made.models = pod.gpu_models.empty() ? ~std::uint64_t{0} : 0;
     for (const std::string& model : pod.gpu_models) made.models |= bit(model);
     return made;
@@ -187,7 +194,7 @@ class Cluster {
     const int node = fits[drawn(fits.size(), 0)];
     std::vector<int> gpus;
     const std::vector<int>& left = nodes_[static_cast<std::size_t>(node)].gpus;
-    for (std::size_t gpu = 0; pod.kind == 1 && gpu < left.size(); ++gpu) {
+    for (std::size_t gpu = 0; pod.kind == detail::kPart && gpu < left.size(); ++gpu) {
       if (left[gpu] >= pod.share) gpus.push_back(static_cast<int>(gpu));
     }
     return {node, gpus.empty() ? -1 : gpus[drawn(gpus.size(), 1)]};
@@ -279,6 +286,8 @@ std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::sp
   if (pods.size() != places.size()) {
     refuse("pod_violations: ", pods.size(), " pods, ", places.size(), " places");
   }
+  for (const FreeNode& node : nodes) validate(node);
+  for (const Pod& pod : pods) validate(pod);
   std::vector<FreeNode> left(nodes.begin(), nodes.end());
   for (FreeNode& node : left) node.gpu_pods.resize(node.gpu_milli.size());
   std::vector<std::string> found;
