@@ -163,6 +163,9 @@ TEST(LearnedTest, AJobWithoutAForecastLeavesThePlanToJct) {
   cluster.jobs[0].remaining_steps = {10, 20, kInfinity};
   EXPECT_EQ(plan(cluster.snapshot(), options).fallback,
             "job 3 may never be done and no budget is left");
+  cluster.jobs[0].budget_steps = kInfinity;
+  EXPECT_EQ(plan(cluster.snapshot(), options).fallback,
+            "job 3 may never be done and no budget is left");
   options.objectives = {{Objective::jct}};
   EXPECT_EQ(plan(cluster.snapshot(), options).fallback, "");
 }

@@ -19,11 +19,16 @@ constexpr double kEndQuantile = 0.9;     // quantile of a job's end that backfil
 constexpr double kMaxOfferValue = 1e12;  // in a round: where one is larger, all are scaled down
 constexpr double kMaxValue = 1e100;
 
+/// Steps of its budget, 0 without a budget that ends.
+double budget_left(const Job& job) {
+  return job.budget_steps < kInfinity ? job.budget_steps - job.steps_done : 0;
+}
+
 }  // namespace
 
 RemainingWork Planner::work_of(const Job& job, const LearnedValues* values) const {
   RemainingWork work = remaining_work(job, options_);
-  const double left = job.budget_steps - job.steps_done;
+  const double left = budget_left(job);
   double fastest = 0;
   for (const Option& option : job.options) fastest = std::max(fastest, option.steps_per_s);
   if (values == nullptr || !(left > 0 && fastest > 0)) return work;
@@ -45,8 +50,8 @@ void Planner::look_at_crowd() {
     const Job& job = *candidate.job;
     if (candidate.fate == Fate::broken) continue;
     const RemainingWork work = work_of(job, &values);
-    budgets = budgets || job.budget_steps > 0;
-    if (job.budget_steps <= job.steps_done &&
+    budgets = budgets || budget_left(job) > 0;
+    if (!(budget_left(job) > 0) &&
         (job.remaining_steps.empty() || work.never > 0 || !(work.index > 0))) {
       plan_.fallback = sentence(
           "job ", job.id, job.remaining_steps.empty() ? " has no forecast" : " may never be done",
