@@ -146,7 +146,7 @@ class Environment:
     def test(self) -> str:
         """Run a minute of our tests on what is installed; give pytest's last line."""
         self.run("python", "-m", "pip", "install", "--quiet", "pytest", "pytest-timeout",
-                 "hypothesis", "scipy", "pandas")  # fmt: skip
+                 "hypothesis", "scipy", "pandas", "pyarrow")  # fmt: skip
         chosen = [f"tests/python/test_{name}.py" for name in TESTS]
         options = ("-q", "-p", "no:cacheprovider")
         return self.run("python", "-m", "pytest", *options, *chosen, cwd=ROOT).splitlines()[-1]
