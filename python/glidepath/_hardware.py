@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -480,7 +481,8 @@ class Metrics(Result):
         if "power_w" in self:
             parts.append(f"mean {self.mean('power_w'):.4g} W")
         if ("power_w" in self or "energy_counter_j" in self) and self.duration_s > 0:
-            parts.append(f"{self.energy_j() / 3.6e6:.4g} kWh")
+            with suppress(InputError):  # of a GPU that has neither
+                parts.append(f"{self.energy_j() / 3.6e6:.4g} kWh")
         name = next((name for name in SM if name in self), None)
         if name is not None:
             parts.append(f"{name} {100 * self.mean(name):.3g} %")

@@ -12,6 +12,7 @@ import pytest
 from log_files import check, one, write
 
 import glidepath as gp
+from glidepath._bench.accuracy.curves import collections
 
 ROWS = range(1, 13)
 
@@ -310,3 +311,195 @@ def test_rows_of_dllogger(tmp_path: Path) -> None:
         "DLLL " + json.dumps({"step": [0, i], "data": {"train.loss": loss(i)}}) + "\n" for i in ROWS
     )
     check(one(write(tmp_path / "log", text)), BY_ROW, LOSSES)
+
+
+# --------------------------------------------------------------------- tables within a console log
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("| epoch | loss   |\n|-------|--------|", "| {i} | {x} |"),
+        ("+---+---+\n| epoch | loss |\n+===+===+", "| {i:5d} | {x} |\n+---+---+"),
+        ("| Training Loss | Epoch | Validation Loss |\n|:--:|:--:|:--:|", "| {x} | {i} | 9.5 |"),
+        (
+            "|  Epoch  |  Time  |  Mini-batch  |\n|         | (hh:mm:ss) |  Loss  |\n|=====|",
+            "|  {i}  |  00:00:01  |   {x}  |",
+        ),
+        ("      Iter       Train Loss   Remaining Time ", "         {i}      {x}         12.00s"),
+        ("E    #       LOSS NER  SCORE\n---  ------  ------  -----", "  0   {i}     {x}    0.10"),
+    ],
+)
+def test_tables_that_are_drawn(head: str, row: str, tmp_path: Path) -> None:
+    run = one(write(tmp_path / "log", head + "\n" + lines(row)))
+    assert "loss" in run.metric.lower()
+    check(run, BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Epoch {i}\nTraining\nloss: {x}\nValidation\nloss: 9.5",
+        "Epoch #{i}\n  train:\n    loss: {x}\n  val:\n    loss: 9.5",
+        "Epoch {i}\n=== Train ===\nloss: {x}\n=== Test ===\nloss: 9.5",
+    ],
+)
+def test_headings_of_the_data(form: str, tmp_path: Path) -> None:
+    run = one(write(tmp_path / "log", lines(form)))
+    assert run.metric == "loss"
+    check(run, BY_ROW, LOSSES)
+
+
+def test_names_that_are_offered_are_no_words_of_a_sentence(tmp_path: Path) -> None:
+    text = lines("Step {i}: Ran {n} train steps in 9.5 secs, found {x} here")
+    with pytest.raises(gp.IoError) as caught:
+        gp.read_traces(write(tmp_path / "log", text), format="text")
+    assert "Ran" not in str(caught.value)
+    assert "pattern=" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------ documents
+
+
+def test_a_history_as_pandas_writes_it(tmp_path: Path) -> None:
+    columns = {"loss": LOSSES, "val_loss": [9.5] * 12}
+    document = {name: dict(zip(map(str, range(12)), c, strict=True)) for name, c in columns.items()}
+    run = one(write(tmp_path / "history.json", json.dumps(document)))
+    assert run.metric == "loss"
+    np.testing.assert_array_equal(run.loss, LOSSES)
+
+
+def test_of_a_list_of_rows_that_was_cut_the_whole_ones_are_read(tmp_path: Path) -> None:
+    rows = [{"main/loss": loss(i), "epoch": i} for i in ROWS]
+    for indent in (None, 1, 4):
+        text = json.dumps(rows, indent=indent)
+        run = one(write(tmp_path / "log", text[: -8 if indent is None else -12]))
+        check(run, BY_ROW[:-1], LOSSES[:-1])
+        assert "the file is cut: its last row was left out" in run.notes
+
+
+def test_a_document_that_was_cut_says_so(tmp_path: Path) -> None:
+    text = json.dumps({"loss": LOSSES, "val_loss": LOSSES}, indent=2)
+    with pytest.raises(gp.IoError, match="ends too early, as if it was cut"):
+        gp.read_traces(write(tmp_path / "history.json", text[:-30]))
+
+
+def test_the_last_row_of_a_panel_of_wandb_may_be_cut(tmp_path: Path) -> None:
+    head = '"Step","a - loss","a - loss__MIN","a - loss__MAX"\n'
+    text = head + "".join(f'"{i}","{loss(i)}","{loss(i)}","{loss(i)}"\n' for i in ROWS)
+    for lost in (10, 20):
+        run = one(write(tmp_path / "panel.csv", text[:-lost]))
+        check(run, BY_ROW[:-1], LOSSES[:-1])
+        assert "the last row is cut: left out" in run.notes
+
+
+# -------------------------------------------------------------------------------------- folders
+
+
+def state(rows: range) -> str:
+    history = [{"step": 10 * i, "loss": loss(i)} for i in rows]
+    return json.dumps({"log_history": history, "global_step": 10 * rows[-1]})
+
+
+def test_summaries_beside_a_curve_are_left_out(tmp_path: Path) -> None:
+    write(tmp_path / "trainer_state.json", state(ROWS))
+    write(tmp_path / "all_results.json", json.dumps({"epoch": 3.0, "train_loss": 0.5}))
+    write(tmp_path / "eval_results.json", json.dumps({"epoch": 3.0, "eval_loss": 0.5}, indent=1))
+    write(tmp_path / "tokenizer.json", json.dumps({"model": {"vocab": {"loss": 2, "step": 3}}}))
+    write(tmp_path / "scores.csv", "id,score\n" + lines("{i},{x}"))
+    write(tmp_path / "time_left.tsv", "iter\tPassed\tRemaining\n" + lines("{i}\t{n}\t1"))
+    (run,) = gp.read_traces(tmp_path)
+    assert run.name == "trainer_state.json"
+    (tmp_path / "trainer_state.json").unlink()
+    assert {each.name for each in gp.read_traces(tmp_path)} >= {"all_results.json"}
+
+
+def test_files_of_an_epoch_each_are_one_run(tmp_path: Path) -> None:
+    for i in ROWS:
+        row = {"best_epoch": 1, "epoch": i, "training_loss": loss(i), "validation_loss": 9.5}
+        write(tmp_path / f"metrics_epoch_{i}.json", json.dumps(row, indent=2))
+    (run,) = gp.read_traces(tmp_path)
+    assert run.metric == "training_loss"
+    check(run, BY_ROW, LOSSES)
+
+
+def test_metrics_of_a_folder_are_called_by_path(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "log.csv", "step,loss,acc\n" + lines("{i},{x},0.5"))
+    found = {(info.run, info.metric): info.read for info in gp.metrics_of(tmp_path)}
+    assert found == {
+        (f"{run}/log.csv", metric): metric == "loss" for run in "ab" for metric in ("loss", "acc")
+    }
+
+
+def test_a_run_is_no_past_run_of_how_it_begins(tmp_path: Path) -> None:
+    for last in (10, 11, 12):
+        folder = tmp_path / "out" / f"checkpoint-{10 * last}"
+        folder.mkdir(parents=True)
+        write(folder / "trainer_state.json", state(range(1, last + 1)))
+    other = tmp_path / "out" / "other"
+    other.mkdir()
+    write(other / "trainer_state.json", state(range(2, 14)))
+    (found,) = collections(tmp_path, max_curves=9)
+    for curve in found.curves:
+        past = {each.name.split("/")[-2] for each in found.others(curve)}
+        assert past == ({"other"} if "checkpoint" in curve.name else past)
+        assert len(past) == (1 if "checkpoint" in curve.name else 3)
+
+
+# ------------------------------------------------------------------------------------- monitors
+
+
+def test_a_monitor_that_was_cut_gives_no_half_number(tmp_path: Path) -> None:
+    heads = {
+        "nvml.csv": ("time_s,gpu,power_w\n", "{i},0,{w}\n"),
+        "nvml.jsonl": ("", '{{"time_s": {i}, "gpu": 0, "power_w": {w}}}\n'),
+        "power.csv": ("time,power0\n", "{i},{w}\n"),
+        "windows.csv": (
+            "start_time,window_name,elapsed_time,gpu0_energy\n",
+            "{i},step,0.5,{w}\n",
+        ),
+        "dmon.txt": ("# gpu   pwr\n# Idx     W\n", "    0   {w}\n"),
+    }
+    for name, (head, row) in heads.items():
+        text = head + "".join(row.format(i=i, w=200 + i) for i in ROWS)
+        whole = gp.read_metrics(write(tmp_path / name, text))
+        for lost in (1, 2, 3):
+            cut = gp.read_metrics(write(tmp_path / name, text[:-lost]))
+            complete = name == "nvml.jsonl" and lost == 1
+            assert any("not finished" in note for note in cut.notes) != complete, name
+            for column in cut.columns:
+                kept = cut[column].shape[0]
+                np.testing.assert_array_equal(cut[column], whole[column][:kept])
+
+
+def test_a_table_of_nvidia_smi_without_units(tmp_path: Path) -> None:
+    head = "timestamp, index, utilization.gpu, memory.used, power.draw\n"
+    text = head + "".join(f"2024/05/01 12:00:{i:02d}.1, 0, 80, 1024, 200.5\n" for i in ROWS)
+    metrics = gp.read_metrics(write(tmp_path / "smi.csv", text))
+    assert metrics["utilization"].max() == pytest.approx(0.8)
+    assert metrics["memory_used_gb"].max() == pytest.approx(1.0)
+    lost = "Unable to determine the device handle for GPU 0000:41:00.0: Unknown Error\n"
+    again = gp.read_metrics(write(tmp_path / "lost.csv", text + lost + text[len(head) :]))
+    assert any("device handle" in note for note in again.notes)
+    np.testing.assert_array_equal(again["power_w"], metrics["power_w"])
+
+
+def test_a_gpu_without_power_beside_one_that_has_it(tmp_path: Path) -> None:
+    head = "timestamp, index, utilization.gpu [%], power.draw [W]\n"
+    row = "2024/05/01 12:00:{i:02d}.1, 0, 90 %, 100 W\n2024/05/01 12:00:{i:02d}.1, 1, 90 %, [N/A]\n"
+    text = head + "".join(row.format(i=i) for i in ROWS)
+    metrics = gp.read_metrics(write(tmp_path / "smi.csv", text))
+    assert "2 GPUs" in repr(metrics)
+    with pytest.raises(gp.InputError, match="no power and no energy counter"):
+        metrics.energy_j()
+
+
+def test_rows_that_a_profile_leaves_out_count_by_its_total(tmp_path: Path) -> None:
+    rule = "-" * 12 + "  " + "-" * 12 + "  " + "-" * 12 + "  " + "-" * 12 + "\n"
+    rows = "Name  Self CPU  CPU total  # of Calls\n" + rule + "aten::mm  6.000ms  6.000ms  5\n"
+    text = rule + rows + rule + "Self CPU time total: 20.000ms\n"
+    profile = gp.read_profile(write(tmp_path / "table.txt", text))
+    assert profile.step_seconds == pytest.approx(0.020)
+    assert any("rows that the table lacks" in note for note in profile.notes)

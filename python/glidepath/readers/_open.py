@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, head_of, header_of, unknown_format
+from glidepath._metrics import is_metric_name
 from glidepath._results import Result
 from glidepath._trace import Trace, renamed
 from glidepath.readers._series import (
@@ -396,9 +397,23 @@ def _format_of(path: Path, head: bytes) -> str | None:
     return None
 
 
+def _without(values: set[str], traces: list[Trace]) -> list[Trace]:
+    """Leave out summaries, such as `all_results.json`, where another log has a curve."""
+    kept = [trace for trace in traces if trace.name not in values]
+    if not any(len(trace) > 1 for trace in kept):
+        return traces
+    listed = collected.get()
+    if listed is not None:
+        listed[:] = [trace for trace in listed if trace.name not in values]
+    for name in sorted(values):
+        pass_over(f"{name}: no curve of a loss or a score")
+    return kept
+
+
 def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
     traces: list[Trace] = []
     done: set[tuple[str, Path]] = set()
+    values: set[str] = set()  # names of what is no curve of a loss or a score
     passed: IoError | None = None
     for file in sorted(folder.rglob("*")):
         if not file.is_file():
@@ -414,6 +429,8 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
         if (kind, unit) in done:
             continue
         done.add((kind, unit))
+        listed = [] if (kept := collected.get()) is None else kept
+        before = len(listed)
         try:
             if kind == "csv":
                 traces += reader.read_in_folder(unit, metric, head)
@@ -429,7 +446,15 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
             inside = folder in unit.parents
             name = unit.relative_to(folder).as_posix() if inside else folder.resolve().name
             found = [renamed(found[0], name)]
+            listed[before:] = [renamed(trace, name) for trace in listed[before:]]
+        document = kind == "json" or (kind == "jsonl" and file.suffix == ".json")
+        values |= {
+            trace.name
+            for trace in found
+            if (document and len(trace) == 1) or not (metric or is_metric_name(trace.metric))
+        }
         traces += found
+    traces = _without(values, traces)
     if not traces:
         wanted = f" with a metric {metric!r}" if metric is not None else ""
         formats = format or ", ".join(FORMATS)

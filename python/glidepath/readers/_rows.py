@@ -9,7 +9,7 @@ from typing import Any
 from glidepath._core import LogRows, Series, number_in
 
 # Parts of a row that configure or measure the run.
-_NOT_METRICS = ("config", "args", "hparams", "hist_stats", "env_info")
+_NOT_METRICS = ("config", "args", "hparams", "hist_stats", "env_info", "vocab")
 
 
 def flat(row: Mapping[str, Any], mark: str, within: str = "") -> Iterator[tuple[str, Any]]:

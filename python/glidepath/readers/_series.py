@@ -33,6 +33,7 @@ __all__ = [
     "choose",
     "collected",
     "counted",
+    "is_ended",
     "lines",
     "of_run",
     "open_log",
@@ -209,6 +210,15 @@ def lines(path: Path) -> Iterator[str]:
                 count += 1
         except _DAMAGED as error:
             raise IoError(f"{path}:{count}: {error}") from None
+
+
+def is_ended(path: Path) -> bool:
+    """Whether the last line of a file has its end; what is packed was written whole."""
+    with open_log(path) as file:
+        if isinstance(file, gzip.GzipFile) or file.seek(0, os.SEEK_END) == 0:
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) in b"\r\n\0"
 
 
 def without_secrets(text: str) -> str:

@@ -264,6 +264,15 @@ def _duration(text: str) -> float:
     return float(match[1]) * _UNITS[match[2] or "us"]
 
 
+def _host_total(path: Path) -> float:
+    """Time of all rows on the host, of which `row_limit` may have left some out; 0 if unknown."""
+    for line in lines(path):
+        match = re.fullmatch(r"Self CPU time total: (\S+)\s*", line)
+        if match is not None:
+            return _duration(match[1])
+    return 0.0
+
+
 def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Rows by the names of their columns: of a CSV, or of a text ruled by dashes."""
     names: list[str] = []
@@ -293,7 +302,7 @@ def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _read_table(path: Path, gpus: int, nodes: int) -> StepProfile:
     sums = dict.fromkeys(CATEGORIES, 0.0)
-    nested, step, count = 0.0, 0.0, 0
+    nested, step, count, shown = 0.0, 0.0, 0, 0.0
     rows = list(_table_rows(path))
     if not rows:
         raise IoError(f"{path}: neither a trace nor a table of PyTorch's profiler")
@@ -304,6 +313,7 @@ def _read_table(path: Path, gpus: int, nodes: int) -> StepProfile:
             device = next(
                 (_duration(row[f"Self {d}"]) for d in _DEVICES if f"Self {d}" in row), 0.0
             )
+            shown += own
             if _STEP.match(name):
                 if total > 0:
                     step, count = total, int(row["# of Calls"])
@@ -319,6 +329,12 @@ def _read_table(path: Path, gpus: int, nodes: int) -> StepProfile:
             raise IoError(f"{path}:{number}: {error}") from None
     sums["cpu"] = max(0.0, sums["cpu"] - nested)
     notes = []
+    rest = _host_total(path) - shown
+    if count == 0 and rest > 0.01 * shown:
+        sums["cpu"] += rest
+        notes.append(
+            f"rows that the table lacks took {rest:.3g} s of the CPU, counted as operators"
+        )
     if count == 0:
         step, count = sum(sums.values()), 1
         notes.append("no steps are marked: all of it is taken for one")

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from glidepath._core import IoError
 from glidepath._trace import Trace
-from glidepath.readers._series import RefusedError, Series, counted, lines, traces_of
+from glidepath.readers._series import (
+    RefusedError,
+    Series,
+    counted,
+    is_ended,
+    lines,
+    traces_of,
+)
 
 _MARK = " - "
 
@@ -56,11 +63,14 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             run: defaultdict(Series) for *_, (run, _, _) in columns
         }
         several = Counter[str]()
+        short = ""
         for row in rows:
+            if short:
+                raise IoError(short)
             if len(row) != len(names):
-                raise IoError(
-                    f"{path}:{rows.line_num}: {len(row)} fields where the header has {len(names)}"
-                )
+                wrong = f"{len(row)} fields where the header has {len(names)}"
+                short = f"{path}:{rows.line_num}: {wrong}"
+                continue  # the last row may be cut
             for i, low, high, (run, _, key) in columns:
                 if row[i] and key[:1] != "_":  # its own counters and clocks
                     runs[run][key].add(float(row[0]), float(row[i]))
@@ -72,4 +82,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         for run, count in several.items()
         if count
     }
+    if short:
+        if len(row) > len(names) or is_ended(path):
+            raise IoError(short)
+        for run in runs:
+            notes.setdefault(run, []).append("the last row is cut: left out")
     return traces_of(runs, metric, path, notes=notes)

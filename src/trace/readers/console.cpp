@@ -10,6 +10,7 @@
 
 #include "common/csv.hpp"
 #include "trace/readers/console_line.hpp"
+#include "trace/readers/console_table.hpp"
 #include "trace/readers/console_text.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"
@@ -30,7 +31,9 @@ constexpr std::string_view kNotLogs[] = {
     ".ts", ".rst", ".tex",   ".c",  ".cc",  ".cpp",  ".h",    ".hpp", ".cu",   ".json"};
 // A line after which the next one says again what was said before: LightGBM's.
 constexpr std::string_view kRepeats = "est iteration is";
-constexpr std::string_view kYolo[] = {"box", "obj", "cls", "total", "l1"};
+constexpr std::string_view kWordsOfSentences[] = {"is", "was", "in", "of",   "to",   "at",
+                                                  "on", "for", "by", "from", "with", "ran"};
+constexpr std::size_t kLongestHeading = 20;
 
 /// Takes a line; false to end.
 using Take = std::function<bool(Line&)>;
@@ -85,6 +88,7 @@ class LineSource {
 
   bool add_line(std::string_view text, NameReader& names, const Take& take) {
     if (std::exchange(repeats_, contains(text, kRepeats))) return true;
+    if (std::optional<Line> row = tables_.ruled(text)) return row->counters.empty() || take(*row);
     if (row_between_rules(text)) return true;
     if (!block_.cells.empty() || !block_.counters.empty()) {
       block_.text = block_.cells.empty() ? "" : block_.cells.begin()->first;
@@ -92,10 +96,38 @@ class LineSource {
       section_.clear();
       if (!take(block)) return false;
     }
-    if (std::optional<Line> row = row_by_column(text)) return take(*row);
+    if (std::optional<Line> row = tables_.spaced(text)) return take(*row);
+    if (const std::optional<std::string> data = data_of_heading(text)) {
+      heading_ = *data;
+      return true;
+    }
     if (!has_hint(text)) return true;
     Line line = parse_line(text, names);
+    name_by_heading(line);
     return (line.cells.empty() && line.counters.empty()) || take(line);
+  }
+
+  /// Of a line that is a heading such as "Validation" or "train:" the data, "" of training.
+  static std::optional<std::string> data_of_heading(std::string_view text) {
+    const std::string_view word = without(text, " \t-=#*:");
+    if (first_characters(word, kLongestHeading).size() < word.size()) return {};
+    if (is_held_out(word)) return lower(word);
+    const std::string spelled = lower(word);
+    if (spelled == "train" || spelled == "training") return "";
+    return {};
+  }
+
+  /// Names what stands below a heading, up to the next line that counts, by its data.
+  void name_by_heading(Line& line) {
+    if (!line.counters.empty()) heading_.clear();
+    if (heading_.empty() || line.held_out) return;
+    Numbers cells;
+    for (const auto& [name, value] : line.cells) {
+      const bool plain = !held_out_in(name) && !has_train(name);
+      cells.put(plain ? heading_ + " " + name : name, value);
+    }
+    line.cells = std::move(cells);
+    line.held_out = true;
   }
 
   /// "| name | 1.5 |" of Stable-Baselines3.
@@ -124,72 +156,14 @@ class LineSource {
     return true;
   }
 
-  /// A row of a table with blanks between: skorch, fastai, YOLO. The columns are those of the last
-  /// line of names, of which the first counts.
-  std::optional<Line> row_by_column(std::string_view text) {
-    if (columns_.empty() && !begins_with_counter(text)) return {};
-    const std::string plain = undressed(first_characters(text, 1000));
-    const std::vector<std::string_view> fields = words_of(plain);
-    const auto has_digit = [](std::string_view field) {
-      return field.find_first_of("0123456789") != field.npos;
-    };
-    if (fields.size() > 2 && std::none_of(fields.begin(), fields.end(), has_digit) &&
-        counter_in(fields[0])) {
-      columns_.assign(fields.begin(), fields.end());
-      if (lower(fields[1]) == "gpu_mem") {  // YOLO's, of losses without that word
-        for (std::string& column : columns_) {
-          if (among(kYolo, column)) column += "_loss";
-        }
-      }
-      return {};
-    }
-    const std::size_t fewest = std::max<std::size_t>(columns_.empty() ? 0 : columns_.size() - 1, 3);
-    if (fields.size() < fewest || columns_.empty()) return {};
-    return row_of(fields, text);
-  }
-
-  [[nodiscard]] std::optional<Line> row_of(const std::vector<std::string_view>& fields,
-                                           std::string_view text) const {
-    const std::size_t of = fields[0].find('/');
-    const auto digits = [](std::string_view field) {
-      return !field.empty() && field.size() <= 15 &&
-             field.find_first_not_of("0123456789") == field.npos;
-    };
-    if (!digits(fields[0].substr(0, of))) return {};
-    if (of != std::string_view::npos && !digits(fields[0].substr(of + 1))) return {};
-    std::vector<std::pair<std::string_view, std::optional<double>>> cells;
-    for (std::size_t i = 1; i < std::min(columns_.size(), fields.size()); ++i) {
-      const std::optional<double> value = number_in(fields[i]);
-      const auto there = std::find_if(cells.begin(), cells.end(),
-                                      [&](const auto& cell) { return cell.first == columns_[i]; });
-      if (there == cells.end()) {
-        cells.emplace_back(columns_[i], value);
-      } else {
-        there->second = value;
-      }
-    }
-    Line line;
-    for (const auto& [name, value] : cells) {
-      if (value) line.cells.put(name, *value);
-    }
-    if (std::distance(line.cells.begin(), line.cells.end()) < 2) return {};
-    const std::string key = counter_in(columns_[0]).value_or("");
-    line.counters.put(key, number_in(fields[0].substr(0, of)).value_or(0));
-    if (of != std::string_view::npos) {
-      line.totals.put(key, number_in(fields[0].substr(of + 1)).value_or(0));
-    }
-    line.text = shown_line(text);
-    line.by_column = true;
-    return line;
-  }
-
   LineReader lines_;
   std::size_t most_;
   bool commas_;  ///< they are decimal
   bool cut_ = false, repeats_ = false;
   Line block_{};
   std::string section_;
-  std::vector<std::string> columns_;
+  std::string heading_;  ///< the data of the lines below, if they are not trained on
+  TableRows tables_;
 };
 
 /// NameReader of counters in one text.
@@ -315,6 +289,12 @@ std::unordered_map<std::string, std::string> usual_forms(const std::vector<Line>
   return usual;
 }
 
+/// Whether a name ends as no name of a number does: "Ran", "train steps in".
+bool is_verb(std::string_view name) {
+  const std::vector<std::string_view> words = words_of(name);
+  return words.empty() || among(kWordsOfSentences, lower(words.back()));
+}
+
 }  // namespace
 
 bool is_console(const std::filesystem::path& file, std::string_view head) {
@@ -388,13 +368,13 @@ Run read_console(const std::filesystem::path& file, const Metric& metric) {
     column->notes.insert(column->notes.begin(),
                          repr(name) + by + " of lines as " + repr(example[name]));
     known = known || names.is_metric(name);
-    if (column->step.size() < 3 || ++count > kRepeatedNames) continue;
+    if (column->step.size() < 3 || is_verb(name) || ++count > kRepeatedNames) continue;
     repeated += (repeated.empty() ? "" : ", ") + name;
   }
   if (known) return run;
-  throw AbsentError(
-      shown_path(file) + ": no line has a loss or a score at a step; say metric= one of " +
-      (repeated.empty() ? "(none)" : repeated) + ", or " + std::string(kPatternAdvice));
+  throw AbsentError(shown_path(file) + ": no line has a loss or a score at a step; say " +
+                    (repeated.empty() ? "" : "metric= one of " + repeated + ", or ") +
+                    std::string(kPatternAdvice));
 }
 
 }  // namespace glidepath::detail

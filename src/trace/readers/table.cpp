@@ -199,6 +199,8 @@ bool is_header(const Fields& names) {
     return false;
   }
   const bool plain = std::all_of(names.begin(), names.end(), is_plain);
+  // A row of things and their scores, not of a run.
+  if (among(names, "id") && counters(names).empty()) return false;
   return (plain && (is_monitor(names) || tells(names))) || is_placements(names);
 }
 

@@ -49,11 +49,21 @@ class Collection:
         """Runs that may help to forecast `curve`: of the collection, but not of its group.
 
         The group is the name up to its last slash: the same record, task, size or study. All
-        curves of a group get the same tuple.
+        curves of a group get the same tuple. A run that one of the group begins, or that begins
+        one of it, such as that of another checkpoint, would tell how the curve goes on.
         """
         mine = group_of(curve.name)
         if mine not in self._others:
-            runs = [c for c in self.usable if group_of(c.name) != mine]
+            group: dict[bytes, list[Trace]] = {}
+            for c in self.usable:
+                if group_of(c.name) == mine:
+                    group.setdefault(_beginning(c), []).append(c)
+            runs = [
+                c
+                for c in self.usable
+                if group_of(c.name) != mine
+                and not any(_is_one_run(c, of) for of in group.get(_beginning(c), ()))
+            ]
             order = np.random.default_rng(1).permutation(len(runs))[:PAST_RUNS]
             self._others[mine] = tuple(runs[i] for i in sorted(order))
         return self._others[mine]
@@ -62,6 +72,19 @@ class Collection:
 def group_of(curve: str) -> str:
     """Group of a curve, its name up to the last slash: one repository, task, size or study."""
     return curve.rpartition("/")[0] or curve
+
+
+def _beginning(curve: Trace) -> bytes:
+    """The first points of a curve; every usable one has as many."""
+    return curve.step[:FEWEST_POINTS].tobytes() + curve.loss[:FEWEST_POINTS].tobytes()
+
+
+def _is_one_run(first: Trace, second: Trace) -> bool:
+    """Whether one curve is how the other begins."""
+    size = min(len(first), len(second))
+    return np.array_equal(first.step[:size], second.step[:size]) and np.array_equal(
+        first.loss[:size], second.loss[:size]
+    )
 
 
 @dataclass(frozen=True, slots=True)

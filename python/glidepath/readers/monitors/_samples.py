@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
 from glidepath._hardware import Metrics
-from glidepath.readers._series import counted, lines
+from glidepath.readers._series import counted, is_ended, lines
 
 Floats = NDArray[np.float64]
 NAN = math.nan
@@ -230,8 +230,12 @@ class Samples:
         return out
 
 
-def rows(path: Path, samples: Samples) -> Iterator[tuple[int, str, bool]]:
+def rows(
+    path: Path, samples: Samples, *, whole_cells: bool = False
+) -> Iterator[tuple[int, str, bool]]:
     """Number the lines of a text, and tell which is the last; NUL bytes are left out.
+
+    With `whole_cells` a last line without its end is left out, where no unit ends its numbers.
 
     Blank lines and comments of Slurm's or a shell's making are for the reader to know.
     """
@@ -244,21 +248,35 @@ def rows(path: Path, samples: Samples) -> Iterator[tuple[int, str, bool]]:
             if held is not None:
                 yield (*held, False)
             held = (number, line)
-    if held is not None:
+    if held is not None and whole_cells and not is_ended(path):
+        unfinished(samples, held[0], "", last=True)  # its last number may be half of one
+    elif held is not None:
         yield (*held, True)
     if nuls:
         samples.notes.append(f"{counted(nuls, 'NUL byte')} left out")
 
 
-def table_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a CSV that are not blank, with the numbers of their lines, the header first."""
+def table_rows(path: Path, samples: Samples | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a CSV that are not blank, with the numbers of their lines, the header first.
+
+    With `samples` a last row without an end of line is left out, as its last number may be half of
+    one, and its notes say so.
+    """
     table = csv.reader(lines(path))
+    held: tuple[int, list[str]] | None = None
     try:
         for row in table:
-            if row:
-                yield table.line_num, row
+            if row and held is not None:
+                yield held
+            held = (table.line_num, row) if row else held
     except csv.Error as error:
         raise IoError(f"{path}:{table.line_num}: {error}") from None
+    if held is None:
+        return
+    if samples is None or held[0] == 1 or is_ended(path):
+        yield held
+    else:
+        unfinished(samples, held[0], "", last=True)
 
 
 def unfinished(samples: Samples, number: int, trouble: str, *, last: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from glidepath._core import IoError
+from glidepath.readers._series import counted
 from glidepath.readers.monitors._samples import (
     NAN,
     Options,
@@ -32,6 +33,10 @@ FIELDS = {
     "clocks.current.sm": "sm_clock_mhz",
     "clocks.sm": "sm_clock_mhz",
 }
+# The units in which nvidia-smi prints, for a table that lost them.
+_UNITS = {"utilization": "%", "memory": "MiB", "power": "W", "clocks": "MHz"}
+# What nvidia-smi prints among its rows when a GPU was lost.
+_LOST = "Unable to determine the device handle"
 # What tells GPUs apart, best first.
 _GPUS = ("index", "pci.bus_id", "gpu_bus_id", "uuid", "gpu_uuid")
 # Rows of one look at several GPUs come this soon one after the other, and by far sooner than looks.
@@ -39,10 +44,14 @@ _ONE_LOOK_S, _FAR_SOONER, _MOST_GPUS = 0.25, 4.0, 16
 _NAME = re.compile(r"^([\w.]+)(?:\s*\[(.+)\])?$")
 
 
+def _unit(name: str) -> str:
+    return _UNITS.get(name.split(".")[0], "") if name in FIELDS else ""
+
+
 def _header(line: str) -> list[tuple[str, str]] | None:
     """Names and units of the properties; None where a line is no header."""
     found = [_NAME.match(cell.strip()) for cell in line.split(",")]
-    names = [(match[1], match[2] or "") if match else ("", "") for match in found]
+    names = [(match[1], match[2] or _unit(match[1])) if match else ("", "") for match in found]
     return names if any(name in FIELDS for name, _ in names) else None
 
 
@@ -57,6 +66,7 @@ def read(path: Path, options: Options) -> Samples:
     names: list[tuple[str, str]] = []
     chosen: dict[str, int] = {}
     gpu_at = time_at = -1
+    lost = 0
     nameless: list[tuple[float, dict[str, float]]] = []
     for number, line, last in rows(path, samples):
         header = _header(line)
@@ -73,6 +83,9 @@ def read(path: Path, options: Options) -> Samples:
         if not names:  # words of a shell above the header
             continue
         cells = [cell.strip() for cell in line.split(",")]
+        if line.startswith(_LOST):
+            lost += 1
+            continue
         if len(cells) != len(names):
             unfinished(
                 samples, number, f"{len(cells)} cells for {len(names)} properties", last=last
@@ -90,6 +103,8 @@ def read(path: Path, options: Options) -> Samples:
             nameless.append((time, values))
     if not names:
         raise IoError(f"{path}:1: no line of names: leave noheader out of nvidia-smi's --format")
+    if lost:
+        samples.notes.append(f"{counted(lost, 'line')} {_LOST!r}: passed over")
     _add_nameless(samples, nameless)
     return samples
 

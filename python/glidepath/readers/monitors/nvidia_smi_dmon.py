@@ -69,7 +69,7 @@ def read(path: Path, options: Options) -> Samples:
     """Collect the samples of a file; IoError with its line where it is damaged."""
     samples, days = Samples(path, options), Days()
     names: list[str] = []
-    for number, line, last in rows(path, samples):
+    for number, line, last in rows(path, samples, whole_cells=True):
         if line.lstrip().startswith("#"):
             if _is_header(line):
                 names = [cell.lower() for cell in _cells(line)]

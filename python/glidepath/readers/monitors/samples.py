@@ -11,8 +11,18 @@ from typing import Any
 
 from glidepath._core import IoError
 from glidepath._hardware import COLUMNS
-from glidepath.readers._series import lines, read_whole
-from glidepath.readers.monitors._samples import NAN, Options, Samples, quantity, seconds, table_rows
+from glidepath.readers._series import is_ended, lines
+from glidepath.readers.json_document import parsed
+from glidepath.readers.monitors._samples import (
+    NAN,
+    Options,
+    Samples,
+    quantity,
+    rows,
+    seconds,
+    table_rows,
+    unfinished,
+)
 
 # The columns of `Metrics` by their names, and what NVML gives in its own units.
 FIELDS = {
@@ -39,20 +49,21 @@ def recognises(head: str) -> bool:
     return any(name in FIELDS for name in names) and any(name in _TIMES for name in names)
 
 
-def _objects(path: Path) -> Iterator[tuple[int, Any]]:
+def _objects(path: Path, samples: Samples) -> Iterator[tuple[int, Any]]:
     """Rows with the number of their line, or of their object where all is one document."""
     head = next((line for line in lines(path) if line.strip()), "")
     if head.lstrip().startswith("["):
-        yield from enumerate(json.loads(read_whole(path)), 1)
+        yield from enumerate(parsed(path), 1)
     elif head.lstrip().startswith("{"):
-        for number, line in enumerate(lines(path), 1):
-            if line.strip():
-                try:
-                    yield number, json.loads(line)
-                except ValueError as error:
-                    raise IoError(f"{path}:{number}: {error}") from None
+        for number, line, last in rows(path, samples):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                unfinished(samples, number, str(error), last=last and not is_ended(path))
+                continue
+            yield number, row
     else:
-        table = table_rows(path)
+        table = table_rows(path, samples)
         names = [name.strip() for name in next(table, (0, []))[1]]
         for number, row in table:
             if len(row) != len(names):
@@ -65,7 +76,7 @@ def read(path: Path, options: Options) -> Samples:
     samples = Samples(path, options)
     passed: dict[str, None] = {}
     try:
-        for number, row in _objects(path):
+        for number, row in _objects(path, samples):
             if not isinstance(row, dict):
                 raise IoError(f"{path}:{number}: expected an object of names and values")
             _add(samples, number, row, passed)

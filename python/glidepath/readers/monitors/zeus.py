@@ -31,7 +31,7 @@ def recognises(head: str) -> bool:
 def read(path: Path, options: Options) -> Samples:
     """Collect the samples of a file; IoError with its line where it is damaged."""
     samples = Samples(path, options)
-    table = table_rows(path)
+    table = table_rows(path, samples)
     names = [name.strip() for name in next(table, (0, []))[1]]
     windows: list[tuple[str, float, float, dict[str, float]]] = []
     if names == ["Time", "Power"]:

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/readers/console_table.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "common/csv.hpp"
+#include "trace/readers/console_text.hpp"
+#include "trace/readers/text.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr std::size_t kWidest = 1000;  // letters of a row that are looked at
+constexpr std::string_view kYolo[] = {"box", "obj", "cls", "total", "l1"};
+constexpr std::string_view kRowNumber = "#";  // of spaCy, whose epochs are called E
+
+/// The cells of a line between rules, if it is one.
+std::vector<std::string_view> cells_of(std::string_view text) {
+  std::vector<std::string_view> cells;
+  text = stripped(text);
+  if (text.size() < 2 || !text.starts_with('|') ||
+      first_characters(text, kWidest).size() < text.size()) {
+    return cells;
+  }
+  text.remove_prefix(1);
+  if (text.ends_with('|')) text.remove_suffix(1);
+  for (;;) {
+    const std::size_t end = text.find('|');
+    cells.push_back(stripped(text.substr(0, end)));
+    if (end == text.npos) return cells;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool is_rule(const std::vector<std::string_view>& cells) {
+  return std::all_of(cells.begin(), cells.end(), [](std::string_view cell) {
+    return !cell.empty() && cell.find_first_not_of("-=:+ ") == cell.npos;
+  });
+}
+
+/// Whether cells are the names of columns, one of which counts; of two the other is a metric.
+bool are_names(const std::vector<std::string_view>& cells) {
+  const auto count = [&](const auto& is) { return std::count_if(cells.begin(), cells.end(), is); };
+  const auto is_number = [](std::string_view cell) { return number_in(cell).has_value(); };
+  if (cells.size() < 2 || count(is_number) > 0) return false;
+  if (count([](std::string_view cell) { return counter_in(cell).has_value(); }) == 0) return false;
+  return cells.size() > 2 || count([](std::string_view cell) { return is_metric(cell); }) == 1;
+}
+
+/// Fields with at least two blanks between, whose names may have one.
+std::vector<std::string_view> wide_fields(std::string_view text) {
+  std::vector<std::string_view> fields;
+  for (text = stripped(text); !text.empty();) {
+    const std::size_t end = std::min(text.find("  "), text.find('\t'));
+    fields.push_back(stripped(text.substr(0, end)));
+    text = end == text.npos ? std::string_view() : stripped(text.substr(end));
+  }
+  return fields;
+}
+
+/// Whether fields are a line of names of which the first counts.
+bool begins_table(const std::vector<std::string_view>& fields) {
+  const auto is_name = [](std::string_view field) {
+    const bool digit = field.find_first_of("0123456789") != field.npos;
+    return !digit || (is_letter(field[0]) && field.find_first_of(":=,/[(") == field.npos);
+  };
+  if (fields.size() < 3 || !std::all_of(fields.begin(), fields.end(), is_name)) return false;
+  return counter_in(fields[0]).has_value() || (fields[0] == "E" && fields[1] == kRowNumber);
+}
+
+}  // namespace
+
+std::optional<Line> TableRows::ruled(std::string_view text) {
+  const std::vector<std::string_view> cells = cells_of(text);
+  const bool below = std::exchange(below_names_, false);
+  if (cells.empty()) return {};
+  if (are_names(cells)) {
+    ruled_.assign(cells.begin(), cells.end());
+    below_names_ = true;
+    return Line{};
+  }
+  if (ruled_.empty()) return {};
+  if (is_rule(cells)) return Line{};
+  if (cells.size() != ruled_.size()) return {};
+  Line line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::optional<double> value = number_in(cells[i]);
+    if (!value) continue;
+    const std::optional<std::string> counter = counter_in(ruled_[i]);
+    (counter ? line.counters : line.cells).put(counter.value_or(ruled_[i]), *value);
+  }
+  if (line.counters.empty() && line.cells.empty() && below) {  // names of two lines: MATLAB
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (!cells[i].empty()) ruled_[i] += " " + std::string(cells[i]);
+    }
+    return Line{};
+  }
+  if (line.counters.empty()) return {};
+  line.text = shown_line(text);
+  return line;
+}
+
+std::optional<Line> TableRows::spaced(std::string_view text) {
+  if (columns_.empty() && !begins_with_counter(text) && !stripped(text).starts_with("E "))
+    return {};
+  const std::string plain = undressed(first_characters(text, kWidest));
+  const std::vector<std::string_view> fields = words_of(plain);
+  const std::vector<std::string_view> wide = wide_fields(plain);
+  const bool names = begins_table(wide);
+  const auto has_digit = [](std::string_view field) {
+    return field.find_first_of("0123456789") != field.npos;
+  };
+  if (names || (begins_table(fields) && std::none_of(fields.begin(), fields.end(), has_digit))) {
+    const std::vector<std::string_view>& found = names ? wide : fields;
+    columns_.assign(found.begin(), found.end());
+    if (columns_[0] == "E") columns_[0] = "epoch";
+    if (lower(columns_[1]) == "gpu_mem") {  // YOLO's, of losses without that word
+      for (std::string& column : columns_) {
+        if (among(kYolo, column)) column += "_loss";
+      }
+    }
+    return {};
+  }
+  const std::size_t fewest = std::max<std::size_t>(columns_.empty() ? 0 : columns_.size() - 1, 3);
+  if (fields.size() < fewest || columns_.empty()) return {};
+  return row_of(fields, text);
+}
+
+std::optional<Line> TableRows::row_of(const std::vector<std::string_view>& fields,
+                                      std::string_view text) const {
+  const std::size_t of = fields[0].find('/');
+  const auto digits = [](std::string_view field) {
+    return !field.empty() && field.size() <= 15 &&
+           field.find_first_not_of("0123456789") == field.npos;
+  };
+  if (!digits(fields[0].substr(0, of))) return {};
+  if (of != std::string_view::npos && !digits(fields[0].substr(of + 1))) return {};
+  std::vector<std::pair<std::string_view, std::optional<double>>> cells;
+  for (std::size_t i = 1; i < std::min(columns_.size(), fields.size()); ++i) {
+    const std::optional<double> value = number_in(fields[i]);
+    const auto there = std::find_if(cells.begin(), cells.end(),
+                                    [&](const auto& cell) { return cell.first == columns_[i]; });
+    if (there == cells.end()) {
+      cells.emplace_back(columns_[i], value);
+    } else {
+      there->second = value;
+    }
+  }
+  Line line;
+  for (const auto& [name, value] : cells) {
+    if (value)
+      (name == kRowNumber ? line.counters : line.cells)
+          .put(name == kRowNumber ? "step" : name, *value);
+  }
+  const std::size_t fewest = fields.size() == columns_.size() ? 1 : 2;
+  if (static_cast<std::size_t>(std::distance(line.cells.begin(), line.cells.end())) < fewest) {
+    return {};
+  }
+  const std::string key = counter_in(columns_[0]).value_or("");
+  line.counters.put(key, number_in(fields[0].substr(0, of)).value_or(0));
+  if (of != std::string_view::npos) {
+    line.totals.put(key, number_in(fields[0].substr(of + 1)).value_or(0));
+  }
+  line.text = shown_line(text);
+  line.by_column = true;
+  return line;
+}
+
+}  // namespace glidepath::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables within a console log: rows under a line of names, with blanks or rules between.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/readers/console_line.hpp"
+
+namespace glidepath::detail {
+
+class TableRows {
+ public:
+  /// A row between rules such as "| 1 | 4.2 |" under a line of names, as tabulate, PrettyTable,
+  /// MATLAB and Markdown draw them. A line of names or a rule below it is one without numbers.
+  [[nodiscard]] std::optional<Line> ruled(std::string_view text);
+
+  /// A row with blanks between: skorch, fastai, YOLO, spaCy, scikit-learn. The columns are those of
+  /// the last line of names, of which the first counts.
+  [[nodiscard]] std::optional<Line> spaced(std::string_view text);
+
+ private:
+  [[nodiscard]] std::optional<Line> row_of(const std::vector<std::string_view>& fields,
+                                           std::string_view text) const;
+
+  std::vector<std::string> columns_, ruled_;
+  bool below_names_ = false;  ///< the line before had names between rules
+};
+
+}  // namespace glidepath::detail
