@@ -145,6 +145,25 @@ TEST_F(ReadersTest, AFolderNamesRunsByTheirPathsAndPassesOverOtherFiles) {
   EXPECT_NE(none.find("no traces in this folder with a metric 'x'"), std::string::npos) << none;
 }
 
+TEST_F(ReadersTest, SummariesBesideACurveAreLeftOutOfAFolder) {
+  write("results.json", "{\"epoch\": 3, \"train_loss\": 0.5}\n");
+  const std::filesystem::path file = write("time_left.csv", "iter,Passed\n0,1\n1,2\n2,3\n");
+  EXPECT_EQ(read_traces(file.parent_path()).size(), 2U);  // where there is nothing else
+  write("log.csv", "step,loss\n1,3\n2,2\n3,1\n");
+  const std::vector<Trace> traces = read_traces(file.parent_path());
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces.front().name, "log.csv");
+}
+
+TEST_F(ReadersTest, AColumnOfRunsGivesATraceEach) {
+  const std::filesystem::path file =
+      write("runs.csv", "seed,step,loss\n7,1,3\n8,1,4\n7,2,2\n8,2,3\n7,3,1\n8,3,2\n");
+  const std::vector<Trace> traces = read_traces(file);
+  ASSERT_EQ(traces.size(), 2U);
+  EXPECT_EQ(traces[1].name, "8");
+  EXPECT_EQ(traces[1].loss, (Columns{4, 3, 2}));
+}
+
 TEST_F(ReadersTest, WhatIsNoLogIsRefusedInASentence) {
   EXPECT_EQ(
       said("log.txt", "a line\nanother\n"),

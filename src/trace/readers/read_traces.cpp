@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <system_error>
 
 #include "common/csv.hpp"
@@ -105,7 +106,7 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  std::vector<Trace> traces;
+  std::vector<Trace> traces, values;  // and what is no curve of a loss or a score
   std::string passed;
   for (const std::filesystem::path& file : files) {
     const std::string head = head_of(file);
@@ -114,18 +115,33 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
     try {
       if (own->read == nullptr) require_column(file, head, metric);
       const std::string name = shown_path(file.lexically_relative(folder));
-      for (Trace& trace : read_as(*own, file, name, metric)) traces.push_back(std::move(trace));
+      for (Trace& trace : read_as(*own, file, name, metric)) {
+        const bool value =
+            file.extension() == ".json" && own->name == "jsonl" && trace.step.size() == 1;
+        const bool other = !metric && own->read != nullptr && !is_metric(trace.metric);
+        (value || other ? values : traces).push_back(std::move(trace));
+      }
     } catch (const AbsentError& error) {
       if (passed.empty()) passed = error.what();
     } catch (const RefusedError& error) {
       if (passed.empty()) passed = error.what();
     }
   }
+  const auto is_curve = [](const Trace& trace) { return trace.step.size() > 1; };
+  if (std::none_of(traces.begin(), traces.end(), is_curve)) {
+    std::move(values.begin(), values.end(), std::back_inserter(traces));
+  }
   if (!traces.empty()) return traces;
   refuse_file(shown_path(folder), ": no traces in this folder",
               metric ? " with a metric " + repr(*metric) : "",
               " (formats: ", format != nullptr ? std::string(format->name) : format_names(), ")",
               passed.empty() ? "" : "; " + passed);
+}
+
+/// What a document lacks in which no history was found.
+std::string json_advice(std::string_view text) {
+  if (!text.starts_with('{') && !text.starts_with('[')) return {};
+  return "; a document of JSON needs lists of numbers, or of objects, with the name of a loss";
 }
 
 }  // namespace
@@ -177,7 +193,8 @@ std::string unknown_format(const std::filesystem::path& file, std::string_view h
   const bool console = !contains(head, std::string_view("\0", 1)) &&
                        !stripped(text).starts_with('{') && !stripped(text).starts_with('[');
   refuse_file(shown_path(file), ": a log of no known format (formats: ", formats, ")",
-              console ? "; of a console log say " + std::string(kPatternAdvice) : std::string());
+              console ? "; of a console log say " + std::string(kPatternAdvice)
+                      : json_advice(stripped(text)));
 }
 
 }  // namespace detail
