@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "simulate/cluster.hpp"
+#include "simulate/leader.hpp"
 #include "simulated.hpp"
 #include "temporary_files.hpp"
 
@@ -65,6 +67,56 @@ TEST(FailureTest, AreTheSameWhateverThePolicyDoes) {
               0.35 * static_cast<double>(a.failures));
   options.seed = 1;
   EXPECT_NE(simulate(workload, "fifo", options).jobs.failures, a.jobs.failures);
+}
+
+/// Four GPUs: a gang of four, and so many jobs of one.
+Workload gang_and_singles(int singles) {
+  Workload workload;
+  workload.tiers.push_back({.name = "all", .nodes = 4});
+  for (int i = 0; i <= singles; ++i) {
+    WorkloadJob& job = workload.jobs.emplace_back();
+    job.id = i;
+    job.gpus = i == 0 ? 4 : 1;
+    job.duration_s = i == 0 ? 3000 : 4000;
+  }
+  return workload;
+}
+
+TEST(FailureTest, TheLeaderIsThatOfAllNodesWhereAGangNeedsOneThatIsOut) {
+  for (const int singles : {1, 6}) {  // the gang first, as the shortest, makes one or all six wait
+    const Workload workload = gang_and_singles(singles);
+    const double time = simulate(workload, "srtf").mean_jct_s;
+    const double gpu_time = simulate(workload, "srsf").mean_jct_s;
+    ASSERT_NE(gpu_time, time);
+    const SimulationOptions options;
+    const bool stop_at_target = false;
+    detail::Cluster cluster(workload, options, stop_at_target);
+    cluster.arrived = cluster.live = static_cast<int>(cluster.runs.size());
+    cluster.capacity[0] = 2;  // two nodes are out, the others busy
+    cluster.free[0] = 0;
+    detail::Leader leader(cluster);
+    leader.refresh([&](int job) { return cluster.runs[job].work; });
+    EXPECT_EQ(leader.factor(4), gpu_time < time ? 4 : 1) << singles;
+  }
+}
+
+TEST(FailureTest, AGangThatNeedsANodeThatIsOutWaitsForItAndEnds) {
+  const Workload workload = gang_and_singles(6);
+  for (const char* policy : {"gittins", "best_value"}) {
+    for (const double restart_s : {0.0, 60.0}) {
+      SimulationOptions options;
+      options.restart_s = restart_s;
+      options.failures = {.node_every_s = 4000, .repair_s = 3000, .checkpoint_s = 60};
+      for (options.seed = 0; options.seed < 10; ++options.seed) {
+        const Simulation run = simulate(workload, policy, options);
+        EXPECT_GT(run.failures, 0);
+        for (std::size_t i = 0; i < run.jobs.job.size(); ++i) {
+          EXPECT_EQ(run.jobs.outcome[i], JobOutcome::finished) << policy << " " << options.seed;
+          EXPECT_GE(run.jobs.jct_s[i], workload.jobs[i].duration_s);
+        }
+      }
+    }
+  }
 }
 
 TEST(SharingTest, APairRunsAtItsMeasuredSpeedsAndParts) {
