@@ -233,27 +233,27 @@ TEST(LeaderTest, FollowsTheOrderThatServesTheJobsBetter) {
 
 TEST(RestartCostTest, APreemptionComesOnlyWhereItSavesMoreThanItCosts) {
   // Two GPUs. The first two jobs set the mean completion time, 100 s; then one GPU is busy for
-  // 1000 s and the other for `other` s when a job of 10 s comes.
+  // 1000 s and the other for `other` s when a job of 200 s comes.
   const auto suspended = [](double other) {
     const Workload workload =
-        on_gpus(2, {{0, 100}, {0, 100}, {200, 1000}, {200, other}, {210, 10}});
+        on_gpus(2, {{0, 100}, {0, 100}, {200, 1000}, {200, other}, {210, 200}});
     SimulationOptions options;
     options.restart_s = 20;
     return simulate(workload, "gittins", options).preemptions;
   };
-  // It would wait for other - 10 s, and a preemption is worth 20 + 0.5 x 100 s.
-  EXPECT_EQ(suspended(75), 0);
-  EXPECT_EQ(suspended(85), 1);
+  // It would wait for other - 10 s, and a preemption is worth 20 + 0.25 x 100 s.
+  EXPECT_EQ(suspended(50), 0);
+  EXPECT_EQ(suspended(60), 1);
 }
 
-TEST(RestartCostTest, AShortJobWaitsForADozenFairSharesAtMost) {
-  // One GPU. The mean completion time is 1000 s when, 400 s before a long job ends, one of 10 s
+TEST(RestartCostTest, AShortJobWaitsForItsFairShareAtMost) {
+  // One GPU. The mean completion time is 1000 s when, 200 s before a long job ends, one of 10 s
   // comes: not worth a preemption. With two jobs live a fair share would have taken 20 s.
   SimulationOptions options;
   options.restart_s = 5;
   const Simulation run =
-      simulate(on_gpus(1, {{0, 1000}, {1000, 10000}, {10600, 10}}), "gittins", options);
-  EXPECT_EQ(result_of(run, 3).start_s, 10600 + 12 * 20 - 10);
+      simulate(on_gpus(1, {{0, 1000}, {1000, 10000}, {10800, 10}}), "gittins", options);
+  EXPECT_EQ(result_of(run, 3).start_s, 10800 + 20 - 10);
   EXPECT_EQ(run.preemptions, 1);
 }
 

@@ -198,31 +198,23 @@ TEST(ForecastErrorTest, ForecastsThatSayNothingCostLittleAgainstAttainedService)
 const std::map<const char*, int> kCases{
     {"philly_0e4a51_480", 60}, {"philly_103959", 16}, {"philly_0e4a51", 32}};
 
-TEST(RestartCostTest, HalvesThePreemptionsForLittleMeanJct) {
+TEST(RestartCostTest, PatienceTakesPreemptionsForLittleMeanJctAndNoFairness) {
   SimulationOptions options;
   options.restart_s = 60;
   for (const auto& [trace, gpus] : kCases) {
     SKIP_WITHOUT(trace);
     const Workload workload = workload_from_trace(shared_trace(trace), gpus);
-    const Simulation srsf = simulate(workload, "srsf", options);
+    const Simulation time = simulate(workload, "srtf", options);
+    const Simulation gpu_time = simulate(workload, "srsf", options);
+    const Simulation& better = time.mean_jct_s < gpu_time.mean_jct_s ? time : gpu_time;
     for (const char* policy : {"gittins", "best_value"}) {
       const Simulation patient = simulate(workload, policy, options);
-      EXPECT_LE(static_cast<double>(patient.preemptions),
-                0.55 * static_cast<double>(srsf.preemptions))
+      EXPECT_LT(static_cast<double>(patient.preemptions),
+                0.85 * static_cast<double>(better.preemptions))
           << trace << " " << policy;
-      EXPECT_LE(patient.mean_jct_s, 1.02 * srsf.mean_jct_s) << trace << " " << policy;
+      EXPECT_LE(patient.mean_jct_s, 1.02 * better.mean_jct_s) << trace << " " << policy;
+      EXPECT_LE(patient.worst_ftf, 1.05 * better.worst_ftf) << trace << " " << policy;
     }
-  }
-}
-
-TEST(RestartCostTest, NobodyIsLateByFairSharesForTheSakeOfOthers) {
-  SimulationOptions options;
-  options.restart_s = 60;
-  for (const auto& [trace, gpus] : kCases) {
-    SKIP_WITHOUT(trace);
-    const Workload workload = workload_from_trace(shared_trace(trace), gpus);
-    // A dozen times, and what starts and the number of jobs later on add.
-    EXPECT_LE(simulate(workload, "gittins", options).worst_ftf, 14) << trace;
   }
 }
 

@@ -16,7 +16,6 @@ namespace glidepath::detail {
 struct LearnedRank {
   static constexpr bool kByFinish = false, kMonotone = false;
   static constexpr double kLongestS = 1e12;  ///< of a rank that may be infinite
-  static constexpr double kMaxFairShares = GittinsRank::kMaxFairShares;
   explicit LearnedRank(Cluster& e)
       : gittins(e), values(given(e.options)), outlooks(e.runs.size()) {}
 

@@ -482,11 +482,11 @@ class InOrder {
 
 /// The same where a start costs something. A job for which the free GPUs are not enough would get
 /// some of those that running jobs give back; it takes those of later jobs only where that saves it
-/// more than each preemption costs: the start, and half of a mean completion time. On most clusters
-/// of Philly this saves about half of the preemptions for one or two per cent of the mean. A short
-/// job must not pay for it with many times its own length: once it is late by fair shares, only the
-/// start counts. Where times are forecast, GPUs come free by the medians, a job may be as short as
-/// its forecast makes it with a probability of one in twenty, and it is late after one fair share.
+/// more than each preemption costs: the start, and a quarter of a mean completion time. On most
+/// clusters of Philly this saves about half of the preemptions for at most one or two per cent of
+/// the mean. A short job must not pay for it with many times its own length: once it would take
+/// longer than its fair share it waits no more. Where times are forecast, GPUs come free by the
+/// medians, and a job may be as short as its forecast makes it with a probability of one in twenty.
 template <class Rank>
 class Patient {
  public:
@@ -536,7 +536,7 @@ class Patient {
   }
 
  private:
-  static constexpr double kPreemptionJcts = 0.5;  ///< mean completion times that a preemption costs
+  static constexpr double kPreemptionJcts = 0.25;  ///< mean completion times that each costs
   static constexpr double kMedianQuantile = 0.5,
                           kShortQuantile = 0.05;  ///< quantiles of the time still needed
   struct Tenure {                                 ///< GPUs in use, and for how long
@@ -587,13 +587,12 @@ class Patient {
       got -= running.gpus;
       return true;
     });
-    const double mean = ended_ > 0 ? jct_ / static_cast<double>(ended_) : 0;
     const Tick late = late_at(place.job);
-    if (late > cluster_.now) wake_ = std::min(wake_, late);
-    double weighed = kPreemptionJcts * mean;
-    if constexpr (requires { rank_.preemption(place.job); }) weighed *= rank_.preemption(place.job);
-    const double cost = static_cast<double>(cluster_.restart) + (late > cluster_.now ? weighed : 0);
-    if (wait_for(gpus + ahead, room) <= cost * static_cast<double>(taken_.size())) return false;
+    if (late > cluster_.now) {
+      wake_ = std::min(wake_, late);
+      const double cost = preemption_cost(place.job) * static_cast<double>(taken_.size());
+      if (wait_for(gpus + ahead, room) <= cost) return false;
+    }
     for (const Taken& running : taken_) {
       suspended_.push_back(running.place.job);
       const auto is_it = [&](const auto& other) { return job_of(other) == running.place.job; };
@@ -603,18 +602,23 @@ class Patient {
     room = got;
     return true;
   }
+  [[nodiscard]] double preemption_cost(int job) const {
+    double weighed = ended_ > 0 ? kPreemptionJcts * jct_ / static_cast<double>(ended_) : 0;
+    if constexpr (requires { rank_.preemption(job); }) weighed *= rank_.preemption(job);
+    return static_cast<double>(cluster_.restart) + weighed;
+  }
   static int job_of(const Tenure& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }
 
-  /// From when on the job would take more than Rank::kMaxFairShares times as long as with a fair
-  /// share, see Simulation::worst_ftf, if it started only then.
+  /// From when on the job would take longer than with a fair share, see Simulation::worst_ftf, if
+  /// it started only then.
   [[nodiscard]] Tick late_at(int job) const {
     const Run& run = cluster_.runs[job];
     const double left = rank_.left(job, kShortQuantile);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
     const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);
-    double shares = Rank::kMaxFairShares;
-    if constexpr (requires { rank_.fair_shares(); }) shares *= rank_.fair_shares();
+    double shares = 1;
+    if constexpr (requires { rank_.fair_shares(); }) shares = rank_.fair_shares();
     return run.submit + static_cast<Tick>(std::min(shares * fair - left, 1e18));
   }
 

@@ -297,7 +297,7 @@ void run_gittins(Cluster& cluster) {
   if (cluster.restart == 0 || !plain(cluster.workload, cluster.options))
     return run_by<LedRank, GittinsRank>(cluster);
   if (knows_durations(cluster)) {
-    run_as<Patient<ServiceRank>>(cluster);
+    run_as<Patient<LedRank>>(cluster);
   } else {
     run_as<Patient<GittinsRank>>(cluster);
   }

@@ -62,17 +62,12 @@ struct TimeRank {
 /// Smallest remaining time x GPUs, exactly known.
 struct ServiceRank {
   static constexpr bool kByFinish = true, kMonotone = true;
-  static constexpr double kMaxFairShares = 12;  ///< times that patience may take as long
   explicit ServiceRank(Cluster& e) : time(e) {}
   [[nodiscard]] double waiting(int job) const { return time.waiting(job) * gpus(job); }
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * running.gpus;
   }
   [[nodiscard]] double gpus(int job) const { return time.cluster.runs[job].gpus; }
-  /// A quantile of the time still needed: for patience.
-  [[nodiscard]] double left(int job, double) const {
-    return (time.cluster.runs[job].work - time.cluster.done(job)) / time.cluster.runs[job].fastest;
-  }
   TimeRank time;
 };
 
@@ -90,6 +85,10 @@ struct LedRank {
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * leader.factor(running.gpus);
   }
+  /// A quantile of the time still needed: for patience.
+  [[nodiscard]] double left(int job, double) const {
+    return (time.cluster.runs[job].work - time.cluster.done(job)) / time.cluster.runs[job].fastest;
+  }
   TimeRank time;
   Leader leader;
 };
@@ -98,7 +97,6 @@ struct LedRank {
 /// that is still needed (Gittins 1989; for gangs as in Tiresias), or of the time, where that leads.
 struct GittinsRank {
   static constexpr bool kByFinish = false, kMonotone = false;
-  static constexpr double kMaxFairShares = 1;  ///< how long its own wait makes it is not known
   explicit GittinsRank(Cluster& e) : cluster(e), predict(e), leader(e) {}
   bool refresh() {
     const bool learned = predict.refresh();
