@@ -44,7 +44,7 @@ NAMES = {  # as pybind11 writes the types of arguments, and what the head calls 
 }
 # What every module or object has, and what only pickle and `match` ask for.
 DROPPED = {
-    "__all__", "__eq__", "__getstate__", "__match_args__", "__reduce_ex__", "__repr__",
+    "__all__", "__eq__", "__getstate__", "__match_args__", "__reduce__", "__repr__",
     "__setstate__",
 }  # fmt: skip
 

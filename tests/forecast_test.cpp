@@ -257,6 +257,7 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   EXPECT_EQ(refusal([&] { (void)interval(f, 1.0); }),
             "forecast: coverage 1 is not between 0 and 1");
   EXPECT_EQ(refusal([&] { (void)prob_below(f, kNaN); }), "forecast: the target is NaN");
+  EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }), "forecast: quantile 2 is not between 0 and 1");
 }
 
 TEST(ForecastTest, AForecastThatNobodyMadeIsRefusedInASentence) {

@@ -189,12 +189,15 @@ struct Convert<M> {
   static std::string out(M value) { return std::string(name(value)); }
 };
 
-/// A column of numbers: any array-like, None is empty; to Python a copy.
+/// A column of numbers: any array-like, one number, None is empty; to Python a copy.
 template <>
 struct Convert<std::vector<double>> {
   static std::string type() { return "numpy.typing.ArrayLike | None"; }
   static std::vector<double> in(py::handle value, const Where& where) {
     if (value.is_none()) return {};
+    if (PyFloat_Check(value.ptr()) != 0 || PyLong_CheckExact(value.ptr()) != 0) {
+      return {Convert<double>::in(value, where)};
+    }
     const DoubleArray array = borrow(value, std::string(where.field).c_str());
     return {array.data(), array.data() + array.size()};
   }
@@ -610,10 +613,10 @@ class Record {
 };
 
 /// Makes methods of an object whose __init__ never ran raise: pybind11 would give them memory that
-/// nothing has written. And pickles by the protocols 0 and 1 as by 2: they would call the class
-/// that pybind11 derives all from, which ends the process.
+/// nothing has written. And makes pickles as those of protocol 2, whatever asks for them: object's
+/// own __reduce__ would call the class that pybind11 derives all from, which ends the process.
 inline void refuse_uninitialized(const py::module_& module) {
-  const py::object reduce = py::module_::import("builtins").attr("object").attr("__reduce_ex__");
+  const py::object make_new = py::module_::import("copyreg").attr("__newobj__");
   for (const auto& [name, value] : py::dict(module.attr("__dict__"))) {
     if (!PyType_Check(value.ptr())) continue;
     auto* type = py::detail::get_type_info(reinterpret_cast<PyTypeObject*>(value.ptr()));
@@ -621,10 +624,17 @@ inline void refuse_uninitialized(const py::module_& module) {
     type->operator_new = [](std::size_t) -> void* {
       throw py::type_error("this object was never initialized: call its class, not __new__");
     };
-    py::cpp_function by_two([reduce](const py::object& self,
-                                     int protocol) { return reduce(self, std::max(protocol, 2)); },
-                            py::name("__reduce_ex__"), py::is_method(value));
-    py::setattr(value, "__reduce_ex__", by_two);
+    py::cpp_function reduce(
+        [make_new](const py::object& self) {
+          const py::object cls = self.attr("__class__");
+          if (!py::hasattr(cls, "__setstate__")) {
+            const std::string called(py::str(cls.attr("__qualname__")));
+            throw py::type_error("cannot pickle a " + called);
+          }
+          return py::make_tuple(make_new, py::make_tuple(cls), self.attr("__getstate__")());
+        },
+        py::name("__reduce__"), py::is_method(value));
+    py::setattr(value, "__reduce__", reduce);
   }
 }
 

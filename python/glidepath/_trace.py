@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -287,12 +288,14 @@ def as_trace(given: Any, verb: str) -> Trace:
         return given
     if isinstance(given, tuple) and len(given) == 2:
         return Trace(*given)
-    if hasattr(given, "__arrow_c_stream__"):
+    like_one = hasattr(given, "step") and hasattr(given, "loss")
+    # Arrow may be missing, and pandas gives its columns as attributes.
+    if hasattr(given, "__arrow_c_stream__") and not (like_one and find_spec("pyarrow") is None):
         runs = _runs_of_frame(given)
         if len(runs) != 1:
             raise InputError(f"{verb}: expected one run, the data frame has {len(runs)}")
         return runs[0]
-    if hasattr(given, "step") and hasattr(given, "loss"):
+    if like_one:
         names = [each.name for each in fields(Trace) if hasattr(given, each.name)]
         return Trace(**{name: getattr(given, name) for name in names})
     raise InputError(

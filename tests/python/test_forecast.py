@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,14 @@ def test_steps_and_losses_serve_for_a_trace_wherever_one_is_taken() -> None:
         assert gp.reach(other, 0.1, budget=500) == gp.reach(trace, 0.1, budget=500)
         assert gp.PastRuns([other]).runs == (trace,)
         assert gp.forecast(trace, 500, past=[other]) == gp.forecast(trace, 500, past=[trace])
+
+
+def test_a_frame_of_pandas_needs_no_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glidepath._trace.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    t, y = curve("power", 40, 0.01)
+    frame = pandas.DataFrame({"step": t, "loss": y, "lr": 0.1})
+    assert gp.forecast(frame, 500) == gp.forecast(gp.Trace(t, y, lr=np.full(40, 0.1)), 500)
 
 
 @pytest.mark.parametrize("other", [[[1, 2], [2, 1]], [1.0, 2.0], np.ones(3), None])

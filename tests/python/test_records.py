@@ -64,6 +64,23 @@ def test_what_was_never_initialized_is_named_in_a_sentence() -> None:
         repr(gp.Tier.__new__(gp.Tier))
 
 
+def test_what_a_serializer_calls_of_an_object_never_ends_the_process() -> None:
+    fit = gp.fit((np.arange(1.0, 9.0), 1.0 / np.arange(1.0, 9.0)))
+    for record in (*records(), fit._record):
+        make, arguments, state = record.__reduce__()
+        again = make(*arguments)
+        again.__setstate__(state)
+        assert again == record
+    with pytest.raises(TypeError, match="cannot pickle a LogRows"):
+        _core.LogRows().__reduce__()
+
+
+def test_one_number_is_a_column_of_one() -> None:
+    for number in (5, 5.0, np.float64(5.0), [5.0]):
+        job = gp.Job(1, [gp.Option(0, 1, 1.0)], remaining_steps=number)
+        assert job.remaining_steps.tolist() == [5.0]
+
+
 def records() -> list[Any]:
     """One of each record that Python makes, no field as by default."""
     option = gp.Option(1, 2, 3.0, utilization=0.5, sharing="mps")
