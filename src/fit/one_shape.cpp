@@ -243,7 +243,8 @@ DecayEnd search(const Kernels& simd, const Data& data, std::span<const double> k
   const bool merged = data.points.n > most_points;
   if (merged) coarse = merge(data, key, 1.0 / 12.0);
   first = std::clamp(first, box.lower, box.upper);
-  const int octaves = std::min(kMaxOctaves - 4, 1 + std::ilogb(box.upper / first));
+  const double ratio = std::min(0x1p62, box.upper / first);  // also where it is not finite
+  const int octaves = std::clamp(1 + std::ilogb(ratio), 1, kMaxOctaves - 4);
   Octaves f, fy, misfit;
   double* link = scratch().column(kLink, static_cast<std::size_t>(coarse.points.n));
   const double* start = first == kFirstRate ? coarse.start : nullptr;
