@@ -5,11 +5,12 @@
 # library on this machine or another one; in lib Eigen, Highway, zlib, Ceres and LLVM's OpenMP, static,
 # from Debian's source packages. Ceres goes without SuiteSparse (GPL), LAPACK, glog and gflags: a fit is
 # a dense problem of a few columns. What NOTICE says of the licences rests on the options below.
-#   scripts/wheel_needs.sh PREFIX [ARCH]     x86_64 or aarch64
+#   scripts/wheel_needs.sh PREFIX [ARCH [without-ceres]]     x86_64 or aarch64
 set -euo pipefail
 script=$(realpath "$0")
 prefix=$(mkdir -p "$1" && cd "$1" && pwd)
 arch=${2:-$(uname -m)}
+ceres=${3:-with-ceres}
 glibc=2.28
 store=$(dirname "$prefix")/sources # as they were packed, for every PREFIX beside this one
 [ -e "$prefix/done" ] && cmp -s "$script" "$prefix/done" && exit 0
@@ -106,8 +107,10 @@ fetch highway highway_1.0.3.orig.tar.gz \
   566fc77315878473d9a6bd815f7de78c73734acdcb745c3dde8579560ac5440e
 fetch zlib zlib_1.2.13.dfsg.orig.tar.bz2 \
   71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1
-fetch ceres-solver ceres-solver_2.1.0+really2.1.0+dfsg.orig.tar.xz \
-  acd5774187a8ea92bdf9e6d1faeb22c00bf30b1ad226ef6e2ade8b7636bbc336
+if [ "$ceres" = with-ceres ]; then
+  fetch ceres-solver ceres-solver_2.1.0+really2.1.0+dfsg.orig.tar.xz \
+    acd5774187a8ea92bdf9e6d1faeb22c00bf30b1ad226ef6e2ade8b7636bbc336
+fi
 fetch llvm-toolchain-16 llvm-toolchain-16_16.0.6.orig.tar.xz \
   5ab98480d3bc9f1896de1a1afafb46c318a9baa02bf21a4f6830c644d06c1cc0 \
   openmp cmake compiler-rt/lib/builtins
@@ -116,10 +119,12 @@ build eigen3 eigen3 -DEIGEN_BUILD_DOC=OFF -DEIGEN_BUILD_PKGCONFIG=OFF
 build highway highway -DHWY_ENABLE_CONTRIB=OFF -DHWY_ENABLE_EXAMPLES=OFF -DHWY_ENABLE_TESTS=OFF
 (cd zlib && CFLAGS="-O3 -fPIC -fvisibility=hidden" ./configure --static --prefix="$prefix" &&
   make install) >zlib.log 2>&1 || { tail -n 30 zlib.log >&2; exit 1; }
-build ceres-solver ceres-solver -DMINIGLOG=ON -DMINIGLOG_MAX_LOG_LEVEL=-3 -DGFLAGS=OFF -DSUITESPARSE=OFF -DCXSPARSE=OFF \
-  -DLAPACK=OFF -DEIGENSPARSE=OFF -DCUDA=OFF -DSCHUR_SPECIALIZATIONS=OFF -DBUILD_EXAMPLES=OFF \
-  -DBUILD_BENCHMARKS=OFF -DEXPORT_BUILD_DIR=OFF -DPROVIDE_UNINSTALL_TARGET=OFF \
-  -DCERES_THREADING_MODEL=NO_THREADS
+if [ "$ceres" = with-ceres ]; then # and of its log nothing that is not fatal
+  build ceres-solver ceres-solver -DMINIGLOG=ON -DMINIGLOG_MAX_LOG_LEVEL=-3 -DGFLAGS=OFF \
+    -DSUITESPARSE=OFF -DCXSPARSE=OFF -DLAPACK=OFF -DEIGENSPARSE=OFF -DCUDA=OFF \
+    -DSCHUR_SPECIALIZATIONS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_BENCHMARKS=OFF -DEXPORT_BUILD_DIR=OFF \
+    -DPROVIDE_UNINSTALL_TARGET=OFF -DCERES_THREADING_MODEL=NO_THREADS
+fi
 # A second OpenMP in a process ends it, unless its user says that it may stay. This one is linked
 # into our extension and shows no symbol, so it meets no other: it may always stay.
 sed -i 's/__kmp_duplicate_library_ok = 0;/__kmp_duplicate_library_ok = 1;/' \
