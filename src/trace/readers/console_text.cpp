@@ -156,10 +156,7 @@ std::size_t percent_bar_at(std::string_view text, std::size_t at, std::size_t di
 std::size_t arrow_bar_at(std::string_view text, std::size_t at) {
   if (text[at] != '[') return 0;
   std::size_t end = at + 1;
-  while (contains("=>.", std::string_view(&text[end], end < text.size() ? 1 : 0)) &&
-         end < text.size()) {
-    ++end;
-  }
+  while (end < text.size() && contains("=>.", text.substr(end, 1))) ++end;
   const std::size_t length = end - at - 1;
   return length >= 9 && length <= kLongestBar && at_or_nul(text, end) == ']' ? end + 1 - at : 0;
 }
