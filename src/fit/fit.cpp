@@ -160,7 +160,9 @@ Fit fit_family(Family family, TraceView trace, const FitOptions& options, Isa is
   Fit fit = detail::summarise(problem, closed ? detail::solve_in_closed_form(problem, isa)
                                               : detail::solve_by_ceres(problem, options));
   const std::span<const double> numbers(fit.curve.parameters.data(), parameters);
-  const bool numbered = std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
+  const bool numbered = std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); }) &&
+                        std::isfinite(evaluate(fit.curve, trace.step.front())) &&
+                        std::isfinite(evaluate(fit.curve, trace.step.back()));
   return numbered ? fit : unfitted(family, FitStatus::not_finite, trace);
 }
 
