@@ -3,7 +3,8 @@
 # Builds the fuzz programs and runs them, one on each processor, SECONDS in all. What they learn is
 # kept in CORPUS, by default build/fuzz/corpus; what breaks one lies in build/fuzz/found afterwards,
 # and `build/fuzz/tests/fuzz/fuzz_NAME FILE` repeats it.
-#   [CORPUS=FOLDER] scripts/fuzz.sh [SECONDS [fuzz_NAME...]]
+# A case may take LONGEST=10 seconds. SEED=N tries the same cases again.
+#   [CORPUS=FOLDER] [LONGEST=S] [SEED=N] scripts/fuzz.sh [SECONDS [fuzz_NAME...]]
 #   scripts/fuzz.sh --can-build   whether clang, its fuzzer and its OpenMP are here
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,6 +33,7 @@ cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --parallel "$(nproc)" --target "$@"
 
 # libFuzzer takes 0 for no limit. A case that takes ten seconds hangs for a user. Short cases are many.
+export LONGEST=${LONGEST:-10} SEED=${SEED:-0}
 at_once=$(($(nproc) < $# ? $(nproc) : $#))
 each=$((seconds * at_once / $#))
 [ "$each" -gt 0 ] || each=1
@@ -42,7 +44,7 @@ export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4:detect_leaks=0${A
 fuzz() {
   local target=$1 log=build/fuzz/$1.log
   mkdir -p "$CORPUS/$target"
-  if ! build/fuzz/tests/fuzz/"$target" -max_total_time="$each" -timeout=10 -rss_limit_mb=3072 \
+  if ! build/fuzz/tests/fuzz/"$target" -max_total_time="$each" -timeout="$LONGEST" -seed="$SEED" -rss_limit_mb=3072 \
     -max_len=512 -print_funcs=0 -print_final_stats=1 -artifact_prefix="build/fuzz/found/$target-" \
     "$CORPUS/$target" "tests/fuzz/corpus/$target" >"$log" 2>&1; then
     tail -n 40 "$log" >&2
