@@ -94,7 +94,8 @@ def test_the_extension_shows_what_python_looks_for_and_nothing_else(
     def tagged(platform: str) -> list[str]:
         copy = tmp_path / wheel.name.replace("linux_", f"{platform}_")
         shutil.copy(wheel, copy)
-        return list(check.troubles(copy))
+        # A static Ceres of this machine has its log, by glog, which the library silences.
+        return [each for each in check.troubles(copy) if "log of Ceres" not in each]
 
     # What this machine's compiler makes may say so, and say nothing older than it uses.
     assert tagged("manylinux_2_99") == ["needs glibc 2.99"]
