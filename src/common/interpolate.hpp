@@ -18,8 +18,7 @@ namespace glidepath::detail {
   const std::size_t i = above - at.begin();
   const double ahead = x - at[i - 1], gap = at[i] - at[i - 1], rise = value[i] - value[i - 1];
   const double slope = rise / gap;  // infinite over a gap near 0
-  const double between =
-      value[i - 1] + (std::isfinite(slope) ? ahead * slope : ahead / gap * rise);
+  const double between = value[i - 1] + (std::isfinite(slope) ? ahead * slope : ahead / gap * rise);
   const auto [least, most] = std::minmax(value[i - 1], value[i]);
   return std::clamp(between, least, most);  // a rise of 1e300 leaves no digits of a small end
 }

@@ -24,7 +24,15 @@ namespace glidepath::detail {
 struct StepRange {
   double first = 1, second = 2, last = 3;
 
-  [[nodiscard]] double log_span() const { return std::log(last / first); }
+  [[nodiscard]] double log_span() const { return log_of_ratio(last); }
+  [[nodiscard]] double log_gap() const { return log_of_ratio(second); }
+
+ private:
+  /// log(t / first), also where the ratio is beyond a double.
+  [[nodiscard]] double log_of_ratio(double t) const {
+    const double ratio = t / first;
+    return std::isfinite(ratio) ? std::log(ratio) : std::log(t) - std::log(first);
+  }
 };
 
 /// A coordinate's box, and `nodes` starts spread evenly over [from, to] inside it.
@@ -80,10 +88,10 @@ struct Pow2 {
   static double exponent(const double* q, double t) { return -q[0] * std::log(t); }
   static void gradient(const double*, double t, double* de) { de[0] = -std::log(t); }
   static RateBox box(const StepRange& t) {
-    return rate_box(t.log_span(), std::log(t.second / t.first), std::log(t.first));
+    return rate_box(t.log_span(), t.log_gap(), std::log(t.first));
   }
   static std::array<Axis, 1> axes(const StepRange& t) {
-    return {rate_axis(t.log_span(), std::log(t.second / t.first), std::log(t.first))};
+    return {rate_axis(t.log_span(), t.log_gap(), std::log(t.first))};
   }
   static Shapes shapes(const double* z, const StepRange&) { return exponential_of(z[0]); }
 };
@@ -114,7 +122,7 @@ struct Pow4 {
     const double largest_shift = 10.0 * t.last;
     const double span = t.log_span();
     Axis rate = rate_axis(
-        span, 0.25 * std::log(t.second / t.first),
+        span, 0.25 * t.log_gap(),
         std::max(std::abs(std::log(t.first)), std::abs(std::log(t.first + largest_shift))));
     rate.to = std::min(rate.upper, std::log(8.0 + 8.0 / span));
     rate.from = std::min(rate.from, rate.to);
@@ -239,7 +247,7 @@ struct PowExp {
   }
   static std::array<Axis, 2> axes(const StepRange& t) {
     // each may use half of the exponent; its lower end is as good as absent
-    Axis rate = rate_axis(t.log_span(), std::log(t.second / t.first), 2.0 * std::log(t.first));
+    Axis rate = rate_axis(t.log_span(), t.log_gap(), 2.0 * std::log(t.first));
     Axis decay = rate_axis(t.last - t.first, t.second - t.first, 2.0 * t.first);
     // down from the fastest by e^9, and further where steps span more orders than that
     for (Axis* axis : {&rate, &decay}) {

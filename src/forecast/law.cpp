@@ -160,6 +160,8 @@ void validate(const Law& law) {
   require(std::abs(c.sign) == 1, "its sign is neither 1 nor -1");
   require(ahead(c.unit) && std::isfinite(c.offset), "its unit or offset cannot be");
   require(c.floor <= c.ceiling, "its floor is above its ceiling");
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  require(c.floor <= kLargest && c.ceiling >= -kLargest, "no value lies within its bounds");
   require(std::isfinite(law.step_shift), "its shift is not finite");
   require(not_negative(law.noise), "its noise cannot be");
   require(is_location(law.lowest) && is_location(law.highest),

@@ -168,8 +168,8 @@ class LineParser {
       line_.counters.put("step", *bracketed_);
       return;
     } else if (last_counter_) {
-      const auto& [name, counter] = *last_counter_;
-      line_.counters.put(counter, *line_.cells.find(name));
+      const std::string name = last_counter_->first;
+      line_.counters.put(last_counter_->second, *line_.cells.find(name));
       line_.cells.erase_if([&](const std::string& each) { return each == name; });
       return;
     } else {
