@@ -1,12 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/plan.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include <gtest/gtest.h>
 
+#include "plan/round.hpp"
 #include "plan_cluster.hpp"
 
 namespace glidepath {
 namespace {
+
+/// The parts of gangs that fill no node, the largest first; none where whole nodes are too many.
+std::vector<std::int64_t> parts_of(const std::vector<std::int64_t>& gangs, std::int64_t size,
+                                   std::int64_t& nodes) {
+  std::vector<std::int64_t> parts;
+  for (const std::int64_t gpus : gangs) {
+    nodes -= gpus / size;
+    if (gpus % size > 0) parts.push_back(gpus % size);
+  }
+  std::sort(parts.begin(), parts.end(), std::greater<>());
+  return parts;
+}
+
+/// Each part where it leaves the least room, one by one.
+bool fit_one_by_one(const std::vector<std::int64_t>& gangs, std::int64_t nodes, std::int64_t size) {
+  const std::vector<std::int64_t> parts = parts_of(gangs, size, nodes);
+  if (nodes < 0) return false;
+  std::vector<std::int64_t> rooms(nodes, size);
+  for (const std::int64_t part : parts) {
+    std::sort(rooms.begin(), rooms.end());
+    const auto room = std::lower_bound(rooms.begin(), rooms.end(), part);
+    if (room == rooms.end()) return false;
+    *room -= part;
+  }
+  return true;
+}
+
+/// Whether any way to put the parts into nodes exists.
+bool fit_somehow(const std::vector<std::int64_t>& gangs, std::int64_t nodes, std::int64_t size) {
+  const std::vector<std::int64_t> parts = parts_of(gangs, size, nodes);
+  if (nodes < 0) return false;
+  std::vector<std::int64_t> rooms(nodes, size);
+  const std::function<bool(std::size_t)> place = [&](std::size_t i) {
+    if (i == parts.size()) return true;
+    return std::any_of(rooms.begin(), rooms.end(), [&](std::int64_t& room) {
+      if (room < parts[i]) return false;
+      room -= parts[i];
+      const bool fits = place(i + 1);
+      room += parts[i];
+      return fits;
+    });
+  };
+  return place(0);
+}
+
+TEST(GangsInNodes, AGangFitsWhereBestFitOrAnyWayPlacesThemAll) {
+  Draws draw{{7}, 1};
+  std::int64_t taken = 0, refused = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const bool few = trial % 2 == 0;
+    const std::int64_t nodes = few ? 1 + draw.below(3) : 5 + draw.below(40);
+    const std::int64_t size = few ? 3 + draw.below(6) : 1 + draw.below(12);
+    detail::GangsInNodes counted(nodes, size);
+    std::vector<std::int64_t> gangs;
+    for (int k = 0; k < 200; ++k) {
+      const std::int64_t gpus = 1 + draw.below(few ? size : size * 5 / 4);
+      std::vector<std::int64_t> with = gangs;
+      with.push_back(gpus);
+      std::int64_t left = nodes;
+      const std::size_t parts = parts_of(with, size, left).size();
+      const bool fits = parts <= 7 ? fit_somehow(with, nodes, size)  // longer for more of them
+                                   : fit_one_by_one(with, nodes, size);
+      if (parts > 7 && parts <= 10 && !fits) continue;
+      ASSERT_EQ(counted.have_room(gpus), fits) << gpus << " on " << nodes << " of " << size;
+      ++(fits ? taken : refused);
+      if (!fits) continue;
+      counted.add(gpus);
+      gangs = with;
+      ASSERT_TRUE(counted.fit());
+    }
+  }
+  EXPECT_GT(taken, 2000);
+  EXPECT_GT(refused, 2000);
+}
 
 TEST(PlanTest, MemoryKeepsAJobOffASmallCard) {
   Cluster cluster;

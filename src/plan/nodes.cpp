@@ -10,20 +10,7 @@
 namespace glidepath::detail {
 namespace {
 
-constexpr std::size_t kMaxExhaustiveParts = 10;  // parts
-
-bool best_fit(const std::vector<std::int64_t>& parts, std::int64_t nodes, std::int64_t size) {
-  std::vector<std::int64_t> room_of_nodes(size + 1, 0);  // nodes by room
-  room_of_nodes.back() = nodes;
-  for (const std::int64_t part : parts) {
-    std::int64_t room = part;
-    while (room <= size && room_of_nodes[room] == 0) ++room;
-    if (room > size) return false;
-    --room_of_nodes[room];
-    ++room_of_nodes[room - part];
-  }
-  return true;
-}
+constexpr std::int64_t kMaxExhaustiveParts = 10;
 
 bool exhaustive(const std::vector<std::int64_t>& parts, std::int64_t nodes, std::int64_t size) {
   // More nodes than parts are never opened.
@@ -45,16 +32,92 @@ bool exhaustive(const std::vector<std::int64_t>& parts, std::int64_t nodes, std:
 
 }  // namespace
 
-bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int64_t size) {
-  std::vector<std::int64_t> parts;
-  for (const std::int64_t gpus : gangs) {
-    nodes -= gpus / size;
-    if (gpus % size > 0) parts.push_back(gpus % size);
+GangsInNodes::GangsInNodes(std::int64_t nodes, std::int64_t size)
+    : nodes_(nodes), parts_(size, 0), rooms_(size + 1, 0) {}
+
+void GangsInNodes::clear(std::int64_t nodes) {
+  nodes_ = nodes;
+  count_ = spare_ = 0;
+  std::fill(parts_.begin(), parts_.end(), 0);
+}
+
+void GangsInNodes::add(std::int64_t gpus) {
+  spare_ -= gpus;
+  count(gpus, 1);
+}
+
+void GangsInNodes::count(std::int64_t gpus, std::int64_t times) {
+  const std::int64_t size = std::ssize(parts_);
+  const std::int64_t part = gpus % size;
+  nodes_ -= times * (gpus / size);
+  if (part == 0) return;
+  parts_[part] += times;
+  count_ += times;
+}
+
+/// The parts one by one, the largest first, each into the least room that holds it: a node that
+/// took one takes alike parts until it has no room for another.
+bool GangsInNodes::best_fit() {
+  const std::int64_t size = std::ssize(parts_);
+  std::fill(rooms_.begin(), rooms_.end(), 0);
+  rooms_.back() = nodes_;
+  for (std::int64_t part = size - 1; part > 0; --part) {
+    std::int64_t left = parts_[part];
+    for (std::int64_t room = part; left > 0; ++room) {
+      if (room > size) return false;
+      const std::int64_t each = room / part;
+      const std::int64_t full = std::min(rooms_[room], left / each);
+      rooms_[room] -= full;
+      rooms_[room - each * part] += full;
+      left -= full * each;
+      if (rooms_[room] == 0 || left == 0) continue;
+      --rooms_[room];
+      ++rooms_[room - left * part];
+      left = 0;
+    }
   }
-  if (nodes < 0) return false;
-  std::sort(parts.begin(), parts.end(), std::greater<>());
-  if (best_fit(parts, nodes, size)) return true;
-  return parts.size() <= kMaxExhaustiveParts && exhaustive(parts, nodes, size);
+  return true;
+}
+
+/// A part finds no room only where each node holds so much of parts as large or larger that it has
+/// none: sum of parts >= p of at least nodes (size - p + 1) + p. A gang more takes at most its GPUs
+/// from what is missing of that, whatever its parts.
+std::int64_t GangsInNodes::spare() const {
+  const std::int64_t size = std::ssize(parts_);
+  std::int64_t least = nodes_ * size;
+  std::int64_t sum = 0;
+  for (std::int64_t part = size - 1; part > 0; --part) {
+    sum += part * parts_[part];
+    least = std::min(least, nodes_ * (size - part + 1) + part - sum);
+  }
+  return least;
+}
+
+bool GangsInNodes::fit() {
+  if (nodes_ < 0) return false;
+  if (best_fit()) return true;
+  if (count_ > kMaxExhaustiveParts) return false;
+  std::vector<std::int64_t> parts;
+  for (std::int64_t part = std::ssize(parts_) - 1; part > 0; --part) {
+    parts.insert(parts.end(), parts_[part], part);
+  }
+  return exhaustive(parts, nodes_, std::ssize(parts_));
+}
+
+bool GangsInNodes::have_room(std::int64_t gpus) {
+  if (gpus < spare_) return true;
+  spare_ = spare();
+  if (gpus < spare_) return true;
+  count(gpus, 1);
+  const bool fits = fit();
+  count(gpus, -1);
+  return fits;
+}
+
+bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int64_t size) {
+  GangsInNodes all(nodes, size);
+  for (const std::int64_t gpus : gangs) all.add(gpus);
+  return all.fit();
 }
 
 bool fits_nodes(const Round& round, std::span<const std::int32_t> choice) {

@@ -93,6 +93,28 @@ struct Inner {
 bool search_core(const Round& round, const Prices& price, const Inner& inner, double gap,
                  std::vector<std::int32_t>& choice);
 
+/// Gangs that are to fit in nodes of one size, counted by the part of each that fills no node: a
+/// question costs the same for any number of them.
+class GangsInNodes {
+ public:
+  GangsInNodes(std::int64_t nodes, std::int64_t size);
+  /// None are there, and so many nodes.
+  void clear(std::int64_t nodes);
+  void add(std::int64_t gpus);
+  [[nodiscard]] bool fit();
+  /// Whether they fit with one more.
+  [[nodiscard]] bool have_room(std::int64_t gpus);
+
+ private:
+  void count(std::int64_t gpus, std::int64_t times);
+  bool best_fit();
+  [[nodiscard]] std::int64_t spare() const;
+  std::int64_t nodes_, count_ = 0;   ///< not filled by whole nodes of gangs; parts
+  std::int64_t spare_ = 0;           ///< gangs of less GPUs fit for sure
+  std::vector<std::int64_t> parts_;  ///< of each size
+  std::vector<std::int64_t> rooms_;  ///< nodes by what is left of them
+};
+
 /// Whether gangs fit in `nodes` nodes of `size` GPUs.
 [[nodiscard]] bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes,
                              std::int64_t size);

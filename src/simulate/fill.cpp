@@ -4,18 +4,20 @@
 #include <algorithm>
 #include <bit>
 
-#include "plan/round.hpp"
-
 namespace glidepath::detail {
 
-Fill::Fill(const Cluster& cluster) : cluster_(cluster), rooms_(cluster.capacity.size()) {}
+Fill::Fill(const Cluster& cluster) : cluster_(cluster) {
+  for (const Tier& tier : cluster.workload.tiers) {
+    rooms_.push_back({.gangs = GangsInNodes(tier.nodes, tier.gpus_per_node)});
+  }
+}
 
 void Fill::begin() {
   for (std::size_t t = 0; t < rooms_.size(); ++t) {
     rooms_[t].gpus = cluster_.capacity[t];
     rooms_[t].idle = cluster_.free[t];
     rooms_[t].even = true;
-    rooms_[t].gangs.clear();
+    rooms_[t].gangs.clear(cluster_.capacity[t] / cluster_.workload.tiers[t].gpus_per_node);
   }
 }
 
@@ -26,21 +28,18 @@ bool Fill::even(int tier, int gpus) const {
   return rest == 0 || (std::has_single_bit(static_cast<unsigned>(rest)) && size % rest == 0);
 }
 
-bool Fill::fits(int tier, int gpus) const {
-  const Room& room = rooms_[tier];
+bool Fill::fits(int tier, int gpus) {
+  Room& room = rooms_[tier];
   if (gpus > room.gpus) return false;
   if (!cluster_.options.in_nodes || (room.even && even(tier, gpus))) return true;
-  const int size = cluster_.workload.tiers[tier].gpus_per_node;
-  std::vector<std::int64_t> gangs = room.gangs;
-  gangs.push_back(gpus);
-  return gangs_fit(gangs, cluster_.capacity[tier] / size, size);
+  return room.gangs.have_room(gpus);
 }
 
 void Fill::take(int tier, int gpus) {
   rooms_[tier].gpus -= gpus;
   if (!cluster_.options.in_nodes) return;
   rooms_[tier].even &= even(tier, gpus);
-  rooms_[tier].gangs.push_back(gpus);
+  rooms_[tier].gangs.add(gpus);
 }
 
 bool Fill::keep(int job) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "plan/round.hpp"
 #include "simulate/cluster.hpp"
 
 namespace glidepath::detail {
@@ -24,11 +24,11 @@ class Fill {
 
  private:
   struct Room {
+    GangsInNodes gangs;      ///< taken, where they must fit in nodes
     int gpus = 0, idle = 0;  ///< not taken; of these, held by nobody when the event began
     bool even = true;        ///< the gangs taken leave no gaps in nodes
-    std::vector<std::int64_t> gangs{};  ///< these, where they must fit in nodes
   };
-  [[nodiscard]] bool fits(int tier, int gpus) const;
+  [[nodiscard]] bool fits(int tier, int gpus);
   [[nodiscard]] bool even(int tier, int gpus) const;
   void take(int tier, int gpus);
 
