@@ -81,7 +81,7 @@ struct Watched {
 TEST(DurationsTest, WhatIsNewAloneIsPassedOnAndGivesWhatAFullLookGives) {
   const Workload workload = alike_jobs();
   const SimulationOptions options;
-  Cluster cluster(workload, options, false);
+  Cluster cluster(workload, options);
   Watched watched(cluster);
   run(cluster, watched);
   EXPECT_TRUE(watched.learned);

@@ -89,8 +89,7 @@ TEST(FailureTest, TheLeaderIsThatOfAllNodesWhereAGangNeedsOneThatIsOut) {
     const double gpu_time = simulate(workload, "srsf").mean_jct_s;
     ASSERT_NE(gpu_time, time);
     const SimulationOptions options;
-    const bool stop_at_target = false;
-    detail::Cluster cluster(workload, options, stop_at_target);
+    detail::Cluster cluster(workload, options);
     cluster.arrived = cluster.live = static_cast<int>(cluster.runs.size());
     cluster.capacity[0] = 2;  // two nodes are out, the others busy
     cluster.free[0] = 0;

@@ -362,7 +362,7 @@ TEST(LawTest, CdfAtAKnotInvertsTheQuantileOfARawObservation) {
   const std::vector<double> steps{61, 100, 400}, levels{0.02, 0.3, 0.5, 0.8};
   const Forecast f = forecast(trace.view(), steps);
   const detail::Law& law = *f.law;
-  const detail::Levels at = detail::prepare_levels(levels, law.mixture.degrees, law.falling());
+  const detail::Levels at = detail::prepare_levels(levels, law.mixture.degrees, law.direction());
   std::vector<double> curve, raw;
   law.quantiles(at, curve, raw);
   for (std::size_t j = 0; j < steps.size(); ++j) {

@@ -177,7 +177,7 @@ TEST(PlanTest, AJobThatMayNotBePreemptedAndHoldsNoneOfItsOptionsGetsNoGpu) {
 }
 
 TEST(PlanTest, ThreeBrokenJobsOfAThousandChangeNothingForTheOthers) {
-  Draws draws{.rng = detail::Rng(5), .id = 1};
+  Draws draws{.rng = detail::Rng{5}, .id = 1};
   Cluster cluster;
   cluster.tiers[0].nodes = 100;
   cluster.tiers[1].nodes = 60;

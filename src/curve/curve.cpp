@@ -121,8 +121,9 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Mut
   if (m == 0 || steps.empty()) return;
   const detail::EvaluateKernels& run = detail::evaluate_kernels(execution.isa);
   const Grid grid = grid_of(run, steps);
-  // A row that is not soon read again goes past the caches; its bytes are the same.
-  const bool stream = m * steps.size() * sizeof(double) > (std::size_t{4} << 20);
+  // The bytes are the same.
+  const bool large = m * steps.size() * sizeof(double) > (std::size_t{4} << 20);
+  const detail::Store store = large ? detail::Store::streamed : detail::Store::cached;
   const auto n = static_cast<int>(steps.size());
   detail::with_family(curves.family, [&]<class Unit>(Unit) {
     constexpr std::size_t kCount = detail::kParameterCount<Unit>;
@@ -141,9 +142,9 @@ void evaluate_batch(const CurvesView& curves, std::span<const double> steps, Mut
         if (kPower && grid.even_logs) {
           constexpr int kScale = Unit::kHasFloor ? 1 : 0;
           run.even(Unit::kHasFloor ? p[0] : 0.0, p[kScale], p[kScale + 1], grid.log_step.data(), n,
-                   stream, row);
+                   store, row);
         } else if (Unit::kFamily == Family::exp3 && grid.even_steps) {
-          run.even(p[0], p[1], p[2], steps.data(), n, stream, row);
+          run.even(p[0], p[1], p[2], steps.data(), n, store, row);
         } else {
           run.row(Unit::kFamily, p.data(), steps.data(), grid.log_step.data(), n, row);
         }

@@ -127,12 +127,12 @@ HWY_INLINE void series(double floor, double scale, double rate, const double* x,
   }
 }
 
-void even(double floor, double scale, double rate, const double* x, int n, bool stream,
+void even(double floor, double scale, double rate, const double* x, int n, Store store,
           double* out) {
   // Values must not depend on where the row lies in memory: the series always begins at step 0,
   // and only a row that begins on a vector boundary is streamed.
   const size_t boundary = hn::Lanes(Tag()) * sizeof(double);
-  if (stream && reinterpret_cast<size_t>(out) % boundary == 0) {
+  if (store == Store::streamed && reinterpret_cast<size_t>(out) % boundary == 0) {
     series<true>(floor, scale, rate, x, n, 0, out);
     hwy::FlushStream();
   } else {

@@ -3,7 +3,12 @@
 
 #include "glidepath/curve.hpp"
 
+#include <cstdint>
+
 namespace glidepath::detail {
+
+/// Where a row goes: to the caches, or past them, as one that is not soon read again.
+enum class Store : std::uint8_t { cached, streamed };
 
 /// One row of a batch, n > 0 steps.
 struct EvaluateKernels {
@@ -13,8 +18,8 @@ struct EvaluateKernels {
   void (*row)(Family family, const double* parameters, const double* t, const double* log_t, int n,
               double* out);
   /// floor + scale exp(-rate x) over evenly spaced x: a geometric series, anchored again every few
-  /// hundred steps. `stream` writes past the caches.
-  void (*even)(double floor, double scale, double rate, const double* x, int n, bool stream,
+  /// hundred steps.
+  void (*even)(double floor, double scale, double rate, const double* x, int n, Store store,
                double* out);
 };
 

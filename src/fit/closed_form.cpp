@@ -211,7 +211,8 @@ std::span<const double> fill_steps(const Kernels& simd, const Problem& problem, 
     case Family::exp3: {
       const bool power = Unit::kFamily != Family::exp3;
       const double span = power ? problem.range.log_span() : problem.range.last - first;
-      const auto known = scratch().coordinate(simd, t, power, first, 1.0 / span);
+      const auto axis = power ? Scratch::Axis::log_steps : Scratch::Axis::steps;
+      const auto known = scratch().coordinate(simd, t, axis, first, 1.0 / span);
       data.points.x = known.x;
       data.start = known.start;
       return {known.x, t.size()};

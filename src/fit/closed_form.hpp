@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <numbers>
@@ -51,18 +52,19 @@ class Scratch {
   struct Known {
     const double *x, *start;
   };
-  Known coordinate(const Kernels& simd, std::span<const double> t, bool logarithmic, double first,
+  enum class Axis : std::uint8_t { steps, log_steps };
+  Known coordinate(const Kernels& simd, std::span<const double> t, Axis axis, double first,
                    double over_span) {
     const std::size_t n = t.size();
     double *x = column(kSteps, n), *start = column(kStart, n);
     const bool brief = n <= kMaxUnmergedPoints;
-    if (&simd != simd_ || logarithmic != logarithmic_ || n != steps_.size() ||
+    if (&simd != simd_ || axis != axis_ || n != steps_.size() ||
         std::memcmp(t.data(), steps_.data(), n * sizeof(double)) != 0) {
       steps_.assign(t.begin(), t.end());
       simd_ = &simd;
-      logarithmic_ = logarithmic;
+      axis_ = axis;
       const int count = static_cast<int>(n);
-      if (logarithmic) {
+      if (axis == Axis::log_steps) {
         simd.logs(t.data(), count, 1.0 / first, over_span, x);
       } else {
         simd.rescale(t.data(), count, first, over_span, 0.0, x);
@@ -74,7 +76,7 @@ class Scratch {
 
  private:
   const Kernels* simd_ = nullptr;
-  bool logarithmic_ = false;
+  Axis axis_ = Axis::steps;
   std::vector<double> steps_;  ///< those that the columns kSteps and kStart belong to
   static constexpr std::size_t kPadding = 16;  ///< the kernels load whole vectors
   std::array<std::vector<double>, kStart + 1> columns_;

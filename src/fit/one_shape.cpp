@@ -73,7 +73,7 @@ class DecayDescent {
         return end_;
       }
       (at.gradient > 0 ? bracket_.high : bracket_.low) = beta;
-      const DecayStep step = propose(at, beta, found.rss, pass == 0 || before_.by != 0);
+      const DecayStep step = propose(at, beta, found.rss, pass);
       const double moved = step.next - beta;
       const bool small = std::abs(moved) < (step.newtonian ? enough_ : 1e-9) * beta;
       if (small || (step.sharp && step.whole) || bracket_.high - bracket_.low < 1e-12 * beta) {
@@ -126,8 +126,10 @@ class DecayDescent {
             s.hh};
   }
 
-  /// d/du = β d/dβ. `third_known`: by the last two passes or, for the first, by the scan.
-  DecayStep propose(const DecaySlopes& at, double beta, double rss, bool third_known) {
+  /// d/du = β d/dβ. The third derivative is known by the last two passes or, for the first, the
+  /// scan.
+  DecayStep propose(const DecaySlopes& at, double beta, double rss, int pass) {
+    const bool third_known = pass == 0 || before_.by != 0;
     DecayStep step;
     step.slope = beta * at.gradient;
     step.curve = beta * (beta * at.newton + at.gradient);

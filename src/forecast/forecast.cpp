@@ -40,14 +40,14 @@ const Levels& cached_levels(const std::vector<double>& wanted, const ForecastOpt
   struct Key {
     std::vector<double> level{};
     double degrees = 0;
-    bool falling = false;
+    Direction best = Direction::min;
     bool operator==(const Key&) const = default;
   };
   thread_local Key key;
   thread_local Levels levels;
-  Key now{wanted, detail::constants_of(options).degrees, options.direction == Direction::max};
+  Key now{wanted, detail::constants_of(options).degrees, options.direction};
   if (!(now == key)) {
-    levels = detail::prepare_levels(wanted, now.degrees, now.falling);
+    levels = detail::prepare_levels(wanted, now.degrees, now.best);
     key = std::move(now);
   }
   return levels;
@@ -92,7 +92,7 @@ struct Quantiles {
 Quantiles quantiles_at(const Forecast& f, double p) {
   const Law& law = law_of(f);
   if (!(p > 0 && p < 1)) detail::refuse("forecast: quantile ", p, " is not between 0 and 1");
-  const Levels levels = detail::prepare_levels({&p, 1}, law.mixture.degrees, law.falling());
+  const Levels levels = detail::prepare_levels({&p, 1}, law.mixture.degrees, law.direction());
   std::vector<double> z_curve, z_raw;
   law.quantiles(levels, z_curve, z_raw);
   const std::size_t knots = law.knots.size(), row = levels.row[0] * knots;
@@ -156,7 +156,7 @@ std::vector<double> prob_below(const Forecast& f, double target) {
   std::vector<double> at_knots, log_knots;
   for (std::size_t j = 0; j < law.knots.size(); ++j) {
     const double p = law.cdf(j, z);
-    at_knots.push_back(law.falling() ? 1 - p : p);
+    at_knots.push_back(law.direction() == Direction::max ? 1 - p : p);
     log_knots.push_back(std::log(law.knots[j]));
   }
   if (at_knots.size() == out.size()) return at_knots;

@@ -68,16 +68,17 @@ Annealing annealing_of(const Prepared& p, Rates rates, const ForecastConstants& 
   return plan.moves(p.step) ? plan : Annealing{};
 }
 
-/// A law has a knot at each step where they are few; else at `most` of them, even in log step, or,
-/// as a schedule is followed, even in the steps.
-std::vector<double> knots_for(std::span<const double> steps, double shift, std::size_t most,
-                              bool scheduled) {
+/// A law has a knot at each step where they are few; else at `max_knots` of them, even in log step,
+/// or, as a schedule is followed, at twice as many, even in the steps.
+std::vector<double> knots_for(std::span<const double> steps, double shift, std::size_t max_knots,
+                              const Annealing& plan) {
+  const std::size_t most = plan.known() ? 2 * max_knots : max_knots;
   std::vector<double> knots;
   if (steps.size() <= most) {
     for (const double step : steps) knots.push_back(step + shift);
     return knots;
   }
-  if (scheduled) {
+  if (plan.known()) {
     for (std::size_t i = 0; i < most; ++i) {
       knots.push_back(steps[i * (steps.size() - 1) / (most - 1)] + shift);
     }
@@ -213,8 +214,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   result.scheduled = plan.known();
   law.coordinate = p.coordinate;
   law.step_shift = p.step_shift;
-  law.knots =
-      knots_for(steps, p.step_shift, plan.known() ? 2 * max_knots : max_knots, plan.known());
+  law.knots = knots_for(steps, p.step_shift, max_knots, plan);
   law.stretch.assign(law.knots.size(), 1.0);
   double last = p.step.empty() ? 0.0 : p.step.back();
   if (!p.modelled) {
@@ -246,7 +246,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   return result;
 }
 
-Levels prepare_levels(std::span<const double> levels, double degrees, bool falling) {
+Levels prepare_levels(std::span<const double> levels, double degrees, Direction best) {
   Levels l;
   double before = 0;
   for (const double p : levels) {
@@ -255,7 +255,7 @@ Levels prepare_levels(std::span<const double> levels, double degrees, bool falli
              ": levels must increase and lie between 0 and 1");
     }
     before = p;
-    l.level.push_back(falling ? 1 - p : p);
+    l.level.push_back(best == Direction::max ? 1 - p : p);
   }
   const std::vector<double> given = l.level;
   l.level.push_back(0.5);

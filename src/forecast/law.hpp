@@ -21,9 +21,9 @@ struct Levels {
   std::size_t median = 0;           ///< index of 0.5
   std::vector<std::size_t> row;     ///< of each level that was given
 };
-/// Throws InputError on a level out of order or out of (0, 1). `falling`: the metric falls with z,
-/// so that its level p is the level 1 - p of z.
-[[nodiscard]] Levels prepare_levels(std::span<const double> levels, double degrees, bool falling);
+/// Throws InputError on a level out of order or out of (0, 1). Where the metric rises as
+/// z falls (`best` is max), its level p is the level 1 - p of z.
+[[nodiscard]] Levels prepare_levels(std::span<const double> levels, double degrees, Direction best);
 
 /// The predictive law of a run. The curve is a mixture of Student-t in z at each knot; an
 /// observation lies around it with Student-t noise; stretch widens both about the median of the
@@ -37,7 +37,9 @@ struct Law {
   std::vector<double> stretch{};   ///< factor of the half-widths, per knot
   double lowest = 0, highest = 0;  ///< clip of z
 
-  [[nodiscard]] bool falling() const { return coordinate.sign < 0; }
+  [[nodiscard]] Direction direction() const {
+    return coordinate.sign < 0 ? Direction::max : Direction::min;
+  }
   [[nodiscard]] double clip(double z) const { return std::clamp(z, lowest, highest); }
   /// Median of the curve at a knot, in z.
   [[nodiscard]] double median(std::size_t knot) const {

@@ -78,8 +78,8 @@ Trial try_on(const Trace& run, const ForecastOptions& options) {
         detail::predict_law(seen, steps, steps.size(), options, detail::Use::intervals);
     const bool other = predicted.scheduled != (options.schedule != nullptr);
     if (predicted.prepared.status != ForecastStatus::good || other) continue;
-    const detail::Levels levels = detail::prepare_levels(asked, predicted.law.mixture.degrees,
-                                                         options.direction == Direction::max);
+    const detail::Levels levels =
+        detail::prepare_levels(asked, predicted.law.mixture.degrees, options.direction);
     std::vector<double> curve, raw;
     predicted.law.quantiles(levels, curve, raw);
     const std::size_t knots = steps.size();

@@ -349,7 +349,8 @@ Context build(const Observed& observed, std::span<const double> queries,
 }
 
 /// Weight of every node: tempered evidence times prior.
-std::vector<GridNode> weigh(const Context& context, bool falls) {
+std::vector<GridNode> weigh(const Context& context, const Annealing& plan) {
+  const bool falls = plan.falls;
   const ForecastConstants& c = context.constants;
   const std::size_t gains = falls ? c.gains.size() : 1, shapes = context.grid.basis.shapes;
   std::vector<GridNode> nodes;
@@ -427,7 +428,7 @@ Mixture predict(const Observed& observed, std::span<const double> queries,
   thread_local ShapeGrid grid;
   Context context = build(observed, queries, past, c, grid);
   context.narrowing = narrowing;
-  const std::vector<GridNode> top = heaviest(weigh(context, observed.plan.falls), c);
+  const std::vector<GridNode> top = heaviest(weigh(context, observed.plan), c);
 
   Mixture mixture;
   mixture.components = top.size();

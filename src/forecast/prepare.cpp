@@ -149,8 +149,8 @@ void rescale(std::vector<double>& z, Coordinate& c) {
   c.unit *= kept;
 }
 
-ForecastStatus status_of(const Prepared& p, bool ends_finite) {
-  if (!ends_finite) return ForecastStatus::not_finite;
+ForecastStatus status_of(const Prepared& p, double last_loss) {
+  if (!std::isfinite(last_loss)) return ForecastStatus::not_finite;
   if (p.step.size() < 3) return ForecastStatus::too_few_points;
   return p.modelled ? ForecastStatus::good : ForecastStatus::flat;
 }
@@ -198,7 +198,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
     p.count.push_back(trace.weight.empty() ? 1.0 : trace.weight[i]);
   }
   p.modelled = into_z(p.z, p.coordinate);
-  p.status = status_of(p, std::isfinite(trace.loss[total - 1]));
+  p.status = status_of(p, trace.loss[total - 1]);
   if (p.modelled) {
     pull_in_spikes(p.z, constants.spike);
     if (!p.coordinate.logarithmic) rescale(p.z, p.coordinate);

@@ -61,12 +61,28 @@ void check(const RoundView& view) {
              ", expected 0 to 1e15");
     }
   }
-  const auto needs = [n](const char* given, bool is_given, const char* what, bool has_it) {
-    if (is_given && !has_it && n > 0) refuse("solve_round: ", given, " without ", what);
+  struct Needed {
+    const char *limit, *column;
+    bool is_set, has_column;
   };
-  needs("user_quota", !view.user_quota.empty(), "user", !view.user.empty());
-  needs("group_quota", !view.group_quota.empty(), "group", !view.group.empty());
-  needs("power_cap_w", std::isfinite(view.power_cap_w), "watts", !view.watts.empty());
+  for (const Needed& needed : {
+           Needed{.limit = "user_quota",
+          .column = "user",
+          .is_set = !view.user_quota.empty(),
+          .has_column = !view.user.empty()},
+           Needed{.limit = "group_quota",
+           .column = "group",
+           .is_set = !view.group_quota.empty(),
+           .has_column = !view.group.empty()},
+           Needed{.limit = "power_cap_w",
+           .column = "watts",
+           .is_set = std::isfinite(view.power_cap_w),
+           .has_column = !view.watts.empty()},
+       }) {
+    if (needed.is_set && !needed.has_column && n > 0) {
+      refuse("solve_round: ", needed.limit, " without ", needed.column);
+    }
+  }
   check_index(view.user, n, view.user_quota.size(), "user");
   check_index(view.group, n, view.group_quota.size(), "group");
   check_counts(view.user_quota, "user_quota");

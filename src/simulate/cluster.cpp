@@ -53,7 +53,7 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
   return 1'000'000;
 }
 
-Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_at_target)
+Cluster::Cluster(const Workload& given, const SimulationOptions& how)
     : workload(given),
       options(how),
       clock(ticks_per_second(given, how), how.carbon_g_per_kwh),
@@ -74,7 +74,7 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how, bool stop_
     runs[i].work = job.duration_s > 0
                        ? std::nearbyint(job.duration_s * static_cast<double>(per_second))
                        : job.budget_steps * static_cast<double>(per_second);
-    if (job.truth < 0 || !stop_at_target) continue;
+    if (job.truth < 0 || !how.stop_at_target.value_or(false)) continue;
     const double reached = first_step_at(given.curves[job.truth], job.target_loss);
     if (reached <= job.budget_steps) {
       runs[i].work = reached * static_cast<double>(per_second);
@@ -335,7 +335,7 @@ void Cluster::apply_failures(const std::function<void(int)>& before) {
         if (partner >= 0) fails(partner);
       }
     }
-    nodes->set_up(change.tier, change.node, change.up, now);
+    nodes->apply(change, now);
     capacity[change.tier] += change.up ? gpus : -gpus;
     free[change.tier] += change.up ? gpus : -gpus;
     ++events;

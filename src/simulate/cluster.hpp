@@ -74,8 +74,8 @@ struct Fallback {
 /// is a scheduler's business; a job's index is its place in order of submission.
 class Cluster {
  public:
-  /// `stop_at_target`: the work of a job with a curve ends where the curve reaches its target.
-  Cluster(const Workload& workload, const SimulationOptions& options, bool stop_at_target);
+  /// With `options.stop_at_target` the work of a job with a curve ends where it reaches its target.
+  Cluster(const Workload& workload, const SimulationOptions& options);
 
   /// On GPUs of its own. False where they must be of whole nodes and are not.
   bool start(int job, int tier);

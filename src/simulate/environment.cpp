@@ -42,7 +42,7 @@ float share(double part, double whole) {
 struct Environment::State {
   State(const Workload& workload, const SimulationOptions& how)
       : options(planner_options(workload, how)),
-        cluster(workload, options, options.stop_at_target.value_or(true)),
+        cluster(workload, options),
         predict(cluster),
         touched(workload.jobs.size(), -1) {
     for (const Tier& tier : workload.tiers) {

@@ -16,8 +16,7 @@ constexpr double kLongestS = 1e8;  ///< three years: a forecast of more says no 
 double mean_jct(const Workload& workload, QueueKernel* play) {
   SimulationOptions options;
   options.spans = false;
-  const bool stop_at_target = false;
-  Cluster cluster(workload, options, stop_at_target);
+  Cluster cluster(workload, options);
   play(cluster);
   double sum = 0;
   for (const Run& run : cluster.runs) sum += cluster.seconds(run.end - run.submit);

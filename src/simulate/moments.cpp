@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "common/require.hpp"
@@ -43,7 +44,11 @@ Job as_it_arrived(int job, const Cluster& cluster, Predictor& predict) {
   return out;
 }
 
-Moment moment_of(const Cluster& cluster, bool leads, int recent) {
+/// By whose order values go: the planner's own, or that which leads under a simulation.
+enum class Order : std::uint8_t { planner, leader };
+
+Moment moment_of(const Cluster& cluster, Order order, int recent) {
+  const bool leads = order == Order::leader;
   detail::Observer observer(cluster, {});
   for (int job = 0; job < cluster.arrived; ++job) {
     if (cluster.runs[job].end < 0) observer.arrive(job);
@@ -89,10 +94,10 @@ std::vector<Moment> moments_of(const Workload& workload, std::string_view policy
   if (recent < 0) detail::refuse("moments_of: recent is ", recent, ", expected 0 or more");
   std::vector<Moment> out;
   std::size_t next = 0;
-  const bool leads = follows_leader(policy, workload, options);
+  const Order order = follows_leader(policy, workload, options) ? Order::leader : Order::planner;
   (void)detail::simulate_watched(workload, policy, options, [&](const Cluster& cluster) {
     if (next == at_s.size() || cluster.seconds(cluster.now) < at_s[next]) return;
-    out.push_back(moment_of(cluster, leads, recent));
+    out.push_back(moment_of(cluster, order, recent));
     while (next < at_s.size() && at_s[next] <= cluster.seconds(cluster.now)) ++next;
   });
   return out;

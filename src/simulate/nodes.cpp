@@ -210,7 +210,8 @@ std::vector<int> Nodes::jobs_on(int tier, int node) const {
   return jobs;
 }
 
-void Nodes::set_up(int tier, int n, bool up, Tick now) {
+void Nodes::apply(const Change& change, Tick now) {
+  const auto [tier, n, up] = change;
   Tier& of = tiers_[tier];
   Node& node = of.nodes[n];
   if (up) {

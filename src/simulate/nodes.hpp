@@ -48,7 +48,7 @@ class Nodes {
   Change take_change();
   [[nodiscard]] std::vector<int> jobs_on(int tier, int node) const;
   /// Takes an empty node out of service, or back into it.
-  void set_up(int tier, int node, bool up, Tick now);
+  void apply(const Change& change, Tick now);
   [[nodiscard]] int size(int tier) const { return tiers_[tier].size; }
 
   /// GPU-seconds asleep and out of service, by tier; complete after close().

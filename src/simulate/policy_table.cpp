@@ -277,6 +277,7 @@ SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& wor
   const bool has_sessions = !policy.stops_at_target || !workload.curves.empty();
   if (!options.session_s && has_sessions) options.session_s = policy.session_s;
   if (!options.round_s) options.round_s = policy.round_s;
+  if (!options.stop_at_target) options.stop_at_target = policy.stops_at_target;
   return options;
 }
 

@@ -117,7 +117,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   validate(workload);
   const detail::QueueKernel* queue = queue_for(traits, workload, options);
   options = detail::with_defaults_of(info, workload, std::move(options));
-  detail::Cluster cluster(workload, options, options.stop_at_target.value_or(info.stops_at_target));
+  detail::Cluster cluster(workload, options);
   if (look) {
     options.progress = [&](std::int64_t ended, std::int64_t jobs) {
       if (given.progress) given.progress(ended, jobs);
@@ -149,7 +149,7 @@ Simulation simulate(const Workload& workload, const Policy& policy,
   check(options);
   detail::refuse_unread(options, "a policy of one's own", kPolicyReads);
   validate(workload);
-  detail::Cluster cluster(workload, options, options.stop_at_target.value_or(false));
+  detail::Cluster cluster(workload, options);
   detail::run_policy(cluster, policy);
   return detail::results(cluster, "custom");
 }

@@ -207,7 +207,7 @@ class LineParser {
       const bool said = last != gap.npos && contains(":=[('", gap.substr(last, 1));
       if (!said && !names_.is_metric(named.name)) return;
     }
-    const bool first = end_ == 0;
+    first_ = end_ == 0;
     end_ = number.end;
     if (part_of_counter(number, stripped(gap))) return;
     if (named.data) data_ = *named.data;
@@ -223,7 +223,7 @@ class LineParser {
     if (is_step_in_brackets(named, number, gap)) {
       if (!has_metric()) bracketed_ = number.value;
     } else if (!named.name.empty() && !verb) {
-      add_named(named, number, first);
+      add_named(named, number);
     } else if (!subject.empty()) {
       add_cell(subject, number);
     } else if (!before.empty() && !number.whole && stripped(gap).empty() &&
@@ -231,11 +231,11 @@ class LineParser {
       line_.counters.put("step", *line_.cells.find(before));
       line_.cells.put(before, number.value);
     } else {
-      add_nameless(number, gap, first);
+      add_nameless(number, gap);
     }
   }
 
-  void add_nameless(const Number& number, std::string_view gap, bool first) {
+  void add_nameless(const Number& number, std::string_view gap) {
     if (number.whole && contains(gap, ";") && of_follows() && line_.counters.empty()) {
       const std::optional<std::string> counter = counter_in(without(gap, " :;"));
       if (counter == "steps" || counter == "step") {  // "steps: 2%|# | 1/40", over all epochs
@@ -245,7 +245,7 @@ class LineParser {
       }
     }
     if (number.whole) loose_ = number.value;
-    if (first && without(gap, " [").empty() && number.whole) {
+    if (first_ && without(gap, " [").empty() && number.whole) {
       leading_ = number.value;
     } else if (leading_ && !second_ && number.whole && stripped(gap) == ",") {
       second_ = number.value;
@@ -265,9 +265,9 @@ class LineParser {
     return contains(":)]>", gap.substr(last, 1)) || among(kLevels, named.name);
   }
 
-  void add_named(const Named& named, const Number& number, bool first) {
+  void add_named(const Named& named, const Number& number) {
     std::optional<std::string> counter = named.counter;
-    if (named.name == "s" && first) {  // llm.c
+    if (named.name == "s" && first_) {  // llm.c
       counter = "step";
     } else if (!counter && number.whole && of_follows()) {
       if (!names_.is_metric(named.name)) counter = "it";
@@ -333,7 +333,7 @@ class LineParser {
   void add_cell(const std::string& name, const Number& number) {
     std::string_view key = name;
     if (key.ends_with(" value")) key.remove_suffix(6);
-    std::string cell = named_bare(lower(name), number.whole, key);
+    std::string cell = named_bare(lower(name), number, key);
     if (line_.text.starts_with("s:") && name == "eval") cell = "hellaswag";
     if (is_error(cell) || contains(lower(cell), "improve")) return;
     const std::optional<std::string> found = held_out_in(cell);
@@ -352,12 +352,13 @@ class LineParser {
 
   /// The name of a metric that is called by a short word; a whole number beside a word of data is
   /// that of samples.
-  static std::string named_bare(const std::string& word, bool whole, std::string_view otherwise) {
+  static std::string named_bare(const std::string& word, const Number& number,
+                                std::string_view otherwise) {
     if (word == "trl") return "train_loss";
     if (word == "tel") return "val_loss";
     if (word == "hella") return "hellaswag";
-    if (!whole && (word == "train" || word == "learn")) return "train_loss";
-    if (!whole && among(kHeldOut, word)) return "val_loss";
+    if (!number.whole && (word == "train" || word == "learn")) return "train_loss";
+    if (!number.whole && among(kHeldOut, word)) return "val_loss";
     return std::string(otherwise);
   }
 
@@ -379,6 +380,7 @@ class LineParser {
   std::string text_;
   std::size_t from_ = 0;  ///< where the next number is looked for
   std::size_t end_ = 0;   ///< of the last number that was one
+  bool first_ = false;    ///< whether the number being added is the first
   std::string data_, held_;
   std::string last_;               ///< the counter that stands before
   std::optional<double> loose_;    ///< a number without a name, perhaps of a fraction
