@@ -9,6 +9,7 @@
 
 #include <pybind11/stl/filesystem.h>
 
+#include "common/statistics.hpp"
 #include "long_call.hpp"
 #include "numpy_view.hpp"
 #include "plan_types.hpp"
@@ -349,6 +350,19 @@ void bind_round(py::module_& module) {
       py::arg("group_quota"), py::arg("node_gpus"));
 }
 
+/// Small statistics that have one home, in common/statistics.hpp.
+void bind_statistics(py::module_& module) {
+  module.attr("MAD_PER_DEVIATION") = glidepath::detail::kMadPerDeviation;
+  module.def(
+      "sample_quantile",
+      [](const std::vector<double>& sorted, double level) {
+        if (sorted.empty()) throw InputError("sample_quantile: no samples");
+        return sorted[glidepath::detail::quantile_index(sorted.size(), level)];
+      },
+      py::arg("sorted"), py::arg("level"),
+      "The least of increasing samples that at least a share `level` of them does not exceed.");
+}
+
 void bind_live_plan(py::module_& module) {
   module.attr("ROUND_GAP") = RoundOptions{}.gap;
   Record<OwnedPlanOptions>(module, "PlanOptions", "Options of `plan`.")
@@ -494,6 +508,7 @@ void bind_plan(pybind11::module_& module) {
   bind_job(module);
   bind_snapshot(module);
   bind_round(module);
+  bind_statistics(module);
   bind_live_plan(module);
   bind_one_job(module);
 }

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath._core import InputError, Profile
-from glidepath._json import check_format, number, plain
+from glidepath._json import check_format, number, plain, restoring
 from glidepath._results import Result
 from glidepath._trace import Trace
 
@@ -442,12 +442,10 @@ class Metrics(Result):
             A state of another format or version, or one that is damaged.
         """
         check_format(state, "Metrics.from_dict", *_FORMAT)
-        try:
+        with restoring("Metrics.from_dict"):
             columns = {key: number(values) for key, values in state["columns"].items()}
             more = {key: state[key] for key in ("gpus", "name", "notes")}
             return cls(number(state["time_s"]), columns, **more)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"Metrics.from_dict: damaged: {error}") from None
 
     def plot(self, *, trace: Trace | None = None, began_s: float = 0.0, ax: Any = None) -> Any:
         """Draw power and activity over time or, with a trace, power beside its loss.

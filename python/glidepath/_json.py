@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,6 +55,7 @@ def restored(value: Any, hint: Any) -> Any:
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if hasattr(kind, "__match_args__"):
+        check_whole(value, kind.__match_args__)
         made = kind.__new__(kind)
         made.__setstate__({name: _plainly(item) for name, item in value.items()})
         return made
@@ -96,6 +97,13 @@ def restoring(what: str) -> Iterator[None]:
     except (ArithmeticError, AttributeError, IndexError, RuntimeError, TypeError, ValueError) as e:
         said = str(e).partition("\n")[0].split("the state is damaged: ")[-1][:200]
         raise InputError(f"{what}: the state is damaged: {said}") from None
+
+
+def check_whole(state: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse, inside of `restoring`, a state without one of these names."""
+    for name in names:
+        if name not in state:
+            raise KeyError(name)
 
 
 def check_format(state: Any, what: str, name: str, version: int) -> None:

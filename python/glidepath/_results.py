@@ -33,7 +33,7 @@ import numpy as np
 
 from glidepath import _core
 from glidepath._arguments import Checked, hints_of
-from glidepath._json import plain, restored, restoring
+from glidepath._json import check_whole, plain, restored, restoring
 
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
@@ -171,6 +171,7 @@ class Result(Shown):
         """Read what `to_dict` wrote; InputError where it is something else or damaged."""
         hints = hints_of(cls)
         with restoring(cls.__name__):
+            check_whole(state, (each.name for each in fields(cls)))  # type: ignore[arg-type]
             return cls(**{name: restored(value, hints.get(name)) for name, value in state.items()})
 
     def _rows(self) -> Iterator[tuple[str, str]]:

@@ -72,6 +72,15 @@ def values() -> list[Any]:
 
 
 @pytest.mark.parametrize("value", values(), ids=lambda value: type(value).__name__)
+def test_a_state_that_lacks_something_is_refused_by_its_name(value: Any) -> None:
+    state = value.to_dict()
+    for key in state:
+        rest = {name: item for name, item in state.items() if name != key}
+        with pytest.raises(gp.InputError, match=key):
+            type(value).from_dict(rest)
+
+
+@pytest.mark.parametrize("value", values(), ids=lambda value: type(value).__name__)
 def test_a_value_is_read_as_it_was_written(value: Any) -> None:
     state = value.to_dict()
     again = type(value).from_dict(json.loads(json.dumps(state, allow_nan=False)))

@@ -140,7 +140,7 @@ def noise(loss: Floats) -> float:
     """Noise of the points: the median absolute second difference, scaled as a normal law's."""
     if loss.size < 4:
         return float(np.std(loss))
-    return float(np.median(np.abs(np.diff(loss, 2))) / 0.6745 / np.sqrt(6.0))
+    return float(np.median(np.abs(np.diff(loss, 2))) / _core.MAD_PER_DEVIATION / np.sqrt(6.0))
 
 
 def thinned(trace: Trace, most: int = BLOCKS) -> Trace:

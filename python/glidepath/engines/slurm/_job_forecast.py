@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from glidepath import _core
 from glidepath._core import InputError, open_budget
 from glidepath._forecast import reach
 from glidepath._metrics import reached_by_name
@@ -65,9 +66,7 @@ class JobForecast:
 
     def quantile(self, level: float) -> float:
         """Quantile of the remaining steps; NaN where they are unknown."""
-        if not self.remaining:
-            return math.nan
-        return self.remaining[min(len(self.remaining) - 1, int(level * len(self.remaining)))]
+        return _core.sample_quantile(self.remaining, level) if self.remaining else math.nan
 
 
 @dataclass(slots=True)
