@@ -173,30 +173,7 @@ void bind_fit_scaling(py::module_& module) {
         return fit_scaling(measured);
       },
       py::arg("gpus"), py::arg("seconds"), py::kw_only(), py::arg("nodes") = py::none(),
-      py::arg("batch_per_gpu") = py::none(), R"(Fit how step time falls with GPUs and nodes.
-
-Least squares in relative error by Ceres, every term at least 0.
-
-Parameters
-----------
-gpus : array_like of int, shape (n,)
-    GPUs of each measured gang.
-seconds : array_like of float, shape (n,)
-    Its time per step.
-nodes : array_like of int, optional
-    1 where it is not given.
-batch_per_gpu : array_like of float, optional
-    Global batch / gpus where that changes; 1 where it is not given.
-
-Returns
--------
-Scaling
-
-Raises
-------
-InputError
-    Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
-)");
+      py::arg("batch_per_gpu") = py::none(), "Fit how step time falls with GPUs and nodes.");
 }
 
 void bind_kinds(py::module_& module) {
@@ -288,48 +265,14 @@ Made by `learn_pairs`; `rows` has each pair both ways round.
 
 void bind_learning(py::module_& module) {
   module.def("read_pairs", &read_pairs, py::arg("file"),
-             R"(Read measured pairs of jobs on the same GPUs.
-
-Parameters
-----------
-file : path
-    CSV ``gpu,job_a,job_b,slowdown_a,slowdown_b``, plain or gzip, perhaps with ``sharing``.
-
-Returns
--------
-list of KindPair
-
-Raises
-------
-IoError
-    Naming file and line.
-)");
+             "Read measured pairs of jobs on the same GPUs.");
   module.def(
       "learn_pairs",
       [](const std::vector<KindPair>& measured, const std::vector<JobKind>& alone) {
         const LongCall call;
         return learn_pairs(measured, alone);
       },
-      py::arg("measured"), py::arg("alone") = py::list(), R"(Complete a table of measured pairs.
-
-For each GPU and way of sharing with measured pairs, the other pairs of the kinds in `alone` are
-predicted from kinds of the same model or with features alike, by a Gaussian process.
-
-Parameters
-----------
-measured : list of KindPair
-alone : list of JobKind
-    Every kind that may be predicted, measured or not.
-
-Returns
--------
-Pairs
-
-Raises
-------
-InputError
-    A slowdown not above 0, one pair with two results, features that do not match.
-)");
+      py::arg("measured"), py::arg("alone") = py::list(), "Complete a table of measured pairs.");
 }
 
 void bind_shared_speeds(py::module_& module) {

@@ -13,6 +13,10 @@
 namespace glidepath::python {
 namespace {
 
+struct OwnedPodOptions : PodOptions {
+  std::vector<Pod> like{};  ///< what `expected` shows
+};
+
 void bind_pods(py::module_& module) {
   Record<Pod>(module, "Pod", R"(What a pod asks of one node.
 
@@ -90,76 +94,30 @@ Returns
 -------
 list of PodPolicyInfo
 )");
+  Record<OwnedPodOptions>(module, "PodOptions", "Options of `place_pods`.")
+      .keyword("policy", &OwnedPodOptions::policy)
+      .keyword("expected", &OwnedPodOptions::like)
+      .keyword("seed", &OwnedPodOptions::seed)
+      .keyword("pods_per_gpu", &OwnedPodOptions::pods_per_gpu)
+      .init();
   module.def(
       "place_pods",
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,
-         const std::string& policy, const std::vector<Pod>& expected, std::uint64_t seed,
-         int pods_per_gpu) {
+         const OwnedPodOptions& options) {
         const LongCall call;
-        return place_pods(
-            nodes, pods,
-            {.policy = policy, .seed = seed, .expected = expected, .pods_per_gpu = pods_per_gpu});
+        PodOptions view = options;
+        view.expected = options.like;
+        return place_pods(nodes, pods, view);
       },
-      py::arg("nodes"), py::arg("pods"), py::kw_only(), py::arg("policy") = PodOptions{}.policy,
-      py::arg("expected") = py::list(), py::arg("seed") = PodOptions{}.seed,
-      py::arg("pods_per_gpu") = PodOptions{}.pods_per_gpu,
-      R"(Place pods one after the other, each once and for good.
-
-Parameters
-----------
-nodes : list of FreeNode
-pods : list of Pod
-    In the order in which they arrive. One that fits nowhere takes nothing.
-policy : str
-    One of `pod_policies`.
-expected : list of Pod
-    Pods like those to come, for the policies that read them: those of last month, say.
-seed : int
-    Nodes that tie are tried in the order of this seed.
-pods_per_gpu : int
-    At most so many on one GPU; 0 = as many as it has shares for.
-
-Returns
--------
-list of PodPlace
-    One for each pod.
-
-Raises
-------
-InputError
-    Naming the node, pod or policy: amounts below 0 or above 10^12, a share above 1000 or of
-    several GPUs, `gpu_pods` that do not match the GPUs, `expected` for a policy that does not read
-    it or none for one that does.
-)");
+      py::arg("nodes"), py::arg("pods"), py::arg("options"),
+      "Place pods one after the other, each once and for good.");
   module.def(
       "pod_violations",
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,
          const std::vector<PodPlace>& places,
          int pods_per_gpu) { return pod_violations(nodes, pods, places, pods_per_gpu); },
-      py::arg("nodes"), py::arg("pods"), py::arg("places"), py::kw_only(),
-      py::arg("pods_per_gpu") = 0,
-      R"(Say what is wrong with places of pods.
-
-Parameters
-----------
-nodes : list of FreeNode
-pods : list of Pod
-places : list of PodPlace
-    One for each pod.
-pods_per_gpu : int
-    At most so many on one GPU; 0 = any number.
-
-Returns
--------
-list of str
-    A sentence for each node over its CPU or memory, GPU over its share or its number of pods, or
-    GPU that the pod does not allow; empty where the places hold.
-
-Raises
-------
-InputError
-    Another number of places than pods.
-)");
+      py::arg("nodes"), py::arg("pods"), py::arg("places"), py::arg("pods_per_gpu"),
+      "Say what is wrong with places of pods.");
 }
 
 void bind_mixes(py::module_& module) {
@@ -170,30 +128,7 @@ void bind_mixes(py::module_& module) {
         return adopt(mix_speeds(jobs, sharing_named(sharing), tier, pairs ? &*pairs : nullptr));
       },
       py::arg("jobs"), py::arg("sharing"), py::arg("tier"), py::kw_only(),
-      py::arg("pairs") = py::none(), R"(Speeds of up to four jobs on one GPU.
-
-Parameters
-----------
-jobs : list of Profile
-    Each job alone; one to four.
-sharing : str
-    ``naive`` (time slices) or ``mps``.
-tier : Tier
-    The GPU and its memory.
-pairs : Pairs, optional
-    Measured and learned pairs, as in `shared_speeds`.
-
-Returns
--------
-ndarray, shape (jobs,)
-    A share of each job's speed alone: the product of its `shared_speeds` with each of the others,
-    above 1 where that was measured. All 0 when together they need more than the card's memory.
-
-Raises
-------
-InputError
-    No job or more than four, another way of sharing, activities out of range.
-)");
+      py::arg("pairs") = py::none(), "Speeds of up to four jobs on one GPU.");
 }
 
 void bind_slices(py::module_& module) {
@@ -243,49 +178,14 @@ void bind_partition(py::module_& module) {
       [](const std::vector<Profile>& jobs, const Tier& tier) {
         return Convert<Rows>::out(slice_speeds(jobs, tier));
       },
-      py::arg("jobs"), py::arg("tier"), R"(Predict the speeds of jobs on the slices of a card.
-
-Parameters
-----------
-jobs : list of Profile
-    Each job alone on the whole card: `mean_watts` decides where it is known, else the activities.
-tier : Tier
-    The card: its memory, idle and busy power.
-
-Returns
--------
-ndarray, shape (jobs, slices)
-    Share of the speed on the whole card, by the columns of `slices`; 0 where the slice has too
-    little memory. A step takes `step_seconds` over it.
-
-Raises
-------
-InputError
-    Power below the idle or above the busy one of the tier, activities out of range.
-)");
+      py::arg("jobs"), py::arg("tier"), "Predict the speeds of jobs on the slices of a card.");
   module.def(
       "best_partition",
       [](const ArrayLike& speeds) {
         const DoubleArray table = borrow(speeds, "speeds", 2);
         return best_partition(rows(table));
       },
-      py::arg("speeds"), R"(Cut a card for jobs and say who runs on which slice.
-
-Parameters
-----------
-speeds : array_like, shape (jobs, slices)
-    Those of up to 7 jobs, as `slice_speeds` gives them, or measured; 0 = does not run there.
-
-Returns
--------
-Partition
-    The greatest sum of speeds among the partitions that run the most jobs; exact.
-
-Raises
-------
-InputError
-    More than 7 jobs, a speed below 0 or not finite, or another number of columns than slices.
-)");
+      py::arg("speeds"), "Cut a card for jobs and say who runs on which slice.");
 }
 
 }  // namespace

@@ -5,6 +5,12 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 """
 
 from glidepath import bench
+from glidepath._accelerator import (
+    AcceleratorChoice,
+    choose_accelerator,
+    fit_scaling,
+    options_of,
+)
 from glidepath._compare import Comparison, compare
 from glidepath._core import (
     Allocation,
@@ -31,17 +37,9 @@ from glidepath._core import (
     StepTime,
     Tier,
     __version__,
-    best_partition,
     catalogue,
-    fit_scaling,
-    learn_pairs,
-    mix_speeds,
     partitions,
-    place_pods,
     pod_policies,
-    pod_violations,
-    read_pairs,
-    slice_speeds,
     slices,
 )
 from glidepath._fit import (
@@ -65,25 +63,22 @@ from glidepath._forecast import (
     reach_batch,
 )
 from glidepath._hardware import Metrics
+from glidepath._learned import learned_values, read_learned_values, write_learned_values
 from glidepath._past_runs import PastRuns, Widths
-from glidepath._plan import (
-    AcceleratorChoice,
-    Plan,
-    RoundPlan,
-    SharedSpeeds,
-    choose_accelerator,
-    gittins_index,
-    learned_values,
-    options_of,
-    plan,
-    read_learned_values,
-    shared_speeds,
-    solve_round,
-    violations,
-    write_learned_values,
-)
+from glidepath._plan import Plan, gittins_index, plan, violations
+from glidepath._pods import place_pods, pod_violations
 from glidepath._read import read_metrics, read_profile
+from glidepath._round import RoundPlan, solve_round
 from glidepath._schedule import Schedule
+from glidepath._sharing import (
+    SharedSpeeds,
+    best_partition,
+    learn_pairs,
+    mix_speeds,
+    read_pairs,
+    shared_speeds,
+    slice_speeds,
+)
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._starts import StartTimes, start_times
 from glidepath._step_profile import StepProfile

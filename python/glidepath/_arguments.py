@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,6 +82,11 @@ class Checked:
             raise AttributeError(
                 f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self
             )
+
+
+def one_or_many(values: ArrayLike | None) -> Any:
+    """Give a number as a column of one."""
+    return values if values is None or np.ndim(values) else np.atleast_1d(values)
 
 
 def number(value: Any) -> float:

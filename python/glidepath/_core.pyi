@@ -707,6 +707,24 @@ class PodPolicyInfo:
     reads_expected: typing.Final[bool]
     rule: typing.Final[str]
 
+class PodOptions:
+    """Options of `place_pods`."""
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        *,
+        policy: str = "fgd_cpu",
+        expected: collections.abc.Sequence[Pod] = [],
+        seed: typing.SupportsIndex = 0,
+        pods_per_gpu: typing.SupportsIndex = 0,
+    ) -> None: ...
+    expected: typing.Final[list[Pod]]
+    pods_per_gpu: typing.Final[int]
+    policy: typing.Final[str]
+    seed: typing.Final[int]
+
 class Slice:
     """A MIG instance of a card.
 
@@ -1287,23 +1305,7 @@ def best_isa() -> str:
 
 def best_name(points: dict[str, float]) -> str | None: ...
 def best_partition(speeds: ArrayLike) -> Partition:
-    """Cut a card for jobs and say who runs on which slice.
-
-    Parameters
-    ----------
-    speeds : array_like, shape (jobs, slices)
-        Those of up to 7 jobs, as `slice_speeds` gives them, or measured; 0 = does not run there.
-
-    Returns
-    -------
-    Partition
-        The greatest sum of speeds among the partitions that run the most jobs; exact.
-
-    Raises
-    ------
-    InputError
-        More than 7 jobs, a speed below 0 or not finite, or another number of columns than slices.
-    """
+    """Cut a card for jobs and say who runs on which slice."""
 
 def catalogue() -> list[Gpu]:
     """Every GPU of the catalogue, in its order."""
@@ -1360,30 +1362,7 @@ def fit_scaling(
     nodes: ArrayLike | None = None,
     batch_per_gpu: ArrayLike | None = None,
 ) -> Scaling:
-    """Fit how step time falls with GPUs and nodes.
-
-    Least squares in relative error by Ceres, every term at least 0.
-
-    Parameters
-    ----------
-    gpus : array_like of int, shape (n,)
-        GPUs of each measured gang.
-    seconds : array_like of float, shape (n,)
-        Its time per step.
-    nodes : array_like of int, optional
-        1 where it is not given.
-    batch_per_gpu : array_like of float, optional
-        Global batch / gpus where that changes; 1 where it is not given.
-
-    Returns
-    -------
-    Scaling
-
-    Raises
-    ------
-    InputError
-        Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
-    """
+    """Fit how step time falls with GPUs and nodes."""
 
 def fit_schedule_law(
     traces: collections.abc.Sequence[TraceRecord], kind: str
@@ -1429,26 +1408,7 @@ def is_trainer_state(path: os.PathLike | str | bytes, head: bytes) -> bool: ...
 def learn_pairs(
     measured: collections.abc.Sequence[KindPair], alone: collections.abc.Sequence[JobKind] = []
 ) -> Pairs:
-    """Complete a table of measured pairs.
-
-    For each GPU and way of sharing with measured pairs, the other pairs of the kinds in `alone` are
-    predicted from kinds of the same model or with features alike, by a Gaussian process.
-
-    Parameters
-    ----------
-    measured : list of KindPair
-    alone : list of JobKind
-        Every kind that may be predicted, measured or not.
-
-    Returns
-    -------
-    Pairs
-
-    Raises
-    ------
-    InputError
-        A slowdown not above 0, one pair with two results, features that do not match.
-    """
+    """Complete a table of measured pairs."""
 
 def learn_widths(
     teachers: collections.abc.Sequence[Trace],
@@ -1469,30 +1429,7 @@ def make_workload(
 def mix_speeds(
     jobs: collections.abc.Sequence[Profile], sharing: str, tier: Tier, *, pairs: Pairs | None = None
 ) -> NDArray[numpy.float64]:
-    """Speeds of up to four jobs on one GPU.
-
-    Parameters
-    ----------
-    jobs : list of Profile
-        Each job alone; one to four.
-    sharing : str
-        ``naive`` (time slices) or ``mps``.
-    tier : Tier
-        The GPU and its memory.
-    pairs : Pairs, optional
-        Measured and learned pairs, as in `shared_speeds`.
-
-    Returns
-    -------
-    ndarray, shape (jobs,)
-        A share of each job's speed alone: the product of its `shared_speeds` with each of the others,
-        above 1 where that was measured. All 0 when together they need more than the card's memory.
-
-    Raises
-    ------
-    InputError
-        No job or more than four, another way of sharing, activities out of range.
-    """
+    """Speeds of up to four jobs on one GPU."""
 
 def moments_of(
     workload: WorkloadRecord,
@@ -1524,40 +1461,9 @@ def partitions() -> list[Partition]:
 def place_pods(
     nodes: collections.abc.Sequence[FreeNode],
     pods: collections.abc.Sequence[Pod],
-    *,
-    policy: str = "fgd_cpu",
-    expected: collections.abc.Sequence[Pod] = [],
-    seed: Int = 0,
-    pods_per_gpu: Int = 0,
+    options: PodOptions,
 ) -> list[PodPlace]:
-    """Place pods one after the other, each once and for good.
-
-    Parameters
-    ----------
-    nodes : list of FreeNode
-    pods : list of Pod
-        In the order in which they arrive. One that fits nowhere takes nothing.
-    policy : str
-        One of `pod_policies`.
-    expected : list of Pod
-        Pods like those to come, for the policies that read them: those of last month, say.
-    seed : int
-        Nodes that tie are tried in the order of this seed.
-    pods_per_gpu : int
-        At most so many on one GPU; 0 = as many as it has shares for.
-
-    Returns
-    -------
-    list of PodPlace
-        One for each pod.
-
-    Raises
-    ------
-    InputError
-        Naming the node, pod or policy: amounts below 0 or above 10^12, a share above 1000 or of
-        several GPUs, `gpu_pods` that do not match the GPUs, `expected` for a policy that does not read
-        it or none for one that does.
-    """
+    """Place pods one after the other, each once and for good."""
 
 def plan(snapshot: Snapshot, options: PlanOptions) -> PlanRecord: ...
 def pod_policies() -> list[PodPolicyInfo]:
@@ -1572,31 +1478,9 @@ def pod_violations(
     nodes: collections.abc.Sequence[FreeNode],
     pods: collections.abc.Sequence[Pod],
     places: collections.abc.Sequence[PodPlace],
-    *,
-    pods_per_gpu: Int = 0,
+    pods_per_gpu: Int,
 ) -> list[str]:
-    """Say what is wrong with places of pods.
-
-    Parameters
-    ----------
-    nodes : list of FreeNode
-    pods : list of Pod
-    places : list of PodPlace
-        One for each pod.
-    pods_per_gpu : int
-        At most so many on one GPU; 0 = any number.
-
-    Returns
-    -------
-    list of str
-        A sentence for each node over its CPU or memory, GPU over its share or its number of pods, or
-        GPU that the pod does not allow; empty where the places hold.
-
-    Raises
-    ------
-    InputError
-        Another number of places than pods.
-    """
+    """Say what is wrong with places of pods."""
 
 def policies() -> list[PolicyInfo]: ...
 def reach_batch(
@@ -1618,27 +1502,15 @@ def read_json_lines(path: os.PathLike | str | bytes, metric: str | None) -> RunR
 def read_learned_values(file: os.PathLike | str | bytes) -> NDArray[numpy.float64]: ...
 def read_long_csv(path: os.PathLike | str | bytes, metric: str) -> list[TraceRecord]: ...
 def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
-    """Read measured pairs of jobs on the same GPUs.
-
-    Parameters
-    ----------
-    file : path
-        CSV ``gpu,job_a,job_b,slowdown_a,slowdown_b``, plain or gzip, perhaps with ``sharing``.
-
-    Returns
-    -------
-    list of KindPair
-
-    Raises
-    ------
-    IoError
-        Naming file and line.
-    """
+    """Read measured pairs of jobs on the same GPUs."""
 
 def read_table(path: os.PathLike | str | bytes, metric: str | None) -> list[RunRecord]: ...
 def read_trainer_state(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_workload(path: os.PathLike | str | bytes) -> WorkloadRecord: ...
 def require_column(path: os.PathLike | str | bytes, head: bytes, metric: str | None) -> None: ...
+def sample_quantile(sorted: collections.abc.Sequence[Float], level: Float) -> float:
+    """The least of increasing samples that at least a share `level` of them does not exceed."""
+
 def shared_speeds(
     first: Profile,
     second: Profile,
@@ -1658,26 +1530,7 @@ def simulate(
     progress: collections.abc.Callable[[int, int], typing.Any] | None = None,
 ) -> SimulationRecord: ...
 def slice_speeds(jobs: collections.abc.Sequence[Profile], tier: Tier) -> NDArray[numpy.float64]:
-    """Predict the speeds of jobs on the slices of a card.
-
-    Parameters
-    ----------
-    jobs : list of Profile
-        Each job alone on the whole card: `mean_watts` decides where it is known, else the activities.
-    tier : Tier
-        The card: its memory, idle and busy power.
-
-    Returns
-    -------
-    ndarray, shape (jobs, slices)
-        Share of the speed on the whole card, by the columns of `slices`; 0 where the slice has too
-        little memory. A step takes `step_seconds` over it.
-
-    Raises
-    ------
-    InputError
-        Power below the idle or above the busy one of the tier, activities out of range.
-    """
+    """Predict the speeds of jobs on the slices of a card."""
 
 def slices() -> list[Slice]:
     """List the slices: 7g, 4g, 3g, 2g, 1g.
@@ -1736,6 +1589,7 @@ def write_learned_values(
 CLOCKS: tuple[str, ...]
 FAMILIES: dict[str, tuple[str, ...]]
 FIT_STATUSES: tuple[str, ...]
+MAD_PER_DEVIATION: float
 OBJECTIVES: tuple[str, ...]
 OUTCOMES: tuple[str, ...]
 POLICY_READS: tuple[str, ...]

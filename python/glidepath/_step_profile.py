@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glidepath._core import InputError, Scaling, StepTime, fit_scaling
+from glidepath._accelerator import fit_scaling
+from glidepath._core import InputError, Scaling, StepTime
 from glidepath._results import Result
 
 # What a moment of a step counts as: the first of these that it belongs to.

@@ -13,7 +13,7 @@ import pytest
 import glidepath as gp
 from glidepath import cli
 from glidepath._bench import pods, sharing, slices
-from glidepath._parts import read_pods
+from glidepath._pods import read_pods
 from glidepath._workload import csv_rows
 
 

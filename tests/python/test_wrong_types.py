@@ -44,6 +44,21 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.fit(RUN, robust=None),
         "fit: robust is None, expected True or False or text",
     ),
+    "places": (
+        lambda: ANY.pod_violations([], [], 3),
+        "pod_violations: places is 3, expected a list",
+    ),
+    "pods": (lambda: ANY.place_pods([], 3), "place_pods: pods is 3, expected a list"),
+    "file of pairs": (lambda: ANY.read_pairs(3), "read_pairs: file is 3, expected text or a path"),
+    "measured": (lambda: ANY.learn_pairs(1), "learn_pairs: measured is 1, expected a list"),
+    "sliced jobs": (
+        lambda: ANY.slice_speeds(1, TIERS[0]),
+        "slice_speeds: jobs is 1, expected a list",
+    ),
+    "mixed jobs": (
+        lambda: ANY.mix_speeds(1, "mps", TIERS[0]),
+        "mix_speeds: jobs is 1, expected a list",
+    ),
     "family": (
         lambda: ANY.fit(RUN, family=["pow3"]),
         "fit: family is ['pow3'], expected text",

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import glidepath as gp
-from glidepath._parts import read_free_nodes, read_pods
+from glidepath._pods import read_free_nodes, read_pods
 from glidepath._workload import csv_rows
 
 WORKLOADS = ("gpushare40", "gpushare100", "multigpu20", "multigpu50")

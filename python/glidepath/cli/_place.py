@@ -10,7 +10,7 @@ import typer
 
 import glidepath as gp
 from glidepath._core import Pod
-from glidepath._parts import read_free_nodes, read_pods
+from glidepath._pods import read_free_nodes, read_pods
 from glidepath.cli._console import (
     ANSWER,
     WARNING,

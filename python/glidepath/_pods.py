@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes and pods from CSV files, for `place_pods`."""
+"""Pods on nodes: placed one after the other, checked, and read from CSV files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from glidepath._core import FreeNode, IoError, Pod
+from glidepath import _core
+from glidepath._arguments import checked
+from glidepath._core import FreeNode, IoError, Pod, PodPlace
 from glidepath._workload import csv_rows
 
 T = TypeVar("T")
@@ -15,6 +17,84 @@ _NODES = ("node", "cpu_milli", "memory_mib", "gpus", "gpu_model")
 _PODS = ("job", "cpu_milli", "memory_mib", "gpus", "gpu_milli", "gpu_spec")
 _OPTIONAL = ("gpu_model", "gpu_milli", "gpu_spec")
 _MOST_GPUS = 1 << 20  # of one node
+_PLACING = _core.PodOptions()  # the defaults of the library
+
+
+@checked
+def place_pods(
+    nodes: Sequence[FreeNode],
+    pods: Sequence[Pod],
+    *,
+    policy: str = _PLACING.policy,
+    expected: Sequence[Pod] = (),
+    seed: int = _PLACING.seed,
+    pods_per_gpu: int = _PLACING.pods_per_gpu,
+) -> list[PodPlace]:
+    """Place pods one after the other, each once and for good.
+
+    Parameters
+    ----------
+    nodes : sequence of FreeNode
+    pods : sequence of Pod
+        In the order in which they arrive. One that fits nowhere takes nothing.
+    policy : str
+        One of `pod_policies`.
+    expected : sequence of Pod
+        Pods like those to come, for the policies that read them: those of last month, say.
+    seed : int
+        Nodes that tie are tried in the order of this seed.
+    pods_per_gpu : int
+        At most so many on one GPU; 0 = as many as it has shares for.
+
+    Returns
+    -------
+    list of PodPlace
+        One for each pod.
+
+    Raises
+    ------
+    InputError
+        Naming the node, pod or policy: amounts below 0 or above 10^12, a share above 1000 or of
+        several GPUs, `gpu_pods` that do not match the GPUs, `expected` for a policy that does not
+        read it or none for one that does.
+    """
+    options = _core.PodOptions(
+        policy=policy, expected=expected, seed=seed, pods_per_gpu=pods_per_gpu
+    )
+    return _core.place_pods(nodes, pods, options)
+
+
+@checked
+def pod_violations(
+    nodes: Sequence[FreeNode],
+    pods: Sequence[Pod],
+    places: Sequence[PodPlace],
+    *,
+    pods_per_gpu: int = _PLACING.pods_per_gpu,
+) -> list[str]:
+    """Say what is wrong with places of pods.
+
+    Parameters
+    ----------
+    nodes : sequence of FreeNode
+    pods : sequence of Pod
+    places : sequence of PodPlace
+        One for each pod.
+    pods_per_gpu : int
+        At most so many on one GPU; 0 = any number.
+
+    Returns
+    -------
+    list of str
+        A sentence for each node over its CPU or memory, GPU over its share or its number of pods,
+        or GPU that the pod does not allow; empty where the places hold.
+
+    Raises
+    ------
+    InputError
+        Another number of places than pods.
+    """
+    return _core.pod_violations(nodes, pods, places, pods_per_gpu)
 
 
 def read_free_nodes(path: str | os.PathLike[str]) -> tuple[list[FreeNode], list[str]]:
