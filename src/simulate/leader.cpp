@@ -2,7 +2,10 @@
 #include "simulate/leader.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <utility>
+#include <vector>
 
 #include "simulate/policy_table.hpp"
 
@@ -21,6 +24,31 @@ double mean_jct(const Workload& workload, QueueKernel* play) {
   double sum = 0;
   for (const Run& run : cluster.runs) sum += cluster.seconds(run.end - run.submit);
   return sum / static_cast<double>(cluster.runs.size());
+}
+
+/// Whether both orders are surely the same: nobody has to wait, or from then on all gangs are of
+/// one size. Until then each job runs from its submission on, a second more or less.
+bool alike(const Workload& past) {
+  using End = std::pair<double, int>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> live;  // when, GPUs
+  int free = past.tiers.front().nodes, gang = 0;
+  bool waits = false;
+  for (const WorkloadJob& job : past.jobs) {
+    for (; !waits && !live.empty() && live.top().first < job.submit_s - 1; live.pop()) {
+      free += live.top().second;
+    }
+    if (!waits) {
+      live.emplace(job.submit_s + job.duration_s, job.gpus);
+      free -= job.gpus;
+      waits = free < 0;
+      if (!waits) continue;
+      for (gang = job.gpus; !live.empty(); live.pop()) {
+        if (live.top().second != gang) return false;
+      }
+    }
+    if (job.gpus != gang) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -50,6 +78,7 @@ bool Leader::refresh(const std::function<double(int)>& work) {
     past.tiers.front().nodes = std::max(past.tiers.front().nodes, run.gpus);
     played.duration_s = std::min(kLongestS, ticks / static_cast<double>(cluster_.per_second));
   }
+  if (alike(past)) return false;
   const double time = mean_jct(past, &run_srtf);
   const double gpu_time = mean_jct(past, &run_srsf);
   const bool before = by_gpu_time_;
