@@ -45,6 +45,18 @@ double left_of(double believed, double progress, double done) {
   return left > 0 ? left : std::max(1.0, done + progress);
 }
 
+/// Seconds that backfill counts on after so much progress: a high quantile of the law, on the
+/// fastest tier.
+double counted_s(const Part& part, double progress) {
+  double believed = part.believed;
+  if (!part.is_believed) {
+    const auto k =
+        static_cast<std::size_t>(kReservedShare * static_cast<double>(part.left.size() - 1));
+    believed = part.left[k];
+  }
+  return left_of(believed, progress, part.steps_done) / part.fastest();
+}
+
 }  // namespace
 
 int las_level(double attained_gpu_s) {
@@ -106,11 +118,17 @@ void Script::prepare() {
     part.shape = static_cast<int>(found - shapes.begin());
     if (found == shapes.end()) shapes.push_back(std::move(shape));
   }
+  if (rule.reserves) {
+    for (const Part& part : parts) {
+      Need& need = needs.emplace_back(counted_s(part, 0), std::numeric_limits<int>::max());
+      for (const Way& way : part.ways) need.gpus = std::min(need.gpus, way.gpus);
+    }
+  }
   waiting.resize(shapes.size());
   for (int job = 0; job < live; ++job) {
     const Part& part = parts[job];
     if (part.running >= 0 || part.ways.empty()) continue;
-    waiting[part.shape].push_back({waiting_key(part), job});
+    waiting[part.shape].push_back({waiting_key(part), job, job});
   }
   for (auto& jobs : waiting) std::sort(jobs.begin(), jobs.end());
 }
@@ -327,7 +345,7 @@ void Player::pause(int job) {
 
 void Player::queue(int job) {
   Actor& actor = actors_[job];
-  const Script::Waiting waiting{waiting_key(actor), job};
+  const Script::Waiting waiting{waiting_key(actor), job, actor.part};
   if (script_.rule.reserves) {
     line_.insert(std::upper_bound(line_.begin(), line_.end(), waiting), waiting);
     return;
@@ -579,25 +597,15 @@ void Player::place(int job) {
 
 // ---- EASY backfill
 
-/// Seconds that the policy counts on: a high quantile of the law, on the fastest tier.
-double Player::believed_s(const Actor& actor) const {
-  const Part& own = part(actor);
-  double believed = own.believed;
-  if (!own.is_believed) {
-    const auto k =
-        static_cast<std::size_t>(kReservedShare * static_cast<double>(own.left.size() - 1));
-    believed = own.left[k];
-  }
-  return left_of(believed, progress(actor), own.steps_done) / own.fastest();
-}
-
 /// On the tier where running jobs will first have made room.
 Player::Reservation Player::reserve(const Part& own) const {
   Reservation out;
   for (const Way& way : own.ways) {
     std::vector<std::pair<double, int>> ends;
     for (const Seat& seat : running_) {
-      if (seat.tier == way.tier) ends.emplace_back(believed_s(actors_[seat.job]), seat.gpus);
+      if (seat.tier != way.tier) continue;
+      const Actor& actor = actors_[seat.job];
+      ends.emplace_back(counted_s(part(actor), progress(actor)), seat.gpus);
     }
     std::sort(ends.begin(), ends.end());
     int room = free_[way.tier];
@@ -614,37 +622,51 @@ Player::Reservation Player::reserve(const Part& own) const {
 
 void Player::backfill() {
   std::optional<Reservation> kept;
+  int most_free = *std::max_element(free_.begin(), free_.end());
+  const bool one_tier = free_.size() == 1;
   std::size_t stays = 0;
   for (std::size_t i = 0; i < line_.size(); ++i) {
-    if (std::all_of(free_.begin(), free_.end(), [](int gpus) { return gpus == 0; })) {
+    if (most_free == 0) {
       std::copy(line_.begin() + i, line_.end(), line_.begin() + stays);
       stays += line_.size() - i;
       break;
     }
-    const int job = line_[i].job;
-    const Part& own = part(actors_[job]);
-    int way = way_with(free_, own);
-    if (way < 0) {
-      if (!kept) kept = reserve(own);
-    } else if (kept) {
-      const double needs_s = believed_s(actors_[job]);
-      const auto late = [&](const Way& on) {
-        return on.tier == kept->tier && needs_s * own.fastest() / on.steps_per_s > kept->from_s;
-      };
-      const Way& on = own.ways[way];
-      if (late(on) && on.gpus > kept->spare) {
-        way = -1;
-      } else if (late(on)) {
-        kept->spare -= on.gpus;
-      }
+    const Script::Need& need = script_.needs[line_[i].part];
+    const bool fits = need.gpus <= most_free;
+    int way = -1;
+    // On one tier a job that is late on its fastest way is late on each, and takes no less GPUs.
+    if (fits && !(kept && one_tier && need.gpus > kept->spare && need.seconds > kept->from_s)) {
+      way = way_behind(kept, line_[i]);
+    } else if (!fits && !kept) {
+      kept = reserve(script_.parts[line_[i].part]);
     }
     if (way >= 0) {
-      start(job, way);
-    } else {
-      line_[stays++] = line_[i];
+      start(line_[i].job, way);
+      most_free = *std::max_element(free_.begin(), free_.end());
+    } else if (stays++ != i) {
+      line_[stays - 1] = line_[i];
     }
   }
   line_.resize(stays);
+}
+
+/// The way in which a job starts that must not delay what is kept, -1 for none. The first that does
+/// not fit is what GPUs are kept for.
+int Player::way_behind(std::optional<Reservation>& kept, const Script::Waiting& waiting) {
+  const Part& own = script_.parts[waiting.part];
+  const int way = way_with(free_, own);
+  if (way < 0) {
+    if (!kept) kept = reserve(own);
+    return way;
+  }
+  const Way& on = own.ways[way];
+  if (!kept || on.tier != kept->tier ||
+      script_.needs[waiting.part].seconds * own.fastest() / on.steps_per_s <= kept->from_s) {
+    return way;
+  }
+  if (on.gpus > kept->spare) return -1;
+  kept->spare -= on.gpus;
+  return way;
 }
 
 }  // namespace glidepath::detail

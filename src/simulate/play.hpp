@@ -10,6 +10,7 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -71,10 +72,17 @@ struct Script {
 
   struct Waiting {
     PlayKey key{};
-    int job = 0;
+    int job = 0, part = 0;
     friend auto operator<=>(const Waiting&, const Waiting&) = default;
   };
   std::vector<std::vector<Waiting>> waiting{};  ///< of each shape, in order
+
+  /// The least that each part needs of GPUs, and what backfill counts on before it has run.
+  struct Need {
+    double seconds = 0;
+    int gpus = 0;
+  };
+  std::vector<Need> needs{};
 };
 
 class Player {
@@ -154,13 +162,13 @@ class Player {
   }
   [[nodiscard]] PlayKey waiting_key(Actor& actor) const;
   [[nodiscard]] KeyLine line_of(Actor& actor) const;
-  [[nodiscard]] double believed_s(const Actor& actor) const;
 
   struct Reservation {
     int tier = -1, spare = 0;
     double from_s = kInfinity;
   };
   [[nodiscard]] Reservation reserve(const Part& part) const;
+  [[nodiscard]] int way_behind(std::optional<Reservation>& kept, const Script::Waiting& waiting);
 
   const Script& script_;
   std::uint64_t sample_ = 0, draws_ = 0, arrivals_ = 0;
