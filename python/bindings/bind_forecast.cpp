@@ -2,6 +2,9 @@
 #include "glidepath/forecast.hpp"
 
 #include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,10 +67,25 @@ void check(const ForecastBatch& f) {
   }
 }
 
+/// Whether the probabilities rise with the steps, and what is left of 1 is that of never.
+bool is_law(const Reach& r) {
+  double step = std::numeric_limits<double>::lowest(), probability = 0;
+  for (std::size_t i = 0; i < r.step.size(); ++i) {
+    if (!(r.step[i] >= step) || std::isinf(r.step[i]) || !(r.cdf[i] >= probability)) return false;
+    step = r.step[i];
+    probability = r.cdf[i];
+  }
+  return probability <= 1 && std::abs(r.prob_never - (1 - probability)) <= 1e-9;
+}
+
 void check(const Reach& r) {
   if (r.step.size() != r.cdf.size() || r.step.empty()) {
     glidepath::detail::refuse("reach: ", r.step.size(), " steps but ", r.cdf.size(),
                               " probabilities");
+  }
+  if (!is_law(r)) {
+    glidepath::detail::refuse("reach: this is no law: probabilities up to ", r.cdf.back(),
+                              " by step ", r.step.back(), ", and ", r.prob_never, " of never");
   }
 }
 

@@ -63,8 +63,12 @@ struct Where {
   std::string_view record{}, field{};
 
   [[noreturn]] void refuse(py::handle value, std::string_view expected) const {
-    throw py::type_error(std::string(record) + ": " + std::string(field) + " is " +
-                         std::string(py::repr(value)) + ", expected " + std::string(expected));
+    // On one line, and no longer than one is.
+    const py::str line(py::str(" ").attr("join")(py::repr(value).attr("split")()));
+    std::string shown(line);
+    if (py::len(line) > 80) shown = std::string(py::str(line[py::slice(0, 77, 1)])) + "...";
+    throw py::type_error(std::string(record) + ": " + std::string(field) + " is " + shown +
+                         ", expected " + std::string(expected));
   }
 };
 
@@ -165,7 +169,13 @@ struct Convert<std::string> {
   static std::string type() { return "str"; }
   static std::string in(py::handle value, const Where& where) {
     if (!py::isinstance<py::str>(value)) where.refuse(value, "text");
-    return value.cast<std::string>();
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+    if (text == nullptr) {
+      PyErr_Clear();
+      where.refuse(value, "text that UTF-8 can hold");
+    }
+    return {text, static_cast<std::size_t>(size)};
   }
   static py::str out(const std::string& value) {
     const auto size = static_cast<Py_ssize_t>(value.size());

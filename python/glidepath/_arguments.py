@@ -17,6 +17,7 @@ import traceback
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -86,7 +87,9 @@ class Checked:
 
 def one_or_many(values: ArrayLike | None) -> Any:
     """Give a number as a column of one."""
-    return values if values is None or np.ndim(values) else np.atleast_1d(values)
+    with suppress(ValueError):  # rows of different length are refused by who reads them
+        return values if values is None or np.ndim(values) else np.atleast_1d(values)
+    return values
 
 
 def number(value: Any) -> float:

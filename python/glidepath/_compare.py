@@ -96,10 +96,13 @@ class Comparison(Result):
 
 def _mean(values: Column) -> tuple[float, float]:
     n = len(values)
+    if values.ndim != 1:
+        raise InputError("compare: a metric of a row is several numbers")
     if n < 2:
         return float(values.mean()) if n else math.nan, 0.0
     t = _T975[n - 2] if n - 2 < len(_T975) else 1.96
-    return float(values.mean()), float(t * values.std(ddof=1) / math.sqrt(n))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(values.mean()), float(t * values.std(ddof=1) / math.sqrt(n))
 
 
 @checked

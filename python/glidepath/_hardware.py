@@ -52,9 +52,19 @@ SM, MEMORY = (
 )
 
 
+def _numbers(values: ArrayLike, name: str) -> Floats:
+    """Copy numbers; InputError where rows differ in length or a number is beyond a double."""
+    try:
+        return np.array(values, dtype=np.float64, order="C")
+    except TypeError:
+        raise TypeError(f"Metrics: {name} is {values!r:.40}, expected numbers") from None
+    except (OverflowError, ValueError) as error:
+        raise InputError(f"metrics: {name}: {error}") from None
+
+
 def _frozen(values: ArrayLike, name: str, shape: tuple[int, int]) -> Floats:
     """Copy a column to (samples, GPUs), read-only; one GPU may come as (samples,)."""
-    found = np.array(values, dtype=np.float64, order="C")
+    found = _numbers(values, name)
     if found.ndim == 1 and shape[1] == 1:
         found = found[:, None]
     if found.shape != shape:
@@ -113,7 +123,7 @@ class Metrics(Result):
         name: str = "",
         notes: Iterable[str] = (),
     ) -> None:
-        times = np.array(time_s, dtype=np.float64)
+        times = _numbers(time_s, "time_s")
         if times.ndim != 1 or times.size == 0:
             raise InputError(f"metrics: time_s has shape {times.shape}, expected some samples")
         if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
@@ -131,7 +141,7 @@ class Metrics(Result):
         put(self, "columns", {key: _frozen(columns[key], key, shape) for key in columns})
         put(self, "gpus", names)
         put(self, "name", str(name))
-        put(self, "notes", tuple(notes))
+        put(self, "notes", (notes,) if isinstance(notes, str) else tuple(map(str, notes)))
 
     def __len__(self) -> int:
         return self.time_s.size

@@ -62,11 +62,15 @@ def restored(value: Any, hint: Any) -> Any:
     if kind is np.ndarray:
         return _array(value, typing.get_args(inner[1])[0])
     if kind in (dict, Mapping):
-        return {inner[0](key): restored(item, inner[1]) for key, item in value.items()}
+        return _table({inner[0](key): restored(item, inner[1]) for key, item in value.items()})
     if kind in (tuple, list, Sequence):
         return tuple(restored(item, inner[0]) for item in value)
-    if kind is float or kind is Any:
-        return number(value) if kind is float else _plainly(value)
+    if kind is Any:
+        return _plainly(value)
+    if kind is float:
+        value = number(value)
+        if type(value) is int:
+            return float(value)
     if isinstance(kind, type) and type(value) is not kind:
         raise TypeError(f"{value!r:.40} is no {kind.__name__}")
     return value
@@ -76,14 +80,29 @@ def _array(values: Any, dtype: Any) -> Any:
     """Give a read-only array; of a column of any type, that of its values."""
     known = _plainly(values) if dtype is Any else number(values) if dtype is np.float64 else values
     array = np.asarray(known, None if dtype is Any else dtype)
+    if array.ndim == 0 or array.dtype.kind not in "biufU":
+        raise TypeError(f"{values!r:.40} is no list of numbers or of text")
     array.flags.writeable = False
     return array
 
 
+def _table(columns: dict[Any, Any]) -> dict[Any, Any]:
+    """Give the columns as they are; ValueError where one is longer than another."""
+    lengths = {len(each) for each in columns.values() if isinstance(each, np.ndarray)}
+    if len(lengths) > 1:
+        raise ValueError(f"its columns have {min(lengths)} to {max(lengths)} values")
+    return columns
+
+
 def _plainly(value: Any) -> Any:
     """Undo `plain` where nothing says the type: only what is not finite differs."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_plainly(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plainly(item) for key, item in value.items()}
+    known = isinstance(value, (bool, int, float, str, type(None)))
+    if not known and not hasattr(value, "__match_args__"):  # a bound record
+        raise TypeError(f"{value!r:.40} is nothing that JSON has")
     return number(value) if value in (None, "inf", "-inf") else value
 
 
@@ -110,8 +129,8 @@ def check_format(state: Any, what: str, name: str, version: int) -> None:
     """Refuse, with an InputError, what `to_dict` of this name and version did not write."""
     found = state.get("format") if isinstance(state, Mapping) else type(state).__name__
     if not isinstance(state, Mapping) or found != name:
-        raise InputError(f"{what}: expected a state of format '{name}', got {found!r}")
+        raise InputError(f"{what}: expected a state of format '{name}', got {found!r:.40}")
     if state.get("version") != version:
         raise InputError(
-            f"{what}: state of version {state.get('version')!r}, this library reads {version}"
+            f"{what}: state of version {state.get('version')!r:.40}, this library reads {version}"
         )

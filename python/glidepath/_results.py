@@ -172,7 +172,10 @@ class Result(Shown):
         hints = hints_of(cls)
         with restoring(cls.__name__):
             check_whole(state, (each.name for each in fields(cls)))  # type: ignore[arg-type]
-            return cls(**{name: restored(value, hints.get(name)) for name, value in state.items()})
+            made = cls(**{name: restored(value, hints.get(name)) for name, value in state.items()})
+            made.__repr__()  # what lacks a column cannot even say what it is
+            "".join(map("".join, made._rows()))
+            return made
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         """Rows of the notebook table. Stages override it where the bare fields are not enough."""

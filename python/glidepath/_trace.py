@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -45,7 +46,9 @@ def array_of(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[Any]:
 
 def values_of(given: ArrayLike, name: str) -> Floats:
     """Give one number or many as a column."""
-    many: Any = given if np.ndim(unmasked(given)) else [given]
+    many: Any = given
+    with suppress(ValueError):  # rows of different length are refused below
+        many = given if np.ndim(unmasked(given)) else [given]
     return _column(many, name)
 
 

@@ -155,7 +155,7 @@ void Watch::restore(WatchState state) {
   validate(TraceView{state.step, state.loss, {}});
   double points = 0;
   for (std::size_t i = 0; i < state.weight.size(); ++i) {
-    if (!(state.weight[i] > 0) || !std::isfinite(state.weight[i]) ||
+    if (!(state.weight[i] >= 1) || !std::isfinite(state.weight[i]) ||
         !std::isfinite(state.loss[i])) {
       detail::refuse("watch: state has weight ", state.weight[i], " and loss ", state.loss[i],
                      " at point ", i);

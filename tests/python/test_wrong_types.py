@@ -184,6 +184,19 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.Trace(STEP, LOSS, metric=None),
         "Trace: metric is None, expected text",
     ),
+    "text that no file can hold": (
+        lambda: ANY.JobKind("a", "\ud800"),
+        "JobKind: gpu is '\\ud800', expected text that UTF-8 can hold",
+    ),
+    "an array of several lines": (
+        lambda: ANY.KindPair("g", "a", "b", np.full((9, 9), 1.5), 1.0),
+        "KindPair: first_slowdown is array([[1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5], "
+        "[1.5, 1.5, 1.5, 1.5, 1...., expected a number",
+    ),
+    "times of samples": (
+        lambda: ANY.Metrics([0, {}], {}),
+        "Metrics: time_s is [0, {}], expected numbers",
+    ),
     "an option that compare sets": (
         lambda: ANY.compare(workload(), ["fifo"], spans=True),
         "compare: no option 'spans', known: restart_s, session_s, round_s, forecast_sigma, "
@@ -284,8 +297,14 @@ def test_bools_of_numpy_and_one_note_are_taken() -> None:
 def test_no_rows_and_rows_of_different_length() -> None:
     none = gp.forecast_batch(STEP, np.empty((0, STEP.size)), 4000)
     assert none.quantiles.shape == (19, 0, 1)
-    with pytest.raises(gp.InputError, match=r"^loss: "):
-        gp.forecast_batch(STEP, [[1, 2], [1]], 4000)
+    for call, name in (
+        (lambda ragged: gp.forecast_batch(STEP, ragged, 4000), "loss"),
+        (lambda ragged: gp.start_times(QUEUE, levels=ragged), "levels"),
+        (lambda ragged: gp.Metrics(ragged, {}), "metrics: time_s"),
+        (lambda ragged: gp.Metrics([0, 1], {"power_w": ragged}), "metrics: power_w"),
+    ):
+        with pytest.raises(gp.InputError, match=rf"^{name}: "):
+            call([[1, 2], [1]])
 
 
 # ------------------------------------------------------------------------------- runs in tables
