@@ -560,6 +560,9 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
         "absent,nowhere.csv,good,2.2,2000,1,1,2",
         f"text,{curves},good,low,2000,1,1,2",
         f"clockless,{curves},good,2.2,2000,1,,",
+        f"half,{curves},good,2.2,2000,1.5,1,2",
+        f"none,{curves},good,2.2,2000,0,1,2",
+        f"many,{curves},good,2.2,2000,1e300,1,2",
     ]
     jobs.write_text("\n".join(text) + "\n")
     return jobs, tiers
@@ -587,6 +590,9 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
         "absent": "nowhere.csv",
         "text": "its target is 'low', no number",
         "clockless": "its pace is not known",
+        "half": "its gpus is '1.5', no whole number from 1 on",
+        "none": "its gpus is '0', no whole number from 1 on",
+        "many": "its gpus is '1e300', no whole number from 1 on",
     }
     for name, words in reasons.items():
         assert (rows[name]["state"], rows[name]["gpus"]) == ("refused", None)

@@ -59,6 +59,10 @@ def test_the_command_line_places_pods_of_a_file(
     assert (found["left_out"], found["share"]) == (1, pytest.approx(0.4 / 3))
     assert cli.main(line[:3]) == 2
     assert "the policy 'fgd_cpu' needs expected pods" in capsys.readouterr().err
+    assert cli.main([*line, "--seed", "9" * 20]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"glidepath: place_pods: seed is {'9' * 20}, expected a whole number of at most 64 bits\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # a file of an option, such as one that cannot be written
         _complain(": ".join(filter(None, (error.filename, error.strerror))) or str(error))
         return BAD_INPUT
+    except TypeError as error:  # an option is a number, but may be too large for one
+        if "expected a whole number of at most" not in str(error):
+            raise
+        _complain(str(error))
+        return BAD_INPUT
     except Exception as error:
         return _usage(error)
     return code if isinstance(code, int) else ANSWER

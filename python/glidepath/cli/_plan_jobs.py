@@ -23,6 +23,7 @@ _COLUMNS = (
     *("priority", "weight", "deadline_s", "hardware"),
 )
 _PACE = "steps_per_s_"
+_MOST = 2**31 - 1  # of a whole number
 _SAMPLES = 32  # of the steps that a job still needs
 
 
@@ -123,7 +124,7 @@ def _job(
         raise gp.InputError(f"its budget {plan.budget:g} is spent: step {last:g} was logged")
     by = reached_by or reached_by_name(trace.metric)
     reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
-    gpus = int(_number(row, "gpus") or 1)
+    gpus = _whole(row, "gpus", blank=1, least=1)
     paces = _paces(row, trace, tiers)
     profile = _profile(row, folder, max(paces.values()))
     weight, deadline_s = _number(row, "weight"), _number(row, "deadline_s")
@@ -136,7 +137,7 @@ def _job(
         target_loss=target,
         budget_steps=plan.budget,
         remaining_steps=reach.remaining_steps(_SAMPLES),
-        priority=int(_number(row, "priority") or 0),
+        priority=_whole(row, "priority", blank=0, least=-_MOST),
         weight=1.0 if weight is None else weight,
         deadline_s=math.inf if deadline_s is None else deadline_s,
     )
@@ -210,3 +211,12 @@ def _number(row: Mapping[str, str], column: str) -> float | None:
     if not math.isfinite(number):
         raise gp.InputError(f"its {column} is {text!r}, no number")
     return number
+
+
+def _whole(row: Mapping[str, str], column: str, *, blank: int, least: int) -> int:
+    number = _number(row, column)
+    if number is None:
+        return blank
+    if number != int(number) or not least <= number <= _MOST:
+        raise gp.InputError(f"its {column} is {row[column]!r}, no whole number from {least} on")
+    return int(number)
