@@ -350,6 +350,8 @@ void bind_options(py::module_& module) {
 
 // ---- runs
 
+constexpr int kMostEnvironments = 1 << 16;  // side by side: a slip is not all of the memory
+
 /// Environments side by side, each with a workload drawn anew at every episode.
 class EnvironmentBatch {
  public:
@@ -358,7 +360,10 @@ class EnvironmentBatch {
                    double energy_weight, double weights_for_s)
       : workloads_(std::move(workloads)) {
     if (workloads_.empty()) throw InputError("environment: no workload");
-    if (count < 1) throw InputError("environment: " + std::to_string(count) + " environments");
+    if (count < 1 || count > kMostEnvironments) {
+      throw InputError("environment: " + std::to_string(count) + " environments, expected 1 to " +
+                       std::to_string(kMostEnvironments));
+    }
     for (const auto& workload : workloads_) {
       if (workload->tiers.size() != workloads_.front()->tiers.size()) {
         throw InputError("environment: workload '" + workload->name + "' has " +

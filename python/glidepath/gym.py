@@ -59,7 +59,11 @@ class _Batch:
         for name in simulation:
             if name not in _SIMULATION:
                 raise InputError(f"environment: does not read {name}, but {', '.join(_SIMULATION)}")
-        drawn = [workloads] if isinstance(workloads, Workload) else list(workloads)
+        drawn = [workloads] if isinstance(workloads, Workload) else workloads
+        known: Any = drawn
+        if not isinstance(known, Sequence) or not all(isinstance(w, Workload) for w in known):
+            raise InputError(f"environment: workloads is {drawn!r:.40}, expected some gp.Workload")
+        drawn = list(drawn)
         self.workloads = drawn
         self.core = _core.EnvironmentBatch(
             [workload._record for workload in drawn], count, _core.SimulationOptions(**simulation),
@@ -71,8 +75,14 @@ class _Batch:
         self.reward = np.zeros(count)
         self.terminated = np.zeros(count, np.uint8)
 
-    def reset(self, seed: int, first: int) -> None:
-        self.core.reset(seed, first, self.observation, self.mask)
+    def reset(self, seed: int, options: Mapping[str, Any] | None) -> None:
+        if not isinstance(options, Mapping | None):
+            raise InputError(f"environment: options is {options!r:.40}, expected a dict")
+        first = (options or {}).get("workload", -1)
+        for name, value, bits in (("seed", seed, 64), ("workload", first, 31)):
+            if not isinstance(value, (int, np.integer)) or not -1 <= value < 1 << bits:
+                raise InputError(f"environment: {name} is {value!r:.40}, expected a whole number")
+        self.core.reset(int(seed), int(first), self.observation, self.mask)
 
     def step(self, actions: Any) -> None:
         filled = self.observation, self.reward, self.terminated, self.mask
@@ -140,7 +150,7 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
         """Begin an episode; ``options={"workload": k}`` plays the k-th workload."""
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(2**62)) if seed is None else seed
-        self._batch.reset(drawn, int((options or {}).get("workload", -1)))
+        self._batch.reset(drawn, options)
         return self._batch.observation[0].copy(), self._info()
 
     def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
@@ -206,8 +216,8 @@ class SchedulingVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
     ) -> tuple[Floats, dict[str, Any]]:
         """Begin; ``options={"workload": k}`` plays the workloads k, k + 1 ... in order."""
         super().reset(seed=seed)
-        drawn = int(self.np_random.integers(2**62)) if seed is None else int(seed)
-        self._batch.reset(drawn, int((options or {}).get("workload", -1)))
+        drawn = int(self.np_random.integers(2**62)) if seed is None else seed
+        self._batch.reset(drawn, options)
         return self._batch.observation, {"action_mask": self._batch.mask}
 
     def step(

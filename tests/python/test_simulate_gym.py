@@ -193,6 +193,31 @@ def test_before_the_first_reset_there_is_nothing_to_step() -> None:
             call()
 
 
+def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
+    any_env: Any = SchedulingEnv
+    vector: Any = SchedulingVectorEnv
+    begin: Any = SchedulingEnv(draw(0)).reset
+    refused: dict[str, Callable[[], object]] = {
+        "environment: workloads is 'x', expected some gp.Workload": lambda: any_env("x"),
+        "environment: workloads is [1], expected some gp.Workload": lambda: any_env([1]),
+        "environment: 1000000000 environments, expected 1 to 65536": lambda: vector(
+            draw(0), num_envs=10**9
+        ),
+        "environment: options is 5, expected a dict": lambda: begin(options=5),
+        "environment: workload is 1.7, expected a whole number": lambda: begin(
+            options={"workload": 1.7}
+        ),
+        "environment: workload is nan, expected a whole number": lambda: begin(
+            options={"workload": float("nan")}
+        ),
+        f"environment: seed is {2**64}, expected a whole number": lambda: begin(seed=2**64),
+    }
+    for sentence, call in refused.items():
+        with pytest.raises(gp.InputError) as error:
+            call()
+        assert str(error.value) == sentence
+
+
 def test_gymnasium_makes_it_by_name() -> None:
     env: Any = gymnasium.make("glidepath/Scheduling-v0", workloads=draw(0), max_episode_steps=3)
     env.reset(seed=0)
