@@ -32,8 +32,9 @@ import optuna
 
 import glidepath as gp
 from glidepath._horizon import horizon
+from glidepath._judge import judge
 from glidepath._verdicts import meaning
-from glidepath.adapters._adviser import Adviser, judge
+from glidepath.adapters._adviser import Adviser
 from glidepath.adapters.optuna import ForecastPruner
 from glidepath.engines.slurm._job_forecast import forecast_job
 from glidepath.engines.slurm._model import JobRequest
@@ -94,7 +95,7 @@ def watch(run: gp.Trace, target: float) -> float:
         live = gp.Watch(
             target=target, budget=budget, direction=run.direction, schedule=plan.schedule
         )
-        decision, stop = judge(live, points[: i + 1])
+        decision, stop = judge(live, points[: i + 1], budget=budget)
         if stop:
             return points[i][0] if meaning(decision.verdict).is_lost else np.nan
     return np.nan

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import shutil
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -127,10 +129,64 @@ def gavel(traces: Path, name: str) -> gp.Workload:
     return gp.Workload([tier(kind, count) for kind, count in gpus.items()], read.jobs, name=name)
 
 
+DATA = Path(__file__).parents[2] / "data"
+SUPERCOM = DATA / "workloads" / "supercom"
+# Recorded runs of other tasks than supercom's, which no training saw, for each of its classes.
+OTHERS = {
+    "bart-small": ("docs-lstm",),
+    "flan-t5-small": ("numbers-translation", "digits-contrastive"),
+    "flan-t5-base": ("digits-diffusion",),
+}
+LOGS = 40  # of a run, as of supercom's
+
+
 def supercom(users: int, seed: int) -> gp.Workload:
     """Jobs with curves and budgets of many users, on three tiers."""
-    folder = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
-    return gp.generate_workload(folder, users=users, seed=seed)
+    return gp.generate_workload(SUPERCOM, users=users, seed=seed)
+
+
+def other_curves(users: int, seed: int) -> gp.Workload:
+    """The users, classes and tiers of supercom, whose jobs follow the runs of other tasks."""
+    with TemporaryDirectory() as folder:
+        write_other_curves(Path(folder))
+        return gp.generate_workload(folder, users=users, seed=seed)
+
+
+def write_other_curves(folder: Path) -> None:
+    """Write supercom's folder with other curves, which take as long as those of the class did."""
+    for name in ("tiers.csv", "habits.csv"):
+        shutil.copy(SUPERCOM / name, folder)
+    (folder / "truth").mkdir()
+    for collection in sorted({name for names in OTHERS.values() for name in names}):
+        with (folder / "truth" / f"{collection}.csv").open("w", newline="") as file:
+            write = csv.writer(file)
+            write.writerow(("curve", "step", "value"))
+            for run in gp.read_traces(DATA / "curves" / f"{collection}.csv.gz"):
+                for group in np.array_split(np.arange(len(run)), LOGS):
+                    mean = round(float(run.loss[group].mean()), 6)
+                    write.writerow((f"{collection}/{run.name}", int(run.step[group[-1]]), mean))
+    with (SUPERCOM / "classes.csv").open() as file:
+        classes = list(csv.DictReader(file))
+    with (folder / "classes.csv").open("w", newline="") as file:
+        write = csv.DictWriter(file, classes[0])
+        write.writeheader()
+        for row in classes:
+            length = steps(OTHERS[row["class"]]) / steps(row["curves"].split(";"))
+            rates = {
+                name: float(row[name]) * length for name in row if name.startswith("steps_per")
+            }
+            names = ";".join(f"{name}/" for name in OTHERS[row["class"]])
+            write.writerow(row | rates | {"curves": names})
+
+
+def steps(collections: Sequence[str]) -> float:
+    """Mean length of the runs of collections, or of those whose names begin so."""
+    last = []
+    for name in collections:
+        collection, _, prefix = name.partition("/")
+        runs = gp.read_traces(DATA / "curves" / f"{collection}.csv.gz")
+        last += [float(run.step[-1]) for run in runs if run.name.startswith(prefix)]
+    return float(np.mean(last))
 
 
 def play(

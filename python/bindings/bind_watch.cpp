@@ -9,6 +9,7 @@
 
 #include "forecast_records.hpp"
 #include "long_call.hpp"
+#include "watch/points.hpp"
 
 namespace glidepath::python {
 namespace {
@@ -46,6 +47,7 @@ void bind_watch(pybind11::module_& module) {
 
   module.attr("VERDICTS") = names_of(kVerdicts);
   module.attr("WATCH_ALPHA") = WatchOptions{}.alpha;
+  module.attr("MIN_WATCHED_POINTS") = glidepath::detail::kMinWatchedPoints;
   module.def("open_budget", &open_budget, "first_step"_a, "last_step"_a,
              "Step to which a run may go on where nothing says how far.");
 

@@ -121,15 +121,15 @@ def decision_keys(
     probability: float,
     reason: str,
     observed_to: float,
-    steps: Sequence[float] | None,
+    reach: Sequence[float] | None,
 ) -> dict[str, Any]:
-    """A verdict on a run, and the steps that it still needs."""
+    """A verdict on a run, the step at which it is at its target, and the steps to there."""
     return {
         **_target_keys(target, budget, reached_by, probability),
         "verdict": verdict,
         "reason": reason,
-        **quantile_keys("reach", steps and [observed_to + step for step in steps]),
-        **quantile_keys("steps", steps),
+        **quantile_keys("reach", reach),
+        **quantile_keys("steps", reach and [max(0.0, step - observed_to) for step in reach]),
     }
 
 

@@ -1590,6 +1590,7 @@ CLOCKS: tuple[str, ...]
 FAMILIES: dict[str, tuple[str, ...]]
 FIT_STATUSES: tuple[str, ...]
 MAD_PER_DEVIATION: float
+MIN_WATCHED_POINTS: int
 OBJECTIVES: tuple[str, ...]
 OUTCOMES: tuple[str, ...]
 POLICY_READS: tuple[str, ...]

@@ -15,6 +15,7 @@
 #include "common/require.hpp"
 #include "common/statistics.hpp"
 #include "forecast/reach.hpp"
+#include "watch/points.hpp"
 
 namespace glidepath {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 using detail::kInfinity;
 
 constexpr double kOpenBudget = 10;            // times the steps seen, where no budget is given
-constexpr std::size_t kMinWatchedPoints = 4;  // fewer tell nothing of the future
 // What it takes to exclude anything: a part of the budget, and of the way from the start of the run
 // to its target, because nobody sees the end of a plateau on which a run begins; or half the
 // budget.
@@ -146,7 +146,7 @@ Decision Watch::decision() const {
                                 s.best_loss);
     return d;
   }
-  if (s.step.size() < kMinWatchedPoints) {
+  if (s.step.size() < detail::kMinWatchedPoints) {
     d.probability = 0.5;
     d.reason = detail::sentence(s.step.size(), " points are too few to tell");
     return d;

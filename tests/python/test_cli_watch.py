@@ -91,18 +91,28 @@ def test_once_says_what_the_library_decides(
 
 
 @pytest.mark.parametrize(
-    ("target", "verdict", "expected"),
-    [(1.5, "reached", 0), (1.035, "unknown", 0), (0.5, "never", 1)],
+    ("target", "last", "verdict", "expected"),
+    [
+        (1.5, 4000, "reached", 0),
+        (1.035, 4000, "unknown", 0),
+        (0.5, 4000, "never", 0),  # at looks a hundredth of the budget apart, not yet five times
+        (0.5, 6000, "never", 1),
+    ],
 )
 def test_the_exit_code_says_whether_to_stop(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], target: float, verdict: str, expected: int
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    target: float,
+    last: int,
+    verdict: str,
+    expected: int,
 ) -> None:
-    log(tmp_path / "log.csv", 4000)
+    log(tmp_path / "log.csv", last)
     arguments = (tmp_path, "--target", target, "--budget", 30000, "--once", "--json")
     code, out, _ = run(capsys, *arguments)
     (row,) = json.loads(out)
     assert (row["verdict"], code) == (verdict, expected)
-    assert row["stop"] is (verdict != "unknown")
+    assert row["stop"] is (verdict == "reached" or expected == 1)
 
 
 def test_a_log_that_diverged_advises_to_stop_without_a_target(

@@ -60,7 +60,7 @@ def test_every_figure_has_its_place_and_its_points(
         assert sum(chart["data"][0]["x"]) * 3600 == pytest.approx(result.gpu_seconds, rel=1e-4)
 
 
-def test_runs_get_a_forecast_and_advice(tmp_path: Path) -> None:
+def test_runs_get_a_forecast_and_the_verdict_of_a_watch(tmp_path: Path) -> None:
     step = np.arange(1.0, 201.0)
     traces = [
         gp.Trace(step, 2.0 + 3.0 * step**-0.5, name="on its way <b>"),
@@ -71,9 +71,9 @@ def test_runs_get_a_forecast_and_advice(tmp_path: Path) -> None:
     _report.write_runs(path, traces, target=2.15, budget=1000)
     text = path.read_text()
     rows = embedded(text, "data")
-    assert rows[0]["reason"].startswith("continue")
-    assert rows[1]["reason"].startswith("stop")
-    assert rows[2]["reason"] == "stop: diverged, its last loss is not finite"
+    assert [row["verdict"] for row in rows] == ["unknown", "never", "diverged"]
+    assert [row["stop"] for row in rows] == [False, True, True]
+    assert rows[0]["reason"].startswith("reaches 2.15 by step 1000 with probability")
     assert "on its way <b>" not in text.replace(json.dumps("on its way <b>"), "")
 
 

@@ -2,6 +2,6 @@
 """Interactive pages: `pages` says what is on each, `figures` draws, `page` writes the HTML."""
 
 from glidepath._report.accuracy import write_accuracy
-from glidepath._report.pages import advise, write_runs, write_simulations, write_study
+from glidepath._report.pages import write_runs, write_simulations, write_study
 
-__all__ = ["advise", "write_accuracy", "write_runs", "write_simulations", "write_study"]
+__all__ = ["write_accuracy", "write_runs", "write_simulations", "write_study"]

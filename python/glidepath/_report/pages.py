@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
-from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys, when
+from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
 from glidepath._horizon import Look, horizon, in_words, look
+from glidepath._judge import rule
 from glidepath._pictures import series
 from glidepath._report import figures
 from glidepath._report.page import Figure, Page
-from glidepath._watch import ALPHA
+from glidepath._verdicts import meaning
 
 OBSERVED_SHARE = 0.3  # of each curve in the forecast pictures of a simulation's report
 _BARS = ("total wait h", "mean JCT h", "GPU-hours", "kWh")
@@ -222,10 +223,10 @@ def write_runs(
     With `hardware`, what the GPUs of the one run did from its beginning on, the page has the energy
     of its steps, and of the way to its horizon.
 
-    Without a target, the value that every run should reach, there are forecasts but no advice; it
-    is reached by the reading of `reach`. The budget, the last step allowed, is by default that of
-    `horizon`; it is not used for a run that is beyond it. IoError when the page cannot be written,
-    ImportError when plotly is missing.
+    Without a target, the value that every run should reach, only a run that diverged has a verdict;
+    it is reached by the reading of `reach`. The budget, the last step allowed, is by default that
+    of `horizon`; it is not used for a run that is beyond it. IoError when the page cannot be
+    written, ImportError when plotly is missing.
     """
     if hardware is not None and len(traces) != 1:
         raise gp.InputError(f"a log of hardware is of one run, there are {len(traces)}: choose one")
@@ -236,7 +237,7 @@ def write_runs(
             progress(done, len(traces))
         left = budget if budget is not None and budget > trace.step[-1] else None
         seen = look(trace, horizon(trace, budget=left), target=target, reached_by=reached_by)
-        rows.append(seen.keys() | {"past_runs": 0, "reason": _advice(seen)})
+        rows.append(seen.keys() | {"past_runs": 0} | _verdict(seen))
         if hardware is not None:
             rows[-1] |= _energy(hardware, trace, rows[-1]["at"])
         name = trace.name or f"run {len(fans) + 1}"
@@ -257,7 +258,9 @@ def write_runs(
             ),
             "horizon": in_words,
             "status": "{status}",
-            "advice": "{reason}",
+            "verdict": lambda row: meaning(row["verdict"]).words,
+            "why": "{reason}",
+            "ends": lambda row: "stop it" if row["stop"] else "",
         },
         rows,
     )
@@ -280,6 +283,14 @@ def write_runs(
     return rows
 
 
+def _verdict(seen: Look) -> dict[str, Any]:
+    """Give the verdict on a run as keys of an answer, as `glidepath watch` does."""
+    target = None if seen.reach is None else seen.reach.target
+    found = rule(seen.seen, seen.horizon, target=target, reached_by=seen.reached_by, law=seen.reach)
+    verdict = found.decision.verdict
+    return {"verdict": verdict, "reason": found.reason, "stop": found.stop}
+
+
 def _energy(hardware: gp.Metrics, trace: gp.Trace, at: float) -> dict[str, float]:
     """Energy of a step, of the steps seen and of those ahead, of all GPUs together."""
     profile = hardware.profile(trace=trace)
@@ -292,22 +303,3 @@ def _energy(hardware: gp.Metrics, trace: gp.Trace, at: float) -> dict[str, float
         "kwh": profile.step_joules * seen / 3.6e6,
         "kwh_ahead": profile.step_joules * max(0.0, at - float(trace.step[-1])) / 3.6e6,
     }
-
-
-def _advice(seen: Look) -> str:
-    if not np.isfinite(seen.seen.loss[-1]):
-        return "stop: diverged, its last loss is not finite"
-    return "" if seen.reach is None else advise(seen.reach)
-
-
-def advise(reach: gp.Reach, *, alpha: float = ALPHA) -> str:
-    """Say in one sentence what to do with a run that has a target."""
-    chance = 1.0 - reach.prob_never
-    if reach.step.size == 1 and chance == 1.0:
-        return f"reached: at step {series.count(reach.step[0])}"
-    says = series.percent(chance)
-    if chance <= alpha:
-        return f"stop: {says} to reach its target"
-    if chance < 0.5:
-        return f"watch: {says} to reach its target"
-    return f"continue: {says} to reach it, {when(*(reach.quantile(p) for p in (0.1, 0.5, 0.9)))}"

@@ -6,18 +6,17 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from glidepath._core import InputError
+from glidepath._judge import PATIENCE
 from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
 from glidepath._verdicts import meaning
 from glidepath._watch import READING, SETTINGS, Decision, Watch
 
-# Looks in a row at which a run must be lost before it is stopped: of many forecasts some are wrong.
-PATIENCE = 5
 _SHOWN = 12  # names of metrics in a warning
 
 _log = logging.getLogger("glidepath.adapters")
@@ -35,32 +34,6 @@ def advice(decision: Decision, *, stop: bool) -> dict[str, float]:
     steps = decision.steps_to_target[1]
     numbers["forecast_steps"] = steps if math.isfinite(steps) else -1.0
     return {"forecast_probability": decision.probability, **numbers}
-
-
-def judge(
-    watch: Watch,
-    points: Sequence[tuple[float, float]],
-    patience: int = PATIENCE,
-    *,
-    apart: float = 0.0,
-) -> tuple[Decision, bool]:
-    """Add all points of a run to a watch; give its decision, and whether to stop the run.
-
-    The looks are at the newest point and before it at the newest that lies `apart` steps back.
-    """
-    looks: set[int] = set()
-    latest = math.inf
-    for index in range(len(points) - 1, -1, -1):
-        if len(looks) < patience and points[index][0] <= latest:
-            looks.add(index)
-            latest = points[index][0] - apart
-    decision, lost = watch.decision(), 0
-    for index, (step, loss) in enumerate(points):
-        watch.add(step, loss)
-        if index in looks:
-            decision = watch.decision()
-            lost = lost + 1 if meaning(decision.verdict).is_lost else 0
-    return decision, meaning(decision.verdict).is_reached or lost >= patience
 
 
 def planned(rate: Callable[[float], float], budget: float) -> Schedule:

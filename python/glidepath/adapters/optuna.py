@@ -13,18 +13,17 @@ import numpy as np
 
 from glidepath._core import InputError
 from glidepath._forecast import forecast
+from glidepath._judge import LOOKS, judge
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath._verdicts import meaning
 from glidepath._watch import Watch
-from glidepath.adapters._adviser import judge
 
 __all__ = ["ForecastPruner"]
 
 # A decision at the first report, and at the first past each of these shares of the budget.
-_LOOKS = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
-_TARGET_LOOKS = tuple(k / 100 for k in range(1, 101))
-_APART = 0.009  # of the budget between these looks: few reports fall on whole hundredths
+_VALUE_LOOKS = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
+_TARGET_LOOKS = tuple(k / LOOKS for k in range(1, LOOKS + 1))
 _KEPT = 0.4  # times spend / sqrt(share): the part of the trials that their rank lets go on
 _PACES, _GAINS = 2.0, 0.5  # behind the best by more of both: hopeless
 _SPARED = "forecast_spared"
@@ -148,7 +147,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         if not math.isfinite(own.value[-1]):
             reason = f"reported {reports[-1][1]} at step {reports[-1][0]}"
             return self._stop(study, trial, {}, reason, stop=True)
-        looks = self._looks(own, _LOOKS) or own.step.size == 1
+        looks = self._looks(own, _VALUE_LOOKS) or own.step.size == 1
         advice: dict[str, Any] = {}
         stop, reason = False, ""
         if looks and own.step[-1] < self._budget:
@@ -159,7 +158,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
             watch = Watch(
                 target=self._target, budget=self._budget, direction=direction, reached_by="point"
             )
-            decision, ends = judge(watch, reports, apart=_APART * self._budget)
+            decision, ends = judge(watch, reports, budget=self._budget)
             if not math.isnan(decision.probability):
                 advice["forecast_target_probability"] = decision.probability
             if ends and meaning(decision.verdict).is_lost:

@@ -124,7 +124,8 @@ def _plan_own(
     from glidepath.cli._plan_jobs import outlook_in_words, read_jobs, read_tiers
 
     jobs = read_jobs(path, read_tiers(tiers), reached_by=reached_by)
-    planned = gp.plan(jobs.snapshot, objective=objective)
+    # Who ends is decided by the logs.
+    planned = gp.plan(jobs.snapshot, objective=objective, stop_probability=1.0)
     _say_fallback(planned)
     if plot is not None:
         save(lambda ax: planned.plot(ax=ax), plot)
@@ -135,7 +136,7 @@ def _plan_own(
             "user": job.user,
             **row,
             **jobs.outlooks[job.id],
-            "reason": planned.reasons.get(job.id, ""),
+            "reason": jobs.endings.get(job.id) or planned.reasons.get(job.id, ""),
         }
         for job, row in zip(
             jobs.snapshot.jobs, _placed(jobs.snapshot, planned, starts), strict=True

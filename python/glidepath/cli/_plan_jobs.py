@@ -13,9 +13,11 @@ from typing import Any
 import glidepath as gp
 from glidepath._answer import reach_keys, run_keys, when
 from glidepath._horizon import horizon, in_words
+from glidepath._judge import Ruling, rule
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._trace import pace
+from glidepath._verdicts import meaning
 from glidepath.cli._console import each
 
 _COLUMNS = (
@@ -31,12 +33,13 @@ _SAMPLES = 32  # of the steps that a job still needs
 class Jobs:
     """The jobs of a file: those that can be planned, and why the others cannot.
 
-    The outlook of a job is its forecast, as keys of an answer.
+    The outlook of a job is its forecast, as keys of an answer; `endings` say why a job ends.
     """
 
     snapshot: gp.Snapshot
     names: dict[int, str]
     outlooks: dict[int, dict[str, Any]]
+    endings: dict[int, str]
     refused: dict[str, str]
 
 
@@ -71,7 +74,7 @@ def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None
         if name not in known:
             raise gp.IoError(f"{path}:1: column {name!r} is none of {', '.join(sorted(known))}")
     jobs, names, refused = [], dict[int, str](), dict[str, str]()
-    outlooks: dict[int, dict[str, Any]] = {}
+    outlooks, endings = dict[int, dict[str, Any]](), dict[int, str]()
     seen: set[str] = set()
     for index, (line, row) in enumerate(each("reading", rows)):
         name = row["job"] or f"line {line}"
@@ -79,7 +82,7 @@ def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None
             raise gp.IoError(f"{path}:{line}: job {name!r} is there twice")
         seen.add(name)
         try:
-            job, outlook = _job(index, row, path.parent, tiers, reached_by)
+            job, outlook, ruling = _job(index, row, path.parent, tiers, reached_by)
             # Refuses here what would fail the plan of all.
             gp.plan(gp.Snapshot(tiers, [job]), reasons=False)
         except (gp.InputError, gp.IoError, ImportError, OSError, ValueError) as error:
@@ -87,7 +90,9 @@ def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None
             continue
         jobs.append(job)
         names[index], outlooks[index] = name, outlook
-    return Jobs(gp.Snapshot(tiers, jobs), names, outlooks, refused)
+        if ruling.stop:
+            endings[index] = f"ends: {ruling.reason}"
+    return Jobs(gp.Snapshot(tiers, jobs), names, outlooks, endings, refused)
 
 
 def _rows(path: Path, *, needed: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
@@ -112,8 +117,8 @@ def _job(
     folder: Path,
     tiers: list[gp.Tier],
     reached_by: str | None,
-) -> tuple[gp.Job, dict[str, Any]]:
-    """Make one job, and its outlook."""
+) -> tuple[gp.Job, dict[str, Any], Ruling]:
+    """Make one job, its outlook, and what its log says of it."""
     trace = _trace(row, folder)
     last = float(trace.step[-1])
     target = _number(row, "target")
@@ -124,6 +129,7 @@ def _job(
         raise gp.InputError(f"its budget {plan.budget:g} is spent: step {last:g} was logged")
     by = reached_by or reached_by_name(trace.metric)
     reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
+    ruling = rule(trace, plan, target=target, reached_by=by, law=reach)
     gpus = _whole(row, "gpus", blank=1, least=1)
     paces = _paces(row, trace, tiers)
     profile = _profile(row, folder, max(paces.values()))
@@ -136,7 +142,7 @@ def _job(
         steps_done=last,
         target_loss=target,
         budget_steps=plan.budget,
-        remaining_steps=reach.remaining_steps(_SAMPLES),
+        remaining_steps=_remaining(reach, ruling, plan.budget - last),
         priority=_whole(row, "priority", blank=0, least=-_MOST),
         weight=1.0 if weight is None else weight,
         deadline_s=math.inf if deadline_s is None else deadline_s,
@@ -144,7 +150,16 @@ def _job(
     keys = plan.keys() | reach_keys(reach, last, by, budget=plan.budget)
     if keys["budget_from"] == "--budget":
         keys["budget_from"] = "of the file of jobs"
-    return job, run_keys(trace) | keys
+    return job, run_keys(trace) | keys | {"verdict": ruling.decision.verdict}, ruling
+
+
+def _remaining(reach: gp.Reach, ruling: Ruling, left: float) -> Any:
+    """Steps that a job still needs. What ends it is the rule of its log, not one forecast."""
+    if ruling.stop:
+        return [0.0 if meaning(ruling.decision.verdict).is_reached else math.inf]
+    samples = reach.remaining_steps(_SAMPLES)
+    hopeful = samples[(samples > 0) & (samples < math.inf)]
+    return samples if hopeful.size else [left]  # unless it is ended, it runs to its budget
 
 
 def outlook_in_words(keys: Mapping[str, Any]) -> str:

@@ -55,7 +55,7 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Write one interactive page on the runs of a file: forecasts and advice.
+    """Write one interactive page on the runs of a file: forecasts and verdicts.
 
     Without --budget a run is forecast to the step at which its log says that it ends, else to ten
     times the steps seen. For a workload folder, with tiers.csv and jobs.csv, the page is that of

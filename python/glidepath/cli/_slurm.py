@@ -373,7 +373,7 @@ def _row(view: JobView) -> dict[str, Any]:
             probability=forecast.probability,
             reason=view.reason or forecast.reason or forecast.problem,
             observed_to=forecast.last_step,
-            steps=[forecast.quantile(level) for level in levels] or None,
+            reach=[forecast.last_step + forecast.quantile(level) for level in levels] or None,
         ),
         **quantile_keys("seconds", view.finish_s),
         **quantile_keys("starts", view.starts_s),

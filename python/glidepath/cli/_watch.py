@@ -20,12 +20,11 @@ import glidepath as gp
 from glidepath._answer import decision_keys, duration, forecast_keys, quantile_keys, run_keys, when
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
+from glidepath._judge import rule
 from glidepath._metrics import reached_by_name
-from glidepath._pictures import series
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
 from glidepath._watch import ALPHA
-from glidepath.adapters._adviser import judge
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -52,7 +51,6 @@ from glidepath.cli._console import (
 )
 
 _EVERY_S = 2.0  # between two looks at the log
-_MIN_POINTS = 4  # fewer tell nothing of the future
 _BARS = "▁▂▃▄▅▆▇█"
 _SEEN_BARS, _AHEAD_BARS = 24, 12
 
@@ -166,10 +164,11 @@ class _View:
         self._log, self._run, self._past = log, run, past
         self._lr, self._plan = lr, planned_lr(lr)
         self.has_target = target is not None
-        self._watch: dict[str, Any] = {"target": target, "budget": budget, "alpha": alpha}
+        self._asked: dict[str, Any] = {"target": target, "alpha": alpha}
+        self._budget = budget
         self._reached_by = reached_by
         # Refuses bad options before the command waits.
-        gp.Watch(**self._watch)
+        gp.Watch(budget=budget, **self._asked)
         self._rows: dict[str, dict[str, Any]] = {}
         self._began: dict[str, tuple[float, float]] = {}
 
@@ -185,78 +184,33 @@ class _View:
     def _row(self, trace: gp.Trace) -> dict[str, Any]:
         past = None if self._past is None else self._past.without(trace)
         given = None if self._plan is None else f"--lr {self._lr}"
-        plan = horizon(
-            trace, budget=self._watch["budget"], schedule=self._plan, schedule_from=given
-        )
+        plan = horizon(trace, budget=self._budget, schedule=self._plan, schedule_from=given)
         reached_by = self._reached_by or reached_by_name(trace.metric)
-        decision, stop = self._judge(trace, plan, past, reached_by)
+        seen = rule(trace, plan, past=past, reached_by=reached_by, **self._asked)
         ahead = self._ahead(trace, plan, past)
-        pace = self._seconds_per_step(trace)
-        chance, steps, reason = self._reach(trace, plan, past, reached_by, decision)
+        pace, last = self._seconds_per_step(trace), float(trace.step[-1])
+        left = [max(0.0, step - last) * pace for step in seen.reach]
         return {
             **run_keys(trace),
             **forecast_keys(ahead),
             **decision_keys(
-                target=self._watch["target"],
+                target=self._asked["target"],
                 budget=plan.budget,
                 reached_by=reached_by,
-                verdict=decision.verdict,
-                probability=chance,
-                reason=reason,
-                observed_to=float(trace.step[-1]),
-                steps=steps if self.has_target else None,
+                verdict=seen.decision.verdict,
+                probability=seen.probability,
+                reason=seen.reason,
+                observed_to=last,
+                reach=seen.reach if self.has_target else None,
             ),
-            **quantile_keys(
-                "seconds", [step * pace for step in steps] if self.has_target else None
-            ),
+            **quantile_keys("seconds", left if self.has_target else None),
             "budget_from": plan.budget_from,
             "schedule_from": plan.schedule_from,
             "past_runs": 0 if past is None else len(past.runs),
-            "stop": stop,
+            "stop": seen.stop,
             "_seen": trace.loss,
             "_ahead": ahead.median,
         }
-
-    def _judge(
-        self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None, reached_by: str
-    ) -> tuple[gp.Decision, bool]:
-        points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
-        # The error rate of verdicts was measured without learned widths: docs/live.md.
-        shapes = None if past is None else past.runs
-        options = {**self._watch, "budget": plan.budget, "schedule": plan.schedule}
-        if self.has_target:
-            options["reached_by"] = reached_by
-        live = gp.Watch(direction=trace.direction, past=shapes, **options)
-        return judge(live, points)
-
-    def _reach(
-        self,
-        trace: gp.Trace,
-        plan: Horizon,
-        past: gp.PastRuns | None,
-        reached_by: str,
-        decision: gp.Decision,
-    ) -> tuple[float, tuple[float, ...], str]:
-        """Give the probability, the steps left and the reason: of all points, as in `forecast`.
-
-        The verdict is that of a `Watch`, which merges old points.
-        """
-        target, last = self._watch["target"], float(trace.step[-1])
-        settled = meaning(decision.verdict).is_settled or last >= plan.budget
-        if target is None or settled or len(trace) < _MIN_POINTS:
-            return decision.probability, decision.steps_to_target, decision.reason
-        law = gp.reach(
-            trace,
-            target,
-            budget=plan.budget,
-            schedule=plan.schedule,
-            past=past,
-            reached_by=reached_by,
-        )
-        chance = 1.0 - law.prob_never
-        steps = tuple(max(0.0, law.quantile(p) - last) for p in (0.1, 0.5, 0.9))
-        said = f"reaches {target:g} by step {plan.budget:.10g} with probability"
-        return chance, steps, f"{said} {series.percent(chance)}{meaning(decision.verdict).weighed}"
 
     def _ahead(self, trace: gp.Trace, plan: Horizon, past: gp.PastRuns | None) -> gp.Forecast:
         last = float(trace.step[-1])

@@ -10,17 +10,16 @@ from typing import Any
 from glidepath import _core
 from glidepath._core import InputError, open_budget
 from glidepath._forecast import reach
+from glidepath._judge import judge
 from glidepath._metrics import reached_by_name
 from glidepath._trace import Trace
 from glidepath._verdicts import meaning
 from glidepath._watch import Decision, Watch
-from glidepath.adapters._adviser import judge
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
 _SAMPLES = 32  # of the remaining steps, equally likely
-_LOOKS = 100  # at a run over its budget, as where the error rate was measured (docs/live.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +144,14 @@ def _judge(
     request: JobRequest,
     options: PilotOptions,
 ) -> tuple[Decision, bool]:
-    """Ask a watch, at looks a hundredth of the budget apart."""
+    """Ask a watch."""
     verdict: dict[str, Any] = {}
     if request.target is not None:
         verdict = {"target": request.target, "alpha": options.alpha, "reached_by": reached_by}
     watch = Watch(budget=request.budget, direction=request.direction, **verdict)
-    apart = 0.0 if request.budget is None else request.budget / _LOOKS
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
-    if progress.nonfinite_steps:
-        apart = 0.0
-        points += [(step, math.nan) for step in progress.nonfinite_steps]
-    return judge(watch, points, apart=apart)
+    points += [(step, math.nan) for step in progress.nonfinite_steps]
+    return judge(watch, points, budget=request.budget)
 
 
 def _law(

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a run should end: one rule for every part that reads a log, asked of a `Watch`.
+
+One look is not enough, as of many forecasts some are wrong: a run is lost where the verdict was so
+at several looks in a row, a hundredth of the budget apart, as where its error rate was measured
+(docs/live.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from glidepath._core import MIN_WATCHED_POINTS
+from glidepath._forecast import reach
+from glidepath._pictures import series
+from glidepath._verdicts import meaning
+from glidepath._watch import ALPHA, Decision, Watch
+
+if TYPE_CHECKING:
+    from glidepath._forecast import Reach
+    from glidepath._horizon import Horizon
+    from glidepath._past_runs import PastRuns
+    from glidepath._trace import Trace
+
+PATIENCE = 5  # looks in a row at which a run must be lost before it is stopped
+LOOKS = 100  # at a run over its budget
+LEVELS = (0.1, 0.5, 0.9)  # of the steps of a target
+
+
+def judge(
+    watch: Watch, points: Sequence[tuple[float, float]], *, budget: float | None = None
+) -> tuple[Decision, bool]:
+    """Add all points of a run to a watch; give its decision, and whether to stop the run.
+
+    The looks are at the newest point and before it at the newest that lies apart: a share of the
+    budget, or of nothing where that is not known or the newest values are not finite.
+    """
+    broken = bool(points) and not math.isfinite(points[-1][1])
+    # A little less than a hundredth, as few points lie at whole hundredths.
+    apart = 0.0 if budget is None or broken else 0.9 * budget / LOOKS
+    looks: set[int] = set()
+    latest = math.inf
+    for index in range(len(points) - 1, -1, -1):
+        if len(looks) < PATIENCE and points[index][0] <= latest:
+            looks.add(index)
+            latest = points[index][0] - apart
+    decision, lost = watch.decision(), 0
+    for index, (step, loss) in enumerate(points):
+        watch.add(step, loss)
+        if index in looks:
+            decision = watch.decision()
+            lost = lost + 1 if meaning(decision.verdict).is_lost else 0
+    return decision, meaning(decision.verdict).is_reached or lost >= PATIENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a log says of a run.
+
+    Attributes
+    ----------
+    decision : Decision
+        That of a `Watch`, which merges old points.
+    stop : bool
+        Whether the run should end.
+    probability : float
+        The chance of reaching the target within the budget, by all points; NaN without a target.
+    reach : tuple of float
+        Quantiles 0.1, 0.5 and 0.9 of the step at which the target is reached; inf = never.
+    reason : str
+        The numbers in a sentence.
+    """
+
+    decision: Decision
+    stop: bool
+    probability: float
+    reach: tuple[float, ...]
+    reason: str
+
+
+def rule(
+    trace: Trace,
+    plan: Horizon,
+    *,
+    target: float | None,
+    reached_by: str,
+    past: PastRuns | None = None,
+    alpha: float = ALPHA,
+    law: Reach | None = None,
+) -> Ruling:
+    """Judge a run by its log, as far as planned; `law` is that of its target where it is known."""
+    # The error rate of verdicts was measured without learned widths: docs/live.md.
+    shapes = None if past is None else past.runs
+    asked = {} if target is None else {"target": target, "alpha": alpha, "reached_by": reached_by}
+    watch = Watch(
+        direction=trace.direction,
+        past=shapes,
+        budget=plan.budget,
+        schedule=plan.schedule,
+        **asked,  # type: ignore[arg-type]
+    )
+    points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
+    decision, stop = judge(watch, points, budget=plan.budget)
+    means, last = meaning(decision.verdict), points[-1][0]
+    steps = tuple(last + left for left in decision.steps_to_target)
+    if target is None or len(points) < MIN_WATCHED_POINTS:
+        return Ruling(decision, stop, decision.probability, steps, decision.reason)
+    if means.is_reached or not (means.is_settled or last >= plan.budget):
+        law = law or reach(
+            trace,
+            target,
+            budget=plan.budget,
+            schedule=plan.schedule,
+            past=past,
+            reached_by=reached_by,
+        )
+        steps = tuple(law.quantile(p) for p in LEVELS)
+    if law is None or means.is_settled or last >= plan.budget:
+        return Ruling(decision, stop, decision.probability, steps, decision.reason)
+    chance = 1.0 - law.prob_never
+    said = f"reaches {target:g} by step {plan.budget:.10g} with probability"
+    reason = f"{said} {series.percent(chance)}{means.weighed}"
+    return Ruling(decision, stop, chance, steps, reason)
