@@ -9,7 +9,8 @@ from typing import Any
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath._watch import ALPHA
-from glidepath.adapters._adviser import PATIENCE, Adviser
+from glidepath._judge import PATIENCE
+from glidepath.adapters._adviser import Adviser
 
 __all__ = ["ForecastCallback"]
 
