@@ -87,6 +87,9 @@ struct PlacementOptions {
   /// Batch of all GPUs together, in units of StepTime::batch_per_gpu. Set it where the global batch
   /// is fixed; 0 = the batch of each GPU stays what it was measured with.
   double batch = 0;
+  /// Where the batch may be chosen for each gang: rates are then goodput, see best_batch(). Not
+  /// with `batch`.
+  std::optional<BatchLimits> batches{};
   /// GPUs of a gang at most: lower it where larger batches or slower links hurt the job.
   int max_gpus = 1 << 20;
   /// Activity of each GPU when alone, in [0, 1]: for power and energy.

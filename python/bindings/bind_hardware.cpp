@@ -147,6 +147,65 @@ typical_error : float
            py::arg("batch_per_gpu") = 1.0, "Seconds per step of a gang.");
 }
 
+void bind_goodput(py::module_& module) {
+  Record<BatchLimits>(module, "BatchLimits", R"(The batches that a job may take.
+
+Parameters
+----------
+reference : float
+    The batch that its user chose, in examples of all GPUs together; none is smaller.
+largest : float
+    The largest batch, in examples of all GPUs together.
+largest_per_gpu : float
+    Examples that the memory holds in one pass; larger batches take several passes.
+noise_scale : float
+    Summed variance of the gradient of one example over the square of its mean, a number of
+    examples (McCandlish et al. 2018): how much is learned of a large batch.
+)")
+      .required("reference", &BatchLimits::reference)
+      .required("largest", &BatchLimits::largest)
+      .keyword("largest_per_gpu", &BatchLimits::largest_per_gpu)
+      .keyword("noise_scale", &BatchLimits::noise_scale)
+      .init()
+      .cls()
+      .def("statistical_efficiency", &statistical_efficiency, py::arg("batch"),
+           R"(Progress by an example of a batch over that by one of the reference batch.
+
+``(noise_scale + reference) / (noise_scale + batch)``: Pollux, Qiao et al., OSDI 2021.
+)");
+  Record<BatchChoice>(module, "BatchChoice", R"(A batch of a gang and what it brings.
+
+Attributes
+----------
+batch : float
+    Examples of all GPUs together: passes x gpus x per_gpu.
+per_gpu : float
+    Examples of a GPU in one pass.
+passes : int
+    The number of passes in a step: gradients are added up before GPUs exchange them.
+step_s : float
+    Time of a step.
+efficiency : float
+    `BatchLimits.statistical_efficiency` of the batch, a share of 1.
+steps_per_s : float
+    Goodput: steps of the reference batch that would learn as much.
+)")
+      .keyword("batch", &BatchChoice::batch)
+      .keyword("per_gpu", &BatchChoice::per_gpu)
+      .keyword("passes", &BatchChoice::passes)
+      .keyword("step_s", &BatchChoice::step_s)
+      .keyword("efficiency", &BatchChoice::efficiency)
+      .keyword("steps_per_s", &BatchChoice::steps_per_s);
+  module.def(
+      "best_batch",
+      [](const Scaling& scaling, const BatchLimits& limits, int gpus, int nodes) {
+        return best_batch(scaling, gpus, nodes, limits);
+      },
+      py::arg("scaling"), py::arg("limits"), py::kw_only(), py::arg("gpus") = 1,
+      py::arg("nodes") = 1, "Choose the batch of a gang.");
+  ;
+}
+
 void bind_fit_scaling(py::module_& module) {
   module.def(
       "fit_scaling",
@@ -299,6 +358,7 @@ void bind_hardware(pybind11::module_& module) {
   bind_tier(module);
   bind_scaling(module);
   bind_fit_scaling(module);
+  bind_goodput(module);
   bind_kinds(module);
   bind_pairs(module);
   bind_learning(module);

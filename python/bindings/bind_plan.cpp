@@ -448,6 +448,7 @@ void bind_one_job(py::module_& module) {
   Record<OwnedPlacementOptions>(module, "PlacementOptions", "Options of `options_of`.")
       .keyword("alone", &OwnedPlacementOptions::alone)
       .keyword("batch", &OwnedPlacementOptions::batch)
+      .keyword("batches", &OwnedPlacementOptions::batches)
       .keyword("max_gpus", &OwnedPlacementOptions::max_gpus)
       .keyword("utilization", &OwnedPlacementOptions::utilization)
       .keyword("sharing", &OwnedPlacementOptions::sharing)

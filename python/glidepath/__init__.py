@@ -7,6 +7,7 @@ Five stages, each a handful of functions: traces, fit, forecast, plan, simulate.
 from glidepath import bench
 from glidepath._accelerator import (
     AcceleratorChoice,
+    best_batch,
     choose_accelerator,
     fit_scaling,
     options_of,
@@ -14,6 +15,8 @@ from glidepath._accelerator import (
 from glidepath._compare import Comparison, compare
 from glidepath._core import (
     Allocation,
+    BatchChoice,
+    BatchLimits,
     FitScore,
     FreeNode,
     Gpu,
@@ -92,6 +95,8 @@ __all__ = [
     "VERDICTS",
     "AcceleratorChoice",
     "Allocation",
+    "BatchChoice",
+    "BatchLimits",
     "Cleaned",
     "Comparison",
     "Decision",
@@ -140,6 +145,7 @@ __all__ = [
     "Workload",
     "__version__",
     "bench",
+    "best_batch",
     "best_partition",
     "catalogue",
     "choose_accelerator",

@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._core import Job, Option, Pairs, Profile, Scaling, Tier
+from glidepath._core import (
+    BatchChoice,
+    BatchLimits,
+    Job,
+    Option,
+    Pairs,
+    Profile,
+    Scaling,
+    Tier,
+)
 from glidepath._results import Result
 
 Floats = NDArray[np.float64]
@@ -57,12 +66,45 @@ def fit_scaling(
 
 
 @checked
+def best_batch(
+    scaling: Scaling, limits: BatchLimits, *, gpus: int = 1, nodes: int = 1
+) -> BatchChoice | None:
+    """Choose the batch of a gang.
+
+    The one of largest goodput, throughput x statistical efficiency, as Pollux and Sia define it:
+    the best of whole batches per GPU and whole passes, all up to 134 of each and from there on
+    1.5 % apart. `options_of` with ``batches=`` does so for each tier and gang.
+
+    Parameters
+    ----------
+    scaling : Scaling
+        A fit to measurements with ``batch_per_gpu`` in examples.
+    limits : BatchLimits
+    gpus, nodes : int
+        The gang, and on how many nodes it is.
+
+    Returns
+    -------
+    BatchChoice or None
+        None where no batch has an example for each GPU.
+
+    Raises
+    ------
+    InputError
+        Naming the value: a limit below 1 or above 1e9, the largest batch below the reference, a
+        noise scale that is negative or not finite.
+    """
+    return _core.best_batch(scaling, limits, gpus=gpus, nodes=nodes)
+
+
+@checked
 def options_of(
     tiers: Sequence[Tier],
     scaling: Mapping[str, Scaling] | Sequence[Scaling | None],
     *,
     alone: Profile | None = None,
     batch: float = _PLACEMENT.batch,
+    batches: BatchLimits | None = None,
     max_gpus: int = _PLACEMENT.max_gpus,
     utilization: float = _PLACEMENT.utilization,
     sharing: str = _PLACEMENT.sharing,
@@ -85,6 +127,9 @@ def options_of(
     batch : float
         Global batch, in the unit of the fit's ``batch_per_gpu``; 0 = the batch of each GPU stays
         what it was measured with.
+    batches : BatchLimits, optional
+        Where the batch may be chosen for each gang: rates are then goodput, see `best_batch`. Not
+        with `batch`.
     max_gpus : int
         Largest gang.
     utilization : float
@@ -118,6 +163,7 @@ def options_of(
     options = _core.PlacementOptions(
         alone=alone or Profile(),
         batch=batch,
+        batches=batches,
         max_gpus=max_gpus,
         utilization=utilization,
         sharing=sharing,

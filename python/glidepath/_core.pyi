@@ -475,6 +475,69 @@ class Scaling:
     terms: typing.Final[dict[str, float]]
     typical_error: typing.Final[float]
 
+class BatchLimits:
+    """The batches that a job may take.
+
+    Parameters
+    ----------
+    reference : float
+        The batch that its user chose, in examples of all GPUs together; none is smaller.
+    largest : float
+        The largest batch, in examples of all GPUs together.
+    largest_per_gpu : float
+        Examples that the memory holds in one pass; larger batches take several passes.
+    noise_scale : float
+        Summed variance of the gradient of one example over the square of its mean, a number of
+        examples (McCandlish et al. 2018): how much is learned of a large batch.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        reference: Float,
+        largest: Float,
+        *,
+        largest_per_gpu: Float = 1000000000.0,
+        noise_scale: Float = 0.0,
+    ) -> None: ...
+    def statistical_efficiency(self, batch: Float) -> float:
+        """Progress by an example of a batch over that by one of the reference batch.
+
+        ``(noise_scale + reference) / (noise_scale + batch)``: Pollux, Qiao et al., OSDI 2021.
+        """
+    largest: typing.Final[float]
+    largest_per_gpu: typing.Final[float]
+    noise_scale: typing.Final[float]
+    reference: typing.Final[float]
+
+class BatchChoice:
+    """A batch of a gang and what it brings.
+
+    Attributes
+    ----------
+    batch : float
+        Examples of all GPUs together: passes x gpus x per_gpu.
+    per_gpu : float
+        Examples of a GPU in one pass.
+    passes : int
+        The number of passes in a step: gradients are added up before GPUs exchange them.
+    step_s : float
+        Time of a step.
+    efficiency : float
+        `BatchLimits.statistical_efficiency` of the batch, a share of 1.
+    steps_per_s : float
+        Goodput: steps of the reference batch that would learn as much.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    batch: typing.Final[float]
+    efficiency: typing.Final[float]
+    passes: typing.Final[int]
+    per_gpu: typing.Final[float]
+    step_s: typing.Final[float]
+    steps_per_s: typing.Final[float]
+
 class Profile:
     """What is known of a job that runs alone.
 
@@ -1059,6 +1122,7 @@ class PlacementOptions:
         *,
         alone: Profile = ...,
         batch: Float = 0.0,
+        batches: BatchLimits | None = None,
         max_gpus: typing.SupportsIndex = 1048576,
         utilization: Float = 1.0,
         sharing: str = "exclusive",
@@ -1067,6 +1131,7 @@ class PlacementOptions:
     ) -> None: ...
     alone: typing.Final[Profile]
     batch: typing.Final[float]
+    batches: typing.Final[BatchLimits | None]
     max_gpus: typing.Final[int]
     pairs: typing.Final[Pairs | None]
     partner: typing.Final[Profile | None]
@@ -1118,6 +1183,7 @@ class PolicyInfo:
     def __hash__(self) -> int: ...
     compared: typing.Final[bool]
     description: typing.Final[str]
+    elastic: typing.Final[bool]
     name: typing.Final[str]
     reads: typing.Final[tuple[str, ...]]
     round_s: typing.Final[float | None]
@@ -1299,6 +1365,11 @@ class Moment:
 
 def available_threads() -> int:
     """Number of threads that threads=0 means here."""
+
+def best_batch(
+    scaling: Scaling, limits: BatchLimits, *, gpus: Int = 1, nodes: Int = 1
+) -> BatchChoice | None:
+    """Choose the batch of a gang."""
 
 def best_isa() -> str:
     """Instruction set that the batch kernels use here."""

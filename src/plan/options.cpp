@@ -26,6 +26,9 @@ void check(std::span<const Tier> tiers, std::span<const Scaling> scaling,
   if (!(options.batch >= 0 && std::isfinite(options.batch))) {
     detail::refuse("options_of: the batch is ", options.batch);
   }
+  if (options.batches && options.batch > 0) {
+    detail::refuse("options_of: batch and batches, one of which is enough");
+  }
   if (options.max_gpus < 1) detail::refuse("options_of: max_gpus is ", options.max_gpus);
   if (!(options.utilization >= 0 && options.utilization <= 1)) {
     detail::refuse("options_of: utilization is ", options.utilization, ", expected 0 to 1");
@@ -36,6 +39,16 @@ void check(std::span<const Tier> tiers, std::span<const Scaling> scaling,
                    shares ? "sharing without a partner" : "a partner without sharing");
   }
   if (options.pairs != nullptr && !shares) detail::refuse("options_of: pairs without sharing");
+}
+
+/// Steps per second with the batch that is given or the best one; 0 where the gang has none.
+double rate_of(const Scaling& scaling, int gpus, int nodes, const PlacementOptions& options) {
+  if (options.batches) {
+    const std::optional<BatchChoice> best = best_batch(scaling, gpus, nodes, *options.batches);
+    return best ? best->steps_per_s : 0;
+  }
+  const double batch = options.batch > 0 ? options.batch / gpus : 1;
+  return 1 / step_seconds(scaling, gpus, nodes, batch);
 }
 
 }  // namespace
@@ -59,8 +72,7 @@ std::vector<Option> options_of(std::span<const Tier> tiers, std::span<const Scal
     for (std::int64_t k = 1; k <= largest; k *= 2) {
       const int gpus = static_cast<int>(k);
       const int nodes = (gpus - 1) / tier.gpus_per_node + 1;
-      const double batch = options.batch > 0 ? options.batch / gpus : 1;
-      const double rate = 1 / step_seconds(scaling[t], gpus, nodes, batch);
+      const double rate = rate_of(scaling[t], gpus, nodes, options);
       if (rate <= fastest) continue;  // more GPUs for nothing
       fastest = rate;
       own.push_back({static_cast<int>(t), gpus, rate, options.utilization});

@@ -301,11 +301,12 @@ CPP_ONLY_BY_REASON = {
     ),
     "a part of a result; Python has columns of an array or a dict": (
         *("ForecastInterval", "JobColumns", "JobSpan", "Reason", "TierAccount", "TimelineRow"),
-        *("UserAccount", "WatchState", "WorkloadJob"),
+        *("Gang", "UserAccount", "WatchState", "WorkloadJob"),
     ),
     "a method in Python": (
         *("curve_quantile", "evaluate", "interval", "lower_bound_jct_s", "make_tier", "predict"),
-        *("prob_below", "quantile", "step_seconds", "until", "utilization", "watts"),
+        *("prob_below", "quantile", "statistical_efficiency", "step_seconds", "until"),
+        *("utilization", "watts"),
     ),
     "the rule behind reached_by=, in numbers": ("level_window",),
     "Fit.params in Python": ("Curve", "parameter_names"),
