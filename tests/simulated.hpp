@@ -135,9 +135,11 @@ inline void expect_spans_possible(const Workload& workload, const Simulation& ru
   std::map<std::int64_t, double> last_end;
   for (const JobSpan& span : run.spans) {
     ASSERT_LT(span.start_s, span.end_s);
-    ASSERT_EQ(span.gpus, jobs.at(span.job)->gpus);
+    const WorkloadJob& job = *jobs.at(span.job);
+    ASSERT_TRUE(span.gpus == job.gpus ||
+                std::ranges::count(job.gangs, span.gpus, &Gang::gpus) == 1);
     const Tier& tier = workload.tiers[static_cast<std::size_t>(span.tier)];
-    double memory_gb = jobs.at(span.job)->memory_gb;
+    double memory_gb = job.memory_gb;
     if (span.partner >= 0) memory_gb += jobs.at(span.partner)->memory_gb;
     ASSERT_TRUE(tier.memory_gb == 0 || memory_gb <= tier.memory_gb);
     ASSERT_GE(span.start_s, last_end[span.job] - 1e-9);

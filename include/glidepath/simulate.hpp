@@ -23,6 +23,14 @@ namespace glidepath {
 
 // ---- what is simulated
 
+/// Another number of GPUs that a job may run on.
+struct Gang {
+  int gpus = 1;
+  std::vector<double> steps_per_s{};  ///< per tier, 0 where it cannot run
+
+  friend bool operator==(const Gang&, const Gang&) = default;
+};
+
 /// A job with its truth. Its work is `duration_s` seconds at rate 1, or, where that is 0,
 /// `budget_steps` steps; with a curve its progress is the recorded loss along those steps.
 struct WorkloadJob {
@@ -42,6 +50,10 @@ struct WorkloadJob {
   int priority = 0;  ///< a higher class goes first, where a policy knows classes
   double deadline_s = std::numeric_limits<double>::infinity();
   std::vector<double> steps_per_s{};  ///< per tier, 0 where it cannot run; empty = 1 on each
+  /// Beside `gpus`, which is the gang of policies that choose none. Steps are useful ones: a larger
+  /// batch is worth less than its examples, see best_batch().
+  std::vector<Gang> gangs{};
+  double restart_s = -1;  ///< of its own; < 0 = SimulationOptions::restart_s
 };
 
 /// Measured speeds of two jobs on the same GPUs of a tier, each as a share of its own speed alone.
@@ -68,8 +80,8 @@ struct Workload {
 [[nodiscard]] Workload workload_from_trace(const std::filesystem::path& file, int gpus,
                                            std::optional<int> gpus_per_node = {});
 
-/// `tiers.csv`, `jobs.csv` and the curves of `truth/` of a folder. Throws IoError naming file and
-/// line.
+/// `tiers.csv`, `jobs.csv`, perhaps `gangs.csv`, and the curves of `truth/` of a folder. Throws
+/// IoError naming file and line.
 [[nodiscard]] Workload read_workload(const std::filesystem::path& folder);
 
 /// The users of `classes.csv` and `habits.csv` of a folder beside its tiers and curves, drawn anew:
@@ -81,7 +93,8 @@ struct Workload {
 void write_jobs(const Workload& workload, const std::filesystem::path& file);
 
 /// Throws InputError naming the job: a gang below 1 or larger than every tier that it could use, a
-/// negative or non-finite time, no work, a curve that is not there, a repeated id.
+/// gang that is there twice, a negative or non-finite time, no work, a curve that is not there, a
+/// repeated id.
 void validate(const Workload& workload);
 
 // ---- how
@@ -242,6 +255,7 @@ struct PolicyInfo {
                                       ///< that stops at targets only where jobs have curves
   std::optional<double> round_s{};    ///< where SimulationOptions::round_s is empty; event-driven
                                       ///< without
+  bool elastic = false;  ///< chooses among WorkloadJob::gangs; others keep WorkloadJob::gpus
   /// The members of SimulationOptions that it reads, among those that not every policy reads: a run
   /// with another one is refused.
   std::span<const std::string_view> reads{};
@@ -255,8 +269,9 @@ struct PolicyInfo {
 [[nodiscard]] Simulation simulate(const Workload& workload, std::string_view policy,
                                   const SimulationOptions& options = {});
 /// The same under any policy, which decides at each arrival, end of a job, end of a session and
-/// round, and sees no more than a Snapshot. Throws InputError with the violation on a plan that
-/// cannot be carried out, and naming an option that is none of kPolicyReads.
+/// round, and sees no more than a Snapshot. A plan may give a running job another of its gangs: a
+/// suspension and a start. Throws InputError with the violation on a plan that cannot be carried
+/// out, and naming an option that is none of kPolicyReads.
 [[nodiscard]] Simulation simulate(const Workload& workload, const Policy& policy,
                                   const SimulationOptions& options = {});
 

@@ -45,6 +45,7 @@ const std::vector<std::pair<const char*, Member>> kJobColumns{
     {"weight", &WorkloadJob::weight},
     {"priority", &WorkloadJob::priority},
     {"deadline_s", &WorkloadJob::deadline_s},
+    {"restart_s", &WorkloadJob::restart_s},
     {"truth", &WorkloadJob::truth},
     {"target_loss", &WorkloadJob::target_loss},
     {"budget_steps", &WorkloadJob::budget_steps}};
@@ -78,6 +79,17 @@ void fill(py::handle values, const char* name, std::vector<WorkloadJob>& out,
   }
 }
 
+/// Gangs of a job: a mapping of GPUs to the rates on each tier.
+std::vector<Gang> gangs_of(py::handle given) {
+  const Where where{"Workload", "gangs"};
+  if (!py::isinstance<py::dict>(given)) where.refuse(given, "a mapping of GPUs to step rates");
+  std::vector<Gang> out;
+  for (const auto& [gpus, rates] : py::reinterpret_borrow<py::dict>(given)) {
+    out.push_back({Convert<int>::in(gpus, where), Convert<std::vector<double>>::in(rates, where)});
+  }
+  return out;
+}
+
 std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
   if (!columns.contains("job")) throw InputError("workload: the jobs have no column 'job'");
   std::vector<WorkloadJob> jobs(
@@ -93,6 +105,11 @@ std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
       const auto row = rates.row(static_cast<std::ptrdiff_t>(i));
       jobs[i].steps_per_s.assign(row.begin(), row.end());
     }
+  }
+  if (columns.contains("gangs")) {
+    const py::list gangs(columns["gangs"]);
+    check_length(jobs.size(), gangs.size(), "of gangs");
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].gangs = gangs_of(gangs[i]);
   }
   return jobs;
 }
@@ -131,6 +148,8 @@ ColumnsByName job_columns(const Workload& workload) {
     const bool of_curves =
         std::string_view(name) == "truth" || std::string_view(name) == "target_loss";
     if (of_curves && workload.curves.empty()) continue;
+    const auto as_all = [](const WorkloadJob& job) { return job.restart_s < 0; };
+    if (std::string_view(name) == "restart_s" && std::ranges::all_of(jobs, as_all)) continue;
     const auto* words = std::get_if<std::string WorkloadJob::*>(&member);
     if (words != nullptr && std::ranges::all_of(jobs, &std::string::empty, *words)) continue;
     std::visit([&, name = name](auto each) { add(out, name, jobs, each); }, member);
@@ -142,6 +161,15 @@ ColumnsByName job_columns(const Workload& workload) {
   const std::size_t tiers = workload.tiers.size();
   if (!rates.empty() && rates.size() == jobs.size() * tiers) {
     out["steps_per_s"] = adopt(std::move(rates), {std::ssize(jobs), std::ssize(workload.tiers)});
+  }
+  if (!std::ranges::all_of(jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs)) {
+    py::list gangs;
+    for (const WorkloadJob& job : jobs) {
+      py::dict of_job;
+      for (const Gang& gang : job.gangs) of_job[py::int_(gang.gpus)] = py::cast(gang.steps_per_s);
+      gangs.append(of_job);
+    }
+    out["gangs"] = gangs;
   }
   return out;
 }
@@ -551,6 +579,7 @@ void bind_policies(py::module_& module) {
       .def_readonly("compared", &PolicyInfo::compared)
       .def_readonly("session_s", &PolicyInfo::session_s)
       .def_readonly("round_s", &PolicyInfo::round_s)
+      .def_readonly("elastic", &PolicyInfo::elastic)
       .def_property_readonly("reads", [](const PolicyInfo& info) { return texts(info.reads); })
       .def("__eq__",
            [](const PolicyInfo& a, const py::object& b) {

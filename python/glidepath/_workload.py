@@ -29,7 +29,7 @@ _COLUMNS = (
     *("job", "submit_s", "gpus", "duration_s", "truth", "target_loss", "budget_steps"),
     *_NAMES,
     *("memory_gb", "utilization", "sm_activity", "memory_activity", "weight", "priority"),
-    *("deadline_s", "steps_per_s"),
+    *("deadline_s", "restart_s", "steps_per_s", "gangs"),
 )
 
 
@@ -44,8 +44,10 @@ class Workload(Shown):
         (index into `curves`), ``target_loss`` and ``budget_steps``; perhaps ``gpus`` (1 without),
         ``user``, ``job_class``, ``memory_gb`` (per GPU), ``utilization`` (0 to 1), ``sm_activity``
         and ``memory_activity`` (alone, for sharing; negative = not known), ``weight``,
-        ``priority``, ``deadline_s`` and ``steps_per_s`` of shape (n, tiers), 0 where a job cannot
-        run. One value in place of a column is that of every job.
+        ``priority``, ``deadline_s``, ``restart_s`` (negative = that of the simulation) and
+        ``steps_per_s`` of shape (n, tiers), 0 where a job cannot run. ``gangs`` has for each job a
+        mapping of other numbers of GPUs, beside ``gpus``, to the rate on each tier, for policies
+        that choose gangs. One value in place of a column is that of every job.
     curves : sequence of Trace, optional
         Hidden truths: no policy sees more of one than the job has run.
     pairs : sequence of PairSpeeds, optional
@@ -56,8 +58,8 @@ class Workload(Shown):
     Raises
     ------
     InputError
-        Naming the job: a gang below 1 or larger than every tier, a negative time, no work. Naming
-        the column that is not known.
+        Naming the job: a gang below 1 or larger than every tier, one that is there twice, a
+        negative time, no work. Naming the column that is not known.
     """
 
     __slots__ = ("_record",)
@@ -103,8 +105,8 @@ class Workload(Shown):
             CSV, plain or gzip, with the columns ``job,submit_s,gpus,duration_s``, or a trace of
             Tiresias (``job_id,submit_time,num_gpu,duration``). Perhaps also ``user``, ``class``,
             ``memory_gb``, ``utilization``, ``sm_activity``, ``memory_activity``, ``weight``,
-            ``priority`` and ``deadline_s``. Of other columns, and of jobs of 0 GPUs, which are left
-            out, `notes` has a sentence.
+            ``priority``, ``deadline_s`` and ``restart_s``. Of other columns, and of jobs of 0 GPUs,
+            which are left out, `notes` has a sentence.
         gpus : int
             GPUs of the cluster.
         gpus_per_node : int, optional
@@ -340,7 +342,7 @@ def _gavel_pairs(
 
 @checked
 def read_workload(folder: str | os.PathLike[str]) -> Workload:
-    """Read ``tiers.csv``, ``jobs.csv`` and the curves of ``truth/`` of a folder.
+    """Read ``tiers.csv``, ``jobs.csv``, perhaps ``gangs.csv``, and the curves of ``truth/``.
 
     Parameters
     ----------

@@ -29,18 +29,26 @@ constexpr double kMaxJobs = 5000;  // above, this bound is left out: it would ta
 
 struct Task {
   double submit, fastest;
-  std::vector<double> gpu_s;  // k w of each tier, infinite where it cannot run
+  std::vector<double> gpu_s;  // least k w of each tier, infinite where it cannot run
 };
+
+template <class Look>
+void for_each_gang(const WorkloadJob& job, Look&& look) {
+  look(job.gpus, job.steps_per_s);
+  for (const Gang& gang : job.gangs) look(gang.gpus, gang.steps_per_s);
+}
 
 Task task_of(const WorkloadJob& job, const std::vector<Tier>& tiers) {
   Task task{job.submit_s, kInfinity, std::vector<double>(tiers.size(), kInfinity)};
   const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
   for (std::size_t t = 0; t < tiers.size(); ++t) {
-    const double rate = job.steps_per_s.empty() ? 1 : job.steps_per_s[t];
-    if (rate <= 0 || job.gpus > tiers[t].gpus()) continue;
     if (tiers[t].memory_gb > 0 && job.memory_gb > tiers[t].memory_gb) continue;
-    task.fastest = std::min(task.fastest, work / rate);
-    task.gpu_s[t] = job.gpus * work / rate;
+    for_each_gang(job, [&](int gpus, const std::vector<double>& rates) {
+      const double rate = rates.empty() ? 1 : rates[t];
+      if (rate <= 0 || gpus > tiers[t].gpus()) return;
+      task.fastest = std::min(task.fastest, work / rate);
+      task.gpu_s[t] = std::min(task.gpu_s[t], gpus * work / rate);
+    });
   }
   return task;
 }
@@ -169,8 +177,10 @@ double lower_bound_jct_s(const Workload& workload) {
   bool by_tier = false;
   for (const WorkloadJob& job : workload.jobs) {
     if (job.truth >= 0) return nan;
-    by_tier |= std::adjacent_find(job.steps_per_s.begin(), job.steps_per_s.end(),
-                                  std::not_equal_to<>()) != job.steps_per_s.end();
+    for_each_gang(job, [&](int, const std::vector<double>& rates) {
+      by_tier |=
+          std::adjacent_find(rates.begin(), rates.end(), std::not_equal_to<>()) != rates.end();
+    });
   }
 
   struct Item {
@@ -179,12 +189,15 @@ double lower_bound_jct_s(const Workload& workload) {
   std::vector<Item> items;
   double mean_alone = 0;
   for (const WorkloadJob& job : workload.jobs) {
-    // A job's fastest tier, for every GPU of the pool: nothing real is faster.
-    const double rate = job.steps_per_s.empty()
-                            ? 1.0
-                            : *std::max_element(job.steps_per_s.begin(), job.steps_per_s.end());
-    const double alone = (job.duration_s > 0 ? job.duration_s : job.budget_steps) / rate;
-    items.push_back({job.submit_s, alone * job.gpus / speed});
+    // Where a job needs the fewest GPU-seconds, for every GPU of the pool: nothing real is better.
+    double alone = kInfinity, gpu_s = kInfinity;
+    const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
+    for_each_gang(job, [&](int gpus, const std::vector<double>& rates) {
+      const double rate = rates.empty() ? 1.0 : *std::max_element(rates.begin(), rates.end());
+      alone = std::min(alone, work / rate);
+      gpu_s = std::min(gpu_s, work / rate * gpus);
+    });
+    items.push_back({job.submit_s, gpu_s / speed});
     mean_alone += alone;
   }
   std::sort(items.begin(), items.end(),

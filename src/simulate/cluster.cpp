@@ -34,7 +34,7 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
   for (const WorkloadJob& job : workload.jobs) {
     if (job.duration_s == 0) real_rates = true;
     for (const double rate : job.steps_per_s) real_rates |= rate != 0 && rate != 1;
-    if (real_rates) return 1'000'000;
+    if (real_rates || !job.gangs.empty()) return 1'000'000;
   }
   for (const std::int64_t per_second : {1, 1'000}) {
     const auto fine = [&](double seconds) {
@@ -45,7 +45,7 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
       continue;
     }
     if (std::all_of(workload.jobs.begin(), workload.jobs.end(), [&](const WorkloadJob& job) {
-          return fine(job.submit_s) && fine(job.duration_s);
+          return fine(job.submit_s) && fine(job.duration_s) && fine(std::max(0.0, job.restart_s));
         })) {
       return per_second;
     }
@@ -90,7 +90,9 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how)
     runs[job].fastest = fastest;
   }
   free = capacity;
-  restart = ticks(how.restart_s);
+  for (int job = 0; job < static_cast<int>(runs.size()); ++job) {
+    restart = std::max(restart, restart_of(job));
+  }
   if (how.round_s) round = std::max<Tick>(1, ticks(*how.round_s));
   for (const PairSpeeds& pair : given.pairs) {
     pairs_[{pair.first, pair.second, pair.tier}] = {pair.first_speed, pair.second_speed};
@@ -105,6 +107,20 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how)
 double Cluster::rate(int job, int tier) const {
   const std::vector<double>& rates = submitted(job).steps_per_s;
   return rates.empty() ? 1.0 : rates[tier];
+}
+
+double Cluster::rate(int job, int tier, int gpus) const {
+  const WorkloadJob& own = submitted(job);
+  if (gpus == own.gpus) return rate(job, tier);
+  for (const Gang& gang : own.gangs) {
+    if (gang.gpus == gpus) return gang.steps_per_s[tier];
+  }
+  return 0;
+}
+
+Tick Cluster::restart_of(int job) const {
+  const double own_s = submitted(job).restart_s;
+  return ticks(own_s < 0 ? options.restart_s : own_s);
 }
 
 bool Cluster::fits_memory(int job, int tier) const {
@@ -157,15 +173,16 @@ Tick Cluster::next_event() const {
   return next;
 }
 
-bool Cluster::start(int job, int tier) {
+bool Cluster::start(int job, int tier, int gpus) {
   Run& run = runs[job];
   Tick wake = 0;
-  if (nodes && !nodes->place(job, tier, run.gpus, now, wake)) return false;
-  free[tier] -= run.gpus;
+  if (nodes && !nodes->place(job, tier, gpus, now, wake)) return false;
+  run.gpus = gpus;
+  free[tier] -= gpus;
   ++starts[tier];
   run.tier = tier;
   run.since = run.began = now;
-  run.resumes = now + std::max(wake, run.first_start < 0 ? 0 : restart);
+  run.resumes = now + std::max(wake, run.first_start < 0 ? 0 : restart_of(job));
   if (run.first_start < 0) run.first_start = now;
   run.saved = run.done;
   run.progressed = 0;
@@ -173,14 +190,18 @@ bool Cluster::start(int job, int tier) {
   return true;
 }
 
-bool Cluster::start_moving(int job, int tier) {
-  if (start(job, tier)) return true;
+bool Cluster::start_moving(int job, int tier, int gpus) {
+  if (start(job, tier, gpus)) return true;
   if (options.sharing != Sharing::exclusive) return false;  // a pair stays where it is
-  const std::optional<std::vector<int>> moved = nodes->make_room(job, tier, runs[job].gpus);
+  const std::optional<std::vector<int>> moved = nodes->make_room(job, tier, gpus);
   if (!moved) return false;
-  for (const int other : *moved) suspend(other);
-  start(job, tier);
-  for (const int other : *moved) start(other, tier);
+  std::vector<int> gangs;
+  for (const int other : *moved) {
+    gangs.push_back(runs[other].gpus);
+    suspend(other);
+  }
+  start(job, tier, gpus);
+  for (std::size_t k = 0; k < gangs.size(); ++k) start((*moved)[k], tier, gangs[k]);
   return true;
 }
 
@@ -189,9 +210,10 @@ void Cluster::join(int job, int host) {
   Run& run = runs[job];
   Run& other = runs[host];
   run.tier = other.tier;
+  run.gpus = other.gpus;
   ++starts[run.tier];
   run.since = run.began = now;
-  run.resumes = now + (run.first_start < 0 ? 0 : restart);
+  run.resumes = now + (run.first_start < 0 ? 0 : restart_of(job));
   if (run.first_start < 0) run.first_start = now;
   run.saved = run.done;
   run.progressed = 0;
@@ -203,7 +225,7 @@ void Cluster::join(int job, int host) {
 
 double Cluster::speed(int job) const {
   const Run& run = runs[job];
-  const double alone = rate(job, run.tier);
+  const double alone = rate(job, run.tier, run.gpus);
   return run.partner < 0 ? alone : alone * shared(job, run.partner, run.tier).first;
 }
 
@@ -255,6 +277,8 @@ void Cluster::settle(int job) {
   // Two jobs on the same GPUs have a half of them each, and of the power at both utilizations.
   const double gpus = run.gpus * (sharing ? 0.5 : 1.0);
   const Stretch gpu = gpus * clock.between(run.began, now);
+  run.extra_gpu +=
+      (run.gpus - submitted(job).gpus) * (sharing ? 0.5 : 1.0) * static_cast<double>(length);
   const WorkloadJob& own = submitted(job);
   const double utilization =
       sharing ? std::min(1.0, own.utilization + submitted(run.partner).utilization)
@@ -289,6 +313,7 @@ void Cluster::leave(int job) {
     run_on(partner);
   }
   run.tier = -1;
+  run.gpus = submitted(job).gpus;
 }
 
 void Cluster::suspend(int job) {
@@ -311,13 +336,14 @@ void Cluster::finish(int job, JobOutcome outcome) {
 void Cluster::fail(int job) {
   Run& run = runs[job];
   const double rate_then = run.rate;
+  const int held_then = run.gpus;
   leave(job);
   ++run.failures;
   const Tick every = ticks(options.failures.checkpoint_s);
   const Tick since = every == 0 ? 0 : run.progressed % every;
   const double lost = std::min(run.done - run.saved, rate_then * static_cast<double>(since));
   run.done -= lost;
-  lost_gpu_s += lost / rate_then / static_cast<double>(per_second) * run.gpus;
+  lost_gpu_s += lost / rate_then / static_cast<double>(per_second) * held_then;
 }
 
 void Cluster::apply_failures(const std::function<void(int)>& before) {

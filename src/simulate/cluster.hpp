@@ -43,7 +43,8 @@ struct Run {
   double saved = 0;  ///< work that no failure takes: what was done at the start of the present run
   Tick progressed = 0;  ///< ticks of progress in the present run, up to `began`
   double energy_j = 0;
-  int gpus = 1;
+  int gpus = 1;             ///< that it holds, or asks for while it does not run
+  double extra_gpu = 0;     ///< GPU-ticks held beyond those of the gang that it asks for
   int tier = -1;            ///< -1 while it does not run
   int partner = -1;         ///< on the same GPUs
   int slot = -1;            ///< in Cluster::running
@@ -78,10 +79,12 @@ class Cluster {
   Cluster(const Workload& workload, const SimulationOptions& options);
 
   /// On GPUs of its own. False where they must be of whole nodes and are not.
-  bool start(int job, int tier);
+  bool start(int job, int tier, int gpus);
+  bool start(int job, int tier) { return start(job, tier, submitted(job).gpus); }
   /// The same, and where no nodes have room other gangs of the tier change theirs: a suspension and
   /// a start of each that moves. False where that does not help.
-  bool start_moving(int job, int tier);
+  bool start_moving(int job, int tier, int gpus);
+  bool start_moving(int job, int tier) { return start_moving(job, tier, submitted(job).gpus); }
   /// On the GPUs of `host`, which runs alone; both slow down.
   void join(int job, int host);
   void suspend(int job);
@@ -102,7 +105,12 @@ class Cluster {
   [[nodiscard]] const WorkloadJob& submitted(int job) const { return workload.jobs[order[job]]; }
   [[nodiscard]] double seconds(Tick tick) const { return clock.seconds(tick); }
   [[nodiscard]] Tick ticks(double seconds) const { return clock.ticks(seconds); }
+  /// With the gang that it asks for.
   [[nodiscard]] double rate(int job, int tier) const;
+  /// 0 where it has no such gang.
+  [[nodiscard]] double rate(int job, int tier, int gpus) const;
+  /// What a start after the first takes.
+  [[nodiscard]] Tick restart_of(int job) const;
   [[nodiscard]] bool fits_memory(int job, int tier) const;
   /// Whether the tier, all of its nodes in service, can run the job.
   [[nodiscard]] bool usable(int job, int tier) const;
@@ -132,7 +140,8 @@ class Cluster {
   Clock clock;
   std::int64_t per_second;
   Tick now = 0;
-  Tick restart = 0, round = kNever;
+  Tick restart = 0;  ///< the longest restart of a job
+  Tick round = kNever;
   std::vector<std::size_t> order;  ///< order[job] = place in workload.jobs
   std::vector<Run> runs;
   std::vector<int> capacity, free;  ///< GPUs of each tier

@@ -28,7 +28,8 @@ struct LearnedRank {
     crowd = Crowd();
     for (const int job : live) {
       const Known& known = outlook(job);
-      crowd.add(cluster.runs[job].gpus, known.log_rank, known.spread, cluster.options.restart_s);
+      crowd.add(cluster.runs[job].gpus, known.log_rank, known.spread,
+                cluster.seconds(cluster.restart_of(job)));
     }
     crowd.close(cluster.capacity[0]);
     const std::string why = out_of_range(values, crowd);

@@ -20,7 +20,8 @@ namespace {
 
 /// Where a plan puts a job.
 struct Wanted {
-  int tier, partner;  ///< partner: a job on the same GPUs, -1 without
+  int tier, gpus;
+  int partner;  ///< a job on the same GPUs, -1 without
 };
 
 void check_place(const Allocation& allocation, int job, const Cluster& cluster) {
@@ -29,11 +30,15 @@ void check_place(const Allocation& allocation, int job, const Cluster& cluster) 
     refuse("simulate: the policy puts job ", allocation.job, " on tier ", allocation.tier, " of ",
            tiers);
   }
-  if (allocation.gpus != cluster.runs[job].gpus) {
+  const WorkloadJob& submitted = cluster.submitted(job);
+  if (allocation.gpus != submitted.gpus &&
+      std::ranges::find(submitted.gangs, allocation.gpus, &Gang::gpus) == submitted.gangs.end()) {
     refuse("simulate: the policy gives job ", allocation.job, " ", allocation.gpus,
-           " GPUs, it asks for ", cluster.runs[job].gpus);
+           " GPUs, it asks for ", submitted.gpus,
+           submitted.gangs.empty() ? "" : " or another of its gangs");
   }
-  if (!(cluster.rate(job, allocation.tier) > 0) || !cluster.fits_memory(job, allocation.tier)) {
+  if (!(cluster.rate(job, allocation.tier, allocation.gpus) > 0) ||
+      !cluster.fits_memory(job, allocation.tier)) {
     refuse("simulate: the policy puts job ", allocation.job, " on tier '",
            cluster.workload.tiers[allocation.tier].name, "', where it cannot run");
   }
@@ -46,7 +51,7 @@ void check_pair(const Allocation& allocation, const std::unordered_map<int, Want
   const int partner = observer.job_of(allocation.partner);
   const auto other = all.find(partner);
   if (job == partner || other == all.end() || other->second.partner != job ||
-      other->second.tier != allocation.tier || cluster.runs[partner].gpus != allocation.gpus) {
+      other->second.tier != allocation.tier || other->second.gpus != allocation.gpus) {
     refuse("simulate: the policy lets job ", allocation.job, " share the GPUs of job ",
            allocation.partner, ", which does not share them");
   }
@@ -74,7 +79,7 @@ std::unordered_map<int, Wanted> wanted(const Plan& plan, const Cluster& cluster,
     const int job = named_job(observer, allocation.job);
     check_place(allocation, job, cluster);
     const int partner = allocation.partner < 0 ? -1 : named_job(observer, allocation.partner);
-    if (!out.emplace(job, Wanted{allocation.tier, partner}).second) {
+    if (!out.emplace(job, Wanted{allocation.tier, allocation.gpus, partner}).second) {
       refuse("simulate: the policy runs job ", allocation.job, " twice");
     }
     if (partner < 0 || job < partner) used[allocation.tier] += allocation.gpus;
@@ -150,7 +155,9 @@ class Live {
     std::set<int> stays;
     for (const auto& [finish, job] : cluster_.ends) {
       const auto it = wanted_.find(job);
-      if (it != wanted_.end() && it->second.tier == cluster_.runs[job].tier) stays.insert(job);
+      if (it == wanted_.end()) continue;
+      const Run& run = cluster_.runs[job];
+      if (it->second.tier == run.tier && it->second.gpus == run.gpus) stays.insert(job);
     }
     suspended_.clear();
     for (const auto& [finish, job] : cluster_.ends) {
@@ -171,12 +178,12 @@ class Live {
     for (const int job : observer_.live()) {  // in order of submission, not of a hash
       const auto it = wanted_.find(job);
       if (it == wanted_.end() || cluster_.runs[job].tier >= 0) continue;
-      const int partner = it->second.partner;
-      const bool joins = partner >= 0 && cluster_.runs[partner].tier == it->second.tier;
+      const auto [tier, gpus, partner] = it->second;
+      const bool joins = partner >= 0 && cluster_.runs[partner].tier == tier;
       if (joins) {
         cluster_.join(job, partner);
-      } else if (!(gangs_ == Gangs::move ? cluster_.start_moving(job, it->second.tier)
-                                         : cluster_.start(job, it->second.tier))) {
+      } else if (!(gangs_ == Gangs::move ? cluster_.start_moving(job, tier, gpus)
+                                         : cluster_.start(job, tier, gpus))) {
         continue;  // no nodes have room for the gang
       }
       if (session_ != kNever) session_end_[job] = cluster_.runs[job].resumes + session_;
@@ -202,7 +209,7 @@ bool has_quality(const std::vector<WeightedObjective>& goals) {
 }  // namespace
 
 void run_policy(Cluster& cluster, const Policy& policy) {
-  Live live(cluster, policy, {});
+  Live live(cluster, policy, {.elastic = true});
   run(cluster, live);
 }
 
@@ -220,11 +227,14 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
   }
   const PlanOptions plans = cluster.options.planner.value_or(PlanOptions{});
   const std::vector<WeightedObjective>& goals = plans.objectives;
-  const bool one_tier = cluster.capacity.size() == 1 && cluster.workload.curves.empty();
+  const bool one_tier =
+      cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
+      std::ranges::all_of(cluster.workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
   const Policy decide = traits.make({traits.info, cluster.options, pairs});
   Live live(cluster, decide,
             {.sees = traits.info.sees,
              .looks_ahead = traits.looks_ahead || has_quality(goals),
+             .elastic = traits.info.elastic,
              .follows_leader = traits.follows_leader && for_completion(goals) && one_tier},
             traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay);
   run(cluster, live);

@@ -178,7 +178,8 @@ Ended job_columns(const Cluster& cluster, Simulation& out) {
     jobs.preemptions.push_back(run.suspensions);
     jobs.failures.push_back(run.failures);
     jobs.gpu_seconds.push_back(cluster.seconds(run.held) * run.gpus -
-                               0.5 * cluster.seconds(run.shared) * run.gpus);
+                               0.5 * cluster.seconds(run.shared) * run.gpus +
+                               run.extra_gpu / static_cast<double>(cluster.per_second));
     jobs.energy_j.push_back(run.energy_j);
     jobs.outcome.push_back(run.outcome);
     out.preemptions += run.suspensions;

@@ -90,6 +90,9 @@ std::vector<Moment> moments_of(const Workload& workload, std::string_view policy
                                int recent) {
   (void)detail::play_rule_named(policy);
   if (!workload.curves.empty()) detail::refuse("moments_of: the jobs have curves");
+  for (const WorkloadJob& job : workload.jobs) {
+    if (!job.gangs.empty()) detail::refuse("moments_of: job ", job.id, " has several gangs");
+  }
   if (!std::is_sorted(at_s.begin(), at_s.end())) detail::refuse("moments_of: at_s must increase");
   if (recent < 0) detail::refuse("moments_of: recent is ", recent, ", expected 0 or more");
   std::vector<Moment> out;

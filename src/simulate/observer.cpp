@@ -82,12 +82,17 @@ Job Observer::described(int job) const {
   out.sm_activity = submitted.sm_activity;
   out.memory_activity = submitted.memory_activity;
   out.kind = submitted.job_class;
-  for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
-    const double rate = cluster_.rate(job, tier);
-    if (rate <= 0 || !cluster_.fits_memory(job, tier)) continue;
-    if (submitted.gpus > cluster_.workload.tiers[tier].gpus()) continue;
-    out.options.push_back({tier, submitted.gpus, rate, submitted.utilization});
-  }
+  const auto add = [&](int gpus) {
+    for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
+      const double rate = cluster_.rate(job, tier, gpus);
+      if (rate <= 0 || !cluster_.fits_memory(job, tier)) continue;
+      if (gpus > cluster_.workload.tiers[tier].gpus()) continue;
+      out.options.push_back({tier, gpus, rate, submitted.utilization});
+    }
+  };
+  add(submitted.gpus);
+  if (!foresight_.elastic) return out;
+  for (const Gang& gang : submitted.gangs) add(gang.gpus);
   return out;
 }
 
@@ -102,10 +107,15 @@ void Observer::observe(int job, Job& seen) {
   }
   seen.steps_done = cluster_.done(job) / per_second;
   seen.attained_s = cluster_.seconds(held);
-  seen.attained_gpu_s = seen.attained_s * run.gpus;
+  double extra = run.extra_gpu;
+  if (run.tier >= 0) {
+    extra +=
+        (run.gpus - cluster_.submitted(job).gpus) * static_cast<double>(cluster_.now - run.began);
+  }
+  seen.attained_gpu_s = seen.attained_s * cluster_.submitted(job).gpus + extra / per_second;
   // Value per GPU is weight / (time x gang): the gang counts as the leader says.
   if (leader_) seen.weight = cluster_.submitted(job).weight * run.gpus / leader_->factor(run.gpus);
-  seen.restart_s = run.first_start < 0 ? 0 : cluster_.options.restart_s;
+  seen.restart_s = run.first_start < 0 ? 0 : cluster_.seconds(cluster_.restart_of(job));
   const WorkloadJob& submitted = cluster_.submitted(job);
   if (submitted.truth >= 0) {
     const Trace& truth = cluster_.workload.curves[submitted.truth];

@@ -33,6 +33,7 @@ class Logged {
 struct Foresight {
   Forecasts sees = Forecasts::all;
   bool looks_ahead = false;     ///< also forecast the losses on the way
+  bool elastic = false;         ///< shows the gangs beside the one that a job asks for
   bool follows_leader = false;  ///< weights that make the planner's values those of the leader
 };
 

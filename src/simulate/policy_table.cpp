@@ -174,6 +174,7 @@ constexpr std::array kPolicies{
                           .stops_at_target = true,
                           .compared = true,
                           .session_s = kLookIntervalS,
+                          .elastic = true,
                           .reads = kPlans},
                  .make = &make_best_value,
                  .order_queue = &run_gittins,

@@ -518,9 +518,9 @@ class Patient {
       if (gpus <= room || make_room(place, gpus, ahead, room)) {
         room -= gpus;
         started_.push_back(place.job);
-        const Tenure seat{
-            rank_.left(place.job, kMedianQuantile) + static_cast<double>(cluster_.restart), gpus,
-            -1};
+        const Tenure seat{rank_.left(place.job, kMedianQuantile) +
+                              static_cast<double>(cluster_.restart_of(place.job)),
+                          gpus, -1};
         seats_.insert(std::upper_bound(seats_.begin(), seats_.end(), seat, sooner), seat);
       } else {
         ahead += gpus;
@@ -605,7 +605,7 @@ class Patient {
   [[nodiscard]] double preemption_cost(int job) const {
     double weighed = ended_ > 0 ? kPreemptionJcts * jct_ / static_cast<double>(ended_) : 0;
     if constexpr (requires { rank_.preemption(job); }) weighed *= rank_.preemption(job);
-    return static_cast<double>(cluster_.restart) + weighed;
+    return static_cast<double>(cluster_.restart_of(job)) + weighed;
   }
   static int job_of(const Tenure& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }

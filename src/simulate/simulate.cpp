@@ -60,8 +60,9 @@ bool only_orders(const Workload& workload, const SimulationOptions& options) {
       submitted.dynamics.hysteresis != plain.dynamics.hysteresis || submitted.joule_value != 0;
   return !limited && detail::for_completion(submitted.objectives) &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
-         std::all_of(workload.jobs.begin(), workload.jobs.end(),
-                     [](const WorkloadJob& job) { return job.weight == 1 && job.priority == 0; });
+         std::all_of(workload.jobs.begin(), workload.jobs.end(), [](const WorkloadJob& job) {
+           return job.weight == 1 && job.priority == 0 && job.gangs.empty();
+         });
 }
 
 bool fails(const SimulationOptions& options) {
@@ -74,7 +75,10 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
                                const SimulationOptions& options) {
   // Where starts cost time the patience of the queue saves more of them than the planner does;
   // where durations are forecast an index of each job is all that there is to go by.
-  const bool asks = options.restart_s > 0 || options.forecast_sigma.value_or(0) > 0;
+  const bool restarts = std::ranges::any_of(workload.jobs, [&](const WorkloadJob& job) {
+    return (job.restart_s < 0 ? options.restart_s : job.restart_s) > 0;
+  });
+  const bool asks = restarts || options.forecast_sigma.value_or(0) > 0;
   const bool ordered = traits.order_queue != nullptr && asks && detail::plain(workload, options) &&
                        only_orders(workload, options);
   if (ordered) {

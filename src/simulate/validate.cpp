@@ -61,6 +61,25 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
   for (const double rate : job.steps_per_s) {
     if (!(rate >= 0 && std::isfinite(rate))) refuse_job(job, "has steps_per_s ", rate);
   }
+  if (!(job.restart_s <= 1e12)) refuse_job(job, "has restart_s ", job.restart_s);
+}
+
+void validate_gangs(const WorkloadJob& job, const Workload& workload) {
+  std::unordered_set<int> sizes{job.gpus};
+  for (const Gang& gang : job.gangs) {
+    if (gang.gpus < 1) refuse_job(job, "has a gang of ", gang.gpus, " GPUs");
+    if (!sizes.insert(gang.gpus).second) {
+      refuse_job(job, "has its gang of ", gang.gpus, " GPUs twice");
+    }
+    if (gang.steps_per_s.size() != workload.tiers.size()) {
+      refuse_job(job, "has ", gang.steps_per_s.size(), " step rates for ", workload.tiers.size(),
+                 " tiers with ", gang.gpus, " GPUs");
+    }
+    for (const double rate : gang.steps_per_s) {
+      if (rate >= 0 && std::isfinite(rate)) continue;
+      refuse_job(job, "has steps_per_s ", rate, " with ", gang.gpus, " GPUs");
+    }
+  }
 }
 
 /// Some tier has the GPUs, the memory and a rate for the job.
@@ -96,6 +115,7 @@ void validate(const Workload& workload) {
     if (!ids.insert(job.id).second) refuse_job(job, "is there twice");
     validate_work(job);
     validate_columns(job, workload);
+    validate_gangs(job, workload);
     validate_room(job, workload);
   }
 }

@@ -118,7 +118,8 @@ class OptionalColumns {
         memory_activity_(csv.find("memory_activity")),
         weight_(csv.find("weight")),
         priority_(csv.find("priority")),
-        deadline_(csv.find("deadline_s")) {}
+        deadline_(csv.find("deadline_s")),
+        restart_(csv.find("restart_s")) {}
 
   void read(WorkloadJob& job) const {
     if (user_ >= 0) job.user = csv_.text(user_);
@@ -130,6 +131,7 @@ class OptionalColumns {
     read(weight_, "weight", job.weight);
     if (priority_ >= 0) job.priority = static_cast<int>(csv_.integer(priority_));
     if (filled(deadline_)) job.deadline_s = csv_.finite_number(deadline_);
+    if (filled(restart_)) read(restart_, "restart_s", job.restart_s);
   }
 
  private:
@@ -140,8 +142,27 @@ class OptionalColumns {
 
   const CsvReader& csv_;
   int user_, job_class_, memory_, utilization_, sm_activity_, memory_activity_, weight_, priority_,
-      deadline_;
+      deadline_, restart_;
 };
+
+/// Adds the rows of gangs.csv, which may be absent, to the jobs that they name.
+void read_gangs(const std::filesystem::path& folder, Workload& out) {
+  if (!std::filesystem::exists(folder / "gangs.csv")) return;
+  CsvReader csv(folder / "gangs.csv");
+  const int id = csv.column("job");
+  const int gpus = csv.column("gpus");
+  const std::vector<int> rate = rate_columns(csv, out.tiers);
+  std::unordered_map<std::int64_t, WorkloadJob*> of_id;
+  for (WorkloadJob& job : out.jobs) of_id.emplace(job.id, &job);
+  while (csv.next()) {
+    const auto it = of_id.find(csv.integer(id));
+    if (it == of_id.end()) csv.fail("jobs.csv has no job ", csv.integer(id));
+    Gang gang{whole(csv, gpus, "gpus", 1), rates(csv, rate)};
+    if (gang.steps_per_s.empty()) gang.steps_per_s.assign(out.tiers.size(), 1.0);
+    it->second->gangs.push_back(std::move(gang));
+  }
+  note_unread(csv, "gangs.csv", out.notes);
+}
 
 /// Every curve of the CSV files of truth/, in order of their names.
 std::vector<Trace> read_truth(const std::filesystem::path& folder) {
@@ -292,6 +313,7 @@ Workload read_workload(const std::filesystem::path& folder) {
     detail::refuse_file(detail::shown_path(folder / "jobs.csv"), ": no jobs below the header");
   }
   note_unread(csv, "jobs.csv", out.notes);
+  read_gangs(folder, out);
   validate(out);
   return out;
 }
@@ -380,6 +402,8 @@ void write_jobs(const Workload& workload, const std::filesystem::path& file) {
   csv << "\n";
   for (const WorkloadJob& job : workload.jobs) {
     if (job.truth < 0) detail::refuse("write_jobs: job ", job.id, " has no curve");
+    if (!job.gangs.empty()) detail::refuse("write_jobs: job ", job.id, " has several gangs");
+    if (job.restart_s >= 0) detail::refuse("write_jobs: job ", job.id, " has its own restart_s");
     csv << job.id << "," << job.user << "," << job.job_class << "," << job.submit_s << ","
         << job.gpus << "," << job.memory_gb << "," << workload.curves[job.truth].name << ","
         << job.target_loss << "," << job.budget_steps << "," << job.utilization;
