@@ -16,6 +16,7 @@
 
 #include "common/rng.hpp"
 #include "refusal.hpp"
+#include "simulate/policy_table.hpp"
 #include "simulated.hpp"
 
 namespace glidepath {
@@ -182,7 +183,7 @@ TEST(Elastic, WhateverThePolicyGpusAreNotOversubscribedAndWorkIsConserved) {
     const Workload workload = random_elastic(seed);
     SimulationOptions options{.restart_s = 12, .round_s = 45, .in_nodes = seed % 3 == 0};
     std::vector<Simulation> runs{simulate(workload, at_random(seed), options)};
-    for (const std::string_view policy : {"best_value"}) {
+    for (const std::string_view policy : {"best_value", "goodput", "sia"}) {
       runs.push_back(simulate(workload, policy, options));
     }
     for (const Simulation& run : runs) {
@@ -199,7 +200,7 @@ TEST(Elastic, WhateverThePolicyGpusAreNotOversubscribedAndWorkIsConserved) {
       }
     }
   }
-  EXPECT_GT(other_gangs, 500);
+  EXPECT_GT(other_gangs, 1000);
 }
 
 TEST(Elastic, FailuresLeaveTheWorkOfTheLastCheckpoint) {
@@ -207,7 +208,7 @@ TEST(Elastic, FailuresLeaveTheWorkOfTheLastCheckpoint) {
     const Workload workload = random_elastic(seed);
     SimulationOptions options{.seed = seed, .restart_s = 12, .round_s = 45};
     options.failures = {.node_every_s = 4000, .repair_s = 300, .job_every_s = 2000};
-    for (const std::string_view policy : {"best_value"}) {
+    for (const std::string_view policy : {"goodput", "sia"}) {
       const Simulation run = simulate(workload, policy, options);
       expect_capacities_kept(workload, run);
       EXPECT_TRUE(all_finished(run));
@@ -310,6 +311,76 @@ TEST(Elastic, ThePlannerFindsTheBestOfAllChoicesAmongGangs) {
     ASSERT_GE(plan.bound, best * (1 - 1e-12)) << seed;
     ASSERT_TRUE(violations(moment.seen(), plan).empty()) << seed;
   }
+}
+
+/// The policy's plan of a moment is the best of all choices, where an option of scaled goodput x is
+/// worth `worth(x)`, a waiting job may take up to `least_gpus`, another `growth` times what it
+/// has. Returns how many running jobs change.
+int expect_program_solved(std::string_view policy, std::uint64_t seed, int least_gpus, int growth,
+                          double (*worth)(double)) {
+  const Moment moment = random_moment(seed);
+  std::vector<std::vector<Choice>> options;
+  for (const Job& job : moment.jobs) {
+    const auto held = std::ranges::find(moment.running, job.id, &Allocation::job);
+    const bool runs = held != moment.running.end();
+    double least = INFINITY;
+    for (const Option& option : job.options) least = std::min(least, option.steps_per_s);
+    const double age_s = 600 - job.submit_s;
+    options.emplace_back();
+    for (const Option& option : job.options) {
+      if (option.gpus > std::max(least_gpus, growth * (runs ? held->gpus : 0))) continue;
+      const bool keeps = runs && option.tier == held->tier && option.gpus == held->gpus;
+      // No restart so far, so r = T / (T + S).
+      const double r = keeps || !runs ? 1 : age_s / (age_s + job.restart_s);
+      const double value = worth(r * option.steps_per_s / least);
+      if (value > 0) options.back().push_back({value, option.tier, option.gpus});
+    }
+  }
+  const detail::PolicyTraits& traits = detail::policy_named(policy);
+  const SimulationOptions how;
+  const detail::PairTable alone;
+  const Policy decide = traits.make({traits.info, how, alone});
+  const double best = best_of_all(options, moment.room());
+  const Plan plan = decide(moment.seen());
+  EXPECT_NEAR(plan.value, best, 1e-9 * best) << seed;
+  EXPECT_GE(plan.bound, best * (1 - 1e-12)) << seed;
+  EXPECT_TRUE(violations(moment.seen(), plan).empty()) << seed;
+  int moved = 0;
+  for (const Allocation& held : moment.running) {
+    const auto now = std::ranges::find(plan.allocations, held.job, &Allocation::job);
+    moved += now == plan.allocations.end() || now->gpus != held.gpus;
+  }
+  return moved;
+}
+
+TEST(Elastic, SiaFindsTheBestOfAllChoicesOfItsProgram) {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    moved +=
+        expect_program_solved("sia", seed, 1, 2, [](double x) { return 1.1 - 1 / std::sqrt(x); });
+  }
+  EXPECT_GT(moved, 100);
+}
+
+TEST(Elastic, GoodputFindsTheLargestSumOfLogarithms) {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    moved += expect_program_solved("goodput", seed, 4, 4, [](double x) { return 1 + std::log(x); });
+  }
+  EXPECT_GT(moved, 100);
+}
+
+TEST(Elastic, SiaGrowsAGangToTwiceTheLargestSoFarAndOnlyInRounds) {
+  Workload workload = one_elastic_job();
+  workload.tiers = {{.name = "a", .nodes = 8}};
+  workload.jobs.front().budget_steps = 1e5;
+  workload.jobs.front().gangs = {{2, {2}}, {4, {4}}, {8, {8}}};
+  workload.jobs.front().submit_s = 30;
+  const Simulation run = simulate(workload, "sia");
+  std::vector<std::pair<double, int>> starts;
+  for (const JobSpan& span : run.spans) starts.emplace_back(span.start_s, span.gpus);
+  const std::vector<std::pair<double, int>> expected{{60, 1}, {120, 2}, {180, 4}, {240, 8}};
+  EXPECT_EQ(starts, expected);
 }
 
 TEST(Elastic, TheLowerBoundHoldsForSchedulesAtRandom) {

@@ -17,7 +17,7 @@ namespace {
 constexpr double kSessionS = 3600;
 constexpr double kLookIntervalS =
     300;  ///< losses come in between events: look at them now and then
-constexpr double kRoundS = 360;
+constexpr double kRoundS = 360, kGoodputRoundS = 60;
 
 using Text = std::string_view;
 constexpr std::array<Text, 1> kSessions{"session_s"}, kReadsRounds{"round_s"};
@@ -198,6 +198,23 @@ constexpr std::array kPolicies{
         .order_queue = &run_learned,
         .packs = true,
         .follows_leader = true},
+    PolicyTraits{.info = {.name = "goodput",
+                          .description = "largest sum of log goodput, each round, any gang at once",
+                          .source = "Kelly 1997; Qiao et al., OSDI 2021",
+                          .round_s = kGoodputRoundS,
+                          .elastic = true,
+                          .reads = kReadsRounds},
+                 .make = &make_goodput,
+                 .packs = true},
+    PolicyTraits{.info = {.name = "sia",
+                          .description = "the program of Sia, p = -0.5 and lambda = 1.1, each "
+                                         "round; gangs grow to twice the largest so far",
+                          .source = "Jayaram Subramanya et al., SOSP 2023",
+                          .round_s = kGoodputRoundS,
+                          .elastic = true,
+                          .reads = kReadsRounds},
+                 .make = &make_sia,
+                 .packs = true},
 };
 
 #ifndef __SANITIZE_ADDRESS__  // with which GCC takes no address of a function for a constant
