@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from glidepath._judge import PATIENCE
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath._watch import ALPHA
-from glidepath._judge import PATIENCE
 from glidepath.adapters._adviser import Adviser
 
 __all__ = ["ForecastCallback"]
