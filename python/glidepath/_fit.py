@@ -301,6 +301,7 @@ def fit(
         Count large residuals for less, so that spikes hardly matter; True is ``"cauchy"``. Slower.
     lowest_floor : float, optional
         Lowest value the metric can take, in the unit of the loss; no fitted floor is below it.
+        Refused for ``"pow2"`` and ``"log2"``, which do not level off.
     weight : array_like, shape (n,), optional
         What each point counts for, relative to the others; 1 by default.
     solver : {"closed_form", "ceres"}, optional

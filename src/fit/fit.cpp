@@ -36,9 +36,19 @@ bool closed_form(const FitOptions& options) {
   return options.solver == Solver::closed_form && options.robust == Robust::none;
 }
 
+/// Whether a family has a level that it comes down to: log2 falls on and on.
+bool levels_off(Family family) {
+  return detail::with_family(family,
+                             []<class Unit>(Unit) { return Unit::kHasFloor && Unit::kShapes > 0; });
+}
+
 void validate(const FitOptions& options) {
   if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
     detail::refuse("fit: lowest_floor is ", options.lowest_floor);
+  }
+  if (options.family && std::isfinite(options.lowest_floor) && !levels_off(*options.family)) {
+    detail::refuse("fit: lowest_floor is for a family that levels off, '", name(*options.family),
+                   "' does not");
   }
   if (std::isnan(options.from_step)) detail::refuse("fit: from_step is nan");
   if (options.starts.value_or(1) < 1) {

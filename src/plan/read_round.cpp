@@ -35,6 +35,24 @@ void check_counts(std::span<const std::int64_t> column, const char* what) {
   }
 }
 
+/// A limit means nothing without the column that it is of.
+void check_limits(const RoundView& view) {
+  struct Limit {
+    const char *name, *column;
+    bool is_set, has_column;
+  };
+  const Limit limits[] = {
+      {"user_quota", "user", !view.user_quota.empty(), !view.user.empty()},
+      {"group_quota", "group", !view.group_quota.empty(), !view.group.empty()},
+      {"power_cap_w", "watts", std::isfinite(view.power_cap_w), !view.watts.empty()},
+  };
+  for (const Limit& limit : limits) {
+    if (limit.is_set && !limit.has_column && !view.job.empty()) {
+      refuse("solve_round: ", limit.name, " without ", limit.column);
+    }
+  }
+}
+
 void check(const RoundView& view) {
   const std::size_t n = view.job.size();
   if (view.tier.size() != n || view.gpus.size() != n || view.value.size() != n) {
@@ -61,28 +79,7 @@ void check(const RoundView& view) {
              ", expected 0 to 1e15");
     }
   }
-  struct Needed {
-    const char *limit, *column;
-    bool is_set, has_column;
-  };
-  for (const Needed& needed : {
-           Needed{.limit = "user_quota",
-          .column = "user",
-          .is_set = !view.user_quota.empty(),
-          .has_column = !view.user.empty()},
-           Needed{.limit = "group_quota",
-           .column = "group",
-           .is_set = !view.group_quota.empty(),
-           .has_column = !view.group.empty()},
-           Needed{.limit = "power_cap_w",
-           .column = "watts",
-           .is_set = std::isfinite(view.power_cap_w),
-           .has_column = !view.watts.empty()},
-       }) {
-    if (needed.is_set && !needed.has_column && n > 0) {
-      refuse("solve_round: ", needed.limit, " without ", needed.column);
-    }
-  }
+  check_limits(view);
   check_index(view.user, n, view.user_quota.size(), "user");
   check_index(view.group, n, view.group_quota.size(), "group");
   check_counts(view.user_quota, "user_quota");

@@ -17,6 +17,26 @@ namespace {
 
 using detail::refuse;
 
+/// Refuses what nothing would read: times of failures that never come, of nodes that never sleep.
+void refuse_idle(const SimulationOptions& options) {
+  const Failures& failures = options.failures;
+  const bool nodes_fail = failures.node_every_s < Failures::kNone;
+  const bool jobs_fail = failures.job_every_s < Failures::kNone;
+  if (!nodes_fail && failures.repair_s != Failures{}.repair_s) {
+    refuse("simulate: failures.repair_s without failures.node_every_s");
+  }
+  if (!nodes_fail && !jobs_fail && failures.checkpoint_s != Failures{}.checkpoint_s) {
+    refuse("simulate: failures.checkpoint_s without node_every_s or job_every_s");
+  }
+  const bool asleep = options.sleep.after_s < std::numeric_limits<double>::infinity();
+  if (!asleep && (options.sleep.watts != 0 || options.sleep.wake_s != 0)) {
+    refuse("simulate: sleep.watts and sleep.wake_s need sleep.after_s");
+  }
+  if (options.planner && options.planner->round_s != PlanOptions{}.round_s) {
+    refuse("simulate: planner.round_s, say round_s in its place");
+  }
+}
+
 void check(const SimulationOptions& options) {
   const auto positive = [](const char* what, const std::optional<double>& value) {
     if (value && !(*value > 0 && std::isfinite(*value))) {
@@ -46,6 +66,7 @@ void check(const SimulationOptions& options) {
   at_least("sleep.wake_s", options.sleep.wake_s, 0);
   at_least("user_gpus", options.user_gpus.value_or(1), 1);
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
+  refuse_idle(options);
 }
 
 /// Whether best_value has only an order to choose: one tier, no limits, and only completion

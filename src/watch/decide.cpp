@@ -22,7 +22,7 @@ namespace {
 
 using detail::kInfinity;
 
-constexpr double kOpenBudget = 10;            // times the steps seen, where no budget is given
+constexpr double kOpenBudget = 10;  // times the steps seen, where no budget is given
 // What it takes to exclude anything: a part of the budget, and of the way from the start of the run
 // to its target, because nobody sees the end of a plateau on which a run begins; or half the
 // budget.

@@ -419,3 +419,12 @@ def test_points_before_from_step_are_left_out() -> None:
     assert gp.fit(rough, from_step=1e9).status == "too_few_points"
     with pytest.raises(gp.InputError, match="fit: from_step is nan"):
         gp.fit(rough, from_step=np.nan)
+
+
+@pytest.mark.parametrize("family", ["pow2", "log2"])
+def test_a_lowest_floor_is_refused_for_a_family_that_does_not_level_off(family: str) -> None:
+    step = np.arange(1.0, 41.0)
+    with pytest.raises(gp.InputError, match=f"levels off, '{family}' does not"):
+        gp.fit(gp.Trace(step, 2 + step**-0.5), family=family, lowest_floor=1.0)
+    with pytest.raises(gp.InputError, match=f"levels off, '{family}' does not"):
+        gp.fit_batch(step, [2 + step**-0.5], family=family, lowest_floor=1.0)

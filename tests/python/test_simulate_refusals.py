@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -64,6 +65,24 @@ def test_numbers_that_nothing_can_be_made_of_are_refused_by_name() -> None:
         gp.simulate(workload([1]), "dare", restart_s=1e300)
     with pytest.raises(gp.InputError, match=r"sleep\.watts is inf, expected 0 or more"):
         gp.simulate(workload([1]), "fifo", sleep={"after_s": 1.0, "watts": math.inf})
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"failures": {"repair_s": 5.0}}, "failures.repair_s without failures.node_every_s"),
+        (
+            {"failures": {"checkpoint_s": 5.0}},
+            "failures.checkpoint_s without node_every_s or job_every_s",
+        ),
+        ({"sleep": {"watts": 5.0}}, "sleep.watts and sleep.wake_s need sleep.after_s"),
+        ({"sleep": {"wake_s": 5.0}}, "sleep.watts and sleep.wake_s need sleep.after_s"),
+        ({"planner": {"round_s": 5.0}}, "planner.round_s, say round_s in its place"),
+    ],
+)
+def test_what_nothing_would_read_is_refused(option: Any, sentence: str) -> None:
+    with pytest.raises(gp.InputError, match=re.escape(f"simulate: {sentence}")):
+        gp.simulate(workload([1]), "best_value", **option)
 
 
 @pytest.mark.parametrize(
