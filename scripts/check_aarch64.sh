@@ -3,12 +3,12 @@
 #
 # Whether a forecast on 64-bit ARM has the digits of this tree's build: the library without Ceres and
 # tests/package/one_forecast.c, by zig's clang for the C library of the wheels, run under qemu
-# (Debian: qemu-user-static) with the C library of SYSROOT.
-#   scripts/check_aarch64.sh SYSROOT     the first stage is enough:
-#       debootstrap --arch=arm64 --foreign --variant=minbase bookworm SYSROOT
+# with the C library of SYSROOT, by default what scripts/arm_system.sh makes.
+#   scripts/check_aarch64.sh [SYSROOT]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-sysroot=$1
+sysroot=${1:-build/wheels/system/aarch64}
+[ $# -gt 0 ] || scripts/arm_system.sh "$sysroot" "$(basename "$(realpath .venv/bin/python)")"
 needs=$PWD/build/wheels/needs/aarch64-without-ceres build=build/aarch64
 run=data/curves/docs-transformer.csv.gz
 PYTHON=.venv/bin/python scripts/wheel_needs.sh "$needs" aarch64 without-ceres

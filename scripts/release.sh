@@ -10,6 +10,11 @@ rm -rf dist
 scripts/check_package.sh
 scripts/check_sdist.sh
 scripts/wheel.sh "$@"
+if [ "$(uname -m)" = aarch64 ] || ! command -v qemu-aarch64-static >/dev/null; then
+  echo 'release: no wheel for aarch64 of another machine, it needs apt-get install qemu-user-static'
+else
+  ARCH=aarch64 scripts/wheel.sh "$@"
+fi
 .venv/bin/python -m pip install --quiet --disable-pip-version-check "twine>=6"
 .venv/bin/python -m twine check --strict dist/*
 (cd dist && sha256sum -- * | tee SHA256SUMS)
