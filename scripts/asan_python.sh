@@ -21,10 +21,14 @@ for each in python/glidepath/*; do
   esac
 done
 
+# Readers, records, stages: what hands bytes, arrays and objects of the user to the compiled module.
+# Left out is what starts other processes or a clock (the engines, the command line, long calls), what
+# has no binding under it (documents, pictures, protocols) and the C interface, a library of its own.
 if [ $# -eq 0 ]; then
-  set -- tests/python/test_{attacks,fit,forecast,invariance,plan,plan_round,reach,records,restored}.py \
-    tests/python/test_{schedule,simulate,simulate_gym,simulate_refusals,trace,watch}.py \
-    tests/python/test_readers*.py
+  set -- tests/python/test_{arguments,attacks,fit,forecast,hardware,invariance,learned,parts,past_runs}.py \
+    tests/python/test_{plan,plan_round,reach,records,restored,schedule,states,step_profile}.py \
+    tests/python/test_{simulate,simulate_gym,simulate_records,simulate_refusals,starts,trace,watch}.py \
+    tests/python/test_{wrong_types,readers*}.py
 fi
 # The interpreter is not built by the sanitizer, so its library comes first; that of C++ beside it,
 # or it finds no exceptions to catch. Python itself never gives all memory back.
