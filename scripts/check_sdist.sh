@@ -20,7 +20,7 @@ python3 -m venv venv
 # Relative paths: the next one finds in the cache what this one compiled.
 ! command -v ccache >/dev/null ||
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$folder CCACHE_NOHASHDIR=1
-TMPDIR=$folder venv/bin/pip install --quiet --disable-pip-version-check "$sdist"
+TMPDIR=$folder timeout 3600 venv/bin/pip install --quiet --disable-pip-version-check "$sdist"
 venv/bin/glidepath --version
 got=$(venv/bin/python tests/package/one_forecast.py "$run")
 [ "$got" = "$expected" ] || {

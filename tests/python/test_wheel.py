@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ import glidepath as gp
 
 
 def pip(command: str, *arguments: object, root: Path | None = None) -> None:
-    environment = dict(os.environ)
+    environment = {"CXX": "c++", **os.environ}  # as CMake calls it, for the cache
     if shutil.which("ccache"):
         environment["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
         if root is not None:  # relative paths: another clone has compiled the same
@@ -40,8 +41,16 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("scikit-build-core is not installed")
     folder = tmp_path_factory.mktemp("wheel")
     # Without isolation: what .venv has is what pyproject.toml asks for, and nothing is downloaded.
-    place = f"--config-settings=build-dir={root / 'build' / 'wheel'}"
-    pip("wheel", "--no-build-isolation", place, "--wheel-dir", folder, root, root=root)
+    # With the flags of the preset dev: what that compiled is in the cache, and it is the same code.
+    settings: dict[str, object] = {"build-dir": root / "build" / "wheel", "install.strip": "true"}
+    settings["cmake.build-type"] = "RelWithDebInfo"
+    dev = json.loads((root / "CMakePresets.json").read_text())["configurePresets"]
+    named = {each["name"]: each["cacheVariables"] for each in dev}
+    flags = {"GLIDEPATH_UNITY": "OFF", "GLIDEPATH_WERROR": named["base"]["GLIDEPATH_WERROR"]}
+    flags["CMAKE_CXX_FLAGS_RELWITHDEBINFO"] = named["dev"]["CMAKE_CXX_FLAGS_RELWITHDEBINFO"]
+    settings |= {f"cmake.define.{name}": value for name, value in flags.items()}
+    given = [f"--config-settings={name}={value}" for name, value in settings.items()]
+    pip("wheel", "--no-build-isolation", *given, "--wheel-dir", folder, root, root=root)
     (file,) = folder.glob("*.whl")
     return file
 
