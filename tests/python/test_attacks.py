@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,33 @@ def test_of_any_bytes_come_traces_or_a_refusal(
     file.unlink()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("console.log", b"iteration 1/1 |" * 253_000),
+        (
+            "wide.csv",
+            b",".join(b"c%d" % i for i in range(200_000)) + b"\n" + b"1," * 199_999 + b"1\n",
+        ),
+    ],
+    ids=["console", "columns"],
+)
+def test_what_took_a_minute_takes_seconds(folder: Path, name: str, content: bytes) -> None:
+    file = written(folder / "long", name, content)
+    began = time.process_time()
+    with pytest.raises(gp.IoError):
+        gp.read_traces(file)
+    assert time.process_time() - began < 10
+
+
 # ------------------------------------------------------------------------------------------- runs
+
+
+def test_a_million_threads_are_no_more_than_there_are() -> None:
+    rows = np.random.default_rng(0).random((5000, 8))
+    many = gp.fit_batch(np.arange(1.0, 9), rows, family="pow2", threads=10**6)
+    assert many == gp.fit_batch(np.arange(1.0, 9), rows, family="pow2", threads=1)
+
 
 losses = st.one_of(
     st.floats(),
