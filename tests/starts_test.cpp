@@ -48,6 +48,35 @@ std::vector<double> row(const StartTimes& times, std::ptrdiff_t level) {
   return {line.begin(), line.end()};
 }
 
+TEST(StartsTest, AlikeJobsAreWrongTogetherSoThatTheirSumIsLessCertain) {
+  const auto width = [](bool alike) {
+    Case one(1);
+    one.run(job_of(0, 1, {10}));
+    for (std::int64_t id = 1; id <= 20; ++id) {
+      one.jobs.push_back(job_of(id, 1, {10, 200}, alike ? 0.0 : 1e6 * static_cast<double>(id)));
+    }
+    one.now_s = 3e7;
+    const StartTimes times = start_times(one.view(), "fifo", {.samples = 2000});
+    return row(times, 2).back() - row(times, 0).back();
+  };
+  EXPECT_GT(width(true), 1.15 * width(false));
+}
+
+TEST(StartsTest, JobsComeAsOftenAsTheyCanBeServedInTheLongRun) {
+  Case one(1);
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {150}));
+  one.now_s = 1000;
+  std::vector<Job> recent;
+  for (std::int64_t id = 10; id < 40; ++id) {  // three times as many as one GPU serves
+    recent.push_back(job_of(id, 1, {100}, 33 * static_cast<double>(id - 10)));
+  }
+  const StartTimes times =
+      start_times(one.view(), "srsf", {.samples = 400, .levels = {0.4, 0.9}, .recent = recent});
+  EXPECT_LT(row(times, 0).front(), kInf);
+  EXPECT_GT(row(times, 1).front(), 1000);
+}
+
 TEST(StartsTest, KnownDurationsGiveTheMomentsAtWhichGpusComeFree) {
   Case one(1);
   one.run(job_of(1, 1, {100}));

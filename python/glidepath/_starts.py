@@ -89,8 +89,9 @@ def start_times(
     recent : sequence of Job
         The jobs submitted of late, whether they have ended or not, each with the law of its steps
         (of a job that ended: all its steps, and `steps_done` 0). Such jobs go on to come as they
-        came since the first of them: stretches of the recent past are played again from random
-        moments of it. Without it nobody comes.
+        came since the first of them, at an uncertain pace and no more than can be served:
+        stretches of the recent past are played again from random moments of it. Without it
+        nobody comes.
     believed : mapping of int to float, optional
         Steps that the policy takes a job still to need, by `Job.id`, where that is not what its
         law says: from a time limit, or a point forecast. Where a policy looks at sizes.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kSharedDeviation = 0.4;    ///< of the log odds that all jobs share
+constexpr double kPaceDeviation = 1;        ///< of the log of the pace at which jobs come
 constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
 constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
 
@@ -98,7 +100,22 @@ PlayKey Script::waiting_key(const Part& part) const {
   return out;
 }
 
+/// What the recent jobs bring within the horizon.
+double Script::recent_load() const {
+  double work = 0;
+  for (std::size_t i = live; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (part.ways.empty()) continue;
+    double sum_s = 0;
+    for (const double left : part.left) sum_s += std::min(left / part.fastest(), horizon_s);
+    if (sum_s < kInfinity) work += part.gpus() * sum_s / static_cast<double>(part.left.size());
+  }
+  const double gpus = std::accumulate(capacity.begin(), capacity.end(), 0.0);
+  return window_s > 0 && gpus > 0 ? work / (gpus * window_s) : 0;
+}
+
 void Script::prepare() {
+  load = recent_load();
   for (Part& part : parts) {
     if (rule.order == PlayOrder::index) {
       if (part.is_believed) {
@@ -178,6 +195,8 @@ void Player::reset(std::uint64_t sample) {
   const Rng rng{script_.seed};
   sample_ = sample;
   odds_ = std::exp(-kSharedDeviation * rng.normal(sample, 0));
+  // In the long run no more comes than can be served, and nobody knows how much of it soon.
+  stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * rng.normal(sample, 1));
   draws_ = arrivals_ = 0;
   now_ = clock_ = block_end_ = front_ = back_ = 0;
   actors_.assign(script_.live, {});
@@ -195,11 +214,12 @@ void Player::reset(std::uint64_t sample) {
     }
   }
   std::sort(line_.begin(), line_.end());
+  draw_uniforms();
   for (int job = 0; job < script_.live; ++job) {
     Actor& actor = actors_[job];
     actor.part = job;
     const Part& own = part(actor);
-    actor.left = drawn(own, rng.uniform(own.id, sample));
+    actor.left = drawn(own, uniforms_[job]);
     actor.attained = own.attained_gpu_s;
     actor.level = las_level(own.attained_gpu_s);
     actor.place = own.place;
@@ -215,6 +235,17 @@ void Player::reset(std::uint64_t sample) {
   arrival_at_ = kInfinity;
   // Where the first that does not fit blocks, who comes later changes nothing.
   if (script_.rule.unfit == Unfit::is_passed_over && !script_.submitted.empty()) draw_arrival();
+}
+
+/// Alike jobs that were submitted one soon after the other are often as far off their forecasts.
+void Player::draw_uniforms() {
+  const Rng rng{script_.seed}, alike{script_.seed ^ 0x616c696b65ULL};
+  uniforms_.resize(script_.live);
+  for (const int job : script_.in_order) {
+    const Part& own = script_.parts[job];
+    const bool keeps = own.alike >= 0 && alike.uniform(own.id, sample_) < own.kept;
+    uniforms_[job] = keeps ? uniforms_[own.alike] : rng.uniform(own.id, sample_);
+  }
 }
 
 /// A value of the law of a job. Forecasts are wrong together: in each sample the odds of a longer
@@ -251,7 +282,7 @@ void Player::draw_arrival() {
       cursor_ = 0;
       continue;
     }
-    arrival_at_ = clock_;
+    arrival_at_ = clock_ * stretch_;
     return;
   }
 }

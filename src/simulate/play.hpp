@@ -48,6 +48,8 @@ struct Part {
   bool preemptible = true;
   int shape = -1;
   std::uint64_t id = 0;  ///< of its random numbers
+  int alike = -1;        ///< live job of the same user and gang that was submitted before it
+  double kept = 0;       ///< probability that it is as far off its forecast as that one
   /// E[min(S, d)] / P(S <= d), least over d, just after each value of `left` and at 0.
   std::vector<double> rank{};
 
@@ -65,10 +67,13 @@ struct Script {
   std::vector<std::vector<Way>> shapes{};  ///< tiers and gangs; their rates are not used
   std::vector<double> submitted{};         ///< of the recent jobs since the first of them, in order
   double window_s = 0;                     ///< from then until now
+  double load = 0;                         ///< GPU time that they bring, over that of the GPUs
+  std::vector<int> in_order{};             ///< live jobs by submission
 
-  /// To be called with all parts there: ranks, shapes, order.
+  /// To be called with all parts there: ranks, shapes, order, load.
   void prepare();
   [[nodiscard]] PlayKey waiting_key(const Part& part) const;
+  [[nodiscard]] double recent_load() const;
 
   struct Waiting {
     PlayKey key{};
@@ -130,6 +135,7 @@ class Player {
 
   void reset(std::uint64_t sample);
   [[nodiscard]] double drawn(const Part& own, double u) const;
+  void draw_uniforms();
   void draw_arrival();
   void arrive();
   void schedule();
@@ -173,10 +179,12 @@ class Player {
   const Script& script_;
   std::uint64_t sample_ = 0, draws_ = 0, arrivals_ = 0;
   double now_ = 0;
-  double odds_ = 1;  ///< of a shorter duration, in this sample
-  int awaited_ = 0;  ///< live jobs that have not started yet
+  double odds_ = 1;     ///< of a shorter duration, in this sample
+  double stretch_ = 1;  ///< of the times between arrivals, in this sample
+  int awaited_ = 0;     ///< live jobs that have not started yet
   std::span<double> starts_{};
   std::vector<Actor> actors_;
+  std::vector<double> uniforms_;  ///< of each live job
   std::vector<Seat> running_;
   std::vector<int> free_, room_;
   std::vector<Event> events_;                 ///< a heap, the first on top

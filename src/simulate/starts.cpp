@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "common/parallel.hpp"
 #include "common/require.hpp"
@@ -25,7 +28,9 @@ using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
 constexpr std::ptrdiff_t kSamplesPerBlock = 10;
-constexpr double kFrontSeconds = 1e12;  ///< seconds, more than any wait
+constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
+constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
+constexpr double kFrontSeconds = 1e12;     ///< seconds, more than any wait
 
 void check(const StartOptions& options) {
   if (options.samples < 1 || options.samples > kMaxSamples) {
@@ -80,6 +85,7 @@ class Scripting {
     for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
     for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
     take_live();
+    link_alike();
     take_running();
     take_recent();
     refuse_unread(policy);
@@ -142,6 +148,25 @@ class Scripting {
       part.attained_gpu_s = job.attained_gpu_s;
       part.restart_s = job.restart_s;
       part.place = queues ? place_in_queue(job) : job.submit_s - snapshot_.now_s;
+    }
+  }
+
+  /// Whose draws go together: those of one user and gang, from one submission to the next.
+  void link_alike() {
+    std::vector<int>& order = script_.in_order;
+    order.resize(snapshot_.jobs.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto submit_s = [&](int job) { return snapshot_.jobs[job].submit_s; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return submit_s(a) < submit_s(b); });
+    std::map<std::pair<std::string_view, int>, int> last;
+    for (const int job : order) {
+      Part& part = script_.parts[job];
+      const auto [before, first] = last.try_emplace({snapshot_.jobs[job].user, part.gpus()}, job);
+      if (first) continue;
+      part.alike = std::exchange(before->second, job);
+      const double decades = std::log10(1 + submit_s(job) - submit_s(part.alike));
+      part.kept = kAlikeProbability * std::max(0.0, 1 - decades / kAlikeDecades);
     }
   }
 
