@@ -313,11 +313,11 @@ TEST(Elastic, ThePlannerFindsTheBestOfAllChoicesAmongGangs) {
   }
 }
 
-/// The policy's plan of a moment is the best of all choices, where an option of scaled goodput x is
-/// worth `worth(x)`, a waiting job may take up to `least_gpus`, another `growth` times what it
-/// has. Returns how many running jobs change.
-int expect_program_solved(std::string_view policy, std::uint64_t seed, int least_gpus, int growth,
-                          double (*worth)(double)) {
+/// The policy's plan of a moment is the best of all choices to a gap, where an option of scaled
+/// goodput x is worth `worth(x)`, a waiting job may take up to `least_gpus`, another `growth` times
+/// what it has. Returns how many running jobs change.
+int expect_program_solved(std::string_view policy, std::uint64_t seed, double gap, int least_gpus,
+                          int growth, double (*worth)(double)) {
   const Moment moment = random_moment(seed);
   std::vector<std::vector<Choice>> options;
   for (const Job& job : moment.jobs) {
@@ -342,7 +342,8 @@ int expect_program_solved(std::string_view policy, std::uint64_t seed, int least
   const Policy decide = traits.make({traits.info, how, alone});
   const double best = best_of_all(options, moment.room());
   const Plan plan = decide(moment.seen());
-  EXPECT_NEAR(plan.value, best, 1e-9 * best) << seed;
+  EXPECT_LE(plan.value, best * (1 + 1e-9)) << seed;
+  EXPECT_GE(plan.value, best * (1 - gap)) << seed;
   EXPECT_GE(plan.bound, best * (1 - 1e-12)) << seed;
   EXPECT_TRUE(violations(moment.seen(), plan).empty()) << seed;
   int moved = 0;
@@ -356,8 +357,8 @@ int expect_program_solved(std::string_view policy, std::uint64_t seed, int least
 TEST(Elastic, SiaFindsTheBestOfAllChoicesOfItsProgram) {
   int moved = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    moved +=
-        expect_program_solved("sia", seed, 1, 2, [](double x) { return 1.1 - 1 / std::sqrt(x); });
+    moved += expect_program_solved("sia", seed, 1e-4, 1, 2,
+                                   [](double x) { return 1.1 - 1 / std::sqrt(x); });
   }
   EXPECT_GT(moved, 100);
 }
@@ -365,7 +366,8 @@ TEST(Elastic, SiaFindsTheBestOfAllChoicesOfItsProgram) {
 TEST(Elastic, GoodputFindsTheLargestSumOfLogarithms) {
   int moved = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    moved += expect_program_solved("goodput", seed, 4, 4, [](double x) { return 1 + std::log(x); });
+    moved += expect_program_solved("goodput", seed, PlanOptions{}.gap, 4, 4,
+                                   [](double x) { return 1 + std::log(x); });
   }
   EXPECT_GT(moved, 100);
 }

@@ -22,6 +22,7 @@ enum class Growth : std::uint8_t { at_once, twice_the_largest };
 struct GoodputRule {
   double (*worth)(double x);
   Growth growth;
+  double gap;  ///< as in RoundOptions
 };
 
 /// The program of Sia (Jayaram Subramanya et al., SOSP 2023, section 3.3): with G = goodput over
@@ -30,13 +31,14 @@ struct GoodputRule {
 ///   min  sum_o A_o (r G_o)^p + lambda sum_j (1 - sum_o A_o),    p = -0.5, lambda = 1.1
 ///
 /// over A in {0, 1}, at most one option of a job, no more GPUs of a type than there are: the
-/// planner's knapsack with the value lambda - (r G)^p.
+/// planner's knapsack with the value lambda - (r G)^p. Sia solves it to a gap of 1e-4.
 constexpr GoodputRule kSia{[](double x) { return 1.1 - 1 / std::sqrt(x); },
-                           Growth::twice_the_largest};
+                           Growth::twice_the_largest, 1e-4};
 
 /// p -> 0 of the same, proportional fairness: a gang is worth taking where it multiplies the speed
 /// of a job by more than it divides that of others. A job that runs is worth one more e-fold.
-constexpr GoodputRule kGoodput{[](double x) { return 1 + std::log(x); }, Growth::at_once};
+constexpr GoodputRule kGoodput{[](double x) { return 1 + std::log(x); }, Growth::at_once,
+                               PlanOptions{}.gap};
 
 /// Chooses gangs by a rule. r = (T - N S) / (T + S) for options other than the one that a job
 /// holds: T its age, N its restarts so far, S the time of one; 1 while it is younger than that. A
@@ -65,7 +67,7 @@ class GoodputPolicy {
                                          .node_gpus = node_gpus_,
                                          .taken_tier = taken_tier_,
                                          .taken_gpus = taken_gpus_},
-                                        {.gap = kGap});
+                                        {.gap = rule_.gap});
     plan.value = round.value;
     plan.bound = round.bound;
     plan.gap = round.gap;
@@ -83,8 +85,6 @@ class GoodputPolicy {
   }
 
  private:
-  static constexpr double kGap = 1e-4;  ///< to which Sia solves its program
-
   struct Known {
     double since_s = -kInfinity;  ///< of its last start
     int starts = 0, largest = 0;  ///< gang so far
