@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from glidepath._core import InputError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -85,6 +87,30 @@ class Checked:
             )
 
 
+def check_fields(value: Any) -> None:
+    """Refuse a field of a dataclass that has another type than its annotation."""
+    kind = type(value)
+    for name, hint in typing.get_type_hints(kind).items():
+        given = getattr(value, name)
+        if not _fits(given, hint):
+            raise TypeError(f"{kind.__name__}: {name} is {_shown(given)}, expected {_words(hint)}")
+
+
+def check_threads(threads: int) -> None:
+    """Refuse a number of threads below 0, which stands for all cores."""
+    if threads < 0:
+        raise InputError(f"threads is {threads}, must not be negative")
+
+
+def refuse_twice(what: str, values: Iterable[Any]) -> None:
+    """Refuse a list that has one of its values twice: it would count twice."""
+    seen: list[Any] = []
+    for value in values:
+        if value in seen:
+            raise InputError(f"{what} {value} is there twice")
+        seen.append(value)
+
+
 def one_or_many(values: ArrayLike | None) -> Any:
     """Give a number as a column of one."""
     with suppress(ValueError):  # rows of different length are refused by who reads them
@@ -127,10 +153,11 @@ def _refusal(
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if name in hints and not _fits(value, hints[name]):
-            shown = " ".join(repr(value).split())
-            shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-            return f"{verb}: {name} is {shown}, expected {_words(hints[name])}"
+            return f"{verb}: {name} is {_shown(value)}, expected {_words(hints[name])}"
     if "incompatible function arguments" in str(error):
+        for name, value in given.items():
+            if hints.get(name) is int and not 0 <= value < 2**63:
+                return f"{verb}: {name} is {value}, expected a whole number of at most 64 bits"
         return f"{verb}: an argument has the wrong type"
     return None
 
@@ -171,6 +198,12 @@ def _fits(value: Any, hint: Any) -> bool:
     if kind in _WORDS or getattr(kind, "__module__", "").startswith("glidepath"):
         return getattr(kind, "_is_protocol", False) or isinstance(value, kind)
     return True
+
+
+def _shown(value: Any) -> str:
+    """Write a value on one line, cut where it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _words(hint: Any) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -330,12 +331,47 @@ def test_one_bad_job_does_not_spoil_the_command_of_the_others(world: World) -> N
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"mode": "sometimes"}, {"order": "best"}, {"round_s": 0.0}, {"alpha": 0.5}],
+    ("options", "sentence"),
+    [
+        ({"mode": "sometimes"}, "mode 'sometimes' is neither 'advise' nor 'act'"),
+        ({"order": "best"}, "order 'best' is neither 'defer' nor 'nice'"),
+        ({"round_s": 0.0}, "round_s is 0, must be above 0 and finite"),
+        ({"round_s": math.inf}, "round_s is inf, must be above 0 and finite"),
+        ({"alpha": 0.5}, "alpha is 0.5, not between 0 and 0.5"),
+        ({"grace_s": -1.0}, "grace_s is -1, must be finite and not negative"),
+        ({"restart_s": -5.0}, "restart_s is -5, must be finite and not negative"),
+        ({"restart_s": math.nan}, "restart_s is nan, must be finite and not negative"),
+        (
+            {"disruptions_per_round": -1},
+            "disruptions_per_round is -1, must be finite and not negative",
+        ),
+    ],
 )
-def test_bad_options_are_refused(options: dict[str, object]) -> None:
-    with pytest.raises(InputError):
+def test_bad_options_are_refused(options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         PilotOptions(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"round_s": "5"}, "round_s is '5', expected a number"),
+        ({"cancel": 0}, "cancel is 0, expected True or False"),
+        ({"trace_patterns": "x"}, "trace_patterns is 'x', expected a list"),
+        ({"disruptions_per_round": 1.5}, "disruptions_per_round is 1.5, expected a whole number"),
+    ],
+)
+def test_options_of_a_wrong_type_are_refused(options: dict[str, object], expected: str) -> None:
+    with pytest.raises(TypeError, match=f"^PilotOptions: {re.escape(expected)}$"):
+        PilotOptions(**options)  # type: ignore[arg-type]
+
+
+def test_a_time_for_slurm_that_is_none_is_refused() -> None:
+    for timeout_s in (-5.0, 0.0, math.nan, math.inf):
+        with pytest.raises(InputError, match=r"^timeout_s is .*, must be above 0 and finite$"):
+            Slurm(timeout_s=timeout_s)
+    with pytest.raises(TypeError, match=r"^Slurm: partitions is 'gpu', expected a list$"):
+        Slurm(partitions="gpu")
 
 
 def test_a_round_over_5000_recorded_jobs_is_planned_in_seconds(tmp_path: Path) -> None:

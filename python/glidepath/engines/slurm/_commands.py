@@ -8,6 +8,7 @@ REST, no JSON: the text formats of the commands have been stable for 15 years.
 from __future__ import annotations
 
 import getpass
+import math
 import os
 import subprocess
 import time
@@ -18,6 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from glidepath import _core
+from glidepath._arguments import check_fields
+from glidepath._core import InputError
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
@@ -112,6 +115,11 @@ class Slurm:
         Runs a command.
     clock : callable
         Seconds since 1970.
+
+    Raises
+    ------
+    TypeError, InputError
+        A field of another type, a timeout that is no time.
     """
 
     users: Iterable[str] | None = None
@@ -123,6 +131,9 @@ class Slurm:
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0 < self.timeout_s < math.inf:
+            raise InputError(f"timeout_s is {self.timeout_s:g}, must be above 0 and finite")
         self._own = getpass.getuser()
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)

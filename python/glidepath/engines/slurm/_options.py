@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from glidepath._arguments import check_fields
 from glidepath._core import InputError
 from glidepath._watch import ALPHA
 
@@ -19,6 +22,7 @@ _WORDS = {
     "order": get_args(Order),
     "objective": get_args(Objective),
 }
+_NOT_NEGATIVE = ("grace_s", "restart_s", "disruptions_per_round")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,7 @@ class PilotOptions:
         Whether actions are only shown, or carried out.
     round_s : float
         Seconds between rounds.
-    trace_patterns : tuple of str
+    trace_patterns : sequence of str
         Where a job logs whose comment does not say it.
     alpha : float
         Error rate of the verdicts will_reach and never, as in `glidepath.Watch`.
@@ -52,11 +56,16 @@ class PilotOptions:
         What the plan maximises, as in `glidepath.plan`.
     disruptions_per_round : int
         Upper limit on running jobs stopped or moved in a round.
+
+    Raises
+    ------
+    TypeError, InputError
+        A field of another type, a word that is not known, a number out of range.
     """
 
     mode: Mode = "advise"
     round_s: float = 60.0
-    trace_patterns: tuple[str, ...] = ("glidepath-%j.csv",)
+    trace_patterns: Sequence[str] = ("glidepath-%j.csv",)
     alpha: float = ALPHA
     reached_by: Reading | None = None
     cancel: bool = True
@@ -67,14 +76,19 @@ class PilotOptions:
     disruptions_per_round: int = 20
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, known in _WORDS.items():
             given = getattr(self, name)
             if given not in known and not (name == "reached_by" and given is None):
                 raise InputError(f"{name} {given!r} is neither {' nor '.join(map(repr, known))}")
-        if not self.round_s > 0:
-            raise InputError(f"round_s is {self.round_s:g}, must be above 0")
+        if not 0 < self.round_s < math.inf:
+            raise InputError(f"round_s is {self.round_s:g}, must be above 0 and finite")
         if not 0 < self.alpha < 0.5:
             raise InputError(f"alpha is {self.alpha:g}, not between 0 and 0.5")
+        for name in _NOT_NEGATIVE:
+            number = getattr(self, name)
+            if not 0 <= number < math.inf:
+                raise InputError(f"{name} is {number:g}, must be finite and not negative")
 
     @property
     def lease_s(self) -> float:
