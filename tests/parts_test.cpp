@@ -301,6 +301,9 @@ TEST(PodsTest, WhatCannotBePlacedIsRefused) {
   EXPECT_EQ(refused({}, {.name = "p", .gpus = -1}, plain), "pod 'p': -1 GPUs");
   EXPECT_EQ(refused({}, {.name = "p", .gpus = 1, .gpu_milli = 0}, plain),
             "pod 'p': gpu_milli is 0, expected 1 to 1000");
+  EXPECT_EQ(refused({}, {.name = "p", .gpus = 0, .gpu_milli = 500}, plain),
+            "pod 'p': gpu_milli is 500 of no GPU");
+  EXPECT_EQ(refused({}, {}, {}), "") << "a policy of its own where none is named";
   EXPECT_EQ(refused({}, {.name = "p", .gpus = 2, .gpu_milli = 500}, plain),
             "pod 'p': a part of each of 2 GPUs; parts are of one GPU");
   EXPECT_EQ(refused({}, {}, {.policy = "luck"}),

@@ -276,7 +276,7 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   EXPECT_EQ(said("fifo", {.horizon_s = -1}),
             "start_times: horizon_s is -1, expected a time above 0");
   EXPECT_EQ(said("fifo", {.levels = {1.5}}),
-            "start_times: level 1.5, expected more than 0 and less than 1");
+            "start_times: level 1.5 after 0: levels must increase and lie between 0 and 1");
   const std::vector<Job> future{job_of(9, 1, {1}, 5)};
   EXPECT_EQ(said("fifo", {.recent = future}),
             "start_times: the recent jobs were submitted from 5 to 5 s, expected times until now, "

@@ -30,21 +30,21 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
     return message_of<InputError>([&] { (void)simulate(workload, "fifo"); });
   };
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 9; }),
-            "simulate: job 17 asks 9 GPUs, the largest tier has 8");
-  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }), "simulate: job 17 asks 0 GPUs");
+            "workload: job 17 asks 9 GPUs, the largest tier has 8");
+  EXPECT_EQ(message([](Workload& w) { w.jobs[0].gpus = 0; }), "workload: job 17 asks 0 GPUs");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = -1; }),
-            "simulate: job 17 has duration_s -1, expected more than 0");
+            "workload: job 17 has duration_s -1, expected more than 0");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].duration_s = 0; }),
-            "simulate: job 17 has neither duration_s nor budget_steps above 0");
+            "workload: job 17 has neither duration_s nor budget_steps above 0");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].submit_s = std::nan(""); }),
-            "simulate: job 17 has submit_s nan, expected 0 or more");
+            "workload: job 17 has submit_s nan, expected 0 or more");
   EXPECT_EQ(message([](Workload& w) { w.jobs.push_back(w.jobs[0]); }),
-            "simulate: job 17 is there twice");
+            "workload: job 17 is there twice");
   EXPECT_EQ(message([](Workload& w) { w.jobs[0].memory_gb = 80; }),
-            "simulate: job 17 fits no tier: it asks 1 GPUs of 80 GB each (largest memory 40 GB) "
+            "workload: job 17 fits no tier: it asks 1 GPUs of 80 GB each (largest memory 40 GB) "
             "and a step rate above 0");
-  EXPECT_EQ(message([](Workload& w) { w.jobs.clear(); }), "simulate: the workload has no job");
-  EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "simulate: the workload has no tier");
+  EXPECT_EQ(message([](Workload& w) { w.jobs.clear(); }), "workload: it has no job");
+  EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "workload: it has no tier");
 }
 
 TEST(BadInputTest, AnUnknownPolicyIsRefusedWithTheKnownOnes) {

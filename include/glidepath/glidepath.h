@@ -44,7 +44,7 @@ typedef enum glidepath_status {
 /** The sentence of the last call of this thread that failed; "" before the first. It lives until
  *  the next such call of the thread. */
 const char* glidepath_last_error(void);
-/** Of the library that runs, such as "0.1.0". */
+/** The version of the library that runs, such as "0.1.0". */
 const char* glidepath_version(void);
 
 /* ---- traces: trace.hpp */

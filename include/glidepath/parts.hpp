@@ -48,8 +48,8 @@ struct PodPlace {
 };
 
 struct PodOptions {
-  std::string policy = "fgd_cpu";  ///< one of `pod_policies()`
-  std::uint64_t seed = 0;          ///< nodes that tie are tried in the order of this seed
+  std::string policy{};    ///< of `pod_policies()`; empty = the default with or without `expected`
+  std::uint64_t seed = 0;  ///< nodes that tie are tried in the order of this seed
   /// Pods like those to come, for the policies that read them: those of last month, say.
   std::span<const Pod> expected{};
   int pods_per_gpu = 0;  ///< at most so many on one GPU; 0 = as many as it has shares for
@@ -59,6 +59,7 @@ struct PodOptions {
 struct PodPolicyInfo {
   std::string name{}, rule{};
   bool reads_expected = false;
+  bool by_default = false;  ///< where none is named: with `expected` the one that reads it
 
   friend bool operator==(const PodPolicyInfo&, const PodPolicyInfo&) = default;
 };

@@ -16,6 +16,36 @@
 
 namespace glidepath::python {
 
+/// An argument of a method that is refused in a sentence where it has another type than T.
+template <class T>
+class Argument : public py::object {
+ public:
+  PYBIND11_OBJECT_DEFAULT(Argument, py::object, anything)
+  [[nodiscard]] T of(std::string_view method, std::string_view name) const {
+    return Convert<T>::in(*this, Where{method, name});
+  }
+
+ private:
+  static bool anything(PyObject* object) { return object != nullptr; }
+};
+
+}  // namespace glidepath::python
+
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::Argument<double>> {
+  static constexpr auto name = const_name("typing.SupportsFloat | typing.SupportsIndex");
+};
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::Argument<int>> {
+  static constexpr auto name = const_name("typing.SupportsInt | typing.SupportsIndex");
+};
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::Argument<std::string>> {
+  static constexpr auto name = const_name("str");
+};
+
+namespace glidepath::python {
+
 /// Coefficients of a scaling: a dict by term in Python.
 template <>
 struct Convert<decltype(Scaling::terms)> {
@@ -38,6 +68,35 @@ struct Convert<decltype(Scaling::terms)> {
 };
 
 namespace {
+
+using Real = Argument<double>;
+using Whole = Argument<int>;
+using Word = Argument<std::string>;
+
+Tier tier_of(const Word& name, const Word& gpu, const Whole& nodes, const Whole& gpus_per_node) {
+  constexpr std::string_view kMethod = "Tier.of";
+  return make_tier(name.of(kMethod, "name"), gpu.of(kMethod, "gpu"), nodes.of(kMethod, "nodes"),
+                   gpus_per_node.of(kMethod, "gpus_per_node"));
+}
+
+double watts_at(const Tier& tier, const Real& utilization) {
+  const double share = utilization.of("Tier.watts", "utilization");
+  if (!(share >= 0 && share <= 1)) {
+    throw InputError(text("Tier.watts: utilization is ", share, ", expected 0 to 1"));
+  }
+  return watts(tier, share);
+}
+
+double utilization_at(const Tier& tier, const Real& watts) {
+  return utilization(tier, watts.of("Tier.utilization", "watts"));
+}
+
+double step_seconds_of(const Scaling& scaling, const Whole& gpus, const Whole& nodes,
+                       const Real& batch_per_gpu) {
+  constexpr std::string_view kMethod = "Scaling.step_seconds";
+  return step_seconds(scaling, gpus.of(kMethod, "gpus"), nodes.of(kMethod, "nodes"),
+                      batch_per_gpu.of(kMethod, "batch_per_gpu"));
+}
 
 void bind_tier(py::module_& module) {
   Record<Tier>(module, "Tier", R"(A pool of equal GPUs; memory and power are per GPU.
@@ -66,12 +125,13 @@ price_per_gpu_hour : float
       .keyword("price_per_gpu_hour", &Tier::price_per_gpu_hour)
       .init([](const Tier& tier) { validate(tier); })
       .cls()
-      .def_static("of", &make_tier, py::arg("name"), py::arg("gpu"), py::arg("nodes"),
+      .def_static("of", &tier_of, py::arg("name"), py::arg("gpu"), py::arg("nodes"),
                   py::arg("gpus_per_node") = 1,
                   "Tier of a GPU of the catalogue, with its memory and power.")
       .def_property_readonly("gpus", &Tier::gpus)
-      .def("watts", &watts, py::arg("utilization"), "Power of one GPU at a utilization in [0, 1].")
-      .def("utilization", &utilization, py::arg("watts"),
+      .def("watts", &watts_at, py::arg("utilization"),
+           "Power of one GPU at a utilization in [0, 1]; InputError for another.")
+      .def("utilization", &utilization_at, py::arg("watts"),
            R"(Utilization at which one GPU draws this power.
 
 The inverse of `watts`, for power that was measured: ``tier.utilization(profile.mean_watts)`` is the
@@ -143,8 +203,14 @@ typical_error : float
                     100 * s.typical_error, " %>");
       })
       .cls()
-      .def("step_seconds", &step_seconds, py::arg("gpus"), py::arg("nodes") = 1,
-           py::arg("batch_per_gpu") = 1.0, "Seconds per step of a gang.");
+      .def("step_seconds", &step_seconds_of, py::arg("gpus"), py::arg("nodes") = 1,
+           py::arg("batch_per_gpu") = 1.0, R"(Seconds per step of a gang.
+
+Raises
+------
+InputError
+    GPUs or nodes below 1, more nodes than GPUs, a batch that is not above 0.
+)");
 }
 
 void bind_goodput(py::module_& module) {

@@ -81,19 +81,17 @@ Attributes
 name, rule : str
 reads_expected : bool
     Needs the pods that are expected.
+by_default : bool
+    Taken where none is named: the one that reads ``expected`` where it is given, else the other.
 )")
       .keyword("name", &PodPolicyInfo::name)
       .keyword("rule", &PodPolicyInfo::rule)
-      .keyword("reads_expected", &PodPolicyInfo::reads_expected);
+      .keyword("reads_expected", &PodPolicyInfo::reads_expected)
+      .keyword("by_default", &PodPolicyInfo::by_default);
 }
 
 void bind_placing(py::module_& module) {
-  module.def("pod_policies", &pod_policies, R"(List the policies of `place_pods`.
-
-Returns
--------
-list of PodPolicyInfo
-)");
+  module.def("pod_policies", &pod_policies, "List the policies of `place_pods`.");
   Record<OwnedPodOptions>(module, "PodOptions", "Options of `place_pods`.")
       .keyword("policy", &OwnedPodOptions::policy)
       .keyword("expected", &OwnedPodOptions::like)
@@ -158,18 +156,8 @@ throughput : float
       .keyword("slices", &Partition::slices)
       .keyword("jobs", &Partition::jobs)
       .keyword("throughput", &Partition::throughput);
-  module.def("slices", &slices, R"(List the slices: 7g, 4g, 3g, 2g, 1g.
-
-Returns
--------
-list of Slice
-)");
-  module.def("partitions", &partitions, R"(List the 19 ways to cut a card, nobody on them.
-
-Returns
--------
-list of Partition
-)");
+  module.def("slices", &slices, "List the slices.");
+  module.def("partitions", &partitions, "List the ways to cut a card.");
 }
 
 void bind_partition(py::module_& module) {

@@ -8,6 +8,7 @@ from glidepath import bench
 from glidepath._accelerator import (
     AcceleratorChoice,
     best_batch,
+    catalogue,
     choose_accelerator,
     fit_scaling,
     options_of,
@@ -40,10 +41,6 @@ from glidepath._core import (
     StepTime,
     Tier,
     __version__,
-    catalogue,
-    partitions,
-    pod_policies,
-    slices,
 )
 from glidepath._fit import (
     Fit,
@@ -69,7 +66,7 @@ from glidepath._hardware import Metrics
 from glidepath._learned import learned_values, read_learned_values, write_learned_values
 from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import Plan, gittins_index, plan, violations
-from glidepath._pods import place_pods, pod_violations
+from glidepath._pods import place_pods, pod_policies, pod_violations
 from glidepath._read import read_metrics, read_profile
 from glidepath._round import RoundPlan, solve_round
 from glidepath._schedule import Schedule
@@ -78,9 +75,11 @@ from glidepath._sharing import (
     best_partition,
     learn_pairs,
     mix_speeds,
+    partitions,
     read_pairs,
     shared_speeds,
     slice_speeds,
+    slices,
 )
 from glidepath._simulate import POLICIES, Simulation, policies, simulate
 from glidepath._starts import StartTimes, start_times

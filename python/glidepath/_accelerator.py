@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._arguments import checked
+from glidepath._arguments import checked, one_or_many
 from glidepath._core import (
     BatchChoice,
     BatchLimits,
+    Gpu,
     Job,
     Option,
     Pairs,
@@ -30,6 +31,16 @@ Floats = NDArray[np.float64]
 _PLACEMENT, _LIMITS = _core.PlacementOptions(), _core.RunLimits()
 
 
+def catalogue() -> list[Gpu]:
+    """List every GPU of the catalogue, in its order.
+
+    Returns
+    -------
+    list of Gpu
+    """
+    return _core.catalogue()
+
+
 @checked
 def fit_scaling(
     gpus: ArrayLike,
@@ -44,14 +55,15 @@ def fit_scaling(
 
     Parameters
     ----------
-    gpus : array_like of int, shape (n,)
+    gpus : int or array_like of int, shape (n,)
         GPUs of each measured gang.
-    seconds : array_like of float, shape (n,)
+    seconds : float or array_like of float, shape (n,)
         Its time per step.
-    nodes : array_like of int, shape (n,), optional
-        The number of nodes of each gang; 1 where it is not given.
-    batch_per_gpu : array_like of float, shape (n,), optional
-        Global batch / gpus where that changes, in any one unit; 1 where it is not given.
+    nodes : int or array_like of int, shape (n,), optional
+        The number of nodes of each gang, one number that of all; 1 where it is not given.
+    batch_per_gpu : float or array_like of float, shape (n,), optional
+        Global batch / gpus where that changes, in any one unit, one number that of all; 1 where it
+        is not given.
 
     Returns
     -------
@@ -62,6 +74,11 @@ def fit_scaling(
     InputError
         Naming the measurement: a count below 1, a time not above 0, more nodes than GPUs.
     """
+    gpus, seconds = one_or_many(gpus), one_or_many(seconds)
+    nodes, batch_per_gpu = (
+        np.full(np.size(gpus), value) if value is not None and np.ndim(value) == 0 else value
+        for value in (nodes, batch_per_gpu)
+    )
     return _core.fit_scaling(gpus, seconds, nodes=nodes, batch_per_gpu=batch_per_gpu)
 
 

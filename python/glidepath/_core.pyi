@@ -390,7 +390,7 @@ class Tier:
         """
 
     def watts(self, utilization: Float) -> float:
-        """Power of one GPU at a utilization in [0, 1]."""
+        """Power of one GPU at a utilization in [0, 1]; InputError for another."""
     busy_watts: typing.Final[float]
     gpu: typing.Final[str]
     gpus: typing.Final[int]
@@ -469,7 +469,13 @@ class Scaling:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
     def step_seconds(self, gpus: Int, nodes: Int = 1, batch_per_gpu: Float = 1.0) -> float:
-        """Seconds per step of a gang."""
+        """Seconds per step of a gang.
+
+        Raises
+        ------
+        InputError
+            GPUs or nodes below 1, more nodes than GPUs, a batch that is not above 0.
+        """
     correction: typing.Final[NDArray[numpy.float64]]
     measured: typing.Final[list[StepTime]]
     terms: typing.Final[dict[str, float]]
@@ -763,9 +769,12 @@ class PodPolicyInfo:
     name, rule : str
     reads_expected : bool
         Needs the pods that are expected.
+    by_default : bool
+        Taken where none is named: the one that reads ``expected`` where it is given, else the other.
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    by_default: typing.Final[bool]
     name: typing.Final[str]
     reads_expected: typing.Final[bool]
     rule: typing.Final[str]
@@ -778,7 +787,7 @@ class PodOptions:
     def __init__(
         self,
         *,
-        policy: str = "fgd_cpu",
+        policy: str = "",
         expected: collections.abc.Sequence[Pod] = [],
         seed: typing.SupportsIndex = 0,
         pods_per_gpu: typing.SupportsIndex = 0,
@@ -1522,12 +1531,7 @@ def options_of(
     options: PlacementOptions,
 ) -> list[Option]: ...
 def partitions() -> list[Partition]:
-    """List the 19 ways to cut a card, nobody on them.
-
-    Returns
-    -------
-    list of Partition
-    """
+    """List the ways to cut a card."""
 
 def place_pods(
     nodes: collections.abc.Sequence[FreeNode],
@@ -1538,12 +1542,7 @@ def place_pods(
 
 def plan(snapshot: Snapshot, options: PlanOptions) -> PlanRecord: ...
 def pod_policies() -> list[PodPolicyInfo]:
-    """List the policies of `place_pods`.
-
-    Returns
-    -------
-    list of PodPolicyInfo
-    """
+    """List the policies of `place_pods`."""
 
 def pod_violations(
     nodes: collections.abc.Sequence[FreeNode],
@@ -1604,12 +1603,7 @@ def slice_speeds(jobs: collections.abc.Sequence[Profile], tier: Tier) -> NDArray
     """Predict the speeds of jobs on the slices of a card."""
 
 def slices() -> list[Slice]:
-    """List the slices: 7g, 4g, 3g, 2g, 1g.
-
-    Returns
-    -------
-    list of Slice
-    """
+    """List the slices."""
 
 def solve_round(
     job: ArrayLike,

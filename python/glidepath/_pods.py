@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._core import FreeNode, IoError, Pod, PodPlace
+from glidepath._core import FreeNode, IoError, Pod, PodPlace, PodPolicyInfo
 from glidepath._workload import csv_rows
 
 T = TypeVar("T")
@@ -18,6 +18,16 @@ _PODS = ("job", "cpu_milli", "memory_mib", "gpus", "gpu_milli", "gpu_spec")
 _OPTIONAL = ("gpu_model", "gpu_milli", "gpu_spec")
 _MOST_GPUS = 1 << 20  # of one node
 _PLACING = _core.PodOptions()  # the defaults of the library
+
+
+def pod_policies() -> list[PodPolicyInfo]:
+    """List the policies of `place_pods`.
+
+    Returns
+    -------
+    list of PodPolicyInfo
+    """
+    return _core.pod_policies()
 
 
 @checked
@@ -38,7 +48,7 @@ def place_pods(
     pods : sequence of Pod
         In the order in which they arrive. One that fits nowhere takes nothing.
     policy : str
-        One of `pod_policies`.
+        One of `pod_policies`; by default ``fgd_cpu`` where `expected` is given, else ``best_fit``.
     expected : sequence of Pod
         Pods like those to come, for the policies that read them: those of last month, say.
     seed : int

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._core import JobKind, KindPair, Pairs, Partition, Profile, Tier
+from glidepath._core import JobKind, KindPair, Pairs, Partition, Profile, Slice, Tier
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +98,26 @@ def mix_speeds(
         No job or more than four, another way of sharing, activities out of range.
     """
     return _core.mix_speeds(jobs, sharing, tier, pairs=pairs)
+
+
+def slices() -> list[Slice]:
+    """List the slices of a card: 7g, 4g, 3g, 2g, 1g.
+
+    Returns
+    -------
+    list of Slice
+    """
+    return _core.slices()
+
+
+def partitions() -> list[Partition]:
+    """List the 19 ways to cut a card, nobody on them.
+
+    Returns
+    -------
+    list of Partition
+    """
+    return _core.partitions()
 
 
 @checked

@@ -138,7 +138,6 @@ CsvReader::CsvReader(const std::filesystem::path& file)
 
 CsvReader::CsvReader(std::string name, std::string text)
     : name_(std::move(name)), bytes_(std::move(text)) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (bytes_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (!split_row()) refuse_file(name_, ": the file is empty");
   std::unordered_set<std::string_view> names;  // find() for each would be quadratic

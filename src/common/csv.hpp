@@ -12,6 +12,9 @@
 
 namespace glidepath::detail {
 
+/// What editors of Windows put before text in UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// The bytes of a file; one that starts as gzip does is unpacked. Throws IoError on anything that
 /// is not a whole readable file.
 [[nodiscard]] std::string read_file(const std::filesystem::path& file);

@@ -39,6 +39,10 @@ KindPair swapped(const KindPair& pair) {
 }
 
 void check(const KindPair& pair) {
+  if (pair.sharing == Sharing::exclusive) {
+    detail::refuse("learn_pairs: '", pair.first, "' beside '", pair.second, "' on '", pair.gpu,
+                   "' is 'exclusive', which shares no GPU");
+  }
   for (const double slowdown : {pair.first_slowdown, pair.second_slowdown}) {
     if (!(slowdown > 0)) {
       detail::refuse("learn_pairs: '", pair.first, "' beside '", pair.second, "' on '", pair.gpu,

@@ -159,6 +159,12 @@ std::string_view scaling_term(int term) noexcept {
 }
 
 double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_per_gpu) {
+  if (gpus < 1 || nodes < 1 || nodes > gpus) {
+    detail::refuse("step_seconds: ", gpus, " GPUs on ", nodes, " nodes");
+  }
+  if (!(batch_per_gpu > 0 && std::isfinite(batch_per_gpu))) {
+    detail::refuse("step_seconds: batch_per_gpu is ", batch_per_gpu, ", expected more than 0");
+  }
   double log_correction = 0;
   for (std::size_t i = 0; i < scaling.correction.size(); ++i) {
     log_correction += scaling.correction[i] * covariance(scaling.measured[i], gpus, nodes);

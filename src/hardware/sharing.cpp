@@ -20,6 +20,7 @@
 #include <cmath>
 
 #include "common/names.hpp"
+#include "common/require.hpp"
 
 namespace glidepath {
 namespace {
@@ -69,7 +70,7 @@ SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing 
                            double gpu_memory_gb) {
   validate(first);
   validate(second);
-  if (sharing == Sharing::exclusive) return {0, 0};
+  if (sharing == Sharing::exclusive) detail::refuse("shared_speeds: 'exclusive' shares no GPU");
   const double memory = sharing == Sharing::mig
                             ? 2 * std::max(first.memory_gb, second.memory_gb)  // halves are fixed
                             : first.memory_gb + second.memory_gb;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kLargestCpu = 128000, kLargestGpus = 8000;
 
 // Of `fgd_cpu`, chosen on two of the four workloads of bench/placement.py.
-constexpr double kMixed = 2.5, kFineStep = 10;
+constexpr double kCpuHeadroom = 2.5, kFineStep = 10;
 
 Suit best_fit(const NodeState& node, const Request& pod, std::span<const Expected>) {
   const double left = 0.5 * static_cast<double>(node.cpu - pod.cpu) / kLargestCpu +
@@ -115,13 +115,13 @@ Suit fgd(const NodeState& node, const Request& pod, std::span<const Expected> mi
   });
 }
 
-/// The same, where the free CPUs limit what a pod t can use, to kMixed as much as pods like t alone
-/// could: others of the mix ask less of them.
+/// The same, where the free CPUs limit what a pod t can use, to kCpuHeadroom as much as pods like t
+/// alone could: others of the mix ask less of them.
 double starved(const NodeState& node, std::span<const Expected> mix) {
   return unusable(node, mix, [&](const Request& pod, int large) {
     const double fed = static_cast<double>(node.cpu) * pod.gpu_total() /
                        static_cast<double>(std::max<std::int64_t>(1, pod.cpu));
-    return std::min<double>(large, kMixed * fed);
+    return std::min<double>(large, kCpuHeadroom * fed);
   });
 }
 
@@ -133,14 +133,27 @@ Suit fgd_cpu(const NodeState& node, const Request& pod, std::span<const Expected
 }
 
 constexpr std::array kPolicies{
-    PodPolicy{"random", "a random node that fits, a random GPU of it", false, nullptr},
-    PodPolicy{"best_fit", "least of CPU and GPUs left over", false, best_fit},
-    PodPolicy{"dot_product", "least product of free and requested", false, dot_product},
-    PodPolicy{"gpu_packing", "GPUs in use first, then nodes in use", false, gpu_packing},
-    PodPolicy{"gpu_clustering", "nodes with pods of the same GPU request", false, gpu_clustering},
-    PodPolicy{"fgd", "least rise of the expected fragmentation", true, fgd},
-    PodPolicy{"fgd_cpu", "the same; GPUs that the free CPUs cannot feed are fragments too", true,
-              fgd_cpu},
+    PodPolicy{.name = "random", .rule = "a random node that fits, a random GPU of it"},
+    PodPolicy{.name = "best_fit",
+              .rule = "least of CPU and GPUs left over",
+              .by_default = true,
+              .suit = best_fit},
+    PodPolicy{
+        .name = "dot_product", .rule = "least product of free and requested", .suit = dot_product},
+    PodPolicy{
+        .name = "gpu_packing", .rule = "GPUs in use first, then nodes in use", .suit = gpu_packing},
+    PodPolicy{.name = "gpu_clustering",
+              .rule = "nodes with pods of the same GPU request",
+              .suit = gpu_clustering},
+    PodPolicy{.name = "fgd",
+              .rule = "least rise of the expected fragmentation",
+              .reads_expected = true,
+              .suit = fgd},
+    PodPolicy{.name = "fgd_cpu",
+              .rule = "the same; GPUs that the free CPUs cannot feed are fragments too",
+              .reads_expected = true,
+              .by_default = true,
+              .suit = fgd_cpu},
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ struct Suit {
 struct PodPolicy {
   std::string_view name, rule;
   bool reads_expected = false;
+  bool by_default = false;
   /// Null for `random`. Depends on its arguments alone, so that it is called again only for a
   /// node that changed.
   Suit (*suit)(const NodeState& node, const Request& pod, std::span<const Expected> mix) = nullptr;

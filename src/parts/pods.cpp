@@ -59,6 +59,9 @@ void validate(const Pod& pod) {
   if (pod.gpu_milli < 1 || pod.gpu_milli > kWholeGpu) {
     refuse("pod '", pod.name, "': gpu_milli is ", pod.gpu_milli, ", expected 1 to 1000");
   }
+  if (pod.gpus == 0 && pod.gpu_milli != kWholeGpu) {
+    refuse("pod '", pod.name, "': gpu_milli is ", pod.gpu_milli, " of no GPU");
+  }
   if (pod.gpus > 1 && pod.gpu_milli != kWholeGpu) {
     refuse("pod '", pod.name, "': a part of each of ", pod.gpus, " GPUs; parts are of one GPU");
   }
@@ -239,7 +242,7 @@ void take_gpus(const Pod& pod, std::span<const int> gpus, FreeNode& node,
   }
 }
 
-const PodPolicy& policy_named(const std::string& name) {
+const PodPolicy& policy_named(std::string_view name) {
   for (const PodPolicy& policy : detail::pod_policy_table()) {
     if (policy.name == name) return policy;
   }
@@ -247,19 +250,26 @@ const PodPolicy& policy_named(const std::string& name) {
          detail::listed(detail::pod_policy_table(), [](const PodPolicy& p) { return p.name; }));
 }
 
+const PodPolicy& policy_by_default(std::span<const Pod> expected) {
+  return *std::ranges::find_if(detail::pod_policy_table(), [&](const PodPolicy& policy) {
+    return policy.by_default && policy.reads_expected == !expected.empty();
+  });
+}
+
 }  // namespace
 
 std::vector<PodPolicyInfo> pod_policies() {
   std::vector<PodPolicyInfo> rows;
   for (const PodPolicy& p : detail::pod_policy_table()) {
-    rows.push_back({std::string(p.name), std::string(p.rule), p.reads_expected});
+    rows.push_back({std::string(p.name), std::string(p.rule), p.reads_expected, p.by_default});
   }
   return rows;
 }
 
 std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes, std::span<const Pod> pods,
                                  const PodOptions& options) {
-  const PodPolicy& policy = policy_named(options.policy);
+  const PodPolicy& policy =
+      options.policy.empty() ? policy_by_default(options.expected) : policy_named(options.policy);
   if (policy.reads_expected && options.expected.empty()) {
     refuse("place_pods: the policy '", policy.name, "' needs expected pods");
   }

@@ -32,6 +32,13 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
     refuse("plan: the round is ", options.round_s, " s");
   }
+  if (!(options.gap >= 0)) refuse("plan: gap is ", options.gap, ", expected 0 or more");
+  if (!options.prices.empty() && options.prices.size() != snapshot.tiers.size()) {
+    refuse("plan: ", options.prices.size(), " prices for ", snapshot.tiers.size(), " tiers");
+  }
+  for (const double price : options.prices) {
+    if (!finite_from_zero(price)) refuse("plan: a price is ", price, ", expected 0 or more");
+  }
   if (options.objectives.empty()) refuse("plan: no objective");
   for (const WeightedObjective& each : options.objectives) {
     if (!finite_from_zero(each.weight)) {

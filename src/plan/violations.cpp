@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "common/require.hpp"
 #include "plan/check.hpp"
 
 namespace glidepath {
@@ -230,6 +231,10 @@ class Inspector {
 
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
                                     const PlanLimits& limits) {
+  for (const auto& [what, x] :
+       {std::pair{"min_run_s", limits.min_run_s}, std::pair{"power_cap_w", limits.power_cap_w}}) {
+    if (!(x >= 0)) detail::refuse("violations: ", what, " is ", x, ", expected 0 or more");
+  }
   return Inspector(snapshot, plan, limits).run();
 }
 

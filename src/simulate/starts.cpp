@@ -39,10 +39,13 @@ void check(const StartOptions& options) {
   if (!(options.horizon_s > 0)) {
     refuse("start_times: horizon_s is ", options.horizon_s, ", expected a time above 0");
   }
+  double before = 0;
   for (const double level : options.levels) {
-    if (!(level > 0 && level < 1)) {
-      refuse("start_times: level ", level, ", expected more than 0 and less than 1");
+    if (!(level > before && level < 1)) {
+      refuse("start_times: level ", level, " after ", before,
+             ": levels must increase and lie between 0 and 1");
     }
+    before = level;
   }
   for (const BelievedSteps& believed : options.believed) {
     if (believed.steps >= 0) continue;

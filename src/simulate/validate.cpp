@@ -15,13 +15,13 @@ using detail::refuse;
 
 template <class... Parts>
 [[noreturn]] void refuse_job(const WorkloadJob& job, const Parts&... parts) {
-  refuse("simulate: job ", job.id, " ", parts...);
+  refuse("workload: job ", job.id, " ", parts...);
 }
 
 void validate_pair(const PairSpeeds& pair, const Workload& workload) {
   if (pair.tier < 0 || pair.tier >= static_cast<int>(workload.tiers.size()) ||
       !(pair.first_speed >= 0 && pair.second_speed >= 0)) {
-    refuse("simulate: the pair of '", pair.first, "' and '", pair.second, "' has tier ", pair.tier,
+    refuse("workload: the pair of '", pair.first, "' and '", pair.second, "' has tier ", pair.tier,
            " and speeds ", pair.first_speed, " and ", pair.second_speed);
   }
 }
@@ -106,8 +106,8 @@ void validate_room(const WorkloadJob& job, const Workload& workload) {
 }  // namespace
 
 void validate(const Workload& workload) {
-  if (workload.tiers.empty()) refuse("simulate: the workload has no tier");
-  if (workload.jobs.empty()) refuse("simulate: the workload has no job");
+  if (workload.tiers.empty()) refuse("workload: it has no tier");
+  if (workload.jobs.empty()) refuse("workload: it has no job");
   for (const Tier& tier : workload.tiers) validate(tier);
   for (const PairSpeeds& pair : workload.pairs) validate_pair(pair, workload);
   std::unordered_set<std::int64_t> ids;

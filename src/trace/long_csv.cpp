@@ -9,6 +9,7 @@
 
 #include "common/csv.hpp"
 #include "common/numbers.hpp"
+#include "trace/readers/formats.hpp"
 
 namespace glidepath {
 namespace {
@@ -89,14 +90,19 @@ void drop_if_unknown(std::vector<double>& column) {
 
 }  // namespace
 
+std::string detail::metric_beside(const std::filesystem::path& file) {
+  return description_beside(file).metric;
+}
+
 std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::string& metric) {
   detail::CsvReader csv(file);
   const int curve_column = csv.column("curve");
   const int step_column = csv.column("step");
-  const int value_column = csv.column(metric);
+  Description about = description_beside(file);
+  const bool described = metric == about.metric && csv.find(metric) < 0;
+  const int value_column = csv.column(described ? "value" : metric);
   const int lr_column = csv.find("lr");
   const int wall_column = csv.find("wall_seconds");
-  Description about = description_beside(file);
   if (metric != "value") about.metric = metric;
   const auto optional = [&](int column) {
     if (column < 0 || csv.text(column).empty()) return kNotRecorded;

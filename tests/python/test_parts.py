@@ -24,7 +24,7 @@ def test_two_parts_share_a_gpu_and_a_third_takes_another() -> None:
     assert places == [gp.PodPlace(0, [0]), gp.PodPlace(0, [0]), gp.PodPlace(0, [1])]
     assert not gp.pod_violations([node], asked, places)
     with pytest.raises(gp.InputError, match="needs expected pods"):
-        gp.place_pods([node], asked)
+        gp.place_pods([node], asked, policy="fgd_cpu")
     with pytest.raises(TypeError, match=r"Pod: gpus is 0.5, expected a whole number"):
         gp.Pod("p", gpus=0.5)  # type: ignore[arg-type]
 
@@ -57,8 +57,10 @@ def test_the_command_line_places_pods_of_a_file(
     assert [row["node"] for row in found["rows"]][:2] == ["b", None]
     assert found["rows"][0]["gpu_indices"] == [0]
     assert (found["left_out"], found["share"]) == (1, pytest.approx(0.4 / 3))
-    assert cli.main(line[:3]) == 2
-    assert "the policy 'fgd_cpu' needs expected pods" in capsys.readouterr().err
+    assert cli.main([*line[:3], "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == found, "best_fit where no pods are expected"
+    assert cli.main([*line[:3], "--policy", "fgd"]) == 2
+    assert "the policy 'fgd' needs expected pods" in capsys.readouterr().err
     assert cli.main([*line, "--seed", "9" * 20]) == 2
     assert capsys.readouterr().err.endswith(
         f"glidepath: place_pods: seed is {'9' * 20}, expected a whole number of at most 64 bits\n"

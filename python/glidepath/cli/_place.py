@@ -43,9 +43,12 @@ def place(
     policy: Annotated[
         str,
         typer.Option(
-            "--policy", "-p", help="How nodes are chosen.", autocompletion=lambda: _POLICIES
+            "--policy",
+            "-p",
+            help="How nodes are chosen; default: fgd_cpu with --expected, else best_fit.",
+            autocompletion=lambda: _POLICIES,
         ),
-    ] = _POLICIES[-1],
+    ] = "",
     expected: Annotated[
         Path | None,
         typer.Option(metavar="PODS", help="Pods like those to come; fgd and fgd_cpu need them."),
@@ -58,13 +61,19 @@ def place(
 ) -> int:
     """Place pods that ask shares of GPUs, CPU and memory on nodes.
 
-    `gpu_milli` are thousandths of one GPU, `gpu_spec` the allowed models between |.
+    `gpu_milli` are thousandths of one GPU, `gpu_spec` the allowed models between |, the names of
+    the public traces.
     """
     free, asked = _read(nodes, read_free_nodes), _read(pods, read_pods)
     mix: list[Pod] = [] if expected is None else _read(expected, read_pods)
+    chosen = policy or next(
+        info.name
+        for info in gp.pod_policies()
+        if info.by_default and info.reads_expected == bool(mix)
+    )
     with progress("placing"):
         places = gp.place_pods(
-            free, asked, policy=policy, expected=mix, seed=seed, pods_per_gpu=pods_per_gpu
+            free, asked, policy=chosen, expected=mix, seed=seed, pods_per_gpu=pods_per_gpu
         )
     rows = [
         {
@@ -83,7 +92,7 @@ def place(
     share = held / total if total else 0.0
     left_out = sum(place.node < 0 for place in places)
     if as_json:
-        emit({"policy": policy, "seed": seed, "left_out": left_out, "share": share, "rows": rows})
+        emit({"policy": chosen, "seed": seed, "left_out": left_out, "share": share, "rows": rows})
     else:
         _print(rows, left_out, f"{held / 1000:g} of {total / 1000:g} GPUs, {share:.1%}")
     return WARNING if left_out else ANSWER
@@ -99,6 +108,6 @@ def _read(path: Path, reader: Any) -> Any:
 def _print(rows: list[dict[str, Any]], left_out: int, gpus: str) -> None:
     print_table(
         f"{counted(len(rows), 'pod')}, {left_out} fit nowhere; {gpus}",
-        ("pod", "node", "GPUs"),
+        ("job", "node", "GPUs"),
         ((row["job"], row["node"] or "-", " ".join(map(str, row["gpu_indices"]))) for row in rows),
     )

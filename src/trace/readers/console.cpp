@@ -24,7 +24,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 constexpr std::size_t kSearched = std::size_t{1} << 26;
 constexpr std::size_t kRepeatedNames = 20;
 constexpr std::size_t kCountingEnds = 5;  // ends of a counter that are so many count themselves
-constexpr std::size_t kFewest = 3;        // times that a log says what is no metric by its name
+constexpr std::size_t kMinMentions = 3;   // times that a log says what is no metric by its name
 
 constexpr std::string_view kNotLogs[] = {
     ".py", ".md",  ".ipynb", ".sh", ".yml", ".yaml", ".toml", ".htm", ".html", ".js",
@@ -78,7 +78,7 @@ class LineSource {
         count += decimal_commas(first_characters(lines.line(), kPiece));
       }
     }
-    return count >= static_cast<std::ptrdiff_t>(kFewest);
+    return count >= static_cast<std::ptrdiff_t>(kMinMentions);
   }
 
   bool add(std::string_view text, NameReader& names, const Take& take) {
@@ -107,7 +107,7 @@ class LineSource {
     return (line.cells.empty() && line.counters.empty()) || take(line);
   }
 
-  /// Of a line that is a heading such as "Validation" or "train:" the data, "" of training.
+  /// The data that a heading such as "Validation" or "train:" names, "" of training.
   static std::optional<std::string> data_of_heading(std::string_view text) {
     const std::string_view word = without(text, " \t-=#*:");
     if (first_characters(word, kLongestHeading).size() < word.size()) return {};
@@ -262,8 +262,8 @@ void leave_out_words(std::vector<Line>& lines, NameReader& names, const Metric& 
   }
   std::erase_if(count, [&](const auto& each) {
     const std::string& name = each.first;
-    return each.second >= kFewest || name == metric || names.is_metric(name) || is_rate(name) ||
-           is_clock(normal(name));
+    return each.second >= kMinMentions || name == metric || names.is_metric(name) ||
+           is_rate(name) || is_clock(normal(name));
   });
   if (count.empty()) return;
   for (Line& line : lines) {

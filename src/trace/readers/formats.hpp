@@ -25,6 +25,8 @@ inline constexpr std::string_view kPatternAdvice =
 
 /// Whether a file is a CSV with columns of curves and steps.
 [[nodiscard]] bool is_long(const std::filesystem::path& file, std::string_view head);
+/// How the JSON beside a file of the long form calls its column `value`; "value" without one.
+[[nodiscard]] std::string metric_beside(const std::filesystem::path& file);
 /// Throws AbsentError where a long CSV lacks the metric, which another file of its folder may have.
 void require_column(const std::filesystem::path& file, std::string_view head, const Metric& metric);
 /// For a file that no format recognises: the one whose reader says what it lacks, "csv" or "text";

@@ -19,7 +19,7 @@ constexpr double kFewPoints = 10;  // a metric of fewer gives way to one that ha
 // `*` for all that follows.
 using Words = std::span<const std::string_view>;
 
-constexpr std::string_view kHigh[] = {
+constexpr std::string_view kScoreWords[] = {
     "acc#",      "accuracy", "f1",           "auc",      "auroc",  "auprc",     "bleu#",
     "sacrebleu", "chrf",     "cider",        "meteor",   "rouge*", "precision", "recall",
     "ap#",       "map#",     "iou*",         "miou*",    "dice",   "r2",        "reward",
@@ -190,7 +190,7 @@ std::optional<int> rank_of(std::string_view key) {
     if (is(key == name)) return rank;
   }
   const bool held_out = has_word(key, kHeldOut);
-  const bool high = has_word(key, kHigh);
+  const bool high = has_word(key, kScoreWords);
   if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
   if (is(loss && key.starts_with("total")) || is(loss)) return rank;
   if (is(has_word(key, kErrors)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
@@ -200,7 +200,7 @@ std::optional<int> rank_of(std::string_view key) {
   return {};
 }
 
-/// Of "validation/main/loss" the name that the same loss has in training, "main_loss".
+/// The name that the loss "validation/main/loss" has in training, "main_loss".
 std::string_view in_training(std::string_view key) {
   if (!is_held_out_loss(key)) return {};
   for (const std::string_view word : kHeldOut) {
@@ -321,7 +321,7 @@ std::optional<Direction> direction_by_name(std::string_view name) {
   if (contains(key, "loss") || has_word(key, kErrors) || has_word(key, kValue)) {
     return Direction::min;
   }
-  if (has_word(key, kHigh) || is_return(key) || is_mean_return(key)) return Direction::max;
+  if (has_word(key, kScoreWords) || is_return(key) || is_mean_return(key)) return Direction::max;
   return {};
 }
 

@@ -168,7 +168,7 @@ bool is_long(const std::filesystem::path& /*file*/, std::string_view head) {
 
 void require_column(const std::filesystem::path& file, std::string_view head,
                     const Metric& metric) {
-  if (!metric || among(header_of(head), *metric)) return;
+  if (!metric || among(header_of(head), *metric) || metric_beside(file) == *metric) return;
   throw AbsentError(shown_path(file) + ":1: no column " + repr(*metric));
 }
 

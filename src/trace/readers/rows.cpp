@@ -17,7 +17,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMilliseconds = 1e11;  // times of day above it are not in seconds
 // Share of the rows that a counter must have, and how many more than a better one.
-constexpr double kEnough = 0.9;
+constexpr double kCounterShare = 0.9;
 constexpr double kMore = 1.1;
 constexpr double kAgreeing = 0.8;
 // Share of the changes of an epoch that may be none, where it is whole and where it is a fraction.
@@ -316,7 +316,7 @@ LogRows::Steps LogRows::steps_of(const RowNumbers& rows,
       kept = std::move(these);
       value = std::move(values);
     }
-    if (best != nullptr && static_cast<double>(kept.size()) >= kEnough * size) break;
+    if (best != nullptr && static_cast<double>(kept.size()) >= kCounterShare * size) break;
   }
   if (best != nullptr) {
     RowNumbers at;

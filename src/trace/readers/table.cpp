@@ -435,7 +435,7 @@ class Table {
     }
   }
 
-  /// Of a row with one number the name that stands beside it.
+  /// The name that stands beside the number of a row that has one.
   [[nodiscard]] const std::string& name_of_value(const Fields& cells) const {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i != value_ && names_value(header_.names[i], cells[i])) return cells[i];

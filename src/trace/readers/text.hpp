@@ -57,8 +57,6 @@ template <class Range>
 /// A duration in seconds: `12.5`, or `[D day[s],] H:MM:SS` as Python prints it; NaN of other text.
 [[nodiscard]] double seconds_in(std::string_view text);
 
-inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 /// Whether every character of a text shows.
 [[nodiscard]] bool is_printable(std::string_view text);
 /// A text in quotes, with what cannot be printed as escapes.
