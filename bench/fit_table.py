@@ -32,7 +32,7 @@ def write(path: Path, runs: int) -> None:
         noise = rng.normal(0, 0.01, (count, POINTS))
         table = pa.table(
             {
-                "curve": np.repeat(np.arange(first, first + count), POINTS),
+                "run": np.repeat(np.arange(first, first + count), POINTS),
                 "step": np.tile(steps, count),
                 "value": ((floor + 2 * steps**-rate) * np.exp(noise)).ravel(),
             }

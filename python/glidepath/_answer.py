@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from glidepath._simulate import Simulation
     from glidepath._trace import Trace
 
-_LEVELS = (0.1, 0.5, 0.9)
+SHOWN_LEVELS = (0.1, 0.5, 0.9)  # of the quantiles that answers show
 # Of a table: heading, and the cell as a format of the keys of a row or as a function of the row.
 Columns = Mapping[str, str | Callable[[Any], str]]
 SIMULATION_METRICS = {  # heading: metric, divisor, digits
@@ -81,8 +81,8 @@ def forecast_keys(ahead: Forecast) -> dict[str, Any]:
 
 def quantile_keys(name: str, values: Sequence[float] | None) -> dict[str, Any]:
     """Quantiles 0.1, 0.5 and 0.9 of a quantity; None where they are unknown."""
-    known = [None] * len(_LEVELS) if values is None else values
-    return {f"{name}_q{100 * p:.0f}": value for p, value in zip(_LEVELS, known, strict=True)}
+    known = [None] * len(SHOWN_LEVELS) if values is None else values
+    return {f"{name}_q{100 * p:.0f}": value for p, value in zip(SHOWN_LEVELS, known, strict=True)}
 
 
 def _target_keys(
@@ -104,7 +104,7 @@ def reach_keys(
     if reach is None:
         none = _target_keys(None, budget, None, None)
         return none | quantile_keys("reach", None) | quantile_keys("steps", None)
-    steps = [reach.quantile(p) for p in _LEVELS]
+    steps = [reach.quantile(p) for p in SHOWN_LEVELS]
     return {
         **_target_keys(reach.target, reach.budget, reached_by, 1.0 - reach.prob_never),
         **quantile_keys("reach", steps),

@@ -15,10 +15,10 @@ import numpy as np
 
 from glidepath import _core
 from glidepath._answer import simulation_keys
-from glidepath._arguments import checked
+from glidepath._arguments import check_threads, checked, refuse_twice
 from glidepath._core import InputError
 from glidepath._results import Result, require
-from glidepath._simulate import _OPTIONS, Policy, _run, options_by_policy
+from glidepath._simulate import _OPTIONS, Policy, _run, name_of, options_by_policy
 from glidepath._workload import Column, Workload
 
 # Of `simulate`; the others are the same in all runs.
@@ -139,8 +139,8 @@ def compare(
     Raises
     ------
     InputError
-        An unknown policy, no policies, workloads or seeds, or an option that is out of range or
-        read by none of the policies.
+        An unknown policy, no policies, workloads or seeds, one of them twice, or an option that is
+        out of range or read by none of the policies.
 
     Examples
     --------
@@ -151,6 +151,8 @@ def compare(
     chosen = _chosen(seeds)
     if isinstance(policies, str) or not policies:
         raise InputError("compare: expected a sequence of policies")
+    refuse_twice("compare: the policy", [name_of(policy) for policy in policies])
+    check_threads(threads)
     unknown = sorted(options.keys() - OPTIONS)
     if unknown:
         known = ", ".join(OPTIONS)
@@ -220,4 +222,5 @@ def _chosen(seeds: int | Iterable[int]) -> list[int]:
     chosen = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     if not chosen:
         raise InputError("compare: no seeds")
+    refuse_twice("compare: the seed", chosen)
     return chosen

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -10,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glidepath._core import IoError
+from glidepath._core import InputError, IoError
 from glidepath._results import Shown
 from glidepath._trace import Trace
 from glidepath.readers._open import read_traces
 
+EVERY_S = 2.0  # between two looks
 _RACY_NS = 2_000_000_000  # a file may change once more within the tick of its time stamp
 _SHARE = 10  # reading takes no more than one part in this many of the time
 # Each file: its path, inode, time of change and length.
@@ -40,7 +42,8 @@ class Follow(Shown):
     Raises
     ------
     InputError
-        At the first look: an unknown format or a bad pattern. A file that cannot be read is no
+        A time between looks that is none; at the first look an unknown format or a bad pattern. A
+        file that cannot be read is no
         error: ``.trouble`` says why, and it is tried again.
 
     Attributes
@@ -74,8 +77,10 @@ class Follow(Shown):
         metric: str | None = None,
         format: str | None = None,  # noqa: A002 - as in read_traces
         pattern: str | None = None,
-        every_s: float = 1.0,
+        every_s: float = EVERY_S,
     ) -> None:
+        if not 0.0 <= every_s < math.inf:
+            raise InputError(f"Follow: every_s is {every_s:g}, must be finite and not negative")
         self._source = path
         self._as = {"metric": metric, "format": format, "pattern": pattern}
         self._every_s, self._pause_s = float(every_s), float(every_s)

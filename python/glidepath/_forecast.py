@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked, number
 from glidepath._core import InputError
 from glidepath._json import plain, restored, restoring
@@ -321,11 +322,11 @@ class Reach(Recorded):
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         yield "never", series.chance(self.prob_never)
-        for p in (0.1, 0.5, 0.9):
+        for p in SHOWN_LEVELS:
             at = self.quantile(p)
             yield f"{p:.0%} by", "never" if math.isinf(at) else f"step {at:.5g}"
         if 0.0 < self.prob_never < 1.0:
-            low, median, high = (self.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
+            low, median, high = (self.quantile(p, if_reached=True) for p in SHOWN_LEVELS)
             yield "if at all", f"step {median:.5g} (80 %: {low:.5g} to {high:.5g})"
 
     def plot(self, ax: Any = None) -> Any:

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 
 
 _PLAN = _core.PlanOptions()  # the defaults of the library
+REMAINING_SAMPLES = 32  # equally likely, of the steps that a job still needs
 
 
 def _no_prices() -> Floats:

@@ -44,7 +44,7 @@ _INSTALL = {  # extras that are not called as their module is
     "pytorch_lightning": "lightning",
     "statsmodels": "bench",
 }
-_OWN = (
+_EXTRAS = (
     *("keras", "lightning", "mlflow", "optuna", "pandas", "ray", "skorch", "transformers"),
     "wandb",
 )
@@ -61,7 +61,7 @@ def require(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != root:
             raise
-        extra = root if root in _OWN else _INSTALL.get(root)
+        extra = root if root in _EXTRAS else _INSTALL.get(root)
         line = f"glidepath[{extra}]" if extra else root
         raise ImportError(f"{root} is not installed: pip install '{line}'", name=root) from None
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._arguments import checked, one_or_many
+from glidepath._arguments import check_threads, checked, one_or_many
 from glidepath._results import Result
 
 Floats = NDArray[np.float64]
@@ -105,6 +105,7 @@ def solve_round(
         Naming the option: a negative or NaN value, an unknown tier, a gang below 1. Naming a limit
         without its column.
     """
+    check_threads(threads)
     given = {name: one_or_many(value) for name, value in locals().items()}
     scalars = {"gap": gap, "threads": threads, "power_cap_w": power_cap_w}
     return RoundPlan._from_record(_core.solve_round(**given | scalars))

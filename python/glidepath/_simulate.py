@@ -64,12 +64,18 @@ def options_by_policy(
     }
     unread = sorted(given.difference(*reads))
     if unread:
-        names = ", ".join(str(getattr(policy, "__name__", policy)) for policy in policies)
+        names = ", ".join(map(name_of, policies))
         raise InputError(f"simulate: {unread[0]} is read by none of {names}")
     return [
         {name: options[name] for name in options if name not in given or name in own}
         for own in reads
     ]
+
+
+def name_of(policy: Policy) -> str:
+    """Give the name by which results call a policy."""
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+    return name or type(policy).__name__
 
 
 def _reads(policy: Policy) -> tuple[str, ...]:
@@ -302,8 +308,7 @@ def _run(
 
     def run(stream: Callable[..., object] | None) -> Simulation:
         record = _core.simulate(workload._record, policy, options, memo, stream, progress)
-        name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
-        return _simulation(record, policy=name or type(policy).__name__)
+        return _simulation(record, policy=name_of(policy))
 
     if stream is None or callable(stream):
         return run(stream)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
 from glidepath._answer import duration
-from glidepath._arguments import checked
+from glidepath._arguments import check_threads, checked
 from glidepath._core import InputError, Job, Snapshot
 from glidepath._results import Result, require
 from glidepath._trace import values_of
@@ -85,7 +85,7 @@ def start_times(
         A job that has not started by then counts as inf; 30 days by default. So does one that
         still waits when 20 times as many jobs have come as there are in `snapshot` and `recent`.
     levels : float or array_like, shape (k,), optional
-        Levels of the quantiles, each between 0 and 1; 0.1, 0.5 and 0.9 by default.
+        Levels of the quantiles, increasing, between 0 and 1; 0.1, 0.5 and 0.9 by default.
     recent : sequence of Job
         The jobs submitted of late, whether they have ended or not, each with the law of its steps
         (of a job that ended: all its steps, and `steps_done` 0). Such jobs go on to come as they
@@ -108,6 +108,7 @@ def start_times(
         A policy that is not played forward, a job about which nothing is known or that shares its
         GPUs, a recent job from the future, an option out of range.
     """
+    check_threads(threads)
     given: dict[str, Any] = {
         "samples": samples,
         "seed": seed,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FORMAT = "glidepath.watch"
 _VERSION = 4
 # What a state of the version before lacks.
-_BEFORE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target": 0}
+_OLDER_STATE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target": 0}
 SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
 ALPHA: float = _core.WATCH_ALPHA
@@ -190,8 +190,8 @@ class Watch(Shown):
         InputError
             When it is no state of a watch, of another version, or damaged.
         """
-        if isinstance(state, Mapping) and state.get("version") == _BEFORE["version"]:  # type: ignore[redundant-expr]
-            state = {**_BEFORE, **state, "version": _VERSION}
+        if isinstance(state, Mapping) and state.get("version") == _OLDER_STATE["version"]:  # type: ignore[redundant-expr]
+            state = {**_OLDER_STATE, **state, "version": _VERSION}
         check_format(state, "watch", _FORMAT, _VERSION)
         with restoring("watch"):
             settings = {key: state[key] for key in SETTINGS}

@@ -81,7 +81,7 @@ class Workload(Shown):
         columns = {}
         for key, values in jobs.items():
             column = np.asanyarray(values)  # masked values are refused below
-            if not column.ndim and key != "job":
+            if not column.ndim:
                 column = np.full(count, column)
             columns[key] = list(map(str, column)) if key in _NAMES else column
         speeds = [pair if isinstance(pair, PairSpeeds) else PairSpeeds(*pair) for pair in pairs]

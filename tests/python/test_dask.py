@@ -37,7 +37,7 @@ def write(path: Path, losses: np.ndarray, *, order: str = "sorted", names: Any =
     names = np.arange(runs) if names is None else np.asarray(names)
     table = pa.table(
         {
-            "curve": pa.array(np.repeat(names, STEPS.size)),
+            "run": pa.array(np.repeat(names, STEPS.size)),
             "step": np.tile(STEPS, runs),
             "value": losses.ravel(),
         }
@@ -45,7 +45,7 @@ def write(path: Path, losses: np.ndarray, *, order: str = "sorted", names: Any =
     if order == "shuffled":
         table = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
     elif order == "by step":
-        table = table.sort_by([("step", "ascending"), ("curve", "ascending")])
+        table = table.sort_by([("step", "ascending"), ("run", "ascending")])
     pq.write_table(table, path, row_group_size=row_group_size)
     return path
 
@@ -70,8 +70,8 @@ def test_the_bytes_of_a_fit_are_those_of_one_process(
     source = write(tmp_path / "runs.parquet", losses, order=order)
     found = table_of.fit_table(source, family="pow3", client=client, partition_rows=partition_rows)
     alone = gp.fit_batch(STEPS, losses, family="pow3")
-    assert found.column_names == ["curve", "points", "floor", "scale", "rate", "sigma", "status"]
-    assert found["curve"].to_pylist() == list(range(100))
+    assert found.column_names == ["run", "points", "floor", "scale", "rate", "sigma", "status"]
+    assert found["run"].to_pylist() == list(range(100))
     for name, column in alone.params.items():
         assert found[name].to_numpy().tobytes() == column.tobytes()
     assert found["sigma"].to_numpy().tobytes() == alone.sigma.tobytes()
@@ -88,7 +88,7 @@ def test_the_bytes_of_a_forecast_are_those_of_one_process(tmp_path: Path, client
     for level, quantiles in zip(("0.1", "0.5", "0.9"), alone.quantiles, strict=True):
         assert found[f"q{level}"].to_numpy().tobytes() == quantiles.ravel().tobytes()
     assert found["step"].to_pylist() == AHEAD * 30
-    assert found["curve"].to_pylist() == [run for run in range(30) for _ in AHEAD]
+    assert found["run"].to_pylist() == [run for run in range(30) for _ in AHEAD]
 
 
 def test_runs_may_have_text_for_names_and_steps_of_their_own(tmp_path: Path, client: Any) -> None:
@@ -102,12 +102,12 @@ def test_runs_may_have_text_for_names_and_steps_of_their_own(tmp_path: Path, cli
     for encode in (False, True):
         column = pa.array(names)
         table = pa.table(
-            {"curve": column.dictionary_encode() if encode else column,
+            {"run": column.dictionary_encode() if encode else column,
              "step": pa.array(steps), "value": pa.array(values)}
         )  # fmt: skip
         pq.write_table(table, tmp_path / "runs.parquet", row_group_size=16)
         found = table_of.fit_table(tmp_path, client=client, partition_rows=16).to_pydict()
-        assert found["curve"] == ["a", "b", "c"]
+        assert found["run"] == ["a", "b", "c"]
         assert found["points"] == [20, 40, 1]
         for row, (step, loss) in enumerate([(STEPS[:20] * 2, losses[1, :20]), (STEPS, losses[0])]):
             alone = gp.fit_batch(step, loss[None, :], family="pow3")
@@ -165,13 +165,13 @@ def test_a_folder_answers_one_question(tmp_path: Path, client: Any) -> None:
 
 def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
     source = write(tmp_path / "runs.parquet", curves(5))
-    with pytest.raises(gp.InputError, match="no column 'run' among curve, step, value"):
-        table_of.fit_table(source, run="run", client=client)
+    with pytest.raises(gp.InputError, match="no column 'curve' among run, step, value"):
+        table_of.fit_table(source, run="curve", client=client)
     with pytest.raises(gp.InputError, match="no column 'loss'"):
         table_of.fit_table(source, value="loss", client=client)
     with pytest.raises(gp.InputError, match="unknown family 'pow9'"):
         table_of.fit_table(source, family="pow9", client=client)
-    with pytest.raises(gp.InputError, match="increasing"):
+    with pytest.raises(gp.InputError, match=r"^forecast_table: at must be increasing steps$"):
         table_of.forecast_table(source, [3.0, 2.0], client=client)
     with pytest.raises(gp.IoError, match="no Parquet file"):
         table_of.fit_table(tmp_path / "absent", client=client)
@@ -204,5 +204,5 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
         killer.join()
     alone = gp.fit_batch(STEPS, losses, family="pow3")
     assert found["rate"].to_numpy().tobytes() == alone.params["rate"].tobytes()
-    assert found["curve"].to_pylist() == list(range(400))
+    assert found["run"].to_pylist() == list(range(400))
     assert not list(out.glob(".part*"))

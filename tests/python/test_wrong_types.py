@@ -24,6 +24,7 @@ TIERS = [gp.Tier("a", 8)]
 JOBS: dict[str, Any] = {"job": [1, 2], "submit_s": 0, "gpus": 1, "duration_s": [500, 50]}
 JOB = gp.Job(1, [gp.Option(0, 1, 1.0)], remaining_steps=[10.0])
 QUEUE = gp.Snapshot(TIERS, [JOB])
+SCALING: Any = gp.fit_scaling([1, 2, 4], [4.0, 2.0, 1.0])
 
 
 def workload() -> gp.Workload:
@@ -167,6 +168,38 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.compare(None, ["fifo"]),
         "compare: workloads is None, expected a Workload or a list or a function",
     ),
+    "utilization": (
+        lambda: ANY.Tier("a", 1).watts([0.5]),
+        "Tier.watts: utilization is [0.5], expected a number",
+    ),
+    "power of a GPU": (
+        lambda: ANY.Tier("a", 1).utilization("x"),
+        "Tier.utilization: watts is 'x', expected a number",
+    ),
+    "GPU of a tier": (
+        lambda: ANY.Tier.of("a", 1, 2),
+        "Tier.of: gpu is 1, expected text",
+    ),
+    "gangs": (
+        lambda: SCALING.step_seconds(ANY.__name__),
+        "Scaling.step_seconds: gpus is 'glidepath', expected a whole number",
+    ),
+    "cutoffs": (
+        lambda: ANY.bench.accuracy([RUN], cutoffs=0.5),
+        "accuracy: cutoffs is 0.5, expected a list",
+    ),
+    "runs of a benchmark": (
+        lambda: ANY.bench.reach([RUN], max_runs="4"),
+        "reach: max_runs is '4', expected a whole number",
+    ),
+    "seed of users": (
+        lambda: ANY.generate_workload("folder", users=2, seed=-1),
+        "generate_workload: seed is -1, expected a whole number of at most 64 bits",
+    ),
+    "axes": (
+        lambda: ANY.forecast(RUN, 4000).plot(ax="x"),
+        "plot: ax is 'x', expected axes of matplotlib",
+    ),
     "params": (
         lambda: ANY.evaluate_batch("pow3", None, STEP),
         "evaluate_batch: params is None, expected a dict",
@@ -276,6 +309,9 @@ def test_a_number_is_a_column_of_one() -> None:
     assert gp.evaluate_batch("pow3", fitted.params, 4000).tolist() == [at.tolist()]
     assert gp.gittins_index(5.0) == gp.gittins_index([5.0]) == 0.2
     assert gp.start_times(QUEUE, levels=0.5) == gp.start_times(QUEUE, levels=[0.5])
+    assert gp.fit_scaling(1, 1.0) == gp.fit_scaling([1], [1.0])
+    flat = gp.fit_scaling([1, 2], [1.0, 0.5], nodes=[1, 1], batch_per_gpu=[2.0, 2.0])
+    assert gp.fit_scaling([1, 2], [1.0, 0.5], nodes=1, batch_per_gpu=2.0) == flat
     one = gp.solve_round(0, 0, 1, 3.0, 2)
     assert one == gp.solve_round([0], [0], [1], [3.0], [2])
     assert one.value == 3.0
@@ -286,6 +322,8 @@ def test_one_value_is_that_of_every_job() -> None:
     assert gp.Workload(TIERS, {**JOBS, "user": "ada"}) == gp.Workload(TIERS, columns)
     without = {name: values for name, values in columns.items() if name != "gpus"}
     assert gp.Workload(TIERS, without).jobs["gpus"].tolist() == [1, 1]
+    one = gp.Workload(TIERS, {"job": 7, "submit_s": 0, "duration_s": 5})
+    assert one.jobs["job"].tolist() == [7]
 
 
 def test_bools_of_numpy_and_one_note_are_taken() -> None:
@@ -387,6 +425,135 @@ def test_what_would_have_no_effect_is_refused() -> None:
     refused(lambda: law().prob_by(math.nan), "reach: the step is NaN")
     refused(lambda: gp.Schedule.constant(0.1).at([[5, 7]]), "step: expected 1 dimension, got 2")
     refused(lambda: gp.evaluate_batch("x", {}, 1.0), "evaluate_batch: unknown family 'x'")
+
+
+NUMBERS: dict[str, tuple[Callable[[], object], str]] = {
+    "gap": (lambda: gp.plan(QUEUE, gap=-1), "plan: gap is -1, expected 0 or more"),
+    "prices": (lambda: gp.plan(QUEUE, prices=[1, 2]), "plan: 2 prices for 1 tiers"),
+    "a price": (
+        lambda: gp.plan(QUEUE, prices=[-1]),
+        "plan: a price is -1, expected 0 or more",
+    ),
+    "large": (
+        lambda: gp.Workload(TIERS, {**JOBS, "gpus": 80}),
+        "workload: job 1 asks 80 GPUs, the largest tier has 8",
+    ),
+    "no GPU": (lambda: SCALING.step_seconds(0), "step_seconds: 0 GPUs on 1 nodes"),
+    "nodes": (lambda: SCALING.step_seconds(1, nodes=5), "step_seconds: 1 GPUs on 5 nodes"),
+    "batch": (
+        lambda: SCALING.step_seconds(1, batch_per_gpu=-1),
+        "step_seconds: batch_per_gpu is -1, expected more than 0",
+    ),
+    "watts": (
+        lambda: TIERS[0].watts(2),
+        "Tier.watts: utilization is 2, expected 0 to 1",
+    ),
+    "exclusive": (
+        lambda: gp.shared_speeds(gp.Profile(), gp.Profile(), "exclusive"),
+        "shared_speeds: 'exclusive' shares no GPU",
+    ),
+    "exclusive pair": (
+        lambda: gp.learn_pairs([gp.KindPair("g", "a", "b", 2.0, 2.0, sharing="exclusive")]),
+        "learn_pairs: 'a' beside 'b' on 'g' is 'exclusive', which shares no GPU",
+    ),
+    "a share of nothing": (
+        lambda: gp.place_pods([gp.FreeNode("n")], [gp.Pod("p", gpus=0, gpu_milli=500)]),
+        "pod 'p': gpu_milli is 500 of no GPU",
+    ),
+    "guaranteed run": (
+        lambda: gp.violations(QUEUE, gp.Plan(), min_run_s=-5),
+        "violations: min_run_s is -5, expected 0 or more",
+    ),
+    "cap": (
+        lambda: gp.violations(QUEUE, gp.Plan(), power_cap_w=-1),
+        "violations: power_cap_w is -1, expected 0 or more",
+    ),
+    "looks": (
+        lambda: gp.Follow("log", every_s=math.nan),
+        "Follow: every_s is nan, must be finite and not negative",
+    ),
+    "threads of starts": (
+        lambda: gp.start_times(QUEUE, threads=-2),
+        "threads is -2, must not be negative",
+    ),
+    "threads of a round": (
+        lambda: gp.solve_round(0, 0, 1, 3.0, 2, threads=-1),
+        "threads is -1, must not be negative",
+    ),
+    "threads of policies": (
+        lambda: gp.compare(workload(), ["fifo"], threads=-1),
+        "threads is -1, must not be negative",
+    ),
+    "falling levels": (
+        lambda: gp.start_times(QUEUE, levels=[0.9, 0.1]),
+        "start_times: level 0.1 after 0.9: levels must increase and lie between 0 and 1",
+    ),
+    "equal levels": (
+        lambda: gp.start_times(QUEUE, levels=[0.5, 0.5]),
+        "start_times: level 0.5 after 0.5: levels must increase and lie between 0 and 1",
+    ),
+    "policies": (
+        lambda: gp.compare(workload(), ["fifo", "fifo"]),
+        "compare: the policy fifo is there twice",
+    ),
+    "seeds": (
+        lambda: gp.compare(workload(), ["fifo"], seeds=[1, 1]),
+        "compare: the seed 1 is there twice",
+    ),
+    "cutoffs": (
+        lambda: gp.bench.accuracy([RUN], cutoffs=[0.5, 0.5]),
+        "bench: the cutoff 0.5 is there twice",
+    ),
+    "seed of a benchmark": (
+        lambda: gp.bench.accuracy([RUN], seed=-1),
+        "bench: seed is -1, expected 0 to 4294967295",
+    ),
+    "seed of runs": (
+        lambda: gp.bench.reach([RUN], target=2.5, seed=-1),
+        "bench: seed is -1, expected 0 to 4294967295",
+    ),
+    "no runs": (
+        lambda: gp.bench.reach([RUN], target=2.5, max_runs=0),
+        "bench: max_runs is 0, must be 1 or more",
+    ),
+    "past": (
+        lambda: gp.bench.reach([RUN], target=2.5, past_runs=-1),
+        "bench: past_runs is -1, must be 0 or more",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), NUMBERS.values(), ids=NUMBERS.keys())
+def test_a_number_out_of_range_is_refused_in_one_sentence(
+    call: Callable[[], object], sentence: str
+) -> None:
+    refused(call, sentence)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_alone_is_no_run(library: str) -> None:
+    column = pytest.importorskip(library).Series(LOSS)
+    pytest.importorskip("pyarrow")
+    refused(lambda: gp.fit(column), "data frame: a Series is one column, expected steps and losses")
+
+
+def test_lists_of_what_the_library_knows_take_no_argument() -> None:
+    for listing in (gp.slices, gp.partitions, gp.catalogue, gp.pod_policies, gp.policies):
+        unchecked: Any = listing
+        with pytest.raises(TypeError, match=r"takes 0 positional arguments but 1 was given"):
+            unchecked(1)
+        assert listing()
+
+
+def test_without_a_policy_pods_are_placed_by_what_is_known() -> None:
+    nodes = [gp.FreeNode("n", cpu_milli=8000, memory_mib=8000, gpu_milli=[1000] * 4)]
+    pods = [gp.Pod(str(k), cpu_milli=500, gpus=1, gpu_milli=300 + k) for k in range(8)]
+    defaults = [info for info in gp.pod_policies() if info.by_default]
+    assert [info.reads_expected for info in defaults] == [False, True]
+    blind, informed = (info.name for info in defaults)
+    assert gp.place_pods(nodes, pods) == gp.place_pods(nodes, pods, policy=blind)
+    known = gp.place_pods(nodes, pods, expected=pods)
+    assert known == gp.place_pods(nodes, pods, policy=informed, expected=pods)
 
 
 def test_no_traces_are_no_excuse_for_bad_options() -> None:

@@ -187,7 +187,7 @@ print(peak() - before - out / 2**20)
 
 
 _SINGLE, _SHARED = "glidepath fit", "glidepath fit_batch, shared steps"
-_OWN, _PYTHON = "glidepath fit_batch, own steps", "glidepath from Python"
+_OWN_STEPS, _PYTHON = "glidepath fit_batch, own steps", "glidepath from Python"
 _SCIPY, _CERES = "scipy curve_fit lm", "Ceres loop, autodiff, default"
 _TINY = "TinySolver analytic, tight"
 _CALL = "a call from Python, us beyond the fit"
@@ -199,7 +199,7 @@ _LIMITS: tuple[tuple[str, str, tuple[str, ...], tuple[int, ...], tuple[float, ..
     (_SHARED, _SCIPY, ("pow3", "exp3"), _ALL, (900, 500, 280)),
     (_SHARED, _CERES, ("pow3", "exp3"), _ALL, (200, 350, 550)),
     (_SHARED, _TINY, ("pow3", "exp3"), _ALL, (26, 43, 65)),
-    (_OWN, _CERES, ("pow3", "exp3"), _ALL, (60, 60, 60)),
+    (_OWN_STEPS, _CERES, ("pow3", "exp3"), _ALL, (60, 60, 60)),
     (_PYTHON, _SCIPY, ("pow3", "exp3"), (200,), (60,)),
     ("shared steps, 2 threads", "shared steps, 1 of 2 threads", ("pow3",), (200,), (1.8,)),
     ("arithmetic alone, 2 threads", "arithmetic alone, 1 of 2 threads", ("pow3",), (200,), (1.8,)),

@@ -511,7 +511,7 @@ PARTS = ("rounds", "plans", "exact", "ortools", "highs", "certificates", "scalin
 
 def run(
     *,
-    parts: Sequence[str] = PARTS,
+    parts: Sequence[str] | None = None,
     quick: bool = False,
     instances: int = 500,
     largest: int = 1000,
@@ -522,8 +522,9 @@ def run(
 
     The certificates of so many random `instances`, of up to `largest` jobs, are checked against the
     MILP of HiGHS. `traces` is the folder with the throughput tables of Elasticflow, Sia and Gavel,
-    without which scaling and sharing are left out. A row has ``what``, ``measured``, ``unit``,
-    ``limit`` (None = for information) and ``holds``. InputError for an unknown part.
+    without which scaling and sharing are left out of the parts by default. A row has ``what``,
+    ``measured``, ``unit``, ``limit`` (None = for information) and ``holds``. InputError for an
+    unknown part, or for one that lacks its tables.
     """
     sizes, repeats = ((100, 1_000), 3) if quick else ((100, 1_000, 10_000, 100_000), 5)
     if quick:
@@ -539,10 +540,13 @@ def run(
     if traces is not None:
         measure["scaling"] = lambda: _scaling(Path(traces), 10 if quick else None)
         measure["sharing"] = lambda: _sharing(Path(traces))
-    unknown = [part for part in parts if part not in PARTS]
+    chosen = list(parts or [part for part in measure if part != "ortools" or not quick])
+    unknown = [part for part in chosen if part not in PARTS]
     if unknown:
         raise gp.InputError(f"bench plan: no part '{unknown[0]}', known: {', '.join(PARTS)}")
-    chosen = [part for part in parts if part in measure]
+    without = [part for part in chosen if part not in measure]
+    if without:
+        raise gp.InputError(f"bench plan: the part '{without[0]}' needs traces, a folder of tables")
     rows: list[Row] = []
     for done, part in enumerate(chosen):
         if progress is not None:

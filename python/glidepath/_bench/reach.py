@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
-from glidepath._bench.accuracy.curves import Source, group_of, read_logs
+from glidepath._arguments import checked
+from glidepath._bench.accuracy.curves import Source, check_seed, group_of, read_logs
 from glidepath._bench.accuracy.methods import TIMES, Named, first_at, methods_of
 from glidepath._bench.accuracy.protocol import (
     Arrival,
@@ -138,13 +139,14 @@ def _summary(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+@checked
 def reach(
     source: Source,
     methods: Named = DEFAULT_METHODS,
     *,
     target: float | None = None,
     max_runs: int = 40,
-    past: int = 12,
+    past_runs: int = 12,
     seed: int = 0,
     metric: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -165,7 +167,7 @@ def reach(
         to the target), ``"past-times-scaled"`` (by how late this run is at its best value).
     target : float, optional
         The value to reach; by default ``"target"`` in the JSON beside a collection.
-    max_runs, past : int, optional
+    max_runs, past_runs : int, optional
         Runs of each collection, and past runs of each run, drawn with `seed`.
     seed : int, optional
     metric : str, optional
@@ -182,16 +184,21 @@ def reach(
     InputError, IoError, ImportError
         As for `accuracy`, and when no run comes to a target.
     """
+    for name, number, least in (("max_runs", max_runs, 1), ("past_runs", past_runs, 0)):
+        if number < least:
+            raise InputError(f"bench: {name} is {number}, must be {least} or more")
+    check_seed(seed)
     chosen = methods_of(methods, times=TIMES)
     cases = [
         case
         for logs in read_logs(source, metric)
         if (goal := _target_of(source, logs.name) if target is None else target) is not None
-        for case in _cases(logs.name, logs.traces, goal, max_runs, past, seed)
+        for case in _cases(logs.name, logs.traces, goal, max_runs, past_runs, seed)
     ]
     if not cases:
         raise InputError(
-            'bench: no run that comes to a target; give one, or "target" in the JSON beside a file'
+            "bench: none of the runs drawn comes to a target at its sixth evaluation or later; give"
+            ' another target, more runs, or "target" in the JSON beside a file'
         )
     rows = []
     for done, case in enumerate(cases):
@@ -214,14 +221,14 @@ def _target_of(source: Source, name: str) -> float | None:
 
 
 def _cases(
-    name: str, traces: Sequence[Trace], target: float, max_runs: int, past: int, seed: int
+    name: str, traces: Sequence[Trace], target: float, max_runs: int, past_runs: int, seed: int
 ) -> Iterator[Case]:
     runs = {trace.name: trace for trace in traces if len(trace)}
     lower = {key: _oriented(trace) for key, trace in runs.items()}
     ids, chance = sorted(runs), np.random.RandomState(seed)
     for key in [ids[i] for i in chance.permutation(len(ids))[:max_runs]]:
         others = [other for other in ids if group_of(other) != group_of(key)]
-        drawn = tuple(lower[others[i]] for i in chance.permutation(len(others))[:past])
+        drawn = tuple(lower[others[i]] for i in chance.permutation(len(others))[:past_runs])
         sign = -1.0 if runs[key].direction == "max" else 1.0
         first = first_at(sign * runs[key].loss, sign * target)
         if first is None or first < FEWEST_BEFORE:

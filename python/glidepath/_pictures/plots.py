@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._hardware import COLUMNS, SM
 from glidepath._pictures import series
 from glidepath._results import require
@@ -52,6 +53,8 @@ def _axes(ax: Axes | None, figsize: tuple[float, float] = (7.0, 4.0)) -> Axes:
     if ax is None:
         pyplot = require("matplotlib.pyplot")
         ax = pyplot.subplots(figsize=figsize, layout="constrained")[1]
+    elif not hasattr(ax, "spines"):
+        raise TypeError(f"plot: ax is {ax!r:.80}, expected axes of matplotlib")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.grid(visible=True, color="#d9d9d9", linewidth=0.6)
@@ -307,7 +310,7 @@ def forecast(
 
 
 def _mark_reach(ax: Axes, reach: Reach, target: float) -> None:
-    low, middle, high = (reach.quantile(p) for p in (0.1, 0.5, 0.9))
+    low, middle, high = (reach.quantile(p) for p in SHOWN_LEVELS)
     if math.isfinite(low):
         right = high if math.isfinite(high) else ax.get_xlim()[1]
         ax.plot([low, right], [target, target], color=INK, linewidth=5, solid_capstyle="butt")

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from glidepath._answer import SHOWN_LEVELS
+from glidepath._arguments import checked
 from glidepath._core import InputError
 from glidepath._forecast import forecast
 from glidepath._judge import LOOKS, judge
@@ -118,6 +120,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         For a budget, spend or mode out of range.
     """
 
+    @checked
     def __init__(
         self,
         budget: float,
@@ -201,7 +204,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
         if len(trace) < 3:
             return {}
         ahead = forecast(trace, np.array([self._budget]))
-        low, median, high = (float(ahead.quantile(p)[0]) for p in (0.1, 0.5, 0.9))
+        low, median, high = (float(ahead.quantile(p)[0]) for p in SHOWN_LEVELS)
         if not (math.isfinite(low) and math.isfinite(high)):
             return {}
         advice = {"forecast_value": median, "forecast_low": low, "forecast_high": high}

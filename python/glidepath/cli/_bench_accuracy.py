@@ -139,7 +139,7 @@ def reach(
             tuple(method) if method else DEFAULT_METHODS,
             target=target,
             max_runs=runs,
-            past=past_runs,
+            past_runs=past_runs,
             seed=seed,
             metric=metric,
             progress=update,

@@ -16,6 +16,7 @@ from glidepath._horizon import horizon, in_words
 from glidepath._judge import Ruling, rule
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
+from glidepath._plan import REMAINING_SAMPLES
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
 from glidepath.cli._console import each
@@ -25,8 +26,7 @@ _COLUMNS = (
     *("priority", "weight", "deadline_s", "hardware"),
 )
 _PACE = "steps_per_s_"
-_MOST = 2**31 - 1  # of a whole number
-_SAMPLES = 32  # of the steps that a job still needs
+_LARGEST_WHOLE = 2**31 - 1  # of a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _job(
         target_loss=target,
         budget_steps=plan.budget,
         remaining_steps=_remaining(reach, ruling, plan.budget - last),
-        priority=_whole(row, "priority", blank=0, least=-_MOST),
+        priority=_whole(row, "priority", blank=0, least=-_LARGEST_WHOLE),
         weight=1.0 if weight is None else weight,
         deadline_s=math.inf if deadline_s is None else deadline_s,
     )
@@ -157,7 +157,7 @@ def _remaining(reach: gp.Reach, ruling: Ruling, left: float) -> Any:
     """Steps that a job still needs. What ends it is the rule of its log, not one forecast."""
     if ruling.stop:
         return [0.0 if meaning(ruling.decision.verdict).is_reached else math.inf]
-    samples = reach.remaining_steps(_SAMPLES)
+    samples = reach.remaining_steps(REMAINING_SAMPLES)
     hopeful = samples[(samples > 0) & (samples < math.inf)]
     return samples if hopeful.size else [left]  # unless it is ended, it runs to its budget
 
@@ -232,6 +232,6 @@ def _whole(row: Mapping[str, str], column: str, *, blank: int, least: int) -> in
     number = _number(row, column)
     if number is None:
         return blank
-    if number != int(number) or not least <= number <= _MOST:
+    if number != int(number) or not least <= number <= _LARGEST_WHOLE:
         raise gp.InputError(f"its {column} is {row[column]!r}, no whole number from {least} on")
     return int(number)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glidepath._answer import decision_keys, duration, quantile_keys, starts
+from glidepath._answer import SHOWN_LEVELS, decision_keys, duration, quantile_keys, starts
 from glidepath._core import InputError
 from glidepath._pictures import series
 from glidepath._verdicts import meaning
@@ -26,6 +26,7 @@ from glidepath.cli._console import (
     ReachedBy,
     Seed,
     Users,
+    check_seed,
     emit,
     say,
     shown,
@@ -154,6 +155,7 @@ def rehearse(
         return ANSWER
     if simulated is None:
         raise InputError("say --simulated WORKLOAD for a rehearsal, or a verb: --help lists them")
+    check_seed(context, drawn=users is not None, options="--users")
     from glidepath.cli import _slurm_rehearsal
 
     return _slurm_rehearsal.play(simulated, **given)
@@ -354,7 +356,7 @@ def story(events: list[Event]) -> list[str]:
 
 def _row(view: JobView) -> dict[str, Any]:
     forecast, request = view.forecast, view.request
-    levels = (0.1, 0.5, 0.9) if forecast.remaining else ()
+    levels = SHOWN_LEVELS if forecast.remaining else ()
     return {
         "job": view.job.id,
         "user": view.job.user,

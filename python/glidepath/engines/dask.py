@@ -26,6 +26,7 @@ from glidepath._core import InputError, IoError
 from glidepath._fit import FAMILIES, fit_batch
 from glidepath._forecast import forecast_batch
 from glidepath._results import require
+from glidepath._trace import values_of
 
 __all__ = ["fit_table", "forecast_table"]
 
@@ -37,7 +38,7 @@ def fit_table(
     *,
     family: str = "pow3",
     lowest_floor: float | None = None,
-    run: str = "curve",
+    run: str = "run",
     step: str = "step",
     value: str = "value",
     out: str | os.PathLike[str] | None = None,
@@ -86,10 +87,10 @@ def fit_table(
 
 def forecast_table(
     source: str | os.PathLike[str],
-    steps: ArrayLike,
+    at: ArrayLike,
     *,
     levels: Sequence[float] = (0.1, 0.5, 0.9),
-    run: str = "curve",
+    run: str = "run",
     step: str = "step",
     value: str = "value",
     out: str | os.PathLike[str] | None = None,
@@ -103,9 +104,9 @@ def forecast_table(
     ----------
     source : path_like
         As in `fit_table`, like everything not named here.
-    steps : array_like, shape (h,)
-        Increasing, and past the last point of each run; a run that is already there gets the status
-        ``"ended"`` and null.
+    at : float or array_like, shape (h,)
+        Steps to forecast, increasing, and past the last point of each run; a run that is already
+        there gets the status ``"ended"`` and null.
     levels : sequence of float
         Levels of the quantiles.
 
@@ -115,10 +116,10 @@ def forecast_table(
         A row for each run and step, ordered by run: the run, the step, `status`, `median`, and a
         column `q<level>` for each level.
     """
-    ahead = np.asarray(steps, dtype=np.float64)
+    ahead = values_of(at, "at")
     if ahead.ndim != 1 or ahead.size == 0 or not np.all(np.diff(ahead) > 0):
-        raise InputError("forecast_table: steps must be increasing numbers")
-    options = {"steps": ahead.tolist(), "levels": [float(level) for level in levels]}
+        raise InputError("forecast_table: at must be increasing steps")
+    options = {"at": ahead.tolist(), "levels": [float(level) for level in levels]}
     question = _Question("forecast", run, step, value, options)
     return _answer(question, Path(source), out, client, partition_rows, progress=progress)
 
@@ -332,7 +333,7 @@ def _forecast(question: _Question, part: _Part) -> Any:
     arrow = require("pyarrow")
     names, code, step, value = _read(part, question)
     runs, levels = len(names), question.options["levels"]
-    ahead = np.array(question.options["steps"])
+    ahead = np.array(question.options["at"])
     median = np.full((runs, ahead.size), np.nan)
     quantiles = np.full((len(levels), runs, ahead.size), np.nan)
     status = np.full((runs, ahead.size), "ended", dtype=object)
@@ -341,10 +342,10 @@ def _forecast(question: _Question, part: _Part) -> Any:
         if later.size == 0:
             continue
         found = forecast_batch(steps, values, ahead[later], levels=levels, threads=1)
-        at = np.ix_(which, later)
-        median[at], status[at] = found.median, np.asarray(found.status)[:, None]
+        cells = np.ix_(which, later)
+        median[cells], status[cells] = found.median, np.asarray(found.status)[:, None]
         for level in range(len(levels)):
-            quantiles[level][at] = found.quantiles[level]
+            quantiles[level][cells] = found.quantiles[level]
     columns = {
         question.run: names.take(arrow.array(np.repeat(np.arange(runs), ahead.size))),
         question.step: np.tile(ahead, runs),

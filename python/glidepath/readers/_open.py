@@ -322,7 +322,7 @@ def metrics_of(
             trace.direction,
             len(trace),
             float(trace.step[-1]) if len(trace) else math.nan,
-            (trace.name, trace.metric) in shown,
+            read=(trace.name, trace.metric) in shown,
         )
         for trace in found
     ]

@@ -22,7 +22,7 @@ from glidepath.readers._series import Series, traces_of
 
 _RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
 # Names and values of the long form; the second pair is that of Neptune's exporter.
-_LONG = (("metric", "value"), ("attribute_path", "float_value"))
+_LONG_COLUMNS = (("metric", "value"), ("attribute_path", "float_value"))
 Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 
@@ -30,6 +30,9 @@ _Mask = NDArray[np.bool_]
 def read(frame: Any, metric: str | None) -> list[Trace]:
     """Read every run of a data frame."""
     arrow = require("pyarrow")
+    if not any(hasattr(frame, name) for name in ("columns", "column_names", "schema")):
+        what = type(frame).__name__
+        raise InputError(f"data frame: a {what} is one column, expected steps and losses")
     try:
         table = arrow.table(frame)
     except (arrow.ArrowException, ValueError, TypeError) as error:
@@ -79,7 +82,7 @@ def _metrics(
     for name in aside:
         if name != run:
             yield name, *_numbers(table, name, label)
-    for name, value in _LONG:
+    for name, value in _LONG_COLUMNS:
         if {name, value} <= spelled.keys() and _is_text(table[spelled[name]].type):
             numbers, logged = _numbers(table, spelled[value], label)
             codes = _codes(table[spelled[name]])

@@ -24,7 +24,7 @@ _KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
 _DEPTH = 6  # of objects in which a history is looked for
 # How AllenNLP calls the files of a run, one an epoch.
 _EPOCH = re.compile(r"(.*epoch_?)(\d{1,9})(\.json)")
-_HALF = re.compile(r"[\w.+-]{0,40}\s*")  # of a number or a word, at the end of a file
+_HALF_TOKEN = re.compile(r"[\w.+-]{0,40}\s*")  # of a number or a word, at the end of a file
 _CUT = "the file ends too early, as if it was cut"
 
 
@@ -57,7 +57,7 @@ def parsed(path: Path) -> Any:
     try:
         return json.loads(text, parse_int=float)
     except json.JSONDecodeError as error:
-        cut = error.msg.startswith("Unterminated") or _HALF.fullmatch(text, error.pos)
+        cut = error.msg.startswith("Unterminated") or _HALF_TOKEN.fullmatch(text, error.pos)
         why = _CUT if cut else error.msg
         raise IoError(f"{path}:{error.lineno}: {why}") from None
     except RecursionError as error:

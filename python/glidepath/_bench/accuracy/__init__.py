@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from glidepath._bench.accuracy.curves import Collection, Source, collections
+from glidepath._arguments import checked, refuse_twice
+from glidepath._bench.accuracy.curves import Collection, Source, check_seed, collections
 from glidepath._bench.accuracy.methods import DEFAULT_METHODS, NAMES, Named, methods_of
 from glidepath._bench.accuracy.protocol import LEVELS, Method
 from glidepath._bench.accuracy.results import SCHEMA, Accuracy, read_accuracy
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 
+@checked
 def accuracy(
     source: Source,
     methods: Named = DEFAULT_METHODS,
@@ -89,7 +91,7 @@ def accuracy(
     ImportError
         When a method needs a package that is not installed.
     """
-    _check(max_curves, cutoffs)
+    _check(max_curves, cutoffs, seed)
     chosen = methods_of(_with_last(methods), constants=constants)
     found = collections(source, max_curves=max_curves, seed=seed, metric=metric)
     total, done = sum(len(c.curves) for c in found), 0
@@ -145,9 +147,11 @@ def _with_last(methods: Named) -> Named:
     return named if "last" in named else [*named, "last"]
 
 
-def _check(max_curves: int, cutoffs: Sequence[float]) -> None:
+def _check(max_curves: int, cutoffs: Sequence[float], seed: int) -> None:
     if max_curves < 1:
         raise InputError(f"bench: max_curves is {max_curves}, must be 1 or more")
+    check_seed(seed)
+    refuse_twice("bench: the cutoff", cutoffs)
     bad = [cutoff for cutoff in cutoffs if not 0.0 < cutoff < 1.0]
     if bad or not len(cutoffs):
         raise InputError(

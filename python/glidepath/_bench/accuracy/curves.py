@@ -26,6 +26,7 @@ from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 
 FEWEST_POINTS = 10
 PAST_RUNS = 150  # handed to a method, at most
+LARGEST_SEED = 2**32 - 1  # of NumPy's RandomState
 Source = str | os.PathLike[str] | Iterable[Trace]
 
 
@@ -226,3 +227,9 @@ def _oriented(trace: Trace, unit: float) -> Trace:
     step = step + (1.0 - step[0]) if step[0] <= 0 else step
     lr = trace.lr if trace.lr is not None and np.isfinite(trace.lr).mean() > 0.5 else None
     return Trace(step, loss, lr=lr, name=trace.name)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is none."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"bench: seed is {seed}, expected 0 to {LARGEST_SEED}")

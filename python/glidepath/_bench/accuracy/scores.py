@@ -39,7 +39,7 @@ TARGET_SHARE, BUDGET_RUNS = 0.7, 3.0  # the level of a time to target, and the t
 WITHIN = (0.65, 0.95)  # coverage of a group by its 80 % intervals that is taken as right
 BAD = 0.5
 SHOWN_REASONS = 3
-_LOW, _HIGH = 1, 17  # rows of LEVELS: the 80 % interval
+_LOW_ROW, _HIGH_ROW = 1, 17  # rows of LEVELS: the 80 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _scores(answer: Answer, prefix: Prefix) -> Row:
     quantiles = answer.quantiles
     over = (ahead - quantiles) / size
     pinball = np.where(over >= 0, LEVELS[:, None] * over, (LEVELS[:, None] - 1) * over)
-    low, high = quantiles[_LOW], quantiles[_HIGH]
+    low, high = quantiles[_LOW_ROW], quantiles[_HIGH_ROW]
     ends = np.concatenate(([0.0], LEVELS, [1.0]))
     return row | {
         "crps": float(np.minimum(2 * pinball.mean(0), 1.0).mean()),

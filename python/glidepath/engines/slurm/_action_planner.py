@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import Allocation, Job, Option, Snapshot, Tier
 from glidepath._pictures import series
 from glidepath._plan import Plan, plan
@@ -315,7 +316,7 @@ class ActionPlanner:
         tier = self.tiers.get(view.tier)
         if view.job.state == "RUNNING" and tier and view.base_rate and forecast.remaining:
             pace = view.base_rate * tier.speed
-            lo, mid, hi = (forecast.quantile(q) / pace for q in (0.1, 0.5, 0.9))
+            lo, mid, hi = (forecast.quantile(q) / pace for q in SHOWN_LEVELS)
             view.finish_s = (lo, mid, hi)
 
     def _limits(self) -> None:

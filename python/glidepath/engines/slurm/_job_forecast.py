@@ -12,6 +12,7 @@ from glidepath._core import InputError, open_budget
 from glidepath._forecast import reach
 from glidepath._judge import judge
 from glidepath._metrics import reached_by_name
+from glidepath._plan import REMAINING_SAMPLES
 from glidepath._trace import Trace
 from glidepath._verdicts import meaning
 from glidepath._watch import Decision, Watch
@@ -19,7 +20,6 @@ from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
-_SAMPLES = 32  # of the remaining steps, equally likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _law(
     """Forecast the chance of the target, and draw the steps that the run still needs."""
     end = budget if budget is not None else open_budget(float(trace.step[0]), max(step, 1.0))
     law = reach(trace, target, budget=end, reached_by=reached_by)
-    remaining = tuple(law.remaining_steps(_SAMPLES).tolist())
+    remaining = tuple(law.remaining_steps(REMAINING_SAMPLES).tolist())
     if math.isinf(remaining[0]):  # hardly any chance: unless it is ended, it runs to its budget
         remaining = (end - step,)
     return 1 - float(law.prob_never), remaining
