@@ -178,7 +178,7 @@ def test_simulate_compares_policies_on_the_same_jobs(capsys: pytest.CaptureFixtu
 
 def test_simulate_with_failures_and_carbon(capsys: pytest.CaptureFixture[str]) -> None:
     faults = (
-        *("--node-mtbf-h", 12, "--job-mtbf-h", 6, "--checkpoint-min", 15),
+        *("--node-every-h", 12, "--job-every-h", 6, "--checkpoint-min", 15),
         *("--carbon-g-per-kwh", 400),
     )
     code, (row,) = run_json(capsys, "simulate", SUPERCOM, "-p", "fifo", *faults)
@@ -211,7 +211,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("forecast", "{curves}", "--lr", "linear:a:9"), ("--lr linear:a:9: expected linear",)),
         (("forecast", "{curves}", "--lr", "linear:-1:9"), ("--lr linear:-1:9: ",)),
         (("watch", "{curves}", "--lr", "constant:1:2", "--once"), ("--lr constant:1:2: exp",)),
-        (("forecast", "{curves}", "--lr", "constant:1", "--schedule"), ("--schedule and --lr",)),
+        (("watch", "{curves}", "--lr", "logged", "--once"), ("--lr logged: expected linear",)),
         (("forecast", "{curves}", "--budget", "inf"), ("--budget inf",)),
         (("fit", "{accuracy}"), ("say --metric",)),
         (("forecast", "{curves}", "--target", "low"), ("--target", "forecast --help")),
@@ -224,6 +224,17 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("report", SUPERCOM, "--target", 1), ("is a workload",)),
         (("plan", SUPERCOM, "--at-h", 1e6), ("--at-h",)),
         (("plan", SUPERCOM, "--at-h", "nan"), ("--at-h nan",)),
+        (("plan", SUPERCOM, "--at-h", -1), ("--at-h -1 is no hour",)),
+        (("plan", SUPERCOM, "--seed", 3), ("--seed 3: nothing is drawn", "--users")),
+        (("simulate", SUPERCOM, "--seed", 3), ("--seed 3: nothing is drawn", "--forecast-sigma")),
+        (("simulate", SUPERCOM, "--seeds", 2, "-p", "fifo"), ("--seeds 2: nothing is drawn",)),
+        (("simulate", SUPERCOM, "-p", "fifo", "-p", "fifo"), ("--policy fifo is there twice",)),
+        (("slurm", "--simulated", SUPERCOM, "--seed", 3), ("--seed 3: nothing is drawn",)),
+        (("bench", "policies", SUPERCOM, "--users", 5), ("--users: only for --seed-study",)),
+        (("bench", "policies", SUPERCOM, "--seeds", 5), ("--seeds: only for --seed-study",)),
+        (("bench", "policies", SUPERCOM, "--out", "a.html"), ("--out: only for --seed-study",)),
+        (("bench", "policies", SUPERCOM, "--seed-study", "--no-speed"), ("--no-speed: only",)),
+        (("bench", "plan", "--part", "scaling"), ("the part 'scaling' needs traces",)),
         (("simulate", SUPERCOM, "--users", 5, "--seed", -1), ("--seed",)),
         (("bench", "accuracy", "{curves}", "--constants", "/nowhere"), ("/nowhere",)),
         (("bench", "accuracy", "{curves}", "--out", "/nowhere/x.json"), ("/nowhere/x.json",)),
@@ -337,11 +348,23 @@ def test_a_planned_schedule_changes_the_forecast_and_needs_a_learning_rate(
     file = ROOT / "data" / "curves" / "docstring-t5.csv.gz"
     arguments = ("forecast", file, "--run", "small-b8x1000/wsd_small_adamw-lr3e-3_s6")
     _, (blind,) = run_json(capsys, *arguments, "--observed", 0.5)
-    _, (aware,) = run_json(capsys, *arguments, "--observed", 0.5, "--schedule")
+    _, (aware,) = run_json(capsys, *arguments, "--observed", 0.5, "--lr", "logged")
     assert aware["median"] < blind["median"]  # the rate falls to zero over the last fifth
-    code, _, err = run(capsys, "forecast", curves, "--observed", 0.5, "--schedule")
+    code, _, err = run(capsys, "forecast", curves, "--observed", 0.5, "--lr", "logged")
     assert code == 2
     assert "no learning rate" in err
+
+
+def test_the_metric_that_is_listed_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    file = ROOT / "data" / "curves" / "docstring-t5.csv.gz"
+    run_ = "base-b8x900/cosine_base_adamw-lr2e-3_s0"
+    _, listed = run_json(capsys, "metrics", file)
+    (named,) = {row["metric"] for row in listed if row["run"] == run_ and row["read"]}
+    assert named == "training loss"
+    given = ("fit", file, "--run", run_, "--family", "pow3")
+    assert run_json(capsys, *given, "--metric", named) == run_json(capsys, *given)
+    code, _, err = run(capsys, *given, "--metric", "loss of training")
+    assert (code, err.count("no column 'loss of training'")) == (2, 1)
 
 
 def test_bench_policies_studies_loads_and_needs_a_folder(
@@ -550,7 +573,7 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
     tiers, jobs = folder / "tiers.csv", folder / "jobs.csv"
     tiers.write_text("name,nodes,gpus_per_node\nslow,1,2\nfast,1,1\n")
     text = [
-        "job,log,run,target,budget,gpus,steps_per_s_slow,steps_per_s_fast",
+        "job,log,run,target,budget,gpus,steps_per_s_slow,steps_per_s_fast,priority",
         f"a,{curves},good,2.2,2000,1,1,4",
         f"b,{curves},good,2.25,2000,1,1,2",
         f"there,{curves},good,2.6,2000,1,1,2",
@@ -564,6 +587,7 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
         f"half,{curves},good,2.2,2000,1.5,1,2",
         f"none,{curves},good,2.2,2000,0,1,2",
         f"many,{curves},good,2.2,2000,1e300,1,2",
+        f"urgent,{curves},good,2.2,2000,1,1,2,1.7",
     ]
     jobs.write_text("\n".join(text) + "\n")
     return jobs, tiers
@@ -597,6 +621,7 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
         "half": "its gpus is '1.5', no whole number from 1 on",
         "none": "its gpus is '0', no whole number from 1 on",
         "many": "its gpus is '1e300', no whole number from 1 on",
+        "urgent": "its priority is '1.7', no whole number",
     }
     for name, words in reasons.items():
         assert (rows[name]["state"], rows[name]["gpus"]) == ("refused", None)

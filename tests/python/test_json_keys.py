@@ -161,7 +161,7 @@ def test_a_run_has_the_same_keys_in_every_verb_with_and_without_a_target(
 def test_a_simulation_has_the_same_keys_for_one_seed_and_for_several(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = ["simulate", files["trace"], "--gpus", "2", "-p", "fifo"]
+    line = ["simulate", files["trace"], "--gpus", "2", "-p", "srtf", "--forecast-sigma", "1"]
     (one,) = answers(capsys, *line, "--seed", "3")
     several = answers(capsys, *line, "--seed", "3", "--seeds", "2")
     assert several[0] == one

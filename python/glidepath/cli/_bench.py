@@ -23,6 +23,7 @@ from glidepath.cli._console import (
     print_rows,
     progress,
     say,
+    was_typed,
 )
 
 app = typer.Typer(
@@ -109,10 +110,9 @@ def plan(
     """Time and certify the planner beside HiGHS; exit code 1 where a limit does not hold."""
     from glidepath._bench import plan as bench
 
-    parts = part or [name for name in bench.PARTS if name != "ortools" or not quick]
     with progress("plans", still=True) as update:
         rows = bench.run(
-            parts=parts,
+            parts=part,
             quick=quick,
             instances=instances,
             largest=largest,
@@ -136,6 +136,7 @@ def plan(
     "policies", epilog="Example: glidepath bench policies traces --no-speed --json > rows.json"
 )
 def policies(
+    context: typer.Context,
     source: Annotated[
         Path, typer.Argument(help="Folder of the public traces; a workload for --seed-study.")
     ],
@@ -161,6 +162,11 @@ def policies(
     as_json: Json = False,
 ) -> int:
     """Compare results of other simulators with ours on the same traces."""
+    for name in ("speed",) if seed_study else ("users", "seeds", "out"):
+        if was_typed(context, name):
+            given = "--speed and --no-speed" if name == "speed" else f"--{name}"
+            where = "the traces: leave --seed-study out" if seed_study else "--seed-study"
+            raise gp.InputError(f"{given}: only for {where}")
     if not source.is_dir():
         raise gp.IoError(f"{source}: no such folder")
     pages = out or [Path("seed-study.html")]

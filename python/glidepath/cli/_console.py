@@ -109,6 +109,14 @@ def was_typed(context: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def check_seed(context: typer.Context, *, drawn: bool, options: str) -> None:
+    """Refuse a seed where nothing is drawn by it; `options` are those that draw."""
+    for option in ("seed", "seeds"):
+        if was_typed(context, option) and not drawn:
+            given = context.params[option]
+            raise gp.InputError(f"--{option} {given}: nothing is drawn at random without {options}")
+
+
 Plot = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Draw the first result: .png, .svg or .pdf.")
 ]
@@ -130,8 +138,8 @@ Lr = Annotated[
     typer.Option(
         "--lr",
         metavar="SCHEDULE",
-        help="Learning rates of the whole run: linear, cosine or wsd:PEAK:STEPS[:WARMUP], or "
-        "constant:LR.",
+        help="Learning rates of the whole run: linear, cosine or wsd:PEAK:STEPS[:WARMUP], "
+        "constant:LR, or in forecast logged, those of a file that goes beyond --observed.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

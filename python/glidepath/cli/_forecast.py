@@ -53,12 +53,6 @@ def forecast(
     target: Target = None,
     reached_by: ReachedBy = None,
     lr: Lr = None,
-    schedule: Annotated[
-        bool,
-        typer.Option(
-            "--schedule", help="Use the learning rate that the file has beyond --observed."
-        ),
-    ] = False,
     past: Past = None,
     metric: Metric = None,
     pattern: Pattern = None,
@@ -75,16 +69,14 @@ def forecast(
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     check_budget(budget)
     check_reached_by(reached_by, target)
-    if schedule and lr is not None:
-        raise gp.InputError("--schedule and --lr: give one of them")
-    given = planned_lr(lr)
+    logged = lr == "logged"
+    given = None if logged else planned_lr(lr)
     traces = chosen(file, run, metric, pattern)
     runs = learned(past, metric, traces, quiet=as_json)
     rows: list[dict[str, Any]] = []
     for trace in each("forecasts", traces):
-        plan = _planned(trace) if schedule else given
-        source = "--schedule" if schedule else f"--lr {lr}"
-        seen, ahead = _seen(trace, observed, budget, plan, source)
+        plan = _planned(trace) if logged else given
+        seen, ahead = _seen(trace, observed, budget, plan, f"--lr {lr}")
         found = look(seen, ahead, target=target, reached_by=reached_by, past=runs)
         if plot is not None and not rows:
             save(lambda ax, trace=trace, found=found: _fan(ax, trace, found, target), plot)
@@ -123,7 +115,7 @@ def _seen(
 def _planned(trace: gp.Trace) -> gp.Schedule:
     plan = gp.Schedule.logged(trace)
     if plan is None:
-        raise gp.InputError(f"--schedule: {trace.name or 'the run'} has no learning rate")
+        raise gp.InputError(f"--lr logged: {trace.name or 'the run'} has no learning rate")
     return plan
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ from glidepath.cli._console import (
     ReachedBy,
     Seed,
     Users,
+    check_seed,
     emit,
     open_workload,
     print_table,
@@ -83,8 +83,9 @@ def plan(
     for option, given in (("--tiers", tiers), ("--reached-by", reached_by)):
         if given is not None:
             raise gp.InputError(f"{option}: {workload} is no CSV of jobs")
-    if math.isnan(at_h):
-        raise gp.InputError(f"--at-h {at_h:g} is no hour")
+    if not at_h >= 0.0:
+        raise gp.InputError(f"--at-h {at_h:g} is no hour from the start")
+    check_seed(context, drawn=users is not None, options="--users")
     measured = None if pairs is None else gp.learn_pairs(gp.read_pairs(pairs))
     drawn = open_workload(workload, users, seed, gpus)
     with progress("planning"):

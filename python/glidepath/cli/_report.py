@@ -32,6 +32,7 @@ from glidepath.cli._simulate import simulate
 
 
 def report(
+    context: typer.Context,
     file: Log,
     output: Annotated[Path, typer.Option("--out", "-o", help="The HTML page to write.")] = Path(
         "report.html"
@@ -68,7 +69,7 @@ def report(
         others = target, reached_by, budget, run, metric, pattern, hardware, step_seconds
         if others != (None,) * len(others):
             raise gp.InputError(f"{file} is a workload: its jobs have targets and budgets")
-        return simulate(Path(file), compare=True, report=output, as_json=as_json)
+        return simulate(context, Path(file), compare=True, report=output, as_json=as_json)
     check_reached_by(reached_by, target)
     if step_seconds is not None and (hardware is None or not 0 < step_seconds < math.inf):
         why = "is for --hardware" if hardware is None else "is not a positive number"

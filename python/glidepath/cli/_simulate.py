@@ -12,7 +12,8 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
-from glidepath._simulate import options_by_policy
+from glidepath._arguments import refuse_twice
+from glidepath._simulate import options_by_policy, policy_named
 from glidepath.cli._console import (
     ANSWER,
     WARNING,
@@ -20,6 +21,7 @@ from glidepath.cli._console import (
     Json,
     Seed,
     Users,
+    check_seed,
     emit,
     open_workload,
     print_rows,
@@ -33,6 +35,7 @@ _COMPARED = tuple(policy.name for policy in gp.policies() if policy.compared)
 
 
 def simulate(
+    context: typer.Context,
     workload: Annotated[Path, typer.Argument(help="A workload folder, or a CSV trace of jobs.")],
     policy: Annotated[
         list[str] | None,
@@ -92,13 +95,13 @@ def simulate(
             " objective=deadline,jct; may be repeated.",
         ),
     ] = None,
-    node_mtbf_h: Annotated[
+    node_every_h: Annotated[
         float | None,
-        typer.Option(metavar="HOURS", help="Mean time between failures of a node."),
+        typer.Option(metavar="HOURS", help="A node fails every so often: mean time that it is up."),
     ] = None,
-    job_mtbf_h: Annotated[
+    job_every_h: Annotated[
         float | None,
-        typer.Option(metavar="HOURS", help="Mean running time between crashes of a job."),
+        typer.Option(metavar="HOURS", help="A job crashes every so often: mean running time."),
     ] = None,
     checkpoint_min: Annotated[
         float, typer.Option(metavar="MINUTES", help="Time between checkpoints.")
@@ -112,16 +115,22 @@ def simulate(
     """Run a workload to its end under one policy, or compare several."""
     if policy and compare:
         raise gp.InputError("--compare names its own policies: leave --policy out")
-    if checkpoint_min and node_mtbf_h is None and job_mtbf_h is None:
-        raise gp.InputError("--checkpoint-min is for failures: say --node-mtbf-h or --job-mtbf-h")
+    refuse_twice("--policy", policy or ())
+    fails = node_every_h is not None or job_every_h is not None
+    if checkpoint_min and not fails:
+        raise gp.InputError("--checkpoint-min is for failures: say --node-every-h or --job-every-h")
     policies = list(policy or (_COMPARED if compare else ["best_value"]))
+    drawn = fails or bool(users or forecast_sigma) or any(map(_draws, policies))
+    check_seed(
+        context, drawn=drawn, options="--users, --forecast-sigma, --node-every-h or --job-every-h"
+    )
     options: dict[str, Any] = {
         "restart_s": restart_s,
         "session_s": session_s,
         "stop_at_target": True if stop_at_target else None,
         "failures": {
-            "node_every_s": 3600 * node_mtbf_h if node_mtbf_h is not None else math.inf,
-            "job_every_s": 3600 * job_mtbf_h if job_mtbf_h is not None else math.inf,
+            "node_every_s": 3600 * node_every_h if node_every_h is not None else math.inf,
+            "job_every_s": 3600 * job_every_h if job_every_h is not None else math.inf,
             "checkpoint_s": 60 * checkpoint_min,
         },
         "carbon_g_per_kwh": carbon_g_per_kwh,
@@ -133,17 +142,20 @@ def simulate(
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
-        if users is None and workload.is_dir():
-            raise gp.InputError("--seeds draws users anew: say how many by --users")
         jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
         source = (lambda each: open_workload(workload, users, each, gpus)) if users else jobs
         drawn_from = range(seed, seed + seeds)
         who = f"{users} users" if users else f"{len(jobs)} jobs"
         title = f"{workload.name}: {who}, seeds {drawn_from.start} to {drawn_from.stop - 1}"
         return _compare_seeds(source, policies, drawn_from, title, options, as_json=as_json)
-    drawn = open_workload(workload, users, seed, gpus, gpus_per_node)
-    results = _results(drawn, policies, seed, options)
-    return show(results, drawn, report, seed=seed, as_json=as_json)
+    jobs = open_workload(workload, users, seed, gpus, gpus_per_node)
+    results = _results(jobs, policies, seed, options)
+    return show(results, jobs, report, seed=seed, as_json=as_json)
+
+
+def _draws(policy: str) -> bool:
+    """Whether a policy itself draws: those that play in rounds draw the order of equals."""
+    return policy in gp.POLICIES and policy_named(policy).round_s is not None
 
 
 def _planner(given: Sequence[str]) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from rich.text import Text
 
 import glidepath as gp
 from glidepath._answer import decision_keys, duration, forecast_keys, quantile_keys, run_keys, when
+from glidepath._follow import EVERY_S
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
 from glidepath._judge import rule
@@ -50,7 +51,6 @@ from glidepath.cli._console import (
     stdout,
 )
 
-_EVERY_S = 2.0  # between two looks at the log
 _BARS = "▁▂▃▄▅▆▇█"
 _SEEN_BARS, _AHEAD_BARS = 24, 12
 
@@ -70,7 +70,7 @@ def watch(
         typer.Option(
             min=0.1,
             metavar="SECONDS",
-            help=f"Time between two looks at the log; default: {_EVERY_S:g}.",
+            help=f"Time between two looks at the log; default: {EVERY_S:g}.",
         ),
     ] = None,
     alpha: Annotated[
@@ -99,7 +99,7 @@ def watch(
     runs = learned(past, metric, [], quiet=as_json)
     error_rate = ALPHA if alpha is None else alpha
     view = _View(file, target, budget, run, error_rate, runs, lr, reached_by)
-    follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s or _EVERY_S)
+    follow = gp.Follow(file, metric=metric, pattern=pattern, every_s=every_s or EVERY_S)
     if once:
         return _once(view, follow, as_json=as_json)
     if stdout.is_terminal and not as_json:
