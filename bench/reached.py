@@ -4,10 +4,10 @@
     PYTHONPATH=python python bench/reached.py data/curves [FOLDER or FILE ...]
 
 Up to twenty runs of each collection are scored. The curve of a finished run is its centred running
-median over a tenth of its points (fewer near its ends), and the best of it so far; targets are where
-it is after 30, 50, 70 and 85 % of the points, which are the true steps. `early` is the share of targets
-that are taken for reached more than a tenth before, `late` of those more than a quarter after or
-not at all; `median` is the middle deviation of the step. `curve` is `gp.reach`.
+median over a tenth of its points (fewer near its ends), and the best of it so far; targets are
+where it is after 30, 50, 70 and 85 % of the points, which are the true steps. `early` is the share
+of targets that are taken for reached more than a tenth before, `late` of those more than a quarter
+after or not at all; `median` is the middle deviation of the step. `curve` is `gp.reach`.
 """
 
 import sys

@@ -83,7 +83,7 @@ def schedule_law(total: int, warmup: int, seed: int) -> tuple[np.ndarray, np.nda
 
 def wide(f: gp.Forecast) -> np.ndarray:
     """Width of the 80 % interval of raw observations."""
-    return f.quantiles[17] - f.quantiles[1]
+    return f.quantile(0.9) - f.quantile(0.1)
 
 
 def noisy_power_law(seed: int = 0, n: int = 100) -> tuple[np.ndarray, np.ndarray]:

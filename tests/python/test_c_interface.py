@@ -34,7 +34,7 @@ def without_comments(text: str) -> str:
 
 
 def fields_of(body: str) -> Iterator[tuple[str, Any]]:
-    """Of a struct: `const double *step, *loss;`, `double parameters[4], sigma;` and so on."""
+    """Fields of a struct: `const double *step, *loss;`, `double parameters[4], sigma;` ..."""
     for declaration in filter(None, map(str.strip, body.split(";"))):
         words = re.fullmatch(r"(?:const )?(\w+)(\*?(?: const\*)?)\s+(.*)", declaration, re.S)
         assert words, declaration

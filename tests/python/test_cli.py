@@ -234,6 +234,7 @@ def test_simulate_reads_a_trace_of_jobs(tmp_path: Path, capsys: pytest.CaptureFi
         (("bench", "policies", SUPERCOM, "--seeds", 5), ("--seeds: only for --seed-study",)),
         (("bench", "policies", SUPERCOM, "--out", "a.html"), ("--out: only for --seed-study",)),
         (("bench", "policies", SUPERCOM, "--seed-study", "--no-speed"), ("--no-speed: only",)),
+        (("bench", "plan", "--part", "exact", "--part", "exact"), ("--part exact is there twice",)),
         (("bench", "plan", "--part", "scaling"), ("the part 'scaling' needs traces",)),
         (("simulate", SUPERCOM, "--users", 5, "--seed", -1), ("--seed",)),
         (("bench", "accuracy", "{curves}", "--constants", "/nowhere"), ("/nowhere",)),

@@ -123,7 +123,7 @@ def error_at_the_end(
     seen: int,
     schedule: gp.Schedule | None,
 ) -> float:
-    """Of a log that begins at point `first`, in units of its range."""
+    """Error of the last forecast of a log from point `first` on, in units of its range."""
     t, y, lr = run
     trace = gp.Trace(t[first:seen], y[first:seen], lr=lr[first:seen])
     ahead = gp.forecast(trace, t[seen:], schedule=schedule).median

@@ -187,16 +187,19 @@ def vague_docstrings(path: str, text: str) -> Iterator[str]:
 
 def vague_comments(path: str, text: str) -> Iterator[str]:
     """Sentences of doc comments that begin with Of: the thing has no noun."""
+    before = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if re.match(r"\s*///? Of\b", line) and not text.splitlines()[number - 2].strip().startswith(
-            "//"
-        ):
+        if re.match(r"\s*(?:///|/\*\*) Of\b", line) and not before.startswith("//"):
             yield f"{path}:{number}: {line.strip()[:60]!r}"
+        before = line.strip()
 
 
 def vague_constants(path: str, text: str) -> Iterator[str]:
-    words = "Most|Doubt|Half|Steep|Alike|Far|Sure|Some|Many|Late|Poor|Known"
-    for found in re.finditer(rf"\bk(?:{words})\b", text):
+    words = (
+        "Most|Doubt|Half|Steep|Alike|Far|Sure|Some|Many|Late|Poor|Known|Enough|High|Fewest|Mixed"
+    )
+    adjectives = rf"\b(?:k(?:{words})|_(?:{words.upper()}|BEFORE|OWN|LONG))\b"
+    for found in re.finditer(adjectives, text):
         yield f"{path}: {found[0]} is an adjective; name the noun"
 
 
@@ -209,15 +212,15 @@ def test_no_text_has_a_forbidden_word(root: Path) -> None:
 
 
 def test_docstrings_name_the_noun(root: Path) -> None:
-    paths = tracked(root, "python/glidepath/*.py", "python/glidepath/*.pyi")
+    paths = tracked(root, "python/*.py", "python/*.pyi", "tests/*.py", "bench/*.py", "scripts/*.py")
     found = [line for path in paths for line in vague_docstrings(path, (root / path).read_text())]
-    for path in tracked(root, "include/*.hpp"):
+    for path in tracked(root, "*.h", "*.hpp", "*.cpp", "*.inl"):
         found += vague_comments(path, (root / path).read_text())
     assert not found, "\n".join(found)
 
 
 def test_constants_name_the_noun(root: Path) -> None:
-    paths = tracked(root, "src/*.cpp", "src/*.hpp", "src/*.inl", "include/*.hpp")
+    paths = tracked(root, "src/*.cpp", "src/*.hpp", "src/*.inl", "include/*.hpp", "python/*.py")
     found = [line for path in paths for line in vague_constants(path, (root / path).read_text())]
     assert not found, "\n".join(found)
 
@@ -234,6 +237,8 @@ def test_words_that_are_planted_are_found() -> None:
     assert not list(vague_comments("a.hpp", "/// The share\n/// Of each GPU.\n"))
     assert list(vague_constants("a.cpp", "constexpr int kMost = 3;"))
     assert not list(vague_constants("a.cpp", "constexpr int kMostComponents = 3;"))
+    assert list(vague_constants("a.py", "_LONG = 3"))
+    assert not list(vague_constants("a.py", "_LONG_COLUMNS = 3"))
 
 
 # ------------------------------------------------------------------------------------- documents

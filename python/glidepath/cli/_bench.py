@@ -11,6 +11,7 @@ import typer
 
 import glidepath as gp
 from glidepath._answer import Columns
+from glidepath._arguments import refuse_twice
 from glidepath.cli._bench_accuracy import ACCURACY_VERBS
 from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
@@ -110,6 +111,7 @@ def plan(
     """Time and certify the planner beside HiGHS; exit code 1 where a limit does not hold."""
     from glidepath._bench import plan as bench
 
+    refuse_twice("--part", part or ())
     with progress("plans", still=True) as update:
         rows = bench.run(
             parts=part,
@@ -167,6 +169,7 @@ def policies(
             given = "--speed and --no-speed" if name == "speed" else f"--{name}"
             where = "the traces: leave --seed-study out" if seed_study else "--seed-study"
             raise gp.InputError(f"{given}: only for {where}")
+    refuse_twice("--users", users or ())
     if not source.is_dir():
         raise gp.IoError(f"{source}: no such folder")
     pages = out or [Path("seed-study.html")]
@@ -253,6 +256,8 @@ def starts(
     """
     from glidepath._bench import starts as bench
 
+    refuse_twice("--policy", policy or ())
+    refuse_twice("--forecast-sigma", forecast_sigma or ())
     workload = open_workload(trace, None, 0, gpus)
     with progress("simulations", still=True):
         rows = bench.run(

@@ -21,7 +21,6 @@ from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
 
-
 @dataclass(frozen=True, slots=True)
 class JobForecast:
     """What a log says about the rest of a run.
