@@ -151,12 +151,12 @@ double error_share(std::span<const Template> past, const PastView& view, double 
 /// `mixture` with `mass` of it for the changes of the past runs of greatest `weight`, from `level`.
 Mixture mixed(const Mixture& mixture, const PastView& view, std::span<const double> weight,
               double level, double mass) {
-  const std::size_t runs = weight.size(), before = mixture.components;
+  const std::size_t runs = weight.size(), kept = std::min(runs, kMaxComponents);
   std::vector<std::size_t> heaviest(runs);
   std::iota(heaviest.begin(), heaviest.end(), std::size_t{0});
   std::stable_sort(heaviest.begin(), heaviest.end(),
                    [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
-  heaviest.resize(std::min(runs, kMaxComponents));
+  heaviest.resize(kept);
   double total = 0, square = 0;
   for (const std::size_t r : heaviest) {
     total += weight[r];
@@ -168,7 +168,7 @@ Mixture mixed(const Mixture& mixture, const PastView& view, std::span<const doub
   Mixture both;
   both.degrees = mixture.degrees;
   both.queries = mixture.queries;
-  both.components = before + heaviest.size();
+  both.components = mixture.components + kept;
   for (const double w : mixture.weight) both.weight.push_back((1 - mass) * w);
   for (const std::size_t r : heaviest) both.weight.push_back(mass * weight[r] / total);
   std::vector<double> distance(runs);
