@@ -213,6 +213,29 @@ TEST(OnePolicyTest, ATierThatNoJobCanUseAndACurveThatNoneFollowsChangeNothing) {
   }
 }
 
+TEST(FinishTimeFairnessTest, StaticContentionIsAllJobsOverAllGpusThroughout) {
+  // Two GPUs, four jobs of 100 s at once and, alone much later, one of 50 s: five jobs, so a fair
+  // share takes 2.5 times as long. The second two end after 200 s.
+  const Workload workload = on_gpus(2, {{0, 100}, {0, 100}, {0, 100}, {0, 100}, {1000, 50}});
+  SimulationOptions options;
+  const Simulation run = simulate(workload, "fifo", options);
+  EXPECT_EQ(run.jobs.ftf_static, (std::vector<double>{0.4, 0.4, 0.8, 0.8, 0.4}));
+  EXPECT_EQ(run.worst_ftf_static, 0.8);
+  EXPECT_EQ(run.share_unfair_static, 0);
+  // By live contention: four jobs live on two GPUs; three on average over the 200 s; one.
+  EXPECT_EQ(run.jobs.ftf, (std::vector<double>{0.5, 0.5, 4.0 / 3, 4.0 / 3, 1}));
+  EXPECT_EQ(run.share_unfair, 0.4);
+  options.unfair_above = 0.75;  // changes what is counted, and nothing else
+  const Simulation stricter = simulate(workload, "fifo", options);
+  EXPECT_EQ(stricter.jobs.ftf_static, run.jobs.ftf_static);
+  EXPECT_EQ(stricter.share_unfair_static, 0.4);
+  EXPECT_EQ(stricter.share_unfair, 0.6);
+  // With fewer jobs than GPUs nobody has to share, and gangs do not count.
+  Workload few = on_gpus(8, {{0, 100}, {0, 100}});
+  for (WorkloadJob& job : few.jobs) job.gpus = 8;
+  EXPECT_EQ(simulate(few, "fifo").jobs.ftf_static, (std::vector<double>{1, 2}));
+}
+
 TEST(LeaderTest, FollowsTheOrderThatServesTheJobsBetter) {
   // Gangs as large as the cluster among many small jobs: by GPU-time they always wait, by time not.
   double led = 0, time = 0, gpu_time = 0;

@@ -157,6 +157,7 @@ struct SimulationOptions {
       carbon_g_per_kwh{};                ///< of each hour from time 0 on, repeated; empty = unknown
   std::optional<PlanOptions> planner{};  ///< of policies that call plan(); its sharing and in_nodes
                                          ///< are those above
+  double unfair_above = 1;               ///< finish-time fairness of a job that counts as unfair
   std::shared_ptr<ForecastMemo> memo{};  ///< shared between runs; empty = one of its own
   bool spans = true;                     ///< keep Simulation::spans and timeline
   std::function<void(const JobSpan&)> stream{};  ///< each stretch as it ends, kept or not
@@ -187,6 +188,7 @@ struct JobColumns {
   std::vector<double> gpu_seconds;        ///< held, restart cost included; half of shared GPUs
   std::vector<double> energy_j;           ///< of the GPUs while held
   std::vector<double> ftf;                ///< finish-time fairness, see Simulation::worst_ftf
+  std::vector<double> ftf_static;         ///< the same by static contention
   std::vector<JobOutcome> outcome;
 };
 
@@ -225,15 +227,18 @@ struct Simulation {
   double mean_wait_per_user_s = 0;  ///< mean over users of the sum of their jobs' waits
   double makespan_s = 0;            ///< last end - first submission
   std::int64_t preemptions = 0;
-  double gpu_seconds = 0;    ///< held
-  double utilization = 0;    ///< gpu_seconds / (GPUs x makespan)
-  double energy_kwh = 0;     ///< held GPUs at their utilization, the others idle, over the makespan
-  double carbon_kg = 0;      ///< NaN without an intensity
-  double worst_ftf = 0;      ///< largest over jobs of JCT / (time with a fair share of the cluster)
-  double share_unfair = 0;   ///< share of the jobs for which that is above 1
-  double share_in_time = 0;  ///< of the jobs with a deadline that ended by then; NaN without any
-  std::int64_t failures = 0;     ///< of jobs, those of nodes included
-  double lost_gpu_seconds = 0;   ///< work done again after them
+  double gpu_seconds = 0;   ///< held
+  double utilization = 0;   ///< gpu_seconds / (GPUs x makespan)
+  double energy_kwh = 0;    ///< held GPUs at their utilization, the others idle, over the makespan
+  double carbon_kg = 0;     ///< NaN without an intensity
+  double worst_ftf = 0;     ///< largest over jobs of JCT / (time with a fair share of the cluster)
+  double share_unfair = 0;  ///< share of jobs that have more than SimulationOptions::unfair_above
+  /// The same two where a fair share is 1 / (jobs of the whole workload) of the GPUs throughout, as
+  /// Shockwave reports them (Zheng et al., NSDI 2023).
+  double worst_ftf_static = 0, share_unfair_static = 0;
+  double share_in_time = 0;     ///< of the jobs with a deadline that ended by then; NaN without any
+  std::int64_t failures = 0;    ///< of jobs, those of nodes included
+  double lost_gpu_seconds = 0;  ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
   std::int64_t events = 0;       ///< how many times the policy decided
   std::string fallback{};  ///< why `learned` left decisions to jct, and how many; empty = none

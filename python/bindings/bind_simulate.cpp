@@ -188,6 +188,7 @@ ColumnsByName result_columns(const Simulation& run) {
   out["gpu_seconds"] = adopt(std::vector(jobs.gpu_seconds));
   out["energy_j"] = adopt(std::vector(jobs.energy_j));
   out["ftf"] = adopt(std::vector(jobs.ftf));
+  out["ftf_static"] = adopt(std::vector(jobs.ftf_static));
   std::vector<std::int64_t> outcomes;
   for (const JobOutcome outcome : jobs.outcome) outcomes.push_back(static_cast<int>(outcome));
   out["outcome"] = adopt(std::move(outcomes));
@@ -372,6 +373,7 @@ void bind_options(py::module_& module) {
           [](Options& o, const std::optional<Planner>& given) {
             o.planner = given ? std::optional<PlanOptions>(given->options) : std::nullopt;
           })
+      .keyword("unfair_above", &Options::unfair_above)
       .keyword("spans", &Options::spans)
       .init();
 }
@@ -672,6 +674,8 @@ void bind_result(py::module_& module) {
       .def_readonly("carbon_kg", &Simulation::carbon_kg)
       .def_readonly("worst_ftf", &Simulation::worst_ftf)
       .def_readonly("share_unfair", &Simulation::share_unfair)
+      .def_readonly("worst_ftf_static", &Simulation::worst_ftf_static)
+      .def_readonly("share_unfair_static", &Simulation::share_unfair_static)
       .def_readonly("share_in_time", &Simulation::share_in_time)
       .def_readonly("failures", &Simulation::failures)
       .def_readonly("lost_gpu_seconds", &Simulation::lost_gpu_seconds)

@@ -1250,6 +1250,7 @@ class SimulationOptions:
         user_gpus: typing.SupportsIndex | None = None,
         carbon_g_per_kwh: Float | collections.abc.Sequence[Float] | None = [],
         planner: collections.abc.Mapping[str, typing.Any] | None = None,
+        unfair_above: Float = 1.0,
         spans: bool = True,
     ) -> None: ...
     carbon_g_per_kwh: typing.Final[list[float]]
@@ -1265,6 +1266,7 @@ class SimulationOptions:
     sleep: typing.Final[dict[str, float]]
     spans: typing.Final[bool]
     stop_at_target: typing.Final[bool | None]
+    unfair_above: typing.Final[float]
     user_gpus: typing.Final[int | None]
 
 class SimulationRecord:
@@ -1287,6 +1289,7 @@ class SimulationRecord:
     preemptions: typing.Final[int]
     share_in_time: typing.Final[float]
     share_unfair: typing.Final[float]
+    share_unfair_static: typing.Final[float]
     spans: typing.Final[dict[str, numpy.ndarray]]
     tier_accounts: typing.Final[dict[str, typing.Any]]
     tiers: typing.Final[list[str]]
@@ -1296,6 +1299,7 @@ class SimulationRecord:
     utilization: typing.Final[float]
     workload: typing.Final[str]
     worst_ftf: typing.Final[float]
+    worst_ftf_static: typing.Final[float]
 
 class ForecastMemo:
     def __init__(self) -> None: ...

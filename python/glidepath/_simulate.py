@@ -100,9 +100,9 @@ class Simulation(Result):
         Their names, for the tiers of `spans`.
     jobs : dict of str to ndarray, shape (n,)
         In order of submission: ``job, submit_s, start_s, end_s, jct_s, wait_s, preemptions,
-        failures, gpu_seconds, energy_j, ftf, outcome`` and, where the workload names them,
-        ``user``. NaN where a job never started or ended. Outcomes are ``finished``, ``target``
-        (reached), ``never`` (stopped as out of reach) and ``unfinished``.
+        failures, gpu_seconds, energy_j, ftf, ftf_static, outcome`` and, where the workload
+        names them, ``user``. NaN where a job never started or ended. Outcomes are ``finished``,
+        ``target`` (reached), ``never`` (stopped as out of reach) and ``unfinished``.
     spans : dict of str to ndarray, shape (spans,)
         Stretches during which a job held GPUs: ``job, tier, gpus, start_s, end_s, partner`` (the
         job on the same GPUs, or -1), in order of their end.
@@ -124,7 +124,10 @@ class Simulation(Result):
         Emitted for that energy; NaN without an intensity.
     worst_ftf, share_unfair : float
         Largest finish-time fairness (JCT over the time with a fair share of the cluster), and the
-        share of jobs for which it is above 1.
+        share of jobs for which it is above ``unfair_above``.
+    worst_ftf_static, share_unfair_static : float
+        The same where a fair share is 1 / (jobs of the whole workload) of the GPUs throughout, as
+        Shockwave reports them (Zheng et al., NSDI 2023).
     share_in_time : float
         Share of the jobs with a deadline that ended by then; NaN without deadlines.
     failures : int
@@ -162,6 +165,8 @@ class Simulation(Result):
     carbon_kg: float
     worst_ftf: float
     share_unfair: float
+    worst_ftf_static: float
+    share_unfair_static: float
     share_in_time: float
     failures: int
     lost_gpu_seconds: float
@@ -223,6 +228,7 @@ def simulate(
     user_gpus: int | None = None,
     carbon_g_per_kwh: float | Sequence[float] | None = None,
     planner: Mapping[str, Any] | None = None,
+    unfair_above: float = _DEFAULTS.unfair_above,
     spans: bool = _DEFAULTS.spans,
     stream: str | os.PathLike[str] | Callable[..., object] | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -269,6 +275,8 @@ def simulate(
     planner : mapping, optional
         Keyword arguments of `plan` for policies that call it: ``objective`` (``best_value`` alone),
         ``max_wait_s`` ...
+    unfair_above : float
+        Finish-time fairness above which a job counts in ``share_unfair``.
     spans : bool
         Keep ``Simulation.spans`` and ``.timeline``.
     stream : path or callable, optional

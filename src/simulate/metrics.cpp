@@ -18,10 +18,16 @@ namespace {
 
 constexpr double kJoulesPerKwh = 3.6e6;
 
-/// Finish-time fairness (Themis, Mahajan et al., NSDI 2020): JCT over the time that the job would
-/// have taken with an equal share of the cluster, A max(1, n g / C): A its time alone with the same
-/// share of each tier, g its gang, C all GPUs, n the mean number of live jobs while it lived.
-std::vector<double> finish_time_fairness(const Cluster& cluster) {
+/// Finish-time fairness of each job: JCT over the time that it would have taken with an equal share
+/// of the cluster, A times the contention: A its time alone with the same share of each tier.
+struct Fairness {
+  /// Contention max(1, n g / C): g the gang, C all GPUs, n the mean number of live jobs while it
+  /// lived (after Themis, Mahajan et al., NSDI 2020).
+  std::vector<double> live;
+  /// Contention max(1, N / C), N all jobs of the workload (Shockwave, Zheng et al., NSDI 2023).
+  std::vector<double> fixed;
+};
+Fairness finish_time_fairness(const Cluster& cluster) {
   std::vector<std::pair<Tick, int>> changes;
   for (const Run& run : cluster.runs) {
     if (run.end < 0) continue;
@@ -43,12 +49,16 @@ std::vector<double> finish_time_fairness(const Cluster& cluster) {
   };
   double all_gpus = 0;
   for (const Tier& tier : cluster.workload.tiers) all_gpus += tier.gpus();
-  std::vector<double> out;
-  out.reserve(cluster.runs.size());
+  const double all_jobs = static_cast<double>(cluster.runs.size());
+  Fairness out;
+  out.live.reserve(cluster.runs.size());
+  out.fixed.reserve(cluster.runs.size());
   for (std::size_t i = 0; i < cluster.runs.size(); ++i) {
     const Run& run = cluster.runs[i];
     if (run.end <= run.submit) {
-      out.push_back(run.end < 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0);
+      const double none = run.end < 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+      out.live.push_back(none);
+      out.fixed.push_back(none);
       continue;
     }
     double even = 0;
@@ -61,7 +71,8 @@ std::vector<double> finish_time_fairness(const Cluster& cluster) {
     const auto jct = static_cast<double>(run.end - run.submit);
     const double n = (area_at(run.end) - area_at(run.submit)) / jct;
     const double alone = run.done / even;  // what it did, for a job that was stopped
-    out.push_back(jct / (alone * std::max(1.0, n * run.gpus / all_gpus)));
+    out.live.push_back(jct / (alone * std::max(1.0, n * run.gpus / all_gpus)));
+    out.fixed.push_back(jct / (alone * std::max(1.0, all_jobs / all_gpus)));
   }
   return out;
 }
@@ -231,12 +242,18 @@ Simulation results(Cluster& cluster, std::string policy) {
   out.p95_jct_s = interpolated_quantile(jct, 0.95);
   out.makespan_s = cluster.seconds(last - first);
   tier_accounts(cluster, first, last, out);
-  out.jobs.ftf = finish_time_fairness(cluster);
-  for (const double rho : out.jobs.ftf) {
-    if (rho > out.worst_ftf) out.worst_ftf = rho;  // false for NaN
-    out.share_unfair += rho > 1;
-  }
-  out.share_unfair /= ended;
+  Fairness fairness = finish_time_fairness(cluster);
+  const auto sum_up = [&](const std::vector<double>& ftf, double& worst, double& unfair) {
+    for (const double rho : ftf) {
+      if (rho > worst) worst = rho;  // false for NaN
+      unfair += rho > cluster.options.unfair_above;
+    }
+    unfair /= ended;
+  };
+  sum_up(fairness.live, out.worst_ftf, out.share_unfair);
+  sum_up(fairness.fixed, out.worst_ftf_static, out.share_unfair_static);
+  out.jobs.ftf = std::move(fairness.live);
+  out.jobs.ftf_static = std::move(fairness.fixed);
   return out;
 }
 

@@ -64,6 +64,11 @@ void check(const SimulationOptions& options) {
   at_least("sleep.after_s", options.sleep.after_s, 0);
   finite("sleep.watts", options.sleep.watts);
   at_least("sleep.wake_s", options.sleep.wake_s, 0);
+  const auto ratio = [](const char* what, double value) {
+    if (value > 0 && std::isfinite(value)) return;
+    refuse("simulate: ", what, " is ", value, ", expected a number above 0");
+  };
+  ratio("unfair_above", options.unfair_above);
   at_least("user_gpus", options.user_gpus.value_or(1), 1);
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
   refuse_idle(options);

@@ -387,6 +387,15 @@ def test_finish_time_fairness_of_equal_sharing_is_one() -> None:
     assert run.worst_ftf == pytest.approx(200 / 150)
 
 
+def test_finish_time_fairness_by_static_contention_has_one_share_for_all_jobs() -> None:
+    tiers = [gp.Tier("a", 1)]
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [1, 1], "duration_s": [100, 100]}
+    run = gp.simulate(gp.Workload(tiers, jobs), "fifo", unfair_above=0.9)
+    np.testing.assert_allclose(run.jobs["ftf_static"], [100 / 200, 200 / 200])
+    assert (run.worst_ftf_static, run.share_unfair_static) == (1.0, 0.5)
+    assert run.metrics()["worst_ftf_static"] == 1.0
+
+
 def test_every_policy_ends_every_job(supercom: gp.Workload) -> None:
     for policy in gp.POLICIES:
         run = gp.simulate(supercom, policy)

@@ -95,6 +95,9 @@ def simulate(
             " objective=deadline,jct; may be repeated.",
         ),
     ] = None,
+    unfair_above: Annotated[
+        float, typer.Option(metavar="RHO", help="Finish-time fairness that counts as unfair.")
+    ] = 1.0,
     node_every_h: Annotated[
         float | None,
         typer.Option(metavar="HOURS", help="A node fails every so often: mean time that it is up."),
@@ -138,6 +141,7 @@ def simulate(
         "in_nodes": in_nodes,
         "sharing": sharing,
         "planner": _planner(planner or ()),
+        "unfair_above": unfair_above,
     }
     if seeds > 1:
         if report is not None:
