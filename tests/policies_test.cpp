@@ -213,6 +213,127 @@ TEST(OnePolicyTest, ATierThatNoJobCanUseAndACurveThatNoneFollowsChangeNothing) {
   }
 }
 
+// ---- fair shares
+
+/// One GPU: a job of 100 s at 0, and every ten seconds one of 10 s, so that two jobs are live while
+/// the short ones go first.
+Workload a_long_job_and_short_ones() {
+  std::vector<std::pair<double, double>> jobs{{0, 100}};
+  for (int i = 0; i < 60; ++i) jobs.emplace_back(10 * i, 10);
+  return on_gpus(1, jobs);
+}
+
+TEST(FairFinishTest, AJobThatHeadsForTheMultipleGoesBeforeShorterOnes) {
+  const Workload workload = a_long_job_and_short_ones();
+  EXPECT_EQ(result_of(simulate(workload, "gittins"), 1).start_s, 600);
+  for (const double multiple : {0.7, 1.2, 1.7}) {
+    SimulationOptions options;
+    options.max_ftf = multiple;
+    const Simulation run = simulate(workload, "fair_finish", options);
+    const JobResult job = result_of(run, 1);
+    // With half of the GPU it takes 200 s: after 200 multiple - 100 s it heads for the multiple. It
+    // is looked at again after a hundredth of its multiple at the latest.
+    EXPECT_GE(job.start_s, 200 * multiple - 100) << multiple;
+    EXPECT_LE(job.start_s, 200 * multiple - 100 + 100 * multiple / 100 + 1) << multiple;
+    // Behind it short jobs come to head for a small multiple too, and have earlier deadlines.
+    if (multiple > 1.5) {
+      EXPECT_EQ(job.end_s, job.start_s + 100);
+    }
+  }
+}
+
+TEST(FairFinishTest, WithoutAJobThatIsLateItIsGittins) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const Workload workload = random_workload(800 + seed, 100);
+    SimulationOptions options;
+    options.restart_s = seed % 2 == 0 ? 0 : 15;
+    if (seed % 3 == 0) options.forecast_sigma = 0.7;
+    const Simulation want = simulate(workload, "gittins", options);
+    options.max_ftf = 1e6;
+    const Simulation run = simulate(workload, "fair_finish", options);
+    EXPECT_EQ(run.jobs.end_s, want.jobs.end_s) << seed;
+    EXPECT_EQ(run.jobs.preemptions, want.jobs.preemptions) << seed;
+  }
+}
+
+/// Jobs of one GPU, three times as much work as the GPUs can do while they are submitted.
+Workload overload(std::uint64_t seed, int gpus) {
+  const detail::Rng rng{seed};
+  std::vector<std::pair<double, double>> jobs;
+  for (std::uint64_t i = 0; i < 120; ++i) {
+    const double duration_s = 1 + std::floor(std::exp(3 + 5 * rng.uniform(i, 0)));
+    jobs.emplace_back(std::floor(9000.0 * rng.uniform(i, 1)), duration_s);
+  }
+  return on_gpus(gpus, jobs);
+}
+
+TEST(FairFinishTest, KeepsTheWorstFairnessNearTheMultipleForLittleMeanJct) {
+  // Sharing the GPUs equally all the time would keep each job near 1, so 1.5 can be kept.
+  double before = 0, jct = 0, jct_before = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Workload workload = overload(seed, 4);
+    const Simulation best = simulate(workload, "gittins");
+    SimulationOptions options;
+    options.max_ftf = 1.5;
+    const Simulation run = simulate(workload, "fair_finish", options);
+    EXPECT_LE(run.worst_ftf, 1.25 * 1.5) << seed;
+    EXPECT_LE(static_cast<double>(run.preemptions), static_cast<double>(best.preemptions) + 120);
+    before = std::max(before, best.worst_ftf);
+    jct += run.mean_jct_s;
+    jct_before += best.mean_jct_s;
+  }
+  EXPECT_GT(before, 1.9);  // the multiple does something here
+  EXPECT_LE(jct, 1.1 * jct_before);
+}
+
+TEST(FairFinishTest, AMultipleThatCannotBeKeptIsRaisedForAllJobsAlike) {
+  // All jobs are late from the start, so the order is by deadline at the worst multiple. The
+  // deadlines of first come first served leave short jobs behind long ones.
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Workload workload = overload(20 + seed, 2);
+    SimulationOptions options;
+    options.max_ftf = 0.2;
+    EXPECT_LE(simulate(workload, "fair_finish", options).worst_ftf, 3) << seed;
+    EXPECT_GT(simulate(workload, "fifo").worst_ftf, 20) << seed;
+  }
+}
+
+TEST(FairFinishTest, LateJobsGoByEarliestDeadlineInNodesAndBesideCurvesToo) {
+  // All are late when they come. With one, two and three live jobs a fair share takes 50, 60 and
+  // 30 s, so that of any multiple the third has the earliest deadline and then the first.
+  const Workload workload = on_gpus(1, {{0, 50}, {1, 30}, {2, 10}});
+  SimulationOptions options;
+  options.max_ftf = 1e-3;
+  const auto expect_order = [&](const Workload& each) {
+    const Simulation run = simulate(each, "fair_finish", options);
+    EXPECT_EQ(run.jobs.end_s, (std::vector<double>{60, 90, 12}));
+  };
+  expect_order(workload);
+  Workload curves = workload;  // decides from Snapshots
+  curves.curves.push_back({.step = {1, 2}, .loss = {2, 1}});
+  expect_order(curves);
+  Workload nodes = workload;  // laid out anew at each event
+  nodes.tiers.front().gpus_per_node = 2;
+  for (WorkloadJob& job : nodes.jobs) job.gpus = 2;
+  options.in_nodes = true;
+  expect_order(nodes);
+}
+
+TEST(FairFinishTest, LongJobsHaveAShareOfTheGpusForAnEarlierEndOfAll) {
+  // Two GPUs, one job of 300 s and ten of 20 s. All of it is 250 s of both GPUs: the long job ends
+  // last unless it runs from the start.
+  std::vector<std::pair<double, double>> jobs{{0, 300}};
+  for (int i = 0; i < 10; ++i) jobs.emplace_back(0, 20);
+  const Workload workload = on_gpus(2, jobs);
+  EXPECT_EQ(simulate(workload, "fair_finish").makespan_s, 400);
+  SimulationOptions options;
+  options.max_ftf = 1e6;  // nobody is late
+  options.long_share = 0.5;
+  EXPECT_EQ(simulate(workload, "fair_finish", options).makespan_s, 300);
+  options.long_share = 0.4;  // less than one GPU
+  EXPECT_EQ(simulate(workload, "fair_finish", options).makespan_s, 400);
+}
+
 TEST(FinishTimeFairnessTest, StaticContentionIsAllJobsOverAllGpusThroughout) {
   // Two GPUs, four jobs of 100 s at once and, alone much later, one of 50 s: five jobs, so a fair
   // share takes 2.5 times as long. The second two end after 200 s.
@@ -234,6 +355,17 @@ TEST(FinishTimeFairnessTest, StaticContentionIsAllJobsOverAllGpusThroughout) {
   Workload few = on_gpus(8, {{0, 100}, {0, 100}});
   for (WorkloadJob& job : few.jobs) job.gpus = 8;
   EXPECT_EQ(simulate(few, "fifo").jobs.ftf_static, (std::vector<double>{1, 2}));
+}
+
+TEST(FairFinishTest, OptionsOutOfRangeAreRefused) {
+  const Workload workload = random_workload(0);
+  const auto refusal = [&](const SimulationOptions& options) {
+    return message_of<InputError>([&] { (void)simulate(workload, "fair_finish", options); });
+  };
+  EXPECT_EQ(refusal({.max_ftf = 0}), "simulate: max_ftf is 0, expected a number above 0");
+  EXPECT_EQ(refusal({.long_share = 1.5}), "simulate: long_share is 1.5, expected 0 to 1");
+  EXPECT_EQ(refusal({.unfair_above = -1}),
+            "simulate: unfair_above is -1, expected a number above 0");
 }
 
 TEST(LeaderTest, FollowsTheOrderThatServesTheJobsBetter) {

@@ -218,6 +218,22 @@ TEST(RestartCostTest, PatienceTakesPreemptionsForLittleMeanJctAndNoFairness) {
   }
 }
 
+TEST(FairFinishTest, BoundsTheWorstFairnessOnTracesThatItWasNotChosenOnForLittleMeanJct) {
+  const std::map<const char*, int> judges{{"philly_103959", 16}, {"philly_b436b2", 64}};
+  for (const auto& [trace, gpus] : judges) {
+    SKIP_WITHOUT(trace);
+    const Workload workload = workload_from_trace(shared_trace(trace), gpus);
+    const double jct = simulate(workload, "gittins").mean_jct_s;
+    for (const auto& [multiple, dearer] : {std::pair{1.5, 1.05}, std::pair{2.0, 1.02}}) {
+      SimulationOptions options;
+      options.max_ftf = multiple;
+      const Simulation run = simulate(workload, "fair_finish", options);
+      EXPECT_LE(run.worst_ftf, 1.25 * multiple) << trace;
+      EXPECT_LE(run.mean_jct_s, dearer * jct) << trace;
+    }
+  }
+}
+
 TEST(KnownSizesTest, ThePlannerIsNotBehindTheBetterOfSrtfAndSrsf) {
   for (const auto& [trace, gpus] : kCases) {
     SKIP_WITHOUT(trace);

@@ -157,6 +157,12 @@ struct SimulationOptions {
       carbon_g_per_kwh{};                ///< of each hour from time 0 on, repeated; empty = unknown
   std::optional<PlanOptions> planner{};  ///< of policies that call plan(); its sharing and in_nodes
                                          ///< are those above
+  /// Under `fair_finish`: finish-time fairness at which a job goes before all others, see
+  /// Simulation::worst_ftf; empty = 2.
+  std::optional<double> max_ftf{};
+  /// Under `fair_finish`: share of the GPUs for jobs that take longer than all live work would take
+  /// on all GPUs, for an earlier end of it all; empty = 0.
+  std::optional<double> long_share{};
   double unfair_above = 1;               ///< finish-time fairness of a job that counts as unfair
   std::shared_ptr<ForecastMemo> memo{};  ///< shared between runs; empty = one of its own
   bool spans = true;                     ///< keep Simulation::spans and timeline

@@ -373,6 +373,8 @@ void bind_options(py::module_& module) {
           [](Options& o, const std::optional<Planner>& given) {
             o.planner = given ? std::optional<PlanOptions>(given->options) : std::nullopt;
           })
+      .keyword("max_ftf", &Options::max_ftf)
+      .keyword("long_share", &Options::long_share)
       .keyword("unfair_above", &Options::unfair_above)
       .keyword("spans", &Options::spans)
       .init();

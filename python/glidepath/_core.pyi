@@ -1250,6 +1250,8 @@ class SimulationOptions:
         user_gpus: typing.SupportsIndex | None = None,
         carbon_g_per_kwh: Float | collections.abc.Sequence[Float] | None = [],
         planner: collections.abc.Mapping[str, typing.Any] | None = None,
+        max_ftf: Float | None = None,
+        long_share: Float | None = None,
         unfair_above: Float = 1.0,
         spans: bool = True,
     ) -> None: ...
@@ -1257,6 +1259,8 @@ class SimulationOptions:
     failures: typing.Final[dict[str, float]]
     forecast_sigma: typing.Final[float | None]
     in_nodes: typing.Final[bool]
+    long_share: typing.Final[float | None]
+    max_ftf: typing.Final[float | None]
     planner: typing.Final[PlanOptions | None]
     restart_s: typing.Final[float]
     round_s: typing.Final[float | None]

@@ -228,6 +228,8 @@ def simulate(
     user_gpus: int | None = None,
     carbon_g_per_kwh: float | Sequence[float] | None = None,
     planner: Mapping[str, Any] | None = None,
+    max_ftf: float | None = None,
+    long_share: float | None = None,
     unfair_above: float = _DEFAULTS.unfair_above,
     spans: bool = _DEFAULTS.spans,
     stream: str | os.PathLike[str] | Callable[..., object] | None = None,
@@ -275,6 +277,11 @@ def simulate(
     planner : mapping, optional
         Keyword arguments of `plan` for policies that call it: ``objective`` (``best_value`` alone),
         ``max_wait_s`` ...
+    max_ftf : float, optional
+        Finish-time fairness at which ``fair_finish`` puts a job before all others (2).
+    long_share : float, optional
+        Share of the GPUs that ``fair_finish`` gives to jobs that take longer than all live work
+        would take on all GPUs (0), for a shorter makespan.
     unfair_above : float
         Finish-time fairness above which a job counts in ``share_unfair``.
     spans : bool

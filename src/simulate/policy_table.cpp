@@ -23,6 +23,7 @@ using Text = std::string_view;
 constexpr std::array<Text, 1> kSessions{"session_s"}, kReadsRounds{"round_s"};
 constexpr std::array<Text, 2> kTimes{"session_s", "round_s"};
 constexpr std::array<Text, 3> kTimesAndUsers{"session_s", "round_s", "user_gpus"};
+constexpr std::array<Text, 4> kFairness{"session_s", "round_s", "max_ftf", "long_share"};
 constexpr std::array<Text, 5> kPlans{"session_s", "round_s", "sharing", "user_gpus", "planner"};
 
 constexpr std::array kPolicies{
@@ -87,6 +88,19 @@ constexpr std::array kPolicies{
                  .make = &make_gittins,
                  .queue = &run_gittins,
                  .play = PlayRule{.order = PlayOrder::index, .preempts = true}},
+    PolicyTraits{.info = {.name = "fair_finish",
+                          .description = "jobs that head for max_ftf times their time with a fair "
+                                         "share first, earliest deadline first; the others as "
+                                         "gittins",
+                          .source = "Mahajan et al. 2020; Bender et al. 1998",
+                          .sees = Forecasts::all,
+                          .stops_at_target = true,
+                          .session_s = kLookIntervalS,
+                          .reads = kFairness},
+                 .make = &make_fair_finish,
+                 .queue = &run_fair_finish,
+                 .packs = true,
+                 .plans_tiers = true},
     PolicyTraits{.info = {.name = "max_min",
                           .description = "max-min fair shares of time per tier, by each job's "
                                          "rates on the tiers",
@@ -279,7 +293,9 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
                                       std::pair{"round_s", options.round_s.has_value()},
                                       std::pair{"sharing", options.sharing != Sharing::exclusive},
                                       std::pair{"user_gpus", options.user_gpus.has_value()},
-                                      std::pair{"planner", options.planner.has_value()}}) {
+                                      std::pair{"planner", options.planner.has_value()},
+                                      std::pair{"max_ftf", options.max_ftf.has_value()},
+                                      std::pair{"long_share", options.long_share.has_value()}}) {
     if (!given || std::ranges::find(reads, option) != reads.end()) continue;
     std::string others;
     for (const PolicyTraits& row : kPolicies) {

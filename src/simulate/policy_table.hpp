@@ -87,6 +87,7 @@ struct PolicyTraits {
   bool packs =
       false;  ///< its plans are for nodes filled anew: with in_nodes gangs may have to move
   std::optional<PlayRule> play{};  ///< empty where start_times() does not know it
+  bool plans_tiers = false;        ///< on several tiers it decides from Snapshots
   bool follows_leader = false;     ///< of SRTF and SRSF, on one tier, for mean completion times
 };
 
@@ -113,8 +114,8 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
 
 // ---- what the rows name: policies.cpp, elastic.cpp, queues.cpp and rounds.cpp
 
-MakePolicy make_slurm_backfill, make_gittins, make_themis, make_optimus, make_slaq, make_makespan,
-    make_dare, make_best_value, make_learned, make_goodput, make_sia;
+MakePolicy make_slurm_backfill, make_gittins, make_fair_finish, make_themis, make_optimus,
+    make_slaq, make_makespan, make_dare, make_best_value, make_learned, make_goodput, make_sia;
 
 /// The planner under goals that may change between decisions; both must outlive the policy.
 [[nodiscard]] Policy steered_planner(const SimulationOptions& options,
@@ -124,7 +125,7 @@ MakePolicy make_slurm_backfill, make_gittins, make_themis, make_optimus, make_sl
 /// better of SRTF and SRSF so far, or by Gittins index where durations are forecast; with patience
 /// where starts cost.
 QueueKernel run_fifo, run_first_fit, run_sjf, run_srtf, run_srsf, run_edf, run_las,
-    run_session_fifo, run_gittins, run_learned;
+    run_session_fifo, run_gittins, run_learned, run_fair_finish;
 
 /// Runs a policy of shares of time in rounds of SimulationOptions::round_s, which must be set, as
 /// the simulator of Gavel does (Narayanan et al., OSDI 2020).

@@ -85,6 +85,13 @@ class ByKind {
   std::map<Kind, int> index_;  ///< on several
 };
 
+/// When a rank has to look at its jobs again by itself.
+template <class Rank>
+Tick wake_of(const Rank& rank) {
+  if constexpr (requires { rank.wake(); }) return rank.wake();
+  return kNever;
+}
+
 /// Place of a job in a total order: smaller runs first.
 struct Place {
   double key;
@@ -107,9 +114,12 @@ using Heap = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
 template <class Rank>
 class Waiting {
  public:
-  Waiting(const Cluster& cluster, const Rank& rank) : rank_(rank), heaps_(cluster) {}
+  Waiting(const Cluster& cluster, Rank& rank) : rank_(rank), heaps_(cluster) {}
 
-  void add(int job) { heaps_[job].push({rank_.waiting(job), job}); }
+  void add(int job) {
+    if constexpr (requires { rank_.begin_wait(job); }) rank_.begin_wait(job);
+    heaps_[job].push({rank_.waiting(job), job});
+  }
   /// Back with the place it had.
   void add(const Place& place) { heaps_[place.job].push(place); }
   /// All keys have changed.
@@ -118,7 +128,7 @@ class Waiting {
     for (auto& of : heaps_) {
       for (; !of.queue.empty(); of.queue.pop()) all.push_back(of.queue.top().job);
     }
-    for (const int job : all) add(job);
+    for (const int job : all) heaps_[job].push({rank_.waiting(job), job});
   }
   [[nodiscard]] bool is_head(int job) { return heaps_[job].top().job == job; }
   void look() { heaps_.look(); }
@@ -129,7 +139,7 @@ class Waiting {
   auto end() { return heaps_.end(); }
 
  private:
-  const Rank& rank_;
+  Rank& rank_;
   ByKind<Heap> heaps_;
 };
 
@@ -278,7 +288,7 @@ class Preemptive {
     running_.suspend(job);
     failed_.push_back(job);
   }
-  [[nodiscard]] Tick wake() const { return kNever; }
+  [[nodiscard]] Tick wake() const { return wake_of(rank_); }
 
   void schedule() {
     for (const int job : failed_) waiting_.add(job);
@@ -423,7 +433,7 @@ class InOrder {
   void arrive(int job) { waiting_.add(job); }
   void leave(int) {}
   void fail(int job) { failed_.push_back(job); }
-  [[nodiscard]] Tick wake() const { return kNever; }
+  [[nodiscard]] Tick wake() const { return wake_of(rank_); }
 
   void schedule() {
     for (const int job : failed_) waiting_.add(job);
@@ -433,7 +443,7 @@ class InOrder {
     }
     running_.clear();
     for (const Running& running : cluster_.running) {
-      running_.push_back({rank_.waiting(running.job), running.job});
+      running_.push_back({rank_.running(running), running.job});
     }
     std::sort(running_.begin(), running_.end());
     waiting_.look();
@@ -499,7 +509,7 @@ class Patient {
     ++ended_;
   }
   void fail(int job) { failed_.push_back(job); }
-  [[nodiscard]] Tick wake() const { return wake_; }
+  [[nodiscard]] Tick wake() const { return std::min(wake_, wake_of(rank_)); }
 
   void schedule() {
     for (const int job : failed_) waiting_.add(job);
@@ -613,6 +623,9 @@ class Patient {
   /// From when on the job would take longer than with a fair share, see Simulation::worst_ftf, if
   /// it started only then.
   [[nodiscard]] Tick late_at(int job) const {
+    if constexpr (requires { rank_.is_late(job); }) {
+      if (rank_.is_late(job)) return cluster_.now;
+    }
     const Run& run = cluster_.runs[job];
     const double left = rank_.left(job, kShortQuantile);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];

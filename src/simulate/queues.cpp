@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "simulate/fair_rank.hpp"
 #include "simulate/fill.hpp"
 #include "simulate/learned_rank.hpp"
 #include "simulate/policy_table.hpp"
@@ -301,6 +302,12 @@ void run_gittins(Cluster& cluster) {
   } else {
     run_as<Patient<GittinsRank>>(cluster);
   }
+}
+
+void run_fair_finish(Cluster& cluster) {
+  if (!plain(cluster.workload, cluster.options)) return run_as<InOrder<FairRank>>(cluster);
+  if (cluster.restart == 0) return run_as<Preemptive<FairRank>>(cluster);
+  run_as<Patient<FairRank>>(cluster);
 }
 
 void run_learned(Cluster& cluster) {

@@ -68,7 +68,11 @@ void check(const SimulationOptions& options) {
     if (value > 0 && std::isfinite(value)) return;
     refuse("simulate: ", what, " is ", value, ", expected a number above 0");
   };
+  ratio("max_ftf", options.max_ftf.value_or(1));
   ratio("unfair_above", options.unfair_above);
+  if (const double share = options.long_share.value_or(0); !(share >= 0 && share <= 1)) {
+    refuse("simulate: long_share is ", share, ", expected 0 to 1");
+  }
   at_least("user_gpus", options.user_gpus.value_or(1), 1);
   for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
   refuse_idle(options);
@@ -114,7 +118,8 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
   }
   // A queue forecasts no curve, and has sessions only as session_fifo does.
   const bool needs_snapshots =
-      traits.make != nullptr && (!workload.curves.empty() || options.session_s);
+      traits.make != nullptr && (!workload.curves.empty() || options.session_s ||
+                                 (traits.plans_tiers && workload.tiers.size() > 1));
   return needs_snapshots ? nullptr : traits.queue;
 }
 

@@ -161,6 +161,8 @@ OPTIONS: dict[str, Any] = {
     "sharing": "mps",
     "user_gpus": 2,
     "planner": {"hysteresis": 0.2},
+    "max_ftf": 1.5,
+    "long_share": 0.25,
 }
 
 
@@ -187,7 +189,7 @@ def test_the_table_names_only_options_of_simulate() -> None:
 def test_a_policy_of_ones_own_refuses_what_only_the_planner_reads() -> None:
     for option in ("session_s", "round_s", "sharing"):
         gp.simulate(workload(), gp.plan, **{option: OPTIONS[option]})
-    for option in ("user_gpus", "planner"):
+    for option in ("user_gpus", "planner", "max_ftf", "long_share"):
         with pytest.raises(gp.InputError, match=f"of one's own does not read {option}"):
             gp.simulate(workload(), gp.plan, **{option: OPTIONS[option]})
 

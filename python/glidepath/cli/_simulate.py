@@ -95,6 +95,12 @@ def simulate(
             " objective=deadline,jct; may be repeated.",
         ),
     ] = None,
+    max_ftf: Annotated[
+        float | None, typer.Option(metavar="RHO", help="As gp.simulate, for fair_finish.")
+    ] = None,
+    long_share: Annotated[
+        float | None, typer.Option(metavar="SHARE", help="As gp.simulate, for fair_finish.")
+    ] = None,
     unfair_above: Annotated[
         float, typer.Option(metavar="RHO", help="Finish-time fairness that counts as unfair.")
     ] = 1.0,
@@ -141,6 +147,8 @@ def simulate(
         "in_nodes": in_nodes,
         "sharing": sharing,
         "planner": _planner(planner or ()),
+        "max_ftf": max_ftf,
+        "long_share": long_share,
         "unfair_above": unfair_above,
     }
     if seeds > 1:
