@@ -173,7 +173,8 @@ void mixture_quantiles(const MixtureView& mixture, std::span<const double> level
     if (largest <= tolerance) break;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = x[i];
+    // Where all values are alike to sixteen digits, steps that round may end in another order.
+    out[i] = i == 0 ? x[i] : std::max(x[i], out[i - 1]);
     const double standard = spread > 0 ? (x[i] - mean) / spread : 0.0;
     older[i] = fresh ? standard : newer[i];
     newer[i] = standard;
