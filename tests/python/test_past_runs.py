@@ -82,10 +82,17 @@ def test_past_runs_survive_json_pickle_and_copies() -> None:
             "past: expected a state of format 'glidepath.past_runs', got 'other'",
         ),
         ({"version": 2}, "past: state of version 2, this library reads 1"),
-        ({"widths": {"runs": "x"}}, "past: the state is damaged: 'x' is no int"),
+        (
+            {"widths": gp.PastRuns([]).widths.to_dict() | {"runs": "x"}},
+            "past: the state is damaged: 'x' is no int",
+        ),
         ({"runs": 3}, "past: the state is damaged: 'int' object is not iterable"),
-        ({"runs": [{"step": [1, 2], "loss": [1]}]}, "past: the state is damaged: trace: 2 steps"),
-        ({"runs": [{"step": [1, 2], "loss": [1, 2], "x": 1}]}, "past: the state is damaged: "),
+        (
+            {"runs": [gp.Trace([1, 2], [1, 2]).to_dict() | {"loss": [1]}]},
+            "past: the state is damaged: trace: 2 steps",
+        ),
+        ({"runs": [{"step": [1, 2], "loss": [1, 2]}]}, "past: the state is damaged: Trace: the st"),
+        ({"runs": [gp.Trace([1, 2], [1, 2]).to_dict() | {"x": 1}]}, "past: the state is damaged: "),
     ],
 )
 def test_a_foreign_or_damaged_state_is_refused_in_a_sentence(
