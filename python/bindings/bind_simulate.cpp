@@ -534,8 +534,7 @@ class EnvironmentBatch {
   bool busy_ = false;
 };
 
-using Stream =
-    py::typing::Callable<py::object(std::int64_t, int, int, double, double, std::int64_t)>;
+using Stream = py::typing::Callable<py::object(JobSpan)>;
 using Decider = std::variant<std::string, py::typing::Callable<py::object(OwnedSnapshot)>>;
 using Progress = py::typing::Callable<py::object(std::int64_t, std::int64_t)>;
 
@@ -553,7 +552,7 @@ Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decid
   if (!stream.is_none()) {
     options.stream = [&stream](const JobSpan& span) {
       const py::gil_scoped_acquire hold;
-      stream(span.job, span.tier, span.gpus, span.start_s, span.end_s, span.partner);
+      stream(span);
     };
   }
   const auto* name = std::get_if<std::string>(&policy);
@@ -653,6 +652,23 @@ void bind_workload(py::module_& module) {
 }
 
 void bind_result(py::module_& module) {
+  Record<JobSpan>(module, "JobSpan", R"(A stretch for which a job held GPUs.
+
+Attributes
+----------
+job, partner : int
+    The job, and the one that shared its GPUs; -1 = nobody did.
+tier, gpus : int
+    Index of the tier, and how many of its GPUs.
+start_s, end_s : float
+    Seconds since the start of the simulation.
+)")
+      .keyword("job", &JobSpan::job)
+      .keyword("tier", &JobSpan::tier)
+      .keyword("gpus", &JobSpan::gpus)
+      .keyword("start_s", &JobSpan::start_s)
+      .keyword("end_s", &JobSpan::end_s)
+      .keyword("partner", &JobSpan::partner);
   py::class_<Simulation>(module, "SimulationRecord")
       .def_readonly("policy", &Simulation::policy)
       .def_readonly("workload", &Simulation::workload)

@@ -1273,6 +1273,27 @@ class SimulationOptions:
     unfair_above: typing.Final[float]
     user_gpus: typing.Final[int | None]
 
+class JobSpan:
+    """A stretch for which a job held GPUs.
+
+    Attributes
+    ----------
+    job, partner : int
+        The job, and the one that shared its GPUs; -1 = nobody did.
+    tier, gpus : int
+        Index of the tier, and how many of its GPUs.
+    start_s, end_s : float
+        Seconds since the start of the simulation.
+    """
+
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+    end_s: typing.Final[float]
+    gpus: typing.Final[int]
+    job: typing.Final[int]
+    partner: typing.Final[int]
+    start_s: typing.Final[float]
+    tier: typing.Final[int]
+
 class SimulationRecord:
     carbon_kg: typing.Final[float]
     energy_kwh: typing.Final[float]
@@ -1604,7 +1625,7 @@ def simulate(
     policy: str | collections.abc.Callable[[Snapshot], typing.Any],
     options: SimulationOptions,
     memo: ForecastMemo | None = None,
-    stream: collections.abc.Callable[[int, int, int, float, float, int], typing.Any] | None = None,
+    stream: collections.abc.Callable[[JobSpan], typing.Any] | None = None,
     progress: collections.abc.Callable[[int, int], typing.Any] | None = None,
 ) -> SimulationRecord: ...
 def slice_speeds(jobs: collections.abc.Sequence[Profile], tier: Tier) -> NDArray[numpy.float64]:

@@ -14,7 +14,14 @@ import numpy as np
 
 from glidepath import _core
 from glidepath._arguments import checked
-from glidepath._core import InputError, IoError, PolicyInfo, SimulationOptions, Snapshot
+from glidepath._core import (
+    InputError,
+    IoError,
+    JobSpan,
+    PolicyInfo,
+    SimulationOptions,
+    Snapshot,
+)
 from glidepath._plan import Plan
 from glidepath._results import Result, require
 from glidepath._workload import Column, Workload
@@ -207,6 +214,7 @@ class Simulation(Result):
 
 METRICS = tuple(field.name for field in fields(Simulation) if field.type in ("float", "int"))
 _DEFAULTS = SimulationOptions()
+_SPAN = ("job", "tier", "gpus", "start_s", "end_s", "partner")
 _OPTIONS = [key for key, kind in vars(SimulationOptions).items() if isinstance(kind, property)]
 
 
@@ -232,7 +240,7 @@ def simulate(
     long_share: float | None = None,
     unfair_above: float = _DEFAULTS.unfair_above,
     spans: bool = _DEFAULTS.spans,
-    stream: str | os.PathLike[str] | Callable[..., object] | None = None,
+    stream: str | os.PathLike[str] | Callable[[JobSpan], object] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Simulation:
     """Run a workload to its end under a policy.
@@ -287,8 +295,8 @@ def simulate(
     spans : bool
         Keep ``Simulation.spans`` and ``.timeline``.
     stream : path or callable, optional
-        A CSV file for the rows of ``spans`` as they end, or a callable of their six values; with
-        ``spans=False`` nothing of them stays in memory.
+        A CSV file for the rows of ``spans`` as they end, or a callable that is given a `JobSpan`;
+        with ``spans=False`` nothing of them stays in memory.
     progress : callable, optional
         Called with (jobs ended, jobs) after each event.
 
@@ -313,7 +321,7 @@ def _run(
     policy: Policy,
     options: SimulationOptions,
     *,
-    stream: str | os.PathLike[str] | Callable[..., object] | None = None,
+    stream: str | os.PathLike[str] | Callable[[JobSpan], object] | None = None,
     progress: Callable[[int, int], object] | None = None,
     memo: _core.ForecastMemo | None = None,
 ) -> Simulation:
@@ -321,7 +329,7 @@ def _run(
     if options.stop_at_target and not workload._record.curves:
         raise InputError("simulate: stop_at_target is for jobs with curves, the workload has none")
 
-    def run(stream: Callable[..., object] | None) -> Simulation:
+    def run(stream: Callable[[JobSpan], object] | None) -> Simulation:
         record = _core.simulate(workload._record, policy, options, memo, stream, progress)
         return _simulation(record, policy=name_of(policy))
 
@@ -330,8 +338,8 @@ def _run(
     try:
         with Path(stream).open("w", newline="") as file:
             write = csv.writer(file).writerow
-            write(("job", "tier", "gpus", "start_s", "end_s", "partner"))
-            return run(lambda *row: write(row))
+            write(_SPAN)
+            return run(lambda span: write([getattr(span, name) for name in _SPAN]))
     except OSError as error:
         raise IoError(f"{os.fspath(stream)}: {error.strerror}") from None
 

@@ -266,6 +266,10 @@ def test_events_stream_into_a_file(supercom: gp.Workload, tmp_path: Path) -> Non
     kept = gp.simulate(supercom, "fifo").spans
     np.testing.assert_allclose(rows["end_s"], kept["end_s"])
     assert run.spans["job"].size == 0
+    seen: list[gp.JobSpan] = []
+    gp.simulate(supercom, "fifo", stream=seen.append)
+    for name, column in kept.items():
+        np.testing.assert_array_equal([getattr(span, name) for span in seen], column)
     with pytest.raises(gp.IoError, match="nowhere"):
         gp.simulate(supercom, "fifo", stream=tmp_path / "nowhere" / "events.csv")
 

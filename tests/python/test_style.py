@@ -305,7 +305,7 @@ CPP_ONLY_BY_REASON = {
         *("Execution", "Interruptible", "Isa", "available_threads", "best_isa"),
     ),
     "a part of a result; Python has columns of an array or a dict": (
-        *("ForecastInterval", "JobColumns", "JobSpan", "Reason", "TierAccount", "TimelineRow"),
+        *("ForecastInterval", "JobColumns", "Reason", "TierAccount", "TimelineRow"),
         *("Gang", "UserAccount", "WatchState", "WorkloadJob"),
     ),
     "a method in Python": (
