@@ -38,8 +38,7 @@ constexpr std::array kPolicies{
                  .queue = &run_first_fit,
                  .play = PlayRule{}},
     PolicyTraits{.info = {.name = "slurm_backfill",
-                          .description = "priority, then arrival, with EASY backfill on the 0.9 "
-                                         "quantile of remaining times and user_gpus; no preemption",
+                          .description = "priority, then arrival, with EASY backfill",
                           .source = "Lifka 1995",
                           .sees = Forecasts::all,
                           .reads = kTimesAndUsers},
@@ -51,8 +50,7 @@ constexpr std::array kPolicies{
                  .queue = &run_sjf,
                  .play = PlayRule{.order = PlayOrder::gang, .preempts = true}},
     PolicyTraits{.info = {.name = "srtf",
-                          .description = "shortest remaining time first, preemptive; past its "
-                                         "forecast a job counts as long again",
+                          .description = "shortest remaining time first, preemptive",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations,
                           .compared = true,
@@ -60,18 +58,17 @@ constexpr std::array kPolicies{
                  .queue = &run_srtf,
                  .play = PlayRule{.order = PlayOrder::time, .preempts = true}},
     PolicyTraits{.info = {.name = "srsf",
-                          .description = "least remaining time x GPUs first, preemptive; past its "
-                                         "forecast a job counts as long again",
+                          .description = "least remaining time x GPUs first, preemptive",
                           .source = "Gu et al., NSDI 2019",
                           .sees = Forecasts::durations,
                           .reads = kReadsRounds},
                  .queue = &run_srsf,
                  .play = PlayRule{.order = PlayOrder::service, .preempts = true}},
-    PolicyTraits{.info = {.name = "edf",
-                          .description = "earliest deadline first, preemptive; jobs without one "
-                                         "after all others, in order of arrival",
-                          .source = "Liu and Layland 1973"},
-                 .queue = &run_edf},
+    PolicyTraits{
+        .info = {.name = "edf",
+                 .description = "earliest deadline first, preemptive; those without one last",
+                 .source = "Liu and Layland 1973"},
+        .queue = &run_edf},
     PolicyTraits{.info = {.name = "las",
                           .description = "discretised 2D-LAS: three queues by attained "
                                          "GPU-seconds",
@@ -80,8 +77,7 @@ constexpr std::array kPolicies{
                  .queue = &run_las,
                  .play = PlayRule{.order = PlayOrder::level, .preempts = true}},
     PolicyTraits{.info = {.name = "gittins",
-                          .description = "least E[min(S, d)] / P(S <= d) of the remaining service "
-                                         "S first, times the GPUs where that leads",
+                          .description = "largest Gittins index of the remaining service first",
                           .source = "Gittins 1989; Aalto, Ayesta, Righter 2009",
                           .sees = Forecasts::all,
                           .reads = kTimes},
@@ -89,9 +85,7 @@ constexpr std::array kPolicies{
                  .queue = &run_gittins,
                  .play = PlayRule{.order = PlayOrder::index, .preempts = true}},
     PolicyTraits{.info = {.name = "fair_finish",
-                          .description = "jobs that head for max_ftf times their time with a fair "
-                                         "share first, earliest deadline first; the others as "
-                                         "gittins",
+                          .description = "late jobs first, by deadline; the others as gittins",
                           .source = "Mahajan et al. 2020; Bender et al. 1998",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
@@ -156,16 +150,15 @@ constexpr std::array kPolicies{
                  .looks_ahead = true,
                  .packs = true},
     // Nobody ends for a long time where the longest go first: a round shows who is late.
-    PolicyTraits{.info = {.name = "makespan",
-                          .description = "longest remaining time first, each on the tier where it "
-                                         "is worth most; sooner for jobs that take longer than a "
-                                         "fair share would",
-                          .sees = Forecasts::all,
-                          .stops_at_target = true,
-                          .session_s = kLookIntervalS,
-                          .round_s = kRoundS,
-                          .reads = kTimes},
-                 .make = &make_makespan},
+    PolicyTraits{
+        .info = {.name = "makespan",
+                 .description = "longest remaining time first, each where it is worth most",
+                 .sees = Forecasts::all,
+                 .stops_at_target = true,
+                 .session_s = kLookIntervalS,
+                 .round_s = kRoundS,
+                 .reads = kTimes},
+        .make = &make_makespan},
     PolicyTraits{.info = {.name = "session_fifo",
                           .description = "order of arrival, a session each, then to the tail; the "
                                          "first that does not fit blocks the others",
@@ -174,8 +167,8 @@ constexpr std::array kPolicies{
                           .reads = kSessions},
                  .queue = &run_session_fifo},
     PolicyTraits{.info = {.name = "dare",
-                          .description = "profile each job for a session, end it when its forecast "
-                                         "is out of reach, run by Gittins index for sessions",
+                          .description = "profile for a session, end what is out of reach, run by "
+                                         "Gittins index",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .compared = true,
@@ -221,8 +214,7 @@ constexpr std::array kPolicies{
                  .make = &make_goodput,
                  .packs = true},
     PolicyTraits{.info = {.name = "sia",
-                          .description = "the program of Sia, p = -0.5 and lambda = 1.1, each "
-                                         "round; gangs grow to twice the largest so far",
+                          .description = "the program of Sia; gangs at most double",
                           .source = "Jayaram Subramanya et al., SOSP 2023",
                           .round_s = kGoodputRoundS,
                           .elastic = true,

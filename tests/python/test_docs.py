@@ -74,10 +74,9 @@ def test_the_table_of_policies_is_that_of_the_code() -> None:
         clock = [f"{time:g}" for time in (policy.session_s, policy.round_s) if time]
         every = f"{', '.join(clock)} s" if clock else ""
         stops = "yes" if policy.stops_at_target else ""
-        return [policy.name, policy.sees, every, stops, policy.source]
+        return [policy.name, policy.description, policy.sees, every, stops, policy.source]
 
-    found = sorted([name, *others] for name, _, *others in table_of_policies())
-    assert found == sorted(row(policy) for policy in gp.policies())
+    assert sorted(table_of_policies()) == sorted(row(policy) for policy in gp.policies())
 
 
 def test_every_public_name_of_python_stands_beside_its_twin() -> None:
