@@ -137,7 +137,8 @@ void Script::prepare() {
   }
   if (rule.reserves) {
     for (const Part& part : parts) {
-      Need& need = needs.emplace_back(counted_s(part, 0), std::numeric_limits<int>::max());
+      needs.push_back({counted_s(part, 0), std::numeric_limits<int>::max()});
+      Need& need = needs.back();
       for (const Way& way : part.ways) need.gpus = std::min(need.gpus, way.gpus);
     }
   }

@@ -150,7 +150,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
     options.planner->objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
   }
   validate(workload);
-  const detail::QueueKernel* queue = queue_for(traits, workload, options);
+  detail::QueueKernel* const queue = queue_for(traits, workload, options);
   options = detail::with_defaults_of(info, workload, std::move(options));
   detail::Cluster cluster(workload, options);
   if (look) {
