@@ -606,7 +606,7 @@ def test_scores_of_time_to_target_are_those_of_the_targets_beside_files(tmp_path
     (tmp_path / "races.json").write_text('{"target": "soon"}')
     with pytest.raises(gp.InputError, match=r"races.json: its target is no number"):
         gp.bench.reach(tmp_path, "past-times")
-    with pytest.raises(gp.InputError, match="no run that comes to a target"):
+    with pytest.raises(gp.InputError, match="none of the runs drawn comes to a target"):
         gp.bench.reach(DOWN, "past-times")
 
 

@@ -74,12 +74,12 @@ class Curve:
 
 def when(never: float) -> gp.Reach:
     grid = np.linspace(10_000.0, 60_000.0, 201)
-    cdf = (1.0 - never) / (1.0 + np.exp(-(grid - 32_000.0) / 3_000.0))
-    return gp.Reach._of(
-        _core.ReachRecord(
-            step=grid, cdf=cdf, prob_never=never, target=1.8, budget=60_000.0, status="good"
-        )
+    cdf = 1.0 / (1.0 + np.exp(-(grid - 32_000.0) / 3_000.0))
+    cdf *= (1.0 - never) / cdf[-1]
+    record = _core.ReachRecord(
+        step=grid, cdf=cdf, prob_never=never, target=1.8, budget=60_000.0, status="good"
     )
+    return gp.Reach._of(record)
 
 
 @dataclass

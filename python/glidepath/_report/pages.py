@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import glidepath as gp
-from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
+from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys, when
 from glidepath._horizon import Look, horizon, in_words, look
 from glidepath._judge import rule
 from glidepath._pictures import series
@@ -260,6 +260,9 @@ def write_runs(
             "status": "{status}",
             "verdict": lambda row: meaning(row["verdict"]).words,
             "why": "{reason}",
+            "reaches its target": lambda row: (
+                "" if row["target"] is None else when(*(row[f"reach_q{q}"] for q in (10, 50, 90)))
+            ),
             "ends": lambda row: "stop it" if row["stop"] else "",
         },
         rows,
