@@ -20,9 +20,14 @@ import pytest
 import glidepath as gp
 from glidepath.gym import SchedulingEnv
 
-LONGEST = 80  # lines of code of a function
+LONGEST = 80  # lines of a function
 # Longer functions, each with the reason why it is not split.
-LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FUNCTIONS: dict[str, str] = {
+    "python/glidepath/_bench/accuracy/__init__.py:accuracy": "the documentation of its arguments",
+    "python/glidepath/_plan.py:plan": "the documentation of its arguments",
+    "python/glidepath/_simulate.py:simulate": "the documentation of its arguments",
+    "python/glidepath/cli/_simulate.py:simulate": "the declaration of its flags",
+}
 
 
 def tracked(root: Path, *patterns: str) -> list[str]:
@@ -38,12 +43,10 @@ def tracked(root: Path, *patterns: str) -> list[str]:
 
 
 def python_functions(text: str) -> Iterator[tuple[str, int]]:
-    """Name and lines of code of each function, without signature and docstring."""
+    """Name and lines of each function, signature and docstring included."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            if body:
-                yield node.name, (body[-1].end_lineno or 0) - body[0].lineno + 1
+            yield node.name, (node.end_lineno or 0) - node.lineno + 1
 
 
 def without_strings(line: str) -> str:
@@ -140,9 +143,9 @@ def test_a_long_function_of_cpp_is_found(signature: str) -> None:
 
 
 def test_a_long_function_of_python_is_found() -> None:
-    long = "def f(\n    x,\n):\n" + "    x += 1\n" * 81
+    long = "def f(\n    x,\n):\n" + "    x += 1\n" * 78
     assert list(too_long("a.py", long)) == ["a.py:f has 81 lines"]
-    documented = 'def f(x):\n    """Do.\n' + "\n" * 90 + '    """\n' + "    x += 1\n" * 80
+    documented = 'def f(x):\n    """Do.\n' + "\n" * 75 + '    """\n' + "    x += 1\n" * 2
     assert not list(too_long("a.py", documented))
 
 
