@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import MIN_WATCHED_POINTS
 from glidepath._forecast import reach
 from glidepath._pictures import series
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 5  # looks in a row at which a run must be lost before it is stopped
 LOOKS = 100  # at a run over its budget
-LEVELS = (0.1, 0.5, 0.9)  # of the steps of a target
 
 
 def judge(
@@ -117,7 +117,7 @@ def rule(
             past=past,
             reached_by=reached_by,
         )
-        steps = tuple(law.quantile(p) for p in LEVELS)
+        steps = tuple(law.quantile(p) for p in SHOWN_LEVELS)
     if law is None or means.is_settled or last >= plan.budget:
         return Ruling(decision, stop, decision.probability, steps, decision.reason)
     chance = 1.0 - law.prob_never

@@ -149,7 +149,8 @@ def test_a_damaged_state_is_refused_or_of_use(
             got.decision()
             got.add(400.0, 0.3)
             got.decision()
-    assert refused > 50
+    # Most of a comparison are metrics, for which any number stands.
+    assert refused > (50 if kind is gp.Comparison else 150)
     assert read_on > 25
     assert json.dumps(state, allow_nan=False) == whole
 

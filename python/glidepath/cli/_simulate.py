@@ -13,6 +13,7 @@ import typer
 import glidepath as gp
 from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys
 from glidepath._arguments import refuse_twice
+from glidepath._core import SimulationOptions
 from glidepath._simulate import options_by_policy, policy_named
 from glidepath.cli._console import (
     ANSWER,
@@ -103,7 +104,7 @@ def simulate(
     ] = None,
     unfair_above: Annotated[
         float, typer.Option(metavar="RHO", help="Finish-time fairness that counts as unfair.")
-    ] = 1.0,
+    ] = SimulationOptions().unfair_above,
     node_every_h: Annotated[
         float | None,
         typer.Option(metavar="HOURS", help="A node fails every so often: mean time that it is up."),
