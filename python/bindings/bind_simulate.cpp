@@ -3,176 +3,25 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <pybind11/stl/filesystem.h>
 #include <pybind11/typing.h>
 
-#include "forecast_records.hpp"
 #include "long_call.hpp"
 #include "plan_types.hpp"
+#include "result_columns.hpp"
 
 namespace glidepath::python {
 namespace {
-
-using FloatArray = py::array_t<float, py::array::c_style>;
-using ByteArray = py::array_t<std::uint8_t, py::array::c_style>;
-
-/// Columns of the jobs of a workload, but for the rates, in the order in which Python has them.
-using Member = std::variant<std::int64_t WorkloadJob::*, int WorkloadJob::*, double WorkloadJob::*,
-                            std::string WorkloadJob::*>;
-const std::vector<std::pair<const char*, Member>> kJobColumns{
-    {"job", &WorkloadJob::id},
-    {"user", &WorkloadJob::user},
-    {"job_class", &WorkloadJob::job_class},
-    {"submit_s", &WorkloadJob::submit_s},
-    {"gpus", &WorkloadJob::gpus},
-    {"memory_gb", &WorkloadJob::memory_gb},
-    {"duration_s", &WorkloadJob::duration_s},
-    {"utilization", &WorkloadJob::utilization},
-    {"sm_activity", &WorkloadJob::sm_activity},
-    {"memory_activity", &WorkloadJob::memory_activity},
-    {"weight", &WorkloadJob::weight},
-    {"priority", &WorkloadJob::priority},
-    {"deadline_s", &WorkloadJob::deadline_s},
-    {"restart_s", &WorkloadJob::restart_s},
-    {"truth", &WorkloadJob::truth},
-    {"target_loss", &WorkloadJob::target_loss},
-    {"budget_steps", &WorkloadJob::budget_steps}};
-
-void check_length(std::size_t jobs, std::size_t found, const char* what) {
-  if (found == jobs) return;
-  throw InputError(text("workload: ", jobs, " jobs but ", found, " ", what));
-}
-
-template <class T>
-void fill(py::handle values, const char* name, std::vector<WorkloadJob>& out,
-          T WorkloadJob::*member) {
-  const auto column = [&] {
-    if constexpr (std::is_same_v<T, std::string>) {
-      return values.cast<std::vector<std::string>>();
-    } else if constexpr (std::is_same_v<T, std::int64_t>) {
-      return Convert<Indices>::in(values, {"Workload", name}).values;
-    } else {
-      return Convert<std::vector<double>>::in(values, {"Workload", name});
-    }
-  }();
-  check_length(out.size(), column.size(), (std::string("of ") + name).c_str());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if constexpr (std::is_same_v<T, int>) {
-      if (!(column[i] == std::floor(column[i]) && std::abs(column[i]) <= 1e9)) {
-        throw InputError(text("workload: job ", out[i].id, " has ", name, " ", column[i],
-                              ", expected a whole number"));
-      }
-    }
-    out[i].*member = static_cast<T>(column[i]);
-  }
-}
-
-/// Gangs of a job: a mapping of GPUs to the rates on each tier.
-std::vector<Gang> gangs_of(py::handle given) {
-  const Where where{"Workload", "gangs"};
-  if (!py::isinstance<py::dict>(given)) where.refuse(given, "a mapping of GPUs to step rates");
-  std::vector<Gang> out;
-  for (const auto& [gpus, rates] : py::reinterpret_borrow<py::dict>(given)) {
-    out.push_back({Convert<int>::in(gpus, where), Convert<std::vector<double>>::in(rates, where)});
-  }
-  return out;
-}
-
-std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
-  if (!columns.contains("job")) throw InputError("workload: the jobs have no column 'job'");
-  std::vector<WorkloadJob> jobs(
-      Convert<Indices>::in(columns["job"], {"Workload", "job"}).values.size());
-  for (const auto& [name, member] : kJobColumns) {
-    if (!columns.contains(name)) continue;
-    std::visit([&, name = name](auto each) { fill(columns[name], name, jobs, each); }, member);
-  }
-  if (columns.contains("steps_per_s")) {
-    const Rows rates = Convert<Rows>::in(columns["steps_per_s"], {"Workload", "steps_per_s"});
-    check_length(jobs.size(), static_cast<std::size_t>(rates.rows()), "rows of steps_per_s");
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      const auto row = rates.row(static_cast<std::ptrdiff_t>(i));
-      jobs[i].steps_per_s.assign(row.begin(), row.end());
-    }
-  }
-  if (columns.contains("gangs")) {
-    const py::list gangs(columns["gangs"]);
-    check_length(jobs.size(), gangs.size(), "of gangs");
-    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].gangs = gangs_of(gangs[i]);
-  }
-  return jobs;
-}
-
-Workload make_workload(std::vector<Tier> tiers, const ColumnsByName& jobs, const AnyTraces& curves,
-                       std::vector<PairSpeeds> pairs, std::string name) {
-  Workload out{.name = std::move(name),
-               .tiers = std::move(tiers),
-               .jobs = jobs_of(jobs),
-               .curves = traces_of(curves),
-               .pairs = std::move(pairs)};
-  for (const Trace& curve : out.curves) validate(curve.view());
-  validate(out);
-  return out;
-}
-
-template <class Row, class Member>
-void add(py::dict& columns, const char* name, const std::vector<Row>& rows, Member Row::*member) {
-  if constexpr (std::is_same_v<Member, std::string>) {
-    py::list values;
-    for (const Row& row : rows) values.append(row.*member);
-    columns[name] = values;
-  } else {
-    using Value = std::conditional_t<std::is_integral_v<Member>, std::int64_t, double>;
-    std::vector<Value> values;
-    values.reserve(rows.size());
-    for (const Row& row : rows) values.push_back(row.*member);
-    columns[name] = adopt(std::move(values));
-  }
-}
-
-ColumnsByName job_columns(const Workload& workload) {
-  const std::vector<WorkloadJob>& jobs = workload.jobs;
-  ColumnsByName out;
-  for (const auto& [name, member] : kJobColumns) {
-    const bool of_curves =
-        std::string_view(name) == "truth" || std::string_view(name) == "target_loss";
-    if (of_curves && workload.curves.empty()) continue;
-    const auto as_all = [](const WorkloadJob& job) { return job.restart_s < 0; };
-    if (std::string_view(name) == "restart_s" && std::ranges::all_of(jobs, as_all)) continue;
-    const auto* words = std::get_if<std::string WorkloadJob::*>(&member);
-    if (words != nullptr && std::ranges::all_of(jobs, &std::string::empty, *words)) continue;
-    std::visit([&, name = name](auto each) { add(out, name, jobs, each); }, member);
-  }
-  std::vector<double> rates;
-  for (const WorkloadJob& job : jobs) {
-    rates.insert(rates.end(), job.steps_per_s.begin(), job.steps_per_s.end());
-  }
-  const std::size_t tiers = workload.tiers.size();
-  if (!rates.empty() && rates.size() == jobs.size() * tiers) {
-    out["steps_per_s"] = adopt(std::move(rates), {std::ssize(jobs), std::ssize(workload.tiers)});
-  }
-  if (!std::ranges::all_of(jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs)) {
-    py::list gangs;
-    for (const WorkloadJob& job : jobs) {
-      py::dict of_job;
-      for (const Gang& gang : job.gangs) of_job[py::int_(gang.gpus)] = py::cast(gang.steps_per_s);
-      gangs.append(of_job);
-    }
-    out["gangs"] = gangs;
-  }
-  return out;
-}
 
 ColumnsByName result_columns(const Simulation& run) {
   const JobColumns& jobs = run.jobs;
@@ -200,44 +49,44 @@ ColumnsByName result_columns(const Simulation& run) {
 
 ArraysByName span_columns(const Simulation& run) {
   ArraysByName out;
-  add(out, "job", run.spans, &JobSpan::job);
-  add(out, "tier", run.spans, &JobSpan::tier);
-  add(out, "gpus", run.spans, &JobSpan::gpus);
-  add(out, "start_s", run.spans, &JobSpan::start_s);
-  add(out, "end_s", run.spans, &JobSpan::end_s);
-  add(out, "partner", run.spans, &JobSpan::partner);
+  add_column(out, "job", run.spans, &JobSpan::job);
+  add_column(out, "tier", run.spans, &JobSpan::tier);
+  add_column(out, "gpus", run.spans, &JobSpan::gpus);
+  add_column(out, "start_s", run.spans, &JobSpan::start_s);
+  add_column(out, "end_s", run.spans, &JobSpan::end_s);
+  add_column(out, "partner", run.spans, &JobSpan::partner);
   return out;
 }
 
 ArraysByName timeline_columns(const Simulation& run) {
   ArraysByName out;
-  add(out, "time_s", run.timeline, &TimelineRow::time_s);
-  add(out, "running", run.timeline, &TimelineRow::running);
-  add(out, "queued", run.timeline, &TimelineRow::queued);
-  add(out, "busy", run.timeline, &TimelineRow::busy);
+  add_column(out, "time_s", run.timeline, &TimelineRow::time_s);
+  add_column(out, "running", run.timeline, &TimelineRow::running);
+  add_column(out, "queued", run.timeline, &TimelineRow::queued);
+  add_column(out, "busy", run.timeline, &TimelineRow::busy);
   return out;
 }
 
 ColumnsByName user_columns(const Simulation& run) {
   const std::vector<UserAccount>& rows = run.user_accounts;
   ColumnsByName out;
-  add(out, "name", rows, &UserAccount::name);
-  add(out, "jobs", rows, &UserAccount::jobs);
-  add(out, "mean_jct_s", rows, &UserAccount::mean_jct_s);
-  add(out, "wait_s", rows, &UserAccount::wait_s);
-  add(out, "gpu_seconds", rows, &UserAccount::gpu_seconds);
-  add(out, "energy_kwh", rows, &UserAccount::energy_kwh);
+  add_column(out, "name", rows, &UserAccount::name);
+  add_column(out, "jobs", rows, &UserAccount::jobs);
+  add_column(out, "mean_jct_s", rows, &UserAccount::mean_jct_s);
+  add_column(out, "wait_s", rows, &UserAccount::wait_s);
+  add_column(out, "gpu_seconds", rows, &UserAccount::gpu_seconds);
+  add_column(out, "energy_kwh", rows, &UserAccount::energy_kwh);
   return out;
 }
 
 ColumnsByName tier_columns(const Simulation& run) {
   const std::vector<TierAccount>& rows = run.tier_accounts;
   ColumnsByName out;
-  add(out, "name", rows, &TierAccount::name);
-  add(out, "starts", rows, &TierAccount::starts);
-  add(out, "gpu_seconds", rows, &TierAccount::gpu_seconds);
-  add(out, "utilization", rows, &TierAccount::utilization);
-  add(out, "energy_kwh", rows, &TierAccount::energy_kwh);
+  add_column(out, "name", rows, &TierAccount::name);
+  add_column(out, "starts", rows, &TierAccount::starts);
+  add_column(out, "gpu_seconds", rows, &TierAccount::gpu_seconds);
+  add_column(out, "utilization", rows, &TierAccount::utilization);
+  add_column(out, "energy_kwh", rows, &TierAccount::energy_kwh);
   return out;
 }
 
@@ -382,158 +231,6 @@ void bind_options(py::module_& module) {
 
 // ---- runs
 
-constexpr int kMostEnvironments = 1 << 16;  // side by side: a slip is not all of the memory
-
-/// Environments side by side, each with a workload drawn anew at every episode.
-class EnvironmentBatch {
- public:
-  EnvironmentBatch(std::vector<std::shared_ptr<Workload>> workloads, int count,
-                   const SimulationOptions& simulation, int slots, int running,
-                   double energy_weight, double weights_for_s)
-      : workloads_(std::move(workloads)) {
-    if (workloads_.empty()) throw InputError("environment: no workload");
-    if (count < 1 || count > kMostEnvironments) {
-      throw InputError("environment: " + std::to_string(count) + " environments, expected 1 to " +
-                       std::to_string(kMostEnvironments));
-    }
-    for (const auto& workload : workloads_) {
-      if (workload->tiers.size() != workloads_.front()->tiers.size()) {
-        throw InputError("environment: workload '" + workload->name + "' has " +
-                         std::to_string(workload->tiers.size()) + " tiers, the first has " +
-                         std::to_string(workloads_.front()->tiers.size()));
-      }
-    }
-    EnvironmentOptions options;
-    options.simulation = simulation;
-    options.slots = slots;
-    options.running = running;
-    options.energy_weight = energy_weight;
-    options.weights_for_s = weights_for_s;
-    for (int i = 0; i < count; ++i) environments_.emplace_back(options);
-    over_.assign(environments_.size(), false);
-    episodes_.assign(environments_.size(), 0);
-  }
-
-  [[nodiscard]] int actions() const { return environments_.front().actions(); }
-  [[nodiscard]] int observation_size() const {
-    return environments_.front().observation_size(workloads_.front()->tiers.size());
-  }
-
-  /// Environment i plays `first + i` of the workloads, or with first < 0 one that the seed draws.
-  void reset(std::uint64_t seed, std::int64_t first, FloatArray& observation, ByteArray& mask) {
-    seed_ = seed;
-    first_ = first;
-    std::fill(episodes_.begin(), episodes_.end(), 0);
-    check(observation, mask);
-    float* seen = observation.mutable_data();
-    std::uint8_t* may = mask.mutable_data();
-    const Turn turn(busy_);
-    const LongCall call;
-    for (std::size_t i = 0; i < environments_.size(); ++i) {
-      begin(i);
-      show(i, seen, may);
-    }
-  }
-
-  void step(const Int64Array& chosen, FloatArray& observation, DoubleArray& reward,
-            ByteArray& terminated, ByteArray& mask) {
-    take(chosen.size(), 1, observation, reward, terminated, mask,
-         [&, action = chosen.data()](std::size_t i) {
-           return environments_[i].step(static_cast<int>(action[i]));
-         });
-  }
-  void weigh(const DoubleArray& weights, FloatArray& observation, DoubleArray& reward,
-             ByteArray& terminated, ByteArray& mask) {
-    const auto each = static_cast<std::size_t>(actions());
-    take(weights.size(), actions(), observation, reward, terminated, mask,
-         [&, weight = weights.data()](std::size_t i) {
-           return environments_[i].step(std::span(weight + i * each, each));
-         });
-  }
-
-  Simulation simulation(std::size_t i) {
-    const Turn turn(busy_);
-    return environments_.at(i).simulation();
-  }
-
- private:
-  /// Refuses a call while another thread, or a handler of a signal, finds one at work. Made and
-  /// ended under Python's lock.
-  class Turn {
-   public:
-    explicit Turn(bool& busy) : busy_(busy) {
-      if (busy) throw InputError("environment: one call at a time, another thread is in it");
-      busy = true;
-    }
-    ~Turn() { busy_ = false; }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    bool& busy_;
-  };
-
-  void check(const FloatArray& observation, const ByteArray& mask) const {
-    const auto n = static_cast<py::ssize_t>(environments_.size());
-    if (observation.size() != n * observation_size() || mask.size() != n * actions()) {
-      throw InputError("environment: the arrays are not of the spaces' shapes");
-    }
-  }
-  /// Steps each environment by `act`, given `size` numbers of which each takes `each`.
-  template <class Act>
-  void take(py::ssize_t size, int each, FloatArray& observation, DoubleArray& reward,
-            ByteArray& terminated, ByteArray& mask, Act&& act) {
-    check(observation, mask);
-    const auto n = static_cast<py::ssize_t>(environments_.size());
-    if (size != n * each || reward.size() != n || terminated.size() != n) {
-      throw InputError("environment: expected " + std::to_string(n * each) + " numbers");
-    }
-    float* seen = observation.mutable_data();
-    double* gain = reward.mutable_data();
-    std::uint8_t* over = terminated.mutable_data();
-    std::uint8_t* may = mask.mutable_data();
-    const Turn turn(busy_);
-    const LongCall call;
-    for (std::size_t i = 0; i < environments_.size(); ++i) {
-      if (over_[i]) {  // the step after an end begins the next episode, as gymnasium's vectors do
-        begin(i);
-        gain[i] = 0;
-      } else {
-        gain[i] = act(i);
-      }
-      over_[i] = environments_[i].done();
-      over[i] = over_[i] ? 1 : 0;
-      show(i, seen, may);
-    }
-  }
-  void begin(std::size_t i) {
-    const std::uint64_t episode = episodes_[i]++;
-    const std::size_t of = workloads_.size();
-    std::uint64_t z = seed_ + 0x9e3779b97f4a7c15ULL * (episode * environments_.size() + i + 1);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;  // splitmix64
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    z ^= z >> 31;
-    const std::size_t which =
-        first_ < 0 ? z % of : (static_cast<std::size_t>(first_) + i + episode * of) % of;
-    environments_[i].reset(*workloads_[which], first_ < 0 ? z : seed_);
-    over_[i] = false;
-  }
-  void show(std::size_t i, float* seen, std::uint8_t* may) {
-    const auto size = static_cast<std::size_t>(observation_size());
-    const auto count = static_cast<std::size_t>(actions());
-    environments_[i].observe({seen + i * size, size});
-    environments_[i].mask({may + i * count, count});
-  }
-
-  std::vector<std::shared_ptr<Workload>> workloads_;
-  std::vector<Environment> environments_;
-  std::vector<bool> over_;
-  std::vector<std::uint64_t> episodes_;
-  std::uint64_t seed_ = 0;
-  std::int64_t first_ = -1;
-  bool busy_ = false;
-};
-
 using Stream = py::typing::Callable<py::object(JobSpan)>;
 using Decider = std::variant<std::string, py::typing::Callable<py::object(OwnedSnapshot)>>;
 using Progress = py::typing::Callable<py::object(std::int64_t, std::int64_t)>;
@@ -617,40 +314,6 @@ void bind_policies(py::module_& module) {
       names_of(std::array{jct, known_size, quality, deadline, fairness, energy, edp, cost});
 }
 
-void bind_workload(py::module_& module) {
-  Record<PairSpeeds>(module, "PairSpeeds",
-                     "Measured speeds of two jobs on the same GPUs of a tier, each as a share of "
-                     "its own speed alone.")
-      .required("first", &PairSpeeds::first)
-      .required("second", &PairSpeeds::second)
-      .required("tier", &PairSpeeds::tier)
-      .required("first_speed", &PairSpeeds::first_speed)
-      .required("second_speed", &PairSpeeds::second_speed)
-      .init();
-  py::class_<Workload, std::shared_ptr<Workload>>(module, "WorkloadRecord")
-      .def_readonly("name", &Workload::name)
-      .def_readonly("tiers", &Workload::tiers)
-      .def_readonly("pairs", &Workload::pairs)
-      .def_readonly("notes", &Workload::notes)
-      .def_property_readonly("job_count", [](const Workload& w) { return w.jobs.size(); })
-      .def_property_readonly("lower_bound_jct_s",
-                             [](const Workload& workload) {
-                               const LongCall call;
-                               return lower_bound_jct_s(workload);
-                             })
-      .def_readonly("curves", &Workload::curves)
-      .def("jobs", &job_columns)
-      .def("write_jobs", &write_jobs, py::arg("path"));
-  const py::call_guard<LongCall> long_call;
-  module.def("make_workload", &make_workload, py::arg("tiers"), py::arg("jobs"), py::arg("curves"),
-             py::arg("pairs"), py::arg("name"));
-  module.def("workload_from_trace", &workload_from_trace, py::arg("path"), py::arg("gpus"),
-             py::arg("gpus_per_node"), long_call);
-  module.def("read_workload", &read_workload, py::arg("path"), long_call);
-  module.def("generate_workload", &generate_workload, py::arg("path"), py::arg("users"),
-             py::arg("seed"), long_call);
-}
-
 void bind_result(py::module_& module) {
   Record<JobSpan>(module, "JobSpan", R"(A stretch for which a job held GPUs.
 
@@ -702,37 +365,16 @@ start_s, end_s : float
       .def_readonly("fallback", &Simulation::fallback);
 }
 
-void bind_environment(py::module_& module) {
-  py::class_<EnvironmentBatch>(module, "EnvironmentBatch")
-      .def(py::init<std::vector<std::shared_ptr<Workload>>, int, const SimulationOptions&, int, int,
-                    double, double>(),
-           py::arg("workloads"), py::arg("count"), py::arg("simulation"), py::arg("slots"),
-           py::arg("running"), py::arg("energy_weight"), py::arg("weights_for_s"))
-      .def_property_readonly("actions", &EnvironmentBatch::actions)
-      .def_property_readonly("observation_size", &EnvironmentBatch::observation_size)
-      .def("reset", &EnvironmentBatch::reset, py::arg("seed"), py::arg("first"),
-           py::arg("observation").noconvert(), py::arg("mask").noconvert())
-      .def("step", &EnvironmentBatch::step, py::arg("actions"), py::arg("observation").noconvert(),
-           py::arg("reward").noconvert(), py::arg("terminated").noconvert(),
-           py::arg("mask").noconvert())
-      .def("weigh", &EnvironmentBatch::weigh, py::arg("weights"),
-           py::arg("observation").noconvert(), py::arg("reward").noconvert(),
-           py::arg("terminated").noconvert(), py::arg("mask").noconvert())
-      .def("simulation", &EnvironmentBatch::simulation, py::arg("environment"));
-}
-
 }  // namespace
 }  // namespace glidepath::python
 
 void bind_simulate(pybind11::module_& module) {
   using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
   bind_policies(module);
-  bind_workload(module);
   bind_options(module);
   bind_result(module);
   py::class_<Memo>(module, "ForecastMemo").def(py::init<>());
   module.def("simulate", &run_simulation, py::arg("workload"), py::arg("policy"),
              py::arg("options"), py::arg("memo") = py::none(), py::arg("stream") = py::none(),
              py::arg("progress") = py::none());
-  bind_environment(module);
 }

@@ -1186,21 +1186,6 @@ class AcceleratorChoiceRecord:
     reason: typing.Final[str]
     watts: typing.Final[float]
 
-class PolicyInfo:
-    """A policy that simulate() knows by name."""
-
-    def __hash__(self) -> int: ...
-    compared: typing.Final[bool]
-    description: typing.Final[str]
-    elastic: typing.Final[bool]
-    name: typing.Final[str]
-    reads: typing.Final[tuple[str, ...]]
-    round_s: typing.Final[float | None]
-    sees: typing.Final[str]
-    session_s: typing.Final[float | None]
-    source: typing.Final[str]
-    stops_at_target: typing.Final[bool]
-
 class PairSpeeds:
     """Measured speeds of two jobs on the same GPUs of a tier, each as a share of its own speed alone."""
 
@@ -1230,6 +1215,21 @@ class WorkloadRecord:
     notes: typing.Final[list[str]]
     pairs: typing.Final[list[PairSpeeds]]
     tiers: typing.Final[list[Tier]]
+
+class PolicyInfo:
+    """A policy that simulate() knows by name."""
+
+    def __hash__(self) -> int: ...
+    compared: typing.Final[bool]
+    description: typing.Final[str]
+    elastic: typing.Final[bool]
+    name: typing.Final[str]
+    reads: typing.Final[tuple[str, ...]]
+    round_s: typing.Final[float | None]
+    sees: typing.Final[str]
+    session_s: typing.Final[float | None]
+    source: typing.Final[str]
+    stops_at_target: typing.Final[bool]
 
 class SimulationOptions:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]

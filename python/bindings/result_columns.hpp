@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns of rows of C++ structs, as Python has them: texts are lists, numbers are arrays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "record.hpp"
+
+namespace glidepath::python {
+
+template <class Row, class Member>
+void add_column(py::dict& columns, const char* name, const std::vector<Row>& rows,
+                Member Row::*member) {
+  if constexpr (std::is_same_v<Member, std::string>) {
+    py::list values;
+    for (const Row& row : rows) values.append(row.*member);
+    columns[name] = values;
+  } else {
+    using Value = std::conditional_t<std::is_integral_v<Member>, std::int64_t, double>;
+    std::vector<Value> values;
+    values.reserve(rows.size());
+    for (const Row& row : rows) values.push_back(row.*member);
+    columns[name] = adopt(std::move(values));
+  }
+}
+
+}  // namespace glidepath::python
