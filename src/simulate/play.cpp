@@ -135,6 +135,13 @@ void Script::prepare() {
     part.shape = static_cast<int>(found - shapes.begin());
     if (found == shapes.end()) shapes.push_back(std::move(shape));
   }
+  const bool one_way = capacity.size() == 1 &&
+                       std::all_of(shapes.begin(), shapes.end(),
+                                   [](const std::vector<Way>& ways) { return ways.size() <= 1; });
+  for (const std::vector<Way>& ways : shapes) {
+    const int gang = ways.empty() ? std::numeric_limits<int>::max() : ways.front().gpus;
+    if (one_way) gangs.push_back(gang);
+  }
   if (rule.reserves) {
     for (const Part& part : parts) {
       needs.push_back({counted_s(part, 0), std::numeric_limits<int>::max()});
@@ -210,6 +217,7 @@ void Player::reset(std::uint64_t sample) {
   for (std::size_t s = 0; s < queues_.size(); ++s) {
     queues_[s].next = 0;
     queues_[s].later.clear();
+    find_head(static_cast<int>(s));
     if (script_.rule.reserves) {
       line_.insert(line_.end(), script_.waiting[s].begin(), script_.waiting[s].end());
     }
@@ -382,27 +390,30 @@ void Player::queue(int job) {
     line_.insert(std::upper_bound(line_.begin(), line_.end(), waiting), waiting);
     return;
   }
-  std::vector<Script::Waiting>& later = queues_[part(actor).shape].later;
+  const int shape = part(actor).shape;
+  std::vector<Script::Waiting>& later = queues_[shape].later;
   later.push_back(waiting);
   std::push_heap(later.begin(), later.end(), std::greater<>());
+  find_head(shape);
 }
 
-const Script::Waiting* Player::head(int shape) const {
-  const Queue& queue = queues_[shape];
+void Player::find_head(int shape) {
+  Queue& queue = queues_[shape];
   const std::vector<Script::Waiting>& first = script_.waiting[shape];
-  if (queue.next == first.size()) return queue.later.empty() ? nullptr : &queue.later.front();
-  if (queue.later.empty() || first[queue.next] < queue.later.front()) return &first[queue.next];
-  return &queue.later.front();
+  queue.head = queue.later.empty() ? nullptr : &queue.later.front();
+  if (queue.next == first.size()) return;
+  if (queue.head == nullptr || first[queue.next] < *queue.head) queue.head = &first[queue.next];
 }
 
 void Player::pop(int shape) {
   Queue& queue = queues_[shape];
-  if (queue.later.empty() || head(shape) != &queue.later.front()) {
+  if (queue.later.empty() || queue.head != &queue.later.front()) {
     ++queue.next;
-    return;
+  } else {
+    std::pop_heap(queue.later.begin(), queue.later.end(), std::greater<>());
+    queue.later.pop_back();
   }
-  std::pop_heap(queue.later.begin(), queue.later.end(), std::greater<>());
-  queue.later.pop_back();
+  find_head(shape);
 }
 
 // ---- the order
@@ -504,21 +515,26 @@ int Player::way_with(std::span<const int> room, const Part& part) const {
   return best;
 }
 
+bool Player::fits(int shape, std::span<const int> room) const {
+  if (!script_.gangs.empty()) return room[0] >= script_.gangs[shape];
+  const std::vector<Way>& ways = script_.shapes[shape];
+  return std::any_of(ways.begin(), ways.end(),
+                     [&](const Way& way) { return room[way.tier] >= way.gpus; });
+}
+
 /// The shape of the first waiting job that fits, or where others block, of the first if that fits.
 int Player::first_head(std::span<const int> room, Unfit unfit) const {
   int best = -1;
   const Script::Waiting* first = nullptr;
   bool best_fits = false;
   for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
-    const std::vector<Way>& ways = script_.shapes[s];
-    const bool fits = std::any_of(ways.begin(), ways.end(),
-                                  [&](const Way& way) { return room[way.tier] >= way.gpus; });
-    if (unfit == Unfit::is_passed_over && !fits) continue;
     const Script::Waiting* own = head(s);
     if (own == nullptr || (first != nullptr && *first < *own)) continue;
+    const bool has_room = fits(s, room);
+    if (unfit == Unfit::is_passed_over && !has_room) continue;
     best = s;
     first = own;
-    best_fits = fits;
+    best_fits = has_room;
   }
   return best_fits ? best : -1;
 }
@@ -549,22 +565,23 @@ bool Player::gains(const PlayKey& key, int shape) const {
 /// The live jobs in order, each that still fits runs. Mostly nobody who waits is before anybody who
 /// runs, or has room there.
 void Player::fill() {
+  if (!script_.gangs.empty()) return fill_one_way();
   PlayKey last{-kInfinity, -kInfinity, -kInfinity};
   for (Seat& seat : running_) {
     if (now_ >= seat.until) look(seat);
     last = std::max(last, key_of(seat));
   }
   bool waits = false;
-  const PlayKey* first = nullptr;
+  int first = -1;
   for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
     const Script::Waiting* own = head(s);
     if (own == nullptr) continue;
     waits = true;
-    if (!(own->key < last) || (first != nullptr && *first < own->key)) continue;
-    if (gains(own->key, s)) first = &own->key;
+    if (!(own->key < last) || (first >= 0 && head(first)->key < own->key)) continue;
+    if (gains(own->key, s)) first = s;
   }
-  if (first != nullptr) {
-    merge(PlayKey(*first));
+  if (first >= 0) {
+    merge(PlayKey(head(first)->key));
   } else if (waits) {
     start_in_order();
   }
@@ -625,6 +642,87 @@ void Player::place(int job) {
     moves_.push_back({job, way});
   }
   room_[own.ways[way].tier] -= own.ways[way].gpus;
+}
+
+/// The running jobs behind a place, the last first.
+void Player::find_rivals(const PlayKey& first) {
+  rivals_.clear();
+  for (Seat& seat : running_) {
+    if (now_ >= seat.until) look(seat);
+    const PlayKey key = key_of(seat);
+    if (key < first) continue;
+    std::size_t at = rivals_.size();
+    rivals_.emplace_back();
+    for (; at > 0 && rivals_[at - 1].key < key; --at) rivals_[at] = rivals_[at - 1];
+    rivals_[at] = {key, seat.job, seat.gpus};
+  }
+}
+
+/// The same where each job has one way to run. Wherever some GPUs are left nobody before that place
+/// is touched: the last running jobs are enough, up to the next head that has room where it stands.
+void Player::fill_one_way() {
+  const int first = first_head(script_.capacity, Unfit::is_passed_over);
+  if (first < 0) return;
+  find_rivals(head(first)->key);
+  int room = free_[0];
+  int next = first_gaining(room);
+  if (next < 0) return;
+  suspended_.clear();
+  moves_.clear();
+  while (next >= 0 && script_.gangs[next] <= room) {
+    take_head(next, room);
+    next = first_gaining(room);
+  }
+  if (next >= 0) preempt_for(next, room);
+  for (const int job : suspended_) suspend(job);
+  for (const Move& move : moves_) start(move.job, move.way);
+}
+
+void Player::preempt_for(int shape, int room) {
+  take_head(shape, room);
+  const int next = first_gaining(room);
+  auto taken = rivals_.begin();
+  while (taken != rivals_.end() && (room < 0 || (next >= 0 && !(taken->key < head(next)->key)))) {
+    room += taken++->gpus;
+  }
+  int fitting = first_head({&room, 1}, Unfit::is_passed_over);
+  while (taken != rivals_.begin() || fitting >= 0) {
+    if (taken == rivals_.begin() ||
+        (fitting >= 0 && !(std::prev(taken)->key < head(fitting)->key))) {
+      take_head(fitting, room);
+    } else {
+      --taken;
+      if (taken->gpus > room) {
+        suspended_.push_back(taken->job);
+        continue;  // as much room as before
+      }
+      room -= taken->gpus;
+    }
+    fitting = first_head({&room, 1}, Unfit::is_passed_over);
+  }
+}
+
+void Player::take_head(int shape, int& room) {
+  room -= script_.gangs[shape];
+  moves_.push_back({head(shape)->job, 0});
+  pop(shape);
+}
+
+/// The shape of the first waiting job that has room where it stands, -1 for none.
+int Player::first_gaining(int room) const {
+  int best = -1;
+  for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
+    const Script::Waiting* own = head(s);
+    if (own == nullptr || (best >= 0 && head(best)->key < own->key)) continue;
+    const int gang = script_.gangs[s];
+    int behind = room;
+    for (auto last = rivals_.begin(); behind < gang && last != rivals_.end(); ++last) {
+      if (last->key < own->key) break;
+      behind += last->gpus;
+    }
+    if (behind >= gang) best = s;
+  }
+  return best;
 }
 
 // ---- EASY backfill

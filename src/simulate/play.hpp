@@ -29,6 +29,10 @@ struct PlayKey {
   double key = 0;
   double place = 0;  ///< among equals
   friend auto operator<=>(const PlayKey&, const PlayKey&) = default;
+  friend bool operator<(const PlayKey& a, const PlayKey& b) {
+    if (a.before != b.before) return a.before < b.before;
+    return a.key < b.key || (a.key == b.key && a.place < b.place);
+  }
 };
 
 struct Way {
@@ -65,6 +69,7 @@ struct Script {
   std::vector<Part> parts{};               ///< the live jobs, then the recent ones
   int live = 0;                            ///< how many of them
   std::vector<std::vector<Way>> shapes{};  ///< tiers and gangs; their rates are not used
+  std::vector<int> gangs{};                ///< of the shapes, where each has one way on one tier
   std::vector<double> submitted{};         ///< of the recent jobs since the first of them, in order
   double window_s = 0;                     ///< from then until now
   double load = 0;                         ///< GPU time that they bring, over that of the GPUs
@@ -118,8 +123,9 @@ class Player {
     friend auto operator<=>(const Event&, const Event&) = default;
   };
   struct Queue {
-    std::size_t next = 0;                  ///< in Script::waiting
-    std::vector<Script::Waiting> later{};  ///< a heap of those that came since
+    std::size_t next = 0;                   ///< in Script::waiting
+    std::vector<Script::Waiting> later{};   ///< a heap of those that came since
+    const Script::Waiting* head = nullptr;  ///< the first of both
   };
   struct Move {
     int job = 0, way = 0;
@@ -128,6 +134,11 @@ class Player {
   struct Seat {
     int job = 0, tier = 0, gpus = 0;
     double before = 0, place = 0, key = 0, slope = 0, until = kInfinity;
+  };
+  /// A running job that may have to give way.
+  struct Rival {
+    PlayKey key{};
+    int job = 0, gpus = 0;
   };
   struct KeyLine {
     double value = 0, slope = 0, until = kInfinity;
@@ -143,6 +154,10 @@ class Player {
   void fill();
   void merge(const PlayKey& first);
   void place(int job);
+  void fill_one_way();
+  void find_rivals(const PlayKey& first);
+  void preempt_for(int shape, int room);
+  void take_head(int shape, int& room);
   void backfill();
 
   void start(int job, int way);
@@ -154,11 +169,14 @@ class Player {
   void await_demotion(int job);
   void look(Seat& seat);
   void pop(int shape);
+  void find_head(int shape);
   void push(Event event);
 
   [[nodiscard]] const Part& part(const Actor& actor) const { return script_.parts[actor.part]; }
-  [[nodiscard]] const Script::Waiting* head(int shape) const;
+  [[nodiscard]] const Script::Waiting* head(int shape) const { return queues_[shape].head; }
+  [[nodiscard]] bool fits(int shape, std::span<const int> room) const;
   [[nodiscard]] int first_head(std::span<const int> room, Unfit unfit) const;
+  [[nodiscard]] int first_gaining(int room) const;
   [[nodiscard]] int way_with(std::span<const int> room, const Part& part) const;
   [[nodiscard]] bool gains(const PlayKey& key, int shape) const;
   [[nodiscard]] double progress(const Actor& actor) const;
@@ -192,6 +210,7 @@ class Player {
   std::vector<Script::Waiting> line_, lane_;  ///< all that wait, under reserves; all that run
   std::vector<int> suspended_;
   std::vector<Move> moves_;
+  std::vector<Rival> rivals_;
   double front_ = 0, back_ = 0;  ///< places
   double arrival_at_ = kInfinity, clock_ = 0, block_end_ = 0, position_ = 0;
   std::size_t cursor_ = 0;

@@ -178,15 +178,6 @@ class ByFinish {
     }
     return false;
   }
-  [[nodiscard]] int largest_after(const Place& place) {
-    int largest = 0;
-    for (auto& of : jobs_) {
-      const std::vector<End>& ends = of.queue.ends;
-      if (!ends.empty() && place < place_of(ends.front(), of.gpus))
-        largest = std::max(largest, of.gpus);
-    }
-    return largest;
-  }
   /// The last job after a place that was not given yet in this event.
   [[nodiscard]] std::optional<Taken> last_after(const Place& place) {
     std::optional<Taken> last;
@@ -240,13 +231,6 @@ class Scanned {
       if (place < job.place && (gpus -= job.gpus) <= 0) return true;
     }
     return false;
-  }
-  [[nodiscard]] int largest_after(const Place& place) const {
-    int largest = 0;
-    for (const Taken& job : behind_) {
-      if (place < job.place) largest = std::max(largest, job.gpus);
-    }
-    return largest;
   }
   [[nodiscard]] std::optional<Taken> last_after(const Place& place) {
     if (!sorted_) std::make_heap(behind_.begin(), behind_.end(), before);
@@ -345,18 +329,17 @@ class Preemptive {
     Heap* queue;
   };
 
-  /// Starts a head on GPUs of those behind it. Wherever the room is still that of the largest of
-  /// them, nobody before that place is touched: the last ones are enough, up to the next such head.
+  /// Starts a head on GPUs of those behind it. Wherever some GPUs are left nobody before that place
+  /// is touched: the last ones are enough, up to the next head that has room where it stands.
   void preempt_for(Head& start, int room) {
     const Place from = start.place;
     room -= start.gpus;
     started_.push_back(from.job);
     advance(start);
     const Head* next = first_with_room(room);
-    const int largest = running_.largest_after(from);
     last_.clear();
     for (auto last = running_.last_after(from);
-         last && (room < largest || (next != nullptr && next->place < last->place));
+         last && (room < 0 || (next != nullptr && next->place < last->place));
          last = running_.last_after(from)) {
       room += last->gpus;
       last_.push_back(*last);
