@@ -229,6 +229,20 @@ TEST(ForecastTest, EveryOddTraceHasAFiniteAnswerAndAStatus) {
   }
 }
 
+TEST(ForecastTest, TheBestSoFarIsPastWhereARunTurnsUpAndToComeWhereItFalls) {
+  const Trace falls = power_law(60, 1, 1, 0.5, 0);
+  Trace turns = falls;
+  for (std::size_t i = 20; i < 60; ++i) turns.loss[i] += 0.02 * static_cast<double>(i - 19);
+  const ForecastOptions by_point{.reached_by = ReachedBy::point};
+  EXPECT_LT(best_so_far(falls.view(), 120, by_point).prob_past, 0.05);
+  const BestSoFar best = best_so_far(turns.view(), 120, by_point);
+  EXPECT_GT(best.prob_past, 0.95);
+  EXPECT_EQ(best.step, turns.step[19]);
+  EXPECT_EQ(best.value, turns.loss[19]);
+  EXPECT_EQ(best_so_far(turns.view(), 60).prob_past, 1);
+  EXPECT_TRUE(std::isnan(best_so_far({}, 60).value));
+}
+
 TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   const Trace trace = power_law(20, 1, 1, 0.5, 0);
   const std::vector<double> behind{10, 30}, backwards{30, 25}, none, ahead{30, 40};
@@ -246,6 +260,10 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   const std::vector<double> median{0.5};
   EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1, 100, {.levels = median}); }),
             "reach: levels are for forecast()");
+  EXPECT_EQ(refusal([&] { (void)best_so_far(trace.view(), kInfinity); }),
+            "best_so_far: budget inf is not between -1e300 and 1e300");
+  EXPECT_EQ(refusal([&] { (void)best_so_far(trace.view(), 100, {.levels = median}); }),
+            "best_so_far: levels are for forecast()");
   for (const ReachedBy any : {ReachedBy::curve, ReachedBy::point}) {
     const ForecastOptions of_reach{.reached_by = any};
     const std::string sentence = "forecast: reached_by is for reach()";

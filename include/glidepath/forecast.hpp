@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -101,10 +102,10 @@ struct ForecastOptions {
   /// the clock of the learning rate.
   const Schedule* schedule = nullptr;
   const PastRuns* past = nullptr;  ///< of the same direction
-  /// In (0, 1), increasing; empty = default_levels(). Refused by reach(), which has none.
+  /// In (0, 1), increasing; empty = default_levels(). Refused by reach() and best_so_far().
   std::span<const double> levels{};
   Direction direction = Direction::min;
-  std::optional<ReachedBy> reached_by{};  ///< of reach(), empty = curve; refused by forecast()
+  std::optional<ReachedBy> reached_by{};  ///< empty = curve; refused by forecast(), which has none
   std::shared_ptr<const ForecastConstants> constants{};  ///< empty = the learned table
 };
 
@@ -196,6 +197,22 @@ struct Reach {
                                              std::span<const double> budgets,
                                              const ForecastOptions& options = {},
                                              const Execution& execution = {});
+
+/// The best level of a run so far, and the probability that it stays the best. A level is the
+/// median of `level_window` logged values, as for a target (ReachedBy).
+struct BestSoFar {
+  double step = std::numeric_limits<double>::quiet_NaN();   ///< at which it was reached
+  double value = std::numeric_limits<double>::quiet_NaN();  ///< NaN where no value is finite
+  /// Probability that no level after the last observed step, up to the budget, is better; NaN where
+  /// no value is finite.
+  double prob_past = std::numeric_limits<double>::quiet_NaN();
+  double budget = 0;
+  ForecastStatus status = ForecastStatus::good;
+};
+
+/// `budget` is an absolute step; nothing comes after it. Costs a reach().
+[[nodiscard]] BestSoFar best_so_far(TraceView trace, double budget,
+                                    const ForecastOptions& options = {});
 
 }  // namespace glidepath
 #pragma GCC visibility pop

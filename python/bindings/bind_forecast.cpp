@@ -89,6 +89,12 @@ void check(const Reach& r) {
   }
 }
 
+void check(const BestSoFar& b) {
+  if (b.prob_past < 0 || b.prob_past > 1) {
+    glidepath::detail::refuse("best_so_far: prob_past ", b.prob_past, " is not in 0 to 1");
+  }
+}
+
 Forecast forecast_trace(const DoubleArray& step, const DoubleArray& loss,
                         const std::optional<DoubleArray>& lr, const DoubleArray& at,
                         const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
@@ -125,6 +131,31 @@ std::vector<Reach> reach_traces(const AnyTraces& traces, const DoubleArray& targ
   const Execution execution = execution_of(threads);
   const LongCall call;
   return reach_batch(views, view(targets), view(budgets), options, execution);
+}
+
+BestSoFar best_of_trace(const DoubleArray& step, const DoubleArray& loss,
+                        const std::optional<DoubleArray>& lr, double budget,
+                        const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
+                        const std::string& direction, const std::string& reached_by,
+                        const Maybe<ForecastConstants>& constants) {
+  ForecastOptions options = options_of(schedule, past, {}, direction, constants);
+  options.reached_by = reached_by_named(reached_by);
+  TraceView trace{view(step), view(loss)};
+  if (lr) trace.lr = view(*lr);
+  const LongCall call;
+  return best_so_far(trace, budget, options);
+}
+
+void bind_best(py::module_& module) {
+  Record<BestSoFar>(module, "BestSoFarRecord")
+      .required("step", &BestSoFar::step)
+      .required("value", &BestSoFar::value)
+      .required("prob_past", &BestSoFar::prob_past)
+      .required("budget", &BestSoFar::budget)
+      .required("status", &BestSoFar::status)
+      .init([](const BestSoFar& b) { check(b); });
+  module.def("best_so_far", &best_of_trace, py::kw_only(), "step"_a, "loss"_a, "lr"_a, "budget"_a,
+             "schedule"_a, "past"_a, "direction"_a, "reached_by"_a, "constants"_a);
 }
 
 void bind_forecasts(py::module_& module) {
@@ -256,4 +287,5 @@ void bind_forecast(pybind11::module_& module) {
   bind_past_runs(module);
   bind_forecasts(module);
   bind_reach(module);
+  bind_best(module);
 }

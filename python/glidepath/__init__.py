@@ -55,9 +55,11 @@ from glidepath._fit import (
 )
 from glidepath._follow import Follow
 from glidepath._forecast import (
+    BestSoFar,
     Forecast,
     ForecastBatch,
     Reach,
+    best_so_far,
     forecast,
     forecast_batch,
     reach,
@@ -97,6 +99,7 @@ __all__ = [
     "Allocation",
     "BatchChoice",
     "BatchLimits",
+    "BestSoFar",
     "Cleaned",
     "Comparison",
     "Decision",
@@ -148,6 +151,7 @@ __all__ = [
     "bench",
     "best_batch",
     "best_partition",
+    "best_so_far",
     "catalogue",
     "choose_accelerator",
     "clean",

@@ -7,6 +7,7 @@ points, notes                     how many points were observed, and what a read
 status                            status of the fit or forecast
 observed_to, loss                 the last observation: its step and value
 at, median, q10, q90              the forecast at step `at`: median and 80 % interval
+best, best_step, prob_best_past   the best so far, and the probability that it is past already
 target, budget, probability       probability of reaching the target by step `budget`
 reached_by                        the reading by which it is reached: ``"curve"``, ``"point"``
 budget_from, schedule_from        why this budget and these learning rates: `glidepath._horizon`
@@ -29,7 +30,7 @@ import numpy as np
 from glidepath._pictures import series
 
 if TYPE_CHECKING:
-    from glidepath._forecast import Forecast, Reach
+    from glidepath._forecast import BestSoFar, Forecast, Reach
     from glidepath._simulate import Simulation
     from glidepath._trace import Trace
 
@@ -77,6 +78,20 @@ def forecast_keys(ahead: Forecast) -> dict[str, Any]:
         "q10": float(ahead.quantile(0.1)[-1]),
         "q90": float(ahead.quantile(0.9)[-1]),
     }
+
+
+def best_keys(best: BestSoFar) -> dict[str, Any]:
+    """The best so far, and the probability that it stays the best; None where nothing is finite."""
+    found = {"best": best.value, "best_step": best.step, "prob_best_past": best.prob_past}
+    return {key: None if math.isnan(value) else value for key, value in found.items()}
+
+
+def best_in_words(keys: Mapping[str, Any]) -> str:
+    """Say the same in a sentence."""
+    if keys["best"] is None:
+        return "no finite value so far"
+    step, chance = series.count(keys["best_step"]), series.percent(keys["prob_best_past"])
+    return f"best so far {keys['best']:.4g} at step {step}: already past with probability {chance}"
 
 
 def quantile_keys(name: str, values: Sequence[float] | None) -> dict[str, Any]:

@@ -300,6 +300,18 @@ class ReachRecord:
     step: typing.Final[NDArray[numpy.float64]]
     target: typing.Final[float]
 
+class BestSoFarRecord:
+    __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(
+        self, step: Float, value: Float, prob_past: Float, budget: Float, status: str
+    ) -> None: ...
+    budget: typing.Final[float]
+    prob_past: typing.Final[float]
+    status: typing.Final[str]
+    step: typing.Final[float]
+    value: typing.Final[float]
+
 class DecisionRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
     probability: typing.Final[float]
@@ -1416,6 +1428,18 @@ def best_name(points: dict[str, float]) -> str | None: ...
 def best_partition(speeds: ArrayLike) -> Partition:
     """Cut a card for jobs and say who runs on which slice."""
 
+def best_so_far(
+    *,
+    step: ArrayLike,
+    loss: ArrayLike,
+    lr: ArrayLike | None,
+    budget: Float,
+    schedule: ScheduleRecord | None,
+    past: PastRunsRecord | None,
+    direction: str,
+    reached_by: str,
+    constants: ForecastConstants | None,
+) -> BestSoFarRecord: ...
 def catalogue() -> list[Gpu]:
     """Every GPU of the catalogue, in its order."""
 

@@ -22,7 +22,13 @@ from glidepath._results import Recorded, require, same
 from glidepath._trace import array_of, as_trace, as_traces, refuse_traces, values_of
 
 if TYPE_CHECKING:
-    from glidepath._core import ForecastBatchRecord, ForecastRecord, ReachRecord, ScheduleRecord
+    from glidepath._core import (
+        BestSoFarRecord,
+        ForecastBatchRecord,
+        ForecastRecord,
+        ReachRecord,
+        ScheduleRecord,
+    )
     from glidepath._past_runs import PastRuns
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
@@ -336,6 +342,46 @@ class Reach(Recorded):
         return plots.reach(self, ax=ax)
 
 
+class BestSoFar(Recorded):
+    """The best level of a run so far, and whether it stays the best; `best_so_far` makes them."""
+
+    __slots__ = ()
+    _record: BestSoFarRecord
+
+    @property
+    def step(self) -> float:
+        """Step at which the best level was reached; NaN where no value is finite."""
+        return self._record.step
+
+    @property
+    def value(self) -> float:
+        """The best level, in the unit of the loss; NaN where no value is finite."""
+        return self._record.value
+
+    @property
+    def prob_past(self) -> float:
+        """Probability that no later level is better, up to the budget; NaN as above."""
+        return self._record.prob_past
+
+    @property
+    def budget(self) -> float:
+        """Step after which the run ends."""
+        return self._record.budget
+
+    @property
+    def status(self) -> str:
+        """Status of the underlying forecast."""
+        return self._record.status
+
+    def _summary(self) -> str:
+        if math.isnan(self.value):
+            return f"no finite value, {self.status}"
+        return (
+            f"best {self.value:.5g} at step {self.step:g}, already past with probability "
+            f"{series.chance(self.prob_past)}, {self.status}"
+        )
+
+
 def _schedule_of(schedule: Schedule | None) -> ScheduleRecord | None:
     from glidepath._schedule import Schedule
 
@@ -506,7 +552,7 @@ def reach(
         When the target is NaN, when the budget is missing or not finite, or as for `forecast`.
     """
     trace = as_trace(trace, "reach")
-    end = _planned(trace) if budget is None else number(budget)
+    end = _planned("reach", trace) if budget is None else number(budget)
     (found,) = _reach(
         "reach",
         (trace,),
@@ -562,7 +608,7 @@ def reach_batch(
         when there is neither one target nor one for each run.
     """
     runs = as_traces(traces, "reach_batch")
-    steps = [_planned(run) for run in runs] if budgets is None else budgets
+    steps = [_planned("reach", run) for run in runs] if budgets is None else budgets
     return _reach(
         "reach_batch",
         runs,
@@ -574,6 +620,56 @@ def reach_batch(
         threads=threads,
         constants=constants,
     )
+
+
+@checked
+def best_so_far(
+    trace: Trace | tuple[ArrayLike, ArrayLike],
+    *,
+    budget: float | None = None,
+    schedule: Schedule | None = None,
+    past: Sequence[Trace] | PastRuns | None = None,
+    reached_by: str | None = None,
+    constants: str | None = None,
+) -> BestSoFar:
+    """Find the best level of a run so far, and the probability that it stays the best.
+
+    A level is the median of the newest tenth of the logged values, or one of them, as for the
+    target of `reach`. Early stopping by it: stop where `prob_past` is at least 0.95, say.
+
+    Parameters
+    ----------
+    trace : Trace or tuple of two arrays
+        What was observed, or its steps and losses.
+    budget : float, optional
+        Absolute step after which the run ends; default: `trace.planned_steps`.
+    reached_by : {"curve", "point"}, optional
+        What a level is, as for `reach`.
+    schedule, past, constants : optional
+        As for `forecast`.
+
+    Returns
+    -------
+    BestSoFar
+
+    Raises
+    ------
+    InputError
+        When the budget is missing or not finite, or as for `forecast`.
+    """
+    trace = as_trace(trace, "best_so_far")
+    record = _core.best_so_far(
+        step=trace.step,
+        loss=trace.loss,
+        lr=trace.lr,
+        budget=_planned("best_so_far", trace) if budget is None else number(budget),
+        schedule=_schedule_of(schedule),
+        past=past_of(past),
+        direction=trace.direction,
+        reached_by=reached_by_name(trace.metric) if reached_by is None else reached_by,
+        constants=constants_of(constants),
+    )
+    return BestSoFar._of(record)
 
 
 def _reach(
@@ -612,10 +708,10 @@ def _reach(
     return [Reach._of(record) for record in records]
 
 
-def _planned(run: Trace) -> float:
+def _planned(verb: str, run: Trace) -> float:
     if run.planned_steps is None:
         raise InputError(
-            f"reach: {run.name or 'the trace'} has no planned_steps: give the budget, the step "
+            f"{verb}: {run.name or 'the trace'} has no planned_steps: give the budget, the step "
             "after which the run ends"
         )
     return run.planned_steps

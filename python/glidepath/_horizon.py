@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glidepath._answer import forecast_keys, reach_keys, run_keys
+from glidepath._answer import best_keys, forecast_keys, reach_keys, run_keys
 from glidepath._core import open_budget
-from glidepath._forecast import forecast, reach
+from glidepath._forecast import best_so_far, forecast, reach
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
 from glidepath._schedule import inferred
 
 if TYPE_CHECKING:
-    from glidepath._forecast import Forecast, Reach
+    from glidepath._forecast import BestSoFar, Forecast, Reach
     from glidepath._past_runs import PastRuns
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
@@ -78,12 +78,14 @@ class Look:
     seen: Trace
     horizon: Horizon
     ahead: Forecast
+    best: BestSoFar
     reach: Reach | None
     reached_by: str
 
     def keys(self) -> dict[str, Any]:
         """Give it as keys of an answer."""
-        row = run_keys(self.seen) | forecast_keys(self.ahead) | self.horizon.keys()
+        row = run_keys(self.seen) | forecast_keys(self.ahead) | best_keys(self.best)
+        row |= self.horizon.keys()
         budget = self.horizon.budget
         return row | reach_keys(self.reach, row["observed_to"], self.reached_by, budget=budget)
 
@@ -101,10 +103,11 @@ def look(
     steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
     ahead = forecast(seen, steps, schedule=rates, past=past)
     by = reached_by or reached_by_name(seen.metric)
+    best = best_so_far(seen, budget=end, schedule=rates, past=past, reached_by=by)
     if target is None:
-        return Look(seen, plan, ahead, None, by)
+        return Look(seen, plan, ahead, best, None, by)
     law = reach(seen, target, budget=end, schedule=rates, past=past, reached_by=by)
-    return Look(seen, plan, ahead, law, by)
+    return Look(seen, plan, ahead, best, law, by)
 
 
 def in_words(keys: Mapping[str, Any]) -> str:

@@ -76,6 +76,13 @@ bool read_ahead(std::istringstream& words, ForecastConstants::Ahead& ahead) {
                      [&](double& value) { return static_cast<bool>(words >> value); });
 }
 
+/// "best 0.1 ...": the constant and a coefficient of each sign.
+bool read_best(std::istringstream& words, ForecastConstants::Best& best) {
+  if (!(words >> best.constant)) return false;
+  return std::all_of(best.slope.begin(), best.slope.end(),
+                     [&](double& value) { return static_cast<bool>(words >> value); });
+}
+
 /// "shape power 0.3 0.01 -3.9" and the other lines that a table has any number of.
 bool read_row(const std::string& key, std::istringstream& words, int line, ForecastConstants& c) {
   if (key == "shape") {
@@ -95,6 +102,7 @@ bool read_row(const std::string& key, std::istringstream& words, int line, Forec
     return static_cast<bool>(words >> gain.gain >> gain.log_prior);
   }
   if (key == "ahead") return read_ahead(words, c.ahead);
+  if (key == "best") return read_best(words, c.best);
   return key == "gate" && read_gate(words, c);
 }
 

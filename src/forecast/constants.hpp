@@ -59,11 +59,20 @@ struct ForecastConstants {
     Affine lean{}, lean_far{}, widen{};
   };
 
+  /// Log odds that the best is past, affine in five signs (best.cpp), the first of which are the
+  /// log odds by the law of the curve: without a line in the table, those.
+  static constexpr std::size_t kBestSigns = 5;
+  struct Best {
+    double constant = 0;
+    std::array<double, kBestSigns> slope{1};
+  };
+
   std::vector<Shape> shapes{};
   std::vector<Structure> structures{};
   std::vector<Gain> gains{};
   Gate gate{};
   Ahead ahead{};
+  Best best{};
 
   // Evidence.
   double temper = 0;          ///< exponent of the marginal likelihood

@@ -215,15 +215,17 @@ std::vector<double> Reach::remaining_steps(int n) const {
   return remaining;
 }
 
+void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options) {
+  if (!is_step(budget)) refuse(verb, ": budget ", budget, " is not ", kStepRange);
+  if (!options.levels.empty()) refuse(verb, ": levels are for forecast()");
+  refuse_other_direction(options.past, options.direction);
+  if (options.schedule != nullptr) options.schedule->validate();
+}
+
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
-  if (!detail::is_step(budget)) {
-    detail::refuse("reach: budget ", budget, " is not ", detail::kStepRange);
-  }
-  if (!options.levels.empty()) detail::refuse("reach: levels are for forecast()");
-  detail::refuse_other_direction(options.past, options.direction);
-  if (options.schedule != nullptr) options.schedule->validate();
+  detail::refuse_bad_reach("reach", budget, options);
   const std::size_t hit = first_at(trace, target, options);
   if (hit == trace.step.size() || trace.step[hit] > budget) {
     return detail::reach_ahead(trace, target, budget, options);
@@ -232,16 +234,17 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
       .step = {trace.step[hit]}, .cdf = {1.0}, .prob_never = 0, .target = target, .budget = budget};
 }
 
-Reach detail::reach_ahead(TraceView trace, double target, double budget,
-                          const ForecastOptions& options) {
+detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, double budget,
+                                            const ForecastOptions& options) {
   check_interrupt();
   const bool rising = options.direction == Direction::max;
-  Reach r{.target = target, .budget = budget};
+  ReachByCurve found{.reach = {.target = target, .budget = budget}};
+  Reach& r = found.reach;
   const double last = trace.step.empty() ? 0.0 : trace.step.back();
   r.step = {last};
   r.cdf = {0.0};
   if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
-  if (trace.step.empty() || budget <= last) return r;
+  if (trace.step.empty() || budget <= last) return found;
 
   const std::vector<double> steps = grid_to(budget, last, detail::step_shift(trace.step));
   const detail::Predicted predicted =
@@ -250,12 +253,19 @@ Reach detail::reach_ahead(TraceView trace, double target, double budget,
   r.status = predicted.prepared.status;
   r.step.insert(r.step.end(), steps.begin(), steps.end());
   const double z = law.coordinate.z(target);
-  const bool possible = rising ? target <= law.coordinate.ceiling : target >= law.coordinate.floor;
-  if (z < law.lowest || !possible) {
+  found.possible = rising ? target <= law.coordinate.ceiling : target >= law.coordinate.floor;
+  if (z < law.lowest || !found.possible) {
     r.cdf.resize(r.step.size(), 0.0);
   } else {
     follow_curve(law, z, trace, detail::reading(options), r);
   }
+  r.prob_never = 1 - r.cdf.back();
+  return found;
+}
+
+Reach detail::reach_ahead(TraceView trace, double target, double budget,
+                          const ForecastOptions& options) {
+  auto [r, possible] = reach_by_curve(trace, target, budget, options);
   if (possible && r.status != ForecastStatus::not_finite) mix_in_ended_runs(trace, options, r);
   r.prob_never = 1 - r.cdf.back();
   return r;

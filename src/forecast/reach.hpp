@@ -5,6 +5,17 @@
 
 namespace glidepath::detail {
 
+/// Throws InputError on a budget that is no step, or options that a reach has no use for.
+void refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options);
+
+/// The law by the run's own curve, past runs being shapes of curves only.
+struct ReachByCurve {
+  Reach reach{};
+  bool possible = false;  ///< the metric can take the target as its value
+};
+[[nodiscard]] ReachByCurve reach_by_curve(TraceView trace, double target, double budget,
+                                          const ForecastOptions& options);
+
 /// reach() of a run that has not reached the target, whatever its points: those of a Watch are
 /// merged.
 [[nodiscard]] Reach reach_ahead(TraceView trace, double target, double budget,

@@ -130,7 +130,9 @@ def test_an_argument_without_effect_is_refused(call: Callable[[], object], messa
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("kind", [gp.Fit, gp.Forecast, gp.ForecastBatch, gp.Reach, gp.Decision])
+@pytest.mark.parametrize(
+    "kind", [gp.BestSoFar, gp.Fit, gp.Forecast, gp.ForecastBatch, gp.Reach, gp.Decision]
+)
 def test_a_result_is_made_by_a_function_alone(kind: type) -> None:
     with pytest.raises(TypeError, match=f"{kind.__name__} is a result, which a function"):
         kind()

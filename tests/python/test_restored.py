@@ -61,6 +61,7 @@ RUN = watched_run()
 # Every public class with `from_dict`, each made by what makes it.
 STATES: dict[type[Any], Callable[[], Any]] = {
     gp.AcceleratorChoice: choice,
+    gp.BestSoFar: lambda: gp.best_so_far(RUN, budget=400),
     gp.Cleaned: lambda: gp.clean(RUN),
     gp.Comparison: lambda: gp.compare(two_jobs(), ["fifo", "srtf"]),
     gp.Decision: lambda: watched().decision(),

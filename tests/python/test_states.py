@@ -54,6 +54,7 @@ def values() -> list[Any]:
         gp.forecast(RUN, [1000, 2000]),
         gp.forecast_batch(STEP, [LOSS, LOSS + 1], 1000),
         gp.reach(RUN, 2.2),
+        gp.best_so_far(RUN, budget=400),
         past,
         past.widths,
         watch,

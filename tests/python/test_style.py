@@ -397,7 +397,7 @@ OPTIONS: dict[str, tuple[Callable[..., Any], ...]] = {
     "EnvironmentOptions": (SchedulingEnv,),
     "Execution": (gp.fit_batch, gp.forecast_batch, gp.reach_batch, gp.evaluate_batch),
     "FitOptions": (gp.fit,),
-    "ForecastOptions": (gp.forecast, gp.reach),
+    "ForecastOptions": (gp.best_so_far, gp.forecast, gp.reach),
     "PlacementOptions": (gp.options_of,),
     "PlanDynamics": (gp.plan,),
     "PlanLimits": (gp.plan,),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
-from glidepath._answer import when
+from glidepath._answer import best_in_words, when
 from glidepath._horizon import Horizon, Look, horizon, in_words, look, reasons_in_words
 from glidepath._pictures import series
 from glidepath.cli._console import (
@@ -134,14 +134,19 @@ def _print(file: str, rows: list[dict[str, Any]], target: float | None) -> None:
     metrics = {row["metric"] for row in rows}
     value = metrics.pop() if len(metrics) == 1 else "value"
     columns = ["run", "observed to", "at step", value, "80 % within", "status"]
+    several = len(rows) > 1
+    if several:
+        columns.append("best is past")
     if target is not None:
         columns += [f"reaches {target:g}", "when (80 % within)"]
     print_table(
         f"{counted(len(rows), 'forecast')} of {Path(file).name}",
         columns,
-        [_cells(row) for row in rows],
+        [_cells(row, several=several) for row in rows],
     )
-    said = [_sentence(rows[0])] if len(rows) == 1 and target is not None else []
+    said = [] if several else [best_in_words(rows[0])]
+    if not several and target is not None:
+        said.append(_sentence(rows[0]))
     for sentence in [*said, *_horizons(rows)]:
         say(sentence)
 
@@ -157,7 +162,7 @@ def _horizons(rows: list[dict[str, Any]]) -> list[str]:
     return [f"{counted(number, 'run')}: {words}" for words, number in alike.items()]
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any], *, several: bool) -> list[str]:
     cells = [
         row["run"],
         f"{row['observed_to']:g}",
@@ -166,6 +171,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{row['q10']:.4g} to {row['q90']:.4g}",
         row["status"],
     ]
+    if several:
+        cells.append("" if row["best"] is None else series.percent(row["prob_best_past"]))
     return cells + (
         [series.percent(row["probability"]), _when(row)] if row["target"] is not None else []
     )

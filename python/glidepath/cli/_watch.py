@@ -17,7 +17,16 @@ from rich.live import Live
 from rich.text import Text
 
 import glidepath as gp
-from glidepath._answer import decision_keys, duration, forecast_keys, quantile_keys, run_keys, when
+from glidepath._answer import (
+    best_in_words,
+    best_keys,
+    decision_keys,
+    duration,
+    forecast_keys,
+    quantile_keys,
+    run_keys,
+    when,
+)
 from glidepath._follow import EVERY_S
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
@@ -188,11 +197,15 @@ class _View:
         reached_by = self._reached_by or reached_by_name(trace.metric)
         seen = rule(trace, plan, past=past, reached_by=reached_by, **self._asked)
         ahead = self._ahead(trace, plan, past)
+        best = gp.best_so_far(
+            trace, budget=plan.budget, schedule=plan.schedule, past=past, reached_by=reached_by
+        )
         pace, last = self._seconds_per_step(trace), float(trace.step[-1])
         left = [max(0.0, step - last) * pace for step in seen.reach]
         return {
             **run_keys(trace),
             **forecast_keys(ahead),
+            **best_keys(best),
             **decision_keys(
                 target=self._asked["target"],
                 budget=plan.budget,
@@ -272,7 +285,7 @@ def _sentences(row: dict[str, Any]) -> list[str]:
         at = when(row["reach_q10"], row["reach_q50"], row["reach_q90"])
         sentences.append(f"target: {at}{left}")
     law = f"{row['median']:.4g} ({row['q10']:.4g} to {row['q90']:.4g})"
-    sentences.append(in_words(row))
+    sentences += [best_in_words(row), in_words(row)]
     if row["past_runs"]:
         sentences.append(f"learned from {counted(row['past_runs'], 'past run')}")
     return [*sentences, f"forecast at step {row['at']:g}: {law}"]
