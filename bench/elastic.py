@@ -34,7 +34,7 @@ MODELS = {
 }
 
 
-POLICIES = ("fifo", "las", "srtf", "goodput", "sia", "best_value")
+POLICIES = ("fifo", "las", "srtf", "pollux", "sia", "best_value", "goodput")
 
 
 class Model:

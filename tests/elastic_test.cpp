@@ -183,7 +183,7 @@ TEST(Elastic, WhateverThePolicyGpusAreNotOversubscribedAndWorkIsConserved) {
     const Workload workload = random_elastic(seed);
     SimulationOptions options{.restart_s = 12, .round_s = 45, .in_nodes = seed % 3 == 0};
     std::vector<Simulation> runs{simulate(workload, at_random(seed), options)};
-    for (const std::string_view policy : {"best_value", "goodput", "sia"}) {
+    for (const std::string_view policy : {"best_value", "goodput", "sia", "pollux"}) {
       runs.push_back(simulate(workload, policy, options));
     }
     for (const Simulation& run : runs) {
@@ -208,7 +208,7 @@ TEST(Elastic, FailuresLeaveTheWorkOfTheLastCheckpoint) {
     const Workload workload = random_elastic(seed);
     SimulationOptions options{.seed = seed, .restart_s = 12, .round_s = 45};
     options.failures = {.node_every_s = 4000, .repair_s = 300, .job_every_s = 2000};
-    for (const std::string_view policy : {"goodput", "sia"}) {
+    for (const std::string_view policy : {"goodput", "sia", "pollux"}) {
       const Simulation run = simulate(workload, policy, options);
       expect_capacities_kept(workload, run);
       EXPECT_TRUE(all_finished(run));
@@ -383,6 +383,97 @@ TEST(Elastic, SiaGrowsAGangToTwiceTheLargestSoFarAndOnlyInRounds) {
   for (const JobSpan& span : run.spans) starts.emplace_back(span.start_s, span.gpus);
   const std::vector<std::pair<double, int>> expected{{60, 1}, {120, 2}, {180, 4}, {240, 8}};
   EXPECT_EQ(starts, expected);
+}
+
+// ---- Pollux
+
+/// What Pollux gives a job for an option: 1 / (speedup over a fair share + 0.001).
+double pollux_cost(const Moment& moment, const Job& job, const Option& option) {
+  const int fair = (8 + 4) / 5;  // GPUs over jobs, rounded up
+  const auto mean_rate = [&](int gpus) {
+    double sum = 0;
+    int tiers = 0;
+    for (const Option& each : job.options) {
+      if (each.gpus == gpus) sum += each.steps_per_s, ++tiers;
+    }
+    return sum / tiers;
+  };
+  const double share = std::max(mean_rate(1), mean_rate(fair));
+  const auto held = std::ranges::find(moment.running, job.id, &Allocation::job);
+  const bool keeps =
+      held != moment.running.end() && held->tier == option.tier && held->gpus == option.gpus;
+  const double age_s = 600 - job.submit_s;
+  const double factor = keeps ? 1 : age_s / (age_s + job.restart_s);
+  return 1 / (factor * mean_rate(option.gpus) / share + 1e-3);
+}
+
+TEST(Elastic, PolluxMostlyFindsTheFittestOfAllChoicesAndElseOneNearIt) {
+  const detail::PolicyTraits& traits = detail::policy_named("pollux");
+  const SimulationOptions how;
+  const detail::PairTable alone;
+  int missed = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Moment moment = random_moment(seed);
+    std::vector<std::vector<Choice>> options;
+    for (const Job& job : moment.jobs) {
+      const auto held = std::ranges::find(moment.running, job.id, &Allocation::job);
+      const int most = held == moment.running.end() ? 1 : 2 * held->gpus;
+      options.emplace_back();
+      for (const Option& option : job.options) {
+        if (option.gpus > most) continue;
+        options.back().push_back(
+            {1e3 - pollux_cost(moment, job, option), option.tier, option.gpus});
+      }
+    }
+    const double cost = 5 * 1e3 - best_of_all(options, moment.room());
+    const Policy decide = traits.make({traits.info, how, alone});
+    const Plan plan = decide(moment.seen());
+    EXPECT_LE(plan.value, 5 / cost * (1 + 1e-8)) << seed;
+    EXPECT_GE(plan.value, 5 / cost * 0.99) << seed;
+    missed += plan.value < 5 / cost * (1 - 1e-8);
+    EXPECT_GE(plan.bound, 5 / cost * (1 - 1e-8)) << seed;
+    EXPECT_TRUE(violations(moment.seen(), plan).empty()) << seed;
+    double planned = 5 * 1e3;
+    for (const Allocation& given : plan.allocations) {
+      const Job& job = moment.jobs[given.job];
+      const auto option = std::ranges::find_if(job.options, [&](const Option& each) {
+        return each.tier == given.tier && each.gpus == given.gpus;
+      });
+      planned -= 1e3 - pollux_cost(moment, job, *option);
+    }
+    EXPECT_NEAR(plan.value, 5 / planned, 1e-8 * plan.value) << seed;
+  }
+  EXPECT_LE(missed, 6);
+}
+
+TEST(Elastic, AloneAJobGrowsUnderPolluxToItsBestGangAndNoFurther) {
+  Workload workload = one_elastic_job();
+  workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 8}};
+  workload.jobs.front().budget_steps = 1e5;
+  workload.jobs.front().gangs = {{2, {2}}, {4, {3.5}}, {8, {3}}, {16, {2}}};
+  const Simulation run = simulate(workload, "pollux");
+  std::vector<std::pair<double, int>> starts;
+  for (const JobSpan& span : run.spans) starts.emplace_back(span.start_s, span.gpus);
+  const std::vector<std::pair<double, int>> expected{{0, 1}, {60, 2}, {120, 4}};
+  EXPECT_EQ(starts, expected);
+}
+
+TEST(Elastic, UnderPolluxAGangOfSeveralNodesSharesNoneWithAnotherSuchGang) {
+  // Three jobs of six GPUs on four nodes of four: two of them would share a node.
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 4, .gpus_per_node = 4}};
+  for (int id = 0; id < 3; ++id) {
+    workload.jobs.push_back({.id = id, .gpus = 6, .duration_s = 1000});
+  }
+  const Simulation run = simulate(workload, "pollux");
+  EXPECT_EQ(run.spans.size(), 3);
+  EXPECT_EQ(std::ranges::count(run.jobs.start_s, 0), 2);
+  // Two of five and two of three GPUs: a part of a node may go to a gang within it.
+  workload.jobs = {{.id = 0, .gpus = 5, .duration_s = 1000},
+                   {.id = 1, .gpus = 5, .duration_s = 1000},
+                   {.id = 2, .gpus = 3, .duration_s = 1000},
+                   {.id = 3, .gpus = 3, .duration_s = 1000}};
+  EXPECT_EQ(std::ranges::count(simulate(workload, "pollux").jobs.start_s, 0), 4);
 }
 
 TEST(Elastic, TheLowerBoundHoldsForSchedulesAtRandom) {

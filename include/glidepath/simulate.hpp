@@ -258,7 +258,8 @@ enum class Forecasts : std::uint8_t { none, durations, all };
 /// A policy that simulate() knows by name.
 struct PolicyInfo {
   std::string_view name{}, description{};
-  std::string_view source{};  ///< of the idea
+  std::string_view source{};      ///< of the idea
+  std::string_view checked_on{};  ///< traces on which tests compare it, and (with whose answers)
   Forecasts sees = Forecasts::none;
   bool stops_at_target = false;       ///< where SimulationOptions::stop_at_target is empty
   bool compared = false;              ///< one of those to compare where nobody names any

@@ -274,6 +274,7 @@ void bind_policies(py::module_& module) {
       .def_readonly("description", &PolicyInfo::description)
       .def_readonly("source", &PolicyInfo::source)
       .def_property_readonly("sees",
+      .def_readonly("checked_on", &PolicyInfo::checked_on)
                              [](const PolicyInfo& info) { return std::string(name(info.sees)); })
       .def_readonly("stops_at_target", &PolicyInfo::stops_at_target)
       .def_readonly("compared", &PolicyInfo::compared)

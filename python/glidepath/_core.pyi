@@ -1232,6 +1232,7 @@ class PolicyInfo:
     """A policy that simulate() knows by name."""
 
     def __hash__(self) -> int: ...
+    checked_on: typing.Final[str]
     compared: typing.Final[bool]
     description: typing.Final[str]
     elastic: typing.Final[bool]

@@ -35,7 +35,8 @@ def policies() -> tuple[PolicyInfo, ...]:
     Returns
     -------
     tuple of PolicyInfo
-        Each with ``name``, ``description``, ``source`` (of the idea), ``sees`` (``none``: nothing
+        Each with ``name``, ``description``, ``source`` (of the idea), ``checked_on`` (the traces,
+        and in brackets with whose answers it was compared there), ``sees`` (``none``: nothing
         of the future; ``durations``: how long jobs without a curve take; ``all``: also where
         curves will go), ``stops_at_target``, ``session_s`` and ``round_s`` (seconds, or None),
         ``compared`` (by ``glidepath simulate --compare``) and ``reads``: of the options of

@@ -4,11 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "simulate/history.hpp"
 #include "simulate/policy_table.hpp"
 
 namespace glidepath::detail {
@@ -51,10 +50,9 @@ class GoodputPolicy {
         in_nodes_(setup.options.in_nodes) {}
 
   Plan operator()(const Snapshot& snapshot) {
-    look(snapshot);
+    history_.look(snapshot);
     Plan plan;
-    const double into = std::remainder(snapshot.now_s, round_s_);
-    if (std::abs(into) > 1e-6 * round_s_) {  // only rounds decide
+    if (!begins_round(snapshot.now_s, round_s_)) {
       plan.allocations.assign(snapshot.running.begin(), snapshot.running.end());
       return plan;
     }
@@ -75,41 +73,14 @@ class GoodputPolicy {
     for (const std::int64_t chosen : round.chosen) {
       const auto o = static_cast<std::size_t>(chosen);
       const Job& job = snapshot.jobs[job_[o]];
-      const Allocation* held = known_.at(job.id).held;
-      const bool keeps = held != nullptr && held->tier == tier_[o] && held->gpus == gpus_[o];
-      plan.allocations.push_back(keeps ? *held
-                                       : Allocation{job.id, static_cast<int>(tier_[o]),
-                                                    static_cast<int>(gpus_[o]), snapshot.now_s});
+      plan.allocations.push_back(kept_or_new(snapshot, job, history_.of(job.id).held,
+                                             static_cast<int>(tier_[o]),
+                                             static_cast<int>(gpus_[o])));
     }
     return plan;
   }
 
  private:
-  struct Known {
-    double since_s = -kInfinity;  ///< of its last start
-    int starts = 0, largest = 0;  ///< gang so far
-    const Allocation* held = nullptr;
-  };
-
-  /// What the jobs have had, from what runs now.
-  void look(const Snapshot& snapshot) {
-    std::unordered_map<std::int64_t, Known> live;
-    for (const Job& job : snapshot.jobs) {
-      Known& known = live[job.id];
-      const auto had = known_.find(job.id);
-      if (had != known_.end()) known = had->second;
-      known.held = nullptr;
-    }
-    for (const Allocation& held : snapshot.running) {
-      Known& known = live.at(held.job);
-      known.held = &held;
-      known.largest = std::max(known.largest, held.gpus);
-      if (known.since_s != held.since_s) ++known.starts;
-      known.since_s = held.since_s;
-    }
-    known_ = std::move(live);
-  }
-
   void columns(const Snapshot& snapshot, Plan& plan) {
     job_.clear(), tier_.clear(), gpus_.clear(), value_.clear();
     capacity_.clear(), node_gpus_.clear(), taken_tier_.clear(), taken_gpus_.clear();
@@ -119,7 +90,7 @@ class GoodputPolicy {
     }
     for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
       const Job& job = snapshot.jobs[i];
-      const Known& known = known_.at(job.id);
+      const History::Known& known = history_.of(job.id);
       if (known.held != nullptr && known.starts > 1 &&
           snapshot.now_s < known.since_s + job.restart_s) {
         plan.allocations.push_back(*known.held);
@@ -135,7 +106,7 @@ class GoodputPolicy {
     if (!in_nodes_) taken_tier_.clear(), taken_gpus_.clear();
   }
 
-  void add_options(const Snapshot& snapshot, std::size_t i, const Known& known) {
+  void add_options(const Snapshot& snapshot, std::size_t i, const History::Known& known) {
     const Job& job = snapshot.jobs[i];
     double least_rate = kInfinity;
     int least_gpus = std::numeric_limits<int>::max();
@@ -144,7 +115,7 @@ class GoodputPolicy {
       least_gpus = std::min(least_gpus, option.gpus);
     }
     const double age_s = snapshot.now_s - job.submit_s;
-    const double lost_s = std::max(0, known.starts - 1) * job.restart_s;
+    const double lost_s = known.restarts() * job.restart_s;
     const double factor =
         age_s < job.restart_s ? 1 : std::max(0.0, age_s - lost_s) / (age_s + job.restart_s);
     for (const Option& option : job.options) {
@@ -166,7 +137,7 @@ class GoodputPolicy {
   GoodputRule rule_;
   double round_s_;
   bool in_nodes_;
-  std::unordered_map<std::int64_t, Known> known_;
+  History history_;
   std::vector<std::int64_t> job_, tier_, gpus_, capacity_, node_gpus_, taken_tier_, taken_gpus_;
   std::vector<double> value_;
 };

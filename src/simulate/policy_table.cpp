@@ -20,6 +20,8 @@ constexpr double kLookIntervalS =
 constexpr double kRoundS = 360, kGoodputRoundS = 60;
 
 using Text = std::string_view;
+constexpr Text kTiresias = "queue480, Philly", kGavel = "tiers120, Gavel's",
+               kInvariants = "invariants";
 constexpr std::array<Text, 1> kSessions{"session_s"}, kReadsRounds{"round_s"};
 constexpr std::array<Text, 2> kTimes{"session_s", "round_s"};
 constexpr std::array<Text, 3> kTimesAndUsers{"session_s", "round_s", "user_gpus"};
@@ -30,28 +32,33 @@ constexpr std::array kPolicies{
     PolicyTraits{
         .info = {.name = "fifo",
                  .description = "order of arrival; the first that does not fit blocks the others",
+                 .checked_on = kTiresias,
                  .compared = true},
         .queue = &run_fifo,
         .play = PlayRule{.unfit = Unfit::blocks}},
     PolicyTraits{.info = {.name = "first_fit",
-                          .description = "order of arrival; what does not fit is passed over"},
+                          .description = "order of arrival; what does not fit is passed over",
+                          .checked_on = kTiresias},
                  .queue = &run_first_fit,
                  .play = PlayRule{}},
     PolicyTraits{.info = {.name = "slurm_backfill",
                           .description = "priority, then arrival, with EASY backfill",
                           .source = "Lifka 1995",
+                          .checked_on = kInvariants,
                           .sees = Forecasts::all,
                           .reads = kTimesAndUsers},
                  .make = &make_slurm_backfill,
                  .play = PlayRule{.reserves = true, .classes = true}},
     PolicyTraits{.info = {.name = "sjf",
                           .description = "smallest gang first, preemptive",
-                          .source = "Gu et al., NSDI 2019"},
+                          .source = "Gu et al., NSDI 2019",
+                          .checked_on = kTiresias},
                  .queue = &run_sjf,
                  .play = PlayRule{.order = PlayOrder::gang, .preempts = true}},
     PolicyTraits{.info = {.name = "srtf",
                           .description = "shortest remaining time first, preemptive",
                           .source = "Gu et al., NSDI 2019",
+                          .checked_on = kTiresias,
                           .sees = Forecasts::durations,
                           .compared = true,
                           .reads = kReadsRounds},
@@ -60,6 +67,7 @@ constexpr std::array kPolicies{
     PolicyTraits{.info = {.name = "srsf",
                           .description = "least remaining time x GPUs first, preemptive",
                           .source = "Gu et al., NSDI 2019",
+                          .checked_on = kTiresias,
                           .sees = Forecasts::durations,
                           .reads = kReadsRounds},
                  .queue = &run_srsf,
@@ -67,26 +75,30 @@ constexpr std::array kPolicies{
     PolicyTraits{
         .info = {.name = "edf",
                  .description = "earliest deadline first, preemptive; those without one last",
-                 .source = "Liu and Layland 1973"},
+                 .source = "Liu and Layland 1973",
+                 .checked_on = "random workloads"},
         .queue = &run_edf},
     PolicyTraits{.info = {.name = "las",
                           .description = "discretised 2D-LAS: three queues by attained "
                                          "GPU-seconds",
                           .source = "Gu et al., NSDI 2019",
+                          .checked_on = kTiresias,
                           .reads = kReadsRounds},
                  .queue = &run_las,
                  .play = PlayRule{.order = PlayOrder::level, .preempts = true}},
     PolicyTraits{.info = {.name = "gittins",
                           .description = "largest Gittins index of the remaining service first",
                           .source = "Gittins 1989; Aalto, Ayesta, Righter 2009",
+                          .checked_on = kInvariants,
                           .sees = Forecasts::all,
                           .reads = kTimes},
                  .make = &make_gittins,
                  .queue = &run_gittins,
                  .play = PlayRule{.order = PlayOrder::index, .preempts = true}},
     PolicyTraits{.info = {.name = "fair_finish",
-                          .description = "late jobs first, by deadline; the others as gittins",
+                          .description = "late jobs by deadline, the others as gittins",
                           .source = "Mahajan et al. 2020; Bender et al. 1998",
+                          .checked_on = kInvariants,
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .session_s = kLookIntervalS,
@@ -96,27 +108,30 @@ constexpr std::array kPolicies{
                  .packs = true,
                  .plans_tiers = true},
     PolicyTraits{.info = {.name = "max_min",
-                          .description = "max-min fair shares of time per tier, by each job's "
-                                         "rates on the tiers",
+                          .description = "max-min fair shares of time, by each job's rates",
                           .source = "Narayanan et al., OSDI 2020",
+                          .checked_on = kGavel,
                           .round_s = kRoundS,
                           .reads = kReadsRounds},
                  .shares = Shares::max_min},
     PolicyTraits{.info = {.name = "max_min_unaware",
                           .description = "equal shares of time, as if all tiers were alike",
                           .source = "Narayanan et al., OSDI 2020",
+                          .checked_on = kGavel,
                           .round_s = kRoundS,
                           .reads = kReadsRounds},
                  .shares = Shares::max_min_unaware},
     PolicyTraits{.info = {.name = "fifo_perf",
                           .description = "order of arrival, each on the fastest tier with room",
                           .source = "Narayanan et al., OSDI 2020",
+                          .checked_on = kGavel,
                           .round_s = kRoundS,
                           .reads = kReadsRounds},
                  .shares = Shares::in_order},
     PolicyTraits{.info = {.name = "isolated",
                           .description = "1/n of the time of each tier for each of n jobs",
                           .source = "Narayanan et al., OSDI 2020",
+                          .checked_on = kGavel,
                           .round_s = kRoundS,
                           .reads = kReadsRounds},
                  .shares = Shares::equal},
@@ -124,6 +139,7 @@ constexpr std::array kPolicies{
                           .description = "plan() with the objective fairness, not the auction of "
                                          "the paper",
                           .source = "Mahajan et al., NSDI 2020",
+                          .checked_on = kInvariants,
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .session_s = kLookIntervalS,
@@ -133,6 +149,7 @@ constexpr std::array kPolicies{
     PolicyTraits{.info = {.name = "optimus",
                           .description = "plan() with the objective known_size",
                           .source = "Peng et al., EuroSys 2018",
+                          .checked_on = kInvariants,
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .session_s = kLookIntervalS,
@@ -142,6 +159,7 @@ constexpr std::array kPolicies{
     PolicyTraits{.info = {.name = "slaq",
                           .description = "plan() with the objective quality",
                           .source = "Zhang et al., SoCC 2017",
+                          .checked_on = kInvariants,
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .session_s = kLookIntervalS,
@@ -153,6 +171,7 @@ constexpr std::array kPolicies{
     PolicyTraits{
         .info = {.name = "makespan",
                  .description = "longest remaining time first, each where it is worth most",
+                 .checked_on = "Gavel's",
                  .sees = Forecasts::all,
                  .stops_at_target = true,
                  .session_s = kLookIntervalS,
@@ -160,8 +179,8 @@ constexpr std::array kPolicies{
                  .reads = kTimes},
         .make = &make_makespan},
     PolicyTraits{.info = {.name = "session_fifo",
-                          .description = "order of arrival, a session each, then to the tail; the "
-                                         "first that does not fit blocks the others",
+                          .description = "fifo with a session each, then to the tail",
+                          .checked_on = "Philly",
                           .compared = true,
                           .session_s = kSessionS,
                           .reads = kSessions},
@@ -169,6 +188,7 @@ constexpr std::array kPolicies{
     PolicyTraits{.info = {.name = "dare",
                           .description = "profile for a session, end what is out of reach, run by "
                                          "Gittins index",
+                          .checked_on = "supercom",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .compared = true,
@@ -177,6 +197,7 @@ constexpr std::array kPolicies{
                  .make = &make_dare},
     PolicyTraits{.info = {.name = "best_value",
                           .description = "plan() with the objectives of `planner`, jct by default",
+                          .checked_on = "small instances",
                           .sees = Forecasts::all,
                           .stops_at_target = true,
                           .compared = true,
@@ -195,8 +216,8 @@ constexpr std::array kPolicies{
                  .follows_leader = true},
     PolicyTraits{
         .info = {.name = "learned",
-                 .description = "best_value with the value of each job corrected by a small "
-                                "function that was learned",
+                 .description = "best_value, each value corrected by a small learned function",
+                 .checked_on = "Philly",
                  .sees = Forecasts::all,
                  .stops_at_target = true,
                  .session_s = kLookIntervalS,
@@ -206,8 +227,9 @@ constexpr std::array kPolicies{
         .packs = true,
         .follows_leader = true},
     PolicyTraits{.info = {.name = "goodput",
-                          .description = "largest sum of log goodput, each round, any gang at once",
+                          .description = "largest sum of log goodput; any gang at once",
                           .source = "Kelly 1997; Qiao et al., OSDI 2021",
+                          .checked_on = "small instances",
                           .round_s = kGoodputRoundS,
                           .elastic = true,
                           .reads = kReadsRounds},
@@ -216,10 +238,20 @@ constexpr std::array kPolicies{
     PolicyTraits{.info = {.name = "sia",
                           .description = "the program of Sia; gangs at most double",
                           .source = "Jayaram Subramanya et al., SOSP 2023",
+                          .checked_on = "Sia's eight",
                           .round_s = kGoodputRoundS,
                           .elastic = true,
                           .reads = kReadsRounds},
                  .make = &make_sia,
+                 .packs = true},
+    PolicyTraits{.info = {.name = "pollux",
+                          .description = "the fitness of Pollux, by a genetic algorithm",
+                          .source = "Qiao et al., OSDI 2021",
+                          .checked_on = "Sia's eight",
+                          .round_s = kGoodputRoundS,
+                          .elastic = true,
+                          .reads = kReadsRounds},
+                 .make = &make_pollux,
                  .packs = true},
 };
 
@@ -227,7 +259,8 @@ constexpr std::array kPolicies{
 constexpr bool complete() {
   for (std::size_t i = 0; i < kPolicies.size(); ++i) {
     const PolicyTraits& row = kPolicies[i];
-    if (row.info.name.empty() || row.info.description.empty()) return false;
+    if (row.info.name.empty() || row.info.description.empty() || row.info.checked_on.empty())
+      return false;
     const int ways = (row.make != nullptr || row.queue != nullptr) + row.shares.has_value();
     if (ways != 1) return false;
     if (row.make == nullptr && row.info.sees == Forecasts::all) return false;
@@ -238,7 +271,9 @@ constexpr bool complete() {
   }
   return true;
 }
-static_assert(complete(), "each row has a name of its own, a description, and one way to decide");
+static_assert(
+    complete(),
+    "each row has a name of its own, a description, what it was checked on, and one way to decide");
 #endif
 
 template <class Get>

@@ -112,10 +112,11 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
 [[nodiscard]] SimulationOptions with_defaults_of(const PolicyInfo& policy, const Workload& workload,
                                                  SimulationOptions options);
 
-// ---- what the rows name: policies.cpp, elastic.cpp, queues.cpp and rounds.cpp
+// ---- what the rows name: policies.cpp, elastic.cpp, pollux.cpp, queues.cpp and rounds.cpp
 
 MakePolicy make_slurm_backfill, make_gittins, make_fair_finish, make_themis, make_optimus,
-    make_slaq, make_makespan, make_dare, make_best_value, make_learned, make_goodput, make_sia;
+    make_slaq, make_makespan, make_dare, make_best_value, make_learned, make_goodput, make_sia,
+    make_pollux;
 
 /// The planner under goals that may change between decisions; both must outlive the policy.
 [[nodiscard]] Policy steered_planner(const SimulationOptions& options,

@@ -74,7 +74,8 @@ def test_the_table_of_policies_is_that_of_the_code() -> None:
         clock = [f"{time:g}" for time in (policy.session_s, policy.round_s) if time]
         every = f"{', '.join(clock)} s" if clock else ""
         stops = "yes" if policy.stops_at_target else ""
-        return [policy.name, policy.description, policy.sees, every, stops, policy.source]
+        told = [policy.name, policy.description, policy.sees, every, stops]
+        return [*told, policy.source, policy.checked_on]
 
     assert sorted(table_of_policies()) == sorted(row(policy) for policy in gp.policies())
 
