@@ -3,10 +3,15 @@
 """What finish-time fairness costs: fair_finish beside other policies on traces of jobs.
 
     python bench/fairness.py TRACE:GPUS ... philly.csv.gz:ed69ec:6 --seeds 4
+    python bench/fairness.py TRACE:GPUS --phases 3
 
 Prints the worst fairness, its 0.99 quantile, mean JCT and makespan over the least of srtf, srsf,
 gittins and best_value, and preemptions. A cluster is the jobs of a table with that `vc`, of gangs
 up to its GPUs. Geometric means over seeds where forecasts have an error.
+
+With --phases, jobs whose batch grows in mid-run, drawn so many times: policies that know how fast
+they will be beside the same ones that take the present speed to last, with fairness by static
+contention.
 """
 
 from __future__ import annotations
@@ -69,6 +74,40 @@ def figures(
     return geometric
 
 
+def growing(jobs: gp.Workload, seed: int) -> gp.Workload:
+    """The same jobs, with batches that grow, as two rules of Shockwave's trace have it.
+
+    By the noise of gradients a batch doubles up to three times, each worth a factor of 1 to 1.5;
+    by critical regimes it is large but for the first 30 % and some stretch later, for 1.2 to 3.
+    """
+    draw = np.random.default_rng(seed)
+    phases = []
+    for _ in range(len(jobs)):
+        if draw.random() < 0.5:
+            at = np.sort(draw.uniform(0.1, 0.9, draw.integers(1, 4)))
+            phases.append(dict(zip(at, np.cumprod(draw.uniform(1, 1.5, len(at))), strict=True)))
+        else:
+            again, speed = draw.uniform(0.4, 0.9), draw.uniform(1.2, 3)
+            phases.append({0.3: speed, again: 1.0, again + 0.05: speed})
+    return gp.Workload(jobs.tiers, {**jobs.jobs, "phases": phases}, name=jobs.name)
+
+
+def known_and_present(jobs: gp.Workload, draws: int) -> None:
+    """Print what it costs not to know how fast jobs will be."""
+    for policy in (*BEST, "fair_finish", "themis", "las"):
+        for knows in (True, False):
+            rows = []
+            for seed in range(1, 1 + draws):
+                run = gp.simulate(growing(jobs, seed), policy, knows_phases=knows, spans=False)
+                rows.append((run.mean_jct_s, run.worst_ftf, run.worst_ftf_static, run.makespan_s))
+            figures = np.exp(np.log(rows).mean(axis=0))
+            print(
+                f"{jobs.name}: {policy:12} {'knows' if knows else 'present':8}"
+                + "".join(f"{figure:12.2f}" for figure in figures),
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print a table for each trace, error and cost of a start."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -78,7 +117,13 @@ def main() -> None:
     parser.add_argument("--max-ftf", type=float, action="append")
     parser.add_argument("--long-share", type=float, default=0.0)
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--phases", type=int, metavar="DRAWS", help="jobs that grow instead")
     given = parser.parse_args()
+    if given.phases:
+        print("trace: policy, speeds  mean JCT s  worst ftf  worst ftf_static  makespan s")
+        for source in given.source:
+            known_and_present(workload(source), given.phases)
+        return
     print("trace, sigma, restart: policy  worst ftf  p99 ftf  mean JCT  makespan  preemptions")
     for source in given.source:
         jobs = workload(source)

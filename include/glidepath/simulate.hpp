@@ -31,6 +31,14 @@ struct Gang {
   friend bool operator==(const Gang&, const Gang&) = default;
 };
 
+/// From this share of its work on a job is so many times as fast as its rates say.
+struct Phase {
+  double from = 0;  ///< of all work, 0 <= from < 1
+  double speed = 1;
+
+  friend bool operator==(const Phase&, const Phase&) = default;
+};
+
 /// A job with its truth. Its work is `duration_s` seconds at rate 1, or, where that is 0,
 /// `budget_steps` steps; with a curve its progress is the recorded loss along those steps.
 struct WorkloadJob {
@@ -53,6 +61,9 @@ struct WorkloadJob {
   /// Beside `gpus`, which is the gang of policies that choose none. Steps are useful ones: a larger
   /// batch is worth less than its examples, see best_batch().
   std::vector<Gang> gangs{};
+  /// In order of `from`, of a job without a curve: a batch that grows during training. Its speed is
+  /// 1 before the first.
+  std::vector<Phase> phases{};
   double restart_s = -1;  ///< of its own; < 0 = SimulationOptions::restart_s
 };
 
@@ -80,8 +91,8 @@ struct Workload {
 [[nodiscard]] Workload workload_from_trace(const std::filesystem::path& file, int gpus,
                                            std::optional<int> gpus_per_node = {});
 
-/// `tiers.csv`, `jobs.csv`, perhaps `gangs.csv`, and the curves of `truth/` of a folder. Throws
-/// IoError naming file and line.
+/// `tiers.csv`, `jobs.csv`, perhaps `gangs.csv` and `phases.csv`, and the curves of `truth/` of a
+/// folder. Throws IoError naming file and line.
 [[nodiscard]] Workload read_workload(const std::filesystem::path& folder);
 
 /// The users of `classes.csv` and `habits.csv` of a folder beside its tiers and curves, drawn anew:
@@ -89,12 +100,13 @@ struct Workload {
 [[nodiscard]] Workload generate_workload(const std::filesystem::path& folder, int users,
                                          std::uint64_t seed = 0);
 
-/// Writes the jobs as `jobs.csv` is read. Throws IoError.
+/// Writes the jobs as `jobs.csv` is read, and beside it `gangs.csv` and `phases.csv` where jobs
+/// have them. Throws IoError.
 void write_jobs(const Workload& workload, const std::filesystem::path& file);
 
 /// Throws InputError naming the job: a gang below 1 or larger than every tier that it could use, a
-/// gang that is there twice, a negative or non-finite time, no work, a curve that is not there, a
-/// repeated id.
+/// gang that is there twice, phases out of order, a negative or non-finite time, no work, a curve
+/// that is not there, a repeated id.
 void validate(const Workload& workload);
 
 // ---- how
@@ -144,8 +156,10 @@ struct SimulationOptions {
   std::optional<double> round_s{};    ///< also decide every so often; empty = as the policy does
   std::optional<double> forecast_sigma{};  ///< policies see duration exp(N(0, sigma)) of a job
                                            ///< without a curve, not its duration
-  std::optional<bool> stop_at_target{};    ///< a job with a curve ends at its target; empty = as
-                                           ///< the policy does
+  bool knows_phases = true;  ///< false = to policies a job goes on at the speed of its present
+                             ///< phase; then without forecast_sigma
+  std::optional<bool> stop_at_target{};  ///< a job with a curve ends at its target; empty = as
+                                         ///< the policy does
   Failures failures{};
   NodeSleep sleep{};
   bool in_nodes = false;  ///< a gang up to a node sits on one node, a larger one on whole nodes and

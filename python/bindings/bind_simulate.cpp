@@ -205,6 +205,7 @@ void bind_options(py::module_& module) {
       .keyword("session_s", &Options::session_s)
       .keyword("round_s", &Options::round_s)
       .keyword("forecast_sigma", &Options::forecast_sigma)
+      .keyword("knows_phases", &Options::knows_phases)
       .keyword("stop_at_target", &Options::stop_at_target)
       .keyword("failures", &Options::failures)
       .keyword("sleep", &Options::sleep)
@@ -273,8 +274,8 @@ void bind_policies(py::module_& module) {
       .def_readonly("name", &PolicyInfo::name)
       .def_readonly("description", &PolicyInfo::description)
       .def_readonly("source", &PolicyInfo::source)
-      .def_property_readonly("sees",
       .def_readonly("checked_on", &PolicyInfo::checked_on)
+      .def_property_readonly("sees",
                              [](const PolicyInfo& info) { return std::string(name(info.sees)); })
       .def_readonly("stops_at_target", &PolicyInfo::stops_at_target)
       .def_readonly("compared", &PolicyInfo::compared)

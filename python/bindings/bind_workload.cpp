@@ -85,6 +85,18 @@ std::vector<Gang> gangs_of(py::handle given) {
   return out;
 }
 
+/// Phases of a job: a mapping of shares of its work to speeds, in any order.
+std::vector<Phase> phases_of(py::handle given) {
+  const Where where{"Workload", "phases"};
+  if (!py::isinstance<py::dict>(given)) where.refuse(given, "a mapping of shares to speeds");
+  std::vector<Phase> out;
+  for (const auto& [from, speed] : py::reinterpret_borrow<py::dict>(given)) {
+    out.push_back({Convert<double>::in(from, where), Convert<double>::in(speed, where)});
+  }
+  std::ranges::stable_sort(out, {}, &Phase::from);
+  return out;
+}
+
 std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
   if (!columns.contains("job")) throw InputError("workload: the jobs have no column 'job'");
   std::vector<WorkloadJob> jobs(
@@ -105,6 +117,11 @@ std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
     const py::list gangs(columns["gangs"]);
     check_length(jobs.size(), gangs.size(), "of gangs");
     for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].gangs = gangs_of(gangs[i]);
+  }
+  if (columns.contains("phases")) {
+    const py::list phases(columns["phases"]);
+    check_length(jobs.size(), phases.size(), "of phases");
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].phases = phases_of(phases[i]);
   }
   return jobs;
 }
@@ -150,6 +167,15 @@ ColumnsByName job_columns(const Workload& workload) {
       gangs.append(of_job);
     }
     out["gangs"] = gangs;
+  }
+  if (!std::ranges::all_of(jobs, &std::vector<Phase>::empty, &WorkloadJob::phases)) {
+    py::list phases;
+    for (const WorkloadJob& job : jobs) {
+      py::dict of_job;
+      for (const Phase& phase : job.phases) of_job[py::float_(phase.from)] = phase.speed;
+      phases.append(of_job);
+    }
+    out["phases"] = phases;
   }
   return out;
 }

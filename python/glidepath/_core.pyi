@@ -1255,6 +1255,7 @@ class SimulationOptions:
         session_s: Float | None = None,
         round_s: Float | None = None,
         forecast_sigma: Float | None = None,
+        knows_phases: bool = True,
         stop_at_target: bool | None = None,
         failures: collections.abc.Mapping[str, Float] | None = ...,
         sleep: collections.abc.Mapping[str, Float] | None = ...,
@@ -1272,6 +1273,7 @@ class SimulationOptions:
     failures: typing.Final[dict[str, float]]
     forecast_sigma: typing.Final[float | None]
     in_nodes: typing.Final[bool]
+    knows_phases: typing.Final[bool]
     long_share: typing.Final[float | None]
     max_ftf: typing.Final[float | None]
     planner: typing.Final[PlanOptions | None]

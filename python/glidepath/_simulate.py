@@ -229,6 +229,7 @@ def simulate(
     session_s: float | None = None,
     round_s: float | None = None,
     forecast_sigma: float | None = None,
+    knows_phases: bool = _DEFAULTS.knows_phases,
     stop_at_target: bool | None = None,
     failures: Mapping[str, float] | None = None,
     sleep: Mapping[str, float] | None = None,
@@ -264,6 +265,9 @@ def simulate(
         Also decide every so often; by default as the policy does, see `policies`.
     forecast_sigma : float, optional
         Policies see duration × exp(N(0, σ)) of a job without a curve instead of the duration.
+    knows_phases : bool
+        Policies know how fast jobs with phases will be. Otherwise a job goes on, to them, at the
+        speed of its present phase; then without ``forecast_sigma``.
     stop_at_target : bool, optional
         A job with a curve ends where the curve reaches its target; by default as the policy
         does, see `policies`.

@@ -29,7 +29,7 @@ _COLUMNS = (
     *("job", "submit_s", "gpus", "duration_s", "truth", "target_loss", "budget_steps"),
     *_NAMES,
     *("memory_gb", "utilization", "sm_activity", "memory_activity", "weight", "priority"),
-    *("deadline_s", "restart_s", "steps_per_s", "gangs"),
+    *("deadline_s", "restart_s", "steps_per_s", "gangs", "phases"),
 )
 
 
@@ -47,7 +47,9 @@ class Workload(Shown):
         ``priority``, ``deadline_s``, ``restart_s`` (negative = that of the simulation) and
         ``steps_per_s`` of shape (n, tiers), 0 where a job cannot run. ``gangs`` has for each job a
         mapping of other numbers of GPUs, beside ``gpus``, to the rate on each tier, for policies
-        that choose gangs. One value in place of a column is that of every job.
+        that choose gangs. ``phases`` has for each job without a curve a mapping of shares of its
+        work to speeds: from there on it is so many times as fast as its rates say. One value in
+        place of a column is that of every job.
     curves : sequence of Trace, optional
         Hidden truths: no policy sees more of one than the job has run.
     pairs : sequence of PairSpeeds, optional
@@ -58,8 +60,8 @@ class Workload(Shown):
     Raises
     ------
     InputError
-        Naming the job: a gang below 1 or larger than every tier, one that is there twice, a
-        negative time, no work. Naming the column that is not known.
+        Naming the job: a gang below 1 or larger than every tier, one that is there twice, a speed
+        of 0, a negative time, no work. Naming the column that is not known.
     """
 
     __slots__ = ("_record",)
@@ -224,7 +226,10 @@ class Workload(Shown):
         return self._record.lower_bound_jct_s
 
     def write_jobs(self, path: str | os.PathLike[str]) -> None:
-        """Write the jobs as the ``jobs.csv`` that `read_workload` reads."""
+        """Write the jobs as the ``jobs.csv`` that `read_workload` reads.
+
+        ``gangs.csv`` and ``phases.csv`` go beside it where jobs have them.
+        """
         self._record.write_jobs(os.fsencode(path))
 
     def __len__(self) -> int:
@@ -342,7 +347,7 @@ def _gavel_pairs(
 
 @checked
 def read_workload(folder: str | os.PathLike[str]) -> Workload:
-    """Read ``tiers.csv``, ``jobs.csv``, perhaps ``gangs.csv``, and the curves of ``truth/``.
+    """Read ``tiers.csv``, ``jobs.csv``, perhaps ``gangs.csv`` and ``phases.csv``, and ``truth/``.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@
 
 #include "common/interrupt.hpp"
 #include "common/numbers.hpp"
+#include "simulate/phases.hpp"
 
 namespace glidepath {
 
@@ -40,7 +41,7 @@ void for_each_gang(const WorkloadJob& job, Look&& look) {
 
 Task task_of(const WorkloadJob& job, const std::vector<Tier>& tiers) {
   Task task{job.submit_s, kInfinity, std::vector<double>(tiers.size(), kInfinity)};
-  const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
+  const double work = detail::work_of(job);
   for (std::size_t t = 0; t < tiers.size(); ++t) {
     if (tiers[t].memory_gb > 0 && job.memory_gb > tiers[t].memory_gb) continue;
     for_each_gang(job, [&](int gpus, const std::vector<double>& rates) {
@@ -191,7 +192,7 @@ double lower_bound_jct_s(const Workload& workload) {
   for (const WorkloadJob& job : workload.jobs) {
     // Where a job needs the fewest GPU-seconds, for every GPU of the pool: nothing real is better.
     double alone = kInfinity, gpu_s = kInfinity;
-    const double work = job.duration_s > 0 ? job.duration_s : job.budget_steps;
+    const double work = detail::work_of(job);
     for_each_gang(job, [&](int gpus, const std::vector<double>& rates) {
       const double rate = rates.empty() ? 1.0 : *std::max_element(rates.begin(), rates.end());
       alone = std::min(alone, work / rate);

@@ -8,6 +8,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/rng.hpp"
+#include "simulate/phases.hpp"
 
 namespace glidepath::detail {
 
@@ -45,7 +46,7 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
       continue;
     }
     if (std::all_of(workload.jobs.begin(), workload.jobs.end(), [&](const WorkloadJob& job) {
-          return fine(job.submit_s) && fine(job.duration_s) && fine(std::max(0.0, job.restart_s));
+          return fine(job.submit_s) && fine(work_of(job)) && fine(std::max(0.0, job.restart_s));
         })) {
       return per_second;
     }
@@ -71,9 +72,8 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how)
     const WorkloadJob& job = given.jobs[order[i]];
     runs[i].submit = ticks(job.submit_s);
     runs[i].gpus = job.gpus;
-    runs[i].work = job.duration_s > 0
-                       ? std::nearbyint(job.duration_s * static_cast<double>(per_second))
-                       : job.budget_steps * static_cast<double>(per_second);
+    const double work = work_of(job) * static_cast<double>(per_second);
+    runs[i].work = job.duration_s > 0 ? std::nearbyint(work) : work;
     if (job.truth < 0 || !how.stop_at_target.value_or(false)) continue;
     const double reached = first_step_at(given.curves[job.truth], job.target_loss);
     if (reached <= job.budget_steps) {

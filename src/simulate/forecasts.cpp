@@ -14,6 +14,7 @@
 
 #include "common/rng.hpp"
 #include "plan/learned.hpp"
+#include "simulate/phases.hpp"
 
 namespace glidepath {
 namespace detail {
@@ -96,6 +97,12 @@ Predictor::Predictor(const Cluster& cluster)
   known_.resize(cluster.runs.size());
   memo_ = cluster.options.memo ? cluster.options.memo : make_forecast_memo();
   for (const Trace& curve : cluster.workload.curves) hash_.push_back(hash_of(curve));
+}
+
+double Predictor::total(int job) const {
+  if (cluster_.options.knows_phases || cluster_.submitted(job).phases.empty()) return total_[job];
+  const double done = cluster_.done(job), per_second = static_cast<double>(cluster_.per_second);
+  return done + per_second * left_at_present_speed(cluster_.submitted(job), done / per_second);
 }
 
 void Predictor::curve(int job, Job& seen, LossesAhead losses) {
@@ -217,7 +224,7 @@ Predictor::Left Predictor::left_of(const WorkLaw& law, double done) {
 
 double Predictor::gittins_rank(int job) const {
   const double done = cluster_.done(job);
-  if (sigma_ == 0) return std::max(0.0, total_[job] - done);
+  if (sigma_ == 0) return std::max(0.0, total(job) - done);
   WorkLaw& law = law_of(job);
   if (law.empty) return std::max(1.0, done);
   if (law.ranked_at == done) return law.rank;
@@ -256,7 +263,7 @@ double Predictor::likely(int job) const {
 
 double Predictor::left(int job, double p) const {
   const double done = cluster_.done(job);
-  if (sigma_ == 0) return std::max(0.0, total_[job] - done);
+  if (sigma_ == 0) return std::max(0.0, total(job) - done);
   const WorkLaw& law = law_of(job);
   if (law.empty) return std::max(1.0, done);
   const Left known = left_of(law, done);
@@ -270,7 +277,7 @@ void Predictor::service(int job, Job& seen) {
   const double done = cluster_.done(job);
   if (sigma_ == 0) {
     const auto per_second = static_cast<double>(cluster_.per_second);
-    seen.remaining_steps.assign(1, std::max(0.0, total_[job] - done) / per_second);
+    seen.remaining_steps.assign(1, std::max(0.0, total(job) - done) / per_second);
     return;
   }
   refresh();
@@ -282,7 +289,12 @@ void Predictor::service(int job, Job& seen) {
 }
 
 std::vector<double> Predictor::at_arrival(int job) {
-  if (sigma_ == 0) return {total_[job] / static_cast<double>(cluster_.per_second)};
+  if (sigma_ == 0) {
+    const auto per_second = static_cast<double>(cluster_.per_second);
+    const WorkloadJob& submitted = cluster_.submitted(job);
+    return {cluster_.options.knows_phases ? total_[job] / per_second
+                                          : left_at_present_speed(submitted, 0)};
+  }
   refresh();
   durations_->recall(job);
   WorkLaw law;

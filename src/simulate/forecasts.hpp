@@ -82,8 +82,8 @@ class Predictor {
   /// Quantile of the remaining work in ticks.
   [[nodiscard]] double left(int job, double p) const;
 
-  /// The forecast itself in ticks of work: fixed for each job, by seed.
-  [[nodiscard]] double total(int job) const { return total_[job]; }
+  /// The forecast itself in ticks of work: fixed for each job, by seed, where phases are known.
+  [[nodiscard]] double total(int job) const;
 
  private:
   static constexpr int kLawCells = 64;

@@ -269,7 +269,7 @@ void run_as(Cluster& cluster) {
 }
 
 bool knows_durations(const Cluster& cluster) {
-  return cluster.options.forecast_sigma.value_or(0) == 0;
+  return cluster.options.forecast_sigma.value_or(0) == 0 && cluster.options.knows_phases;
 }
 
 /// One rank where durations are known, another where they are forecast or budgets stand for them.
@@ -311,7 +311,7 @@ void run_fair_finish(Cluster& cluster) {
 }
 
 void run_learned(Cluster& cluster) {
-  if (knows_durations(cluster)) {
+  if (cluster.options.forecast_sigma.value_or(0) == 0) {
     cluster.fallback.note("durations are known exactly");
     return run_gittins(cluster);
   }

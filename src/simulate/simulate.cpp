@@ -78,6 +78,17 @@ void check(const SimulationOptions& options) {
   refuse_idle(options);
 }
 
+void check_phases(const Workload& workload, const SimulationOptions& options) {
+  if (options.knows_phases) return;
+  if (options.forecast_sigma.value_or(0) > 0) {
+    refuse("simulate: knows_phases is off and forecast_sigma is ", *options.forecast_sigma,
+           ", expected one of them");
+  }
+  if (std::ranges::all_of(workload.jobs, &std::vector<Phase>::empty, &WorkloadJob::phases)) {
+    refuse("simulate: knows_phases is off, no job has phases");
+  }
+}
+
 /// Whether best_value has only an order to choose: one tier, no limits, and only completion
 /// times.
 bool only_orders(const Workload& workload, const SimulationOptions& options) {
@@ -108,7 +119,7 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
   const bool restarts = std::ranges::any_of(workload.jobs, [&](const WorkloadJob& job) {
     return (job.restart_s < 0 ? options.restart_s : job.restart_s) > 0;
   });
-  const bool asks = restarts || options.forecast_sigma.value_or(0) > 0;
+  const bool asks = restarts || options.forecast_sigma.value_or(0) > 0 || !options.knows_phases;
   const bool ordered = traits.order_queue != nullptr && asks && detail::plain(workload, options) &&
                        only_orders(workload, options);
   if (ordered) {
@@ -150,6 +161,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
     options.planner->objectives = {{objective_named(policy.substr(colon + 1)), 1.0}};
   }
   validate(workload);
+  check_phases(workload, options);
   detail::QueueKernel* const queue = queue_for(traits, workload, options);
   options = detail::with_defaults_of(info, workload, std::move(options));
   detail::Cluster cluster(workload, options);
@@ -184,6 +196,7 @@ Simulation simulate(const Workload& workload, const Policy& policy,
   check(options);
   detail::refuse_unread(options, "a policy of one's own", kPolicyReads);
   validate(workload);
+  check_phases(workload, options);
   detail::Cluster cluster(workload, options);
   detail::run_policy(cluster, policy);
   return detail::results(cluster, "custom");

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "common/require.hpp"
+#include "simulate/phases.hpp"
 
 namespace glidepath {
 
@@ -82,6 +83,28 @@ void validate_gangs(const WorkloadJob& job, const Workload& workload) {
   }
 }
 
+void validate_phases(const WorkloadJob& job) {
+  if (!job.phases.empty() && job.truth >= 0) {
+    refuse_job(job, "has phases and a curve: the steps of a curve are as fast as its rates say");
+  }
+  double last = -1;
+  for (const Phase& phase : job.phases) {
+    if (!(phase.from >= 0 && phase.from < 1)) {
+      refuse_job(job, "has a phase from ", phase.from, ", expected a share of 0 to below 1");
+    }
+    if (phase.from <= last) {
+      refuse_job(job, "has a phase from ", phase.from, " after one from ", last);
+    }
+    last = phase.from;
+    if (!(phase.speed > 0 && std::isfinite(phase.speed))) {
+      refuse_job(job, "has speed ", phase.speed, " from ", phase.from, ", expected more than 0");
+    }
+  }
+  if (!job.phases.empty() && !(detail::work_of(job) <= 1e12)) {
+    refuse_job(job, "lies beyond 1e12 seconds by its phases");
+  }
+}
+
 /// Some tier has the GPUs, the memory and a rate for the job.
 void validate_room(const WorkloadJob& job, const Workload& workload) {
   int largest = 0;
@@ -116,6 +139,7 @@ void validate(const Workload& workload) {
     validate_work(job);
     validate_columns(job, workload);
     validate_gangs(job, workload);
+    validate_phases(job);
     validate_room(job, workload);
   }
 }

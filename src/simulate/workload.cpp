@@ -6,8 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "common/csv.hpp"
 #include "common/names.hpp"
@@ -145,6 +149,22 @@ class OptionalColumns {
       deadline_, restart_;
 };
 
+/// The jobs of a workload by the ids that a file beside jobs.csv names.
+class JobsById {
+ public:
+  explicit JobsById(std::vector<WorkloadJob>& jobs) {
+    for (WorkloadJob& job : jobs) of_id_.emplace(job.id, &job);
+  }
+  [[nodiscard]] WorkloadJob& named(const CsvReader& csv, int column) const {
+    const auto it = of_id_.find(csv.integer(column));
+    if (it == of_id_.end()) csv.fail("jobs.csv has no job ", csv.integer(column));
+    return *it->second;
+  }
+
+ private:
+  std::unordered_map<std::int64_t, WorkloadJob*> of_id_;
+};
+
 /// Adds the rows of gangs.csv, which may be absent, to the jobs that they name.
 void read_gangs(const std::filesystem::path& folder, Workload& out) {
   if (!std::filesystem::exists(folder / "gangs.csv")) return;
@@ -152,16 +172,29 @@ void read_gangs(const std::filesystem::path& folder, Workload& out) {
   const int id = csv.column("job");
   const int gpus = csv.column("gpus");
   const std::vector<int> rate = rate_columns(csv, out.tiers);
-  std::unordered_map<std::int64_t, WorkloadJob*> of_id;
-  for (WorkloadJob& job : out.jobs) of_id.emplace(job.id, &job);
+  const JobsById jobs(out.jobs);
   while (csv.next()) {
-    const auto it = of_id.find(csv.integer(id));
-    if (it == of_id.end()) csv.fail("jobs.csv has no job ", csv.integer(id));
+    WorkloadJob& job = jobs.named(csv, id);
     Gang gang{whole(csv, gpus, "gpus", 1), rates(csv, rate)};
     if (gang.steps_per_s.empty()) gang.steps_per_s.assign(out.tiers.size(), 1.0);
-    it->second->gangs.push_back(std::move(gang));
+    job.gangs.push_back(std::move(gang));
   }
   note_unread(csv, "gangs.csv", out.notes);
+}
+
+/// The same of phases.csv.
+void read_phases(const std::filesystem::path& folder, Workload& out) {
+  if (!std::filesystem::exists(folder / "phases.csv")) return;
+  CsvReader csv(folder / "phases.csv");
+  const int id = csv.column("job");
+  const int from = csv.column("from");
+  const int speed = csv.column("speed");
+  const JobsById jobs(out.jobs);
+  while (csv.next()) {
+    WorkloadJob& job = jobs.named(csv, id);
+    job.phases.push_back({number(csv, from, "from", 0), above_zero(csv, speed, "speed")});
+  }
+  note_unread(csv, "phases.csv", out.notes);
 }
 
 /// Every curve of the CSV files of truth/, in order of their names.
@@ -289,22 +322,23 @@ Workload read_workload(const std::filesystem::path& folder) {
     job.submit_s = number(csv, submit, "submit_s", 0);
     optional.read(job);
     if (gang >= 0) job.gpus = whole(csv, gang, "gpus", 1);
-    if (duration >= 0) job.duration_s = above_zero(csv, duration, "duration_s");
-    if (budget >= 0) job.budget_steps = above_zero(csv, budget, "budget_steps");
-    if (curve >= 0 && !csv.text(curve).empty()) {
+    const auto filled = [&](int column) { return column >= 0 && !csv.text(column).empty(); };
+    if (filled(duration)) job.duration_s = above_zero(csv, duration, "duration_s");
+    if (filled(budget)) job.budget_steps = above_zero(csv, budget, "budget_steps");
+    if (filled(curve)) {
       const auto it = curve_of.find(csv.text(curve));
       if (it == curve_of.end()) {
         csv.fail("truth/ has no curve '", detail::shown(csv.text(curve)), "'");
       }
       job.truth = it->second;
       job.target_loss = target < 0 ? 0 : csv.finite_number(target);
-      if (budget < 0) csv.fail("a job with a curve needs the column budget_steps");
+      if (!filled(budget)) csv.fail("a job with a curve needs budget_steps");
       const double last = out.curves[job.truth].step.back();
       if (job.budget_steps > last) {
         csv.fail("budget_steps is ", job.budget_steps, ", the curve ends at ", last);
       }
-    } else if (duration < 0) {
-      csv.fail("a job needs duration_s or a curve");
+    } else if (!filled(duration) && !filled(budget)) {
+      csv.fail("a job needs duration_s, budget_steps or a curve");
     }
     job.steps_per_s = rates(csv, rate);
     out.jobs.push_back(std::move(job));
@@ -314,6 +348,7 @@ Workload read_workload(const std::filesystem::path& folder) {
   }
   note_unread(csv, "jobs.csv", out.notes);
   read_gangs(folder, out);
+  read_phases(folder, out);
   validate(out);
   return out;
 }
@@ -394,24 +429,169 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
   return out;
 }
 
-void write_jobs(const Workload& workload, const std::filesystem::path& file) {
-  std::ofstream csv(file, std::ios::binary);
-  csv.precision(10);
-  csv << "job,user,class,submit_s,gpus,memory_gb,curve,target_loss,budget_steps,utilization";
-  for (const Tier& tier : workload.tiers) csv << ",steps_per_s_" << tier.name;
-  csv << "\n";
+namespace {
+
+/// The shorter of two texts that are read back to the number.
+std::string exact(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  if (std::strtod(text, nullptr) != value) std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+/// A table that is there as a whole or refused.
+class CsvFile {
+ public:
+  explicit CsvFile(std::filesystem::path file) : file_(std::move(file)), out_(file_) {}
+  void row(const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) out_ << (i == 0 ? "" : ",") << quoted(cells[i]);
+    out_ << "\n";
+  }
+  void close() {
+    out_.close();
+    if (!out_) detail::refuse_file(detail::shown_path(file_), ": could not be written");
+  }
+
+ private:
+  static std::string quoted(const std::string& cell) {
+    if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+    std::string out = "\"";
+    for (const char c : cell) out.append(c == '"' ? 2 : 1, c);
+    return out + "\"";
+  }
+  std::filesystem::path file_;
+  std::ofstream out_;
+};
+
+/// A column of jobs.csv: what it is called, a job's cell, and whether it is always there; else
+/// where some job has more than the default.
+struct JobColumn {
+  const char* name;
+  std::function<std::string(const WorkloadJob&)> cell;
+  enum class There : std::uint8_t { always, where_some_job_differs } there = There::always;
+};
+
+std::vector<JobColumn> job_columns(const Workload& workload) {
+  constexpr auto kMaybe = JobColumn::There::where_some_job_differs;
+  const auto of = [](double WorkloadJob::*member) {
+    return [member](const WorkloadJob& job) { return exact(job.*member); };
+  };
+  const auto above_zero = [](double WorkloadJob::*member) {
+    return [member](const WorkloadJob& job) {
+      return job.*member > 0 ? exact(job.*member) : std::string();
+    };
+  };
+  return {
+      {"job", [](const WorkloadJob& job) { return std::to_string(job.id); }},
+      {"user", [](const WorkloadJob& job) { return job.user; }},
+      {"class", [](const WorkloadJob& job) { return job.job_class; }},
+      {"submit_s", of(&WorkloadJob::submit_s)},
+      {"gpus", [](const WorkloadJob& job) { return std::to_string(job.gpus); }},
+      {"memory_gb", of(&WorkloadJob::memory_gb)},
+      {"duration_s", above_zero(&WorkloadJob::duration_s), kMaybe},
+      {"curve",
+       [&workload](const WorkloadJob& job) {
+         return job.truth < 0 ? std::string() : workload.curves[job.truth].name;
+       },
+       kMaybe},
+      {"target_loss",
+       [](const WorkloadJob& job) {
+         return job.truth < 0 ? std::string() : exact(job.target_loss);
+       },
+       kMaybe},
+      {"budget_steps", above_zero(&WorkloadJob::budget_steps), kMaybe},
+      {"utilization", of(&WorkloadJob::utilization)},
+      {"sm_activity", of(&WorkloadJob::sm_activity), kMaybe},
+      {"memory_activity",
+       [](const WorkloadJob& job) {
+         return job.memory_activity < 0 ? std::string() : exact(job.memory_activity);
+       },
+       kMaybe},
+      {"weight", of(&WorkloadJob::weight), kMaybe},
+      {"priority", [](const WorkloadJob& job) { return std::to_string(job.priority); }, kMaybe},
+      {"deadline_s",
+       [](const WorkloadJob& job) {
+         return job.deadline_s < detail::kInfinity ? exact(job.deadline_s) : std::string();
+       },
+       kMaybe},
+      {"restart_s",
+       [](const WorkloadJob& job) {
+         return job.restart_s < 0 ? std::string() : exact(job.restart_s);
+       },
+       kMaybe},
+  };
+}
+
+/// The columns of the rates on each tier, and a row of them.
+void add_rates(const Workload& workload, std::vector<std::string>& header) {
+  for (const Tier& tier : workload.tiers) header.push_back("steps_per_s_" + tier.name);
+}
+void add_rates(const Workload& workload, const std::vector<double>& rates,
+               std::vector<std::string>& row) {
+  for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
+    row.push_back(exact(rates.empty() ? 1.0 : rates[t]));
+  }
+}
+
+void write_gangs(const Workload& workload, const std::filesystem::path& file) {
+  CsvFile csv(file);
+  std::vector<std::string> header{"job", "gpus"};
+  add_rates(workload, header);
+  csv.row(header);
   for (const WorkloadJob& job : workload.jobs) {
-    if (job.truth < 0) detail::refuse("write_jobs: job ", job.id, " has no curve");
-    if (!job.gangs.empty()) detail::refuse("write_jobs: job ", job.id, " has several gangs");
-    if (job.restart_s >= 0) detail::refuse("write_jobs: job ", job.id, " has its own restart_s");
-    csv << job.id << "," << job.user << "," << job.job_class << "," << job.submit_s << ","
-        << job.gpus << "," << job.memory_gb << "," << workload.curves[job.truth].name << ","
-        << job.target_loss << "," << job.budget_steps << "," << job.utilization;
-    for (const double rate : job.steps_per_s) csv << "," << rate;
-    csv << "\n";
+    for (const Gang& gang : job.gangs) {
+      std::vector<std::string> row{std::to_string(job.id), std::to_string(gang.gpus)};
+      add_rates(workload, gang.steps_per_s, row);
+      csv.row(row);
+    }
   }
   csv.close();
-  if (!csv) detail::refuse_file(detail::shown_path(file), ": could not be written");
+}
+
+void write_phases(const Workload& workload, const std::filesystem::path& file) {
+  CsvFile csv(file);
+  csv.row({"job", "from", "speed"});
+  for (const WorkloadJob& job : workload.jobs) {
+    for (const Phase& phase : job.phases) {
+      csv.row({std::to_string(job.id), exact(phase.from), exact(phase.speed)});
+    }
+  }
+  csv.close();
+}
+
+}  // namespace
+
+void write_jobs(const Workload& workload, const std::filesystem::path& file) {
+  std::vector<JobColumn> columns = job_columns(workload);
+  std::erase_if(columns, [&](const JobColumn& column) {
+    return column.there == JobColumn::There::where_some_job_differs &&
+           std::ranges::all_of(workload.jobs, [&](const WorkloadJob& job) {
+             return column.cell(job) == column.cell(WorkloadJob{});
+           });
+  });
+  const bool has_rates =
+      !std::ranges::all_of(workload.jobs, &std::vector<double>::empty, &WorkloadJob::steps_per_s);
+  CsvFile csv(file);
+  std::vector<std::string> header;
+  for (const JobColumn& column : columns) header.emplace_back(column.name);
+  if (has_rates) add_rates(workload, header);
+  csv.row(header);
+  for (const WorkloadJob& job : workload.jobs) {
+    std::vector<std::string> row;
+    for (const JobColumn& column : columns) row.push_back(column.cell(job));
+    if (has_rates) add_rates(workload, job.steps_per_s, row);
+    csv.row(row);
+  }
+  csv.close();
+  // Without a row, too, where a table of other jobs is there, which would be read with these.
+  const std::filesystem::path gangs = file.parent_path() / "gangs.csv";
+  const std::filesystem::path phases = file.parent_path() / "phases.csv";
+  const bool one_gang =
+      std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
+  const bool one_phase =
+      std::ranges::all_of(workload.jobs, &std::vector<Phase>::empty, &WorkloadJob::phases);
+  if (!one_gang || std::filesystem::exists(gangs)) write_gangs(workload, gangs);
+  if (!one_phase || std::filesystem::exists(phases)) write_phases(workload, phases);
 }
 
 Workload workload_from_trace(const std::filesystem::path& file, int gpus,

@@ -309,7 +309,7 @@ CPP_ONLY_BY_REASON = {
     ),
     "a part of a result; Python has columns of an array or a dict": (
         *("ForecastInterval", "JobColumns", "Reason", "TierAccount", "TimelineRow"),
-        *("Gang", "UserAccount", "WatchState", "WorkloadJob"),
+        *("Gang", "Phase", "UserAccount", "WatchState", "WorkloadJob"),
     ),
     "a method in Python": (
         *("curve_quantile", "evaluate", "interval", "lower_bound_jct_s", "make_tier", "predict"),

@@ -79,6 +79,13 @@ def simulate(
             help="Error of what policies see of the durations of jobs without a curve.",
         ),
     ] = None,
+    knows_phases: Annotated[
+        bool,
+        typer.Option(
+            "--knows-phases/--no-knows-phases",
+            help="Whether policies know how fast jobs with phases will be.",
+        ),
+    ] = True,
     in_nodes: Annotated[
         bool, typer.Option("--in-nodes", help="Gangs sit on as few nodes as they need.")
     ] = False,
@@ -145,6 +152,7 @@ def simulate(
         },
         "carbon_g_per_kwh": carbon_g_per_kwh,
         "forecast_sigma": forecast_sigma,
+        "knows_phases": knows_phases,
         "in_nodes": in_nodes,
         "sharing": sharing,
         "planner": _planner(planner or ()),
