@@ -262,6 +262,38 @@ TEST(StartsTest, AMomentKnowsNothingOfTheFuture) {
   }
 }
 
+TEST(StartsTest, AMomentShowsTheGangsThatThePolicyMayChoose) {
+  Workload workload = on_gpus(4, {{0, 300}, {0, 400}, {10, 50}});
+  for (WorkloadJob& job : workload.jobs) {
+    job.gpus = 2;
+    job.steps_per_s = {2};
+    job.gangs = {{1, {1.2}}, {4, {3}}};
+  }
+  Workload rigid = workload;
+  for (WorkloadJob& job : rigid.jobs) job.gangs.clear();
+  const std::vector<double> at{10};
+  const auto moment = [&](const Workload& given, std::string_view policy) {
+    return moments_of(given, policy, {}, at, 2).front();
+  };
+  for (const std::string_view policy : {"fifo", "las", "srsf", "gittins"}) {
+    const Moment now = moment(workload, policy), same = moment(rigid, policy);
+    for (std::size_t i = 0; i < now.jobs.size(); ++i) {
+      EXPECT_EQ(now.jobs[i].options, same.jobs[i].options) << policy;
+    }
+    EXPECT_EQ(now.recent.front().options, same.recent.front().options) << policy;
+  }
+  const Moment now = moment(workload, "best_value");
+  ASSERT_EQ(now.jobs.size(), 3U);
+  EXPECT_EQ(now.jobs.front().options.size(), 3U);
+  EXPECT_EQ(now.recent.front().options.size(), 3U);
+  // Whatever the gangs that run, each waiting job starts once they make room.
+  const StartTimes starts = start_times(
+      {.now_s = now.now_s, .tiers = workload.tiers, .jobs = now.jobs, .running = now.running},
+      "best_value", {.samples = 20});
+  EXPECT_EQ(starts.job.size(), now.jobs.size() - now.running.size());
+  for (std::size_t k = 0; k < starts.job.size(); ++k) EXPECT_LT(starts.quantiles(1, k), 700);
+}
+
 TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   Case one(1);
   one.run(job_of(1, 1, {100}));

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "common/require.hpp"
 #include "simulate/leader.hpp"
@@ -25,31 +26,29 @@ bool follows_leader(std::string_view policy, const Workload& workload,
                     const SimulationOptions& options) {
   const std::vector<WeightedObjective> goals = options.planner.value_or(PlanOptions{}).objectives;
   return detail::policy_named(policy).follows_leader && workload.tiers.size() == 1 &&
-         goals.size() == 1 && goals.front().objective == Objective::jct;
-}
-
-/// A job as it arrived, with the law of its whole work.
-Job as_it_arrived(int job, const Cluster& cluster, Predictor& predict) {
-  const WorkloadJob& submitted = cluster.submitted(job);
-  Job out{.id = -1 - submitted.id, .user = submitted.user, .submit_s = submitted.submit_s};
-  out.weight = submitted.weight;
-  out.priority = submitted.priority;
-  for (int tier = 0; tier < static_cast<int>(cluster.workload.tiers.size()); ++tier) {
-    const double rate = cluster.rate(job, tier);
-    if (rate <= 0 || !cluster.fits_memory(job, tier)) continue;
-    if (submitted.gpus > cluster.workload.tiers[tier].gpus()) continue;
-    out.options.push_back({tier, submitted.gpus, rate, submitted.utilization});
-  }
-  out.remaining_steps = predict.at_arrival(job);
-  return out;
+         goals.size() == 1 && goals.front().objective == Objective::jct &&
+         std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
 }
 
 /// By whose order values go: the planner's own, or that which leads under a simulation.
 enum class Order : std::uint8_t { planner, leader };
 
-Moment moment_of(const Cluster& cluster, Order order, int recent) {
+/// A job as it arrived, with the law of its whole work.
+Job as_it_arrived(int job, const Cluster& cluster, const detail::Foresight& foresight,
+                  Predictor& predict) {
+  const WorkloadJob& submitted = cluster.submitted(job);
+  Job out{.id = -1 - submitted.id, .user = submitted.user, .submit_s = submitted.submit_s};
+  out.weight = submitted.weight;
+  out.priority = submitted.priority;
+  out.options = detail::shown_options(cluster, job, foresight);
+  out.remaining_steps = predict.at_arrival(job);
+  return out;
+}
+
+Moment moment_of(const Cluster& cluster, Order order, const detail::Foresight& foresight,
+                 int recent) {
   const bool leads = order == Order::leader;
-  detail::Observer observer(cluster, {});
+  detail::Observer observer(cluster, foresight);
   for (int job = 0; job < cluster.arrived; ++job) {
     if (cluster.runs[job].end < 0) observer.arrive(job);
   }
@@ -78,7 +77,8 @@ Moment moment_of(const Cluster& cluster, Order order, int recent) {
     }
   }
   for (int job = std::max(0, cluster.arrived - recent); job < cluster.arrived; ++job) {
-    tell(job, out.recent.emplace_back(as_it_arrived(job, cluster, predict)), predict.total(job));
+    Job& shown = out.recent.emplace_back(as_it_arrived(job, cluster, foresight, predict));
+    tell(job, shown, predict.total(job));
   }
   return out;
 }
@@ -90,17 +90,15 @@ std::vector<Moment> moments_of(const Workload& workload, std::string_view policy
                                int recent) {
   (void)detail::play_rule_named(policy);
   if (!workload.curves.empty()) detail::refuse("moments_of: the jobs have curves");
-  for (const WorkloadJob& job : workload.jobs) {
-    if (!job.gangs.empty()) detail::refuse("moments_of: job ", job.id, " has several gangs");
-  }
   if (!std::is_sorted(at_s.begin(), at_s.end())) detail::refuse("moments_of: at_s must increase");
   if (recent < 0) detail::refuse("moments_of: recent is ", recent, ", expected 0 or more");
   std::vector<Moment> out;
   std::size_t next = 0;
   const Order order = follows_leader(policy, workload, options) ? Order::leader : Order::planner;
+  const detail::Foresight foresight{.elastic = detail::policy_named(policy).info.elastic};
   (void)detail::simulate_watched(workload, policy, options, [&](const Cluster& cluster) {
     if (next == at_s.size() || cluster.seconds(cluster.now) < at_s[next]) return;
-    out.push_back(moment_of(cluster, order, recent));
+    out.push_back(moment_of(cluster, order, foresight, recent));
     while (next < at_s.size() && at_s[next] <= cluster.seconds(cluster.now)) ++next;
   });
   return out;

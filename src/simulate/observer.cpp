@@ -13,6 +13,23 @@ Observer::Observer(const Cluster& cluster, const Foresight& foresight)
   if (foresight.follows_leader) leader_.emplace(cluster);
 }
 
+std::vector<Option> shown_options(const Cluster& cluster, int job, const Foresight& foresight) {
+  const WorkloadJob& submitted = cluster.submitted(job);
+  std::vector<Option> out;
+  const auto add = [&](int gpus) {
+    for (int tier = 0; tier < static_cast<int>(cluster.workload.tiers.size()); ++tier) {
+      const double rate = cluster.rate(job, tier, gpus);
+      if (rate <= 0 || !cluster.fits_memory(job, tier)) continue;
+      if (gpus > cluster.workload.tiers[tier].gpus()) continue;
+      out.push_back({tier, gpus, rate, submitted.utilization});
+    }
+  };
+  add(submitted.gpus);
+  if (!foresight.elastic) return out;
+  for (const Gang& gang : submitted.gangs) add(gang.gpus);
+  return out;
+}
+
 void Observer::arrive(int job) {
   index_.emplace(cluster_.submitted(job).id, job);
   live_.push_back(job);
@@ -82,17 +99,7 @@ Job Observer::described(int job) const {
   out.sm_activity = submitted.sm_activity;
   out.memory_activity = submitted.memory_activity;
   out.kind = submitted.job_class;
-  const auto add = [&](int gpus) {
-    for (int tier = 0; tier < static_cast<int>(cluster_.workload.tiers.size()); ++tier) {
-      const double rate = cluster_.rate(job, tier, gpus);
-      if (rate <= 0 || !cluster_.fits_memory(job, tier)) continue;
-      if (gpus > cluster_.workload.tiers[tier].gpus()) continue;
-      out.options.push_back({tier, gpus, rate, submitted.utilization});
-    }
-  };
-  add(submitted.gpus);
-  if (!foresight_.elastic) return out;
-  for (const Gang& gang : submitted.gangs) add(gang.gpus);
+  out.options = shown_options(cluster_, job, foresight_);
   return out;
 }
 

@@ -37,6 +37,10 @@ struct Foresight {
   bool follows_leader = false;  ///< weights that make the planner's values those of the leader
 };
 
+/// The tiers and gangs on which a job may run, as a policy sees them.
+[[nodiscard]] std::vector<Option> shown_options(const Cluster& cluster, int job,
+                                                const Foresight& foresight);
+
 /// Builds what a policy may see of a Cluster. The truth stays there: of a curve a Snapshot has the
 /// points up to the step that the job has reached.
 class Observer {
