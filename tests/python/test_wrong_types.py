@@ -233,8 +233,8 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
     "an option that compare sets": (
         lambda: ANY.compare(workload(), ["fifo"], spans=True),
         "compare: no option 'spans', known: restart_s, session_s, round_s, forecast_sigma, "
-        "stop_at_target, failures, sleep, in_nodes, sharing, user_gpus, carbon_g_per_kwh, planner, "
-        "max_ftf, long_share, unfair_above",
+        "knows_phases, stop_at_target, failures, sleep, in_nodes, sharing, user_gpus, "
+        "carbon_g_per_kwh, planner, max_ftf, long_share, unfair_above",
     ),
 }
 
