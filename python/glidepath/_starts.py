@@ -42,6 +42,22 @@ class StartTimes(Result):
         for job, column in zip(self.job, self.quantiles.T, strict=True):
             yield str(job), ", ".join(duration(t) for t in column)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw when each waiting job will start: its median, and the outermost quantiles.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure without it.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from glidepath._pictures import plots
+
+        return plots.starts(self, ax=ax)
+
     def to_pandas(self) -> Any:
         """One row per job, one column per level."""
         return require("pandas").DataFrame(

@@ -56,6 +56,23 @@ def test_a_plan_shows_each_gang_on_its_tier_and_the_prices() -> None:
     assert gp.Plan(tiers=tiers).plot().child_axes
 
 
+def test_start_times_show_a_row_for_each_job_and_who_may_not_start() -> None:
+    seconds = np.array([[0.0, 3600.0, np.inf], [1800.0, 7200.0, np.inf], [3600.0, np.inf, np.inf]])
+    starts = gp.StartTimes(np.array([4, 5, 6]), np.array([0.1, 0.5, 0.9]), seconds)
+    ax = starts.plot()
+    rows = [line for line in ax.get_lines() if line.get_marker() == "None"]
+    end = ax.get_xlim()[1]
+    assert [line.get_xdata().tolist() for line in rows] == [[0, 1], [1, end], [end, end]]
+    assert end > 2
+    medians = [line.get_xdata()[0] for line in ax.get_lines() if line.get_marker() == "D"]
+    assert medians == [0.5, 2]
+    arrows = [line.get_ydata()[0] for line in ax.get_lines() if line.get_marker() == ">"]
+    assert arrows == [1, 2]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["job 4", "job 5", "job 6"]
+    nobody = gp.StartTimes(np.array([], int), np.array([0.5]), np.empty((1, 0)))
+    assert not nobody.plot().get_lines()
+
+
 def test_the_fan_shows_forecast_points_target_and_what_came() -> None:
     seen = TRACE.until(40)
     ahead = gp.forecast(seen, np.arange(41.0, 101.0))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from glidepath._hardware import Metrics
     from glidepath._plan import Plan
     from glidepath._simulate import Simulation
+    from glidepath._starts import StartTimes
     from glidepath._step_profile import StepProfile
     from glidepath._trace import Trace
 
@@ -326,7 +327,7 @@ def reach(reach: Reach, *, ax: Axes | None = None) -> Axes:
     if mass.size:
         ax.stairs(mass / np.diff(edges), edges, fill=True, color="#6fb1d6")
         ax.stairs(mass / np.diff(edges), edges, color=BLUE, linewidth=1.5)
-        for p, style in ((0.1, ":"), (0.5, "-"), (0.9, ":")):
+        for p, style in zip(SHOWN_LEVELS, (":", "-", ":"), strict=True):
             at = reach.quantile(p)
             if math.isfinite(at):
                 ax.axvline(at, color=INK, linewidth=1, linestyle=style)
@@ -553,6 +554,30 @@ def error_by_cutoff(errors: Mapping[str, Mapping[float, float]], *, ax: Axes | N
     ax.set_xlabel("% of the run seen")
     ax.set_ylabel("mean error of the final value / range")
     ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def starts(starts: StartTimes, *, ax: Axes | None = None) -> Axes:
+    """Draw a row for each waiting job: the middle quantile of its start between the outermost.
+
+    An arrow ends the row of a job that may not start within the horizon.
+    """
+    ax = _axes(ax)
+    hours = starts.quantiles / 3600.0
+    end = 1.1 * max(hours[np.isfinite(hours)].max(initial=0.0), 1e-3)
+    middle = int(np.argmin(np.abs(starts.levels - 0.5)))
+    for row, (low, mid, high) in enumerate(hours[[0, middle, -1]].T):
+        ax.plot([min(low, end), min(high, end)], [row, row], color=BLUE, linewidth=3)
+        if math.isinf(high):
+            ax.plot([end], [row], ">", color=BLUE, clip_on=False)
+        if math.isfinite(mid):
+            ax.plot([mid], [row], "D", color="white", markeredgecolor=INK, zorder=5)
+    ax.set_yticks(range(len(starts.job)), [f"job {job}" for job in starts.job])
+    ax.set_ylim(len(starts.job) - 0.4, -0.6)
+    ax.set_xlim(0.0, end)
+    ax.grid(visible=False, axis="y")
+    low, mid, high = (f"{100 * starts.levels[k]:g}" for k in (0, middle, -1))
+    ax.set_xlabel(f"hours until it starts, quantiles {low}, {mid} and {high} %")
     return ax
 
 
