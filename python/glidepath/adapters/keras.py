@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from glidepath._results import require
@@ -42,7 +43,7 @@ class ForecastCallback(require("keras").callbacks.Callback):  # type: ignore[mis
         *,
         monitor: str = "val_loss",
         mode: str = "advise",
-        state: Any = None,
+        state: str | os.PathLike[str] | None = None,
         **watch: Any,
     ) -> None:
         super().__init__()

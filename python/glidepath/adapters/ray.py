@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
         *,
         time_attr: str = "training_iteration",
         mode: str = "advise",
-        state: Any = None,
+        state: str | os.PathLike[str] | None = None,
         **watch: Any,
     ) -> None:
         self._metric, self._time = metric, time_attr

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import glidepath as gp
 from glidepath._answer import simulation_columns, simulation_keys
 from glidepath.cli._console import ANSWER, WARNING, emit, open_workload, print_rows, progress, say
+
+if TYPE_CHECKING:
+    from glidepath.engines.slurm.rehearsal import RehearsalEvent
 
 
 def play(
@@ -18,7 +21,7 @@ def play(
     gpus: int | None,
     users: int | None,
     seed: int,
-    checkpoint: Any,
+    checkpoint: Literal["usr1", "none"],
     no_cancel: bool,
     log: Path | None,
     as_json: bool,
@@ -56,7 +59,7 @@ def _beside(rows: list[dict[str, Any]], key: str, name: str) -> str:
     return f"{name} {pilot / fifo:.2f} times that of fifo"
 
 
-def _line(event: Any) -> str:
+def _line(event: RehearsalEvent) -> str:
     minutes, seconds = divmod(int(event.at_s), 60)
     clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return f"{clock:>9}  {event.kind:<7}  {event.job:>4}  {event.tier:<8}  {event.reason}"

@@ -17,6 +17,7 @@ from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import JobView
 from glidepath.engines.slurm._model import (
     Action,
+    ActionKind,
     Cluster,
     ClusterJob,
     ClusterTier,
@@ -197,7 +198,7 @@ class ActionPlanner:
         self._do(kind, view, why, tier=to, comment=with_note(job.comment, note))
         self.moves_underway += 1
 
-    def _do(self, kind: Any, view: JobView, why: str, **more: Any) -> None:
+    def _do(self, kind: ActionKind, view: JobView, why: str, **more: Any) -> None:
         self.actions.append(Action(kind, view.job, why, **more))
 
     # ---- all jobs together

@@ -34,8 +34,9 @@ _TICK_S = 5.0  # how finely time passes between two rounds
 _BEGIN_S = 1.8e9  # the time of the first submission
 _JOULES_PER_KWH = 3.6e6
 
+EventKind = Literal["start", "suspend", "requeue", "cancel", "end"]
 # What an action of the pilot is called here; the others touch no GPU.
-_WORDS = {"stop": "cancel", "checkpoint": "suspend", "requeue": "requeue"}
+_WORDS: dict[str, EventKind] = {"stop": "cancel", "checkpoint": "suspend", "requeue": "requeue"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class RehearsalEvent:
 
     at_s: float
     job: str
-    kind: Literal["start", "suspend", "requeue", "cancel", "end"]
+    kind: EventKind
     tier: str
     reason: str
 
@@ -216,7 +217,7 @@ class _Stage:
         if self.progress is not None:
             self.progress(sum(bool(run.ended) for run in self.cluster.runs.values()), self.jobs)
 
-    def _add(self, at_s: float, job: str, kind: Any, tier: str, reason: str) -> None:
+    def _add(self, at_s: float, job: str, kind: EventKind, tier: str, reason: str) -> None:
         self.acted.append(RehearsalEvent(at_s - _BEGIN_S, job, kind, tier, reason))
 
     def happened(self) -> list[RehearsalEvent]:
@@ -233,7 +234,11 @@ class _Stage:
         return sorted(self.acted, key=lambda event: event.at_s)
 
     def metrics(self) -> dict[str, Any]:
-        """Work out what `glidepath.simulate` says of a policy, from who held which GPUs when."""
+        """Work out what `glidepath.simulate` says of a policy, from who held which GPUs when.
+
+        The simulator adds these numbers up as it moves its own jobs. Here the pilot and a played
+        Slurm move them, which no policy of the simulator can: so they are counted from the spans.
+        """
         workload, columns = self.workload, self.columns
         runs = [self.cluster.runs[str(job)] for job in columns["job"]]
         held_s = np.array([sum(end - start for _, start, end in run.spans) for run in runs])
