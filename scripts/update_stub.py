@@ -23,6 +23,7 @@ import typing
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._plan import Plan
 from glidepath._trace import Trace
 
 Float: typing.TypeAlias = typing.SupportsFloat | typing.SupportsIndex
@@ -38,14 +39,15 @@ NAMES = {  # as pybind11 writes the types of arguments, and what the head calls 
     "typing.Annotated[numpy.typing.ArrayLike, numpy.int64]": "ArrayLike",
     "numpy.typing.": "",
     "glidepath._trace.Trace": "Trace",
+    "glidepath._plan.Plan": "Plan",
     "(glidepath.IoError)": "(IoError)",
     # A class with == and no hash says so with None, which object's own type does not foresee.
     "ClassVar[None]": "ClassVar[None]  # type: ignore[assignment]",
 }
 # What every module or object has, and what only pickle and `match` ask for.
 DROPPED = {
-    "__all__", "__eq__", "__getstate__", "__match_args__", "__reduce__", "__repr__",
-    "__setstate__",
+    "__all__", "__annotations__", "__eq__", "__getstate__", "__match_args__", "__reduce__",
+    "__repr__", "__setstate__",
 }  # fmt: skip
 
 
@@ -59,6 +61,10 @@ class Plain(ast.NodeTransformer):
         match node:
             case ast.FunctionDef(decorator_list=[ast.Name("property")], returns=ast.expr() as kind):
                 return ast.parse(f"{node.name}: typing.Final[{ast.unparse(kind)}]").body[0]
+        for each in (*node.args.args, *node.args.kwonlyargs):
+            if each.annotation is not None:  # what takes anything narrows nothing
+                kind = ast.unparse(each.annotation).replace("typing.Any", "object")
+                each.annotation = ast.parse(kind, mode="eval").body
         return documented(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:

@@ -63,6 +63,17 @@ TEST(PlanTest, DeadlinesGoToTheJobThatStillCanMissOrMeetIts) {
             (std::vector<std::int64_t>{2}));
 }
 
+TEST(PlanTest, WithoutAnObjectiveTheMeanCompletionTimeIsOne) {
+  Cluster cluster = one_tier(1);
+  add_to(cluster, 1, {900});
+  add_to(cluster, 2, {100});
+  const Plan plain = glidepath::plan(cluster.snapshot());
+  const Plan said = glidepath::plan(cluster.snapshot(), {.objectives = {{Objective::jct}}});
+  EXPECT_EQ(placed(plain), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(placed(plain), placed(said));
+  EXPECT_EQ(plain.value, said.value);
+}
+
 TEST(PlanTest, QualityGoesToTheJobWhoseLossFallsMost) {
   Cluster cluster = one_tier(1);
   Job& flat = add_to(cluster, 1, {10});

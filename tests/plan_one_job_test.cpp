@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/plan.hpp"
 
+#include <cmath>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "plan_cluster.hpp"
@@ -110,6 +113,34 @@ TEST(AcceleratorTest, ProbabilitiesAreThoseOfTheForecastWithinTheLimits) {
   EXPECT_EQ(choose_accelerator(c.job, c.tiers, {}, Preference::cost)[0].option.tier, 0);
   EXPECT_EQ(choose_accelerator(c.job, c.tiers, {}, Preference::hours)[0].option.tier, 1);
   EXPECT_EQ(choose_accelerator(c.job, c.tiers, {.max_kwh = 0.4})[0].probability, 0.5);
+}
+
+TEST(AcceleratorTest, ATargetIsForecastFromTheCurveOfTheJob) {
+  TwoCards c;
+  std::vector<double> step, loss;
+  for (int t = 1; t <= 60; ++t) {
+    step.push_back(10 * t);
+    loss.push_back(1 + 3 / std::sqrt(10.0 * t));
+  }
+  c.job.observed = {.step = step, .loss = loss};
+  Job forecast = c.job;
+  forecast.remaining_steps = reach(c.job.observed, 1.08, 6000).remaining_steps(64);
+  const RunLimits limits{.max_hours = 1, .target = 1.08};
+  const auto found = choose_accelerator(c.job, c.tiers, limits);
+  const auto expected = choose_accelerator(forecast, c.tiers, {.max_hours = 1});
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].probability, expected[i].probability);
+    EXPECT_EQ(found[i].hours, expected[i].hours);
+  }
+  const auto refused = [&](const RunLimits& given) {
+    return refusal([&] { (void)choose_accelerator(c.job, c.tiers, given); });
+  };
+  EXPECT_EQ(refused({.reached_by = ReachedBy::point}),
+            "choose_accelerator: reached_by without target");
+  c.job.observed = {};
+  EXPECT_EQ(refused(limits),
+            "choose_accelerator: job 1 has no curve to forecast the target 1.08 from");
 }
 
 TEST(AcceleratorTest, TheFrontHoldsWhatNothingElseBeats) {

@@ -234,7 +234,6 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster), "plan: job 5 runs on 1 GPUs of tier 2, there are 2 tiers");
   cluster.running.clear();
   EXPECT_EQ(refused(cluster, {.round_s = 0}), "plan: the round is 0 s");
-  EXPECT_EQ(refused(cluster, {.objectives = {}}), "plan: no objective");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, -1}}}),
             "plan: objective 'jct' has weight -1");
   EXPECT_EQ(refused(cluster, {.limits = {.power_cap_w = -1}}), "plan: power_cap_w is -1");

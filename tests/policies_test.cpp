@@ -467,6 +467,21 @@ TEST(PlannerOptionsTest, EveryObjectiveIsAPolicyByName) {
             "simulate: 'fifo' has no objectives, best_value has");
 }
 
+TEST(PlannerOptionsTest, APolicyWithAnObjectiveOfItsOwnRefusesAnother) {
+  const Workload workload = random_tiers(3);
+  SimulationOptions options{.planner = PlanOptions{.dynamics = {.hysteresis = 0.1}}};
+  for (const char* policy : {"themis", "optimus", "slaq", "learned", "best_value:jct"}) {
+    expect_consistent(workload, simulate(workload, policy, options));
+    SimulationOptions said = options;
+    for (const Objective objective : {Objective::jct, Objective::energy}) {
+      said.planner->objectives = {{objective}};
+      EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, policy, said); }),
+                "simulate: '" + std::string(policy) +
+                    "' has its own objective, leave that of planner out");
+    }
+  }
+}
+
 TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
   Workload workload = random_workload(4, 80, 8);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {

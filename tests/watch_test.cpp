@@ -236,6 +236,17 @@ TEST(WatchTest, BrokenOptionsAreRefusedInASentence) {
   rising.direction = Direction::max;
   const auto past = std::make_shared<const PastRuns>(PastRuns::unlearned({rising}));
   EXPECT_EQ(refusal({.past = past}), "past: 'accuracy' has direction 'max', the live run 'min'");
+  for (const auto& [options, name] : {
+           std::pair{WatchOptions{.budget = 100}, "budget"},
+           std::pair{
+               WatchOptions{.past = std::make_shared<const PastRuns>(PastRuns::unlearned({}))},
+               "past"},
+           std::pair{WatchOptions{.alpha = 0.1}, "alpha"},
+           std::pair{WatchOptions{.reached_by = ReachedBy::point}, "reached_by"},
+           std::pair{WatchOptions{.schedule = Schedule{{0, 9}, {1, 0}}}, "schedule"},
+       }) {
+    EXPECT_EQ(refusal(options), "watch: " + std::string(name) + " without target");
+  }
   Watch watch;
   EXPECT_THROW(watch.add(kNaN, 1), InputError);
   EXPECT_THROW(watch.add(1, 1, 0.1), InputError);  // without a schedule it has no effect

@@ -6,6 +6,7 @@
 #include "glidepath/rows.hpp"
 #include "glidepath/trace.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -93,6 +94,9 @@ enum class ReachedBy : std::uint8_t {
 /// number in a tenth of them, or in 5 where a tenth is less, but not in more than a quarter nor in
 /// more than 63; at least 1. So a log of up to eleven values is read value by value.
 [[nodiscard]] std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept;
+
+/// Levels of the quantiles that an answer shows where nobody says which.
+inline constexpr std::array kShownLevels{0.1, 0.5, 0.9};
 
 /// `schedule`, `past` and `levels` are borrowed: they must outlive the call.
 struct ForecastOptions {

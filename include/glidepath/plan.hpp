@@ -2,6 +2,7 @@
 #pragma once
 
 #include "glidepath/execution.hpp"
+#include "glidepath/forecast.hpp"
 #include "glidepath/hardware.hpp"
 #include "glidepath/trace.hpp"
 
@@ -243,8 +244,8 @@ struct PlanDynamics {
 };
 
 struct PlanOptions {
-  /// What a second of a job is worth; with `combine` = in_order the first counts most.
-  std::vector<WeightedObjective> objectives{{}};
+  /// What a second of a job is worth; with `combine` = in_order the first counts most. Empty = jct.
+  std::vector<WeightedObjective> objectives{};
   Combine combine = Combine::weighted;
   /// Share of its best value that each objective in order may give up for those after it.
   double slack = 0;
@@ -294,6 +295,10 @@ struct RunLimits {
   double max_kwh = std::numeric_limits<double>::infinity();
   double max_cost = std::numeric_limits<double>::infinity();
   double confidence = 0.9;  ///< an option is good when it keeps to all limits with this probability
+  /// Loss to reach: the steps still needed are then forecast from the curve that the job has
+  /// observed, up to its budget or ten times the steps seen.
+  std::optional<double> target{};
+  std::optional<ReachedBy> reached_by{};  ///< by what `target` is reached, as of reach()
 };
 /// What is to be least among the options that keep to every limit.
 enum class Preference : std::uint8_t { hours, kwh, cost, watts };
@@ -317,8 +322,8 @@ struct AcceleratorChoice {
 
 /// The job's options that fit in memory: the good ones first, by what is preferred, then the others
 /// by falling probability. Nothing is kept, so asking again with a new profile or forecast decides
-/// again. Throws InputError on a job that cannot be planned, one without a forecast, and a
-/// limit that is negative or NaN.
+/// again. Throws InputError on a job that cannot be planned, one without a forecast or, with a
+/// target, without a curve, a limit that is negative or NaN, and `reached_by` without a target.
 [[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(
     const Job& job, std::span<const Tier> tiers, const RunLimits& limits = {},
     Preference prefer = Preference::hours);

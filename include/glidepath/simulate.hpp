@@ -322,7 +322,7 @@ struct StartOptions {
   /// A job that has not started by then counts as infinity; so does one that still waits when 20
   /// times as many jobs have come as there are and were.
   double horizon_s = 30 * 86400.0;
-  std::vector<double> levels{0.1, 0.5, 0.9};
+  std::vector<double> levels{kShownLevels.begin(), kShownLevels.end()};
   /// Jobs that were submitted of late, ended or not, each with the law of its steps. Such jobs go
   /// on to come as they came from the first of these on; empty = none comes. Borrowed.
   std::span<const Job> recent{};

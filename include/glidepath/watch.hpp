@@ -35,8 +35,8 @@ inline constexpr std::array kVerdicts{Verdict::unknown, Verdict::reached, Verdic
 struct Decision {
   Verdict verdict = Verdict::unknown;
   double probability = 0;  ///< of reaching the target within the budget; NaN without a target
-  /// Steps still needed, quantiles 0.1, 0.5, 0.9; infinity where the target is not reached.
-  std::array<double, 3> steps_to_target{};
+  /// Steps still needed, quantiles of kShownLevels; infinity where the target is not reached.
+  std::array<double, kShownLevels.size()> steps_to_target{};
   std::string reason{};
 };
 
@@ -44,6 +44,7 @@ struct Decision {
 /// are counted from 0, or from the first step where that is below.
 [[nodiscard]] double open_budget(double first_step, double last_step) noexcept;
 
+/// Without a target a watch looks for divergence alone: the others but `direction` are refused.
 struct WatchOptions {
   std::optional<double> target{};
   std::optional<double> budget{};  ///< absolute step; empty = open_budget() of the steps seen
@@ -74,7 +75,8 @@ struct WatchState {
 class Watch {
  public:
   /// Throws InputError on a NaN target, a budget beyond 1e300, an alpha out of (0, 0.5), a
-  /// broken schedule, or past runs of the other direction.
+  /// broken schedule, past runs of the other direction, or an option that a target needs without
+  /// one.
   explicit Watch(WatchOptions options = {});
 
   /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what

@@ -2,8 +2,12 @@
 #include "glidepath/fit.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -158,6 +162,57 @@ py::array_t<double> predict_law(const ScheduleLaw& law, const ArrayLike& step,
 
 }  // namespace
 
+/// Values of the parameters of a curve, by their names: a dict in Python.
+template <class M>
+struct ByParameter {
+  std::vector<std::pair<std::string, M>> values{};
+
+  ByParameter() = default;
+  ByParameter(Family family, const std::array<M, kMaxParameters>& all) {
+    for (const std::string_view name : parameter_names(family)) {
+      values.emplace_back(std::string(name), all[values.size()]);
+    }
+  }
+  /// In the order of the family; refuses other names than its own.
+  [[nodiscard]] std::array<M, kMaxParameters> of(Family family, const char* field) const {
+    std::array<M, kMaxParameters> out{};
+    const auto names = parameter_names(family);
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const auto found = std::ranges::find(values, names[k], &std::pair<std::string, M>::first);
+      if (found == values.end() || values.size() != names.size()) {
+        throw InputError(std::string(field) + " has not the parameters of " +
+                         std::string(name(family)) + ": " + listed(names, std::identity()));
+      }
+      out[k] = found->second;
+    }
+    return out;
+  }
+  friend bool operator==(const ByParameter& a, const ByParameter& b) {
+    return std::ranges::equal(a.values, b.values, [](const auto& x, const auto& y) {
+      return x.first == y.first && detail::same(x.second, y.second);
+    });
+  }
+};
+
+template <class M>
+struct Convert<ByParameter<M>> {
+  static std::string type() { return "collections.abc.Mapping[str, " + Convert<M>::type() + "]"; }
+  static py::object hint() { return dict_hint("str", std::is_same_v<M, bool> ? "bool" : "float"); }
+  static ByParameter<M> in(py::handle value, const Where& where) {
+    if (!py::isinstance<py::dict>(value)) where.refuse(value, "a dict of parameters");
+    ByParameter<M> out;
+    for (const auto& [name, number] : py::reinterpret_borrow<py::dict>(value)) {
+      out.values.emplace_back(Convert<std::string>::in(name, where), Convert<M>::in(number, where));
+    }
+    return out;
+  }
+  static py::typing::Dict<py::str, M> out(const ByParameter<M>& given) {
+    py::typing::Dict<py::str, M> out;
+    for (const auto& [name, value] : given.values) out[py::str(name)] = value;
+    return out;
+  }
+};
+
 template <>
 struct Names<Family> {
   static Family parse(const std::string& text) { return family_named(text); }
@@ -186,11 +241,25 @@ void bind_fit(py::module_& module) {
       .init();
   Record<Fit>(module, "FitRecord")
       .keyword("family", &Fit::curve, &Curve::family)
-      .keyword("params", &Fit::curve, &Curve::parameters)
+      .keyword(
+          "params",
+          [](const Fit& fit) { return ByParameter(fit.curve.family, fit.curve.parameters); },
+          [](Fit& fit, const ByParameter<double>& given) {
+            fit.curve.parameters = given.of(fit.curve.family, "params");
+          })
       .keyword("status", &Fit::status)
-      .keyword("stderr", &Fit::standard_error)
+      .keyword(
+          "stderr",
+          [](const Fit& fit) { return ByParameter(fit.curve.family, fit.standard_error); },
+          [](Fit& fit, const ByParameter<double>& given) {
+            fit.standard_error = given.of(fit.curve.family, "stderr");
+          })
       .keyword("covariance", &Fit::covariance)
-      .keyword("at_bound", &Fit::at_bound)
+      .keyword(
+          "at_bound", [](const Fit& fit) { return ByParameter(fit.curve.family, fit.at_bound); },
+          [](Fit& fit, const ByParameter<bool>& given) {
+            fit.at_bound = given.of(fit.curve.family, "at_bound");
+          })
       .keyword("sigma", &Fit::sigma)
       .keyword("rss", &Fit::rss)
       .keyword("aicc", &Fit::aicc)

@@ -50,6 +50,7 @@ namespace glidepath::python {
 template <>
 struct Convert<decltype(Scaling::terms)> {
   static std::string type() { return "collections.abc.Mapping[str, float]"; }
+  static py::object hint() { return dict_hint("str", "float"); }
   static decltype(Scaling::terms) in(py::handle value, const Where& where) {
     decltype(Scaling::terms) terms{};
     for (int i = 0; i < Scaling::kTerms; ++i) {

@@ -25,6 +25,7 @@ struct Names<Preference> {
 template <>
 struct Convert<std::vector<Reason>> {
   static std::string type() { return "collections.abc.Mapping[int, str]"; }
+  static py::object hint() { return dict_hint("int", "str"); }
   static std::vector<Reason> in(py::handle value, const Where& where) {
     if (!py::isinstance<py::dict>(value)) where.refuse(value, "a dict");
     std::vector<Reason> out;
@@ -72,12 +73,18 @@ struct Learned {
   friend bool operator==(const Learned&, const Learned&) = default;
 };
 
-/// What Python calls objective: a name, names with weights, or names in order.
+/// What Python calls objective: a name, names with weights, or names in order. None is jct.
 struct Objectives {
-  std::vector<WeightedObjective> list{{}};
+  std::vector<WeightedObjective> list{};
   Combine combine = Combine::weighted;
 
-  friend bool operator==(const Objectives&, const Objectives&) = default;
+  [[nodiscard]] bool is_jct() const {
+    return list.empty() || (combine == Combine::weighted && list.size() == 1 &&
+                            list.front() == WeightedObjective{});
+  }
+  friend bool operator==(const Objectives& a, const Objectives& b) {
+    return (a.is_jct() && b.is_jct()) || (a.list == b.list && a.combine == b.combine);
+  }
 };
 
 }  // namespace
@@ -97,11 +104,13 @@ struct Convert<Objectives> {
       for (const auto& [text, weight] : py::dict(py::reinterpret_borrow<py::object>(value))) {
         out.list.push_back({named(text), Convert<double>::in(weight, where)});
       }
+      if (out.list.empty()) throw InputError("plan: no objective");
       return out;
     }
     if (!py::isinstance<py::iterable>(value)) where.refuse(value, "a name, a dict or a list");
     out.combine = Combine::in_order;
     for (const py::handle text : value) out.list.push_back({named(text)});
+    if (out.list.empty()) throw InputError("plan: no objective");
     return out;
   }
   using Given = py::typing::Union<py::str, NumbersByName, py::typing::List<py::str>>;
@@ -111,6 +120,7 @@ struct Convert<Objectives> {
       for (const WeightedObjective& each : value.list) names.append(name(each.objective));
       return names;
     }
+    if (value.list.empty()) return py::cast(name(Objective::jct));
     if (value.list.size() == 1 && value.list.front().weight == 1) {
       return py::cast(name(value.list.front().objective));
     }
@@ -313,7 +323,8 @@ void bind_round(py::module_& module) {
       [](const ArrayLike& job, const ArrayLike& tier, const ArrayLike& gpus, const ArrayLike& value,
          const ArrayLike& capacity, double gap, const Column& prices, int threads,
          const Column& watts, double power_cap_w, const Column& user, const Column& user_quota,
-         const Column& group, const Column& group_quota, const Column& node_gpus) {
+         const Column& group, const Column& group_quota, const Column& node_gpus,
+         const Column& taken_tier, const Column& taken_gpus) {
         const auto whole = [](const Column& column, const char* name) {
           return column ? borrow_int64(*column, name) : Int64Array(0);
         };
@@ -326,7 +337,9 @@ void bind_round(py::module_& module) {
                          user_quotas = whole(user_quota, "user_quota"),
                          groups = whole(group, "group"),
                          group_quotas = whole(group_quota, "group_quota"),
-                         nodes = whole(node_gpus, "node_gpus");
+                         nodes = whole(node_gpus, "node_gpus"),
+                         gone_tiers = whole(taken_tier, "taken_tier"),
+                         gone_gpus = whole(taken_gpus, "taken_gpus");
         const DoubleArray values = borrow(value, "value"), warm = real(prices, "prices"),
                           draws = real(watts, "watts");
         const LongCall call;
@@ -341,13 +354,15 @@ void bind_round(py::module_& module) {
                             .group = view(groups),
                             .user_quota = view(user_quotas),
                             .group_quota = view(group_quotas),
-                            .node_gpus = view(nodes)},
+                            .node_gpus = view(nodes),
+                            .taken_tier = view(gone_tiers),
+                            .taken_gpus = view(gone_gpus)},
                            {.gap = gap, .prices = view(warm)}, {.threads = threads});
       },
       py::arg("job"), py::arg("tier"), py::arg("gpus"), py::arg("value"), py::arg("capacity"),
       py::kw_only(), py::arg("gap"), py::arg("prices"), py::arg("threads"), py::arg("watts"),
       py::arg("power_cap_w"), py::arg("user"), py::arg("user_quota"), py::arg("group"),
-      py::arg("group_quota"), py::arg("node_gpus"));
+      py::arg("group_quota"), py::arg("node_gpus"), py::arg("taken_tier"), py::arg("taken_gpus"));
 }
 
 /// Small statistics that have one home, in common/statistics.hpp.
@@ -438,7 +453,7 @@ void bind_live_plan(py::module_& module) {
       .init();
   module.def(
       "violations",
-      [](const OwnedSnapshot& snapshot, const py::object& plan, const PlanLimits& limits) {
+      [](const OwnedSnapshot& snapshot, const AnyPlan& plan, const PlanLimits& limits) {
         return violations(snapshot.view(), plan_from_python(plan), limits);
       },
       py::arg("snapshot"), py::arg("plan"), py::arg("limits"));
@@ -473,6 +488,8 @@ void bind_one_job(py::module_& module) {
       .keyword("max_kwh", &RunLimits::max_kwh)
       .keyword("max_cost", &RunLimits::max_cost)
       .keyword("confidence", &RunLimits::confidence)
+      .keyword("target", &RunLimits::target)
+      .keyword("reached_by", &RunLimits::reached_by)
       .init();
   Record<AcceleratorChoice>(module, "AcceleratorChoiceRecord", "One option judged.")
       .keyword("option", &AcceleratorChoice::option)
@@ -491,6 +508,7 @@ void bind_one_job(py::module_& module) {
       "choose_accelerator",
       [](const OwnedJob& job, const std::vector<Tier>& tiers, const RunLimits& limits,
          const std::string& prefer) {
+        const LongCall call;
         return choose_accelerator(job, tiers, limits, preference_named(prefer));
       },
       py::arg("job"), py::arg("tiers"), py::arg("limits"), py::arg("prefer"));

@@ -43,7 +43,7 @@ std::optional<std::string> metric_of(const std::optional<py::str>& metric) {
 }
 
 /// Adds the cells of a row to what was read so far; what is no number is left out.
-void add_row(LogRows& rows, const ColumnsByName& cells) {
+void add_row(LogRows& rows, const py::typing::Dict<py::str, Anything>& cells) {
   for (const auto& [key, value] : cells) {
     PyObject* const given = value.ptr();
     if (PyFloat_Check(given) != 0) {

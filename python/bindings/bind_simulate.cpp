@@ -23,9 +23,9 @@
 namespace glidepath::python {
 namespace {
 
-ColumnsByName result_columns(const Simulation& run) {
+ArraysByName result_columns(const Simulation& run) {
   const JobColumns& jobs = run.jobs;
-  ColumnsByName out;
+  ArraysByName out;
   out["job"] = adopt(std::vector(jobs.job));
   out["submit_s"] = adopt(std::vector(jobs.submit_s));
   out["start_s"] = adopt(std::vector(jobs.start_s));
@@ -43,7 +43,7 @@ ColumnsByName result_columns(const Simulation& run) {
   out["outcome"] = adopt(std::move(outcomes));
   const bool named = std::any_of(jobs.user.begin(), jobs.user.end(),
                                  [](const std::string& user) { return !user.empty(); });
-  if (named) out["user"] = py::cast(jobs.user);
+  if (named) out["user"] = array_of(py::cast(jobs.user));
   return out;
 }
 
@@ -67,9 +67,9 @@ ArraysByName timeline_columns(const Simulation& run) {
   return out;
 }
 
-ColumnsByName user_columns(const Simulation& run) {
+ArraysByName user_columns(const Simulation& run) {
   const std::vector<UserAccount>& rows = run.user_accounts;
-  ColumnsByName out;
+  ArraysByName out;
   add_column(out, "name", rows, &UserAccount::name);
   add_column(out, "jobs", rows, &UserAccount::jobs);
   add_column(out, "mean_jct_s", rows, &UserAccount::mean_jct_s);
@@ -79,9 +79,9 @@ ColumnsByName user_columns(const Simulation& run) {
   return out;
 }
 
-ColumnsByName tier_columns(const Simulation& run) {
+ArraysByName tier_columns(const Simulation& run) {
   const std::vector<TierAccount>& rows = run.tier_accounts;
-  ColumnsByName out;
+  ArraysByName out;
   add_column(out, "name", rows, &TierAccount::name);
   add_column(out, "starts", rows, &TierAccount::starts);
   add_column(out, "gpu_seconds", rows, &TierAccount::gpu_seconds);
@@ -172,7 +172,8 @@ struct Convert<Grams> {
 
 template <>
 struct Convert<Planner> {
-  static std::string type() { return "collections.abc.Mapping[str, typing.Any]"; }
+  static std::string type() { return "collections.abc.Mapping[str, object]"; }
+  static py::object hint() { return Convert<OwnedPlanOptions>::hint(); }
   static Planner in(py::handle value, const Where& where) {
     if (py::isinstance<OwnedPlanOptions>(value)) return {value.cast<OwnedPlanOptions>()};
     return {from_mapping<OwnedPlanOptions>(value, where,
@@ -232,9 +233,9 @@ void bind_options(py::module_& module) {
 
 // ---- runs
 
-using Stream = py::typing::Callable<py::object(JobSpan)>;
-using Decider = std::variant<std::string, py::typing::Callable<py::object(OwnedSnapshot)>>;
-using Progress = py::typing::Callable<py::object(std::int64_t, std::int64_t)>;
+using Stream = py::typing::Callable<Anything(JobSpan)>;
+using Decider = std::variant<std::string, py::typing::Callable<AnyPlan(OwnedSnapshot)>>;
+using Progress = py::typing::Callable<Anything(std::int64_t, std::int64_t)>;
 
 Simulation run_simulation(const std::shared_ptr<Workload>& workload, const Decider& policy,
                           SimulationOptions options, const std::optional<Memo>& memo,
@@ -269,6 +270,10 @@ py::typing::Tuple<py::str, py::ellipsis> texts(std::span<const std::string_view>
   return py::tuple(out);
 }
 
+constexpr std::array kPolicyFields{
+    "name",     "description", "source",  "sees",    "stops_at_target",
+    "compared", "session_s",   "round_s", "elastic", "reads"};
+
 void bind_policies(py::module_& module) {
   py::class_<PolicyInfo>(module, "PolicyInfo", "A policy that simulate() knows by name.")
       .def_readonly("name", &PolicyInfo::name)
@@ -283,6 +288,25 @@ void bind_policies(py::module_& module) {
       .def_readonly("round_s", &PolicyInfo::round_s)
       .def_readonly("elastic", &PolicyInfo::elastic)
       .def_property_readonly("reads", [](const PolicyInfo& info) { return texts(info.reads); })
+      .def(
+          "to_dict",
+          [](const PolicyInfo& info) {
+            Document out;
+            for (const char* field : kPolicyFields) {
+              out[field] = imported("glidepath._json", "plain")(py::cast(info).attr(field));
+            }
+            return out;
+          },
+          "Give plain lists and numbers, fit for JSON.")
+      .def_static(
+          "from_dict",
+          [](const JsonLike& state) {
+            const auto all = policies();
+            const std::vector<PolicyInfo> known(all.begin(), all.end());
+            return imported("glidepath._json", "one_of")(known, state).cast<PolicyInfo>();
+          },
+          py::arg("state"),
+          "Read what `to_dict` wrote; InputError for a policy that this library does not have.")
       .def("__eq__",
            [](const PolicyInfo& a, const py::object& b) {
              return py::isinstance<PolicyInfo>(b) && b.cast<const PolicyInfo&>().name == a.name;

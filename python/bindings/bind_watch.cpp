@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ void bind_watch(pybind11::module_& module) {
 
   module.attr("VERDICTS") = names_of(kVerdicts);
   module.attr("WATCH_ALPHA") = WatchOptions{}.alpha;
+  module.attr("SHOWN_LEVELS") = py::cast(std::tuple_cat(kShownLevels));
   module.attr("MIN_WATCHED_POINTS") = glidepath::detail::kMinWatchedPoints;
   module.def("open_budget", &open_budget, "first_step"_a, "last_step"_a,
              "Step to which a run may go on where nothing says how far.");
@@ -83,14 +85,6 @@ void bind_watch(pybind11::module_& module) {
              const LongCall call;
              return seen.decision();
            })
-      .def("state",
-           [](const Watch& watch) {
-             return python::detail::fields_of<WatchState>().state(watch.state());
-           })
-      .def(
-          "restore",
-          [](Watch& watch, const ColumnsByName& state) {
-            watch.restore(python::detail::fields_of<WatchState>().restore(state));
-          },
-          "state"_a);
+      .def_property_readonly("state", [](const Watch& watch) { return watch.state(); })
+      .def("restore", &Watch::restore, "state"_a);
 }

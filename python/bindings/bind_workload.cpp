@@ -126,7 +126,10 @@ std::vector<WorkloadJob> jobs_of(const py::dict& columns) {
   return jobs;
 }
 
-Workload make_workload(std::vector<Tier> tiers, const ColumnsByName& jobs, const AnyTraces& curves,
+// Numbers or texts by the name of their column; `gangs` and `phases` have a mapping for each job.
+using GivenColumns = py::typing::Dict<py::str, ArrayLike>;
+
+Workload make_workload(std::vector<Tier> tiers, const GivenColumns& jobs, const AnyTraces& curves,
                        std::vector<PairSpeeds> pairs, std::string name) {
   Workload out{.name = std::move(name),
                .tiers = std::move(tiers),
@@ -138,9 +141,9 @@ Workload make_workload(std::vector<Tier> tiers, const ColumnsByName& jobs, const
   return out;
 }
 
-ColumnsByName job_columns(const Workload& workload) {
+ArraysByName job_columns(const Workload& workload) {
   const std::vector<WorkloadJob>& jobs = workload.jobs;
-  ColumnsByName out;
+  ArraysByName out;
   for (const auto& [name, member] : kJobColumns) {
     const bool of_curves =
         std::string_view(name) == "truth" || std::string_view(name) == "target_loss";
@@ -166,7 +169,7 @@ ColumnsByName job_columns(const Workload& workload) {
       for (const Gang& gang : job.gangs) of_job[py::int_(gang.gpus)] = py::cast(gang.steps_per_s);
       gangs.append(of_job);
     }
-    out["gangs"] = gangs;
+    out["gangs"] = array_of(gangs);
   }
   if (!std::ranges::all_of(jobs, &std::vector<Phase>::empty, &WorkloadJob::phases)) {
     py::list phases;
@@ -175,7 +178,7 @@ ColumnsByName job_columns(const Workload& workload) {
       for (const Phase& phase : job.phases) of_job[py::float_(phase.from)] = phase.speed;
       phases.append(of_job);
     }
-    out["phases"] = phases;
+    out["phases"] = array_of(phases);
   }
   return out;
 }

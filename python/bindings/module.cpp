@@ -20,6 +20,8 @@ namespace py = pybind11;
 
 namespace {
 
+using glidepath::python::Anything;
+
 /// An error of C++ that Python knows as glidepath.<name>.
 template <class Error>
 void add_error(py::module_& module, const char* name, const char* doc, PyObject* base) {
@@ -31,19 +33,20 @@ void add_error(py::module_& module, const char* name, const char* doc, PyObject*
 /// An Interruptible of the thread that enters it, whose `poll` is Python's.
 class Guarded {
  public:
-  explicit Guarded(py::function poll) : poll_(std::move(poll)) {}
+  using Poll = py::typing::Callable<Anything()>;
+  explicit Guarded(Poll poll) : poll_(std::move(poll)) {}
   void enter() {
     interruptible_.emplace([this] {
       const py::gil_scoped_acquire hold;
       poll_();
     });
   }
-  void exit(const py::object& /*type*/, const py::object& /*error*/, const py::object& /*trace*/) {
+  void exit(const Anything& /*type*/, const Anything& /*error*/, const Anything& /*trace*/) {
     interruptible_.reset();
   }
 
  private:
-  py::function poll_;
+  Poll poll_;
   std::optional<glidepath::Interruptible> interruptible_;
 };
 
@@ -63,7 +66,7 @@ PYBIND11_MODULE(_core, module) {
   py::class_<Guarded>(module, "Interruptible",
                       "Asks `poll` every 50 ms in calls of the thread that enters it, unless it is "
                       "the main one; what it raises leaves the call.")
-      .def(py::init<py::function>(), py::arg("poll"))
+      .def(py::init<Guarded::Poll>(), py::arg("poll"))
       .def("__enter__", &Guarded::enter)
       .def("__exit__", &Guarded::exit);
   module.def("best_isa", &glidepath::best_isa, "Instruction set that the batch kernels use here.");

@@ -18,8 +18,24 @@
 #include "record.hpp"
 
 namespace glidepath::python {
+class AnyPlan;
+}
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::AnyPlan> {
+  static constexpr auto name = const_name("glidepath._plan.Plan");
+};
+
+namespace glidepath::python {
 
 namespace py = pybind11;
+
+/// A `glidepath.Plan`, or what has its allocations.
+class AnyPlan : public py::object {
+ public:
+  PYBIND11_OBJECT_DEFAULT(AnyPlan, py::object, anything)
+ private:
+  static bool anything(PyObject* object) { return object != nullptr; }
+};
 
 template <class... Parts>
 std::string text(const Parts&... parts) {
@@ -28,6 +44,10 @@ std::string text(const Parts&... parts) {
   return out.str();
 }
 
+template <>
+struct Names<ReachedBy> {
+  static ReachedBy parse(const std::string& text) { return reached_by_named(text); }
+};
 template <>
 struct Names<Sharing> {
   static Sharing parse(const std::string& text) { return sharing_named(text); }

@@ -9,6 +9,7 @@
 //       .shown("prices", &Tier::prices)      // required, and read without a copy
 //       .init(&validate);                    // left out where only functions make the record
 //
+// `to_dict` and `from_dict` are those of glidepath._json, by the annotations of the class.
 // A field that is no member has a getter and a setter. `Convert` says how a type travels; a stage
 // specialises it for its own, and `Names` for an enum that Python knows by name.
 #pragma once
@@ -36,10 +37,20 @@
 
 namespace glidepath::python {
 class ArrayLike;
-}
+class JsonLike;
+class Anything;
+}  // namespace glidepath::python
 template <>
 struct pybind11::detail::handle_type_name<glidepath::python::ArrayLike> {
   static constexpr auto name = const_name("numpy.typing.ArrayLike");
+};
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::JsonLike> {
+  static constexpr auto name = const_name("collections.abc.Mapping[str, typing.Any]");
+};
+template <>
+struct pybind11::detail::handle_type_name<glidepath::python::Anything> {
+  static constexpr auto name = const_name("object");
 };
 
 namespace glidepath::python {
@@ -52,9 +63,25 @@ class ArrayLike : public py::object {
   static bool anything(PyObject* object) { return object != nullptr; }
 };
 
+/// A document of JSON that `from_dict` reads; what is none it refuses itself.
+class JsonLike : public py::object {
+ public:
+  PYBIND11_OBJECT_DEFAULT(JsonLike, py::object, anything)
+ private:
+  static bool anything(PyObject* object) { return object != nullptr; }
+};
+
+/// What no type narrows.
+class Anything : public py::object {
+ public:
+  PYBIND11_OBJECT_DEFAULT(Anything, py::object, anything)
+ private:
+  static bool anything(PyObject* object) { return object != nullptr; }
+};
+
 // What the stub says of dicts that Python gets.
+using Document = py::typing::Dict<py::str, py::object>;
 using ArraysByName = py::typing::Dict<py::str, py::array>;
-using ColumnsByName = py::typing::Dict<py::str, py::object>;  // texts are lists
 using NumbersByName = py::typing::Dict<py::str, py::float_>;
 using MaybeArray = py::typing::Optional<py::array>;
 
@@ -103,8 +130,13 @@ py::tuple names_of(const std::array<E, size>& all) {
   return py::tuple(names);
 }
 
-/// in(): from Python, refusing in a sentence; out(): to Python; type(): what a stub says of in().
-/// This one is of a bound class.
+/// `name` of a module of Python.
+inline py::object imported(const char* module, const char* name) {
+  return py::module_::import(module).attr(name);
+}
+
+/// in(): from Python, refusing in a sentence; out(): to Python; type(): what a stub says of in();
+/// hint(): the type of out(), where there is one, for `from_dict`. This one is of a bound class.
 template <class M>
 struct Convert {
   static std::string type() {
@@ -121,11 +153,13 @@ struct Convert {
     return value.cast<M>();
   }
   static const M& out(const M& value) { return value; }
+  static py::object hint() { return py::type::of<M>(); }
 };
 
 template <>
 struct Convert<bool> {
   static std::string type() { return "bool"; }
+  static py::object hint() { return imported("builtins", "bool"); }
   static bool in(py::handle value, const Where& where) {
     py::detail::make_caster<bool> caster;  // also numpy's
     if (!caster.load(value, false)) where.refuse(value, "True or False");
@@ -137,6 +171,7 @@ struct Convert<bool> {
 template <std::integral M>
 struct Convert<M> {
   static std::string type() { return "typing.SupportsIndex"; }
+  static py::object hint() { return imported("builtins", "int"); }
   static M in(py::handle value, const Where& where) {
     if (PyIndex_Check(value.ptr()) == 0) where.refuse(value, "a whole number");
     py::detail::make_caster<M> caster;
@@ -152,6 +187,7 @@ struct Convert<M> {
 template <std::floating_point M>
 struct Convert<M> {
   static std::string type() { return "typing.SupportsFloat | typing.SupportsIndex"; }
+  static py::object hint() { return imported("builtins", "float"); }
   static M in(py::handle value, const Where& where) {
     const double number = PyFloat_AsDouble(value.ptr());
     if (number == -1.0 && PyErr_Occurred() != nullptr) {
@@ -167,6 +203,7 @@ struct Convert<M> {
 template <>
 struct Convert<std::string> {
   static std::string type() { return "str"; }
+  static py::object hint() { return imported("builtins", "str"); }
   static std::string in(py::handle value, const Where& where) {
     if (!py::isinstance<py::str>(value)) where.refuse(value, "text");
     Py_ssize_t size = 0;
@@ -193,16 +230,29 @@ template <class M>
 requires std::is_enum_v<M>
 struct Convert<M> {
   static std::string type() { return "str"; }
+  static py::object hint() { return imported("builtins", "str"); }
   static M in(py::handle value, const Where& where) {
     return Names<M>::parse(Convert<std::string>::in(value, where));
   }
   static std::string out(M value) { return std::string(name(value)); }
 };
 
+/// Arrays of a type of numpy's.
+inline py::object array_hint(const char* dtype) {
+  return imported("numpy.typing", "NDArray")[imported("numpy", dtype)];
+}
+
+/// Dicts of two types of the language.
+inline py::object dict_hint(const char* key, const char* value) {
+  return imported("builtins",
+                  "dict")[py::make_tuple(imported("builtins", key), imported("builtins", value))];
+}
+
 /// A column of numbers: any array-like, one number, None is empty; to Python a copy.
 template <>
 struct Convert<std::vector<double>> {
   static std::string type() { return "numpy.typing.ArrayLike | None"; }
+  static py::object hint() { return array_hint("float64"); }
   static std::vector<double> in(py::handle value, const Where& where) {
     if (value.is_none()) return {};
     if (PyFloat_Check(value.ptr()) != 0 || PyLong_CheckExact(value.ptr()) != 0) {
@@ -218,6 +268,7 @@ struct Convert<std::vector<double>> {
 template <>
 struct Convert<Rows> {
   static std::string type() { return "numpy.typing.ArrayLike"; }
+  static py::object hint() { return array_hint("float64"); }
   static Rows in(py::handle value, const Where& where) {
     return Rows(rows(borrow(value, std::string(where.field).c_str(), 2)));
   }
@@ -239,6 +290,9 @@ struct Convert<std::array<M, size>> {
     return out;
   }
   static auto out(const std::array<M, size>& values) { return std::tuple_cat(values); }
+  static py::object hint() {
+    return imported("builtins", "tuple")[py::make_tuple(Convert<M>::hint(), py::ellipsis())];
+  }
 };
 
 /// A column of whole numbers, as an array; a plain vector of them is a list in Python.
@@ -249,6 +303,7 @@ struct Indices {
 template <>
 struct Convert<Indices> {
   static std::string type() { return "numpy.typing.ArrayLike"; }
+  static py::object hint() { return array_hint("int64"); }
   static Indices in(py::handle value, const Where& where) {
     const Int64Array array = borrow_int64(value, std::string(where.field).c_str());
     return {{array.data(), array.data() + array.size()}};
@@ -260,6 +315,7 @@ struct Convert<Indices> {
 template <class M>
 struct Convert<std::vector<M>> {
   static std::string type() { return "collections.abc.Sequence[" + Convert<M>::type() + "]"; }
+  static py::object hint() { return imported("builtins", "list")[Convert<M>::hint()]; }
   static std::vector<M> in(py::handle value, const Where& where) {
     if (!py::isinstance<py::iterable>(value) || py::isinstance<py::str>(value)) {
       where.refuse(value, "a list");
@@ -294,6 +350,7 @@ struct Convert<std::optional<M>> {
     using Out = std::decay_t<decltype(Convert<M>::out(*value))>;
     return value ? std::optional<Out>(Convert<M>::out(*value)) : std::nullopt;
   }
+  static py::object hint() { return imported("typing", "Optional")[Convert<M>::hint()]; }
 };
 
 /// A record that is shared; None is without.
@@ -308,7 +365,18 @@ struct Convert<std::shared_ptr<M>> {
     return value.cast<std::shared_ptr<M>>();
   }
   static std::optional<std::shared_ptr<M>> out(const std::shared_ptr<M>& value) { return value; }
+  static py::object hint() { return imported("typing", "Optional")[Convert<M>::hint()]; }
 };
+
+/// What `from_dict` knows of a field; a type without a hint is read as JSON has it.
+template <class M>
+py::object hint_of() {
+  if constexpr (requires { Convert<M>::hint(); }) {
+    return Convert<M>::hint();
+  } else {
+    return imported("typing", "Any");
+  }
+}
 
 namespace detail {
 
@@ -435,9 +503,13 @@ struct Fields {
     return out;
   }
 
+  /// In the order of the fields: one may say how those after it are read.
   T restore(const py::dict& state) const {
+    for (const auto& [key, value] : state) named(key.template cast<std::string>());
     T out{};
-    for (const auto& [key, value] : state) named(key.template cast<std::string>()).set(out, value);
+    for (const Field<T>& field : list) {
+      if (state.contains(field.name)) field.set(out, state[field.name.c_str()]);
+    }
     if (check) check(out);
     return out;
   }
@@ -528,6 +600,20 @@ class Record {
                return py::isinstance<T>(b) && fields().same(a, b.cast<const T&>());
              })
         .def("__repr__", [](const T& value) { return fields().print(value); })
+        .def(
+            "to_dict",
+            [](const py::object& self) -> Document {
+              return py::reinterpret_borrow<Document>(imported("glidepath._json", "plain")(self));
+            },
+            "Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text.")
+        .def_static(
+            "from_dict",
+            [](const JsonLike& state) {
+              return imported("glidepath._json", "record_from")(py::type::of<T>(), state)
+                  .template cast<std::shared_ptr<T>>();
+            },
+            py::arg("state"),
+            "Read what `to_dict` wrote; InputError where it is something else or damaged.")
         .def(py::pickle([](const T& value) { return fields().state(value); },
                         [](const py::dict& state) { return fields().restore(state); }));
   }
@@ -614,12 +700,15 @@ class Record {
     py::list names;  // what `match` and the sentences of others go by
     for (const auto& field : fields().list) names.append(field.name);
     class_.attr("__match_args__") = py::tuple(names);
+    hints_[py::str(name)] = hint_of<M>();
+    class_.attr("__annotations__") = hints_;
     return *this;
   }
 
   static detail::Fields<T>& fields() { return detail::fields_of<T>(); }
 
   Class class_;
+  py::dict hints_{};  ///< of the fields, by name
 };
 
 /// Makes methods of an object whose __init__ never ran raise: pybind11 would give them memory that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of rows of C++ structs, as Python has them: texts are lists, numbers are arrays.
+// Columns of rows of C++ structs, as arrays in Python.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,16 @@
 
 namespace glidepath::python {
 
+/// What numpy makes of a list, of texts or of objects.
+inline py::array array_of(const py::list& values) { return imported("numpy", "asarray")(values); }
+
 template <class Row, class Member>
 void add_column(py::dict& columns, const char* name, const std::vector<Row>& rows,
                 Member Row::*member) {
   if constexpr (std::is_same_v<Member, std::string>) {
     py::list values;
     for (const Row& row : rows) values.append(row.*member);
-    columns[name] = values;
+    columns[name] = array_of(values);
   } else {
     using Value = std::conditional_t<std::is_integral_v<Member>, std::int64_t, double>;
     std::vector<Value> values;

@@ -233,22 +233,6 @@ class AcceleratorChoice(Result):
         return f"{self.reason}, {self.hours:.3g} h, {self.kwh:.3g} kWh{front}"
 
 
-def _samples(job: Job, target: float, reached_by: str | None) -> Floats:
-    """Sample the steps that the job's own curve still needs to the target."""
-    from glidepath._forecast import reach
-    from glidepath._trace import Trace
-
-    if not len(job.observed_step):
-        raise _core.InputError(
-            f"choose_accelerator: job {job.id} has no curve to forecast the target {target:g} from"
-        )
-    trace = Trace(job.observed_step, job.observed_loss)
-    open_end = _core.open_budget(float(trace.step[0]), float(trace.step[-1]))
-    budget = job.budget_steps if job.budget_steps > job.steps_done else open_end
-    law = reach(trace, target, budget=budget, reached_by=reached_by)
-    return law.remaining_steps(64)
-
-
 @checked
 def choose_accelerator(
     job: Job,
@@ -299,10 +283,6 @@ def choose_accelerator(
         A job without forecast, one that fits no tier, a negative limit, or `reached_by` without
         `target`.
     """
-    if target is not None:
-        job = job.with_remaining(_samples(job, target, reached_by))
-    elif reached_by is not None:
-        raise _core.InputError("choose_accelerator: reached_by without target")
     limits = _core.RunLimits(
         max_hours=max_hours,
         max_watts=max_watts,
@@ -310,6 +290,8 @@ def choose_accelerator(
         max_kwh=max_kwh,
         max_cost=max_cost,
         confidence=confidence,
+        target=target,
+        reached_by=reached_by,
     )
     return [
         AcceleratorChoice._from_record(choice, tier=tiers[choice.option.tier].name)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glidepath import _core
 from glidepath._pictures import series
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from glidepath._simulate import Simulation
     from glidepath._trace import Trace
 
-SHOWN_LEVELS = (0.1, 0.5, 0.9)  # of the quantiles that answers show
+SHOWN_LEVELS: tuple[float, ...] = _core.SHOWN_LEVELS  # of the quantiles that answers show
 # Of a table: heading, and the cell as a format of the keys of a row or as a function of the row.
 Columns = Mapping[str, str | Callable[[Any], str]]
 SIMULATION_METRICS = {  # heading: metric, divisor, digits
@@ -75,8 +76,8 @@ def forecast_keys(ahead: Forecast) -> dict[str, Any]:
         "status": ahead.status,
         "at": float(ahead.at[-1]),
         "median": float(ahead.median[-1]),
-        "q10": float(ahead.quantile(0.1)[-1]),
-        "q90": float(ahead.quantile(0.9)[-1]),
+        "q10": float(ahead.quantile(SHOWN_LEVELS[0])[-1]),
+        "q90": float(ahead.quantile(SHOWN_LEVELS[-1])[-1]),
     }
 
 

@@ -9,6 +9,7 @@ import typing
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._plan import Plan
 from glidepath._trace import Trace
 
 Float: typing.TypeAlias = typing.SupportsFloat | typing.SupportsIndex
@@ -21,13 +22,17 @@ class Interruptible:
     """Asks `poll` every 50 ms in calls of the thread that enters it, unless it is the main one; what it raises leaves the call."""
 
     def __enter__(self) -> None: ...
-    def __exit__(self, arg0: typing.Any, arg1: typing.Any, arg2: typing.Any) -> None: ...
-    def __init__(self, poll: collections.abc.Callable) -> None: ...
+    def __exit__(self, arg0: object, arg1: object, arg2: object) -> None: ...
+    def __init__(self, poll: collections.abc.Callable[[], object]) -> None: ...
 
 class TraceRecord:
     """A trace as the library has it; an empty column is absent."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> TraceRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
     def __init__(
         self,
@@ -42,6 +47,8 @@ class TraceRecord:
         planned_steps: Float | None = None,
         notes: collections.abc.Sequence[str] = [],
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     direction: typing.Final[str]
     loss: typing.Final[NDArray[numpy.float64]]
     lr: typing.Final[NDArray[numpy.float64]]
@@ -84,7 +91,7 @@ class LogRows:
     """Rows as they were logged, a column a name."""
 
     def __init__(self) -> None: ...
-    def add(self, cells: dict[str, typing.Any]) -> None:
+    def add(self, cells: dict[str, object]) -> None:
         """Append a row; what is no number is left out."""
 
     def put_column(
@@ -115,6 +122,10 @@ class ScheduleRecord:
     @staticmethod
     def cosine(peak: Float, steps: Float, *, warmup: Float, final: Float) -> ScheduleRecord: ...
     @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> ScheduleRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    @staticmethod
     def linear(peak: Float, steps: Float, *, warmup: Float, final: Float) -> ScheduleRecord: ...
     @staticmethod
     def logged(run: Trace) -> ScheduleRecord | None: ...
@@ -124,6 +135,8 @@ class ScheduleRecord:
     ) -> ScheduleRecord: ...
     def __init__(self, step: ArrayLike | None, lr: ArrayLike | None) -> None: ...
     def at(self, steps: ArrayLike) -> NDArray[numpy.float64]: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     lr: typing.Final[NDArray[numpy.float64]]
     step: typing.Final[NDArray[numpy.float64]]
 
@@ -132,7 +145,13 @@ class FitScore:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> FitScore:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(self, family: str, aicc: Float, status: str) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     aicc: typing.Final[float]
     family: typing.Final[str]
     status: typing.Final[str]
@@ -140,20 +159,26 @@ class FitScore:
 class FitRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> FitRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def predict(self, steps: ArrayLike) -> NDArray[numpy.float64]: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     aicc: typing.Final[float]
-    at_bound: typing.Final[tuple[bool, bool, bool, bool]]
+    at_bound: typing.Final[dict[str, bool]]
     bic: typing.Final[float]
     covariance: typing.Final[NDArray[numpy.float64]]
     family: typing.Final[str]
     last_step: typing.Final[float]
-    params: typing.Final[tuple[float, float, float, float]]
+    params: typing.Final[dict[str, float]]
     points: typing.Final[int]
     rss: typing.Final[float]
     scores: typing.Final[list[FitScore]]
     sigma: typing.Final[float]
     status: typing.Final[str]
-    stderr: typing.Final[tuple[float, float, float, float]]
+    stderr: typing.Final[dict[str, float]]
 
 class FitBatchRecord:
     family: typing.Final[str]
@@ -165,6 +190,10 @@ class ScheduleLawRecord:
     """The law as the library has it."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> ScheduleLawRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
     def __init__(
         self,
@@ -185,6 +214,8 @@ class ScheduleLawRecord:
         points: typing.SupportsIndex = 0,
     ) -> None: ...
     def predict(self, step: ArrayLike, lr: ArrayLike) -> NDArray[numpy.float64]: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     drop: typing.Final[float]
     floor: typing.Final[float]
     kind: typing.Final[str]
@@ -205,6 +236,10 @@ class ForecastConstants: ...
 class WidthsRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> WidthsRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         horizon: ArrayLike | None,
@@ -214,6 +249,8 @@ class WidthsRecord:
         scheduled_runs: typing.SupportsIndex,
         schedule_helps: bool,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     factor: typing.Final[NDArray[numpy.float64]]
     horizon: typing.Final[NDArray[numpy.float64]]
     runs: typing.Final[int]
@@ -239,6 +276,10 @@ class PastRunsRecord:
 class ForecastRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> ForecastRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         at: ArrayLike | None,
@@ -252,6 +293,8 @@ class ForecastRecord:
     def curve_quantile(self, p: Float) -> NDArray[numpy.float64]: ...
     def prob_below(self, target: Float) -> NDArray[numpy.float64]: ...
     def quantile(self, p: Float) -> NDArray[numpy.float64]: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     at: typing.Final[NDArray[numpy.float64]]
     curve_quantiles: typing.Final[NDArray[numpy.float64]]
     law: typing.Final[NDArray[numpy.float64]]
@@ -263,6 +306,10 @@ class ForecastRecord:
 class ForecastBatchRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> ForecastBatchRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         at: ArrayLike | None,
@@ -271,6 +318,8 @@ class ForecastBatchRecord:
         quantiles: ArrayLike,
         status: collections.abc.Sequence[str],
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     at: typing.Final[NDArray[numpy.float64]]
     levels: typing.Final[NDArray[numpy.float64]]
     median: typing.Final[NDArray[numpy.float64]]
@@ -279,6 +328,10 @@ class ForecastBatchRecord:
 
 class ReachRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> ReachRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
     def __init__(
         self,
@@ -293,6 +346,8 @@ class ReachRecord:
     def quantile(self, p: Float) -> float: ...
     def quantile_if_reached(self, p: Float) -> float: ...
     def remaining_steps(self, n: Int) -> NDArray[numpy.float64]: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     budget: typing.Final[float]
     cdf: typing.Final[NDArray[numpy.float64]]
     prob_never: typing.Final[float]
@@ -303,9 +358,15 @@ class ReachRecord:
 class BestSoFarRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> BestSoFarRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self, step: Float, value: Float, prob_past: Float, budget: Float, status: str
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     budget: typing.Final[float]
     prob_past: typing.Final[float]
     status: typing.Final[str]
@@ -314,6 +375,13 @@ class BestSoFarRecord:
 
 class DecisionRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> DecisionRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     probability: typing.Final[float]
     reason: typing.Final[str]
     steps_to_target: typing.Final[tuple[float, float, float]]
@@ -321,6 +389,13 @@ class DecisionRecord:
 
 class WatchState:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> WatchState:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     at_target: typing.Final[int]
     best_loss: typing.Final[float]
     first_loss: typing.Final[float]
@@ -350,8 +425,8 @@ class WatchRecord:
     ) -> None: ...
     def add(self, step: Float, loss: Float, lr: Float) -> None: ...
     def decision(self) -> DecisionRecord: ...
-    def restore(self, state: dict[str, typing.Any]) -> None: ...
-    def state(self) -> dict: ...
+    def restore(self, state: WatchState) -> None: ...
+    state: typing.Final[WatchState]
 
 class Tier:
     """A pool of equal GPUs; memory and power are per GPU.
@@ -373,6 +448,10 @@ class Tier:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
     @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Tier:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    @staticmethod
     def of(name: str, gpu: str, nodes: Int, gpus_per_node: Int = 1) -> Tier:
         """Tier of a GPU of the catalogue, with its memory and power."""
 
@@ -389,6 +468,9 @@ class Tier:
         busy_watts: Float = 0.0,
         price_per_gpu_hour: Float = 0.0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
+
     def utilization(self, watts: Float) -> float:
         """Utilization at which one GPU draws this power.
 
@@ -421,6 +503,13 @@ class Gpu:
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Gpu:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     architecture: typing.Final[str]
     bandwidth_gb_s: typing.Final[float]
     busy_watts: typing.Final[float]
@@ -448,6 +537,10 @@ class StepTime:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> StepTime:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         gpus: typing.SupportsIndex,
@@ -456,6 +549,8 @@ class StepTime:
         nodes: typing.SupportsIndex = 1,
         batch_per_gpu: Float = 1.0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     batch_per_gpu: typing.Final[float]
     gpus: typing.Final[int]
     nodes: typing.Final[int]
@@ -480,6 +575,10 @@ class Scaling:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Scaling:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def step_seconds(self, gpus: Int, nodes: Int = 1, batch_per_gpu: Float = 1.0) -> float:
         """Seconds per step of a gang.
 
@@ -488,6 +587,9 @@ class Scaling:
         InputError
             GPUs or nodes below 1, more nodes than GPUs, a batch that is not above 0.
         """
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     correction: typing.Final[NDArray[numpy.float64]]
     measured: typing.Final[list[StepTime]]
     terms: typing.Final[dict[str, float]]
@@ -511,6 +613,10 @@ class BatchLimits:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> BatchLimits:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         reference: Float,
@@ -524,6 +630,9 @@ class BatchLimits:
 
         ``(noise_scale + reference) / (noise_scale + batch)``: Pollux, Qiao et al., OSDI 2021.
         """
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     largest: typing.Final[float]
     largest_per_gpu: typing.Final[float]
     noise_scale: typing.Final[float]
@@ -549,6 +658,13 @@ class BatchChoice:
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> BatchChoice:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     batch: typing.Final[float]
     efficiency: typing.Final[float]
     passes: typing.Final[int]
@@ -580,6 +696,10 @@ class Profile:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Profile:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         sm_activity: Float = 1.0,
@@ -592,6 +712,8 @@ class Profile:
         peak_watts: Float = 0.0,
         step_joules: Float = 0.0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     kind: typing.Final[str]
     mean_watts: typing.Final[float]
     memory_activity: typing.Final[float]
@@ -620,6 +742,10 @@ class KindPair:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> KindPair:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         gpu: str,
@@ -631,6 +757,8 @@ class KindPair:
         sharing: str = "naive",
         predicted: bool = False,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     first: typing.Final[str]
     first_slowdown: typing.Final[float]
     gpu: typing.Final[str]
@@ -654,9 +782,15 @@ class JobKind:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> JobKind:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self, kind: str, gpu: str, model: str = "", features: ArrayLike | None = None
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     features: typing.Final[NDArray[numpy.float64]]
     gpu: typing.Final[str]
     kind: typing.Final[str]
@@ -670,13 +804,26 @@ class Pairs:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Pairs:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __len__(self) -> int: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     rows: typing.Final[list[KindPair]]
 
 class SharedSpeedsRecord:
     """Speeds of two jobs on the same GPUs."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> SharedSpeedsRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     first: typing.Final[float]
     second: typing.Final[float]
 
@@ -699,6 +846,10 @@ class Pod:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Pod:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         name: str = "",
@@ -709,6 +860,8 @@ class Pod:
         gpu_milli: typing.SupportsIndex = 1000,
         gpu_models: collections.abc.Sequence[str] = [],
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     cpu_milli: typing.Final[int]
     gpu_milli: typing.Final[int]
     gpu_models: typing.Final[list[str]]
@@ -735,6 +888,10 @@ class FreeNode:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> FreeNode:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         name: str = "",
@@ -745,6 +902,8 @@ class FreeNode:
         gpu_model: str = "",
         gpu_pods: collections.abc.Sequence[typing.SupportsIndex] = [],
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     cpu_milli: typing.Final[int]
     gpu_milli: typing.Final[list[int]]
     gpu_model: typing.Final[str]
@@ -765,11 +924,17 @@ class PodPlace:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PodPlace:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         node: typing.SupportsIndex = -1,
         gpus: collections.abc.Sequence[typing.SupportsIndex] = [],
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     gpus: typing.Final[list[int]]
     node: typing.Final[int]
 
@@ -786,6 +951,13 @@ class PodPolicyInfo:
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PodPolicyInfo:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     by_default: typing.Final[bool]
     name: typing.Final[str]
     reads_expected: typing.Final[bool]
@@ -796,6 +968,10 @@ class PodOptions:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PodOptions:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         *,
@@ -804,6 +980,8 @@ class PodOptions:
         seed: typing.SupportsIndex = 0,
         pods_per_gpu: typing.SupportsIndex = 0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     expected: typing.Final[list[Pod]]
     pods_per_gpu: typing.Final[int]
     policy: typing.Final[str]
@@ -821,6 +999,13 @@ class Slice:
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Slice:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     compute: typing.Final[int]
     memory: typing.Final[int]
     name: typing.Final[str]
@@ -839,6 +1024,13 @@ class Partition:
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Partition:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     jobs: typing.Final[list[int]]
     slices: typing.Final[list[str]]
     throughput: typing.Final[float]
@@ -863,6 +1055,10 @@ class Option:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Option:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         tier: typing.SupportsIndex,
@@ -872,6 +1068,8 @@ class Option:
         utilization: Float = 1.0,
         sharing: str = "exclusive",
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     gpus: typing.Final[int]
     sharing: typing.Final[str]
     steps_per_s: typing.Final[float]
@@ -891,6 +1089,10 @@ class Allocation:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Allocation:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         job: typing.SupportsIndex,
@@ -899,6 +1101,8 @@ class Allocation:
         since_s: Float = 0.0,
         partner: typing.SupportsIndex = -1,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     gpus: typing.Final[int]
     job: typing.Final[int]
     partner: typing.Final[int]
@@ -950,6 +1154,10 @@ class Job:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Job:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         id: typing.SupportsIndex,
@@ -980,6 +1188,9 @@ class Job:
         kind: str = "",
         memory_activity: Float = -1.0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
+
     def with_remaining(self, remaining_steps: ArrayLike | None) -> Job:
         """The job with a new forecast, made now."""
     ahead_loss: typing.Final[NDArray[numpy.float64]]
@@ -1023,6 +1234,10 @@ class Snapshot:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> Snapshot:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         tiers: collections.abc.Sequence[Tier],
@@ -1031,6 +1246,8 @@ class Snapshot:
         running: collections.abc.Sequence[Allocation] = [],
         now_s: Float = 0.0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     jobs: typing.Final[list[Job]]
     now_s: typing.Final[float]
     running: typing.Final[list[Allocation]]
@@ -1040,6 +1257,13 @@ class RoundPlanRecord:
     """What `solve_round` found."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> RoundPlanRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     bound: typing.Final[float]
     chosen: typing.Final[NDArray[numpy.int64]]
     gap: typing.Final[float]
@@ -1050,6 +1274,10 @@ class PlanOptions:
     """Options of `plan`."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PlanOptions:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
     def __init__(
         self,
@@ -1077,6 +1305,8 @@ class PlanOptions:
         reasons: bool = True,
         prices: ArrayLike | None = None,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     ageing_s: typing.Final[float]
     gap: typing.Final[float]
     group_quota: typing.Final[dict[str, int]]
@@ -1102,6 +1332,13 @@ class PlanRecord:
     """What `plan` decided."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PlanRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     allocations: typing.Final[list[Allocation]]
     bound: typing.Final[float]
     fallback: typing.Final[str]
@@ -1116,6 +1353,10 @@ class PlanLimits:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PlanLimits:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         *,
@@ -1126,6 +1367,8 @@ class PlanLimits:
         sharing: str = "exclusive",
         min_run_s: Float = 0.0,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     group_quota: typing.Final[dict[str, int]]
     in_nodes: typing.Final[bool]
     min_run_s: typing.Final[float]
@@ -1137,6 +1380,10 @@ class PlacementOptions:
     """Options of `options_of`."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PlacementOptions:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
     def __init__(
         self,
@@ -1150,6 +1397,8 @@ class PlacementOptions:
         partner: Profile | None = None,
         pairs: Pairs | None = None,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     alone: typing.Final[Profile]
     batch: typing.Final[float]
     batches: typing.Final[BatchLimits | None]
@@ -1164,6 +1413,10 @@ class RunLimits:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> RunLimits:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         *,
@@ -1173,18 +1426,31 @@ class RunLimits:
         max_kwh: Float = ...,
         max_cost: Float = ...,
         confidence: Float = 0.9,
+        target: Float | None = None,
+        reached_by: str | None = None,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     confidence: typing.Final[float]
     max_cost: typing.Final[float]
     max_hours: typing.Final[float]
     max_kwh: typing.Final[float]
     max_node_watts: typing.Final[float]
     max_watts: typing.Final[float]
+    reached_by: typing.Final[str | None]
+    target: typing.Final[float | None]
 
 class AcceleratorChoiceRecord:
     """One option judged."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> AcceleratorChoiceRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     cost: typing.Final[float]
     good: typing.Final[bool]
     hours: typing.Final[float]
@@ -1203,6 +1469,10 @@ class PairSpeeds:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PairSpeeds:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         first: str,
@@ -1211,6 +1481,8 @@ class PairSpeeds:
         first_speed: Float,
         second_speed: Float,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     first: typing.Final[str]
     first_speed: typing.Final[float]
     second: typing.Final[str]
@@ -1218,7 +1490,7 @@ class PairSpeeds:
     tier: typing.Final[int]
 
 class WorkloadRecord:
-    def jobs(self) -> dict[str, typing.Any]: ...
+    def jobs(self) -> dict[str, numpy.ndarray]: ...
     def write_jobs(self, path: os.PathLike | str | bytes) -> None: ...
     curves: typing.Final[list[TraceRecord]]
     job_count: typing.Final[int]
@@ -1231,7 +1503,13 @@ class WorkloadRecord:
 class PolicyInfo:
     """A policy that simulate() knows by name."""
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> PolicyInfo:
+        """Read what `to_dict` wrote; InputError for a policy that this library does not have."""
+
     def __hash__(self) -> int: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON."""
     checked_on: typing.Final[str]
     compared: typing.Final[bool]
     description: typing.Final[str]
@@ -1246,6 +1524,10 @@ class PolicyInfo:
 
 class SimulationOptions:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> SimulationOptions:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
     def __init__(
         self,
@@ -1263,12 +1545,14 @@ class SimulationOptions:
         sharing: str = "exclusive",
         user_gpus: typing.SupportsIndex | None = None,
         carbon_g_per_kwh: Float | collections.abc.Sequence[Float] | None = [],
-        planner: collections.abc.Mapping[str, typing.Any] | None = None,
+        planner: collections.abc.Mapping[str, object] | None = None,
         max_ftf: Float | None = None,
         long_share: Float | None = None,
         unfair_above: Float = 1.0,
         spans: bool = True,
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     carbon_g_per_kwh: typing.Final[list[float]]
     failures: typing.Final[dict[str, float]]
     forecast_sigma: typing.Final[float | None]
@@ -1302,6 +1586,13 @@ class JobSpan:
     """
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> JobSpan:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     end_s: typing.Final[float]
     gpus: typing.Final[int]
     job: typing.Final[int]
@@ -1316,7 +1607,7 @@ class SimulationRecord:
     failures: typing.Final[int]
     fallback: typing.Final[str]
     gpu_seconds: typing.Final[float]
-    jobs: typing.Final[dict[str, typing.Any]]
+    jobs: typing.Final[dict[str, numpy.ndarray]]
     lost_gpu_seconds: typing.Final[float]
     lower_bound_jct_s: typing.Final[float]
     makespan_s: typing.Final[float]
@@ -1331,11 +1622,11 @@ class SimulationRecord:
     share_unfair: typing.Final[float]
     share_unfair_static: typing.Final[float]
     spans: typing.Final[dict[str, numpy.ndarray]]
-    tier_accounts: typing.Final[dict[str, typing.Any]]
+    tier_accounts: typing.Final[dict[str, numpy.ndarray]]
     tiers: typing.Final[list[str]]
     timeline: typing.Final[dict[str, numpy.ndarray]]
     total_wait_s: typing.Final[float]
-    user_accounts: typing.Final[dict[str, typing.Any]]
+    user_accounts: typing.Final[dict[str, numpy.ndarray]]
     utilization: typing.Final[float]
     workload: typing.Final[str]
     worst_ftf: typing.Final[float]
@@ -1383,6 +1674,10 @@ class StartOptions:
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> StartOptions:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
     def __init__(
         self,
         *,
@@ -1393,6 +1688,8 @@ class StartOptions:
         recent: collections.abc.Sequence[Job] = [],
         believed: collections.abc.Mapping[int, float] | None = {},
     ) -> None: ...
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     believed: typing.Final[dict[int, float]]
     horizon_s: typing.Final[float]
     levels: typing.Final[NDArray[numpy.float64]]
@@ -1404,6 +1701,13 @@ class StartTimesRecord:
     """What `start_times` found."""
 
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
+
+    @staticmethod
+    def from_dict(state: collections.abc.Mapping[str, object]) -> StartTimesRecord:
+        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
+
+    def to_dict(self) -> dict[str, typing.Any]:
+        """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     job: typing.Final[NDArray[numpy.int64]]
     levels: typing.Final[NDArray[numpy.float64]]
     quantiles: typing.Final[NDArray[numpy.float64]]
@@ -1557,7 +1861,7 @@ def learned_table() -> str: ...
 def learned_values() -> NDArray[numpy.float64]: ...
 def make_workload(
     tiers: collections.abc.Sequence[Tier],
-    jobs: dict[str, typing.Any],
+    jobs: dict[str, ArrayLike],
     curves: collections.abc.Sequence[Trace],
     pairs: collections.abc.Sequence[PairSpeeds],
     name: str,
@@ -1649,11 +1953,11 @@ def shared_speeds(
 
 def simulate(
     workload: WorkloadRecord,
-    policy: str | collections.abc.Callable[[Snapshot], typing.Any],
+    policy: str | collections.abc.Callable[[Snapshot], Plan],
     options: SimulationOptions,
     memo: ForecastMemo | None = None,
-    stream: collections.abc.Callable[[JobSpan], typing.Any] | None = None,
-    progress: collections.abc.Callable[[int, int], typing.Any] | None = None,
+    stream: collections.abc.Callable[[JobSpan], object] | None = None,
+    progress: collections.abc.Callable[[int, int], object] | None = None,
 ) -> SimulationRecord: ...
 def slice_speeds(jobs: collections.abc.Sequence[Profile], tier: Tier) -> NDArray[numpy.float64]:
     """Predict the speeds of jobs on the slices of a card."""
@@ -1678,6 +1982,8 @@ def solve_round(
     group: ArrayLike | None,
     group_quota: ArrayLike | None,
     node_gpus: ArrayLike | None,
+    taken_tier: ArrayLike | None,
+    taken_gpus: ArrayLike | None,
 ) -> RoundPlanRecord: ...
 def start_times(
     snapshot: Snapshot, policy: str, options: StartOptions, threads: Int
@@ -1699,7 +2005,7 @@ def usable(status: str) -> bool: ...
 def validate_trace(step: ArrayLike, loss: ArrayLike) -> None:
     """Throws InputError unless the columns make a trace."""
 
-def violations(snapshot: Snapshot, plan: typing.Any, limits: PlanLimits) -> list[str]: ...
+def violations(snapshot: Snapshot, plan: Plan, limits: PlanLimits) -> list[str]: ...
 def workload_from_trace(
     path: os.PathLike | str | bytes, gpus: Int, gpus_per_node: Int | None
 ) -> WorkloadRecord: ...
@@ -1717,6 +2023,7 @@ OUTCOMES: tuple[str, ...]
 POLICY_READS: tuple[str, ...]
 ROUND_GAP: float
 RUNNING_FEATURES: tuple[str, ...]
+SHOWN_LEVELS: tuple[float, ...]
 SLOT_FEATURES: tuple[str, ...]
 STAMPS: tuple[str, ...]
 VERDICTS: tuple[str, ...]

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import FitScore, InputError
-from glidepath._json import restored, restoring
 from glidepath._results import Recorded, Result, require
 from glidepath._trace import Trace, as_trace, as_traces, refuse_traces, unmasked, values_of
 
@@ -98,7 +97,7 @@ class Fit(Recorded):
     @property
     def params(self) -> dict[str, float]:
         """Parameters by name."""
-        return dict(zip(FAMILIES[self.family], self._record.params, strict=False))
+        return self._record.params
 
     @property
     def stderr(self) -> dict[str, float]:
@@ -106,13 +105,12 @@ class Fit(Recorded):
 
         0 for one that rests on a bound, infinite where the points cannot tell.
         """
-        return dict(zip(FAMILIES[self.family], self._record.stderr, strict=False))
+        return self._record.stderr
 
     @property
     def at_bound(self) -> tuple[str, ...]:
         """Names of the parameters that rest on a bound of the search."""
-        names = FAMILIES[self.family]
-        return tuple(n for n, at in zip(names, self._record.at_bound, strict=False) if at)
+        return tuple(name for name, rests in self._record.at_bound.items() if rests)
 
     @property
     def covariance(self) -> Floats:
@@ -166,13 +164,6 @@ class Fit(Recorded):
         ndarray, shape (h,)
         """
         return self._record.predict(values_of(steps, "steps"))
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Fit:
-        """Read what `to_dict` wrote; InputError where it is something else or damaged."""
-        with restoring("Fit"):
-            scores = [restored(each, FitScore) for each in state["scores"]]
-            return super().from_dict({**state, "scores": scores})
 
     def to_pandas(self) -> Any:
         """Make a DataFrame with one row per parameter.

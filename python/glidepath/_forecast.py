@@ -144,14 +144,14 @@ class Forecast(Recorded):
             return made
 
     def _summary(self) -> str:
-        low, high = self.quantile(0.1)[-1], self.quantile(0.9)[-1]
+        low, high = (self.quantile(p)[-1] for p in (SHOWN_LEVELS[0], SHOWN_LEVELS[-1]))
         return (
             f"{self.median[-1]:.5g} at step {self.at[-1]:g}, "
             f"80 % within {low:.5g} to {high:.5g}, {self.status}"
         )
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        low, high = self.quantile(0.1), self.quantile(0.9)
+        low, high = (self.quantile(p) for p in (SHOWN_LEVELS[0], SHOWN_LEVELS[-1]))
         for i in np.unique(np.linspace(0, self.at.size - 1, 6).astype(int)):
             yield (
                 f"step {self.at[i]:g}",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import MIN_WATCHED_POINTS
@@ -94,14 +94,11 @@ def rule(
     """Judge a run by its log, as far as planned; `law` is that of its target where it is known."""
     # The error rate of verdicts was measured without learned widths: docs/live.md.
     shapes = None if past is None else past.runs
-    asked = {} if target is None else {"target": target, "alpha": alpha, "reached_by": reached_by}
-    watch = Watch(
-        direction=trace.direction,
-        past=shapes,
-        budget=plan.budget,
-        schedule=plan.schedule,
-        **asked,  # type: ignore[arg-type]
-    )
+    asked: dict[str, Any] = {}
+    if target is not None:
+        asked = {"target": target, "alpha": alpha, "reached_by": reached_by, "past": shapes}
+        asked |= {"budget": plan.budget, "schedule": plan.schedule}
+    watch = Watch(direction=trace.direction, **asked)
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     decision, stop = judge(watch, points, budget=plan.budget)
     means, last = meaning(decision.verdict), points[-1][0]

@@ -33,7 +33,7 @@ import numpy as np
 
 from glidepath import _core
 from glidepath._arguments import Checked, hints_of
-from glidepath._json import check_whole, plain, restored, restoring
+from glidepath._json import check_whole, plain, restored, restored_fields, restoring
 
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
@@ -172,7 +172,7 @@ class Result(Shown):
         hints = hints_of(cls)
         with restoring(cls.__name__):
             check_whole(state, (each.name for each in fields(cls)))  # type: ignore[arg-type]
-            made = cls(**{name: restored(value, hints.get(name)) for name, value in state.items()})
+            made = cls(**restored_fields(state, hints))
             made.__repr__()  # what lacks a column cannot even say what it is
             "".join(map("".join, made._rows()))
             return made

@@ -62,6 +62,8 @@ def solve_round(
     group: ArrayLike | None = None,
     group_quota: ArrayLike | None = None,
     node_gpus: ArrayLike | None = None,
+    taken_tier: ArrayLike | None = None,
+    taken_gpus: ArrayLike | None = None,
 ) -> RoundPlan:
     """Choose at most one option per job, most valuable within the capacity of each tier.
 
@@ -94,6 +96,8 @@ def solve_round(
     node_gpus : array_like of int64, shape (tiers,), optional
         GPUs per node; 0 = gangs may be spread anywhere. A gang up to a node fits in one node, a
         larger one takes whole nodes and its rest a part of another.
+    taken_tier, taken_gpus : array_like of int64, shape (gangs,), optional
+        Gangs that stay where they are: they take of `capacity` and of the nodes.
 
     Returns
     -------

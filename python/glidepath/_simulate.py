@@ -354,6 +354,4 @@ def _simulation(record: _core.SimulationRecord, **named: Any) -> Simulation:
     values["tiers"] = tuple(values["tiers"])
     jobs = values["jobs"]
     jobs["outcome"] = np.asarray(_core.OUTCOMES)[jobs["outcome"]]
-    for columns in (jobs, values["user_accounts"], values["tier_accounts"]):
-        columns |= {key: np.asarray(column) for key, column in columns.items()}
     return Simulation(**values)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
 from glidepath._arguments import number as number_of
-from glidepath._core import InputError
 from glidepath._forecast import _schedule_of
-from glidepath._json import check_format, number, plain, restoring
+from glidepath._json import check_format, number, plain, restored, restoring
 from glidepath._past_runs import PastRuns, past_of
 from glidepath._results import Recorded, Shown
 from glidepath._schedule import Schedule
@@ -68,7 +67,8 @@ class Watch(Shown):
     Parameters
     ----------
     target : float, optional
-        Loss to reach.
+        Loss to reach. Without one a watch looks for divergence alone: what follows is refused,
+        but for `direction`.
     budget : float, optional
         Absolute step after which the run ends; default: ten times the steps seen so far.
     direction : {"min", "max"}, optional
@@ -88,7 +88,7 @@ class Watch(Shown):
     ------
     InputError
         When the target is NaN, the budget is not finite, `alpha` is not between 0 and 0.5, a past
-        run has the other direction, or `alpha` or `reached_by` comes without a target.
+        run has the other direction, or an option that a target needs comes without one.
 
     Notes
     -----
@@ -116,24 +116,18 @@ class Watch(Shown):
             "alpha": number_of(alpha),
             "reached_by": reached_by,
         }
-        learned = past is None or isinstance(past, PastRuns)
-        self._past: Any = past if learned else list(as_traces(past, "past"))
+        self._past: list[Trace] | PastRuns | None = (
+            past if past is None or isinstance(past, PastRuns) else list(as_traces(past, "past"))
+        )
         self._record: WatchRecord = _core.WatchRecord(
             **self._settings, schedule=_schedule_of(schedule), past=past_of(self._past)
         )
         self._settings["schedule"] = schedule
-        for name, given, default in (
-            ("alpha", alpha, ALPHA),
-            ("reached_by", reached_by, READING),
-        ):
-            if target is None and given != default:
-                raise InputError(f"watch: {name} without target")
 
     @property
     def past(self) -> list[Trace] | PastRuns | None:
         """The finished runs that were given."""
-        given: list[Trace] | PastRuns | None = self._past
-        return given
+        return self._past
 
     def add(self, step: float, loss: float, lr: float | None = None) -> None:
         """Append one observation; a step that goes back is a restart from a checkpoint.
@@ -163,7 +157,7 @@ class Watch(Shown):
         schedule = self._settings["schedule"]
         state: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **plain(self._settings)}
         state["schedule"] = None if schedule is None else schedule.to_dict()
-        state.update(plain(self._record.state()))
+        state.update(plain(self._record.state))
         if all(rate is None for rate in state["lr"]):
             state["lr"] = []
         return state
@@ -197,14 +191,15 @@ class Watch(Shown):
             settings = {key: state[key] for key in SETTINGS}
             for key in ("target", "budget"):
                 settings[key] = None if settings[key] is None else number(settings[key])
-            if settings["target"] is None:  # they have no effect, and none is given
-                settings |= {"alpha": ALPHA, "reached_by": READING}
-            if settings["schedule"] is not None:
+            seen = {name: state[name] for name in _core.WatchState.__annotations__}
+            seen["lr"] = seen["lr"] or [None] * len(seen["step"])
+            if settings["target"] is None:  # older states have more, which has no effect
+                settings = {"direction": settings["direction"]}
+                seen["lr"] = [None] * len(seen["step"])
+            elif settings["schedule"] is not None:
                 settings["schedule"] = Schedule.from_dict(settings["schedule"])
             watch = cls(**settings, past=past)
-            fields = {key: number(state[key]) for key in watch._record.state()}
-            fields["lr"] = fields["lr"] or [math.nan] * len(fields["step"])
-            watch._record.restore(fields)
+            watch._record.restore(restored(seen, _core.WatchState))
             return watch
 
     def __eq__(self, other: object) -> bool:
@@ -216,11 +211,11 @@ class Watch(Shown):
         return partial(Watch.from_dict, past=self._past), (self.to_dict(),)
 
     def _summary(self) -> str:
-        state, target = self._record.state(), self._settings["target"]
-        points = state["points"]
+        state, target = self._record.state, self._settings["target"]
+        points = state.points
         parts = [f"{points} point{'' if points == 1 else 's'}"]
         if points:
-            parts[0] += f" to step {state['last_step']:g}"
+            parts[0] += f" to step {state.last_step:g}"
         if target is not None:
             parts.append(f"target {target:g} by the {self._settings['reached_by']}")
         if self._settings["budget"] is not None:

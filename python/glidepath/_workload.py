@@ -80,7 +80,7 @@ class Workload(Shown):
             known = ", ".join(_COLUMNS)
             raise InputError(f"workload: no column '{unknown[0]}' of jobs, known: {known}")
         count = np.size(jobs.get("job", ()))
-        columns = {}
+        columns: dict[str, ArrayLike] = {}
         for key, values in jobs.items():
             column = np.asanyarray(values)  # masked values are refused below
             if not column.ndim:
@@ -199,7 +199,7 @@ class Workload(Shown):
     @property
     def jobs(self) -> dict[str, Column]:
         """Columns of the jobs, as the constructor takes them."""
-        return {key: np.asarray(values) for key, values in self._record.jobs().items()}
+        return self._record.jobs()
 
     @property
     def curves(self) -> list[Trace]:

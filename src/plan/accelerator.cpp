@@ -2,12 +2,15 @@
 // Which accelerator for one job: the forecast of the steps still needed becomes a law of hours,
 // energy and money for each option, and a limit on those becomes a probability.
 #include "glidepath/plan.hpp"
+#include "glidepath/watch.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include "common/names.hpp"
 #include "plan/check.hpp"
@@ -17,6 +20,7 @@ namespace glidepath {
 namespace {
 
 constexpr detail::Names<4> kPreferences{"hours", "kwh", "cost", "watts"};
+constexpr int kForecastSamples = 64;  // of the steps to a target, equally likely
 
 void check(const RunLimits& limits) {
   for (const auto& [what, x] :
@@ -28,6 +32,25 @@ void check(const RunLimits& limits) {
   if (!(limits.confidence >= 0 && limits.confidence <= 1)) {
     detail::refuse("choose_accelerator: confidence is ", limits.confidence);
   }
+  if (limits.reached_by && !limits.target) {
+    detail::refuse("choose_accelerator: reached_by without target");
+  }
+}
+
+/// The job with the steps that its own curve still needs to the target, as of now.
+Job forecast_to(double target, std::optional<ReachedBy> reached_by, const Job& job) {
+  const std::span<const double> step = job.observed.step;
+  if (step.empty()) {
+    detail::refuse("choose_accelerator: job ", job.id, " has no curve to forecast the target ",
+                   target, " from");
+  }
+  const double budget =
+      job.budget_steps > job.steps_done ? job.budget_steps : open_budget(step.front(), step.back());
+  Job out = job;
+  out.remaining_steps = reach(job.observed, target, budget, {.reached_by = reached_by})
+                            .remaining_steps(kForecastSamples);
+  out.forecast_at_steps = -1;
+  return out;
 }
 
 AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::RemainingWork& work,
@@ -39,8 +62,8 @@ AcceleratorChoice judge(const Option& option, const Tier& tier, const detail::Re
   choice.watts = option.gpus * watts(tier, option.utilization);
   choice.node_watts = std::min(option.gpus, tier.gpus_per_node) * watts(tier, 1);
   choice.hours = hours(0.5);
-  choice.hours_low = hours(0.1);
-  choice.hours_high = hours(0.9);
+  choice.hours_low = hours(kShownLevels.front());
+  choice.hours_high = hours(kShownLevels.back());
   choice.kwh = choice.watts > 0 ? choice.hours * choice.watts / 1000 : 0;
   choice.cost = price > 0 ? choice.hours * price : 0;
   // Hours, kWh and money all grow with the steps: the tightest limit is one on the steps.
@@ -102,9 +125,10 @@ Preference preference_named(std::string_view text) {
                                          "', known: " + detail::listed(kPreferences));
 }
 
-std::vector<AcceleratorChoice> choose_accelerator(const Job& job, std::span<const Tier> tiers,
+std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<const Tier> tiers,
                                                   const RunLimits& limits, Preference prefer) {
   check(limits);
+  const Job job = limits.target ? forecast_to(*limits.target, limits.reached_by, given) : given;
   const Snapshot snapshot{.tiers = tiers};
   const PlanOptions options;
   for (const Tier& tier : tiers) validate(tier);

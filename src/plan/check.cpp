@@ -39,7 +39,6 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   for (const double price : options.prices) {
     if (!finite_from_zero(price)) refuse("plan: a price is ", price, ", expected 0 or more");
   }
-  if (options.objectives.empty()) refuse("plan: no objective");
   for (const WeightedObjective& each : options.objectives) {
     if (!finite_from_zero(each.weight)) {
       refuse("plan: objective '", name(each.objective), "' has weight ", each.weight);

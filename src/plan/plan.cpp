@@ -156,7 +156,10 @@ void Planner::write() {
 namespace glidepath {
 
 Plan plan(const Snapshot& snapshot, const PlanOptions& options) {
-  return detail::Planner(snapshot, options).run();
+  if (!options.objectives.empty()) return detail::Planner(snapshot, options).run();
+  PlanOptions whole = options;
+  whole.objectives = detail::objectives_of(options);
+  return detail::Planner(snapshot, whole).run();
 }
 
 }  // namespace glidepath

@@ -44,6 +44,11 @@ double loss_range(const Job& job) {
 
 }  // namespace
 
+const std::vector<WeightedObjective>& objectives_of(const PlanOptions& options) {
+  static const std::vector<WeightedObjective> kJctAlone{{}};
+  return options.objectives.empty() ? kJctAlone : options.objectives;
+}
+
 double RemainingWork::prob_within(double x) const {
   if (x <= 0) return 0;
   if (steps.empty()) return 1 - std::exp(-x / unknown_mean);

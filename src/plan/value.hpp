@@ -26,6 +26,9 @@ struct RemainingWork {
 };
 [[nodiscard]] RemainingWork remaining_work(const Job& job, const PlanOptions& options);
 
+/// The objectives that were given, else jct alone.
+[[nodiscard]] const std::vector<WeightedObjective>& objectives_of(const PlanOptions& options);
+
 /// Values per second of the options of a job.
 class Valuation {
  public:

@@ -12,6 +12,7 @@
 
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "plan/value.hpp"
 #include "simulate/observer.hpp"
 
 namespace glidepath::detail {
@@ -226,7 +227,7 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
     };
   }
   const PlanOptions plans = cluster.options.planner.value_or(PlanOptions{});
-  const std::vector<WeightedObjective>& goals = plans.objectives;
+  const std::vector<WeightedObjective>& goals = objectives_of(plans);
   const bool one_tier =
       cluster.capacity.size() == 1 && cluster.workload.curves.empty() &&
       std::ranges::all_of(cluster.workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);

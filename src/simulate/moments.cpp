@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/require.hpp"
+#include "plan/value.hpp"
 #include "simulate/leader.hpp"
 #include "simulate/observer.hpp"
 #include "simulate/play.hpp"
@@ -24,7 +25,8 @@ using detail::Run;
 /// Whether the planner's values are those of the order that leads: as a simulation has it.
 bool follows_leader(std::string_view policy, const Workload& workload,
                     const SimulationOptions& options) {
-  const std::vector<WeightedObjective> goals = options.planner.value_or(PlanOptions{}).objectives;
+  const PlanOptions plans = options.planner.value_or(PlanOptions{});
+  const std::vector<WeightedObjective>& goals = detail::objectives_of(plans);
   return detail::policy_named(policy).follows_leader && workload.tiers.size() == 1 &&
          goals.size() == 1 && goals.front().objective == Objective::jct &&
          std::ranges::all_of(workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);

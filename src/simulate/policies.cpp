@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "plan/value.hpp"
 #include "simulate/fair_finish.hpp"
 #include "simulate/policy_table.hpp"
 
@@ -510,8 +511,8 @@ Policy make_slaq(const PolicySetup& setup) {
   return planner(setup.options, {{Objective::quality, 1.0}, {Objective::jct, 1e-3}}, setup.pairs);
 }
 Policy make_best_value(const PolicySetup& setup) {
-  const PlanOptions plain;
-  return planner(setup.options, setup.options.planner.value_or(plain).objectives, setup.pairs);
+  const PlanOptions plans = setup.options.planner.value_or(PlanOptions{});
+  return planner(setup.options, objectives_of(plans), setup.pairs);
 }
 
 Policy make_learned(const PolicySetup& setup) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/names.hpp"
+#include "plan/value.hpp"
 #include "simulate/live.hpp"
 #include "simulate/moments.hpp"
 
@@ -99,7 +100,7 @@ bool only_orders(const Workload& workload, const SimulationOptions& options) {
       options.user_gpus || submitted.dynamics.max_wait_s != plain.dynamics.max_wait_s ||
       submitted.limits.min_run_s > 0 || submitted.dynamics.ageing_s != plain.dynamics.ageing_s ||
       submitted.dynamics.hysteresis != plain.dynamics.hysteresis || submitted.joule_value != 0;
-  return !limited && detail::for_completion(submitted.objectives) &&
+  return !limited && detail::for_completion(detail::objectives_of(submitted)) &&
          options.sharing == Sharing::exclusive && !options.round_s && !options.session_s &&
          std::all_of(workload.jobs.begin(), workload.jobs.end(), [](const WorkloadJob& job) {
            return job.weight == 1 && job.priority == 0 && job.gangs.empty();
@@ -124,7 +125,8 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
                        only_orders(workload, options);
   if (ordered) {
     const bool learned =
-        options.planner && options.planner->objectives.front().objective == Objective::learned;
+        options.planner &&
+        detail::objectives_of(*options.planner).front().objective == Objective::learned;
     return learned ? &detail::run_learned : traits.order_queue;
   }
   // A queue forecasts no curve, and has sessions only as session_fifo does.
@@ -153,8 +155,8 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   check(options);
   detail::refuse_unread(options, "'" + std::string(info.name) + "'", info.reads);
   const bool has_objective = colon != std::string_view::npos || !traits.takes_objective;
-  if (has_objective && options.planner && options.planner->objectives != PlanOptions{}.objectives) {
-    refuse("simulate: '", policy, "' has its own objective, planner has another");
+  if (has_objective && options.planner && !options.planner->objectives.empty()) {
+    refuse("simulate: '", policy, "' has its own objective, leave that of planner out");
   }
   if (colon != std::string_view::npos) {
     if (!options.planner) options.planner.emplace();

@@ -154,9 +154,8 @@ Decision Watch::decision() const {
 
   const Reach r = reach_as_of(s, options_, s.step.size(), budget);
   d.probability = 1 - r.prob_never;
-  const double levels[] = {0.1, 0.5, 0.9};
-  for (std::size_t i = 0; i < 3; ++i) {
-    d.steps_to_target[i] = std::max(r.quantile(levels[i]) - s.last_step, 0.0);
+  for (std::size_t i = 0; i < kShownLevels.size(); ++i) {
+    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - s.last_step, 0.0);
   }
   // A run is looked at again and again, and ends at the first never. So the error rate is spent as
   // the budget is, in proportion to a power of its share: little while little is known.

@@ -62,6 +62,20 @@ void forget(WatchState& s, double points) {
   s.at_target = points < kBits ? s.at_target >> static_cast<unsigned>(points) : 0;
 }
 
+/// Divergence is all that a watch without a target looks for, and no option changes what it is.
+void refuse_without_target(const WatchOptions& options) {
+  const WatchOptions plain;
+  for (const auto& [name, given] : {
+           std::pair{"budget", options.budget.has_value()},
+           std::pair{"schedule", options.schedule.has_value()},
+           std::pair{"past", options.past != nullptr},
+           std::pair{"alpha", options.alpha != plain.alpha},
+           std::pair{"reached_by", options.reached_by != plain.reached_by},
+       }) {
+    if (given) detail::refuse("watch: ", name, " without target");
+  }
+}
+
 }  // namespace
 
 std::string_view name(Verdict verdict) noexcept {
@@ -90,6 +104,7 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   }
   if (options_.schedule) options_.schedule->validate();
   detail::refuse_other_direction(options_.past.get(), options_.direction);
+  if (!options_.target) refuse_without_target(options_);
 }
 
 void Watch::add(double step, double loss, double lr) {

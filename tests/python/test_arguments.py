@@ -114,11 +114,31 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "two objectives": (
         lambda: gp.simulate(workload(), "best_value:jct", planner={"objective": "energy"}),
-        "simulate: 'best_value:jct' has its own objective, planner has another",
+        "simulate: 'best_value:jct' has its own objective, leave that of planner out",
     ),
     "objective of themis": (
         lambda: gp.simulate(workload(), "themis", planner={"objective": "energy"}),
-        "simulate: 'themis' has its own objective, planner has another",
+        "simulate: 'themis' has its own objective, leave that of planner out",
+    ),
+    "the default objective of themis": (
+        lambda: gp.simulate(workload(), "themis", planner={"objective": "jct"}),
+        "simulate: 'themis' has its own objective, leave that of planner out",
+    ),
+    "the default objective of learned": (
+        lambda: gp.simulate(workload(), "learned", planner={"objective": "jct", "gap": 0.1}),
+        "simulate: 'learned' has its own objective, leave that of planner out",
+    ),
+    "an objective said twice": (
+        lambda: gp.simulate(workload(), "best_value:jct", planner={"objective": "jct"}),
+        "simulate: 'best_value:jct' has its own objective, leave that of planner out",
+    ),
+    "no objective in a dict": (
+        lambda: gp.plan(snapshot(), objective={}),
+        "plan: no objective",
+    ),
+    "no objective in a list": (
+        lambda: gp.plan(snapshot(), objective=[]),
+        "plan: no objective",
     ),
 }
 

@@ -84,7 +84,7 @@ def test_past_runs_survive_json_pickle_and_copies() -> None:
         ({"version": 2}, "past: state of version 2, this library reads 1"),
         (
             {"widths": gp.PastRuns([]).widths.to_dict() | {"runs": "x"}},
-            "past: the state is damaged: 'x' is no int",
+            "past: the state is damaged: runs: 'x' is no int",
         ),
         ({"runs": 3}, "past: the state is damaged: 'int' object is not iterable"),
         (

@@ -77,6 +77,12 @@ def test_power_quotas_and_nodes_limit_the_choice() -> None:
     limited = gp.solve_round(*columns, user=[0, 0, 1], user_quota=[3, 8])
     assert limited.value == 5.0
     assert gp.solve_round(*columns, group=[0, 0, 0], group_quota=[2]).value == 2.0
+    # A gang of 3 that stays leaves the second node alone to gangs of 3, and 5 GPUs in all.
+    kept = gp.solve_round(*columns, node_gpus=[4], taken_tier=[0], taken_gpus=[3])
+    assert kept.value == 3.0
+    assert gp.solve_round(*columns, taken_tier=0, taken_gpus=3).value == 5.0
+    with pytest.raises(gp.InputError, match="1 tiers of 2 gangs that are placed"):
+        gp.solve_round(*columns, taken_tier=[0], taken_gpus=[1, 1])
     with pytest.raises(gp.InputError, match="option 1 names user 7, there are 2"):
         gp.solve_round(*columns, user=[0, 7, 1], user_quota=[3, 8])
 

@@ -126,6 +126,20 @@ def test_an_adapter_reads_its_metric_by_name_and_takes_another_word() -> None:
     assert settings()["reached_by"] == "curve"
 
 
+def test_an_adapter_without_a_target_hands_over_nothing_that_one_needs() -> None:
+    adviser = Adviser("act", metric="val_loss")
+    adviser.begin(300, rate=lambda step: 0.1)
+    assert adviser.watch == gp.Watch()
+    for step in range(1, 12):
+        assert adviser.add(step, 2.0) == {"forecast_stop": 0.0}
+    again = Adviser("act", metric="val_loss")
+    again.keep(adviser.state())
+    again.begin(300)
+    assert again.watch == adviser.watch
+    with pytest.raises(gp.InputError, match=r"^watch: budget without target$"):
+        Adviser("act", metric="val_loss", budget=300)
+
+
 def test_an_adapter_that_resumes_with_another_reading_reads_anew() -> None:
     first = Adviser("act", metric="val_loss", target=1.0, budget=300)
     first.begin()

@@ -6,10 +6,12 @@ import inspect
 import pickle
 import subprocess
 import sys
+import typing
 from typing import Any
 
 import numpy as np
 import pytest
+from records import records
 
 import glidepath as gp
 from glidepath import _core
@@ -81,47 +83,10 @@ def test_one_number_is_a_column_of_one() -> None:
         assert job.remaining_steps.tolist() == [5.0]
 
 
-def records() -> list[Any]:
-    """One of each record that Python makes, no field as by default."""
-    option = gp.Option(1, 2, 3.0, utilization=0.5, sharing="mps")
-    tier = gp.Tier("a", 2, 4, gpu="A100", memory_gb=40, idle_watts=50, busy_watts=400)
-    job = gp.Job(
-        3,
-        [option],
-        user="ada",
-        submit_s=1.0,
-        weight=2.0,
-        remaining_steps=[1.0, np.inf],
-        observed_step=[1, 2],
-        observed_loss=[3.0, 2.5],
-        preemptible=False,
-        ahead_steps=[0, 1],
-        ahead_loss=[2.5, 2.0],
-        kind="k",
-    )
-    allocation = gp.Allocation(3, 1, 2, 4.0, 5)
-    pair = gp.KindPair("A100", "a", "b", 1.5, 2.0, sharing="mps")
-    scaling = gp.fit_scaling([1, 2, 4], [1.0, 0.6, 0.4])
-    return [
-        option,
-        tier,
-        job,
-        allocation,
-        pair,
-        scaling,
-        gp.Snapshot([tier], [job], running=[allocation], now_s=9.0),
-        gp.Profile(0.5, 8.0, "k"),
-        gp.JobKind("a", "A100", "m", [1.0, 2.0]),
-        gp.StepTime(2, 0.5, nodes=2, batch_per_gpu=3.0),
-        gp.learn_pairs([pair]),
-        gp.catalogue()[0],
-        _core.PlanOptions(
-            objective={"jct": 1.0, "cost": 2.0}, power_cap_w=9.0, user_quota={"a": 1}
-        ),
-        _core.PlanLimits(sharing="mig"),
-        _core.RunLimits(max_hours=2.0),
-        _core.PlacementOptions(partner=gp.Profile(0.1, 2.0), max_gpus=4),
-    ]
+MADE_BY_FUNCTIONS = (
+    *(gp.BatchChoice, gp.Gpu, gp.JobSpan, gp.Pairs, gp.Partition, gp.PodPolicyInfo, gp.Scaling),
+    gp.Slice,
+)
 
 
 @pytest.mark.parametrize("record", records(), ids=lambda record: type(record).__name__)
@@ -142,7 +107,7 @@ def test_a_record_is_what_its_fields_are(record: Any) -> None:
 
 @pytest.mark.parametrize("record", records(), ids=lambda record: type(record).__name__)
 def test_a_record_is_made_again_by_its_keywords(record: Any) -> None:
-    if type(record) in (gp.Scaling, gp.Pairs, gp.Gpu):
+    if type(record) in MADE_BY_FUNCTIONS:
         with pytest.raises(TypeError, match="No constructor"):
             type(record)()
         return
@@ -171,6 +136,18 @@ def test_input_that_is_almost_right_is_taken() -> None:
     assert not job.preemptible
     snapshot = gp.Snapshot((gp.Tier("a", 1, 2),), iter([job]))
     assert gp.plan(snapshot, objective=("jct",), prices=[0.0], user_quota={"": np.int64(2)})
+
+
+def test_fields_have_the_types_that_they_are_read_as() -> None:
+    assert typing.get_type_hints(gp.Snapshot) == {
+        "tiers": list[gp.Tier],
+        "jobs": list[gp.Job],
+        "running": list[gp.Allocation],
+        "now_s": float,
+    }
+    hints = typing.get_type_hints(gp.Job)
+    assert list(hints) == list(gp.Job.__match_args__)
+    assert (hints["id"], hints["user"], hints["preemptible"]) == (int, str, bool)
 
 
 @pytest.mark.parametrize(

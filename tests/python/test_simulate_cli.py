@@ -69,6 +69,10 @@ def test_jobs_share_gpus_where_a_flag_lets_them(capsys: pytest.CaptureFixture[st
     [
         (("--planner", "max_wait_s"), "cannot read 'max_wait_s', expected OPTION=VALUE"),
         (("--planner", "slack=0", "--planner", "slack=1"), "--planner: slack is given twice"),
+        (
+            ("--policy", "themis", "--planner", "objective=jct"),
+            "'themis' has its own objective, leave that of planner out",
+        ),
         (("--planner", "patience=1"), "planner has no 'patience', known are objective, slack"),
         (("--sharing", "half"), "unknown way of sharing 'half'"),
         (("--gpus-per-node", "3"), "4 GPUs are not whole nodes of 3"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from records import public_records
 
 import glidepath as gp
 from glidepath import _core
@@ -24,8 +25,7 @@ TIERS = [gp.Tier("a", 8, busy_watts=300, idle_watts=50)]
 QUEUE = gp.Snapshot(TIERS, [gp.Job(1, [gp.Option(0, 1, 1.0)], remaining_steps=[10.0, np.inf])])
 JOBS: dict[str, Any] = {"job": [1, 2], "submit_s": 0, "gpus": 1, "duration_s": [500, 50]}
 
-# Values without a JSON form, by the reason; besides records of the compiled module, whose fields
-# are the keywords that make them.
+# Values without a JSON form, by the reason.
 WITHOUT = {
     "Workload": "a folder of files, see write_jobs",
     "Follow": "a reader of a file",
@@ -69,6 +69,7 @@ def values() -> list[Any]:
         gp.metrics_of(file)[0],
         gp.Metrics([0, 1], {"power_w": [1.0, np.nan]}, name="a", notes=["b"]),
         gp.StepProfile(2.0, notes=("marked",)),
+        *public_records(),
     ]
 
 
@@ -98,9 +99,64 @@ def test_every_public_value_has_a_json_form_or_a_reason() -> None:
     classes = {name for name in gp.__all__ if inspect.isclass(getattr(gp, name))}
     having = {name for name in classes if hasattr(getattr(gp, name), "to_dict")}
     assert having == {type(value).__name__ for value in values()}
-    bound = {name for name in classes if getattr(gp, name).__module__ == "glidepath._core"}
-    assert {"Tier", "Job"} <= bound
-    assert classes - having - bound == WITHOUT.keys()
+    assert classes - having == WITHOUT.keys()
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ({"gpus": "two"}, "Option: the state is damaged: gpus: 'two' is no int"),
+        ({"gpus": 2.5}, "Option: the state is damaged: gpus: 2.5 is no int"),
+        ({"gpus": True}, "Option: the state is damaged: gpus: True is no int"),
+        (
+            {"gpus": 1 << 40},
+            "Option: the state is damaged: gpus is 1099511627776, expected a whole",
+        ),
+        ({"sharing": 3}, "Option: the state is damaged: sharing: 3 is no str"),
+        ({"steps_per_s": "0.5"}, "Option: the state is damaged: steps_per_s: '0.5' is no float"),
+        ({"pace": 1.0}, "Option: the state is damaged: no field 'pace', known: tier, gpus"),
+    ],
+)
+def test_a_field_of_a_record_that_does_not_fit_is_named(
+    damage: dict[str, Any], sentence: str
+) -> None:
+    state = gp.Option(0, 1, 1.0).to_dict()
+    with pytest.raises(gp.InputError, match=re.escape(sentence)):
+        gp.Option.from_dict({**state, **damage})
+    job = gp.Job(1, [gp.Option(0, 1, 1.0)]).to_dict()
+    with pytest.raises(gp.InputError, match=r"^Job: the state is damaged: "):
+        gp.Job.from_dict({**job, "options": [{**state, **damage}]})
+
+
+def test_a_state_that_is_no_dict_is_refused_as_such() -> None:
+    with pytest.raises(
+        gp.InputError, match=re.escape("Tier: the state is damaged: [1] is no dict")
+    ):
+        gp.Tier.from_dict([1])  # type: ignore[arg-type]
+
+
+def test_a_whole_number_is_not_cut_to_fit_its_column() -> None:
+    state = gp.solve_round([0, 1], [0, 0], [1, 1], [1.0, 2.0], 1).to_dict()
+    with pytest.raises(gp.InputError, match=r"chosen: \[0.5\] is no list of whole numbers"):
+        gp.RoundPlan.from_dict({**state, "chosen": [0.5]})
+
+
+def test_the_parameters_of_a_fit_go_by_their_names() -> None:
+    fit = gp.fit(RUN, family="pow3")
+    state = fit.to_dict()
+    assert state["params"] == fit.params
+    turned = {name: state["params"][name] for name in reversed(state["params"])}
+    again = gp.Fit.from_dict({**state, "params": turned})
+    assert again == fit
+    assert list(again.params) == list(fit.params)
+    with pytest.raises(gp.InputError, match="stderr has not the parameters of pow3: floor, scale"):
+        gp.Fit.from_dict({**state, "stderr": {"floor": 1.0}})
+
+
+def test_a_policy_is_read_where_the_library_has_it() -> None:
+    state = gp.policies()[0].to_dict()
+    with pytest.raises(gp.InputError, match="this library has no such PolicyInfo, called 'fif'"):
+        gp.PolicyInfo.from_dict({**state, "name": "fif"})
 
 
 def test_past_runs_keep_the_notes_of_their_runs() -> None:

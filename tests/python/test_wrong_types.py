@@ -410,6 +410,15 @@ def refused(call: Callable[[], object], sentence: str) -> None:
     assert re.sub(r", known.*", "", str(error.value)) == sentence
 
 
+NEEDS_TARGET: dict[str, Any] = {
+    "budget": 100,
+    "schedule": gp.Schedule.constant(0.1),
+    "past": [RUN],
+    "alpha": 0.1,
+    "reached_by": "point",
+}
+
+
 def test_what_would_have_no_effect_is_refused() -> None:
     columns = {**JOBS, "utilisation": [1, 1]}
     refused(lambda: gp.Workload(TIERS, columns), "workload: no column 'utilisation' of jobs")
@@ -418,8 +427,11 @@ def test_what_would_have_no_effect_is_refused() -> None:
         "simulate: stop_at_target is for jobs with curves, the workload has none",
     )
     gp.simulate(workload(), "fifo", stop_at_target=False)
-    refused(lambda: gp.Watch(alpha=0.1), "watch: alpha without target")
-    refused(lambda: gp.Watch(reached_by="point"), "watch: reached_by without target")
+    for name, given in NEEDS_TARGET.items():
+        refused(
+            lambda name=name, given=given: gp.Watch(**{name: given}),  # type: ignore[misc]
+            f"watch: {name} without target",
+        )
     refused(lambda: gp.start_times(QUEUE, levels=[]), "start_times: no levels")
     refused(lambda: gp.fit(RUN, robust=""), "fit: robust is '', expected huber or cauchy")
     refused(lambda: gp.reach(RUN, 2.1, reached_by=""), "reached_by '' is neither curve nor point")
@@ -568,9 +580,16 @@ def test_no_traces_are_no_excuse_for_bad_options() -> None:
 
 
 def test_a_state_of_a_watch_without_target_is_restored() -> None:
-    state = gp.Watch(budget=100).to_dict()
-    for older in ({}, {"alpha": 0.1, "reached_by": "point"}):
-        assert gp.Watch.from_dict({**state, **older}) == gp.Watch(budget=100)
+    watch = gp.Watch()
+    watch.add(1, 2.0)
+    state = watch.to_dict()
+    schedule = gp.Schedule.constant(0.1).to_dict()
+    for older in (
+        {},
+        {"alpha": 0.1, "reached_by": "point"},
+        {"budget": 100, "schedule": schedule, "lr": [0.1]},
+    ):
+        assert gp.Watch.from_dict({**state, **older}) == watch
 
 
 def test_a_reader_refuses_in_our_words(tmp_path: Path) -> None:

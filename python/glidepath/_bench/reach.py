@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked
 from glidepath._bench.accuracy.curves import Source, check_seed, group_of, read_logs
 from glidepath._bench.accuracy.methods import TIMES, Named, first_at, methods_of
@@ -300,5 +301,5 @@ def _derived(method: Method, case: Case, known: dict[str, Any]) -> Arrival:
     if by[-1] <= 0.0:
         return Arrival(0.0, (math.inf, math.inf, math.inf))
     steps = np.concatenate(([now], at))
-    low, middle, high = (float(np.interp(p * by[-1], by, steps)) for p in (0.1, 0.5, 0.9))
+    low, middle, high = (float(np.interp(p * by[-1], by, steps)) for p in SHOWN_LEVELS)
     return Arrival(float(by[-1]), (low, middle, high))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import Job, SimulationOptions
 from glidepath._simulate import Simulation, policy_named, simulate
 from glidepath._starts import start_times
@@ -26,7 +27,6 @@ Floats = NDArray[np.float64]
 POLICIES = ("fifo", "first_fit", "las", "srsf", "best_value")
 SIGMAS = (0.5, 1.0)
 _LIMIT = 2.0  # how many times its duration a job asks for
-_LEVELS = (0.1, 0.5, 0.9)
 _HORIZON_S = 180 * 86400.0
 
 
@@ -117,7 +117,7 @@ class _Scores:
                 samples=samples,
                 recent=came,
                 believed=_of(believed, [*snapshot.jobs, *came]),
-                levels=_LEVELS,
+                levels=SHOWN_LEVELS,
                 horizon_s=_HORIZON_S,
             )
             self._seconds.append(time.perf_counter() - begin)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class Adviser:
     def __init__(
         self,
         mode: str,
-        file: Any = None,
+        file: str | os.PathLike[str] | None = None,
         *,
         patience: int = PATIENCE,
         metric: str | None = None,
@@ -128,6 +129,8 @@ class Adviser:
         framework, and its learning rate at a step, are used where the user gave none.
         """
         options = dict(self._options)
+        if options.get("target") is None:  # then neither has an effect
+            budget = rate = None
         if options.get("budget") is None and budget is not None and 0 < budget < float("inf"):
             options["budget"] = budget
         if options.get("schedule") is None and rate is not None and options.get("budget"):

@@ -177,7 +177,8 @@ class _View:
         self._budget = budget
         self._reached_by = reached_by
         # Refuses bad options before the command waits.
-        gp.Watch(budget=budget, **self._asked)
+        gp.Watch(**self._asked)
+        gp.Watch(target=0.0, budget=budget)  # forecasts look at it without a target, too
         self._rows: dict[str, dict[str, Any]] = {}
         self._began: dict[str, tuple[float, float]] = {}
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import InputError, IoError
 from glidepath._fit import FAMILIES, fit_batch
 from glidepath._forecast import forecast_batch
@@ -89,7 +90,7 @@ def forecast_table(
     source: str | os.PathLike[str],
     at: ArrayLike,
     *,
-    levels: Sequence[float] = (0.1, 0.5, 0.9),
+    levels: Sequence[float] = SHOWN_LEVELS,
     run: str = "run",
     step: str = "step",
     value: str = "value",

@@ -55,7 +55,7 @@ def read_pattern(path: Path, metric: str | None, expression: re.Pattern[str]) ->
                 message = f"{path}:{count}: {group} {text!r} is not a number"
                 raise IoError(message) from None
         if "epoch" in expression.groupindex:
-            rows.add(found)
+            rows.add({**found})
         elif "step" in found and "value" in found:
             series[key].add(found["step"], found["value"])
         if "step" in found and "lr" in found:

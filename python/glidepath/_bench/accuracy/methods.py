@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath import _core
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._bench.accuracy.protocol import (
     LEVELS,
     Method,
@@ -240,7 +241,7 @@ def _times(steps: list[float], trace: Trace, budget: float) -> dict[str, Any]:
         now = float(trace.step[-1])
         return {"probability": 0.5, "quantiles": (now, np.sqrt(now * budget), budget)}
     chance = float(np.mean(np.array(steps) <= budget))
-    return {"probability": chance, "quantiles": np.quantile(steps, (0.1, 0.5, 0.9))}
+    return {"probability": chance, "quantiles": np.quantile(steps, SHOWN_LEVELS)}
 
 
 def first_at(loss: Floats, target: float) -> int | None:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import InputError
 from glidepath._forecast import Forecast, Reach
 from glidepath._schedule import Schedule
@@ -274,7 +275,7 @@ def arrival_of(given: Any) -> Arrival:
     target is reached. InputError says what is wrong.
     """
     if isinstance(given, Reach):
-        low, middle, high = (given.quantile(p, if_reached=True) for p in (0.1, 0.5, 0.9))
+        low, middle, high = (given.quantile(p, if_reached=True) for p in SHOWN_LEVELS)
         return Arrival(1.0 - given.prob_never, (low, middle, high))
     if isinstance(given, Mapping):
         if set(given) != {"probability", "quantiles"}:
@@ -289,6 +290,6 @@ def arrival_of(given: Any) -> Arrival:
         raise InputError(f"reach gave an array of shape {steps.shape}: expected steps (n,), no NaN")
     reached = steps[np.isfinite(steps)]
     low, middle, high = (
-        np.quantile(reached, (0.1, 0.5, 0.9)).tolist() if reached.size else 3 * [math.inf]
+        np.quantile(reached, SHOWN_LEVELS).tolist() if reached.size else 3 * [math.inf]
     )
     return Arrival(reached.size / steps.size, (low, middle, high))

@@ -147,7 +147,8 @@ def _judge(
     verdict: dict[str, Any] = {}
     if request.target is not None:
         verdict = {"target": request.target, "alpha": options.alpha, "reached_by": reached_by}
-    watch = Watch(budget=request.budget, direction=request.direction, **verdict)
+        verdict["budget"] = request.budget
+    watch = Watch(direction=request.direction, **verdict)
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     points += [(step, math.nan) for step in progress.nonfinite_steps]
     return judge(watch, points, budget=request.budget)
