@@ -19,6 +19,7 @@ from glidepath._trace import Trace
 
 Floats = NDArray[np.float64]
 _FORMAT = ("glidepath.metrics", 1)
+JOULES_PER_KWH = 3.6e6
 
 # Every column of `Metrics` and what it is, by which it is drawn; shares are of 1, not percent.
 COLUMNS = {
@@ -490,7 +491,7 @@ class Metrics(Result):
             parts.append(f"mean {self.mean('power_w'):.4g} W")
         if ("power_w" in self or "energy_counter_j" in self) and self.duration_s > 0:
             with suppress(InputError):  # of a GPU that has neither
-                parts.append(f"{self.energy_j() / 3.6e6:.4g} kWh")
+                parts.append(f"{self.energy_j() / JOULES_PER_KWH:.4g} kWh")
         name = next((name for name in SM if name in self), None)
         if name is not None:
             parts.append(f"{name} {100 * self.mean(name):.3g} %")

@@ -11,6 +11,7 @@ import numpy as np
 
 import glidepath as gp
 from glidepath._answer import SIMULATION_METRICS, simulation_columns, simulation_keys, when
+from glidepath._hardware import JOULES_PER_KWH
 from glidepath._horizon import Look, horizon, in_words, look
 from glidepath._judge import rule
 from glidepath._pictures import series
@@ -303,6 +304,6 @@ def _energy(hardware: gp.Metrics, trace: gp.Trace, at: float) -> dict[str, float
     return {
         "step_joules": profile.step_joules,
         "watts": profile.step_joules / profile.step_seconds,
-        "kwh": profile.step_joules * seen / 3.6e6,
-        "kwh_ahead": profile.step_joules * max(0.0, at - float(trace.step[-1])) / 3.6e6,
+        "kwh": profile.step_joules * seen / JOULES_PER_KWH,
+        "kwh_ahead": profile.step_joules * max(0.0, at - float(trace.step[-1])) / JOULES_PER_KWH,
     }

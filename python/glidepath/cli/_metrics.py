@@ -10,7 +10,7 @@ from typing import Any
 
 import glidepath as gp
 from glidepath._answer import Columns
-from glidepath._hardware import MEMORY, SM
+from glidepath._hardware import JOULES_PER_KWH, MEMORY, SM
 from glidepath.cli._console import (
     ANSWER,
     Json,
@@ -92,7 +92,7 @@ def _sums(gpu: gp.Metrics) -> dict[str, Any]:
         "samples": len(gpu),
         "mean_watts": None if joules is None else joules / gpu.duration_s,
         "peak_watts": gpu.peak("power_w") if "power_w" in gpu else None,
-        "kwh": None if joules is None else joules / 3.6e6,
+        "kwh": None if joules is None else joules / JOULES_PER_KWH,
         "sm_activity": None if sm is None else gpu.mean(sm),
         "memory_activity": None if memory is None else gpu.mean(memory),
         "memory_gb": gpu.peak("memory_used_gb") if "memory_used_gb" in gpu else None,

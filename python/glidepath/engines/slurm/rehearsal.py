@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from glidepath._core import InputError, IoError, Tier
+from glidepath._hardware import JOULES_PER_KWH
 from glidepath._verdicts import meaning
 from glidepath._workload import Workload
 from glidepath.engines.slurm._model import ClusterJob, ClusterTier
@@ -32,7 +33,6 @@ __all__ = ["Rehearsal", "RehearsalEvent", "rehearse"]
 
 _TICK_S = 5.0  # how finely time passes between two rounds
 _BEGIN_S = 1.8e9  # the time of the first submission
-_JOULES_PER_KWH = 3.6e6
 
 EventKind = Literal["start", "suspend", "requeue", "cancel", "end"]
 # What an action of the pilot is called here; the others touch no GPU.
@@ -266,7 +266,7 @@ class _Stage:
             "makespan_s": makespan_s,
             "preemptions": sum(max(0, len(run.spans) - 1) for run in runs),
             "gpu_seconds": float(held_s @ columns["gpus"]),
-            "energy_kwh": float(joules) / _JOULES_PER_KWH,
+            "energy_kwh": float(joules) / JOULES_PER_KWH,
             "outcomes": dict(sorted(Counter(self._outcome(run) for run in runs).items())),
         }
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError
-from glidepath._hardware import Metrics
+from glidepath._hardware import JOULES_PER_KWH, Metrics
 from glidepath.readers._series import counted, is_ended, lines
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ UNITS = {
     "mW": 1e-3,
     "J": 1.0,
     "mJ": 1e-3,
-    "kWh": 3.6e6,
+    "kWh": JOULES_PER_KWH,
     "MiB": 1 / 1024,
     "MB": 1 / 1024,
     "GiB": 1.0,
