@@ -454,7 +454,8 @@ class CsvFile {
 
  private:
   static std::string quoted(const std::string& cell) {
-    if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+    const bool blank = !cell.empty() && (cell.front() == ' ' || cell.back() == ' ');
+    if (!blank && cell.find_first_of(",\"\r\n\t") == std::string::npos) return cell;
     std::string out = "\"";
     for (const char c : cell) out.append(c == '"' ? 2 : 1, c);
     return out + "\"";

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <unistd.h>
 
@@ -61,13 +63,30 @@ void read_log(std::string_view bytes, const char* format) {
   }
 }
 
+/// What a folder of jobs says comes back from what is written of it.
 void read_folder(std::string_view bytes) {
-  write("tiers.csv", part(bytes));
-  write("jobs.csv", part(bytes));
-  write("truth/curves.csv", bytes);
+  const auto tiers = part(bytes), jobs = part(bytes), curves = part(bytes), gangs = part(bytes);
+  const std::string_view phases = bytes;
+  write("tiers.csv", tiers);
+  write("jobs.csv", jobs);
+  write("truth/curves.csv", curves);
+  for (const auto& [name, text] : {std::pair{"gangs.csv", gangs}, {"phases.csv", phases}}) {
+    std::filesystem::remove(folder() / name);
+    if (!text.empty()) write(name, text);
+  }
   const Workload workload = read_workload(folder());
   validate(workload);
-  write_jobs(workload, folder() / "written.csv");
+  write_jobs(workload, folder() / "jobs.csv");
+  const Workload again = read_workload(folder());
+  GLIDEPATH_HOLDS(again.jobs.size() == workload.jobs.size());
+  for (std::size_t i = 0; i < again.jobs.size(); ++i) {
+    const WorkloadJob &a = again.jobs[i], &b = workload.jobs[i];
+    GLIDEPATH_HOLDS(a.id == b.id && a.user == b.user && a.submit_s == b.submit_s);
+    GLIDEPATH_HOLDS(a.duration_s == b.duration_s && a.budget_steps == b.budget_steps);
+    GLIDEPATH_HOLDS(a.truth == b.truth && a.target_loss == b.target_loss);
+    GLIDEPATH_HOLDS(a.steps_per_s == b.steps_per_s && a.restart_s == b.restart_s);
+    GLIDEPATH_HOLDS(a.gangs == b.gangs && a.phases == b.phases);
+  }
 }
 
 void draw_users(std::string_view bytes) {

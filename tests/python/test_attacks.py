@@ -9,6 +9,7 @@ GLIDEPATH_FUZZ=10000 that many others are tried for each property. What was foun
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import math
 import time
@@ -340,6 +341,24 @@ def test_a_simulation_ends_every_job_and_loses_no_work(
     work = sum(gpus * length for _, gpus, length in jobs)
     assert result.gpu_seconds >= work * (1 - 1e-12)
     assert result.makespan_s >= max(length for *_, length in jobs) * (1 - 1e-12)
+
+
+@given(
+    st.dictionaries(st.floats(0, 0.99), st.floats(0.1, 100), max_size=4),
+    milliseconds(0.001, 1e4),
+    st.sampled_from(POLICIES),
+)
+def test_a_job_alone_takes_the_time_of_its_phases(
+    phases: dict[float, float], duration_s: float, policy: str
+) -> None:
+    jobs = {"job": [1], "submit_s": [0.0], "duration_s": [duration_s], "phases": [phases]}
+    result = gp.simulate(gp.Workload([gp.Tier("a", 1)], jobs), policy)
+    ends = [*sorted(phases), 1.0]
+    lengths = [ends[0], *(b - a for a, b in itertools.pairwise(ends))]
+    speeds = [1.0, *(phases[start] for start in sorted(phases))]
+    alone_s = duration_s * sum(n / speed for n, speed in zip(lengths, speeds, strict=True))
+    assert result.mean_jct_s == pytest.approx(alone_s, rel=1e-9, abs=2e-6)
+    assert result.worst_ftf_static == pytest.approx(1, rel=1e-9, abs=2e-6 / alone_s)
 
 
 # --------------------------------------------------------------------------------------- comments
