@@ -75,7 +75,7 @@ Points points_of(const NumbersByName& given) {
 Trace trace_of(const py::typing::Dict<py::str, Series>& series,
                const std::optional<py::str>& metric, const py::str& label, const py::str& name,
                std::vector<std::string> notes, std::optional<double> planned_steps) {
-  Run run{.notes = std::move(notes), .planned = planned_steps};
+  LoggedRun run{.notes = std::move(notes), .planned = planned_steps};
   for (const auto& [key, column] : series) {
     run.series.emplace_back(text_of(key), column.cast<std::shared_ptr<Series>>());
   }
@@ -189,11 +189,11 @@ void bind_readers(py::module_& module) {
       .def(
           "series", [](const LogRows& rows) { return by_name(rows.series()); },
           "Each metric by its steps.");
-  py::class_<Run>(module, "RunRecord", "What a reader found in a file of one run.")
-      .def_readonly("name", &Run::name, "Of a file with several runs; else empty.")
-      .def_property_readonly("series", [](const Run& run) { return by_name(run.series); })
-      .def_readonly("notes", &Run::notes)
-      .def_readonly("planned_steps", &Run::planned);
+  py::class_<LoggedRun>(module, "RunRecord", "What a reader found in a file of one run.")
+      .def_readonly("name", &LoggedRun::name, "Of a file with several runs; else empty.")
+      .def_property_readonly("series", [](const LoggedRun& run) { return by_name(run.series); })
+      .def_readonly("notes", &LoggedRun::notes)
+      .def_readonly("planned_steps", &LoggedRun::planned);
   module.def("trace_of", &trace_of, "series"_a, "metric"_a, "label"_a, "name"_a, "notes"_a,
              "planned_steps"_a, "The trace of one run.");
   module.def(

@@ -49,12 +49,12 @@ class Scratch {
   /// x in [0, 1] for the steps of a family of one shape, by logarithms or evenly, and for a short
   /// trace e^(-kFirstRate x). A scheduler's runs are often logged at the same steps: what was found
   /// for those of the fit before is kept.
-  struct Known {
+  struct Coordinate {
     const double *x, *start;
   };
   enum class Axis : std::uint8_t { steps, log_steps };
-  Known coordinate(const Kernels& simd, std::span<const double> t, Axis axis, double first,
-                   double over_span) {
+  Coordinate coordinate(const Kernels& simd, std::span<const double> t, Axis axis, double first,
+                        double over_span) {
     const std::size_t n = t.size();
     double *x = column(kSteps, n), *start = column(kStart, n);
     const bool brief = n <= kMaxUnmergedPoints;

@@ -15,11 +15,11 @@ constexpr double kMinShare = 1e-4;  // added to shares of the range before their
 double bounded(double feature) { return std::clamp(feature, -kMaxFeature, kMaxFeature); }
 
 /// Centre and scale of a feature over the traces that the constants were learned from.
-struct Scaling {
+struct FeatureScale {
   double centre = 0, unit = 1;
   [[nodiscard]] double operator()(double value) const { return bounded((value - centre) / unit); }
 };
-constexpr Scaling kLogPoints{3.5, 1.5}, kLogNoise{-4.5, 2}, kLogLate{-2.5, 1.5},
+constexpr FeatureScale kLogPoints{3.5, 1.5}, kLogNoise{-4.5, 2}, kLogLate{-2.5, 1.5},
     kLogFirst{-3.5, 1.5}, kTrend{0, 0.25};
 constexpr double kAbovePerRange = 6, kAboveOffset = 0.5;
 

@@ -137,10 +137,10 @@ std::vector<Expected> frequent(std::span<const Pod> expected, const Models& mode
 }
 
 /// Nodes, and what the policy thought of each request on each when the node last changed.
-class Cluster {
+class ScoredNodes {
  public:
-  Cluster(std::vector<NodeState> nodes, const PodPolicy& policy, std::vector<Expected> mix,
-          std::uint64_t seed)
+  ScoredNodes(std::vector<NodeState> nodes, const PodPolicy& policy, std::vector<Expected> mix,
+              std::uint64_t seed)
       : nodes_(std::move(nodes)), policy_(policy), mix_(std::move(mix)), random_{seed} {
     order_.resize(nodes_.size());
     std::iota(order_.begin(), order_.end(), 0);
@@ -280,7 +280,7 @@ std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes, std::span<cons
   const Models models(nodes);
   std::vector<NodeState> states;
   for (const FreeNode& node : nodes) states.push_back(models.state(node, options.pods_per_gpu));
-  Cluster cluster(std::move(states), policy, frequent(options.expected, models), options.seed);
+  ScoredNodes cluster(std::move(states), policy, frequent(options.expected, models), options.seed);
   std::vector<Request> requests;
   for (const Pod& pod : pods) requests.push_back(models.request(pod));
   std::vector<PodPlace> places;

@@ -14,8 +14,9 @@ namespace {
 
 using Index = std::size_t;
 
-constexpr int kRounds = 12;      ///< of EM from a flat start: few, so that the law stays smooth
-constexpr double kSame = 1e-6;   ///< relative: of messages that change nothing behind them
+constexpr int kRounds = 12;  ///< of EM from a flat start: few, so that the law stays smooth
+constexpr double kNegligibleChange =
+    1e-6;                        ///< relative: of messages that change nothing behind them
 constexpr double kFlatJobs = 4;  ///< jobs that the flat start is worth
 constexpr double kAnyJobs = 10;  ///< jobs that the law of all gangs is worth to one gang
 
@@ -55,7 +56,7 @@ template <class Grid>
 bool same(const Grid& a, const Grid& b) {
   Grid apart;
   for (Index k = 0; k < a.size(); ++k) apart[k] = std::abs(a[k] - b[k]);
-  return sum(apart) <= kSame * sum(a);
+  return sum(apart) <= kNegligibleChange * sum(a);
 }
 
 }  // namespace

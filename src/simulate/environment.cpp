@@ -66,11 +66,11 @@ struct Environment::State {
   }
   [[nodiscard]] bool may_preempt(int job) const { return touched[job] != cluster.now; }
 
-  struct Outlook {
+  struct Prospect {
     double seconds = 0, reached = 1;
   };
   /// Seconds to go on the fastest tier, as far as a forecast says, and the chance to get there.
-  [[nodiscard]] Outlook outlook(int job) {
+  [[nodiscard]] Prospect outlook(int job) {
     const double done = cluster.done(job);
     const auto per_second = static_cast<double>(cluster.per_second);
     const WorkloadJob& submitted = cluster.submitted(job);
@@ -196,7 +196,7 @@ struct Environment::State {
   }
 
   struct Seen {
-    Outlook outlook;
+    Prospect outlook;
     int job;
   };
   SimulationOptions options;
@@ -206,7 +206,7 @@ struct Environment::State {
   std::vector<detail::Tick> touched;   ///< started or preempted last; once at one instant
   std::vector<Job> seen;               ///< jobs with curves
   std::vector<detail::Logged> logged;  ///< their curves so far
-  std::vector<Outlook> outlooks;       ///< of the first waiting jobs
+  std::vector<Prospect> outlooks;      ///< of the first waiting jobs
   std::vector<Seen> longest;           ///< running jobs
   std::size_t slots = 0, shown_running = 0;
   int gpus = 0, largest = 1;

@@ -326,7 +326,7 @@ bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view he
   return found;
 }
 
-Run read_console(const std::filesystem::path& file, const Metric& metric) {
+LoggedRun read_console(const std::filesystem::path& file, const Metric& metric) {
   NameReader names;
   std::vector<Line> lines;
   const auto keep = [&](Line& line) {
@@ -358,7 +358,7 @@ Run read_console(const std::filesystem::path& file, const Metric& metric) {
     }
     rows.end_row();
   }
-  Run run{.series = rows.series()};
+  LoggedRun run{.series = rows.series()};
   if (cut) run.notes.emplace_back("the last line has no end: left out");
   bool known = metric.has_value();
   std::string repeated;

@@ -35,19 +35,20 @@ void require_column(const std::filesystem::path& file, std::string_view head, co
                                          const std::string& formats);
 
 [[nodiscard]] bool is_trainer_state(const std::filesystem::path& file, std::string_view head);
-[[nodiscard]] Run read_trainer_state(const std::filesystem::path& file, const Metric& metric);
+[[nodiscard]] LoggedRun read_trainer_state(const std::filesystem::path& file, const Metric& metric);
 
 [[nodiscard]] bool is_json_lines(const std::filesystem::path& file, std::string_view head);
-[[nodiscard]] Run read_json_lines(const std::filesystem::path& file, const Metric& metric);
+[[nodiscard]] LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& metric);
 
 [[nodiscard]] bool is_table(const std::filesystem::path& file, std::string_view head);
 /// One run, or several where a column says of which a row is.
-[[nodiscard]] std::vector<Run> read_table(const std::filesystem::path& file, const Metric& metric);
+[[nodiscard]] std::vector<LoggedRun> read_table(const std::filesystem::path& file,
+                                                const Metric& metric);
 
 /// Whether any of its lines has a metric at a step: they may come after thousands of others.
 [[nodiscard]] bool is_console(const std::filesystem::path& file, std::string_view head);
 /// Whether a log without a loss has numbers at steps, one of which may be named.
 [[nodiscard]] bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view head);
-[[nodiscard]] Run read_console(const std::filesystem::path& file, const Metric& metric);
+[[nodiscard]] LoggedRun read_console(const std::filesystem::path& file, const Metric& metric);
 
 }  // namespace glidepath::detail

@@ -202,8 +202,8 @@ bool is_json_lines(const std::filesystem::path& file, std::string_view head) {
   return false;
 }
 
-Run read_json_lines(const std::filesystem::path& file, const Metric& /*metric*/) {
-  Run run;
+LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& /*metric*/) {
+  LoggedRun run;
   LogRows rows;
   std::string broken;  // what is wrong with the line before
   const bool marked = has_marks(file);

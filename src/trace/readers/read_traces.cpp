@@ -25,12 +25,12 @@ constexpr std::size_t kShownLetters = 30;
 struct Format {
   std::string_view name{};
   bool (*recognises)(const std::filesystem::path& file, std::string_view head) = nullptr;
-  std::vector<Run> (*read)(const std::filesystem::path& file, const Metric& metric) = nullptr;
+  std::vector<LoggedRun> (*read)(const std::filesystem::path& file, const Metric& metric) = nullptr;
 };
 
 /// A reader of files with one run as one of files with several.
 template <auto read>
-std::vector<Run> alone(const std::filesystem::path& file, const Metric& metric) {
+std::vector<LoggedRun> alone(const std::filesystem::path& file, const Metric& metric) {
   return {read(file, metric)};
 }
 
@@ -78,7 +78,7 @@ std::vector<Trace> read_as(const Format& format, const std::filesystem::path& fi
                            const std::string& name, const Metric& metric) {
   if (format.read == nullptr) return read_long_csv(file, metric.value_or("value"));
   std::vector<Trace> traces;
-  for (const Run& run : format.read(file, metric)) {
+  for (const LoggedRun& run : format.read(file, metric)) {
     traces.push_back(to_trace(run, metric, shown_path(file), run.name.empty() ? name : run.name));
   }
   return traces;

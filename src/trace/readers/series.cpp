@@ -199,8 +199,8 @@ std::string choose(const Points& points, const std::optional<std::string>& metri
   return *metric;
 }
 
-Trace to_trace(const Run& run, const std::optional<std::string>& metric, const std::string& label,
-               const std::string& name) {
+Trace to_trace(const LoggedRun& run, const std::optional<std::string>& metric,
+               const std::string& label, const std::string& name) {
   Points points;
   for (const auto& [each, column] : run.series) {
     if (!column->step.empty()) points.emplace_back(each, column->step.size());

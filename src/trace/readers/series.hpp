@@ -53,7 +53,7 @@ struct Series {
 using SeriesByName = std::vector<std::pair<std::string, std::shared_ptr<Series>>>;
 
 /// What a reader found in a file of one run, or of several, each of which has a name then.
-struct Run {
+struct LoggedRun {
   std::string name{};
   SeriesByName series{};
   std::vector<std::string> notes{};
@@ -68,7 +68,7 @@ struct Run {
 /// The trace of one run called `name`; series without rows count as absent. Learning rates are
 /// found by name and put where they were logged at the same step. A planned end before the last
 /// step is left out: the run has gone on under another plan.
-[[nodiscard]] Trace to_trace(const Run& run, const std::optional<std::string>& metric,
+[[nodiscard]] Trace to_trace(const LoggedRun& run, const std::optional<std::string>& metric,
                              const std::string& label, const std::string& name);
 
 }  // namespace glidepath::detail

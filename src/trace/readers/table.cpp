@@ -286,13 +286,13 @@ char mark_of_rows(const std::filesystem::path& file, const Header& header) {
 
 /// Calls the only metric of a file "value" no more, where the file is called after it:
 /// TensorBoard's "run-NAME-tag-val_accuracy.csv", or "val_accuracy.csv".
-void name_by_file(const std::filesystem::path& file, std::vector<Run>& runs) {
+void name_by_file(const std::filesystem::path& file, std::vector<LoggedRun>& runs) {
   std::string stem = file.filename().string();
   stem = stem.substr(0, stem.find(".csv"));
   const std::size_t tag = stem.find("-tag-");
   if (tag != stem.npos) stem = stem.substr(tag + 5);
   if (tag == stem.npos && !is_metric(stem)) return;
-  for (Run& run : runs) {
+  for (LoggedRun& run : runs) {
     for (auto& [name, column] : run.series) {
       if (normal(name) == "value") name = stem;
     }
@@ -377,15 +377,15 @@ class Table {
   /// The row that comes next has no end of line: its last cell may be cut.
   void end_unfinished() { unfinished_ = true; }
 
-  std::vector<Run> runs(const std::filesystem::path& file) {
-    Run run;
+  std::vector<LoggedRun> runs(const std::filesystem::path& file) {
+    LoggedRun run;
     if (!short_.empty()) {
       if (rows_.count() == 0 || !is_cut(file)) throw IoError(short_);
       cut_ = true;
     }
     if (cut_) run.notes.emplace_back("the last row is cut: left out");
-    if (std::optional<std::vector<Run>> several = several_runs()) {
-      for (Run& each : *several) each.notes = run.notes;
+    if (std::optional<std::vector<LoggedRun>> several = several_runs()) {
+      for (LoggedRun& each : *several) each.notes = run.notes;
       return *std::move(several);
     }
     run.series = rows_.series();
@@ -402,13 +402,13 @@ class Table {
 
   /// The runs that a column tells apart, where each begins while the first is at most half done;
   /// else they go on from one another and are one run.
-  [[nodiscard]] std::optional<std::vector<Run>> several_runs() const {
+  [[nodiscard]] std::optional<std::vector<LoggedRun>> several_runs() const {
     const auto size = static_cast<double>(runs_.size());
     if (size < 2 || runs_.size() > kMostRuns ||
         static_cast<double>(rows_.count()) < kRowsOfRun * size) {
       return {};
     }
-    std::vector<Run> found;
+    std::vector<LoggedRun> found;
     double half = 0;
     for (const auto& [name, rows] : runs_) {
       found.push_back({.name = name, .series = rows.series()});
@@ -496,7 +496,7 @@ bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
                      [](std::string_view cell) { return number_in(cell).has_value(); });
 }
 
-std::vector<Run> read_table(const std::filesystem::path& file, const Metric& metric) {
+std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metric& metric) {
   const std::string name = shown_path(file);
   LineReader lines(file);
   Header header = header_in(lines_of(lines));
@@ -520,7 +520,7 @@ std::vector<Run> read_table(const std::filesystem::path& file, const Metric& met
   } catch (const NoRow& error) {
     refuse_file(name, ":", start + splitter.lines(), ": ", error.why);
   }
-  std::vector<Run> runs = table.runs(file);
+  std::vector<LoggedRun> runs = table.runs(file);
   if (!metric) name_by_file(file, runs);
   return runs;
 }

@@ -49,7 +49,7 @@ class History {
     }
   }
 
-  Run run() && {
+  LoggedRun run() && {
     const auto note = [&](std::size_t rows, const std::string& where) {
       if (rows == 0) return;
       run_.notes.push_back("loss 0 " + where + " in " + counted(rows, "row") + ": read as NaN");
@@ -82,7 +82,7 @@ class History {
     return *run_.series[entry->second].second;
   }
 
-  Run run_{};
+  LoggedRun run_{};
   std::unordered_map<std::string, std::size_t> place_{};
   std::size_t beside_nan_ = 0, after_others_ = 0;
   double before_ = 0;  ///< the loss of the row before
@@ -94,7 +94,7 @@ bool is_trainer_state(const std::filesystem::path& /*file*/, std::string_view he
   return stripped(head).starts_with('{') && contains(head, "\"log_history\"");
 }
 
-Run read_trainer_state(const std::filesystem::path& file, const Metric& metric) {
+LoggedRun read_trainer_state(const std::filesystem::path& file, const Metric& metric) {
   const std::string name = shown_path(file);
   const Json state = parsed(file);
   const Json* const rows = state.find("log_history");
@@ -113,7 +113,7 @@ Run read_trainer_state(const std::filesystem::path& file, const Metric& metric) 
     }
     history.add(row, step->number, metric);
   }
-  Run run = std::move(history).run();
+  LoggedRun run = std::move(history).run();
   const Json* const planned = state.find("max_steps");
   if (planned != nullptr && planned->is(Kind::number)) run.planned = planned->number;
   return run;
