@@ -352,16 +352,23 @@ TEST(OwnTraceTest, PatienceUnderForecastErrorsIsCheapAndFair) {
     for (const double sigma : {0.5, 2.0}) {
       options.forecast_sigma = impatient.forecast_sigma = sigma;
       const OfSeeds without = of_seeds(workload, "best_value", impatient);
+      SimulationOptions free = options;  // the same order, where nobody need be patient
+      free.restart_s = 0;
+      const OfSeeds at_once = of_seeds(workload, "gittins", free);
       const OfSeeds srsf = of_seeds(workload, "srsf", options);
       for (const char* policy : {"gittins", "best_value"}) {
         SCOPED_TRACE(std::string(policy) + " " + std::to_string(gpus));
         const OfSeeds patient = of_seeds(workload, policy, options);
         EXPECT_LE(patient.mean_jct_s, 1.02 * without.mean_jct_s) << sigma;
+        EXPECT_LE(patient.mean_jct_s, 1.02 * at_once.mean_jct_s) << sigma;
         EXPECT_LT(patient.preemptions, without.preemptions) << sigma;
+        EXPECT_LT(patient.preemptions, at_once.preemptions) << sigma;
         EXPECT_LE(patient.preemptions, srsf.preemptions) << sigma;
-        // The planner's own order is worse than this one at σ 0.5 and better at 2.
-        const double fairness = sigma < 1 ? 1.2 : 1.45;
-        EXPECT_LE(patient.median_worst_ftf, fairness * without.median_worst_ftf) << sigma;
+        if (sigma < 1) {
+          EXPECT_LE(patient.median_worst_ftf, 1.05 * at_once.median_worst_ftf) << sigma;
+        } else {  // starts alone make short jobs late, and the planner has another order
+          EXPECT_LE(patient.median_worst_ftf, 1.45 * without.median_worst_ftf) << sigma;
+        }
       }
     }
   }

@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kSharedDeviation = 0.4;    ///< of the log odds that all jobs share
 constexpr double kPaceDeviation = 1;        ///< of the log of the pace at which jobs come
+constexpr double kLongLoad = 0.8;           ///< at most, once the recent past has come again
 constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
 constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
 
@@ -205,6 +206,7 @@ void Player::reset(std::uint64_t sample) {
   odds_ = std::exp(-kSharedDeviation * rng.normal(sample, 0));
   // In the long run no more comes than can be served, and nobody knows how much of it soon.
   stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * rng.normal(sample, 1));
+  long_stretch_ = std::max(stretch_, script_.load / kLongLoad);
   draws_ = arrivals_ = 0;
   now_ = clock_ = block_end_ = front_ = back_ = 0;
   actors_.assign(script_.live, {});
@@ -291,7 +293,8 @@ void Player::draw_arrival() {
       cursor_ = 0;
       continue;
     }
-    arrival_at_ = clock_ * stretch_;
+    const double soon = std::min(clock_, script_.window_s);
+    arrival_at_ = soon * stretch_ + (clock_ - soon) * long_stretch_;
     return;
   }
 }

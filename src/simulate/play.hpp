@@ -197,9 +197,10 @@ class Player {
   const Script& script_;
   std::uint64_t sample_ = 0, draws_ = 0, arrivals_ = 0;
   double now_ = 0;
-  double odds_ = 1;     ///< of a shorter duration, in this sample
-  double stretch_ = 1;  ///< of the times between arrivals, in this sample
-  int awaited_ = 0;     ///< live jobs that have not started yet
+  double odds_ = 1;          ///< of a shorter duration, in this sample
+  double stretch_ = 1;       ///< of the times between arrivals, in this sample
+  double long_stretch_ = 1;  ///< the same once as long has passed as the recent past is
+  int awaited_ = 0;          ///< live jobs that have not started yet
   std::span<double> starts_{};
   std::vector<Actor> actors_;
   std::vector<double> uniforms_;  ///< of each live job
