@@ -482,6 +482,20 @@ TEST(PlannerOptionsTest, APolicyWithAnObjectiveOfItsOwnRefusesAnother) {
   }
 }
 
+TEST(PlannerOptionsTest, WithoutAskingAnythingRunsWhereThePlannerWouldLeaveIt) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Workload workload = random_tiers(seed);
+    for (const double sigma : {0.0, 1.0}) {
+      SimulationOptions options;
+      options.restart_s = 30;
+      options.forecast_sigma = sigma;
+      const Simulation want = simulate(workload, "best_value", options);
+      options.planner.emplace();  // asks the planner at each event
+      EXPECT_EQ(simulate(workload, "best_value", options).jobs.end_s, want.jobs.end_s) << seed;
+    }
+  }
+}
+
 TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
   Workload workload = random_workload(4, 80, 8);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {

@@ -225,21 +225,22 @@ void add_limits(const RoundView& view, Round& round) {
 /// of a node that gangs take do not divide one another and the node.
 void find_unpackable(const RoundView& view, Round& round) {
   round.node.assign(round.tiers, 0);
-  for (std::size_t t = 0; t < view.node_gpus.size(); ++t) {
+  std::vector<std::vector<std::int64_t>> parts(view.node_gpus.size());
+  const auto add = [&](std::size_t tier, std::int64_t gpus) {
+    if (tier >= parts.size() || view.node_gpus[tier] < 2) return;
+    const std::int64_t part = gpus % view.node_gpus[tier];
+    if (part > 0 && (parts[tier].empty() || part != parts[tier].back()))
+      parts[tier].push_back(part);
+  };
+  for (const Choice& o : round.option) add(o.tier, o.gpus);
+  for (std::size_t t = 0; t < parts.size(); ++t) {
     const std::int64_t node = view.node_gpus[t];
     if (node < 2) continue;
-    std::vector<std::int64_t> parts{node};
-    const auto add = [&](std::int64_t gpus) {
-      const std::int64_t part = gpus % node;
-      if (part > 0 && part != parts.back()) parts.push_back(part);
-    };
-    for (const Choice& o : round.option) {
-      if (std::cmp_equal(o.tier, t)) add(o.gpus);
-    }
-    for (const std::int64_t gpus : round.taken[t]) add(gpus);
-    std::sort(parts.begin(), parts.end());
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-      if (parts[i] % parts[i - 1] != 0) round.node[t] = node, round.packs = false;
+    for (const std::int64_t gpus : round.taken[t]) add(t, gpus);
+    parts[t].push_back(node);
+    std::sort(parts[t].begin(), parts[t].end());
+    for (std::size_t i = 1; i < parts[t].size(); ++i) {
+      if (parts[t][i] % parts[t][i - 1] != 0) round.node[t] = node, round.packs = false;
     }
   }
 }

@@ -100,15 +100,20 @@ std::unordered_map<int, Wanted> wanted(const Plan& plan, const Cluster& cluster,
 /// What those do that are in the way of a gang for which nodes have no room.
 enum class Gangs : std::uint8_t { stay, move };
 
+/// How a policy is let decide.
+struct LiveRules {
+  Gangs gangs = Gangs::stay;
+  bool rests = false;  ///< it changes nothing where each job runs on its fastest tier
+};
+
 /// Lets a policy decide: shows it what it may see, carries out what it wants.
 class Live {
  public:
-  Live(Cluster& cluster, const Policy& policy, const Foresight& foresight,
-       Gangs gangs = Gangs::stay)
+  Live(Cluster& cluster, const Policy& policy, const Foresight& foresight, LiveRules rules = {})
       : cluster_(cluster),
         policy_(policy),
         observer_(cluster, foresight),
-        gangs_(gangs),
+        rules_(rules),
         session_(cluster.options.session_s
                      ? std::max<Tick>(1, cluster.ticks(*cluster.options.session_s))
                      : kNever) {}
@@ -131,7 +136,7 @@ class Live {
   }
 
   void schedule() {
-    if (observer_.live().empty()) return;
+    if (observer_.live().empty() || (rules_.rests && all_run_at_best())) return;
     const Plan plan = policy_(observer_.snapshot());
     cluster_.fallback.note(plan.fallback);
     for (const std::int64_t id : plan.stop) {
@@ -151,6 +156,15 @@ class Live {
   }
 
  private:
+  [[nodiscard]] bool all_run_at_best() const {
+    return cluster_.running.size() == observer_.live().size() &&
+           std::all_of(cluster_.running.begin(), cluster_.running.end(),
+                       [&](const Running& running) {
+                         const Run& run = cluster_.runs[running.job];
+                         return run.rate == run.fastest;
+                       });
+  }
+
   /// The later one moves of two that part, and of two that both have GPUs and shall share.
   void suspend_others() {
     std::set<int> stays;
@@ -183,8 +197,8 @@ class Live {
       const bool joins = partner >= 0 && cluster_.runs[partner].tier == tier;
       if (joins) {
         cluster_.join(job, partner);
-      } else if (!(gangs_ == Gangs::move ? cluster_.start_moving(job, tier, gpus)
-                                         : cluster_.start(job, tier, gpus))) {
+      } else if (!(rules_.gangs == Gangs::move ? cluster_.start_moving(job, tier, gpus)
+                                               : cluster_.start(job, tier, gpus))) {
         continue;  // no nodes have room for the gang
       }
       if (session_ != kNever) session_end_[job] = cluster_.runs[job].resumes + session_;
@@ -194,7 +208,7 @@ class Live {
   Cluster& cluster_;
   const Policy& policy_;
   Observer observer_;
-  Gangs gangs_;
+  LiveRules rules_;
   Tick session_;
   std::unordered_map<int, Wanted> wanted_;
   std::unordered_map<int, Tick> session_end_;
@@ -205,6 +219,15 @@ bool has_quality(const std::vector<WeightedObjective>& goals) {
   return std::any_of(goals.begin(), goals.end(), [](const WeightedObjective& goal) {
     return goal.objective == Objective::quality;
   });
+}
+
+/// Whether the planner would keep what runs at its best, for no other plan has a higher value: for
+/// completion times alone, without limits, pairs, sessions, or gangs that may change.
+bool rests(const Cluster& cluster, const PolicyTraits& traits) {
+  const SimulationOptions& options = cluster.options;
+  return traits.info.name == "best_value" && !options.planner && !options.session_s &&
+         options.sharing == Sharing::exclusive && cluster.workload.curves.empty() &&
+         std::ranges::all_of(cluster.workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
 }
 
 }  // namespace
@@ -237,7 +260,8 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
              .looks_ahead = traits.looks_ahead || has_quality(goals),
              .elastic = traits.info.elastic,
              .follows_leader = traits.follows_leader && for_completion(goals) && one_tier},
-            traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay);
+            {.gangs = traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay,
+             .rests = rests(cluster, traits)});
   run(cluster, live);
 }
 

@@ -46,12 +46,12 @@ def test_each_waiting_job_has_a_law_of_its_start() -> None:
 
 
 def test_what_was_submitted_of_late_goes_on_to_come() -> None:
-    # As much as the GPU can do, or more: the longest waits for long, and may have no turn at all.
+    # As much as the GPU can do, or more, for a while: the longest waits for long.
     recent = [job(20 + k, [4.0], float(k)) for k in range(10)]
     alone = gp.start_times(queue(), "srsf", levels=[0.3], samples=100).quantiles
     crowd = gp.start_times(queue(), "srsf", levels=[0.3, 0.9], recent=recent, samples=100).quantiles
-    assert alone[0, 1] < crowd[0, 1] < math.inf
-    assert crowd[1, 1] == math.inf
+    assert alone[0, 1] < crowd[0, 1]
+    assert 2 * alone[0, 1] < crowd[1, 1] < math.inf
     believed = gp.start_times(queue(), "srsf", levels=[0.1], believed={8: 1.0, 7: 2.0})
     assert believed.quantiles.tolist() == [[60.0, 10.0]]  # the policy takes 8 for the shorter one
 
