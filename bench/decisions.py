@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each part of glidepath that may end a run does with the same runs.
 
-    PYTHONPATH=python python bench/decisions.py data/curves
+    PYTHONPATH=python python bench/decisions.py data/curves ../shared/data/wild --source
 
 Each finished run is played with three targets: the best loss at 85 % of the run and at 97 %, which
 it reaches late, and one tenth of its whole descent below its best, which it does not reach. The
@@ -17,14 +17,23 @@ looks at the run a hundred times, `dare` at the end of each of a hundred session
 
 A wrong stop ends a run that would have reached its target within the budget. Left alone are runs
 that do not reach it and went on; the steps saved are those of the runs that do not reach it.
+
+Runs of one group have something in common: a repository, a task, a benchmark. `--half` plays those
+of the groups whose names have an odd or even checksum, so that what is chosen on the one half can
+be judged on the other.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import re
 import tempfile
-from collections.abc import Callable, Iterable
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +55,31 @@ REPORTED = 1_000_000  # last step of a trial, as Optuna takes whole steps only
 LATE, BEYOND = (0.85, 0.97), 0.1
 SESSION_S = 3600.0
 FLAT, FLAT_POINTS = 0.02, 10
+# What of a curve's name tells its group, by collection; otherwise all before the first / | or :.
+GROUPS = {
+    r"mlperf|oligogym|yolo|dialogsum": r"$",
+    r"modded": r"(?<=/)[^/]+",
+    r"rl-sb3": r"(?<=/).*?(?=-|NoFrame)",
+    r"rl-tdmpc2": r"(?<=-)[^/]+",
+}
+# Collections of the same runs by another metric.
+OF_ONE_TASK = r"-(train|valid|val|eval|acc|err|map|accuracy|greedy|r2|nearest|distance|words|rmse)$"
+SOURCES = {"curves": "development collections", "wild": "public repositories"}
+OURS = Path(__file__).resolve().parents[1] / "data" / "curves"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run, where it is from, and what it has in common with others."""
+
+    source: str
+    group: str
+    run: gp.Trace
+
+    @property
+    def half(self) -> str:
+        """The half of all groups in which its own is."""
+        return ("even", "odd")[zlib.crc32(self.group.encode()) % 2]
 
 
 def looks(run: gp.Trace) -> list[int]:
@@ -59,11 +93,16 @@ def level(values: np.ndarray) -> float:
     return float(np.median(values[-max(newest - (newest + 1) % 2, 1) :]))
 
 
+def best_levels(run: gp.Trace) -> np.ndarray:
+    """Give the best level up to each row, with signs by which less is better."""
+    loss = -run.loss if run.direction == "max" else run.loss
+    return np.minimum.accumulate([level(loss[: i + 1]) for i in range(len(loss))])
+
+
 def targets(run: gp.Trace) -> list[tuple[float, bool]]:
     """(target, whether the run reaches it)."""
     sign = -1.0 if run.direction == "max" else 1.0
-    loss = sign * run.loss
-    levels = np.minimum.accumulate([level(loss[: i + 1]) for i in range(len(loss))])
+    loss, levels = sign * run.loss, best_levels(run)
     late = [(sign * float(levels[int(share * len(loss))]), True) for share in LATE]
     return [*late, (sign * float(loss.min() - BEYOND * (loss[0] - loss.min())), False)]
 
@@ -95,7 +134,7 @@ def watch(run: gp.Trace, target: float) -> float:
         live = gp.Watch(
             target=target, budget=budget, direction=run.direction, schedule=plan.schedule
         )
-        decision, stop = judge(live, points[: i + 1], budget=budget)
+        decision, stop = judge(live, points[: i + 1])
         if stop:
             return points[i][0] if meaning(decision.verdict).is_lost else np.nan
     return np.nan
@@ -185,46 +224,75 @@ PARTS: dict[str, Callable[[gp.Trace, float], float]] = {
 }
 
 
-def wanted(files: Iterable[Path], curves: int) -> list[tuple[str, gp.Trace]]:
-    """Draw finished runs of each collection."""
-    drawn = []
-    for file in files:
+def group_of(collection: str, name: str | None) -> str:
+    """Name the group of a curve; without its name that is the task."""
+    task = re.sub(OF_ONE_TASK, "", collection)
+    if name is None:
+        return task
+    for pattern, common in GROUPS.items():
+        if re.match(pattern, collection):
+            found = re.search(common, name)
+            return f"{task}:{found[0] if found else name}"
+    return f"{task.split('-')[0]}:{re.split('[/|:]', name)[0]}"
+
+
+def improves(run: gp.Trace) -> bool:
+    """Whether a run comes to a better level late than it had at the first look."""
+    levels = best_levels(run)
+    return bool(levels[int(LATE[0] * len(run))] < levels[looks(run)[0]])
+
+
+def finished(paths: list[Path], curves: int, each: int) -> Iterator[Finished]:
+    """Draw finished runs of each collection, not more than `each` of a group."""
+    for file in [f for p in paths for f in (sorted(p.glob("*.csv.gz")) if p.is_dir() else [p])]:
+        if "nonfinite" in file.name:
+            continue
+        collection, ours = file.name.split(".")[0], file.resolve().parent == OURS
+        source = "ours" if ours else SOURCES.get(file.parent.name, collection.split("-")[0])
         runs = [run for run in gp.read_traces(file) if len(run) >= 30]
-        runs = [run for run in runs if np.isfinite(run.loss).all() and np.ptp(run.loss) > 0]
-        for i in np.random.RandomState(SEED).permutation(len(runs))[:curves]:
-            drawn.append((file.name.split(".")[0], runs[i]))
-    return drawn
+        runs = [run for run in runs if np.isfinite(run.loss).all()]
+        drawn: Counter[str] = Counter()
+        for i in np.random.RandomState(SEED).permutation(len(runs)):
+            group = group_of(collection, None if ours else runs[i].name)
+            wanted = drawn[group] < each and drawn.total() < curves
+            if wanted and improves(runs[i]):
+                drawn[group] += 1
+                yield Finished(source, group, runs[i])
+
+
+def played(run: gp.Trace) -> dict[str, list[float]]:
+    """Play each part with each target; give the shares of the budget at which it stops the run."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    logging.getLogger("glidepath.adapters").setLevel(logging.ERROR)
+    goals = [goal for goal, _ in targets(run)]
+    stops = {name: [part(run, goal) for goal in goals] for name, part in PARTS.items()}
+    stops["dare"] = dare([run] * len(goals), goals)
+    return {name: [at / float(run.step[-1]) for at in found] for name, found in stops.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="folders, or files of curves")
     parser.add_argument("--curves", type=int, default=20, help="runs of a collection")
-    parser.add_argument("--each", action="store_true", help="a table of each collection, too")
+    parser.add_argument("--group", type=int, default=10**6, help="runs of a group in a collection")
+    parser.add_argument("--half", choices=("even", "odd"), help="only the groups of this half")
+    parser.add_argument("--each", action="store_true", help="a table of each source, too")
     options = parser.parse_args()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    logging.getLogger("glidepath.adapters").setLevel(logging.ERROR)
-    files = [f for p in options.paths for f in (sorted(p.glob("*.csv.gz")) if p.is_dir() else [p])]
-    drawn = [
-        (name, run, *goal) for name, run in wanted(files, options.curves) for goal in targets(run)
-    ]
-    reached = np.array([true for *_, true in drawn])
-    budgets = np.array([run.step[-1] for _, run, *_ in drawn])
-    stops = {
-        name: np.array([part(run, goal) for _, run, goal, _ in drawn])
-        for name, part in PARTS.items()
-    }
-    stops["dare"] = np.array(dare([run for _, run, *_ in drawn], [goal for _, _, goal, _ in drawn]))
-    names = np.array([name for name, *_ in drawn])
-    for group in [*dict.fromkeys(names)] * options.each + ["all"]:
-        mine = (names == group) | (group == "all")
-        shares = {name: (at / budgets)[mine] for name, at in stops.items()}
-        table(group, shares, reached[mine])
+    runs = list(finished(options.paths, options.curves, options.group))
+    runs = [each for each in runs if options.half in (None, each.half)]
+    with ProcessPoolExecutor() as pool:
+        found = list(pool.map(played, [each.run for each in runs]))
+    reached = np.array([true for each in runs for _, true in targets(each.run)])
+    sources = np.repeat([each.source for each in runs], len(LATE) + 1)
+    stops = {name: np.array([at for each in found for at in each[name]]) for name in found[0]}
+    for source in [*dict.fromkeys(sources.tolist())] * options.each + ["all"]:
+        mine = (sources == source) | (source == "all")
+        table(source, {name: shares[mine] for name, shares in stops.items()}, reached[mine])
 
 
-def table(group: str, stops: dict[str, np.ndarray], reached: np.ndarray) -> None:
+def table(source: str, stops: dict[str, np.ndarray], reached: np.ndarray) -> None:
     """Print a row for each part, from the shares of the budget at which it stops runs."""
-    print(f"\n{group}: {reached.sum()} reach their target, {(~reached).sum()} do not\n")
+    print(f"\n{source}: {reached.sum()} reach their target, {(~reached).sum()} do not\n")
     print("| part | wrong stops | left alone | steps saved | stopped at, median |")
     print("|---|---|---|---|---|")
     for name, at in stops.items():

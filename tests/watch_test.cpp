@@ -46,7 +46,7 @@ TEST(WatchTest, TellsReachedFromWillReachFromNeverFromDiverged) {
   const double best = watched({}, 200).state().best_loss;
   EXPECT_EQ(watched({.target = best, .budget = 2000, .alpha = 0.1}, 190).decision().verdict,
             Verdict::will_reach);
-  EXPECT_EQ(watched({.target = 0.4, .budget = 1000}, 200).decision().verdict, Verdict::never);
+  EXPECT_EQ(watched({.target = 0.4, .budget = 400}, 200).decision().verdict, Verdict::never);
   EXPECT_EQ(watched({.target = 1.1, .budget = 1000}, 3).decision().verdict, Verdict::unknown);
   EXPECT_EQ(watched({}, 200).decision().verdict, Verdict::unknown);
   Watch watch = watched({.target = 1.1, .budget = 1000}, 60);
@@ -127,7 +127,8 @@ TEST(WatchTest, ExcludesNothingBeforeItHasSeenEnough) {
     for (int step = 1; step <= points; ++step) watch.add(step, 0.9 + 1.1 / step);
     return watch.decision().verdict;
   };
-  EXPECT_EQ(verdict(30, 100), Verdict::never);
+  EXPECT_EQ(verdict(35, 100), Verdict::never);
+  EXPECT_EQ(verdict(25, 100), Verdict::unknown);  // it still gains
   EXPECT_EQ(verdict(30, 301), Verdict::unknown);  // not a tenth of the budget
   EXPECT_EQ(verdict(60, 601), Verdict::unknown);  // however many points
 }
@@ -147,11 +148,40 @@ TEST(WatchTest, ARunThatHasNotLeftItsStartIsExcludedAfterHalfOfItsBudget) {
   EXPECT_EQ(watch_plateau(Direction::min, 2, 0.01, 50).verdict, Verdict::never);
 }
 
+/// A curve that levels off far above the target, judged after so many of a hundred steps.
+Ruling judged(int points, double target) {
+  std::vector<double> step, loss;
+  for (int i = 1; i <= points; ++i) {
+    step.push_back(i);
+    loss.push_back(0.9 + 1.1 / i);
+  }
+  Watch watch({.target = target, .budget = 100});
+  return judge(watch, step, loss);
+}
+
+TEST(WatchTest, ALogIsStoppedWhereItsRunIsLostAtFiveLooksOrReached) {
+  int first = 0;  // of the points at which it is never
+  for (int points = 1; first == 0; ++points) {
+    ASSERT_LT(points, 100);
+    const Ruling ruling = judged(points, 0.01);
+    EXPECT_FALSE(ruling.stop) << points;
+    if (ruling.decision.verdict == Verdict::never) first = points;
+  }
+  for (int points = first; points < first + 8; ++points) {
+    const Ruling ruling = judged(points, 0.01);
+    EXPECT_EQ(ruling.decision.verdict, Verdict::never);
+    EXPECT_EQ(ruling.stop, points >= first + 4) << points;
+  }
+  EXPECT_TRUE(judged(20, 1.0).stop);
+  EXPECT_EQ(judged(20, 1.0).decision.verdict, Verdict::reached);
+  EXPECT_EQ(judged(0, 1.0).decision.verdict, Verdict::unknown);
+}
+
 TEST(WatchTest, AStepThatIsLoggedTwiceDoesNotTakeNeverBack) {
   Watch watch({.target = 0.01, .budget = 100});
-  for (int step = 1; step <= 30; ++step) watch.add(step, 0.9 + 1.1 / step);
+  for (int step = 1; step <= 40; ++step) watch.add(step, 0.9 + 1.1 / step);
   EXPECT_EQ(watch.decision().verdict, Verdict::never);
-  watch.add(30, 0.9 + 1.1 / 30);
+  watch.add(40, 0.9 + 1.1 / 40);
   EXPECT_EQ(watch.decision().verdict, Verdict::never);
 }
 
@@ -203,7 +233,8 @@ TEST(WatchTest, AProbabilityIsNeverWrittenAsHundredOrZeroPercent) {
     EXPECT_TRUE(d.reason.ends_with(std::string("% and ") + bound)) << d.reason;
     EXPECT_EQ(d.reason.find(" 0.0 %"), std::string::npos) << d.reason;
   }
-  const Decision never = watched({.target = 0.4, .budget = 1000}, 200).decision();
+  const Decision never = watched({.target = 0.4, .budget = 400}, 200).decision();
+  ASSERT_EQ(never.verdict, Verdict::never);
   ASSERT_GT(never.probability, 0);
   EXPECT_EQ(never.reason.find("probability 0 %"), std::string::npos) << never.reason;
   EXPECT_EQ(never.reason.find(" 0.0 %"), std::string::npos) << never.reason;

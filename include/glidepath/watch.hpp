@@ -5,10 +5,12 @@
 #include "glidepath/trace.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +25,13 @@ enum class Verdict : std::uint8_t {
   unknown,     ///< the target is neither all but certain nor all but excluded
   reached,     ///< the run has reached the target: ReachedBy
   will_reach,  ///< P(reached within the budget) >= 1 - alpha
-  never,       ///< P(reached within the budget) <= alpha s^2.5, s the share of the budget seen; not
-          ///< before a tenth of it, nor before half of it while the run has not made a fifth of
-          ///< the way from its start to the target
-  diverged  ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell
+  never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
+          ///< before a tenth of it, nor before half of it while the run has not made three tenths
+          ///< of the way from its start to the target, nor while it still gains so much that the
+          ///< gain of its later half, times the larger of r and r^2, r = (1 - s) / s, is a quarter
+          ///< of what it lacks
+  diverged  ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell:
+            ///< where target and budget are given not before half of the budget, as it may return
 };
 inline constexpr std::array kVerdicts{Verdict::unknown, Verdict::reached, Verdict::will_reach,
                                       Verdict::never, Verdict::diverged};
@@ -97,6 +102,22 @@ class Watch {
   WatchOptions options_;
   WatchState state_;
 };
+
+inline constexpr std::size_t kPatience = 5;  ///< looks in a row at which a run must be lost
+inline constexpr int kLooks = 100;           ///< at a run over its budget
+
+/// What a log says of its run.
+struct Ruling {
+  Decision decision{};
+  bool stop = false;  ///< reached, or lost (never or diverged) at kPatience looks in a row
+};
+
+/// Adds all points of a run to a watch, and judges it: one rule for all that read logs. The looks
+/// are at the newest point and before it at the newest that lies a hundredth of the budget apart,
+/// or at each point where there is no budget or the newest loss is not finite. Costs one forecast,
+/// and up to kPatience where the run is lost. Throws InputError as Watch::add does.
+[[nodiscard]] Ruling judge(Watch& watch, std::span<const double> step,
+                           std::span<const double> loss);
 
 }  // namespace glidepath
 #pragma GCC visibility pop

@@ -49,6 +49,8 @@ void bind_watch(pybind11::module_& module) {
   module.attr("VERDICTS") = names_of(kVerdicts);
   module.attr("WATCH_ALPHA") = WatchOptions{}.alpha;
   module.attr("SHOWN_LEVELS") = py::cast(std::tuple_cat(kShownLevels));
+  module.attr("WATCH_PATIENCE") = kPatience;
+  module.attr("WATCH_LOOKS") = kLooks;
   module.attr("MIN_WATCHED_POINTS") = glidepath::detail::kMinWatchedPoints;
   module.def("open_budget", &open_budget, "first_step"_a, "last_step"_a,
              "Step to which a run may go on where nothing says how far.");
@@ -85,6 +87,18 @@ void bind_watch(pybind11::module_& module) {
              const LongCall call;
              return seen.decision();
            })
+      .def(
+          "judge",
+          [](Watch& watch, const std::vector<double>& steps, const std::vector<double>& losses) {
+            Watch seen = watch;  // as above
+            const Ruling ruling = [&] {
+              const LongCall call;
+              return judge(seen, steps, losses);
+            }();
+            watch = std::move(seen);
+            return py::make_tuple(ruling.decision, ruling.stop);
+          },
+          "steps"_a, "losses"_a)
       .def_property_readonly("state", [](const Watch& watch) { return watch.state(); })
       .def("restore", &Watch::restore, "state"_a);
 }

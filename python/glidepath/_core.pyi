@@ -425,6 +425,9 @@ class WatchRecord:
     ) -> None: ...
     def add(self, step: Float, loss: Float, lr: Float) -> None: ...
     def decision(self) -> DecisionRecord: ...
+    def judge(
+        self, steps: collections.abc.Sequence[Float], losses: collections.abc.Sequence[Float]
+    ) -> tuple[DecisionRecord, bool]: ...
     def restore(self, state: WatchState) -> None: ...
     state: typing.Final[WatchState]
 
@@ -2028,4 +2031,6 @@ SLOT_FEATURES: tuple[str, ...]
 STAMPS: tuple[str, ...]
 VERDICTS: tuple[str, ...]
 WATCH_ALPHA: float
+WATCH_LOOKS: int
+WATCH_PATIENCE: int
 __version__: str

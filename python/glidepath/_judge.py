@@ -8,13 +8,12 @@ at several looks in a row, a hundredth of the budget apart, as where its error r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from glidepath._answer import SHOWN_LEVELS
-from glidepath._core import MIN_WATCHED_POINTS
+from glidepath._core import MIN_WATCHED_POINTS, WATCH_LOOKS, WATCH_PATIENCE
 from glidepath._forecast import reach
 from glidepath._pictures import series
 from glidepath._verdicts import meaning
@@ -26,34 +25,18 @@ if TYPE_CHECKING:
     from glidepath._past_runs import PastRuns
     from glidepath._trace import Trace
 
-PATIENCE = 5  # looks in a row at which a run must be lost before it is stopped
-LOOKS = 100  # at a run over its budget
+PATIENCE: int = WATCH_PATIENCE  # looks in a row at which a run must be lost before it is stopped
+LOOKS: int = WATCH_LOOKS  # at a run over its budget
 
 
-def judge(
-    watch: Watch, points: Sequence[tuple[float, float]], *, budget: float | None = None
-) -> tuple[Decision, bool]:
+def judge(watch: Watch, points: Sequence[tuple[float, float]]) -> tuple[Decision, bool]:
     """Add all points of a run to a watch; give its decision, and whether to stop the run.
 
     The looks are at the newest point and before it at the newest that lies apart: a share of the
-    budget, or of nothing where that is not known or the newest values are not finite.
+    budget, or of nothing where that is not known or the newest value is not finite.
     """
-    broken = bool(points) and not math.isfinite(points[-1][1])
-    # A little less than a hundredth, as few points lie at whole hundredths.
-    apart = 0.0 if budget is None or broken else 0.9 * budget / LOOKS
-    looks: set[int] = set()
-    latest = math.inf
-    for index in range(len(points) - 1, -1, -1):
-        if len(looks) < PATIENCE and points[index][0] <= latest:
-            looks.add(index)
-            latest = points[index][0] - apart
-    decision, lost = watch.decision(), 0
-    for index, (step, loss) in enumerate(points):
-        watch.add(step, loss)
-        if index in looks:
-            decision = watch.decision()
-            lost = lost + 1 if meaning(decision.verdict).is_lost else 0
-    return decision, meaning(decision.verdict).is_reached or lost >= PATIENCE
+    decision, stop = watch._record.judge([step for step, _ in points], [loss for _, loss in points])
+    return Decision._of(decision), stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +83,7 @@ def rule(
         asked |= {"budget": plan.budget, "schedule": plan.schedule}
     watch = Watch(direction=trace.direction, **asked)
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
-    decision, stop = judge(watch, points, budget=plan.budget)
+    decision, stop = judge(watch, points)
     means, last = meaning(decision.verdict), points[-1][0]
     steps = tuple(last + left for left in decision.steps_to_target)
     if target is None or len(points) < MIN_WATCHED_POINTS:

@@ -79,7 +79,7 @@ class Watch(Shown):
         Finished runs of the same kind and direction. Not part of the state: pass them again.
     alpha : float, optional
         Error rate of the verdicts will_reach and never, a probability. never spends it as the run
-        spends its budget, with the power 2.5 of the share that has passed.
+        spends its budget, with the cube of the share that has passed.
     reached_by : {"curve", "point"}, optional
         By what the target is reached, as for `reach`: here, where no name of a metric is known, the
         curve unless you say ``"point"``.

@@ -33,7 +33,7 @@ std::size_t due(std::size_t points) {
 }
 
 /// Steps at which the target is reached, equally likely, infinite where it is not. All are infinite
-/// where `Watch` gives the run up, and only there.
+/// where `judge` gives the run up, and only there.
 std::vector<double> samples_of(const Reach& reached, TraceView seen, const Schedule* schedule) {
   std::vector<double> at;
   for (int i = 0; i < kSamples; ++i) at.push_back(reached.quantile((i + 0.5) / kSamples));
@@ -42,9 +42,8 @@ std::vector<double> samples_of(const Reach& reached, TraceView seen, const Sched
       .target = reached.target, .budget = reached.budget, .reached_by = ReachedBy::point};
   if (schedule != nullptr) options.schedule = *schedule;
   Watch watch(std::move(options));
-  for (std::size_t i = 0; i < seen.step.size(); ++i) watch.add(seen.step[i], seen.loss[i]);
-  const Verdict verdict = watch.decision().verdict;
-  if (verdict != Verdict::never && verdict != Verdict::diverged) at.front() = reached.budget;
+  const Ruling ruling = judge(watch, seen.step, seen.loss);
+  if (!ruling.stop || ruling.decision.verdict == Verdict::reached) at.front() = reached.budget;
   return at;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,12 +25,14 @@ using detail::kInfinity;
 
 constexpr double kOpenBudget = 10;  // times the steps seen, where no budget is given
 // What it takes to exclude anything: a part of the budget, and of the way from the start of the run
-// to its target, because nobody sees the end of a plateau on which a run begins; or half the
-// budget.
+// to its target, because nobody sees the end of a plateau or a climb on which a run begins; or half
+// the budget. And what the later half of the run gained, grown with the time that is left, must be
+// less than this part of what is lacking: a curve that still falls may fall faster than any law.
 constexpr double kSettledShare = 0.1 - 1e-9;
-constexpr double kSettledWay = 0.2, kPlateauShare = 0.5;
-constexpr double kSpending = 2.5;            // power of the share by which the error rate is spent
+constexpr double kSettledWay = 0.3, kPlateauShare = 0.5, kSettledGain = 0.25;
+constexpr double kSpending = 3;              // power of the share by which the error rate is spent
 constexpr std::size_t kTailPoints = 5;       // a level, not a spike
+constexpr std::ptrdiff_t kFirstPoints = 3;   // of which the start is the median
 constexpr std::int64_t kDivergedPoints = 2;  // one NaN may be the logger's
 
 /// Median of the last few finite losses, or NaN while there are too few.
@@ -41,6 +44,35 @@ double tail_level(const std::vector<double>& losses) {
   if (tail.size() < kTailPoints) return std::numeric_limits<double>::quiet_NaN();
   tail.erase(tail.begin(), tail.end() - static_cast<std::ptrdiff_t>(kTailPoints));
   return detail::upper_median(tail);
+}
+
+/// Level of the first `kept` points: the median of its newest losses, as many as a run by its curve
+/// is read by. A point that was merged stands for all that it has in it.
+double level_of(const WatchState& s, std::size_t kept) {
+  const auto end = static_cast<std::ptrdiff_t>(kept);
+  const double points = std::accumulate(s.weight.begin(), s.weight.begin() + end, 0.0);
+  const std::size_t window = level_window(ReachedBy::curve, static_cast<std::size_t>(points));
+  std::vector<double> newest;
+  double weight = 0;
+  for (std::size_t i = kept; i-- > 0 && weight < static_cast<double>(window);) {
+    newest.push_back(s.loss[i]);
+    weight += s.weight[i];
+  }
+  return detail::upper_median(newest);
+}
+
+/// Whether the run still gains so much that its later half, grown with the time that is left, by
+/// the square while that is more, brings it a good part of the way from its level to the target.
+bool gains(const WatchState& s, const WatchOptions& o, double start, double budget) {
+  const double sign = o.direction == Direction::max ? -1.0 : 1.0;
+  const double half = start + 0.5 * (s.last_step - start);
+  const auto first_of_half = std::lower_bound(s.step.begin(), s.step.end(), half);
+  const auto before = std::max<std::ptrdiff_t>(first_of_half - s.step.begin(), kFirstPoints);
+  const double level = sign * level_of(s, s.step.size());
+  const double gain = sign * level_of(s, static_cast<std::size_t>(before)) - level;
+  const double left_by_seen = (budget - s.last_step) / (s.last_step - start);
+  const double growth = std::max(left_by_seen, left_by_seen * left_by_seen);
+  return gain * growth >= kSettledGain * (level - sign * *o.target);
 }
 
 /// The rates that were planned before the log began, used until the last of the first `points`,
@@ -95,6 +127,39 @@ std::string percent(double probability) {
   return text;
 }
 
+/// What the probability of reaching the target means by now.
+void weigh(const WatchState& s, const WatchOptions& o, double start, double budget, Decision& d) {
+  // A run is looked at again and again, and ends at the first never. So the error rate is spent as
+  // the budget is, in proportion to a power of its share: little while little is known.
+  const double alpha = o.alpha;
+  const double share = (s.last_step - start) / (budget - start);
+  // By what is kept, as the newest begin anew at a restart.
+  const double sign = o.direction == Direction::max ? -1.0 : 1.0;
+  const double first = sign * s.first_loss;
+  const double level = sign * tail_level(s.loss);
+  const bool on_its_way = first - level >= kSettledWay * (first - sign * *o.target);
+  const bool settled = share >= kSettledShare && (on_its_way || share >= kPlateauShare);
+  const bool slow = settled && !gains(s, o, start, budget);
+  const double spent = alpha * std::pow(share, kSpending);
+  d.reason = detail::sentence("reaches ", *o.target, " by step ", budget, " with probability ",
+                              percent(d.probability));
+  if (d.probability >= 1 - alpha) {
+    d.verdict = Verdict::will_reach;
+    d.reason += detail::sentence(", in ", std::round(d.steps_to_target[1]), " steps by the median");
+  } else if (slow && d.probability <= spent) {
+    d.verdict = Verdict::never;
+    d.reason += ", no more than the " + percent(spent) + " that count as never by now";
+  } else if (settled && d.probability <= spent) {
+    d.reason += ", gaining too much to call it never";
+  } else if (settled) {
+    d.reason += ", between " + percent(spent) + " and " + percent(1 - alpha);
+  } else if (share >= kSettledShare) {
+    d.reason += ", too near its start to call it never";
+  } else {
+    d.reason += ", too early to call it never";
+  }
+}
+
 }  // namespace
 
 double open_budget(double first_step, double last_step) noexcept {
@@ -121,12 +186,19 @@ Decision Watch::decision() const {
     d.reason = detail::sentence("the last ", s.trailing_nonfinite, " losses are not finite");
     return d;
   }
-  // Worse than the start by as much as the run ever improved on it.
+  const double seen = s.step.empty() ? 0.0 : s.step.back();
+  const double start = s.step.empty() ? 0.0 : std::min(s.step.front(), 0.0);
+  const double budget =
+      options_.budget ? *options_.budget : open_budget(s.step.empty() ? 0.0 : s.step.front(), seen);
+  // Worse than the start by as much as the run ever improved on it. On the way to a target it may
+  // come back.
+  const bool may_come_back =
+      options_.target && options_.budget && s.last_step - start < kPlateauShare * (budget - start);
   const double sign = options_.direction == Direction::max ? -1.0 : 1.0;
   const double first = sign * s.first_loss, best = sign * s.best_loss,
                tail = sign * tail_level(s.newest);
   const double margin = std::max(first - best, 0.5 * std::abs(first));
-  if (s.step.size() >= 2 * kTailPoints && tail > first + margin) {
+  if (s.step.size() >= 2 * kTailPoints && tail > first + margin && !may_come_back) {
     d.verdict = Verdict::diverged;
     d.reason = detail::sentence("the last points are around ", sign * tail, ", the run began at ",
                                 s.first_loss, " and its best was ", s.best_loss);
@@ -136,10 +208,6 @@ Decision Watch::decision() const {
     d.reason = "no target is set";
     return d;
   }
-  const double seen = s.step.empty() ? 0.0 : s.step.back();
-  const double start = s.step.empty() ? 0.0 : std::min(s.step.front(), 0.0);
-  const double budget =
-      options_.budget ? *options_.budget : open_budget(s.step.empty() ? 0.0 : s.step.front(), seen);
   if (!s.step.empty() && s.last_step >= budget) {
     d.verdict = Verdict::never;
     d.reason = detail::sentence("the budget of ", budget, " steps is spent and the best was ",
@@ -157,30 +225,7 @@ Decision Watch::decision() const {
   for (std::size_t i = 0; i < kShownLevels.size(); ++i) {
     d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - s.last_step, 0.0);
   }
-  // A run is looked at again and again, and ends at the first never. So the error rate is spent as
-  // the budget is, in proportion to a power of its share: little while little is known.
-  const double alpha = options_.alpha;
-  const double share = (s.last_step - start) / (budget - start);
-  // By what is kept, as the newest begin anew at a restart.
-  const double level = sign * tail_level(s.loss);
-  const bool on_its_way = first - level >= kSettledWay * (first - sign * *options_.target);
-  const bool settled = share >= kSettledShare && (on_its_way || share >= kPlateauShare);
-  const double spent = alpha * std::pow(share, kSpending);
-  d.reason = detail::sentence("reaches ", *options_.target, " by step ", budget,
-                              " with probability ", percent(d.probability));
-  if (d.probability >= 1 - alpha) {
-    d.verdict = Verdict::will_reach;
-    d.reason += detail::sentence(", in ", std::round(d.steps_to_target[1]), " steps by the median");
-  } else if (settled && d.probability <= spent) {
-    d.verdict = Verdict::never;
-    d.reason += ", no more than the " + percent(spent) + " that count as never by now";
-  } else if (settled) {
-    d.reason += ", between " + percent(spent) + " and " + percent(1 - alpha);
-  } else if (share >= kSettledShare) {
-    d.reason += ", too near its start to call it never";
-  } else {
-    d.reason += ", too early to call it never";
-  }
+  weigh(s, options_, start, budget, d);
   return d;
 }
 

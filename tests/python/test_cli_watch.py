@@ -95,8 +95,8 @@ def test_once_says_what_the_library_decides(
     [
         (1.5, 4000, "reached", 0),
         (1.035, 4000, "unknown", 0),
-        (0.5, 4000, "never", 0),  # at looks a hundredth of the budget apart, not yet five times
-        (0.5, 6000, "never", 1),
+        (0.5, 3700, "never", 0),  # at looks a hundredth of the budget apart, not yet five times
+        (0.5, 4200, "never", 1),
     ],
 )
 def test_the_exit_code_says_whether_to_stop(
@@ -108,7 +108,7 @@ def test_the_exit_code_says_whether_to_stop(
     expected: int,
 ) -> None:
     log(tmp_path / "log.csv", last)
-    arguments = (tmp_path, "--target", target, "--budget", 30000, "--once", "--json")
+    arguments = (tmp_path, "--target", target, "--budget", 12000, "--once", "--json")
     code, out, _ = run(capsys, *arguments)
     (row,) = json.loads(out)
     assert (row["verdict"], code) == (verdict, expected)

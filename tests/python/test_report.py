@@ -64,7 +64,7 @@ def test_runs_get_a_forecast_and_the_verdict_of_a_watch(tmp_path: Path) -> None:
     step = np.arange(1.0, 201.0)
     traces = [
         gp.Trace(step, 2.0 + 3.0 * step**-0.5, name="on its way <b>"),
-        gp.Trace(step, 4.0 + 3.0 * step**-0.5, name="hopeless"),
+        gp.Trace(step, 4.0 + 3.0 * step**-1.5, name="hopeless"),
         gp.Trace(step, np.where(step > 190, np.nan, 2.0 + 3.0 * step**-0.5), name="diverged"),
     ]
     path = tmp_path / "runs.html"

@@ -42,7 +42,7 @@ def mine(tmp_path: Path) -> ClusterJob:
 
     log = tmp_path / "hopeless.csv"
     loss = curve(1)
-    log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 400)))
+    log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 1000)))
     now = time.time()
     return ClusterJob("17", getpass.getuser(), "RUNNING", "bronze", submit_s=now - 300,
                       start_s=now - 200, used_s=200.0, gpus=1, nodes=("bronze0",),
@@ -107,14 +107,14 @@ def test_a_job_has_the_keys_of_every_other_verb(
     _commands(tmp_path, monkeypatch, [mine, timed])
     document = json.loads(slurm(capsys, "status", "--json")[1])
     hopeless, timed_row = document["rounds"][0]["jobs"]
-    assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (399, 0.01, 2000)
+    assert (hopeless["observed_to"], hopeless["target"], hopeless["budget"]) == (999, 0.01, 2000)
     assert (hopeless["verdict"], hopeless["metric"]) == ("never", "loss")
     assert (hopeless["reached_by"], timed_row["reached_by"]) == ("curve", None)
     assert hopeless["probability"] < 0.02
-    assert hopeless["steps_q50"] == 1601  # it would run to its budget
+    assert hopeless["steps_q50"] == 1001  # it would run to its budget
     # A budget without a target: no verdict, but the time left is known.
     assert (timed_row["verdict"], timed_row["probability"]) == ("unknown", None)
-    assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1601, 2000)
+    assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1001, 2000)
 
 
 def test_the_command_line_says_what_is_wrong(

@@ -92,11 +92,11 @@ def test_a_job_on_a_plateau_is_not_cancelled_at_the_first_look(world: World) -> 
 
 
 def test_one_lost_look_ends_nothing(tmp_path: Path) -> None:
-    """Five looks count, a hundredth of the budget apart, and none before a tenth of it."""
+    """Five looks count, a hundredth of the budget apart, and none while the run gains much."""
     log = tmp_path / "a.csv"
     loss = curve(0)
     found = []
-    for last in (90, 120, 140):
+    for last in (300, 450, 480):
         log.write_text("step,loss\n" + "".join(f"{k},{loss(k)}\n" for k in range(1, last + 1)))
         request = JobRequest(target=0.01, budget=1000.0)
         found.append(forecast_job(TraceStore().read(log), request, PilotOptions()))

@@ -281,6 +281,7 @@ CPP_ONLY_BY_REASON = {
     "a view of borrowed columns; Python passes the object or its columns": (
         *("CurvesView", "RoundView", "TraceView"),
     ),
+    "what a log says of its run; in Python its verbs, pilot and pruner ask": ("Ruling", "judge"),
     "an array; Python has NumPy": (
         *("BasicRowsView", "EigenRows", "MutableRowsView", "Rows", "RowsView", "as_eigen"),
     ),

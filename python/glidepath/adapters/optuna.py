@@ -161,7 +161,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
             watch = Watch(
                 target=self._target, budget=self._budget, direction=direction, reached_by="point"
             )
-            decision, ends = judge(watch, reports, budget=self._budget)
+            decision, ends = judge(watch, reports)
             if not math.isnan(decision.probability):
                 advice["forecast_target_probability"] = decision.probability
             if ends and meaning(decision.verdict).is_lost:

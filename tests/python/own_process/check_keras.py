@@ -49,7 +49,7 @@ def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str,
 def test_advice_is_told_to_the_loggers_and_stops_nothing(
     example: dict[str, Any], tmp_path: Path
 ) -> None:
-    callback = example["ForecastCallback"](1e-6, monitor="loss", budget=7, patience=2)
+    callback = example["ForecastCallback"](-10.0, monitor="loss", budget=7, patience=2)
     file = tmp_path / "log.csv"
     assert len(fit(example, [callback, keras.callbacks.CSVLogger(str(file))]).epoch) == 6
     (chance,) = gp.read_traces(file, metric="forecast_probability")

@@ -47,7 +47,7 @@ def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str,
 
 
 def test_advice_each_few_steps_stops_nothing(example: dict[str, Any], tmp_path: Path) -> None:
-    callback = example["ForecastCallback"](1e-6, monitor="train_loss", every_n_steps=4, budget=60)
+    callback = example["ForecastCallback"](-10.0, monitor="train_loss", every_n_steps=4, budget=60)
     trainer = fit(example, tmp_path, [callback])
     assert trainer.global_step == 48
     assert callback.adviser.watch.to_dict()["step"] == [4.0 * i for i in range(1, 13)]

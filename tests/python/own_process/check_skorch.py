@@ -42,7 +42,7 @@ def test_the_example_stops_a_run_that_cannot_reach_its_target(example: dict[str,
 
 def test_advice_stops_nothing(example: dict[str, Any]) -> None:
     kind = example["ForecastCallback"]
-    fitted = net(example, kind(1e-6, monitor="train_loss", budget=8, patience=3), 7).fit(
+    fitted = net(example, kind(-10.0, monitor="train_loss", budget=8, patience=3), 7).fit(
         example["x"], example["y"]
     )
     assert len(fitted.history) == 7

@@ -62,7 +62,7 @@ def test_advice_is_told_to_the_trackers_and_stops_nothing(
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             self.rows.append(dict(logs))
 
-    callback = example["ForecastCallback"](target=1e-6, budget=120)
+    callback = example["ForecastCallback"](target=-10.0, budget=120)
     run = trainer(example, tmp_path, [callback, Tracker()], save_strategy="no")
     with caplog.at_level(logging.INFO, "glidepath"):
         run.train()

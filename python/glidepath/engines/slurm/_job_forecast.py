@@ -151,7 +151,7 @@ def _judge(
     watch = Watch(direction=request.direction, **verdict)
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     points += [(step, math.nan) for step in progress.nonfinite_steps]
-    return judge(watch, points, budget=request.budget)
+    return judge(watch, points)
 
 
 def _law(
