@@ -48,12 +48,22 @@ struct Widths {
   bool operator==(const Widths&) const = default;
 };
 
+/// How much one setting tells of how a run goes.
+struct Relevance {
+  std::string setting{};
+  double weight = 0;  ///< of its square differences; 0 = it tells nothing
+  double spread = 1;  ///< standard deviation of its logarithm; two words differ by 1
+
+  bool operator==(const Relevance&) const = default;
+};
+
 /// Finished runs of the same user, model or study, all of one direction, and what was learned from
 /// them once. Each run serves as the shape of a curve. The widths are those that would have held
 /// (split conformal: the quantile of |truth - median| / half-width over prefixes of each of the
 /// newest fifty runs, one score per run and horizon), shrunk towards no change while runs are few.
 /// A run with a learning rate is forecast twice, without it and with it, because the widths of the
-/// two are wrong in their own ways and for some kinds of run the schedule misleads.
+/// two are wrong in their own ways and for some kinds of run the schedule misleads. Which settings
+/// matter is learned by how well runs of alike settings foretell each other.
 class PastRuns {
  public:
   /// Knows nothing yet.
@@ -61,7 +71,7 @@ class PastRuns {
   /// The newest run comes last. Throws InputError on a broken run or runs of both directions.
   explicit PastRuns(std::vector<Trace> traces, const Execution& execution = {},
                     const std::shared_ptr<const ForecastConstants>& constants = {});
-  /// Runs as shapes only: no widths are learned.
+  /// Runs as shapes and by their settings; no widths are learned.
   [[nodiscard]] static PastRuns unlearned(std::vector<Trace> traces);
   /// What was learned before. Throws InputError on widths of another kind: factors that are
   /// not positive, horizons that do not increase, columns of different length.
@@ -75,10 +85,13 @@ class PastRuns {
 
   [[nodiscard]] const std::vector<Trace>& runs() const noexcept { return runs_; }
   [[nodiscard]] const Widths& widths() const noexcept { return widths_; }
+  /// One for each setting in which the runs differ; empty where fewer than three runs have any.
+  [[nodiscard]] const std::vector<Relevance>& relevance() const noexcept { return relevance_; }
 
  private:
   std::vector<Trace> runs_{};
   Widths widths_{};
+  std::vector<Relevance> relevance_{};
 };
 
 /// When a run has reached a target. A run is at the target where the median of its newest

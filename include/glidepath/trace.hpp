@@ -4,14 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #pragma GCC visibility push(default)
 namespace glidepath {
+
+/// What a run was started with, by name: numbers (learning rate, width, batch, GPUs) and words
+/// (optimizer, task). Past runs whose settings are alike foretell how a run begins. What is named
+/// "seed" or "random_seed" tells nothing of a run and is passed over.
+using Setting = std::variant<double, std::string>;
+using Settings = std::map<std::string, Setting>;
 
 /// Whether a metric is better when low (a loss) or when high (an accuracy).
 enum class Direction : std::uint8_t { min, max };
@@ -26,6 +34,7 @@ enum class Direction : std::uint8_t { min, max };
 /// at most 1e100 and the columns have one length; a NaN or infinite loss is reported as a status.
 struct TraceView {
   std::span<const double> step{}, loss{}, weight{}, lr{};
+  const Settings* settings = nullptr;  ///< null where none are known
 };
 
 /// One training run, owned. `lr` and `wall_seconds` are empty where they were not recorded, and NaN
@@ -36,9 +45,10 @@ struct Trace {
   std::string metric{"loss"};  ///< what `loss` holds, as its log calls it
   Direction direction = Direction::min;
   std::optional<double> planned_steps{};  ///< the step at which the run ends by its own plan
+  Settings settings{};                    ///< finite numbers and words
   std::vector<std::string> notes{};       ///< what a reader repaired, a sentence each
 
-  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr}; }
+  [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr, &settings}; }
 };
 
 /// What a schedule has besides its peak: a warm-up from 0, in steps, and the rate at its end.
@@ -86,8 +96,10 @@ void validate(TraceView trace);
 /// order of first appearance. `metric` names the value column; a row where it is empty has no
 /// observation of it and is passed over, while `nan` and `inf` are kept. A JSON file of the same
 /// stem beside it may say `"direction": "max"`, and `"metric"`: what the column `value` holds, of
-/// which the text before a bracket, comma or semicolon becomes the traces' `metric`. Throws IoError
-/// with file and line on a malformed row, an empty file or a curve whose steps do not increase.
+/// which the text before a bracket, comma or semicolon becomes the traces' `metric`; and
+/// `"settings":
+/// {"curve": {"lr": 0.1}}`. Throws IoError with file and line on a malformed row, an empty file or
+/// a curve whose steps do not increase.
 [[nodiscard]] std::vector<Trace> read_long_csv(const std::filesystem::path& file,
                                                const std::string& metric = "value");
 

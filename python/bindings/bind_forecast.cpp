@@ -95,16 +95,15 @@ void check(const BestSoFar& b) {
   }
 }
 
-Forecast forecast_trace(const DoubleArray& step, const DoubleArray& loss,
-                        const std::optional<DoubleArray>& lr, const DoubleArray& at,
+Forecast forecast_trace(const AnyTrace& trace, const DoubleArray& at,
                         const Maybe<Schedule>& schedule, const Maybe<PastRuns>& past,
-                        const std::optional<DoubleArray>& levels, const std::string& direction,
+                        const std::optional<DoubleArray>& levels,
                         const Maybe<ForecastConstants>& constants) {
-  const ForecastOptions options = options_of(schedule, past, levels, direction, constants);
-  TraceView trace{view(step), view(loss)};
-  if (lr) trace.lr = view(*lr);
+  const Trace run = trace_of(trace);
+  ForecastOptions options = options_of(schedule, past, levels, "min", constants);
+  options.direction = run.direction;
   const LongCall call;
-  return forecast(trace, view(at), options);
+  return forecast(run.view(), view(at), options);
 }
 
 ForecastBatch forecast_rows(const DoubleArray& step, const DoubleArray& loss, const DoubleArray& at,
@@ -192,8 +191,8 @@ void bind_forecasts(py::module_& module) {
       .required("status", &ForecastBatch::status)
       .init([](const ForecastBatch& f) { check(f); });
 
-  module.def("forecast", &forecast_trace, py::kw_only(), "step"_a, "loss"_a, "lr"_a, "at"_a,
-             "schedule"_a, "past"_a, "levels"_a, "direction"_a, "constants"_a);
+  module.def("forecast", &forecast_trace, "trace"_a, "at"_a, py::kw_only(), "schedule"_a, "past"_a,
+             "levels"_a, "constants"_a);
   module.def("forecast_batch", &forecast_rows, py::kw_only(), "step"_a, "loss"_a, "at"_a,
              "threads"_a, "levels"_a, "direction"_a, "constants"_a);
 }
@@ -263,7 +262,14 @@ void bind_past_runs(py::module_& module) {
             return past.update(std::move(run), constants.value_or(nullptr));
           },
           "finished"_a, py::kw_only(), "constants"_a)
-      .def_property_readonly("widths", &PastRuns::widths);
+      .def_property_readonly("widths", &PastRuns::widths)
+      .def_property_readonly("relevance", [](const PastRuns& past) {
+        NumbersByName weights;
+        for (const Relevance& each : past.relevance()) {
+          weights[Convert<std::string>::out(each.setting)] = each.weight;
+        }
+        return weights;
+      });
   module.def("learn_widths", &learn_widths, "teachers"_a, "shapes"_a, py::kw_only(), "constants"_a,
              "threads"_a);
 }

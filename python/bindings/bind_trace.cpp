@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <pybind11/stl/filesystem.h>
@@ -17,6 +18,39 @@ namespace glidepath::python {
 template <>
 struct Names<Direction> {
   static Direction parse(const std::string& text) { return direction_named(text); }
+};
+
+/// A dict of numbers and words; True and False are words.
+template <>
+struct Convert<Settings> {
+  static std::string type() { return "collections.abc.Mapping[str, float | str | bool]"; }
+  static Settings in(py::handle value, const Where& where) {
+    if (!py::isinstance<py::dict>(value)) where.refuse(value, "a dict of numbers and words");
+    Settings settings;
+    for (const auto& [key, setting] : py::reinterpret_borrow<py::dict>(value)) {
+      const std::string name = Convert<std::string>::in(key, where);
+      const std::string field = std::string(where.field) + "['" + name + "']";
+      const Where inside{where.record, field};
+      if (py::isinstance<py::str>(setting)) {
+        settings[name] = Convert<std::string>::in(setting, inside);
+      } else if (py::isinstance<py::bool_>(setting)) {
+        settings[name] = std::string(setting.cast<bool>() ? "True" : "False");
+      } else {
+        settings[name] = Convert<double>::in(setting, inside);
+      }
+    }
+    return settings;
+  }
+  static py::dict out(const Settings& settings) {
+    py::dict out;
+    for (const auto& [name, setting] : settings) {
+      const double* number = std::get_if<double>(&setting);
+      out[Convert<std::string>::out(name)] =
+          number != nullptr ? py::object(py::float_(*number))
+                            : py::object(Convert<std::string>::out(std::get<std::string>(setting)));
+    }
+    return out;
+  }
 };
 
 namespace {
@@ -49,6 +83,7 @@ void bind_trace(py::module_& module) {
       .keyword("metric", &Trace::metric)
       .keyword("direction", &Trace::direction)
       .keyword("planned_steps", &Trace::planned_steps)
+      .keyword("settings", &Trace::settings)
       .keyword("notes", &Trace::notes)
       .init();
   py::class_<Cleaned>(module, "CleanedRecord", "A cleaned trace and what was done to it.")

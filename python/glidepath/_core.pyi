@@ -45,6 +45,7 @@ class TraceRecord:
         metric: str = "loss",
         direction: str = "min",
         planned_steps: Float | None = None,
+        settings: collections.abc.Mapping[str, float | str | bool] = {},
         notes: collections.abc.Sequence[str] = [],
     ) -> None: ...
     def to_dict(self) -> dict[str, typing.Any]:
@@ -56,6 +57,7 @@ class TraceRecord:
     name: typing.Final[str]
     notes: typing.Final[list[str]]
     planned_steps: typing.Final[float | None]
+    settings: typing.Final[dict]
     step: typing.Final[NDArray[numpy.float64]]
     wall_seconds: typing.Final[NDArray[numpy.float64]]
 
@@ -271,6 +273,7 @@ class PastRunsRecord:
         threads: Int,
     ) -> None: ...
     def update(self, finished: Trace, *, constants: ForecastConstants | None) -> PastRunsRecord: ...
+    relevance: typing.Final[dict[str, float]]
     widths: typing.Final[WidthsRecord]
 
 class ForecastRecord:
@@ -1811,15 +1814,12 @@ def fit_schedule_law(
     traces: collections.abc.Sequence[TraceRecord], kind: str
 ) -> ScheduleLawRecord: ...
 def forecast(
-    *,
-    step: ArrayLike,
-    loss: ArrayLike,
-    lr: ArrayLike | None,
+    trace: Trace,
     at: ArrayLike,
+    *,
     schedule: ScheduleRecord | None,
     past: PastRunsRecord | None,
     levels: ArrayLike | None,
-    direction: str,
     constants: ForecastConstants | None,
 ) -> ForecastRecord: ...
 def forecast_batch(

@@ -448,14 +448,11 @@ def forecast(
     """
     trace = as_trace(trace, "forecast")
     record = _core.forecast(
-        step=trace.step,
-        loss=trace.loss,
-        lr=trace.lr,
-        at=values_of(at, "at"),
+        trace,
+        values_of(at, "at"),
         schedule=_schedule_of(schedule),
         past=past_of(past),
         levels=_levels_of(levels),
-        direction=trace.direction,
         constants=constants_of(constants),
     )
     return Forecast._of(record, trace)

@@ -61,8 +61,12 @@ def restored(value: Any, hint: Any) -> Any:
     """Undo `plain` for a value of this type."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        (kind,) = (each for each in inner if each is not type(None))
-        return None if value is None else restored(value, kind)
+        kinds = [each for each in inner if each is not type(None)]
+        if value is None and len(kinds) < len(inner):
+            return None
+        if len(kinds) > 1:  # a number or a word
+            kinds = [kind for kind in kinds if isinstance(value, str) == (kind is str)]
+        return restored(value, kinds[0])
     kind = origin or hint
     if is_record(kind):
         check_whole(value, kind.__match_args__)

@@ -131,6 +131,11 @@ class PastRuns(Result):
         """What was learned of the widths of forecasts."""
         return Widths._from_record(self._record.widths)
 
+    @property
+    def relevance(self) -> dict[str, float]:
+        """How much each setting in which the runs differ tells of how a run goes; 0 = nothing."""
+        return self._record.relevance
+
     def update(self, trace: Trace, *, constants: str | None = None) -> PastRuns:
         """Learn from one more run (adaptive conformal inference, Gibbs and Candès 2021).
 

@@ -79,6 +79,30 @@ def _beside(values: ArrayLike | None, name: str, points: int) -> Floats | None:
     return column
 
 
+def _settings_of(given: Mapping[str, float | str | bool] | None) -> dict[str, float | str]:
+    """Check settings: words as they are, all else as numbers."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"Trace: settings is {given!r:.60}, expected a dict of numbers and words")
+    settings: dict[str, float | str] = {}
+    for name, value in given.items():
+        key = _encodable(name, "the name of a setting")
+        if isinstance(value, (str, bool, np.bool_)):
+            settings[key] = _encodable(str(value), f"setting {key!r}")
+            continue
+        try:
+            as_number = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"Trace: setting {key!r} is {value!r:.60}, expected a number or a word"
+            ) from None
+        settings[key] = as_number
+        if not math.isfinite(as_number):
+            raise InputError(f"trace: setting {key!r} is {value}, not a finite number")
+    return settings
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Trace(Result):
     """One training run: a metric at increasing steps.
@@ -101,6 +125,9 @@ class Trace(Result):
         Whether the metric is better when low, as a loss is, or when high, as an accuracy is.
     planned_steps : float, optional
         The step at which the run will end by its own plan, in the unit of `step`.
+    settings : mapping of str to float, str or bool, optional
+        What the run was started with: learning rate, width, batch, GPUs, optimizer. By them past
+        runs foretell a run that has hardly begun; `seed` and `random_seed` tell nothing of it.
     notes : iterable of str, optional
         What a reader repaired, a sentence each. Two traces are equal whatever their notes say.
 
@@ -108,9 +135,9 @@ class Trace(Result):
     ------
     InputError
         When the columns differ in length, the steps do not increase, a learning rate is negative or
-        infinite or `planned_steps` is not a positive number.
+        infinite, `planned_steps` is not a positive number or a setting is not finite.
     TypeError
-        When a column does not hold numbers.
+        When a column does not hold numbers, or a setting is neither a number nor a word.
 
     Notes
     -----
@@ -127,6 +154,7 @@ class Trace(Result):
     metric: str
     direction: Direction
     planned_steps: float | None
+    settings: Mapping[str, float | str]
     notes: tuple[str, ...] = field(compare=False)
 
     def __init__(
@@ -140,6 +168,7 @@ class Trace(Result):
         metric: str = "loss",
         direction: str = "min",
         planned_steps: float | None = None,
+        settings: Mapping[str, float | str | bool] | None = None,
         notes: Iterable[str] = (),
     ) -> None:
         if direction not in ("min", "max"):
@@ -163,6 +192,7 @@ class Trace(Result):
         put(self, "metric", _encodable(metric, "metric"))
         put(self, "direction", direction)
         put(self, "planned_steps", planned)
+        put(self, "settings", _settings_of(settings))
         put(self, "notes", (notes,) if isinstance(notes, str) else tuple(notes))
 
     def __len__(self) -> int:
@@ -425,7 +455,7 @@ def clean(
                 raise InputError(f"clean: a Trace has its own {key}")
         raw = step
         step, loss, lr, wall_seconds = raw.step, raw.loss, raw.lr, raw.wall_seconds
-        kept = ("name", "metric", "direction", "planned_steps", "notes")
+        kept = ("name", "metric", "direction", "planned_steps", "settings", "notes")
         more = {key: getattr(raw, key) for key in kept}
     found = _core.clean(
         _core.TraceRecord(

@@ -11,6 +11,7 @@
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
 #include "forecast/predict.hpp"
+#include "forecast/weighted.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -24,7 +25,6 @@ constexpr double kAlikeDistance = 2;        // square distance in kernels that i
 // Weight 1 / (1 + (error as a share of that of the last level / kHalfShare)^kSharePower).
 constexpr double kHalfShare = 0.55, kSharePower = 4;
 constexpr double kMinMass = 1e-3;
-constexpr double kMinSpread = 0.3;  // in standard deviations
 
 /// Level, and the falls over the last three octaves.
 using Traits = std::array<double, 4>;
@@ -43,37 +43,6 @@ double level(std::span<const double> step, std::span<const double> z, double at)
 Traits traits_of(std::span<const double> step, std::span<const double> z, double at) {
   const double a = level(step, z, at), b = level(step, z, at / 2), c = level(step, z, at / 4);
   return {a, a - b, b - c, c - level(step, z, at / 8)};
-}
-
-/// The value below which half of the weight lies.
-double weighted_median(std::span<const double> value, std::span<const double> weight) {
-  std::vector<std::size_t> order(value.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return value[a] != value[b] ? value[a] < value[b] : a < b;
-  });
-  const double half = 0.5 * std::accumulate(weight.begin(), weight.end(), 0.0);
-  double sum = 0;
-  for (const std::size_t i : order) {
-    sum += weight[i];
-    if (sum >= half) return value[i];
-  }
-  return value[order.back()];
-}
-
-/// From the median distance to the median, no less than 0.3 of the standard deviation.
-double spread(std::vector<double> values) {
-  const std::vector<double> even(values.size(), 1.0);
-  const double middle = weighted_median(values, even);
-  double square = 0;
-  const double mean =
-      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  for (double& v : values) {
-    square += (v - mean) * (v - mean) / static_cast<double>(values.size());
-    v = std::abs(v - middle);
-  }
-  return std::max(
-      {kDeviationPerMad * weighted_median(values, even), kMinSpread * std::sqrt(square), 1e-6});
 }
 
 /// Square distance in kernels of each run from `mine`; infinite for the run `skip`, and for those

@@ -11,6 +11,7 @@
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "forecast/beginning.hpp"
 #include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/predict.hpp"
@@ -115,23 +116,6 @@ void stay(const Prepared& p, Law& law) {
   law.highest = p.last_z + 1;
 }
 
-/// The mixture of two, `share` of it the first.
-Mixture mixed(const Mixture& first, const Mixture& second, double share) {
-  Mixture both;
-  both.degrees = first.degrees;
-  both.queries = first.queries;
-  both.components = first.components + second.components;
-  for (const double w : first.weight) both.weight.push_back(share * w);
-  for (const double w : second.weight) both.weight.push_back((1 - share) * w);
-  for (std::size_t j = 0; j < both.queries; ++j) {
-    for (const MixtureView& part : {first.at(j), second.at(j)}) {
-      both.location.insert(both.location.end(), part.location.begin(), part.location.end());
-      both.scale.insert(both.scale.end(), part.scale.begin(), part.scale.end());
-    }
-  }
-  return both;
-}
-
 void refuse_bad_steps(std::span<const double> observed, std::span<const double> steps) {
   if (steps.empty()) refuse("forecast: no steps to forecast");
   double before = observed.empty() ? 0.0 : observed.back();
@@ -195,6 +179,22 @@ Parts parts_of(Law& law) {
 
 }  // namespace
 
+Mixture mixed(const Mixture& first, const Mixture& second, double share) {
+  Mixture both;
+  both.degrees = first.degrees;
+  both.queries = first.queries;
+  both.components = first.components + second.components;
+  for (const double w : first.weight) both.weight.push_back(share * w);
+  for (const double w : second.weight) both.weight.push_back((1 - share) * w);
+  for (std::size_t j = 0; j < both.queries; ++j) {
+    for (const MixtureView& part : {first.at(j), second.at(j)}) {
+      both.location.insert(both.location.end(), part.location.begin(), part.location.end());
+      both.scale.insert(both.scale.end(), part.scale.begin(), part.scale.end());
+    }
+  }
+  return both;
+}
+
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
                       const ForecastOptions& options, Use use) {
   const ForecastConstants& constants = constants_of(options);
@@ -217,7 +217,13 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   law.knots = knots_for(steps, p.step_shift, max_knots, plan);
   law.stretch.assign(law.knots.size(), 1.0);
   double last = p.step.empty() ? 0.0 : p.step.back();
-  if (!p.modelled) {
+  bool begun = false;
+  if (p.status == ForecastStatus::too_few_points && options.past != nullptr) {
+    begun = begin(p, trace.settings, *options.past, law);
+  }
+  if (begun) {
+    result.prepared.status = ForecastStatus::good;
+  } else if (!p.modelled) {
     stay(p, law);
   } else {
     const std::vector<Template> past = templates_of(p, law.knots.back(), options, constants);
@@ -234,11 +240,12 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     law.noise = p.noise;
     law.lowest = p.lowest;
     law.highest = p.highest;
+    if (options.past != nullptr) mix_in_settings(p, trace.settings, *options.past, law);
     last = seen.step.back();
   }
   law.mixture.degrees = constants.degrees;
   const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
-  if (!factor.empty() && !p.step.empty()) {
+  if (!factor.empty() && !p.step.empty() && !begun) {
     for (std::size_t j = 0; j < law.knots.size(); ++j) {
       law.stretch[j] = interpolate(std::log(law.knots[j] / last), learned.horizon, factor);
     }

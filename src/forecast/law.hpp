@@ -54,6 +54,9 @@ struct Law {
               std::span<double> metric) const;
 };
 
+/// The mixture of two, `share` of it the first.
+[[nodiscard]] Mixture mixed(const Mixture& first, const Mixture& second, double share);
+
 /// A law as numbers, to be stored, and back. unpack_law() throws InputError on other numbers.
 [[nodiscard]] std::vector<double> pack_law(const Law& law);
 [[nodiscard]] Law unpack_law(std::span<const double> numbers);

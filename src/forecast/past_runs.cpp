@@ -17,6 +17,7 @@
 #include "common/require.hpp"
 #include "common/statistics.hpp"
 #include "forecast/law.hpp"
+#include "forecast/settings.hpp"
 
 namespace glidepath {
 namespace {
@@ -112,7 +113,9 @@ Trials trials_of(const Trace& run, std::span<const Trace> past,
                  const std::shared_ptr<const ForecastConstants>& constants) {
   std::vector<Trace> others;
   for (const Trace& other : past) {
-    if (other.step != run.step || other.loss != run.loss) others.push_back(other);
+    if (other.step == run.step && other.loss == run.loss) continue;
+    others.push_back(other);
+    others.back().settings.clear();  // the trials begin with curves that show
   }
   const PastRuns shapes = PastRuns::unlearned(std::move(others));
   ForecastOptions options{.past = &shapes, .direction = run.direction, .constants = constants};
@@ -264,6 +267,7 @@ PastRuns::PastRuns(std::vector<Trace> traces, const Execution& execution,
   const std::span<const Trace> all = runs_;
   widths_ =
       detail::learn_widths(all.last(std::min(all.size(), kMaxTeachers)), all, constants, execution);
+  relevance_ = detail::learn_relevance(all);
 }
 
 PastRuns PastRuns::unlearned(std::vector<Trace> traces) { return restored(std::move(traces), {}); }
@@ -274,6 +278,7 @@ PastRuns PastRuns::restored(std::vector<Trace> traces, Widths widths) {
   PastRuns past;
   past.runs_ = std::move(traces);
   past.widths_ = std::move(widths);
+  past.relevance_ = detail::learn_relevance(past.runs_);
   return past;
 }
 

@@ -213,6 +213,22 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   return p;
 }
 
+Coordinate pooled_coordinate(std::span<const Trace* const> runs) {
+  Extent all;
+  for (const Trace* run : runs) {
+    const Extent own = extent_of({run->step, run->loss});
+    all.lowest = std::min(all.lowest, own.lowest);
+    all.highest = std::max(all.highest, own.highest);
+    all.points += own.points;
+  }
+  const Direction direction = runs.empty() ? Direction::min : runs.front()->direction;
+  if (all.points == 0) all = {0, 0, 1};
+  Coordinate c = oriented(all.lowest, all.highest, direction);
+  std::vector<double> ends{c.sign * all.lowest + c.offset, c.sign * all.highest + c.offset};
+  into_z(ends, c);
+  return c;
+}
+
 Prepared first_points(const Prepared& all, std::size_t points) {
   const auto first = [&](const std::vector<double>& column) {
     return std::vector<double>(column.begin(), column.begin() + points);

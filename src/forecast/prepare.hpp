@@ -42,6 +42,9 @@ struct Prepared {
 [[nodiscard]] Prepared prepare(TraceView trace, Direction direction,
                                const ForecastConstants& constants);
 
+/// The coordinate that all finite losses of these runs, of one direction, have together.
+[[nodiscard]] Coordinate pooled_coordinate(std::span<const Trace* const> runs);
+
 /// The same run as it was at its point number `points`.
 [[nodiscard]] Prepared first_points(const Prepared& prepared, std::size_t points);
 

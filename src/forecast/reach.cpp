@@ -16,6 +16,7 @@
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "forecast/beginning.hpp"
 #include "forecast/ended_runs.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
@@ -32,8 +33,10 @@ using detail::kPaths;
 constexpr std::size_t kGridSteps = 60;  // log-spaced, from the last observed step to the budget
 constexpr double kMaxDeviation = 60;    // scales of the noise: no observation strays so far
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
-constexpr double kSpreadOfNever = 3;   // in log steps, of a curve that stays above the target
-constexpr double kMinSurvival = 1e-9;  // below it a component is left out of account
+constexpr double kFirstOfBudget = 1e-3;  // share of the budget from which a grid before step 0 runs
+constexpr std::ptrdiff_t kMinModelled = 3;  // finite points that show a curve
+constexpr double kSpreadOfNever = 3;        // in log steps, of a curve that stays above the target
+constexpr double kMinSurvival = 1e-9;       // below it a component is left out of account
 constexpr std::size_t kMinLevel = 5, kMaxLevel = 63;  // values in a level, where there are enough
 constexpr std::size_t kLevelsOfLog = 10, kMinLevelsOfLog = 4;
 // Probabilities between which a path lies: fine in the tails, where "never" is decided.
@@ -165,6 +168,23 @@ void follow_curve(const detail::Law& law, double target, TraceView trace, Reache
   }
 }
 
+/// The law of a run that has hardly begun, from past runs; false where they tell nothing.
+bool begin_reach(TraceView trace, std::span<const double> steps, const ForecastOptions& options,
+                 Reach& r) {
+  if (options.past == nullptr) return false;
+  const auto finite = std::ranges::count_if(trace.loss, [](double y) { return std::isfinite(y); });
+  if (finite >= kMinModelled || (!trace.loss.empty() && !std::isfinite(trace.loss.back()))) {
+    return false;
+  }
+  const auto cdf = detail::arrivals(trace, r.target, steps, options);
+  if (!cdf) return false;
+  r.status = ForecastStatus::good;
+  r.step.insert(r.step.end(), steps.begin(), steps.end());
+  r.cdf.insert(r.cdf.end(), cdf->begin(), cdf->end());
+  r.prob_never = 1 - r.cdf.back();
+  return true;
+}
+
 }  // namespace
 
 std::string_view name(ReachedBy reached_by) noexcept {
@@ -244,9 +264,11 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
   r.step = {last};
   r.cdf = {0.0};
   if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
-  if (trace.step.empty() || budget <= last) return found;
-
-  const std::vector<double> steps = grid_to(budget, last, detail::step_shift(trace.step));
+  if (budget <= last) return found;
+  const double shift = trace.step.empty() ? kFirstOfBudget * budget : step_shift(trace.step);
+  const std::vector<double> steps = grid_to(budget, last, shift);
+  found.possible = begin_reach(trace, steps, options, r);
+  if (found.possible || trace.step.empty()) return found;
   const detail::Predicted predicted =
       detail::predict_law(trace, steps, kGridSteps, options, detail::Use::decision);
   const detail::Law& law = predicted.law;

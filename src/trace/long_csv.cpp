@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "common/csv.hpp"
 #include "common/numbers.hpp"
 #include "trace/readers/formats.hpp"
+#include "trace/readers/json.hpp"
 
 namespace glidepath {
 namespace {
@@ -54,11 +58,51 @@ std::string json_string_member(std::string_view json, std::string_view key) {
   return {};
 }
 
-/// What the file beside a long CSV says of its column `value`.
+/// What the file beside a long CSV says of its column `value` and of its curves.
 struct Description {
   Direction direction = Direction::min;
   std::string metric = "value";
+  std::map<std::string, Settings, std::less<>> settings{};  ///< by curve
 };
+
+/// The settings of each curve, where the JSON has some.
+std::map<std::string, Settings, std::less<>> settings_in(const std::filesystem::path& json,
+                                                         std::string_view text) {
+  using detail::Json;
+  std::map<std::string, Settings, std::less<>> found;
+  if (text.find("\"settings\"") == std::string_view::npos) return found;
+  Json document;
+  try {
+    document = detail::parse_json(text);
+  } catch (const detail::JsonError& error) {
+    refuse_file(detail::shown_path(json), ": ", error.what());
+  }
+  const Json* all = document.find("settings");
+  if (all == nullptr) return found;
+  if (!all->is(Json::Kind::object)) {
+    refuse_file(detail::shown_path(json), ": settings is no object with a member for each curve");
+  }
+  for (const auto& [curve, settings] : all->members) {
+    if (!settings.is(Json::Kind::object)) {
+      refuse_file(detail::shown_path(json), ": the settings of '", detail::shown(curve),
+                  "' are no object");
+    }
+    Settings& own = found[curve];
+    for (const auto& [name, value] : settings.members) {
+      if (value.is(Json::Kind::number) && std::isfinite(value.number)) {
+        own[name] = value.number;
+      } else if (value.is(Json::Kind::text)) {
+        own[name] = value.text;
+      } else if (value.is(Json::Kind::boolean)) {
+        own[name] = std::string(value.truth ? "True" : "False");
+      } else if (!value.is(Json::Kind::null)) {
+        refuse_file(detail::shown_path(json), ": setting '", detail::shown(name), "' of '",
+                    detail::shown(curve), "' is neither a number nor a word");
+      }
+    }
+  }
+  return found;
+}
 
 Description description_beside(const std::filesystem::path& file) {
   Description found;
@@ -78,6 +122,7 @@ Description description_beside(const std::filesystem::path& file) {
   while (!metric.empty() && metric.back() == ' ') metric.pop_back();
   // A name with an escape would have to be read as JSON is.
   if (!metric.empty() && metric.find('\\') == std::string::npos) found.metric = metric;
+  found.settings = settings_in(json, text);
   return found;
 }
 
@@ -125,6 +170,8 @@ std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::s
       if (added) {
         traces.push_back(
             {.name = std::string(name), .metric = about.metric, .direction = about.direction});
+        const auto settings = about.settings.find(name);
+        if (settings != about.settings.end()) traces.back().settings = settings->second;
       }
     }
     Trace& trace = traces[index];

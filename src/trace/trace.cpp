@@ -21,7 +21,7 @@ Direction direction_named(std::string_view text) {
 
 void validate(TraceView trace) {
   using detail::refuse;
-  const auto& [step, loss, weight, lr] = trace;
+  const auto& [step, loss, weight, lr, settings] = trace;
   if (loss.size() != step.size()) {
     refuse("trace: ", step.size(), " steps but ", loss.size(), " losses");
   }
@@ -44,6 +44,13 @@ void validate(TraceView trace) {
       refuse("trace: weight[", i, "] is ", weight[i], ", not between 0 and ", detail::kMaxWeight);
     }
   }
+  if (settings == nullptr) return;
+  for (const auto& [key, value] : *settings) {
+    const double* number = std::get_if<double>(&value);
+    if (number != nullptr && !std::isfinite(*number)) {
+      refuse("trace: setting '", key, "' is ", *number, ", not a finite number");
+    }
+  }
 }
 
 TraceView until(TraceView trace, double step) {
@@ -52,7 +59,7 @@ TraceView until(TraceView trace, double step) {
       std::upper_bound(trace.step.begin(), trace.step.end(), step) - trace.step.begin();
   return {trace.step.first(kept), trace.loss.first(kept),
           trace.weight.empty() ? trace.weight : trace.weight.first(kept),
-          trace.lr.empty() ? trace.lr : trace.lr.first(kept)};
+          trace.lr.empty() ? trace.lr : trace.lr.first(kept), trace.settings};
 }
 
 }  // namespace glidepath

@@ -278,6 +278,7 @@ def test_a_large_document_is_found() -> None:
 
 # Public names of one language only, by their reason.
 CPP_ONLY_BY_REASON = {
+    "a dict in Python": (*("Relevance", "Setting", "Settings"),),
     "a view of borrowed columns; Python passes the object or its columns": (
         *("CurvesView", "RoundView", "TraceView"),
     ),

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forecast/beginning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/interpolate.hpp"
+#include "common/numbers.hpp"
+#include "forecast/level.hpp"
+#include "forecast/settings.hpp"
+#include "forecast/weighted.hpp"
+
+namespace glidepath::detail {
+namespace {
+
+constexpr std::size_t kMinBegun = 3;       // past runs that tell anything
+constexpr std::size_t kMaxBegun = 48;      // heaviest ones
+constexpr double kMinCovered = 0.98;       // of the last knot, that a past run must reach
+constexpr double kValueWidth = 0.5;        // of the kernel over the value now, in spreads
+constexpr double kUnlikeShare = 1e-3;      // of the weight, shared by all runs
+constexpr double kSmoothing = 0.5;         // width of a component, in deviations of the runs
+constexpr double kMinDeviation = 0.4;      // of what all runs deviate
+constexpr double kSettingsPoints = 3;      // points of a run that weigh as much as its settings
+constexpr double kBelow = 3, kAbove = 1;   // how far the law goes beyond the past runs, in z
+constexpr double kLatestStart = 0.1;       // of the last knot, at which a past run may begin
+constexpr double kMinLogSmoothing = 0.05;  // of the log steps at which runs arrive
+
+/// A past run as one that has just begun sees it.
+struct Begun {
+  const Trace* run = nullptr;
+  std::vector<double> step{}, z{};  // steps as they were logged
+  double weight = 0;
+  double shift = 0;  // from its value now to that of the live run
+};
+
+std::optional<Begun> begun(const Trace& run, const Coordinate& coordinate) {
+  Begun seen{.run = &run};
+  for (std::size_t i = 0; i < run.step.size(); ++i) {
+    const double z = coordinate.z(run.loss[i]);
+    if (!std::isfinite(z)) return std::nullopt;
+    seen.step.push_back(run.step[i]);
+    seen.z.push_back(z);
+  }
+  if (seen.step.empty()) return std::nullopt;
+  return seen;
+}
+
+/// Square distances into shares of a Gaussian kernel, the nearest run with the most.
+void into_shares(std::vector<double>& square) {
+  const double nearest = *std::ranges::min_element(square);
+  const double least = kUnlikeShare / static_cast<double>(square.size());
+  double total = 0;
+  for (double& d : square) total += d = std::exp(-0.5 * (d - nearest)) + least;
+  for (double& share : square) share /= total;
+}
+
+/// Weighs the runs by their settings and by their value at the last step of the live run, and keeps
+/// the heaviest. Half of the weight goes by what is learned of the settings, half by all alike:
+/// what few runs teach is too sure.
+void weigh(const Prepared& p, const Settings* settings, std::span<const Relevance> relevance,
+           std::vector<Begun>& runs) {
+  std::vector<double> learned(runs.size(), 0.0);
+  if (!p.step.empty()) {
+    const double now = p.step.back() - p.step_shift;
+    std::vector<double> values;
+    for (const Begun& run : runs) values.push_back(interpolate(now, run.step, run.z));
+    const double width = kValueWidth * spread(values);
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      runs[r].shift = p.last_z - values[r];
+      learned[r] += runs[r].shift * runs[r].shift / (width * width);
+    }
+  }
+  std::vector<double> alike = learned;
+  if (settings != nullptr && !settings->empty()) {
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const SettingsDistance d = settings_distance(*settings, runs[r].run->settings, relevance);
+      learned[r] += d.learned;
+      alike[r] += d.plain;
+    }
+  }
+  into_shares(learned);
+  into_shares(alike);
+  for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weight = 0.5 * (learned[r] + alike[r]);
+  std::ranges::stable_sort(runs,
+                           [](const Begun& a, const Begun& b) { return a.weight > b.weight; });
+  runs.resize(std::min(runs.size(), kMaxBegun));
+  const double total = std::accumulate(runs.begin(), runs.end(), 0.0,
+                                       [](double sum, const Begun& b) { return sum + b.weight; });
+  for (Begun& run : runs) run.weight /= total;
+}
+
+/// Width of the kernel around each run as a share of their deviation: narrower the more there are.
+double smoothing(std::span<const Begun> runs) {
+  double square = 0;
+  for (const Begun& run : runs) square += run.weight * run.weight;
+  return kSmoothing * std::pow(square, 0.2);
+}
+
+struct Deviation {
+  double all = 0, weighted = 0;
+};
+
+Deviation deviation(std::span<const double> value, std::span<const Begun> runs) {
+  double mean = 0, weighted_mean = 0;
+  const auto n = static_cast<double>(value.size());
+  for (std::size_t r = 0; r < value.size(); ++r) {
+    mean += value[r] / n;
+    weighted_mean += runs[r].weight * value[r];
+  }
+  double square = 0, weighted = 0;
+  for (std::size_t r = 0; r < value.size(); ++r) {
+    square += (value[r] - mean) * (value[r] - mean) / n;
+    weighted += runs[r].weight * (value[r] - weighted_mean) * (value[r] - weighted_mean);
+  }
+  return {std::sqrt(square), std::sqrt(weighted)};
+}
+
+/// One component for each run that goes as far as the last knot; none where they are too few.
+std::optional<Mixture> begun_like(const Prepared& p, const Coordinate& coordinate,
+                                  const Settings* settings, const PastRuns& past, const Law& law) {
+  const double horizon = law.knots.back() - law.step_shift;
+  const double now = p.step.empty() ? -kInfinity : p.step.back() - p.step_shift;
+  std::vector<Begun> runs;
+  for (const Trace& run : past.runs()) {
+    if (run.step.empty() || run.step.back() < kMinCovered * horizon) continue;
+    if (!p.step.empty() && run.step.front() > std::max(now, kLatestStart * horizon)) continue;
+    if (std::optional<Begun> seen = begun(run, coordinate)) runs.push_back(std::move(*seen));
+  }
+  if (runs.size() < kMinBegun) return std::nullopt;
+  weigh(p, settings, past.relevance(), runs);
+  const double smooth = smoothing(runs);
+
+  Mixture mixture;
+  mixture.components = runs.size();
+  mixture.queries = law.knots.size();
+  for (const Begun& run : runs) mixture.weight.push_back(run.weight);
+  std::vector<double> at(runs.size());
+  for (const double knot : law.knots) {
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      at[r] = interpolate(knot - law.step_shift, runs[r].step, runs[r].z) + runs[r].shift;
+    }
+    const Deviation d = deviation(at, runs);
+    const double scale = smooth * std::max(d.weighted, kMinDeviation * d.all) + 1e-6;
+    mixture.location.insert(mixture.location.end(), at.begin(), at.end());
+    mixture.scale.insert(mixture.scale.end(), at.size(), scale);
+  }
+  return mixture;
+}
+
+/// When a past run came to the target, or where it ended before.
+struct Arrival {
+  double weight = 0;
+  double log_step = 0;
+  bool arrived = false, failed = false;
+};
+
+Arrival arrival_of(const Begun& run, double target, const ForecastOptions& options) {
+  Level level{.target = target, .direction = options.direction, .reached_by = reading(options)};
+  const Trace& trace = *run.run;
+  const std::size_t n = trace.step.size();
+  Arrival seen{.weight = run.weight, .log_step = std::log(std::max(trace.step[n - 1], 1e-300))};
+  for (std::size_t i = 0; i < n; ++i) {
+    const double y = trace.loss[i];
+    const bool there = options.direction == Direction::max ? y >= target : y <= target;
+    if (!level.add(y) && !(there && i + 1 == n)) continue;
+    seen.log_step = std::log(std::max(trace.step[i], 1e-300));
+    seen.arrived = true;
+    return seen;
+  }
+  seen.failed = !std::isfinite(trace.loss[n - 1]);
+  return seen;
+}
+
+/// The weight of a run that ended before its target goes to those that came later (redistribution
+/// to the right, Efron 1967), or to never where there are none or it failed.
+double redistribute(std::vector<Arrival>& arrivals) {
+  std::ranges::stable_sort(
+      arrivals, [](const Arrival& a, const Arrival& b) { return a.log_step < b.log_step; });
+  double never = 0;
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    Arrival& run = arrivals[i];
+    if (run.arrived) continue;
+    double later = 0;
+    for (std::size_t j = i + 1; j < arrivals.size(); ++j) later += arrivals[j].weight;
+    if (run.failed || !(later > 0)) {
+      never += run.weight;
+    } else {
+      for (std::size_t j = i + 1; j < arrivals.size(); ++j) {
+        arrivals[j].weight *= 1 + run.weight / later;
+      }
+    }
+    run.weight = 0;
+  }
+  std::erase_if(arrivals, [](const Arrival& run) { return run.weight == 0; });
+  return never;
+}
+
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+}  // namespace
+
+bool begin(const Prepared& p, const Settings* settings, const PastRuns& past, Law& law) {
+  std::vector<const Trace*> all;
+  for (const Trace& run : past.runs()) all.push_back(&run);
+  if (all.size() < kMinBegun) return false;
+  const Coordinate coordinate = p.step.empty() ? pooled_coordinate(all) : p.coordinate;
+  std::optional<Mixture> mixture = begun_like(p, coordinate, settings, past, law);
+  if (!mixture) return false;
+  law.coordinate = coordinate;
+  law.mixture = std::move(*mixture);
+  const auto [low, high] = std::ranges::minmax_element(law.mixture.location);
+  law.lowest = *low - kBelow;
+  law.highest = *high + kAbove;
+  return true;
+}
+
+void mix_in_settings(const Prepared& p, const Settings* settings, const PastRuns& past, Law& law) {
+  if (settings == nullptr || settings->empty() || past.relevance().empty()) return;
+  std::optional<Mixture> alike = begun_like(p, p.coordinate, settings, past, law);
+  if (!alike) return;
+  const double points = static_cast<double>(p.step.size()) / kSettingsPoints;
+  alike->degrees = law.mixture.degrees;
+  law.mixture = mixed(law.mixture, *alike, points * points / (points * points + 1));
+  const auto [low, high] = std::ranges::minmax_element(alike->location);
+  law.lowest = std::min(law.lowest, *low);
+  law.highest = std::max(law.highest, *high);
+}
+
+std::optional<std::vector<double>> arrivals(TraceView trace, double target,
+                                            std::span<const double> steps,
+                                            const ForecastOptions& options) {
+  const PastRuns& past = *options.past;
+  const Prepared p = prepare(trace, options.direction, constants_of(options));
+  const double now = p.step.empty() ? 0 : p.step.back() - p.step_shift;
+  std::vector<const Trace*> all;
+  for (const Trace& run : past.runs()) all.push_back(&run);
+  const Coordinate coordinate = p.step.empty() ? pooled_coordinate(all) : p.coordinate;
+  std::vector<Begun> runs;
+  for (const Trace* run : all) {
+    if (run->step.empty() || run->step.back() <= now) continue;
+    if (std::optional<Begun> seen = begun(*run, coordinate)) {
+      runs.push_back(std::move(*seen));
+    } else if (p.step.empty()) {
+      runs.push_back({.run = run});  // failed: it never arrives
+    }
+  }
+  if (runs.size() < kMinBegun) return std::nullopt;
+  weigh(p, trace.settings, past.relevance(), runs);
+  const double smooth = smoothing(runs);
+  std::vector<Arrival> seen;
+  for (const Begun& run : runs) seen.push_back(arrival_of(run, target, options));
+  const double never = redistribute(seen);
+  double mean = 0, square = 0, total = 0;
+  for (const Arrival& run : seen) {
+    total += run.weight;
+    mean += run.weight * run.log_step;
+    square += run.weight * run.log_step * run.log_step;
+  }
+  std::vector<double> cdf(steps.size(), 0.0);
+  if (!(total > 0)) return cdf;
+  mean /= total;
+  const double width =
+      std::max(smooth * std::sqrt(std::max(square / total - mean * mean, 0.0)), kMinLogSmoothing);
+  const auto by = [&](double step) {
+    if (!(step > 0)) return 0.0;
+    double sum = 0;
+    for (const Arrival& run : seen) {
+      sum += run.weight * normal_cdf((std::log(step) - run.log_step) / width);
+    }
+    return sum / (total + never);
+  };
+  const double before = by(now);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    cdf[i] = std::clamp((by(steps[i]) - before) / std::max(1 - before, 1e-12), 0.0, 1.0);
+  }
+  return cdf;
+}
+
+}  // namespace glidepath::detail

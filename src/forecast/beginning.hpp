@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "glidepath/forecast.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "forecast/law.hpp"
+#include "forecast/prepare.hpp"
+
+namespace glidepath::detail {
+
+/// The law of a run of fewer than three points, from past runs (docs/method/forecast.md, "Before
+/// the curve shows"): `law` has its knots, and gets its coordinate, mixture and limits. False, and
+/// nothing changed, where fewer than three past runs go as far.
+[[nodiscard]] bool begin(const Prepared& p, const Settings* settings, const PastRuns& past,
+                         Law& law);
+
+/// Mixes into the law of a run of a few points what past runs of alike settings became, the less
+/// the more points there are.
+void mix_in_settings(const Prepared& p, const Settings* settings, const PastRuns& past, Law& law);
+
+/// P(reached by each of `steps`), increasing, for a run of fewer than three points, from when past
+/// runs came to the target; empty where fewer than three past runs tell.
+[[nodiscard]] std::optional<std::vector<double>> arrivals(TraceView trace, double target,
+                                                          std::span<const double> steps,
+                                                          const ForecastOptions& options);
+
+}  // namespace glidepath::detail
