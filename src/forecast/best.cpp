@@ -22,14 +22,14 @@ constexpr double kMaxAhead = 2.5;    // in log steps: no run of those learned fr
 constexpr double kMinChance = 1e-3;  // by the law of the curve, before it is corrected
 
 /// The levels of a run, medians of its newest `window` finite values each, read for the best.
-struct Levels {
+struct LevelsSeen {
   std::size_t count = 0, best = 0;  ///< levels, and which is the best
   double best_step = 0, best_value = 0;
 };
 
 /// `window` is odd and at most the number of finite values, which is not 0.
-Levels levels_of(TraceView trace, std::size_t window, Direction direction) {
-  Levels found;
+LevelsSeen levels_of(TraceView trace, std::size_t window, Direction direction) {
+  LevelsSeen found;
   std::vector<double> newest, sorted;  // in the order in which they came, and of size
   for (std::size_t i = 0; i < trace.step.size(); ++i) {
     const double value = trace.loss[i];
@@ -60,9 +60,10 @@ std::size_t finite_values(TraceView trace) {
 }
 
 /// What corrects the law of the curve: its own answer, and the signs of a run that turns up.
-std::array<double, ForecastConstants::kBestSigns> signs_of(const Levels& levels, std::size_t window,
-                                                           double never, double last_step,
-                                                           double budget, double step_shift) {
+std::array<double, ForecastConstants::kBestSigns> signs_of(const LevelsSeen& levels,
+                                                           std::size_t window, double never,
+                                                           double last_step, double budget,
+                                                           double step_shift) {
   const double p = std::clamp(never, kMinChance, 1 - kMinChance);
   const auto since = static_cast<double>(levels.count - 1 - levels.best);
   return {std::log(p / (1 - p)), std::log1p(since / static_cast<double>(window)),
@@ -88,7 +89,7 @@ BestSoFar best_so_far(TraceView trace, double budget, const ForecastOptions& opt
   const std::size_t values = finite_values(trace);
   if (values == 0) return found;
   const std::size_t window = level_window(detail::reading(options), values);
-  const Levels levels = levels_of(trace, window, options.direction);
+  const LevelsSeen levels = levels_of(trace, window, options.direction);
   found.step = levels.best_step;
   found.value = levels.best_value;
   found.prob_past = 1;
