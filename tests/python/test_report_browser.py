@@ -34,7 +34,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     step = np.arange(1.0, 201.0)
     traces = [
         gp.Trace(step, 2.0 + 3.0 * step**-0.5, name="on its way <b>"),
-        gp.Trace(step, 4.0 + 3.0 * step**-0.5, name="hopeless"),
+        gp.Trace(step, 4.0 + 3.0 * step**-1.5, name="hopeless"),
         gp.Trace(step, 1.0 + 3.0 * step**-0.5, name="there"),
         *(gp.Trace(step, 2.0 + 3.0 * step**-0.4, name=f"another {i}") for i in range(5)),
     ]

@@ -45,7 +45,7 @@ def test_two_pilots_do_not_work_at_once(world: World) -> None:
 
 def test_a_controller_that_is_down_is_waited_for(world: World) -> None:
     world.submit(job(1, HOPELESS))
-    world.cluster.advance(300)
+    world.cluster.advance(600)
     world.stub.before = slurm_stub.down
     results: list[Round] = []
     world.pilot.options = replace(world.pilot.options, round_s=0.01)
@@ -59,7 +59,7 @@ def test_a_controller_that_is_down_is_waited_for(world: World) -> None:
 
 def test_a_controller_that_goes_away_before_the_check_gets_nothing(world: World) -> None:
     world.submit(job(1, HOPELESS))
-    world.cluster.advance(300)
+    world.cluster.advance(600)
     world.stub.before = lambda command: slurm_stub.down(command) if "-j" in command else None
     assert "Unable to contact" in world.pilot.round().trouble
     assert world.stub.sent == []
@@ -105,7 +105,7 @@ def test_a_slow_controller_only_makes_a_round_slow(tmp_path: Path) -> None:
 
 def test_a_job_that_changes_between_read_and_act_is_left_alone(world: World) -> None:
     run = world.submit(job(1, HOPELESS))
-    world.cluster.advance(300)
+    world.cluster.advance(600)
 
     def opt_out(command: Sequence[str]) -> None:
         if "-j" in command:
@@ -120,7 +120,7 @@ def test_a_job_that_changes_between_read_and_act_is_left_alone(world: World) -> 
 
 def test_a_job_that_vanishes_between_read_and_act_is_noted(world: World) -> None:
     world.submit(job(1, HOPELESS))
-    world.cluster.advance(300)
+    world.cluster.advance(600)
     world.stub.before = lambda command: (
         world.cluster._end(world.cluster.runs["1"], "DONE") if "-j" in command else None
     )
@@ -143,7 +143,7 @@ def test_a_half_written_trace_is_read_up_to_its_last_whole_line(world: World) ->
 def test_a_full_disk_stops_the_acting_and_nothing_else(world: World) -> None:
     """The log cannot grow: nothing may be done that could not be noted."""
     world.submit(job(1, HOPELESS))
-    world.cluster.advance(300)
+    world.cluster.advance(600)
     world.new_pilot(mode="advise").round()
     script = textwrap.dedent("""
         import resource, signal, sqlite3, sys
@@ -167,7 +167,7 @@ def test_no_room_for_the_intent_means_no_action(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.submit(job(1, HOPELESS))
-    world.cluster.advance(300)
+    world.cluster.advance(600)
     real = DecisionLog.add
 
     def full(self: DecisionLog, *arguments: object) -> list[int]:
