@@ -744,5 +744,13 @@ TEST(PastRunsTest, BrokenRunsAndWidthsAreRefusedInASentence) {
             "past: 'run0' has direction 'min', the live run 'max'");
 }
 
+TEST(Forecast, StepsThatFallTogetherBesideAFarBeginningAreRefused) {
+  const std::vector<double> step{-1e300, 0, 1, 3, 5, 7}, loss{7.1, 0.9, 0.8, 7.2, -1.0, 0.9};
+  EXPECT_EQ(refusal([&] {
+              (void)forecast({step, loss}, steps_from(22, 232, 15));
+            }),
+            "forecast: steps 22 to 232 cannot be told apart beside a run that begins at -1e+300");
+}
+
 }  // namespace
 }  // namespace glidepath

@@ -23,6 +23,7 @@ constexpr std::size_t kMinBegun = 3;       // past runs that tell anything
 constexpr std::size_t kMaxBegun = 48;      // heaviest ones
 constexpr double kMinCovered = 0.98;       // of the last knot, that a past run must reach
 constexpr double kValueWidth = 0.5;        // of the kernel over the value now, in spreads
+constexpr double kFarthest = 1e6;          // square distance, of what overflows too
 constexpr double kUnlikeShare = 1e-3;      // of the weight, shared by all runs
 constexpr double kSmoothing = 0.5;         // width of a component, in deviations of the runs
 constexpr double kMinDeviation = 0.4;      // of what all runs deviate
@@ -53,6 +54,9 @@ std::optional<Begun> begun(const Trace& run, const Coordinate& coordinate) {
 
 /// Square distances into shares of a Gaussian kernel, the nearest run with the most.
 void into_shares(std::vector<double>& square) {
+  for (double& d : square) {
+    if (!(d < kFarthest)) d = kFarthest;
+  }
   const double nearest = *std::ranges::min_element(square);
   const double least = kUnlikeShare / static_cast<double>(square.size());
   double total = 0;
@@ -149,6 +153,8 @@ std::optional<Mixture> begun_like(const Prepared& p, const Coordinate& coordinat
     const double scale = smooth * std::max(d.weighted, kMinDeviation * d.all) + 1e-6;
     mixture.location.insert(mixture.location.end(), at.begin(), at.end());
     mixture.scale.insert(mixture.scale.end(), at.size(), scale);
+    // Values near the limits of a double leave nothing that could be told.
+    if (!is_scale(scale) || !std::ranges::all_of(at, is_location)) return std::nullopt;
   }
   return mixture;
 }

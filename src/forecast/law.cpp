@@ -215,6 +215,10 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   law.coordinate = p.coordinate;
   law.step_shift = p.step_shift;
   law.knots = knots_for(steps, p.step_shift, max_knots, plan);
+  if (std::ranges::adjacent_find(law.knots, std::greater_equal{}) != law.knots.end()) {
+    refuse("forecast: steps ", steps.front(), " to ", steps.back(),
+           " cannot be told apart beside a run that begins at ", trace.step.front());
+  }
   law.stretch.assign(law.knots.size(), 1.0);
   double last = p.step.empty() ? 0.0 : p.step.back();
   bool begun = false;
