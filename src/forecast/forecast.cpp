@@ -77,6 +77,15 @@ Predicted forecast_into(TraceView trace, std::span<const double> at, const Level
     write(z_raw, levels.row[i], out.raw + i * out.row_stride);
     if (out.curve != nullptr) write(z_curve, levels.row[i], out.curve + i * out.row_stride);
   }
+  // Between knots that lie many orders of magnitude apart rounding may turn two levels round.
+  for (double* rows : {out.raw, out.curve}) {
+    for (std::size_t i = 1; rows != nullptr && i < levels.row.size(); ++i) {
+      double* row = rows + i * out.row_stride;
+      for (std::size_t j = 0; j < at.size(); ++j) {
+        row[j] = std::max(row[j], rows[(i - 1) * out.row_stride + j]);
+      }
+    }
+  }
   return predicted;
 }
 

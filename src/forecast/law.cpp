@@ -326,12 +326,6 @@ void Law::quantiles(const Levels& levels, std::vector<double>& curve,
       const double wide = stretch[j] * with_noise(half, noise * levels.noise[i]);
       curve[i * knots.size() + j] = middle + stretch[j] * half;
       raw[i * knots.size() + j] = half == 0 ? middle : middle + std::copysign(wide, half);
-      if (i == 0) continue;
-      // Rounding may turn neighbours round where components lie many orders of magnitude apart.
-      for (std::vector<double>* column : {&curve, &raw}) {
-        double& value = (*column)[i * knots.size() + j];
-        value = std::max(value, (*column)[(i - 1) * knots.size() + j]);
-      }
     }
   }
 }
