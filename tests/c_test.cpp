@@ -64,6 +64,38 @@ TEST(CTest, WhatOneFunctionMakesAnotherTakesBack) {
   glidepath_watch_free(watch);
 }
 
+TEST(CTest, TheBestOfARunThatTurnedUpIsPastAndOfOneThatFallsIsToCome) {
+  Decay run(60);
+  glidepath_best_so_far_t best{};
+  best.size = sizeof(best);
+  ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, nullptr, &best), GLIDEPATH_OK);
+  EXPECT_LT(best.prob_past, 0.05);
+  EXPECT_EQ(std::string(best.status), "good");
+
+  for (std::size_t i = 20; i < run.loss.size(); ++i) {
+    run.loss[i] += 0.02 * (run.step[i] - 20);
+  }
+  glidepath_forecast_options_t options{};
+  options.size = sizeof(options);
+  options.reached_by = "point";
+  ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_OK);
+  EXPECT_GT(best.prob_past, 0.95);
+  EXPECT_EQ(best.step, 20);
+  EXPECT_EQ(best.value, run.loss[19]);
+  EXPECT_EQ(best.budget, 120);
+
+  best.size = offsetof(glidepath_best_so_far_t, prob_past);
+  best.prob_past = 7;
+  ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_OK);
+  EXPECT_EQ(best.prob_past, 7);  // not the caller's to have
+  EXPECT_EQ(glidepath_best_so_far(&run.trace, NAN, nullptr, &best), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()).find("best_so_far: budget nan"), 0U);
+  const double level = 0.5;
+  options.levels = &level;
+  options.level_count = 1;
+  EXPECT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_INPUT_ERROR);
+}
+
 TEST(CTest, AFailureLeavesNoHandleAndASentence) {
   const Decay run(60);
   const double back[] = {200, 100};

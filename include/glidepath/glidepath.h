@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * glidepath from C99, and from every language that can call C: traces, fits, forecasts, the step at
- * which a target is reached, one live run, one round of a scheduler.
+ * which a target is reached, the best so far, one live run, one round of a scheduler.
  *
  * - Every function returns a glidepath_status; after one that is not GLIDEPATH_OK,
  *   glidepath_last_error() is its sentence. NULL where something is needed is
@@ -104,7 +104,7 @@ glidepath_status glidepath_fit(const glidepath_trace_t* trace,
 glidepath_status glidepath_fit_predict(const glidepath_fit_t* fit, const double* steps,
                                        size_t count, double* loss);
 
-/* ---- forecast, reach: forecast.hpp */
+/* ---- forecast, reach, best_so_far: forecast.hpp */
 
 /** PastRuns: finished runs of one direction and what was learned from them. */
 typedef struct glidepath_past_runs_t glidepath_past_runs_t;
@@ -120,7 +120,7 @@ typedef struct glidepath_forecast_options_t {
   const double* levels; /**< of the quantiles, in (0, 1), increasing; NULL = 0.05, 0.10 ... 0.95 */
   size_t level_count;
   const char* direction;  /**< "max" for an accuracy; NULL = "min" */
-  const char* reached_by; /**< of reach: "point" for evaluations; NULL = "curve" */
+  const char* reached_by; /**< not of forecast: "point" for evaluations; NULL = "curve" */
 } glidepath_forecast_options_t;
 
 typedef struct glidepath_forecast_t glidepath_forecast_t;
@@ -172,6 +172,20 @@ glidepath_status glidepath_reach_quantile(const glidepath_reach_t* reach, double
 glidepath_status glidepath_reach_remaining_steps(const glidepath_reach_t* reach, int32_t count,
                                                  double* steps);
 void glidepath_reach_free(glidepath_reach_t* reach);
+
+typedef struct glidepath_best_so_far_t {
+  size_t size;
+  const char* status;
+  double step, value; /**< where the best level so far was reached; NaN: no value is finite */
+  double prob_past;   /**< probability that no later level, up to the budget, is better; or NaN */
+  double budget;
+} glidepath_best_so_far_t;
+
+/** best_so_far: the best level of a run, and the probability that it stays the best up to the
+ *  absolute step `budget`. `options` may be NULL. */
+glidepath_status glidepath_best_so_far(const glidepath_trace_t* trace, double budget,
+                                       const glidepath_forecast_options_t* options,
+                                       glidepath_best_so_far_t* best);
 
 /* ---- one live run: watch.hpp */
 

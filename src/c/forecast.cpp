@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Past runs, forecasts and the step at which a target is reached.
+// Past runs, forecasts, the step at which a target is reached and the best of a run so far.
 #include "glidepath/forecast.hpp"
 
 #include <algorithm>
@@ -147,3 +147,20 @@ glidepath_status glidepath_reach_remaining_steps(const glidepath_reach_t* reach,
 }
 
 void glidepath_reach_free(glidepath_reach_t* reach) { delete reach; }
+
+glidepath_status glidepath_best_so_far(const glidepath_trace_t* trace, double budget,
+                                       const glidepath_forecast_options_t* options,
+                                       glidepath_best_so_far_t* best) {
+  return guarded([&] {
+    needed(best, "best");
+    const OwnedOptions owned(options);
+    const BestSoFar found = best_so_far(trace_of(trace), budget, owned.options);
+    glidepath_best_so_far_t out{};
+    out.status = name(found.status).data();
+    out.step = found.step;
+    out.value = found.value;
+    out.prob_past = found.prob_past;
+    out.budget = found.budget;
+    write(out, best, "best");
+  });
+}

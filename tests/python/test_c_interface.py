@@ -259,6 +259,26 @@ def test_a_reach_has_the_bytes_of_python(library: ctypes.CDLL, run: gp.Trace) ->
         assert steps.tobytes() == expected.remaining_steps(9).tobytes()
 
 
+@pytest.mark.parametrize("by", ["curve", "point"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_best_so_far_has_the_bytes_of_python(
+    library: ctypes.CDLL, run: gp.Trace, by: str, share: float
+) -> None:
+    seen = run.until(run.step[-1] * share)  # of no point at all, of some, of the whole run
+    budget = float(run.step[-1])
+    options = new("forecast_options", reached_by=by.encode())
+    trace, best = trace_of(seen), new("best_so_far")
+    status = library.glidepath_best_so_far(
+        ctypes.byref(trace), budget, ctypes.byref(options), ctypes.byref(best)
+    )
+    assert status == OK, library.glidepath_last_error()
+    expected = gp.best_so_far(seen, budget=budget, reached_by=by)
+    assert best.status.decode() == expected.status
+    found = np.array([best.step, best.value, best.prob_past, best.budget])
+    said = [expected.step, expected.value, expected.prob_past, expected.budget]
+    assert found.tobytes() == np.array(said).tobytes()
+
+
 def test_a_watch_decides_as_in_python(library: ctypes.CDLL, run: gp.Trace) -> None:
     target, budget = ctypes.c_double(run.loss[-1]), ctypes.c_double(run.step[-1])
     options = new(
