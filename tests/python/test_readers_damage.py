@@ -302,12 +302,45 @@ def test_a_name_of_bytes_that_are_no_text_is_read_and_named(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "url", ["http://user:SECRET@[::1/", "http://user:SECRET@host:99999999/?key=SECRET"]
+    "url",
+    [
+        *("http://user:SECRET@[::1/", "http://user:SECRET@host:99999999/?key=SECRET"),
+        *("http://user:SECRET/x@host/", "http://user:SECRET#x@host/", "http://user:SECRET?x@host/"),
+        *(
+            "http://user:SECRET@h\u2100/",
+            "http://user:a SECRET@host/",
+            "http://[user:SECRET@h]/",
+            "s3://user:SECRET@host/x",
+        ),
+    ],
 )
 def test_no_refused_address_tells_its_login(url: str) -> None:
     with pytest.raises(gp.InputError) as refused:
         gp.read_traces(url)
     assert "SECRET" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("http://user:SE@CRET@{}", "HTTP://user:SECRET@{}", "http://{}?key=a:SECRET"),
+        *(f"http://user:{'SECRET' * 200}@{{}}", f"http://{{}}?{'x' * 1200}=SECRET&to=a@b"),
+    ],
+    ids=["an @", "capitals", "a colon", "a long login", "a long query"],
+)
+def test_no_server_that_refuses_tells_the_login(given: str) -> None:
+    with pytest.raises(gp.IoError, match="Connection refused") as refused:
+        gp.read_traces(given.format("127.0.0.1:9/"))
+    assert "CRET" not in str(refused.value)
+
+
+def test_a_folder_with_the_name_of_an_address_is_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s3:").mkdir()
+    write(tmp_path / "s3:" / "a.csv", "step,loss\n1,2\n2,1\n")
+    check(one("s3://a.csv"), [1, 2], [2, 1])
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from glidepath.readers._series import (
     AbsentError,
     RefusedError,
     collected,
+    refused_address,
     without_secrets,
 )
 
@@ -109,7 +110,7 @@ def _read_page(url: str, metric: str | None) -> list[Trace]:
     try:
         host = urlsplit(url).hostname
     except ValueError as error:
-        raise InputError(f"{without_secrets(url)}: {error}") from None
+        raise refused_address(url, error) from None
     if host in ("wandb.ai", "www.wandb.ai"):
         from glidepath.readers import wandb_api
 
@@ -190,7 +191,7 @@ def read(
     """Read as `read_traces` does; where a log lacks the metric or is refused, the error tells."""
     expression = None if pattern is None else _compiled(pattern, path, format)
     _check_text("metric", metric)
-    page = path if isinstance(path, str) and path.startswith(("http://", "https://")) else None
+    page = _address(path) if isinstance(path, str) else None
     if format is not None and (page is not None or not isinstance(path, (str, os.PathLike))):
         what = type(path).__name__ if page is None else "page"
         raise InputError(f"read_traces: a format is for a file or folder, not a {what}")
@@ -213,6 +214,18 @@ def read(
         if expression is not None:
             return _read_pattern(path, metric, expression)
         return (_read_folder if path.is_dir() else _read_file)(path, metric, format)
+
+
+def _address(text: str) -> str | None:
+    """Give the address of a page with a scheme in small letters; None where it is a path."""
+    scheme, sign, rest = text.partition("://")
+    if not sign or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme) or os.path.lexists(text):
+        return None
+    if scheme.lower() not in ("http", "https"):
+        raise InputError(f"read_traces: an address of {scheme!r}, expected http or https")
+    if re.search(r"\s", rest):
+        raise InputError("read_traces: the address has a space")
+    return f"{scheme.lower()}://{rest}"
 
 
 def _check_text(name: str, given: object) -> None:

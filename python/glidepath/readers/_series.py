@@ -16,6 +16,7 @@ from pathlib import Path
 
 from glidepath._core import (
     AbsentError,
+    InputError,
     IoError,
     RefusedError,
     RunRecord,
@@ -39,6 +40,7 @@ __all__ = [
     "open_log",
     "open_plain",
     "read_whole",
+    "refused_address",
     "to_trace",
     "traces_of",
     "without_secrets",
@@ -222,6 +224,17 @@ def is_ended(path: Path) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """Leave the login and the query of an address out of a message."""
-    text = re.sub(r"://[^/@\s]{1,999}@", "://", text)
-    return re.sub(r"(://[^\s?]{1,999})\?[^\s:]+", r"\1", text)
+    """Leave the login and the query of every address out of a message."""
+    return re.sub(r"://(\S+)", lambda found: f"://{_public(found[1])}", text)
+
+
+def _public(address: str) -> str:
+    """What stands before an @ may be a login, also where a sign in it would end one."""
+    end = ":" if address.endswith(":") else ""
+    return address.removesuffix(":").rpartition("@")[2].partition("?")[0] + end
+
+
+def refused_address(address: str, error: ValueError) -> InputError:
+    """Say why an address is none, without the part of it that the error repeats."""
+    why = re.sub(r"(?: as)? ?'.*'", "", str(error)).strip()
+    return InputError(f"{without_secrets(address)}: {why}")

@@ -9,11 +9,18 @@ from socket import create_connection
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import InputError, IoError
+from glidepath._core import IoError
 from glidepath._metrics import is_rate_name
 from glidepath._results import require
 from glidepath._trace import Trace
-from glidepath.readers._series import AbsentError, Series, choose, to_trace, without_secrets
+from glidepath.readers._series import (
+    AbsentError,
+    Series,
+    choose,
+    refused_address,
+    to_trace,
+    without_secrets,
+)
 
 _PAGE = re.compile(r"(?P<server>https?://[^#]*?)/?(?:#(?P<page>.*))?$")
 
@@ -36,7 +43,7 @@ def read_url(url: str, metric: str | None) -> list[Trace]:
     except ConnectionRefusedError as error:
         raise IoError(without_secrets(f"{url}: {error.strerror}")) from None
     except ValueError as error:
-        raise InputError(without_secrets(f"{url}: {error}")) from None
+        raise refused_address(url, error) from None
     except OSError:
         pass  # there may be a proxy in between: let the client try
     client, experiment, run = open_url(url)
