@@ -158,6 +158,9 @@ def _refusal(
         for name, value in given.items():
             if hints.get(name) is int and not 0 <= value < 2**63:
                 return f"{verb}: {name} is {value}, expected a whole number of at most 64 bits"
+        for name, value in given.items():
+            if hints.get(name) is int and value >= 2**31:
+                return f"{verb}: {name} is {value}, expected a whole number of at most 31 bits"
         return f"{verb}: an argument has the wrong type"
     return None
 

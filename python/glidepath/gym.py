@@ -64,6 +64,14 @@ class _Batch:
         if not isinstance(known, Sequence) or not all(isinstance(w, Workload) for w in known):
             raise InputError(f"environment: workloads is {drawn!r:.40}, expected some gp.Workload")
         drawn = list(drawn)
+        whole: dict[str, Any] = {"num_envs": count, "slots": slots, "running": running}
+        for name, value in whole.items():
+            if not isinstance(value, (int, np.integer)) or not -(2**31) <= value < 2**31:
+                raise InputError(f"environment: {name} is {value!r:.40}, expected a whole number")
+        numbers: dict[str, Any] = {"energy_weight": energy_weight, "weights_for_s": weights_for_s}
+        for name, value in numbers.items():
+            if not isinstance(value, (int, float, np.integer, np.floating)):
+                raise InputError(f"environment: {name} is {value!r:.40}, expected a number")
         self.workloads = drawn
         self.core = _core.EnvironmentBatch(
             [workload._record for workload in drawn], count, _core.SimulationOptions(**simulation),

@@ -203,6 +203,15 @@ def test_what_no_episode_can_begin_with_is_refused_in_a_sentence() -> None:
         "environment: 1000000000 environments, expected 1 to 65536": lambda: vector(
             draw(0), num_envs=10**9
         ),
+        f"environment: slots is {2**63}, expected a whole number": lambda: SchedulingEnv(
+            draw(0), slots=2**63
+        ),
+        "environment: running is None, expected a whole number": lambda: any_env(
+            draw(0), running=None
+        ),
+        "environment: energy_weight is 'x', expected a number": lambda: any_env(
+            draw(0), energy_weight="x"
+        ),
         "environment: options is 5, expected a dict": lambda: begin(options=5),
         "environment: workload is 1.7, expected a whole number": lambda: begin(
             options={"workload": 1.7}

@@ -139,6 +139,10 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.start_times(QUEUE, seed=-1),
         "start_times: seed is -1, expected a whole number of at most 64 bits",
     ),
+    "a number that no processor counts": (
+        lambda: gp.fit_batch([RUN], threads=2**31),
+        f"fit_batch: threads is {2**31}, expected a whole number of at most 31 bits",
+    ),
     "gpus": (
         lambda: ANY.Workload.from_trace("jobs.csv", gpus=4.0),
         "Workload.from_trace: gpus is 4.0, expected a whole number",
