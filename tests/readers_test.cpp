@@ -61,6 +61,20 @@ TEST_F(ReadersTest, ATrainerStateGivesLossRatesAndThePlan) {
             (std::vector<std::string>{"loss 0 beside a NaN grad_norm in 1 row: read as NaN"}));
 }
 
+TEST_F(ReadersTest, WhatAToolWritesBesideItsTableAreSettings) {
+  write("args.yaml", "lr0: 0.01\noptimizer: SGD\ncos_lr: false\nlist: [1]\napi_key: 5\nfree:\n");
+  const std::string rows = "epoch,train/box_loss\n1,3\n2,2\n3,1.5\n";
+  EXPECT_EQ(one("results.csv", rows).settings,
+            (Settings{{"lr0", 0.01}, {"optimizer", "SGD"}, {"cos_lr", "False"}}));
+  EXPECT_TRUE(one("own.csv", rows).settings.empty());
+  write("args.yaml", "lr0: 0.01\nlr0: 0.02\n");
+  const Trace damaged = one("results.csv", rows);
+  EXPECT_EQ(damaged.step.size(), 3U);
+  EXPECT_TRUE(damaged.settings.empty());
+  EXPECT_EQ(damaged.notes.front(),
+            "no settings were read of args.yaml: line 2 is not 'key: value'");
+}
+
 TEST_F(ReadersTest, JsonLinesHaveTimesAndMayBeCut) {
   const std::string rows =
       "{\"current_steps\": 5, \"total_steps\": 20, \"loss\": 2.0, \"elapsed_time\": \"0:00:10\"}\n"

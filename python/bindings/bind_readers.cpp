@@ -19,6 +19,7 @@
 #include "trace/readers/log_file.hpp"
 #include "trace/readers/names.hpp"
 #include "trace/readers/rows.hpp"
+#include "trace/readers/run_settings.hpp"
 #include "trace/readers/series.hpp"
 #include "trace/readers/text.hpp"
 
@@ -74,12 +75,56 @@ Points points_of(const NumbersByName& given) {
 
 Trace trace_of(const py::typing::Dict<py::str, Series>& series,
                const std::optional<py::str>& metric, const py::str& label, const py::str& name,
-               std::vector<std::string> notes, std::optional<double> planned_steps) {
-  LoggedRun run{.notes = std::move(notes), .planned = planned_steps};
+               std::vector<std::string> notes, std::optional<double> planned_steps,
+               Settings settings) {
+  LoggedRun run{
+      .notes = std::move(notes), .planned = planned_steps, .settings = std::move(settings)};
   for (const auto& [key, column] : series) {
     run.series.emplace_back(text_of(key), column.cast<std::shared_ptr<Series>>());
   }
   return to_trace(run, metric_of(metric), text_of(label), text_of(name));
+}
+
+using TextsByName = py::typing::Dict<py::str, py::str>;
+
+/// The settings that texts spell, each read by `read`; one that cannot be read is left out.
+template <class Read>
+Settings settings_of(const TextsByName& texts, const Read& read) {
+  Json all{.kind = Json::Kind::object};
+  for (const auto& [name, text] : texts) {
+    try {
+      all.members.emplace_back(text_of(name), read(text_of(text)));
+    } catch (const JsonError&) {
+      continue;
+    }
+  }
+  Settings found;
+  put_settings(found, all);
+  return found;
+}
+
+void bind_settings(py::module_& module) {
+  using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
+  module.def(
+      "settings_of_texts",
+      [](const TextsByName& texts) {
+        return settings_of(texts, [](const std::string& text) { return plain_scalar(text); });
+      },
+      "texts"_a, "The settings among plain texts by name.");
+  module.def(
+      "settings_of_json",
+      [](const TextsByName& texts) {
+        return settings_of(texts, [](const std::string& text) { return parse_json(text); });
+      },
+      "texts"_a, "The settings among values by name, each as JSON.");
+  module.def(
+      "settings_of_file",
+      [](const Path& file) {
+        LoggedRun run;
+        put_settings_of_file(file, run);
+        return std::pair{run.settings, run.notes};
+      },
+      "path"_a, "The settings that a JSON or YAML file has, and notes of what it is wrong with.");
 }
 
 template <std::size_t size>
@@ -193,9 +238,10 @@ void bind_readers(py::module_& module) {
       .def_readonly("name", &LoggedRun::name, "Of a file with several runs; else empty.")
       .def_property_readonly("series", [](const LoggedRun& run) { return by_name(run.series); })
       .def_readonly("notes", &LoggedRun::notes)
-      .def_readonly("planned_steps", &LoggedRun::planned);
+      .def_readonly("planned_steps", &LoggedRun::planned)
+      .def_readonly("settings", &LoggedRun::settings);
   module.def("trace_of", &trace_of, "series"_a, "metric"_a, "label"_a, "name"_a, "notes"_a,
-             "planned_steps"_a, "The trace of one run.");
+             "planned_steps"_a, "settings"_a, "The trace of one run.");
   module.def(
       "choose",
       [](const NumbersByName& points, const std::optional<py::str>& metric, const py::str& label) {
@@ -208,5 +254,6 @@ void bind_readers(py::module_& module) {
   module.def(
       "head_of", [](const Path& file) { return py::bytes(head_of(file)); }, "path"_a,
       "How a file begins, unpacked.");
+  bind_settings(module);
   bind_formats(module);
 }

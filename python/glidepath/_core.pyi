@@ -115,6 +115,7 @@ class RunRecord:
     notes: typing.Final[list[str]]
     planned_steps: typing.Final[float | None]
     series: typing.Final[dict[str, Series]]
+    settings: typing.Final[dict[str, float | str]]
 
 class ScheduleRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
@@ -1944,6 +1945,15 @@ def require_column(path: os.PathLike | str | bytes, head: bytes, metric: str | N
 def sample_quantile(sorted: collections.abc.Sequence[Float], level: Float) -> float:
     """The least of increasing samples that at least a share `level` of them does not exceed."""
 
+def settings_of_file(path: os.PathLike | str | bytes) -> tuple[dict[str, float | str], list[str]]:
+    """The settings that a JSON or YAML file has, and notes of what it is wrong with."""
+
+def settings_of_json(texts: dict[str, str]) -> dict[str, float | str]:
+    """The settings among values by name, each as JSON."""
+
+def settings_of_texts(texts: dict[str, str]) -> dict[str, float | str]:
+    """The settings among plain texts by name."""
+
 def shared_speeds(
     first: Profile,
     second: Profile,
@@ -1998,6 +2008,7 @@ def trace_of(
     name: str,
     notes: collections.abc.Sequence[str],
     planned_steps: Float | None,
+    settings: collections.abc.Mapping[str, Float | str],
 ) -> TraceRecord:
     """The trace of one run."""
 

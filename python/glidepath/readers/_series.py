@@ -69,6 +69,7 @@ def to_trace(
     notes: Iterable[str] = (),
     *,
     planned_steps: float | None = None,
+    settings: Mapping[str, float | str] | None = None,
 ) -> Trace:
     """Make the trace of one run.
 
@@ -88,6 +89,8 @@ def to_trace(
     planned_steps : float, optional
         The step at which the log says that the run will end, in the unit of its steps. One before
         the last step is left out: the run has gone on under another plan.
+    settings : mapping of str to float or str, optional
+        What the run was started with.
 
     Returns
     -------
@@ -95,9 +98,10 @@ def to_trace(
         With what was repaired in its `notes`.
     """
     found, said = collected.get(), list(notes)
+    own = dict(settings or {})
 
     def read(metric: str | None, of: Mapping[str, Series] = series) -> Trace:
-        made = trace_of(dict(of), metric, str(path), name, said, planned_steps)
+        made = trace_of(dict(of), metric, str(path), name, said, planned_steps, own)
         return of_record(made)
 
     if found is not None:
@@ -110,8 +114,15 @@ def to_trace(
 
 def of_run(run: RunRecord, metric: str | None, path: Path) -> Trace:
     """Make the trace of what the core read of a file."""
-    planned, name = run.planned_steps, run.name or path.name
-    return to_trace(run.series, metric, path, name, run.notes, planned_steps=planned)
+    return to_trace(
+        run.series,
+        metric,
+        path,
+        run.name or path.name,
+        run.notes,
+        planned_steps=run.planned_steps,
+        settings=run.settings,
+    )
 
 
 def traces_of(
@@ -121,6 +132,7 @@ def traces_of(
     *,
     names: Mapping[str, str] | None = None,
     notes: Mapping[str, Iterable[str]] | None = None,
+    settings: Mapping[str, Mapping[str, float | str]] | None = None,
 ) -> list[Trace]:
     """Make the traces of several runs; those without the metric are left out.
 
@@ -134,6 +146,8 @@ def traces_of(
         What the runs are called, where it is not their key.
     notes : mapping, optional
         What was repaired already of a run.
+    settings : mapping, optional
+        What a run was started with.
 
     Returns
     -------
@@ -148,7 +162,8 @@ def traces_of(
     for key, series in runs.items():
         try:
             name, said = (names or {}).get(key, key), (notes or {}).get(key, ())
-            traces.append(to_trace(series, metric, path, name, said))
+            own = (settings or {}).get(key)
+            traces.append(to_trace(series, metric, path, name, said, settings=own))
         except AbsentError as error:
             absent = error
     if not traces:

@@ -9,7 +9,7 @@ from socket import create_connection
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import IoError
+from glidepath._core import IoError, settings_of_texts
 from glidepath._metrics import is_rate_name
 from glidepath._results import require
 from glidepath._trace import Trace
@@ -102,4 +102,6 @@ def _read(client: Any, run: Any, metric: str | None, label: str) -> Trace:
         column = series[wanted] = Series()
         for point in sorted(client.get_metric_history(name, wanted), key=lambda p: p.timestamp):
             column.add(float(point.step), float(point.value), (point.timestamp - began) / 1e3)
-    return to_trace(series, metric, f"{label}: run {name}", name)
+    params = getattr(run.data, "params", None) or {}
+    settings = settings_of_texts({str(key): str(value) for key, value in params.items()})
+    return to_trace(series, metric, f"{label}: run {name}", name, settings=settings)

@@ -6,13 +6,15 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from itertools import islice
 from pathlib import Path
 
-from glidepath._core import IoError
+from glidepath._core import IoError, settings_of_texts
 from glidepath._trace import Trace
 from glidepath.readers._rows import number
-from glidepath.readers._series import AbsentError, Series, lines, to_trace
+from glidepath.readers._series import AbsentError, Series, lines, open_plain, to_trace
 
+_MOST_PARAMETERS, _LONGEST_PARAMETER = 1000, 1000  # files, and bytes of one
 _LINE = re.compile(rb"\d{10,16} \S+( -?\d+)?\r?\n?")
 
 
@@ -67,7 +69,29 @@ def read(path: Path, metric: str | None) -> list[Trace]:
         metric = next(iter(series))
         if not any(not math.isnan(value) for value in series[metric].value):
             raise AbsentError(f"{path}: no metric was logged")
-    return [to_trace(series, metric, path, run.name, planned_steps=_planned_steps(run))]
+    planned, (settings, notes) = _planned_steps(run), _settings(run)
+    return [
+        to_trace(series, metric, path, run.name, notes, planned_steps=planned, settings=settings)
+    ]
+
+
+def _settings(run: Path) -> tuple[dict[str, float | str], list[str]]:
+    """Read the parameters of a run, a file each; with a note of those that cannot be read."""
+    texts: dict[str, str] = {}
+    damaged = ""
+    root = run / "params"
+    for file in islice(sorted(root.rglob("*")), _MOST_PARAMETERS):
+        if not file.is_file():
+            continue
+        try:
+            with open_plain(file) as opened:
+                text = opened.read(_LONGEST_PARAMETER + 1)
+        except OSError as error:
+            damaged = damaged or f"a parameter was not read: {error}"
+            continue
+        if len(text) <= _LONGEST_PARAMETER:
+            texts[file.relative_to(root).as_posix()] = text.decode(errors="replace").strip()
+    return settings_of_texts(texts), [damaged] if damaged else []
 
 
 def _planned_steps(run: Path) -> float | None:

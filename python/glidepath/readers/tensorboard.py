@@ -14,7 +14,7 @@ import struct
 from collections import defaultdict
 from pathlib import Path
 
-from glidepath._core import IoError
+from glidepath._core import IoError, settings_of_file
 from glidepath._trace import Trace
 from glidepath.readers._protobuf import skip, varint
 from glidepath.readers._series import Series, open_log, read_whole, to_trace
@@ -49,7 +49,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     origin = min((min(column.seconds) for column in series.values() if column.seconds), default=0.0)
     for column in series.values():
         column.count_seconds(origin, 1.0)
-    return [to_trace(series, metric, path, path.name, notes)]
+    # What Lightning writes into the folder of its logger.
+    settings, damaged = settings_of_file(files[0].parent / "hparams.yaml") if files else ({}, [])
+    return [to_trace(series, metric, path, path.name, notes + damaged, settings=settings)]
 
 
 def _is_events(path: Path) -> bool:

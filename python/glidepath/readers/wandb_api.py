@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from glidepath._core import InputError, IoError
+from glidepath._core import InputError, IoError, settings_of_json
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._rows import flat, tracked
@@ -41,4 +43,9 @@ def read(run: Any, metric: str | None) -> list[Trace]:
     for row in rows:
         if "_runtime" not in row and stamps:
             row["_runtime"] = row.get("_timestamp", math.nan) - stamps[0]
-    return [to_trace(tracked(rows), metric, label, str(getattr(run, "name", "") or label))]
+    name, config = str(getattr(run, "name", "") or label), getattr(run, "config", None)
+    values = config if isinstance(config, Mapping) else {}
+    settings = settings_of_json(
+        {str(key): json.dumps(value, default=repr) for key, value in values.items()}
+    )
+    return [to_trace(tracked(rows), metric, label, name, settings=settings)]

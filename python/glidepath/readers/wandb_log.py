@@ -4,7 +4,8 @@
 LevelDB's framing around protobuf: after seven bytes, blocks of 32 KiB, in them records of a CRC-32
 (4 bytes), a length (2) and whether it is whole, the first, a middle or the last part of a message
 (1). The messages are `Record` of W&B's wandb_internal.proto, whose numbers are kept as they are on
-disk for good: history 2 (its items 1: key 1, nested_key 2, value_json 16) and run 17 (run_id 1).
+disk for good: history 2 (its items 1: key 1, nested_key 2, value_json 16), config 5 (its update 1,
+items of the same form) and run 17 (run_id 1, config 4).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from glidepath._core import IoError
+from glidepath._core import IoError, settings_of_file, settings_of_json
 from glidepath._trace import Trace
 from glidepath.readers._protobuf import fields
 from glidepath.readers._rows import flat, tracked
@@ -24,7 +25,7 @@ from glidepath.readers._series import read_whole, to_trace
 
 _HEADER, _BLOCK, _FRAME = 7, 32768, 7
 _WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
-_HISTORY, _RUN = 2, 17
+_HISTORY, _CONFIG, _RUN, _CONFIG_OF_RUN = 2, 5, 17, 4
 
 
 def recognises(path: Path, head: bytes) -> bool:
@@ -43,18 +44,42 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     if not data.startswith(b":W&B"):
         raise IoError(f"{path}: not a log of W&B")
     rows: list[dict[str, Any]] = []
+    config: dict[str, str] = {}
     name = path.stem.removeprefix("run-")
     try:
         for message in _messages(data, path):
             for number, part in fields(message):
                 if number == _HISTORY:
                     rows.append(dict(flat(_row(part), ".")))
+                elif number == _CONFIG:
+                    config |= _config(part)
                 elif number == _RUN:
+                    for inner, given in fields(part):
+                        config |= _config(given) if inner == _CONFIG_OF_RUN else {}
                     name = next((v.decode() for n, v in fields(part) if n == 1), name)
     except (IndexError, ValueError, RecursionError) as error:
         raise IoError(f"{path}: damaged record: {error}") from None
     cut = ["the last record is cut: left out"] if _is_cut(data) else []
-    return [to_trace(tracked(rows), metric, path, name, cut)]
+    settings, damaged = settings_of_json(config), list[str]()
+    if not settings:
+        settings, damaged = settings_of_file(path.parent / "files" / "config.yaml")
+    return [to_trace(tracked(rows), metric, path, name, cut + damaged, settings=settings)]
+
+
+def _config(record: bytes) -> dict[str, str]:
+    """Give the values of a configuration by their names, as JSON; nested names are joined."""
+    found: dict[str, str] = {}
+    for number, item in fields(record):
+        if number != 1:
+            continue
+        names, value = [], ""
+        for field, text in fields(item):
+            if field in (1, 2):
+                names.append(text.decode(errors="replace"))
+            elif field == 16:
+                value = text.decode(errors="replace")
+        found[".".join(filter(None, names))] = value
+    return found
 
 
 def _frames(data: bytes) -> Iterator[tuple[int, int, int]]:

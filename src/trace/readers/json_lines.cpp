@@ -6,6 +6,7 @@
 #include "common/csv.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"
+#include "trace/readers/run_settings.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -128,6 +129,19 @@ Cells cells_of(std::string_view line, Json& row) {
   return cells;
 }
 
+/// Adds what the first row says of how the run was started: its members that are configurations,
+/// or the row as a whole where it is one, without a step or a metric.
+void put_settings_of_row(const Json& row, const Cells& cells, Settings& settings) {
+  for (const char* const name : {"config", "args", "hparams", "params"}) {
+    if (const Json* const found = row.find(name)) put_settings(settings, *found);
+  }
+  const bool logged = std::any_of(cells.begin(), cells.end(), [](const auto& cell) {
+    const std::string key = normal(cell.first);
+    return number_of(*cell.second) && (counts_steps(key) || is_clock(key) || is_metric(cell.first));
+  });
+  if (settings.empty() && !logged) put_settings(settings, row);
+}
+
 /// Whether rows stand behind a mark, among other lines.
 bool is_marked(std::string_view line) {
   return contains(line, kMlperf) || line.starts_with(kLogger);
@@ -216,6 +230,7 @@ LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& /*met
     try {
       Json row;
       const Cells cells = cells_of(line, row);
+      if (rows.count() == 0 && !marked) put_settings_of_row(row, cells, run.settings);
       if (rank_of(cells).value_or(first.value_or(0)) == first.value_or(0)) rows.add(cells);
     } catch (const JsonError& error) {
       broken = sentence(shown_path(file), ":", lines.number(), ": ", error.what());
@@ -226,6 +241,9 @@ LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& /*met
     run.notes.emplace_back("the last line is cut: left out");
   }
   run.series = rows.series();
+  if (file.filename().string().starts_with("wandb-history.jsonl")) {
+    put_settings_of_file(file.parent_path() / "config.yaml", run);
+  }
   return run;
 }
 

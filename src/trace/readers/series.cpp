@@ -219,7 +219,7 @@ Trace to_trace(const LoggedRun& run, const std::optional<std::string>& metric,
   }
   const auto found = column_of(key);
   const Series& column = *found.second;
-  Trace trace{.name = name, .metric = key, .notes = run.notes};
+  Trace trace{.name = name, .metric = key, .settings = run.settings, .notes = run.notes};
   trace.notes.insert(trace.notes.end(), column.notes.begin(), column.notes.end());
   if (!passed.empty()) trace.notes.push_back(repr(passed) + " is 0 throughout");
   std::optional<double> planned = run.planned ? run.planned : column.planned;

@@ -58,6 +58,7 @@ struct LoggedRun {
   SeriesByName series{};
   std::vector<std::string> notes{};
   std::optional<double> planned{};
+  Settings settings{};
 };
 
 /// The metric to read: `metric`, or the one that `best_name` finds. Throws AbsentError, naming

@@ -11,6 +11,7 @@
 #include "common/csv.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"
+#include "trace/readers/run_settings.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -272,6 +273,15 @@ std::optional<double> planned_beside(const std::filesystem::path& file,
   return {};
 }
 
+/// What the tools that call their tables so write beside them.
+void put_settings_beside(const std::filesystem::path& file, LoggedRun& run) {
+  const std::string name = file.filename().string();
+  for (const auto& [table, beside] :
+       {std::pair{"metrics.csv", "hparams.yaml"}, std::pair{"results.csv", "args.yaml"}}) {
+    if (name == table) put_settings_of_file(file.parent_path() / beside, run);
+  }
+}
+
 /// What splits the rows below a header: blanks where a comment with commas names their columns.
 char mark_of_rows(const std::filesystem::path& file, const Header& header) {
   LineReader lines(file);
@@ -389,7 +399,10 @@ class Table {
       return *std::move(several);
     }
     run.series = rows_.series();
-    run.planned = planned_beside(file, run.series);
+    try {
+      run.planned = planned_beside(file, run.series);
+    } catch (const IoError&) {  // of which put_settings_beside has a note
+    }
     return {std::move(run)};
   }
 
@@ -522,6 +535,7 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
   }
   std::vector<LoggedRun> runs = table.runs(file);
   if (!metric) name_by_file(file, runs);
+  if (runs.size() == 1) put_settings_beside(file, runs[0]);
   return runs;
 }
 

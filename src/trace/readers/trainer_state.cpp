@@ -7,6 +7,7 @@
 #include "common/csv.hpp"
 #include "trace/readers/formats.hpp"
 #include "trace/readers/log_file.hpp"
+#include "trace/readers/run_settings.hpp"
 #include "trace/readers/text.hpp"
 
 namespace glidepath::detail {
@@ -16,6 +17,8 @@ using Kind = Json::Kind;
 
 // The Trainer rounds to four digits: from above this, no honest loss falls to 0 from row to row.
 constexpr double kFallsToZero = 0.05;
+// What the state itself says of how the run was started.
+constexpr std::string_view kOwnSettings[] = {"train_batch_size", "num_train_epochs", "max_steps"};
 
 Json parsed(const std::filesystem::path& file) {
   const std::string text = read_text(file);
@@ -116,6 +119,14 @@ LoggedRun read_trainer_state(const std::filesystem::path& file, const Metric& me
   LoggedRun run = std::move(history).run();
   const Json* const planned = state.find("max_steps");
   if (planned != nullptr && planned->is(Kind::number)) run.planned = planned->number;
+  Json own{.kind = Kind::object};
+  for (const auto& [key, value] : state.members) {
+    if (among(kOwnSettings, key)) own.members.emplace_back(key, value);
+  }
+  put_settings(run.settings, own);
+  for (const char* const beside : {"training_args.json", "config.json"}) {
+    put_settings_of_file(file.parent_path() / beside, run);
+  }
   return run;
 }
 
