@@ -5,14 +5,22 @@
 
 The runs and targets of bench/decisions.py, by one watch each with the logged schedule. What makes
 `never` (docs/live.md) is computed here from the forecast's probability and the losses, so that one
-play of the runs scores the whole family of rules: the first row is the rule without the gain.
+play of the runs scores the whole family of rules: the first two rows are rules without the gain.
+
+The second table chooses the rule on some groups and judges it on others: of all `CHOICES`, the one
+that saves the most with at most a given share of wrong stops on nine tenths of the groups plays the
+runs of the last tenth; so each run is judged by a rule that its group had no part in. Means over
+many ways to divide the groups.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import decisions
 import numpy as np
@@ -20,8 +28,30 @@ import numpy as np
 import glidepath as gp
 
 ALPHA, PATIENCE, SETTLED, PLATEAU = 0.02, 5, 0.1 - 1e-9, 0.5
-BEFORE = "before", 2.5, 0.2, np.inf  # name, power of the share, way, gain
-FAMILY = [BEFORE, *((f"gain {c:g}", 3.0, 0.3, c) for c in (1, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05))]
+FOLDS, DIVISIONS, SEED = 10, 20, 0
+ALLOWED = 0.01, 0.0125, 0.015, 0.0175, 0.02  # wrong stops of those that choose
+
+
+class Rule(NamedTuple):
+    """Power of the share by which alpha is spent, way made, and gain at most, until `never`."""
+
+    power: float
+    way: float
+    gain: float
+
+
+GAINS = 1, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05
+FAMILY = {
+    "at be693d5": Rule(3.0, -np.inf, np.inf),
+    "before": Rule(2.5, 0.2, np.inf),
+    **{f"gain {gain:g}": Rule(3.0, 0.3, gain) for gain in GAINS},
+}
+CHOICES = [
+    Rule(*each)
+    for each in itertools.product(
+        (2.5, 3, 3.5, 4), (0.2, 0.3, 0.4), (2, 1, 0.7, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1)
+    )
+]
 
 
 def seen(run: gp.Trace, target: float) -> np.ndarray:
@@ -53,27 +83,78 @@ def seen(run: gp.Trace, target: float) -> np.ndarray:
     return np.array(rows).reshape(-1, 5)
 
 
-def stopped(looks: np.ndarray, power: float, way: float, gain: float) -> float:
+def stopped(looks: np.ndarray, rule: Rule) -> float:
     """Share of the budget at which a rule stops the run; NaN where it does not."""
     share, probability, climbed, way_made, gained = looks.T
-    settled = (share >= SETTLED) & ((way_made >= way) | (share >= PLATEAU))
-    never = settled & (probability <= ALPHA * share**power) & (gained < gain)
-    lost = never | ((climbed > 0) & (share >= (0 if np.isinf(gain) else PLATEAU)))
-    in_row = 0
-    for at, gone in zip(share, lost, strict=True):
-        in_row = in_row + 1 if gone else 0
-        if in_row == PATIENCE:
-            return float(at)
-    return np.nan
+    settled = (share >= SETTLED) & ((way_made >= rule.way) | (share >= PLATEAU))
+    never = settled & (probability <= ALPHA * share**rule.power) & (gained < rule.gain)
+    lost = never | ((climbed > 0) & (share >= (0 if np.isinf(rule.gain) else PLATEAU)))
+    if len(lost) < PATIENCE:
+        return np.nan
+    in_row = np.lib.stride_tricks.sliding_window_view(lost, PATIENCE).all(axis=1)
+    return float(share[in_row.argmax() + PATIENCE - 1]) if in_row.any() else np.nan
 
 
 def played(run: gp.Trace) -> list[tuple[bool, list[float]]]:
     """For each target, whether it is reached, and where each rule stops the run."""
     return [
-        (reached, [stopped(looks, *rule) for _, *rule in FAMILY])
+        (reached, [stopped(looks, rule) for rule in [*FAMILY.values(), *CHOICES]])
         for target, reached in decisions.targets(run)
         for looks in [seen(run, target)]
     ]
+
+
+def score(at: np.ndarray, reached: np.ndarray) -> tuple[float, float]:
+    """Give the share of wrong stops and of steps saved."""
+    wrong, saved = np.isfinite(at[reached]), np.nan_to_num(1 - at[~reached])
+    return float(wrong.mean()), float(saved.mean())
+
+
+def chosen(at: np.ndarray, reached: np.ndarray, allowed: float) -> int:
+    """Give the rule that saves the most of those with few enough wrong stops."""
+    scores = [score(column, reached) for column in at.T]
+    able = [k for k, (wrong, _) in enumerate(scores) if wrong <= allowed]
+    return max(able, key=lambda k: scores[k][1])
+
+
+def print_family(at: np.ndarray, reached: np.ndarray, runs: list[decisions.Finished]) -> None:
+    """Print a row for each rule of the family, and its wrong stops by source."""
+    parts = {source: [run.source == source for run in runs] for source in (r.source for r in runs)}
+    parts = {half: [run.half == half for run in runs] for half in ("even", "odd")} | parts
+    print(
+        "| rule | wrong | saved | " + " | ".join(parts) + " |\n" + "|---" * (len(parts) + 3) + "|"
+    )
+    for name, column in zip(FAMILY, at.T, strict=True):
+        wrong, saved = score(column, reached)
+        cells = [name, f"{wrong:.1%}", f"{saved:.0%}"]
+        for mine in parts.values():
+            late = reached & np.repeat(mine, 3)
+            cells.append(f"{np.isfinite(column[late]).mean():.1%}")
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def print_left_out(at: np.ndarray, reached: np.ndarray, groups: np.ndarray) -> None:
+    """Print what rules do on groups that had no part in choosing them."""
+    names = np.unique(groups)
+    print("\n| allowed where it is chosen | wrong, left out | saved, left out | chosen most |")
+    print("|---|---|---|---|")
+    for allowed in ALLOWED:
+        rng, found, choices = np.random.default_rng(SEED), [], Counter[Rule]()
+        for _ in range(DIVISIONS):
+            fold = dict(zip(names, rng.permutation(len(names)) % FOLDS, strict=True))
+            folds = np.array([fold[group] for group in groups])
+            stops = np.empty(len(at))
+            for k in range(FOLDS):
+                best = chosen(at[folds != k], reached[folds != k], allowed)
+                stops[folds == k] = at[folds == k, best]
+                choices[CHOICES[best]] += 1
+            found.append(score(stops, reached))
+        wrong, saved = np.array(found).T
+        print(
+            f"| {allowed:.2%} | {wrong.mean():.1%} ({wrong.min():.1%} to {wrong.max():.1%}) | "
+            f"{saved.mean():.0%} | {', '.join(f'{x:g}' for x in choices.most_common(1)[0][0])} |",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -86,18 +167,9 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         found = [each for mine in pool.map(played, [run.run for run in runs]) for each in mine]
     reached, at = np.array([r for r, _ in found]), np.array([stops for _, stops in found])
-    groups = {source: [run.source == source for run in runs] for source in (r.source for r in runs)}
-    groups = {half: [run.half == half for run in runs] for half in ("even", "odd")} | groups
     print(f"{reached.sum()} reach their target, {(~reached).sum()} do not\n")
-    print(
-        "| rule | wrong | saved | " + " | ".join(groups) + " |\n" + "|---" * (len(groups) + 3) + "|"
-    )
-    for k, (name, *_) in enumerate(FAMILY):
-        wrong, saved = np.isfinite(at[:, k]), np.nan_to_num(1 - at[~reached, k]).mean()
-        cells = [name, f"{wrong[reached].mean():.1%}", f"{saved:.0%}"]
-        for mine in groups.values():
-            cells.append(f"{wrong[reached & np.repeat(mine, 3)].mean():.1%}")
-        print("| " + " | ".join(cells) + " |", flush=True)
+    print_family(at[:, : len(FAMILY)], reached, runs)
+    print_left_out(at[:, len(FAMILY) :], reached, np.repeat([run.group for run in runs], 3))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ enum class Verdict : std::uint8_t {
   never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
           ///< before a tenth of it, nor before half of it while the run has not made three tenths
           ///< of the way from its start to the target, nor while it still gains so much that the
-          ///< gain of its later half, times the larger of r and r^2, r = (1 - s) / s, is a quarter
+          ///< gain of its later half, times the larger of r and r^2, r = (1 - s) / s, is a fifth
           ///< of what it lacks
   diverged  ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell:
             ///< where target and budget are given not before half of the budget, as it may return

@@ -29,7 +29,7 @@ constexpr double kOpenBudget = 10;  // times the steps seen, where no budget is 
 // the budget. And what the later half of the run gained, grown with the time that is left, must be
 // less than this part of what is lacking: a curve that still falls may fall faster than any law.
 constexpr double kSettledShare = 0.1 - 1e-9;
-constexpr double kSettledWay = 0.3, kPlateauShare = 0.5, kSettledGain = 0.25;
+constexpr double kSettledWay = 0.3, kPlateauShare = 0.5, kSettledGain = 0.2;
 constexpr double kSpending = 3;              // power of the share by which the error rate is spent
 constexpr std::size_t kTailPoints = 5;       // a level, not a spike
 constexpr std::ptrdiff_t kFirstPoints = 3;   // of which the start is the median

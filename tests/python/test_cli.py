@@ -578,7 +578,7 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
         f"a,{curves},good,2.2,2000,1,1,4",
         f"b,{curves},good,2.25,2000,1,1,2",
         f"there,{curves},good,2.6,2000,1,1,2",
-        f"hopeless,{curves},good,0.5,300,1,1,2",
+        f"hopeless,{curves},good,0.5,250,1,1,2",
         f"early,{curves},good,0.5,5000,1,1,1",
         f"wide,{curves},good,2.2,2000,3,1,2",
         f"spent,{curves},good,2.2,100,1,1,2",
@@ -612,7 +612,7 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     assert rows["there"]["state"] == rows["hopeless"]["state"] == "ends"
     # No forecast of 120 steps of 5000 ends a job: `Watch` says never later.
     assert (rows["early"]["verdict"], rows["early"]["state"]) == ("unknown", "runs")
-    assert rows["hopeless"]["reason"].startswith("ends: reaches 0.5 by step 300 with probability")
+    assert rows["hopeless"]["reason"].startswith("ends: reaches 0.5 by step 250 with probability")
     reasons = {
         "wide": "no tier has 3 GPUs",
         "spent": "its budget 100 is spent: step 120 was logged",

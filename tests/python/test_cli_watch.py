@@ -95,7 +95,7 @@ def test_once_says_what_the_library_decides(
     [
         (1.5, 4000, "reached", 0),
         (1.035, 4000, "unknown", 0),
-        (0.5, 3700, "never", 0),  # at looks a hundredth of the budget apart, not yet five times
+        (0.5, 4000, "never", 0),  # at looks a hundredth of the budget apart, not yet five times
         (0.5, 4200, "never", 1),
     ],
 )

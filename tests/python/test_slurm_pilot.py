@@ -96,7 +96,7 @@ def test_one_lost_look_ends_nothing(tmp_path: Path) -> None:
     log = tmp_path / "a.csv"
     loss = curve(0)
     found = []
-    for last in (300, 450, 480):
+    for last in (300, 460, 500):
         log.write_text("step,loss\n" + "".join(f"{k},{loss(k)}\n" for k in range(1, last + 1)))
         request = JobRequest(target=0.01, budget=1000.0)
         found.append(forecast_job(TraceStore().read(log), request, PilotOptions()))
