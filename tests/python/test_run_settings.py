@@ -218,7 +218,10 @@ def test_wandb_has_its_configuration_in_the_log_or_in_files(tmp_path: Path) -> N
 
 def test_a_run_of_a_server_has_its_configuration() -> None:
     rows = [{"_step": i, "loss": 3 / i} for i in range(1, 21)]
-    config = {"lr": 0.1, "opt": "sgd", "token": "x", "when": object()}
+    endless: list[object] = []
+    endless.append(endless)
+    config = {"lr": 0.1, "opt": "sgd", "token": "x", "when": object(), "in itself": endless}
+    config["odd"] = {(1, 2): 3}
     run = SimpleNamespace(scan_history=lambda: rows, name="a", path=["e", "p", "a"], config=config)
     (found,) = gp.read_traces(run)
     assert found.settings == {"lr": 0.1, "opt": "sgd"}

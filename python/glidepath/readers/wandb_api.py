@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,8 +45,14 @@ def read(run: Any, metric: str | None) -> list[Trace]:
         if "_runtime" not in row and stamps:
             row["_runtime"] = row.get("_timestamp", math.nan) - stamps[0]
     name, config = str(getattr(run, "name", "") or label), getattr(run, "config", None)
-    values = config if isinstance(config, Mapping) else {}
-    settings = settings_of_json(
-        {str(key): json.dumps(value, default=repr) for key, value in values.items()}
-    )
+    settings = settings_of_json(_written(config if isinstance(config, Mapping) else {}))
     return [to_trace(tracked(rows), metric, label, name, settings=settings)]
+
+
+def _written(config: Mapping[Any, Any]) -> dict[str, str]:
+    """Write each value of a configuration as JSON, without those that JSON has no form for."""
+    written = {}
+    for key, value in config.items():
+        with suppress(TypeError, ValueError, RecursionError):  # odd keys; what contains itself
+            written[str(key)] = json.dumps(value, default=repr)
+    return written
