@@ -179,13 +179,14 @@ TEST(StartsTest, ShortJobsThatGoOnComingHoldALongOneBack) {
   const StartTimes alone = start_times(one.view(), "srsf");
   EXPECT_EQ(alone.quantiles(1, 0), 100);
   // One job of 50 s comes every 100 s: the long one starts in the first gap.
-  const StartTimes crowded = start_times(one.view(), "srsf", {.recent = recent});
+  const StartTimes crowded = start_times(one.view(), "srsf", {.samples = 2000, .recent = recent});
   EXPECT_GT(crowded.quantiles(2, 0), 140);
   // They do not go before it where the order is that of arrival.
   EXPECT_EQ(start_times(one.view(), "fifo", {.recent = recent}).quantiles(2, 0), 100);
   // With twice as many as the GPU can serve there is no gap.
   for (Job& job : recent) job.remaining_steps = {200};
-  const StartTimes full = start_times(one.view(), "srsf", {.horizon_s = 1e5, .recent = recent});
+  const StartTimes full =
+      start_times(one.view(), "srsf", {.samples = 2000, .horizon_s = 1e5, .recent = recent});
   EXPECT_GT(full.quantiles(1, 0), crowded.quantiles(1, 0));
 }
 

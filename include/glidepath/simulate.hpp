@@ -317,7 +317,7 @@ struct BelievedSteps {
 };
 
 struct StartOptions {
-  int samples = 200;
+  int samples = 100;
   std::uint64_t seed = 0;
   /// A job that has not started by then counts as infinity; so does one that still waits when 20
   /// times as many jobs have come as there are and were.
@@ -339,9 +339,9 @@ struct StartTimes {
 
 /// The law of each waiting job's start: each sample draws what the running and the waiting jobs
 /// still need from Job::remaining_steps, and which jobs will come from the recent ones, and plays
-/// the policy forward. The j-th job of sample s depends on (seed, s, j) alone: the same bytes for
-/// any thread count. Throws InputError naming the policy and those that can be played, a job
-/// without remaining_steps or budget_steps, one that shares GPUs, or an option out of range.
+/// the policy forward. The j-th job of sample s depends on (seed, samples, s, j) alone: the same
+/// bytes for any thread count. Throws InputError naming the policy and those that can be played, a
+/// job without remaining_steps or budget_steps, one that shares GPUs, or an option out of range.
 [[nodiscard]] StartTimes start_times(const Snapshot& snapshot,
                                      std::string_view policy = "best_value",
                                      const StartOptions& options = {}, Execution execution = {});

@@ -95,8 +95,9 @@ def start_times(
         ``fifo``, ``first_fit``, ``slurm_backfill``, ``sjf``, ``srtf``, ``srsf``, ``las``,
         ``gittins`` or ``best_value``.
     samples : int
+        Stratified: of n samples each job has one in each n-th of its law.
     seed : int
-        What is drawn for a job in a sample depends on (seed, sample, job) alone.
+        What is drawn for a job in a sample depends on (seed, samples, sample, job) alone.
     horizon_s : float, optional
         A job that has not started by then counts as inf; 30 days by default. So does one that
         still waits when 20 times as many jobs have come as there are in `snapshot` and `recent`.

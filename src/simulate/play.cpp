@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -46,6 +47,20 @@ std::vector<double> ranks_of(const std::vector<double>& left, std::size_t reach)
 double left_of(double believed, double progress, double done) {
   const double left = believed - progress;
   return left > 0 ? left : std::max(1.0, done + progress);
+}
+
+/// The value below which a standard normal variable is with probability u, 0 < u < 1. Newton's
+/// method from 0: the distribution is concave on that side, so no step passes the root.
+double normal_quantile(double u) {
+  const double tail = std::min(u, 1 - u);
+  double z = 0;
+  for (int step = 0; step < 40; ++step) {
+    const double density = std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    const double more = (std::erfc(z / std::numbers::sqrt2) / 2 - tail) / density;
+    z += more;
+    if (!(more > 1e-12)) break;
+  }
+  return u < 0.5 ? -z : z;
 }
 
 /// Seconds that backfill counts on after so much progress: a high quantile of the law, on the
@@ -159,6 +174,33 @@ void Script::prepare() {
   for (auto& jobs : waiting) std::sort(jobs.begin(), jobs.end());
 }
 
+Script::Luck Script::luck(std::uint64_t sample) const {
+  const Rng rng{seed};
+  const auto n = static_cast<double>(samples);
+  const double stratum = static_cast<double>(sample);
+  const double turn = rng.uniform(0, 0) + stratum / std::numbers::phi;
+  constexpr double kLeast = 1e-15;
+  const double odds = std::clamp(turn - std::floor(turn), kLeast, 1 - kLeast);
+  const double pace = std::clamp((stratum + rng.uniform(sample, 1)) / n, kLeast, 1 - kLeast);
+  return {normal_quantile(odds), normal_quantile(pace)};
+}
+
+void Script::draw_uniforms(int job, std::span<double> uniforms) const {
+  const Rng rng{seed}, shuffle{seed ^ 0x7368756666ULL};
+  const std::uint64_t id = parts[job].id;
+  const auto n = static_cast<std::uint64_t>(samples);
+  const auto of = [&](std::uint64_t sample) -> double& { return uniforms[sample * live + job]; };
+  for (std::uint64_t s = 0; s < n; ++s) {
+    const auto count = static_cast<double>(s + 1);
+    const auto other = static_cast<std::uint64_t>(shuffle.uniform(id, s) * count);
+    of(s) = of(other);
+    of(other) = static_cast<double>(s);
+  }
+  for (std::uint64_t s = 0; s < n; ++s) {
+    of(s) = (of(s) + rng.uniform(id, s)) / static_cast<double>(n);
+  }
+}
+
 // ---- one sample
 
 Player::Player(const Script& script) : script_(script), queues_(script.shapes.size()) {}
@@ -201,11 +243,11 @@ void Player::play(std::uint64_t sample, std::span<double> starts) {
 }
 
 void Player::reset(std::uint64_t sample) {
-  const Rng rng{script_.seed};
+  const Script::Luck luck = script_.luck(sample);
   sample_ = sample;
-  odds_ = std::exp(-kSharedDeviation * rng.normal(sample, 0));
+  odds_ = std::exp(-kSharedDeviation * luck.odds);
   // In the long run no more comes than can be served, and nobody knows how much of it soon.
-  stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * rng.normal(sample, 1));
+  stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * luck.pace);
   long_stretch_ = std::max(stretch_, script_.load / kLongLoad);
   draws_ = arrivals_ = 0;
   now_ = clock_ = block_end_ = front_ = back_ = 0;
@@ -215,6 +257,7 @@ void Player::reset(std::uint64_t sample) {
   line_.clear();
   free_ = script_.capacity;
   awaited_ = 0;
+  draw_uniforms();
   std::fill(starts_.begin(), starts_.end(), kInfinity);
   for (std::size_t s = 0; s < queues_.size(); ++s) {
     queues_[s].next = 0;
@@ -225,7 +268,6 @@ void Player::reset(std::uint64_t sample) {
     }
   }
   std::sort(line_.begin(), line_.end());
-  draw_uniforms();
   for (int job = 0; job < script_.live; ++job) {
     Actor& actor = actors_[job];
     actor.part = job;
@@ -250,12 +292,12 @@ void Player::reset(std::uint64_t sample) {
 
 /// Alike jobs that were submitted one soon after the other are often as far off their forecasts.
 void Player::draw_uniforms() {
-  const Rng rng{script_.seed}, alike{script_.seed ^ 0x616c696b65ULL};
+  const Rng alike{script_.seed ^ 0x616c696b65ULL};
   uniforms_.resize(script_.live);
   for (const int job : script_.in_order) {
     const Part& own = script_.parts[job];
     const bool keeps = own.alike >= 0 && alike.uniform(own.id, sample_) < own.kept;
-    uniforms_[job] = keeps ? uniforms_[own.alike] : rng.uniform(own.id, sample_);
+    uniforms_[job] = keeps ? uniforms_[own.alike] : starts_[job];
   }
 }
 
@@ -647,18 +689,27 @@ void Player::place(int job) {
   room_[own.ways[way].tier] -= own.ways[way].gpus;
 }
 
-/// The running jobs behind a place, the last first.
+/// The running jobs behind a place.
 void Player::find_rivals(const PlayKey& first) {
   rivals_.clear();
+  sorted_ = 0;
   for (Seat& seat : running_) {
     if (now_ >= seat.until) look(seat);
     const PlayKey key = key_of(seat);
     if (key < first) continue;
-    std::size_t at = rivals_.size();
-    rivals_.emplace_back();
-    for (; at > 0 && rivals_[at - 1].key < key; --at) rivals_[at] = rivals_[at - 1];
-    rivals_[at] = {key, seat.job, seat.gpus};
+    rivals_.push_back({key, seat.job, seat.gpus});
   }
+}
+
+/// Mostly few of them are looked at, so each is selected only when it is needed.
+const Player::Rival& Player::rival(std::size_t nth) {
+  for (; sorted_ <= nth; ++sorted_) {
+    const auto from = rivals_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+    std::iter_swap(from, std::max_element(from, rivals_.end(), [](const Rival& a, const Rival& b) {
+                     return a.key < b.key;
+                   }));
+  }
+  return rivals_[nth];
 }
 
 /// The same where each job has one way to run. Wherever some GPUs are left nobody before that place
@@ -684,22 +735,22 @@ void Player::fill_one_way() {
 void Player::preempt_for(int shape, int room) {
   take_head(shape, room);
   const int next = first_gaining(room);
-  auto taken = rivals_.begin();
-  while (taken != rivals_.end() && (room < 0 || (next >= 0 && !(taken->key < head(next)->key)))) {
-    room += taken++->gpus;
+  std::size_t taken = 0;
+  while (taken < rivals_.size() &&
+         (room < 0 || (next >= 0 && !(rival(taken).key < head(next)->key)))) {
+    room += rival(taken++).gpus;
   }
   int fitting = first_head({&room, 1}, Unfit::is_passed_over);
-  while (taken != rivals_.begin() || fitting >= 0) {
-    if (taken == rivals_.begin() ||
-        (fitting >= 0 && !(std::prev(taken)->key < head(fitting)->key))) {
+  while (taken > 0 || fitting >= 0) {
+    if (taken == 0 || (fitting >= 0 && !(rival(taken - 1).key < head(fitting)->key))) {
       take_head(fitting, room);
     } else {
-      --taken;
-      if (taken->gpus > room) {
-        suspended_.push_back(taken->job);
+      const Rival& last = rival(--taken);
+      if (last.gpus > room) {
+        suspended_.push_back(last.job);
         continue;  // as much room as before
       }
-      room -= taken->gpus;
+      room -= last.gpus;
     }
     fitting = first_head({&room, 1}, Unfit::is_passed_over);
   }
@@ -712,16 +763,17 @@ void Player::take_head(int shape, int& room) {
 }
 
 /// The shape of the first waiting job that has room where it stands, -1 for none.
-int Player::first_gaining(int room) const {
+int Player::first_gaining(int room) {
   int best = -1;
   for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
     const Script::Waiting* own = head(s);
     if (own == nullptr || (best >= 0 && head(best)->key < own->key)) continue;
     const int gang = script_.gangs[s];
     int behind = room;
-    for (auto last = rivals_.begin(); behind < gang && last != rivals_.end(); ++last) {
-      if (last->key < own->key) break;
-      behind += last->gpus;
+    for (std::size_t nth = 0; behind < gang && nth < rivals_.size(); ++nth) {
+      const Rival& last = rival(nth);
+      if (last.key < own->key) break;
+      behind += last.gpus;
     }
     if (behind >= gang) best = s;
   }

@@ -64,6 +64,7 @@ struct Part {
 struct Script {
   PlayRule rule{};
   std::uint64_t seed = 0;
+  int samples = 1;
   double horizon_s = kInfinity;
   std::vector<int> capacity{};
   std::vector<Part> parts{};               ///< the live jobs, then the recent ones
@@ -80,10 +81,23 @@ struct Script {
   [[nodiscard]] PlayKey waiting_key(const Part& part) const;
   [[nodiscard]] double recent_load() const;
 
+  /// Standard normal numbers that all jobs of a sample share: a lattice of the golden section, so
+  /// that few samples cover both.
+  struct Luck {
+    double odds = 0, pace = 0;
+  };
+  [[nodiscard]] Luck luck(std::uint64_t sample) const;
+  /// Writes uniforms[s * live + job] for each sample s: one number in each n-th of (0, 1) for n
+  /// samples, shuffled for each job (Latin hypercube; McKay, Beckman and Conover 1979).
+  void draw_uniforms(int job, std::span<double> uniforms) const;
+
   struct Waiting {
     PlayKey key{};
     int job = 0, part = 0;
-    friend auto operator<=>(const Waiting&, const Waiting&) = default;
+    friend bool operator<(const Waiting& a, const Waiting& b) {
+      return a.key < b.key || (!(b.key < a.key) && a.job < b.job);
+    }
+    friend bool operator>(const Waiting& a, const Waiting& b) { return b < a; }
   };
   std::vector<std::vector<Waiting>> waiting{};  ///< of each shape, in order
 
@@ -99,7 +113,8 @@ class Player {
  public:
   explicit Player(const Script& script);
 
-  /// Seconds until each live job has GPUs: 0 where it runs, infinity beyond the horizon.
+  /// Puts seconds until each live job has GPUs in the place of its uniform number: 0 where it runs,
+  /// infinity beyond the horizon.
   void play(std::uint64_t sample, std::span<double> starts);
 
  private:
@@ -120,7 +135,10 @@ class Player {
     double at = 0;
     int job = 0;
     unsigned turn = 0;
-    friend auto operator<=>(const Event&, const Event&) = default;
+    friend bool operator>(const Event& a, const Event& b) {
+      if (a.at != b.at) return a.at > b.at;
+      return a.job > b.job || (a.job == b.job && a.turn > b.turn);
+    }
   };
   struct Queue {
     std::size_t next = 0;                   ///< in Script::waiting
@@ -156,6 +174,7 @@ class Player {
   void place(int job);
   void fill_one_way();
   void find_rivals(const PlayKey& first);
+  [[nodiscard]] const Rival& rival(std::size_t nth);
   void preempt_for(int shape, int room);
   void take_head(int shape, int& room);
   void backfill();
@@ -176,7 +195,7 @@ class Player {
   [[nodiscard]] const Script::Waiting* head(int shape) const { return queues_[shape].head; }
   [[nodiscard]] bool fits(int shape, std::span<const int> room) const;
   [[nodiscard]] int first_head(std::span<const int> room, Unfit unfit) const;
-  [[nodiscard]] int first_gaining(int room) const;
+  [[nodiscard]] int first_gaining(int room);
   [[nodiscard]] int way_with(std::span<const int> room, const Part& part) const;
   [[nodiscard]] bool gains(const PlayKey& key, int shape) const;
   [[nodiscard]] double progress(const Actor& actor) const;
@@ -211,7 +230,8 @@ class Player {
   std::vector<Script::Waiting> line_, lane_;  ///< all that wait, under reserves; all that run
   std::vector<int> suspended_;
   std::vector<Move> moves_;
-  std::vector<Rival> rivals_;
+  std::vector<Rival> rivals_;  ///< the last `sorted_` of them first
+  std::size_t sorted_ = 0;
   double front_ = 0, back_ = 0;  ///< places
   double arrival_at_ = kInfinity, clock_ = 0, block_end_ = 0, position_ = 0;
   std::size_t cursor_ = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/interrupt.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
@@ -27,7 +28,7 @@ using detail::refuse;
 using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
-constexpr std::ptrdiff_t kSamplesPerBlock = 10;
+constexpr std::ptrdiff_t kSamplesPerBlock = 4;
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
 constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
 constexpr double kFrontSeconds = 1e12;     ///< seconds, more than any wait
@@ -84,6 +85,7 @@ class Scripting {
       : snapshot_(snapshot), options_(options) {
     script_.rule = detail::play_rule_named(policy);
     script_.seed = options.seed;
+    script_.samples = options.samples;
     script_.horizon_s = options.horizon_s;
     for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
     for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
@@ -250,7 +252,11 @@ StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
   }
   const std::size_t live = snapshot.jobs.size();
   const auto samples = static_cast<std::size_t>(options.samples);
-  std::vector<double> starts(samples * live);
+  std::vector<double> starts(samples * live);  // at first the uniform number of each job
+  for (int job = 0; job < script.live; ++job) {
+    detail::check_interrupt();
+    script.draw_uniforms(job, starts);
+  }
   detail::for_each_block(
       options.samples, kSamplesPerBlock, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
         detail::Player player(script);

@@ -36,7 +36,7 @@ def run(
     policies: Sequence[str] = POLICIES,
     sigmas: Sequence[float] = SIGMAS,
     moments: int = 40,
-    samples: int = 200,
+    samples: int = 100,
     recent: int = 300,
     seeds: int = 1,
 ) -> list[dict[str, Any]]:

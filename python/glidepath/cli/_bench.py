@@ -241,7 +241,7 @@ def starts(
         typer.Option(min=0.0, help="Error of the forecasts; may be repeated. Default: 0.5 and 1."),
     ] = None,
     moments: Annotated[int, typer.Option(min=1, help="Random moments of each run.")] = 40,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each forecast.")] = 200,
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each forecast.")] = 100,
     recent: Annotated[
         int, typer.Option(min=0, help="Last jobs from which those to come are drawn; 0 = none.")
     ] = 300,
