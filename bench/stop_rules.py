@@ -91,7 +91,7 @@ def stopped(looks: np.ndarray, rule: Rule) -> float:
     lost = never | ((climbed > 0) & (share >= (0 if np.isinf(rule.gain) else PLATEAU)))
     if len(lost) < PATIENCE:
         return np.nan
-    in_row = np.lib.stride_tricks.sliding_window_view(lost, PATIENCE).all(axis=1)
+    in_row = np.convolve(lost, np.ones(PATIENCE), "valid") == PATIENCE
     return float(share[in_row.argmax() + PATIENCE - 1]) if in_row.any() else np.nan
 
 
