@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 
 POLICIES = ("fifo", "first_fit", "las", "srsf", "best_value")
 SIGMAS = (0.5, 1.0)
+SAMPLES = _core.StartOptions().samples
 _LIMIT = 2.0  # how many times its duration a job asks for
 _HORIZON_S = 180 * 86400.0
 
@@ -36,7 +37,7 @@ def run(
     policies: Sequence[str] = POLICIES,
     sigmas: Sequence[float] = SIGMAS,
     moments: int = 40,
-    samples: int = 100,
+    samples: int = SAMPLES,
     recent: int = 300,
     seeds: int = 1,
 ) -> list[dict[str, Any]]:

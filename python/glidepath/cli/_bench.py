@@ -12,6 +12,7 @@ import typer
 import glidepath as gp
 from glidepath._answer import Columns
 from glidepath._arguments import refuse_twice
+from glidepath._core import StartOptions
 from glidepath.cli._bench_accuracy import ACCURACY_VERBS
 from glidepath.cli._bench_stoppers import bench_stoppers
 from glidepath.cli._console import (
@@ -26,6 +27,8 @@ from glidepath.cli._console import (
     say,
     was_typed,
 )
+
+SAMPLES = StartOptions().samples
 
 app = typer.Typer(
     name="bench",
@@ -241,7 +244,7 @@ def starts(
         typer.Option(min=0.0, help="Error of the forecasts; may be repeated. Default: 0.5 and 1."),
     ] = None,
     moments: Annotated[int, typer.Option(min=1, help="Random moments of each run.")] = 40,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each forecast.")] = 100,
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each forecast.")] = SAMPLES,
     recent: Annotated[
         int, typer.Option(min=0, help="Last jobs from which those to come are drawn; 0 = none.")
     ] = 300,
