@@ -54,22 +54,13 @@ from glidepath._fit import (
     usable,
 )
 from glidepath._follow import Follow
-from glidepath._forecast import (
-    BestSoFar,
-    Forecast,
-    ForecastBatch,
-    Reach,
-    best_so_far,
-    forecast,
-    forecast_batch,
-    reach,
-    reach_batch,
-)
+from glidepath._forecast import Forecast, ForecastBatch, forecast, forecast_batch
 from glidepath._hardware import Metrics
 from glidepath._learned import learned_values, read_learned_values, write_learned_values
 from glidepath._past_runs import PastRuns, Widths
 from glidepath._plan import Plan, gittins_index, plan, violations
 from glidepath._pods import place_pods, pod_policies, pod_violations
+from glidepath._reach import BestSoFar, Reach, best_so_far, reach, reach_batch
 from glidepath._read import read_metrics, read_profile
 from glidepath._round import RoundPlan, solve_round
 from glidepath._schedule import Schedule

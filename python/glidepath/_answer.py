@@ -31,7 +31,8 @@ from glidepath import _core
 from glidepath._pictures import series
 
 if TYPE_CHECKING:
-    from glidepath._forecast import BestSoFar, Forecast, Reach
+    from glidepath._forecast import Forecast
+    from glidepath._reach import BestSoFar, Reach
     from glidepath._simulate import Simulation
     from glidepath._trace import Trace
 

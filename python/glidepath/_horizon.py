@@ -17,14 +17,16 @@ import numpy as np
 
 from glidepath._answer import best_keys, forecast_keys, reach_keys, run_keys
 from glidepath._core import open_budget
-from glidepath._forecast import best_so_far, forecast, reach
+from glidepath._forecast import forecast
 from glidepath._metrics import reached_by_name
 from glidepath._pictures import series
+from glidepath._reach import best_so_far, reach
 from glidepath._schedule import inferred
 
 if TYPE_CHECKING:
-    from glidepath._forecast import BestSoFar, Forecast, Reach
+    from glidepath._forecast import Forecast
     from glidepath._past_runs import PastRuns
+    from glidepath._reach import BestSoFar, Reach
     from glidepath._schedule import Schedule
     from glidepath._trace import Trace
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import MIN_WATCHED_POINTS, WATCH_LOOKS, WATCH_PATIENCE
-from glidepath._forecast import reach
 from glidepath._pictures import series
+from glidepath._reach import reach
 from glidepath._verdicts import meaning
 from glidepath._watch import ALPHA, Decision, Watch
 
 if TYPE_CHECKING:
-    from glidepath._forecast import Reach
     from glidepath._horizon import Horizon
     from glidepath._past_runs import PastRuns
+    from glidepath._reach import Reach
     from glidepath._trace import Trace
 
 PATIENCE: int = WATCH_PATIENCE  # looks in a row at which a run must be lost before it is stopped

@@ -301,3 +301,15 @@ def _falls(shape: str, at: Floats, start: float, planned: float) -> Floats:
 
 def _rates(shape: str, start: float, planned: float, high: float, low: float, at: Floats) -> Floats:
     return high + (low - high) * _falls(shape, at, start, planned)
+
+
+def schedule_record(schedule: Schedule | None) -> ScheduleRecord | None:
+    """Give what the compiled verbs take, or refuse what is no schedule."""
+    if schedule is None:
+        return None
+    if not isinstance(schedule, Schedule):
+        raise InputError(
+            f"schedule: expected a gp.Schedule, got {type(schedule).__name__}: "
+            "gp.Schedule(step, lr)"
+        )
+    return schedule._record

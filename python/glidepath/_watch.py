@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
 from glidepath._arguments import number as number_of
-from glidepath._forecast import _schedule_of
 from glidepath._json import check_format, number, plain, restored, restoring
 from glidepath._past_runs import PastRuns, past_of
 from glidepath._results import Recorded, Shown
-from glidepath._schedule import Schedule
+from glidepath._schedule import Schedule, schedule_record
 from glidepath._trace import as_traces
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class Watch(Shown):
             past if past is None or isinstance(past, PastRuns) else list(as_traces(past, "past"))
         )
         self._record: WatchRecord = _core.WatchRecord(
-            **self._settings, schedule=_schedule_of(schedule), past=past_of(self._past)
+            **self._settings, schedule=schedule_record(schedule), past=past_of(self._past)
         )
         self._settings["schedule"] = schedule
 

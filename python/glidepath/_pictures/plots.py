@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from glidepath._core import Tier
     from glidepath._fit import Fit
-    from glidepath._forecast import Forecast, Reach
+    from glidepath._forecast import Forecast
     from glidepath._hardware import Metrics
     from glidepath._plan import Plan
+    from glidepath._reach import Reach
     from glidepath._simulate import Simulation
     from glidepath._starts import StartTimes
     from glidepath._step_profile import StepProfile

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from glidepath._forecast import Reach
+    from glidepath._reach import Reach
 
 Floats = NDArray[np.float64]
 

@@ -26,8 +26,9 @@ from glidepath._bench.accuracy.protocol import (
 )
 from glidepath._core import InputError
 from glidepath._fit import fit
-from glidepath._forecast import forecast, reach
+from glidepath._forecast import forecast
 from glidepath._past_runs import PastRuns, Widths, constants_of
+from glidepath._reach import reach
 from glidepath._results import require
 from glidepath._trace import Trace
 

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import InputError
-from glidepath._forecast import Forecast, Reach
+from glidepath._forecast import Forecast
+from glidepath._reach import Reach
 from glidepath._schedule import Schedule
 from glidepath._trace import Trace
 

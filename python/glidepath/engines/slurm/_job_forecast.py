@@ -9,10 +9,10 @@ from typing import Any
 
 from glidepath import _core
 from glidepath._core import InputError, open_budget
-from glidepath._forecast import reach
 from glidepath._judge import judge
 from glidepath._metrics import reached_by_name
 from glidepath._plan import REMAINING_SAMPLES
+from glidepath._reach import reach
 from glidepath._trace import Trace
 from glidepath._verdicts import meaning
 from glidepath._watch import Decision, Watch
