@@ -174,6 +174,42 @@ void index_of(Case& given) {
   }
 }
 
+/// A forecast, a reach and the best so far of what is left of the case, which takes its time.
+void foretell(Case& given) {
+  const int n = given.between(0, 12);
+  const std::vector<double> steps = given.steps(n), losses = given.numbers(n);
+  auto run = sized<glidepath_trace_t>(given);
+  run.points = n;
+  run.step = maybe(given, steps);
+  run.loss = maybe(given, losses);
+  if (given.byte() % 4 == 0) run.weight = losses.data();
+  auto options = sized<glidepath_forecast_options_t>(given);
+  options.direction = text(given);
+  options.reached_by = text(given);
+  const double target = given.number(), budget = given.number();
+
+  glidepath_forecast_t* forecast = nullptr;
+  const glidepath_forecast_options_t* chosen = given.byte() % 2 ? &options : nullptr;
+  if (done(glidepath_forecast(&run, &budget, 1, chosen, &forecast))) {
+    double below = kNaN;
+    GLIDEPATH_HOLDS(glidepath_forecast_prob_below(forecast, 0, &below) == GLIDEPATH_OK);
+    GLIDEPATH_HOLDS(!(below < 0) && !(below > 1));
+    glidepath_forecast_free(forecast);
+  }
+  glidepath_reach_t* reach = nullptr;
+  if (done(glidepath_reach(&run, target, budget, chosen, &reach))) {
+    double by = kNaN;
+    if (done(glidepath_reach_prob_by(reach, budget, &by))) GLIDEPATH_HOLDS(by >= 0 && by <= 1);
+    glidepath_reach_free(reach);
+  }
+  auto best = sized<glidepath_best_so_far_t>(given);
+  const bool whole = best.size == sizeof best;
+  if (done(glidepath_best_so_far(&run, budget, chosen, &best)) && whole) {
+    GLIDEPATH_HOLDS(best.status != nullptr);
+    GLIDEPATH_HOLDS(!(best.prob_past < 0) && !(best.prob_past > 1));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -182,6 +218,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (which == 0) watch(given);
   if (which == 1) solve(given);
   if (which == 2) plan(given);
-  if (which == 3) index_of(given);
+  if (which == 3) {
+    index_of(given);
+    if (given.byte() % 16 == 1) foretell(given);
+  }
   return 0;
 }
