@@ -5,11 +5,13 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <unordered_set>
 
+#include <unistd.h>
 #include <zlib.h>
 
 #include "common/interrupt.hpp"
@@ -32,6 +34,17 @@ std::string system_message(int error) { return std::generic_category().message(e
 struct CloseGzip {
   void operator()(gzFile_s* handle) const { gzclose(handle); }
 };
+
+/// Opens, writes and closes; what failed of it, if anything.
+std::error_code put(const std::filesystem::path& file, std::string_view bytes) {
+  const auto failed = [] { return std::error_code(errno, std::generic_category()); };
+  std::FILE* out = std::fopen(file.c_str(), "wb");
+  if (out == nullptr) return failed();
+  std::error_code error;
+  if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size()) error = failed();
+  if (std::fclose(out) != 0 && !error) error = failed();
+  return error;
+}
 
 }  // namespace
 
@@ -110,6 +123,26 @@ std::string read_file(const std::filesystem::path& file) {
   }
   bytes.resize(filled);
   return is_utf16(bytes) ? utf8_of_utf16(bytes) : bytes;
+}
+
+void write_file(const std::filesystem::path& file, std::string_view bytes) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status before = fs::status(file, error);
+  if (fs::exists(before) && !fs::is_regular_file(before)) {
+    error = put(file, bytes);
+  } else {
+    const fs::path whole = fs::exists(before) ? fs::canonical(file, error) : file;  // not the link
+    const std::string name = whole.filename().string().substr(0, 200);
+    const fs::path draft = whole.parent_path() /
+                           sentence(".", name, ".", static_cast<std::int64_t>(getpid()), ".part");
+    error = put(draft, bytes);
+    if (!error && fs::exists(before)) fs::permissions(draft, before.permissions(), error);
+    if (!error) fs::rename(draft, whole, error);
+    std::error_code absent;
+    if (error) fs::remove(draft, absent);
+  }
+  if (error) refuse_file(shown_path(file), ": cannot be written: ", system_message(error.value()));
 }
 
 bool parse_number(std::string_view text, double& number) noexcept {

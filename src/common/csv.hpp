@@ -19,6 +19,11 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 /// is not a whole readable file.
 [[nodiscard]] std::string read_file(const std::filesystem::path& file);
 
+/// Puts the bytes where the file is, or leaves it as it was: a reader never meets a half of them.
+/// What is no regular file, such as /dev/stdout, is written to and stays what it is. Throws
+/// IoError.
+void write_file(const std::filesystem::path& file, std::string_view bytes);
+
 /// Length of the UTF-8 character at the front of some text, 0 if the bytes are not one.
 [[nodiscard]] std::size_t character_length(std::string_view text) noexcept;
 

@@ -3,7 +3,6 @@
 // the values, and the CRC-32 of all that is before it.
 #include <charconv>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -74,9 +73,7 @@ void write_learned_values(std::span<const double> values, const std::filesystem:
     text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr) += "\n";
   }
   text += crc_line(text);
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  if (!out.flush()) detail::refuse_file(detail::shown_path(file), ": cannot be written");
+  detail::write_file(file, text);
 }
 
 }  // namespace glidepath

@@ -7,8 +7,10 @@ import contextlib
 import errno
 import io
 import os
+import resource
 import signal
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from samples import samples
 from slurm_world import EASY, HOPELESS, World, job
@@ -167,6 +170,51 @@ def test_a_page_is_replaced_whole_or_not_at_all(
         page._write_whole(old, "<p>new</p>")
     assert old.read_text() == "old"
     assert sorted(tmp_path.iterdir()) == [old]
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """A disk that is full soon: what would make a file larger fails."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("which", ["jobs", "values"])
+def test_what_is_compiled_replaces_a_file_whole_or_not_at_all(tmp_path: Path, which: str) -> None:
+    name = {"jobs": "jobs.csv", "values": "learned.txt"}[which]
+    (tmp_path / "kept").mkdir()
+    kept = tmp_path / "kept" / name
+    kept.write_text("old")
+    kept.chmod(0o640)
+    link = tmp_path / name
+    link.symlink_to(kept)
+
+    def write() -> None:
+        if which == "values":
+            gp.write_learned_values(gp.learned_values(), link)
+        else:
+            jobs = {"job": range(99), "submit_s": np.zeros(99), "duration_s": np.ones(99)}
+            gp.Workload([gp.Tier("a", 1)], jobs).write_jobs(link)
+
+    with files_of_at_most(100), pytest.raises(gp.IoError, match=f"{name}: cannot be written: File"):
+        write()
+    assert kept.read_text() == "old"
+    assert sorted(tmp_path.rglob("*")) == sorted([kept.parent, kept, link])
+
+    write()
+    assert len(kept.read_text()) > 100
+    assert link.is_symlink()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    with pytest.raises(gp.IoError, match="No such file"):
+        gp.write_learned_values(gp.learned_values(), tmp_path / "none" / "learned.txt")
+    with pytest.raises(gp.IoError, match="directory"):
+        gp.write_learned_values(gp.learned_values(), kept.parent)
 
 
 def test_a_damaged_log_that_cannot_be_renamed_stays_where_it_is(
