@@ -60,6 +60,8 @@ def number(value: Any) -> Any:
 def restored(value: Any, hint: Any) -> Any:
     """Undo `plain` for a value of this type."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hasattr(origin, "__value__"):  # NumPy's NDArray is a `type` statement from 2.5 on
+        return restored(value, origin.__value__[inner])
     if origin in (typing.Union, types.UnionType):
         kinds = [each for each in inner if each is not type(None)]
         if value is None and len(kinds) < len(inner):

@@ -7,6 +7,8 @@ import copy
 import json
 import math
 import random
+import types
+import typing
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,7 @@ from curves import annealed_runs
 from records import public_records
 
 import glidepath as gp
+from glidepath._json import restored
 
 ODD: list[Any] = [
     *(None, True, False, 0, -1, 2**31, 2**63, 2**64, 10**400, -(10**400), 1e308, 5e-324),
@@ -181,3 +184,15 @@ def test_what_is_masked_is_not_recorded() -> None:
     forecasts = gp.forecast_batch(step, rows, [100.0])
     np.testing.assert_allclose(forecasts.median[0], gp.forecast(known, [100.0]).median, rtol=1e-12)
     assert gp.fit_batch(step, rows, family="pow2").status.tolist() == ["not_finite"] * 2
+
+
+def test_an_array_is_read_by_an_alias_of_its_type() -> None:
+    class Alias:  # as `type NDArray[Scalar] = ...` makes one, which NumPy 2.5 has
+        __value__ = np.ndarray[Any, np.dtype[typing.TypeVar("Scalar", bound=np.generic)]]
+
+    read = restored([1.5, None], types.GenericAlias(Alias, (np.float64,)))
+    assert read.dtype == np.float64
+    assert read[0] == 1.5
+    assert np.isnan(read[1])
+    with pytest.raises(TypeError, match="is no list of whole numbers"):
+        restored([1.5], types.GenericAlias(Alias, (np.int64,)))
