@@ -2,7 +2,9 @@
 // What jobs tell of each other's durations, passed along from one look to the next.
 #include "simulate/durations.hpp"
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -64,8 +66,11 @@ struct Watched {
       ended += cluster.runs[job].end >= 0 ? 1 : 0;
       often.recall(job);
       seldom.recall(job);
-      for (double at = often.lowest(); at < often.highest(); at += 0.5) {
-        EXPECT_NEAR(often.log_prior(job, at), seldom.log_prior(job, at), 1e-4) << job << " " << at;
+      std::array<double, Durations::kGrid> one{}, other{};
+      often.log_weights(job, often.lowest(), Durations::kGridStep, one);
+      seldom.log_weights(job, seldom.lowest(), Durations::kGridStep, other);
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        EXPECT_NEAR(one[i], other[i], 1e-4) << job << " " << i;
       }
     }
     EXPECT_GT(ended, 10);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/numbers.hpp"
+#include "simulate/kernels.hpp"
 
 namespace glidepath::detail {
 
@@ -20,43 +21,31 @@ constexpr double kNegligibleChange =
 constexpr double kFlatJobs = 4;  ///< jobs that the flat start is worth
 constexpr double kAnyJobs = 10;  ///< jobs that the law of all gangs is worth to one gang
 
-/// In lanes, for speed.
-template <class Range>
-double sum(const Range& values) {
-  std::array<double, 8> lanes{};
-  Index k = 0;
-  for (; k + lanes.size() <= values.size(); k += lanes.size()) {
-    for (Index i = 0; i < lanes.size(); ++i) lanes[i] += values[k + i];
-  }
-  return std::accumulate(values.begin() + k, values.end(),
-                         std::accumulate(lanes.begin(), lanes.end(), 0.0));
-}
+/// The loops over the grid, for the machine.
+const DurationKernels& loops() { return duration_kernels(); }
 
-template <class Range>
-void normalise(Range& values) {
-  const double all = sum(values);
-  for (double& value : values) value /= all;
+template <class Grid>
+void normalise(Grid& grid) {
+  loops().divide(grid.data(), loops().sum(grid.data()));
 }
 
 /// A law of steps up and down that gives one half of it.
 template <class Half>
 void normalise_both(Half& steps) {
-  const double all = 2 * sum(steps) - steps[0];
+  const double all = 2 * std::accumulate(steps.begin(), steps.end(), 0.0) - steps[0];
   for (double& step : steps) step /= all;
 }
 
 template <class Grid>
 Grid product(const Grid& a, const Grid& b) {
   Grid out;
-  for (Index k = 0; k < out.size(); ++k) out[k] = a[k] * b[k];
+  loops().multiply(a.data(), b.data(), out.data());
   return out;
 }
 
 template <class Grid>
 bool same(const Grid& a, const Grid& b) {
-  Grid apart;
-  for (Index k = 0; k < a.size(); ++k) apart[k] = std::abs(a[k] - b[k]);
-  return sum(apart) <= kNegligibleChange * sum(a);
+  return loops().same(a.data(), b.data(), kNegligibleChange);
 }
 
 }  // namespace
@@ -124,38 +113,17 @@ void Durations::observe(int job) {
   if (passed == kGrid) out.back() = 1;
 }
 
-Durations::Padded Durations::padded(const Grid& from) {
-  Padded out{};
-  std::copy(from.begin(), from.end(), out.begin() + kReach);
-  return out;
-}
-
-Durations::Grid Durations::stay(const Grid& from) const {
-  const Padded wide = padded(from);
-  Grid out;
-  for (Index k = 0; k < kGrid; ++k) out[k] = near_[0] * from[k];
-  for (Index d = 1; d <= kReach; ++d) {
-    for (Index k = 0; k < kGrid; ++k) {
-      out[k] += near_[d] * (wide[kReach + k - d] + wide[kReach + k + d]);
-    }
-  }
-  return out;
-}
-
 /// What the jobs before the i-th of a chain tell of it, and the same with its own forecast.
 void Durations::forward(const Chain& chain, Index i, const Grid& law) {
   const Index job = chain.jobs[i];
   Grid& prior = prior_[job];
-  prior = law;
-  if (i > 0) {
-    const double s = stays_[gap_[job]];
-    const Grid near = stay(forward_[chain.jobs[i - 1]]);
-    for (Index k = 0; k < kGrid; ++k) prior[k] = s * near[k] + (1 - s) * law[k];
+  if (i == 0) {
+    prior = law;
+  } else {
+    loops().follow(forward_[chain.jobs[i - 1]].data(), near_.data(), stays_[gap_[job]], law.data(),
+                   prior.data());
   }
-  Grid& out = forward_[job];
-  out = product(prior, likelihood_[job]);
-  scale_[job] = std::max(sum(out), 1e-300);
-  for (double& value : out) value /= scale_[job];
+  scale_[job] = loops().observe(prior.data(), likelihood_[job].data(), forward_[job].data());
 }
 
 void Durations::remember(int job, Grid prior) {
@@ -176,17 +144,14 @@ void Durations::recall(int job) {
 Durations::Ahead Durations::backward(const Chain& chain, Index i, const Grid& law) {
   Ahead ahead;
   Grid& out = backward_[chain.jobs[i]];
-  out.fill(1);
-  if (i + 1 == chain.jobs.size()) return ahead;
-  const int next = chain.jobs[i + 1];
-  for (Index k = 0; k < kGrid; ++k) {
-    ahead.next[k] = likelihood_[next][k] * backward_[next][k] / scale_[next];
+  if (i + 1 == chain.jobs.size()) {
+    out.fill(1);
+    return ahead;
   }
-  ahead.moved = sum(product(law, ahead.next));
-  const double s = stays_[gap_[next]];
-  const double moved = (1 - s) * ahead.moved;
-  const Grid near = stay(ahead.next);  // symmetric
-  for (Index k = 0; k < kGrid; ++k) out[k] = s * near[k] + moved;
+  const int next = chain.jobs[i + 1];
+  ahead.moved =
+      loops().look_back(likelihood_[next].data(), backward_[next].data(), scale_[next], law.data(),
+                        near_.data(), stays_[gap_[next]], ahead.next.data(), out.data());
   return ahead;
 }
 
@@ -201,16 +166,8 @@ void Durations::count(const Chain& chain, const Grid& law, Counts& counts, Grid&
     const double moved = (1 - s) * ahead.moved;
     counts.moves[g] += moved;
     counts.stays[g] += 1 - moved;
-    for (Index k = 0; k < kGrid; ++k) drawn[k] += (1 - s) * law[k] * ahead.next[k];
-    const Padded next = padded(ahead.next);
-    const Grid& here = forward_[jobs[i]];
-    for (Index k = 0; k < kGrid; ++k) counts.near[0][k] += s * here[k] * ahead.next[k];
-    for (Index d = 1; d <= kReach; ++d) {
-      Grid& near = counts.near[d];
-      for (Index k = 0; k < kGrid; ++k) {
-        near[k] += s * here[k] * (next[kReach + k - d] + next[kReach + k + d]);
-      }
-    }
+    loops().count(forward_[jobs[i]].data(), ahead.next.data(), law.data(), s, drawn.data(),
+                  counts.near.front().data());
   }
   const Grid first = product(forward_[jobs.front()], backward_[jobs.front()]);
   for (Index k = 0; k < kGrid; ++k) drawn[k] += first[k];
@@ -251,7 +208,7 @@ void Durations::learn() {
     }
     for (Index d = 0; d <= kReach; ++d) {
       const double ways = d == 0 ? 1 : 2;
-      near_[d] = near_[d] * sum(counts.near[d]) / ways + kAnyJobs * start[d];
+      near_[d] = near_[d] * loops().sum(counts.near[d].data()) / ways + kAnyJobs * start[d];
     }
     normalise_both(near_);
   }
@@ -306,12 +263,9 @@ void Durations::renew(Chain& chain, Renewal renewal) {
   while (chain.settled < jobs.size() && passed_[jobs[chain.settled]] == kEnded) ++chain.settled;
 }
 
-double Durations::log_prior(int job, double log_work) const {
-  const Grid& value = log_prior_[job];
-  const double place = std::clamp((log_work - origin_) / kGridStep, 0.0, kGrid - 1.001);
-  const auto k = static_cast<Index>(place);
-  const double f = place - static_cast<double>(k);
-  return value[k] * (1 - f) + value[k + 1] * f;
+void Durations::log_weights(int job, double low, double width, std::span<double> out) const {
+  loops().weigh(out.size(), low, width, log_forecast_[job], sigma_, log_prior_[job].data(), origin_,
+                kGridStep, out.data());
 }
 
 }  // namespace glidepath::detail

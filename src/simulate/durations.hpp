@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "simulate/cluster.hpp"
+#include "simulate/kernels.hpp"
 
 namespace glidepath::detail {
 
@@ -29,7 +31,7 @@ namespace glidepath::detail {
 /// jobs.
 class Durations {
  public:
-  static constexpr int kGrid = 56;           ///< points of log work, from one second
+  static constexpr int kGrid = kWorkGrid;    ///< points of log work, from one second
   static constexpr double kGridStep = 0.32;  ///< up to 4e7 seconds
 
   /// `log_forecast` of each job in order of submission, in log ticks.
@@ -41,14 +43,15 @@ class Durations {
   /// Looks again at what is known by now, when a hundredth more has happened; whether it did.
   bool refresh();
 
-  /// What the others tell of a job that has ended: log_prior() as if it had not.
+  /// What the others tell of a job that has ended: log_weights() as if it had not.
   void recall(int job);
 
-  /// Another number whenever log_prior() of a job has changed.
+  /// Another number whenever log_weights() of a job have changed.
   [[nodiscard]] std::int64_t version(int job) const { return version_[job]; }
 
-  /// Log density, but for a constant, of the log work of a job, given all but its own forecast.
-  [[nodiscard]] double log_prior(int job, double log_work) const;
+  /// Log weights, but for a constant, of cells of log work, so wide and from `low` on, given all
+  /// that is known of a job but its own service.
+  void log_weights(int job, double low, double width, std::span<double> out) const;
 
   /// The range of log work in ticks that is thought possible.
   [[nodiscard]] double lowest() const { return origin_; }
@@ -56,8 +59,8 @@ class Durations {
 
  private:
   using Grid = std::array<double, kGrid>;
-  static constexpr int kReach = 4;  ///< grid points that alike jobs are apart, at most
-  static constexpr int kGaps = 7;   ///< decades of seconds between submissions
+  static constexpr int kReach = kWorkReach;
+  static constexpr int kGaps = 7;  ///< decades of seconds between submissions
   static constexpr int kEnded = kGrid + 1;
   struct Chain {
     int gpus = 1;
@@ -88,9 +91,6 @@ class Durations {
   void learn();
   /// An E-step over a chain with the law of its gang.
   void count(const Chain& chain, const Grid& law, Counts& counts, Grid& drawn);
-  using Padded = std::array<double, kGrid + 2 * kReach>;
-  [[nodiscard]] static Padded padded(const Grid& from);
-  [[nodiscard]] Grid stay(const Grid& from) const;
   [[nodiscard]] int decade(int before, int job) const;
   [[nodiscard]] const Grid& law_of(int gpus) const;
 

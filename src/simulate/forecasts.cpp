@@ -8,12 +8,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "common/rng.hpp"
 #include "plan/learned.hpp"
+#include "simulate/kernels.hpp"
 #include "simulate/phases.hpp"
 
 namespace glidepath {
@@ -88,8 +88,9 @@ Predictor::Predictor(const Cluster& cluster)
                          : cluster.runs[i].work * std::exp(sigma_ * rng.normal(i, 0)));
   }
   if (sigma_ > 0) {
-    for (const double total : total_) log_total_.push_back(std::log(total));
-    durations_ = std::make_unique<Durations>(cluster, sigma_, log_total_);
+    std::vector<double> log_total;
+    for (const double total : total_) log_total.push_back(std::log(total));
+    durations_ = std::make_unique<Durations>(cluster, sigma_, std::move(log_total));
     served_.resize(cluster.runs.size());
   }
   if (cluster.workload.curves.empty()) return;
@@ -180,22 +181,18 @@ void Predictor::make_law(int job, double done, WorkLaw& law) const {
   law.ranked_at = -1;
   law.empty = least >= durations_->highest();
   if (law.empty) return;
-  const auto log_weight = [&](double at) {
-    const double u = (at - log_total_[job]) / sigma_;
-    return -0.5 * u * u + durations_->log_prior(job, at);
-  };
   // A coarse look for the range that matters.
   constexpr int kGridCells = Durations::kGrid;
   const double stride = (durations_->highest() - least) / kGridCells;
   std::array<double, kGridCells> look;
-  for (int i = 0; i < kGridCells; ++i) look[i] = log_weight(least + stride * (i + 0.5));
+  durations_->log_weights(job, least, stride, look);
   const double top = *std::max_element(look.begin(), look.end());
   const auto matters = [&](double value) { return value > top - 12; };
   const auto first = std::find_if(look.begin(), look.end(), matters) - look.begin();
   const auto last = look.rend() - std::find_if(look.rbegin(), look.rend(), matters);
   law.low = least + stride * static_cast<double>(first);
   law.width = stride * static_cast<double>(last - first) / kLawCells;
-  for (int i = 0; i < kLawCells; ++i) law.weight[i] = log_weight(law.low + law.width * (i + 0.5));
+  durations_->log_weights(job, law.low, law.width, law.weight);
   const double largest = *std::max_element(law.weight.begin(), law.weight.end());
   for (double& weight : law.weight) weight = std::exp(weight - largest);
   const double half = std::exp(0.5 * law.width);
@@ -228,17 +225,15 @@ double Predictor::gittins_rank(int job) const {
   if (law.empty) return std::max(1.0, done);
   if (law.ranked_at == done) return law.rank;
   const Left known = left_of(law, done);
-  double best = std::numeric_limits<double>::infinity();
-  double p = 0;
-  double served = 0;
-  for (int i = known.first; i < kLawCells; ++i) {
-    p += known.part(i);
-    served += known.part(i) * (known.work(i) - done);
-    const double cut = law.edge[i + 1] - done;
-    if (p > 1e-9 * known.weight) best = std::min(best, (served + (known.weight - p) * cut) / p);
-  }
+  std::array<double, kLawCells> work, weight;  // the first cell is what is left of it
+  std::copy(law.work.begin() + known.first, law.work.end(), work.begin());
+  std::copy(law.weight.begin() + known.first, law.weight.end(), weight.begin());
+  work.front() = known.first_work;
+  weight.front() = known.first_weight;
   law.ranked_at = done;
-  return law.rank = best;
+  law.rank = duration_kernels().rank(kLawCells - known.first, done, known.weight, weight.data(),
+                                     work.data(), law.edge.data() + known.first);
+  return law.rank;
 }
 
 Predictor::Outlook Predictor::outlook(int job) const {

@@ -86,7 +86,7 @@ class Predictor {
   [[nodiscard]] double total(int job) const;
 
  private:
-  static constexpr int kLawCells = 64;
+  static constexpr int kLawCells = kWorkCells;
   /// Law of the true work given the forecast, the work `from` already done and what other jobs were
   /// like: weights of cells of equal width in log work.
   struct WorkLaw {
@@ -106,7 +106,6 @@ class Predictor {
     double first_work = 0, first_weight = 0, weight = 0;  ///< `weight` of all
 
     [[nodiscard]] double work(int i) const { return i == first ? first_work : law.work[i]; }
-    [[nodiscard]] double part(int i) const { return i == first ? first_weight : law.weight[i]; }
   };
   WorkLaw& law_of(int job) const;
   void make_law(int job, double done, WorkLaw& law) const;
@@ -115,7 +114,7 @@ class Predictor {
 
   const Cluster& cluster_;
   double sigma_;
-  std::vector<double> total_, log_total_;
+  std::vector<double> total_;
   std::unique_ptr<Durations> durations_;           ///< where forecasts have an error
   mutable std::unordered_map<int, WorkLaw> laws_;  ///< of live jobs
   /// What `service` last made of a job: the same while neither of these changes.
