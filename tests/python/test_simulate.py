@@ -400,6 +400,37 @@ def test_finish_time_fairness_by_static_contention_has_one_share_for_all_jobs() 
     assert run.metrics()["worst_ftf_static"] == 1.0
 
 
+def test_patience_costs_no_fairness_where_forecasts_are_wrong_by_far() -> None:
+    # Many short jobs among long ones: a job of seconds may have a forecast of hours. With a start
+    # that costs next to nothing patience is all that differs.
+    rng = np.random.default_rng(1)
+    gpus, count = 32, 1500
+    duration_s = np.ceil(np.exp(rng.normal(6, 2.5, count)).clip(1, 5e5))
+    gang = rng.choice([1, 1, 1, 2, 4, 8], count)
+    span_s = float((duration_s * gang).sum()) / (0.9 * gpus)
+    submit_s = np.floor(np.sort(rng.uniform(0, span_s, count)))
+    jobs = {"job": np.arange(count), "submit_s": submit_s, "gpus": gang, "duration_s": duration_s}
+    work = gp.Workload([gp.Tier("gpu", gpus)], jobs)
+
+    def over_without(seed: int) -> tuple[float, float, float]:
+        patient, hasty = (
+            gp.simulate(work, "gittins", forecast_sigma=2.0, restart_s=r, seed=seed, spans=False)
+            for r in (0.001, 0.0)
+        )
+        return (
+            patient.mean_jct_s / hasty.mean_jct_s,
+            patient.worst_ftf / hasty.worst_ftf,
+            patient.preemptions / hasty.preemptions,
+        )
+
+    jct, fairness, preemptions = np.exp(
+        np.log([over_without(seed) for seed in range(1, 11)]).mean(axis=0)
+    )
+    assert jct <= 1.01
+    assert fairness <= 1.02
+    assert preemptions < 1
+
+
 def test_every_policy_ends_every_job(supercom: gp.Workload) -> None:
     for policy in gp.POLICIES:
         run = gp.simulate(supercom, policy)
