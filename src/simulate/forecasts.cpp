@@ -8,12 +8,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "common/rng.hpp"
 #include "plan/learned.hpp"
-#include "simulate/kernels.hpp"
 #include "simulate/phases.hpp"
 
 namespace glidepath {
@@ -225,15 +225,19 @@ double Predictor::gittins_rank(int job) const {
   if (law.empty) return std::max(1.0, done);
   if (law.ranked_at == done) return law.rank;
   const Left known = left_of(law, done);
-  std::array<double, kLawCells> work, weight;  // the first cell is what is left of it
-  std::copy(law.work.begin() + known.first, law.work.end(), work.begin());
-  std::copy(law.weight.begin() + known.first, law.weight.end(), weight.begin());
-  work.front() = known.first_work;
-  weight.front() = known.first_weight;
+  double best = std::numeric_limits<double>::infinity();
+  double p = 0;
+  double served = 0;
+  for (int i = known.first; i < kLawCells; ++i) {
+    p += known.part(i);
+    served += known.part(i) * (known.work(i) - done);
+    const double least = served + (known.weight - p) * (law.edge[i + 1] - done);
+    if (p > 1e-9 * known.weight) best = std::min(best, least / p);
+    // E[min(S, d)] only grows, and P(S <= d) is at most 1; but for rounding.
+    if (least > (1 + 1e-9) * best * known.weight) break;
+  }
   law.ranked_at = done;
-  law.rank = duration_kernels().rank(kLawCells - known.first, done, known.weight, weight.data(),
-                                     work.data(), law.edge.data() + known.first);
-  return law.rank;
+  return law.rank = best;
 }
 
 Predictor::Outlook Predictor::outlook(int job) const {

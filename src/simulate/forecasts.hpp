@@ -106,6 +106,7 @@ class Predictor {
     double first_work = 0, first_weight = 0, weight = 0;  ///< `weight` of all
 
     [[nodiscard]] double work(int i) const { return i == first ? first_work : law.work[i]; }
+    [[nodiscard]] double part(int i) const { return i == first ? first_weight : law.weight[i]; }
   };
   WorkLaw& law_of(int job) const;
   void make_law(int job, double done, WorkLaw& law) const;

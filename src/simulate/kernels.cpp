@@ -119,37 +119,8 @@ void weigh(size_t n, double low, double width, double log_forecast, double sigma
   }
 }
 
-double rank(size_t n, double done, double all, const double* weight, const double* work,
-            const double* edge) {
-  double served[kWorkCells], p[kWorkCells], index[kWorkCells], lanes[kLanes];
-  for (size_t i = 0; i < n; ++i) served[i] = weight[i] * (work[i] - done);
-  double likely = 0, sum = 0;
-  for (size_t i = 0; i < n; ++i) {
-    likely += weight[i];
-    sum += served[i];
-    p[i] = likely;
-    served[i] = sum;
-  }
-  const double least = 1e-9 * all;
-  for (size_t i = 0; i < n; ++i) {
-    const double each = (served[i] + (all - p[i]) * (edge[i + 1] - done)) / p[i];
-    index[i] = p[i] > least ? each : __builtin_inf();
-  }
-  for (double& lane : lanes) lane = __builtin_inf();
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (size_t j = 0; j < kLanes; ++j) {
-      lanes[j] = index[i + j] < lanes[j] ? index[i + j] : lanes[j];
-    }
-  }
-  double best = __builtin_inf();
-  for (; i < n; ++i) best = index[i] < best ? index[i] : best;
-  for (const double lane : lanes) best = lane < best ? lane : best;
-  return best;
-}
-
 DurationKernels duration_table() {
-  return {sum, multiply, divide, follow, observe, look_back, count, same, weigh, rank};
+  return {sum, multiply, divide, follow, observe, look_back, count, same, weigh};
 }
 
 }  // namespace glidepath::detail::HWY_NAMESPACE

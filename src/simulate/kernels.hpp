@@ -38,10 +38,6 @@ struct DurationKernels {
   /// `log_prior` says by straight lines between its points, `step` apart from `origin` on.
   void (*weigh)(std::size_t n, double low, double width, double log_forecast, double sigma,
                 const double* log_prior, double origin, double step, double* out);
-  /// inf over d of E[min(S, d)] / P(S <= d) of what is left when `done` is done, d at the ends of
-  /// the n cells of a law; `all` is the sum of the weights.
-  double (*rank)(std::size_t n, double done, double all, const double* weight, const double* work,
-                 const double* edge);
 };
 
 [[nodiscard]] const DurationKernels& duration_kernels();
