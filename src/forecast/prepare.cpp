@@ -206,9 +206,11 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   const auto [low, high] = std::minmax_element(p.z.begin(), p.z.end());
   p.last_z = p.z.back();
   p.range = *high - *low;
-  // The upper clip: without it the tail of a log-t explodes under exp.
   p.lowest = *low - (p.coordinate.logarithmic ? std::max(5 * p.range, 1.0) : 5 * p.range);
-  p.highest = *high + p.range;
+  // The upper clip: without it the tail of a log-t explodes under exp. One range of z, and at most
+  // two of the metric, max + 2 (max - min) = max (1 + 2 (1 - exp(-range))).
+  const double of_metric = std::log1p(-2 * std::expm1(-p.range));
+  p.highest = *high + (p.coordinate.logarithmic ? std::min(p.range, of_metric) : p.range);
   p.noise = successive_noise(p.z, p.count);
   return p;
 }

@@ -247,6 +247,16 @@ def test_five_spikes_and_a_rising_metric_that_drops_to_zero_once() -> None:
     assert np.all(f.quantiles <= 1)
 
 
+def test_the_curve_stays_within_two_ranges_beyond_the_worst_value() -> None:
+    # It fell a thousandfold, and nothing tells how it goes on.
+    loss = np.array([0.9, 0.2, 0.01, 0.2, 0.001, 0.1, 0.01])
+    at, bound = [14.0, 70.0, 700.0], 3 * loss.max() - 2 * loss.min()
+    f = gp.forecast(gp.Trace(np.arange(1.0, 8), loss), at, levels=[0.5, 0.999])
+    np.testing.assert_allclose(f.curve_quantile(0.999), bound, rtol=1e-12)
+    risen = gp.Trace(np.arange(1.0, 8), 1 - loss, direction="max")
+    np.testing.assert_array_equal(gp.forecast(risen, at).curve_quantile(0.001), 0.0)
+
+
 @pytest.mark.parametrize("seen_after", [8, 20, 40])
 def test_after_a_plateau_that_dropped_the_forecast_starts_at_the_new_level(
     seen_after: int,
