@@ -202,6 +202,31 @@ TEST(StartsTest, WhatAPolicyBelievesOrdersTheJobsNotWhatTheyNeed) {
   }
 }
 
+TEST(StartsTest, AJobThatOutlivesItsForecastGivesWay) {
+  Case two(2);
+  two.run(job_of(1, 1, {100}));
+  two.run(job_of(2, 1, {40}));
+  two.jobs.push_back(job_of(3, 2, {15}, 1));
+  // At 40 s the first one has had 40 s and counts as 40 more, the third one as 2 x 15.
+  const std::vector<BelievedSteps> believed{{1, 10}};
+  EXPECT_EQ(row(start_times(two.view(), "srsf", {.believed = believed}), 1),
+            std::vector<double>{40});
+  EXPECT_EQ(row(start_times(two.view(), "srsf", {.believed = {{{1, 50}}}}), 1),
+            std::vector<double>{100});
+}
+
+TEST(StartsTest, JobsThatEndTogetherMakeRoomTogether) {
+  Case many(40);
+  for (int job = 0; job < 40; ++job) many.run(job_of(job, 1, {job < 20 ? 50.0 : 60.0}));
+  many.jobs.push_back(job_of(40, 20, {10}, 1));
+  many.jobs.push_back(job_of(41, 1, {1}, 2));
+  for (const std::string_view policy : {"fifo", "las", "srsf", "best_value"}) {
+    // Where the short one goes first, 19 are free until it ends.
+    const bool by_size = policy == "srsf" || policy == "best_value";
+    EXPECT_EQ(start_times(many.view(), policy).quantiles(1, 0), by_size ? 51 : 50) << policy;
+  }
+}
+
 TEST(StartsTest, BackfillFillsTheGapBeforeAReservationWithWhatItBelievesEndsInTime) {
   Case two(2);
   two.run(job_of(1, 1, {100}));

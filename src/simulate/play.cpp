@@ -25,6 +25,8 @@ constexpr double kLongLoad = 0.8;           ///< at most, once the recent past h
 constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
 constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
 
+constexpr Script::Waiting kNobody{{kInfinity, kInfinity, kInfinity}, -1, -1};  ///< the last
+
 /// Least E[min(S, d)] / P(S <= d) over d of what is left, just after each value and at 0; the
 /// target is reached by the first `reach` values only.
 std::vector<double> ranks_of(const std::vector<double>& left, std::size_t reach) {
@@ -133,11 +135,18 @@ double Script::recent_load() const {
 void Script::prepare() {
   load = recent_load();
   for (Part& part : parts) {
+    part.unit = (rule.order == PlayOrder::time ? 1.0 : part.gpus()) / part.fastest() /
+                (rule.weighs ? part.weight : 1);
+    one_class = one_class && !(rule.classes && part.priority != 0);
     if (rule.order == PlayOrder::index) {
       if (part.is_believed) {
         part.rank = {left_of(part.believed, 0, part.steps_done)};
       } else {
         part.rank = ranks_of(part.left, part.reach);
+      }
+      part.peak = part.rank;
+      for (std::size_t k = part.peak.size(); k-- > 1;) {
+        part.peak[k - 1] = std::max(part.peak[k - 1], part.peak[k]);
       }
     }
     std::vector<Way> shape = part.ways;
@@ -203,7 +212,15 @@ void Script::draw_uniforms(int job, std::span<double> uniforms) const {
 
 // ---- one sample
 
-Player::Player(const Script& script) : script_(script), queues_(script.shapes.size()) {}
+Player::Player(const Script& script)
+    : script_(script),
+      queues_(script.shapes.size()),
+      heads_(queues_.size(), kNobody),
+      line_up_(queues_.size()),
+      rank_(queues_.size()) {
+  std::iota(line_up_.begin(), line_up_.end(), 0);
+  std::iota(rank_.begin(), rank_.end(), 0);
+}
 
 void Player::play(std::uint64_t sample, std::span<double> starts) {
   starts_ = starts;
@@ -216,29 +233,37 @@ void Player::play(std::uint64_t sample, std::span<double> starts) {
   }
   while (awaited_ > 0) {
     check_interrupt();
-    const double next = std::min(events_.empty() ? kInfinity : events_.front().at, arrival_at_);
+    const double next = std::min(ends_.least(), arrival_at_);
     if (!(next <= script_.horizon_s) || next == kInfinity) return;
     if (arrivals_ > kMaxArrivals * script_.parts.size()) return;
     now_ = next;
-    bool changed = false;
-    while (!events_.empty() && events_.front().at <= now_) {
-      const Event event = events_.front();
-      std::pop_heap(events_.begin(), events_.end(), std::greater<>());
-      events_.pop_back();
-      Actor& actor = actors_[event.job];
-      if (actor.turn != event.turn) continue;
-      changed = true;
-      if (actor.finish <= now_) {
-        leave(event.job);
+    due_.clear();
+    while (ends_.least() <= now_) {
+      const std::size_t slot = ends_.first();
+      due_.push_back(running_[slot].job);
+      ends_.set(slot, kInfinity);
+    }
+    if (due_.size() > 1) std::sort(due_.begin(), due_.end());
+    for (const int job : due_) {
+      if (actors_[job].finish <= now_) {
+        leave(job);
       } else {
-        demote(event.job);
+        demote(job);
       }
     }
-    while (arrival_at_ <= now_) {
-      arrive();
-      changed = true;
-    }
-    if (changed) schedule();
+    while (arrival_at_ <= now_) arrive();
+    schedule();
+  }
+}
+
+void Tournament::grow(std::size_t slot) {
+  std::vector<double> leaves(tree_.begin() + static_cast<std::ptrdiff_t>(leaves_), tree_.end());
+  while (leaves_ <= slot) leaves_ *= 2;
+  leaves.resize(leaves_, kInfinity);
+  tree_.assign(leaves_, kInfinity);
+  tree_.insert(tree_.end(), leaves.begin(), leaves.end());
+  for (std::size_t node = leaves_ - 1; node > 0; --node) {
+    tree_[node] = std::min(tree_[2 * node], tree_[2 * node + 1]);
   }
 }
 
@@ -253,7 +278,8 @@ void Player::reset(std::uint64_t sample) {
   now_ = clock_ = block_end_ = front_ = back_ = 0;
   actors_.assign(script_.live, {});
   running_.clear();
-  events_.clear();
+  ceilings_.clear();
+  ends_.clear();
   line_.clear();
   free_ = script_.capacity;
   awaited_ = 0;
@@ -356,11 +382,6 @@ void Player::arrive() {
 
 // ---- jobs that begin, stop and end
 
-void Player::push(Event event) {
-  events_.push_back(event);
-  std::push_heap(events_.begin(), events_.end(), std::greater<>());
-}
-
 void Player::start(int job, int way) {
   Actor& actor = actors_[job];
   const Part& own = part(actor);
@@ -370,21 +391,21 @@ void Player::start(int job, int way) {
     starts_[job] = now_;
     --awaited_;
   }
-  const bool again = actor.turn > 0 || own.running < 0;  // not where it runs already
+  const bool restarts = actor.again || own.running < 0;  // not where it runs already
+  actor.again = true;
   actor.way = way;
-  ++actor.turn;
   free_[on.tier] -= on.gpus;
   actor.began = actor.resumes = now_;
-  if (again && own.restart_s > 0) actor.resumes += own.restart_s;
+  if (restarts && own.restart_s > 0) actor.resumes += own.restart_s;
   actor.finish = actor.resumes + actor.left / on.steps_per_s;
-  if (actor.finish < kInfinity) push({actor.finish, job, actor.turn});
-  if (script_.rule.order == PlayOrder::level) {
-    actor.place = static_cast<double>(job) - 1e15;  // before those that wait
-    await_demotion(job);
-  }
   actor.slot = static_cast<int>(running_.size());
   running_.push_back({.job = job, .tier = on.tier, .gpus = on.gpus});
-  if (script_.rule.preempts) look(running_.back());
+  ceilings_.push_back(kInfinity);
+  if (script_.rule.order == PlayOrder::level) {
+    actor.place = static_cast<double>(job) - 1e15;  // before those that wait
+  }
+  if (script_.rule.preempts) look(actor.slot);
+  await_end(job);
 }
 
 double Player::progress(const Actor& actor) const {
@@ -403,8 +424,11 @@ void Player::leave(int job) {
   free_[on.tier] += on.gpus;
   actors_[running_.back().job].slot = actor.slot;
   running_[actor.slot] = running_.back();
+  ceilings_[actor.slot] = ceilings_.back();
   running_.pop_back();
-  ++actor.turn;
+  ceilings_.pop_back();
+  ends_.set(actor.slot, ends_[running_.size()]);
+  ends_.set(running_.size(), kInfinity);
   actor.slot = actor.way = -1;
 }
 
@@ -439,24 +463,42 @@ void Player::queue(int job) {
   std::vector<Script::Waiting>& later = queues_[shape].later;
   later.push_back(waiting);
   std::push_heap(later.begin(), later.end(), std::greater<>());
-  find_head(shape);
+  if (waiting < heads_[shape]) find_head(shape);
 }
 
 void Player::find_head(int shape) {
   Queue& queue = queues_[shape];
   const std::vector<Script::Waiting>& first = script_.waiting[shape];
-  queue.head = queue.later.empty() ? nullptr : &queue.later.front();
-  if (queue.next == first.size()) return;
-  if (queue.head == nullptr || first[queue.next] < *queue.head) queue.head = &first[queue.next];
+  const bool is_first = queue.next < first.size();
+  queue.later_is_first =
+      !queue.later.empty() && (!is_first || queue.later.front() < first[queue.next]);
+  if (queue.later_is_first) {
+    heads_[shape] = queue.later.front();
+  } else if (is_first) {
+    heads_[shape] = first[queue.next];
+  } else {
+    heads_[shape] = kNobody;
+  }
+  // To its place among the others.
+  const auto stand = [&](int other, int rank) {
+    line_up_[rank] = other;
+    rank_[other] = rank;
+  };
+  int rank = rank_[shape];
+  const Script::Waiting& own = heads_[shape];
+  for (; rank > 0 && own < heads_[line_up_[rank - 1]]; --rank) stand(line_up_[rank - 1], rank);
+  const int last = static_cast<int>(line_up_.size()) - 1;
+  for (; rank < last && heads_[line_up_[rank + 1]] < own; ++rank) stand(line_up_[rank + 1], rank);
+  stand(shape, rank);
 }
 
 void Player::pop(int shape) {
   Queue& queue = queues_[shape];
-  if (queue.later.empty() || queue.head != &queue.later.front()) {
-    ++queue.next;
-  } else {
+  if (queue.later_is_first) {
     std::pop_heap(queue.later.begin(), queue.later.end(), std::greater<>());
     queue.later.pop_back();
+  } else {
+    ++queue.next;
   }
   find_head(shape);
 }
@@ -472,8 +514,7 @@ Player::KeyLine Player::line_of(Actor& actor) const {
   if (order == PlayOrder::level) return {static_cast<double>(actor.level)};
   const double now = progress(actor);
   const bool by_law = order == PlayOrder::index && !own.is_believed;
-  const double unit = (order == PlayOrder::time ? 1.0 : own.gpus()) / own.fastest() /
-                      (script_.rule.weighs ? own.weight : 1);
+  const double unit = own.unit;
   const double end = by_law ? own.left.back() : own.believed;
   if (now >= end) {  // as long again
     const double had = own.steps_done + now;
@@ -490,12 +531,35 @@ Player::KeyLine Player::line_of(Actor& actor) const {
   return {(own.rank[k] + slope * (now - from)) * unit, slope * unit, to};
 }
 
+/// No less than the key of a running job will be while it runs.
+double Player::ceiling_of(const Actor& actor, const KeyLine& line) const {
+  const Part& own = part(actor);
+  const PlayOrder order = script_.rule.order;
+  if (!own.preemptible) return -kInfinity;
+  if (!script_.one_class) return kInfinity;
+  // Among equals in its queue of `las` it is before those that wait, unless it has just come to it.
+  if (order == PlayOrder::level) return actor.level - (actor.demoted ? 0 : 0.5);
+  double most = line.value;
+  if (order == PlayOrder::time || order == PlayOrder::service || order == PlayOrder::index) {
+    const bool by_law = order == PlayOrder::index && !own.is_believed;
+    const double end = actor.progress + actor.left;
+    if (by_law && end <= own.left.back()) most = own.peak[actor.passed] * own.unit;
+    // Once it is longer than it was believed to be.
+    if (end > (by_law ? own.left.back() : own.believed)) {
+      most = std::max(most, std::max(1.0, own.steps_done + end) * own.unit);
+    }
+  }
+  const double rounding = 1e-9;
+  return most * (1 + rounding) / script_.rule.stays;
+}
+
 PlayKey Player::waiting_key(Actor& actor) const {
   return {script_.rule.classes ? -part(actor).priority : 0, line_of(actor).value, actor.place};
 }
 
 /// Where a running job stands from now on, and until when.
-void Player::look(Seat& seat) {
+void Player::look(int slot) {
+  Seat& seat = running_[slot];
   Actor& actor = actors_[seat.job];
   const Part& own = part(actor);
   const KeyLine line = line_of(actor);
@@ -509,6 +573,7 @@ void Player::look(Seat& seat) {
   seat.until = now_ < actor.resumes ? actor.resumes
                : ahead > 0          ? now_ + std::max(ahead / pace, 1e-9 * now_)
                                     : kInfinity;
+  ceilings_[slot] = ceiling_of(actor, line);
 }
 
 /// A running job that has had more than its queue allows goes behind those that wait in the next.
@@ -517,15 +582,20 @@ void Player::demote(int job) {
   actor.level = std::max(actor.level, las_level(attained(actor) * (1 + 1e-9)));
   actor.demoted = true;
   actor.place = 1e15 + job;
-  await_demotion(job);
-  look(running_[actor.slot]);
+  await_end(job);
+  look(actor.slot);
 }
 
-void Player::await_demotion(int job) {
+/// Or its demotion, whichever comes first.
+void Player::await_end(int job) {
   const Actor& actor = actors_[job];
-  if (actor.level == static_cast<int>(kLasLimitsGpuS.size())) return;
-  const double more = kLasLimitsGpuS[actor.level] - attained(actor);
-  push({now_ + std::max(1e-3, more / part(actor).ways[actor.way].gpus), job, actor.turn});
+  double end = actor.finish;
+  if (script_.rule.order == PlayOrder::level &&
+      actor.level < static_cast<int>(kLasLimitsGpuS.size())) {
+    const double more = kLasLimitsGpuS[actor.level] - attained(actor);
+    end = std::min(end, now_ + std::max(1e-3, more / part(actor).ways[actor.way].gpus));
+  }
+  ends_.set(actor.slot, end);
 }
 
 // ---- who runs
@@ -535,11 +605,12 @@ void Player::schedule() {
   if (!script_.rule.preempts) return start_in_order();
   fill();
   if (script_.rule.order != PlayOrder::level) return;
-  for (Seat& seat : running_) {
-    Actor& actor = actors_[seat.job];
+  for (const int job : due_) {
+    Actor& actor = actors_[job];
     if (!actor.demoted) continue;
     actor.demoted = false;
-    actor.place = seat.place = static_cast<double>(seat.job) - 1e15;
+    actor.place = static_cast<double>(job) - 1e15;
+    look(actor.slot);
   }
 }
 
@@ -569,26 +640,19 @@ bool Player::fits(int shape, std::span<const int> room) const {
 
 /// The shape of the first waiting job that fits, or where others block, of the first if that fits.
 int Player::first_head(std::span<const int> room, Unfit unfit) const {
-  int best = -1;
-  const Script::Waiting* first = nullptr;
-  bool best_fits = false;
-  for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
-    const Script::Waiting* own = head(s);
-    if (own == nullptr || (first != nullptr && *first < *own)) continue;
-    const bool has_room = fits(s, room);
-    if (unfit == Unfit::is_passed_over && !has_room) continue;
-    best = s;
-    first = own;
-    best_fits = has_room;
+  for (const int shape : line_up_) {
+    if (heads_[shape].job < 0) return -1;
+    if (fits(shape, room)) return shape;
+    if (unfit == Unfit::blocks) return -1;
   }
-  return best_fits ? best : -1;
+  return -1;
 }
 
 void Player::start_in_order() {
   for (;;) {
     const int shape = first_head(free_, script_.rule.unfit);
     if (shape < 0) return;
-    const int job = head(shape)->job;
+    const int job = heads_[shape].job;
     pop(shape);
     start(job, way_with(free_, part(actors_[job])));
   }
@@ -612,24 +676,16 @@ bool Player::gains(const PlayKey& key, int shape) const {
 void Player::fill() {
   if (!script_.gangs.empty()) return fill_one_way();
   PlayKey last{-kInfinity, -kInfinity, -kInfinity};
-  for (Seat& seat : running_) {
-    if (now_ >= seat.until) look(seat);
+  for (const Seat& seat : running_) {
+    if (now_ >= seat.until) look(actors_[seat.job].slot);
     last = std::max(last, key_of(seat));
   }
-  bool waits = false;
-  int first = -1;
-  for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
-    const Script::Waiting* own = head(s);
-    if (own == nullptr) continue;
-    waits = true;
-    if (!(own->key < last) || (first >= 0 && head(first)->key < own->key)) continue;
-    if (gains(own->key, s)) first = s;
+  for (const int shape : line_up_) {
+    const Script::Waiting& own = heads_[shape];
+    if (own.job < 0 || !(own.key < last)) break;
+    if (gains(own.key, shape)) return merge(PlayKey(own.key));
   }
-  if (first >= 0) {
-    merge(PlayKey(head(first)->key));
-  } else if (waits) {
-    start_in_order();
-  }
+  start_in_order();
 }
 
 /// Everything from the first waiting job on that has room where it stands: before it nothing
@@ -651,10 +707,10 @@ void Player::merge(const PlayKey& first) {
   std::size_t next = 0;
   int shape = first_head(room_, Unfit::is_passed_over);
   while (next < lane_.size() || shape >= 0) {
-    if (next < lane_.size() && (shape < 0 || lane_[next].key < head(shape)->key)) {
+    if (next < lane_.size() && (shape < 0 || lane_[next].key < heads_[shape].key)) {
       place(lane_[next++].job);
     } else {
-      const int job = head(shape)->job;
+      const int job = heads_[shape].job;
       pop(shape);
       const Part& own = part(actors_[job]);
       const int way = way_with(room_, own);
@@ -689,27 +745,48 @@ void Player::place(int job) {
   room_[own.ways[way].tier] -= own.ways[way].gpus;
 }
 
-/// The running jobs behind a place.
+/// The running jobs behind a place: those whose ceiling allows it, whose key does, and who are.
+/// No branch depends on the answer, which a processor cannot predict.
 void Player::find_rivals(const PlayKey& first) {
-  rivals_.clear();
-  sorted_ = 0;
-  for (Seat& seat : running_) {
-    if (now_ >= seat.until) look(seat);
-    const PlayKey key = key_of(seat);
-    if (key < first) continue;
-    rivals_.push_back({key, seat.job, seat.gpus});
+  const std::size_t n = running_.size();
+  if (rivals_.size() < n) {
+    candidates_.resize(n);
+    rivals_.resize(n);
+  }
+  int* const candidates = candidates_.data();
+  const double* const ceilings = ceilings_.data();
+  const double key = first.key;
+  std::size_t high = 0;
+  for (std::size_t slot = 0; slot < n; ++slot) {
+    candidates[high] = static_cast<int>(slot);
+    high += ceilings[slot] < key ? 0 : 1;
+  }
+  rival_count_ = sorted_ = 0;
+  for (std::size_t i = 0; i < high; ++i) {
+    const int slot = candidates[i];
+    const Seat& seat = running_[slot];
+    if (now_ >= seat.until) look(slot);
+    candidates[rival_count_] = slot;
+    rival_count_ += script_.one_class && seat.key + seat.slope * now_ < key ? 0 : 1;
+  }
+  high = std::exchange(rival_count_, 0);
+  for (std::size_t i = 0; i < high; ++i) {
+    const Seat& seat = running_[candidates[i]];
+    rivals_[rival_count_] = {key_of(seat), seat.job, seat.gpus};
+    rival_count_ += rivals_[rival_count_].key < first ? 0 : 1;
   }
 }
 
-/// Mostly few of them are looked at, so each is selected only when it is needed.
-const Player::Rival& Player::rival(std::size_t nth) {
-  for (; sorted_ <= nth; ++sorted_) {
-    const auto from = rivals_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-    std::iter_swap(from, std::max_element(from, rivals_.end(), [](const Rival& a, const Rival& b) {
-                     return a.key < b.key;
-                   }));
+/// The next from behind. Mostly few are looked at, so each is selected only when it is needed.
+void Player::select_rival() {
+  double most = -kInfinity;
+  for (std::size_t i = sorted_; i < rival_count_; ++i) most = std::max(most, rivals_[i].key.key);
+  std::size_t last = sorted_;
+  for (std::size_t i = sorted_; i < rival_count_; ++i) {
+    if (script_.one_class && rivals_[i].key.key < most) continue;
+    if (rivals_[last].key < rivals_[i].key) last = i;
   }
-  return rivals_[nth];
+  std::swap(rivals_[sorted_++], rivals_[last]);
 }
 
 /// The same where each job has one way to run. Wherever some GPUs are left nobody before that place
@@ -717,7 +794,7 @@ const Player::Rival& Player::rival(std::size_t nth) {
 void Player::fill_one_way() {
   const int first = first_head(script_.capacity, Unfit::is_passed_over);
   if (first < 0) return;
-  find_rivals(head(first)->key);
+  find_rivals(heads_[first].key);
   int room = free_[0];
   int next = first_gaining(room);
   if (next < 0) return;
@@ -736,13 +813,13 @@ void Player::preempt_for(int shape, int room) {
   take_head(shape, room);
   const int next = first_gaining(room);
   std::size_t taken = 0;
-  while (taken < rivals_.size() &&
-         (room < 0 || (next >= 0 && !(rival(taken).key < head(next)->key)))) {
+  while (taken < rival_count_ &&
+         (room < 0 || (next >= 0 && !(rival(taken).key < heads_[next].key)))) {
     room += rival(taken++).gpus;
   }
   int fitting = first_head({&room, 1}, Unfit::is_passed_over);
   while (taken > 0 || fitting >= 0) {
-    if (taken == 0 || (fitting >= 0 && !(rival(taken - 1).key < head(fitting)->key))) {
+    if (taken == 0 || (fitting >= 0 && !(rival(taken - 1).key < heads_[fitting].key))) {
       take_head(fitting, room);
     } else {
       const Rival& last = rival(--taken);
@@ -758,26 +835,24 @@ void Player::preempt_for(int shape, int room) {
 
 void Player::take_head(int shape, int& room) {
   room -= script_.gangs[shape];
-  moves_.push_back({head(shape)->job, 0});
+  moves_.push_back({heads_[shape].job, 0});
   pop(shape);
 }
 
 /// The shape of the first waiting job that has room where it stands, -1 for none.
 int Player::first_gaining(int room) {
-  int best = -1;
-  for (int s = 0; s < static_cast<int>(queues_.size()); ++s) {
-    const Script::Waiting* own = head(s);
-    if (own == nullptr || (best >= 0 && head(best)->key < own->key)) continue;
-    const int gang = script_.gangs[s];
+  for (const int shape : line_up_) {
+    const Script::Waiting& own = heads_[shape];
+    if (own.job < 0) return -1;
     int behind = room;
-    for (std::size_t nth = 0; behind < gang && nth < rivals_.size(); ++nth) {
+    for (std::size_t nth = 0; behind < script_.gangs[shape] && nth < rival_count_; ++nth) {
       const Rival& last = rival(nth);
-      if (last.key < own->key) break;
+      if (last.key < own.key) break;
       behind += last.gpus;
     }
-    if (behind >= gang) best = s;
+    if (behind >= script_.gangs[shape]) return shape;
   }
-  return best;
+  return -1;
 }
 
 // ---- EASY backfill

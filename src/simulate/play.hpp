@@ -7,7 +7,9 @@
 
 #include "glidepath/simulate.hpp"
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -30,8 +32,9 @@ struct PlayKey {
   double place = 0;  ///< among equals
   friend auto operator<=>(const PlayKey&, const PlayKey&) = default;
   friend bool operator<(const PlayKey& a, const PlayKey& b) {
-    if (a.before != b.before) return a.before < b.before;
-    return a.key < b.key || (a.key == b.key && a.place < b.place);
+    // Without branches: a processor cannot predict which of two keys is less.
+    const bool less = (a.key < b.key) | ((a.key == b.key) & (a.place < b.place));
+    return (a.before < b.before) | ((a.before == b.before) & less);
   }
 };
 
@@ -56,6 +59,8 @@ struct Part {
   double kept = 0;       ///< probability that it is as far off its forecast as that one
   /// E[min(S, d)] / P(S <= d), least over d, just after each value of `left` and at 0.
   std::vector<double> rank{};
+  std::vector<double> peak{};  ///< the most of `rank` from there on
+  double unit = 1;             ///< of its key, for each step or value of `rank`
 
   [[nodiscard]] double fastest() const;
   [[nodiscard]] int gpus() const { return ways.empty() ? 1 : ways.front().gpus; }
@@ -75,6 +80,7 @@ struct Script {
   double window_s = 0;                     ///< from then until now
   double load = 0;                         ///< GPU time that they bring, over that of the GPUs
   std::vector<int> in_order{};             ///< live jobs by submission
+  bool one_class = true;                   ///< no job goes before the order of the others
 
   /// To be called with all parts there: ranks, shapes, order, load.
   void prepare();
@@ -95,7 +101,10 @@ struct Script {
     PlayKey key{};
     int job = 0, part = 0;
     friend bool operator<(const Waiting& a, const Waiting& b) {
-      return a.key < b.key || (!(b.key < a.key) && a.job < b.job);
+      const bool first =
+          (a.key.place < b.key.place) | ((a.key.place == b.key.place) & (a.job < b.job));
+      const bool less = (a.key.key < b.key.key) | ((a.key.key == b.key.key) & first);
+      return (a.key.before < b.key.before) | ((a.key.before == b.key.before) & less);
     }
     friend bool operator>(const Waiting& a, const Waiting& b) { return b < a; }
   };
@@ -109,6 +118,35 @@ struct Script {
   std::vector<Need> needs{};
 };
 
+/// The least of some times, any of which may change: a tournament among them.
+class Tournament {
+ public:
+  void clear() { std::fill(tree_.begin(), tree_.end(), kInfinity); }
+  void set(std::size_t slot, double value) {
+    if (slot >= leaves_) grow(slot);
+    std::size_t node = leaves_ + slot;
+    tree_[node] = value;
+    for (; node > 1; node /= 2) {
+      const double other = tree_[node ^ 1];
+      value = other < value ? other : value;
+      tree_[node / 2] = value;
+    }
+  }
+  [[nodiscard]] double operator[](std::size_t slot) const { return tree_[leaves_ + slot]; }
+  [[nodiscard]] double least() const { return tree_[1]; }
+  /// Where the least is, in the first slot of several.
+  [[nodiscard]] std::size_t first() const {
+    std::size_t node = 1;
+    while (node < leaves_) node = 2 * node + (tree_[2 * node + 1] < tree_[2 * node] ? 1 : 0);
+    return node - leaves_;
+  }
+
+ private:
+  void grow(std::size_t slot);
+  std::size_t leaves_ = 1;  ///< a power of two
+  std::vector<double> tree_{kInfinity, kInfinity};
+};
+
 class Player {
  public:
   explicit Player(const Script& script);
@@ -120,10 +158,10 @@ class Player {
  private:
   struct Actor {
     int part = 0, way = -1;
-    int slot = -1;      ///< in running_
-    int level = 0;      ///< of PlayOrder::level
-    unsigned turn = 0;  ///< starts and suspensions, so that stale events are known
+    int slot = -1;  ///< in running_
+    int level = 0;  ///< of PlayOrder::level
     bool started = false, demoted = false;
+    bool again = false;        ///< its next start takes `restart_s`
     std::uint32_t passed = 0;  ///< values of the law that it has outlived
     double left = 0;           ///< steps, at `began`
     double progress = 0;       ///< steps since now, at `began`
@@ -131,19 +169,10 @@ class Player {
     double began = 0, resumes = 0, finish = kInfinity;
     double place = 0;
   };
-  struct Event {
-    double at = 0;
-    int job = 0;
-    unsigned turn = 0;
-    friend bool operator>(const Event& a, const Event& b) {
-      if (a.at != b.at) return a.at > b.at;
-      return a.job > b.job || (a.job == b.job && a.turn > b.turn);
-    }
-  };
   struct Queue {
-    std::size_t next = 0;                   ///< in Script::waiting
-    std::vector<Script::Waiting> later{};   ///< a heap of those that came since
-    const Script::Waiting* head = nullptr;  ///< the first of both
+    std::size_t next = 0;                  ///< in Script::waiting
+    std::vector<Script::Waiting> later{};  ///< a heap of those that came since
+    bool later_is_first = false;
   };
   struct Move {
     int job = 0, way = 0;
@@ -151,7 +180,7 @@ class Player {
   /// A running job, packed: its key at time t is key + slope t, until it has to be looked at anew.
   struct Seat {
     int job = 0, tier = 0, gpus = 0;
-    double before = 0, place = 0, key = 0, slope = 0, until = kInfinity;
+    double before = 0, place = 0, key = 0, slope = 0, until = -kInfinity;
   };
   /// A running job that may have to give way.
   struct Rival {
@@ -174,7 +203,11 @@ class Player {
   void place(int job);
   void fill_one_way();
   void find_rivals(const PlayKey& first);
-  [[nodiscard]] const Rival& rival(std::size_t nth);
+  [[nodiscard]] const Rival& rival(std::size_t nth) {
+    while (sorted_ <= nth) select_rival();
+    return rivals_[nth];
+  }
+  void select_rival();
   void preempt_for(int shape, int room);
   void take_head(int shape, int& room);
   void backfill();
@@ -185,14 +218,12 @@ class Player {
   void leave(int job);
   void queue(int job);
   void demote(int job);
-  void await_demotion(int job);
-  void look(Seat& seat);
+  void await_end(int job);
+  void look(int slot);
   void pop(int shape);
   void find_head(int shape);
-  void push(Event event);
 
   [[nodiscard]] const Part& part(const Actor& actor) const { return script_.parts[actor.part]; }
-  [[nodiscard]] const Script::Waiting* head(int shape) const { return queues_[shape].head; }
   [[nodiscard]] bool fits(int shape, std::span<const int> room) const;
   [[nodiscard]] int first_head(std::span<const int> room, Unfit unfit) const;
   [[nodiscard]] int first_gaining(int room);
@@ -205,6 +236,7 @@ class Player {
   }
   [[nodiscard]] PlayKey waiting_key(Actor& actor) const;
   [[nodiscard]] KeyLine line_of(Actor& actor) const;
+  [[nodiscard]] double ceiling_of(const Actor& actor, const KeyLine& line) const;
 
   struct Reservation {
     int tier = -1, spare = 0;
@@ -224,14 +256,19 @@ class Player {
   std::vector<Actor> actors_;
   std::vector<double> uniforms_;  ///< of each live job
   std::vector<Seat> running_;
+  std::vector<double> ceilings_;  ///< of each seat: its key is never more
+  Tournament ends_;               ///< of each seat: when the job ends, or is demoted
+  std::vector<int> due_;          ///< jobs to which that happens now
   std::vector<int> free_, room_;
-  std::vector<Event> events_;                 ///< a heap, the first on top
   std::vector<Queue> queues_;                 ///< of each shape
+  std::vector<Script::Waiting> heads_;        ///< the first of each, job -1 for none
+  std::vector<int> line_up_, rank_;           ///< shapes by their heads, and where each stands
   std::vector<Script::Waiting> line_, lane_;  ///< all that wait, under reserves; all that run
   std::vector<int> suspended_;
   std::vector<Move> moves_;
-  std::vector<Rival> rivals_;  ///< the last `sorted_` of them first
-  std::size_t sorted_ = 0;
+  std::vector<int> candidates_;
+  std::vector<Rival> rivals_;  ///< as many as are counted; the last `sorted_` of them first
+  std::size_t rival_count_ = 0, sorted_ = 0;
   double front_ = 0, back_ = 0;  ///< places
   double arrival_at_ = kInfinity, clock_ = 0, block_end_ = 0, position_ = 0;
   std::size_t cursor_ = 0;
