@@ -91,8 +91,14 @@ struct Batch {
 /// This process is the child of one whose OpenMP had threads: it has to do without.
 std::atomic<bool> orphaned{false};
 
+/// What a thread of OpenMP does first: its heap may take 64 MiB of the addresses that there are.
+void take_a_heap() {
+  void* volatile block = std::malloc(1);
+  std::free(block);
+}
+
 /// How many of `wanted` threads the system gives, tried where it never gave this thread so many:
-/// OpenMP keeps others for each thread that calls.
+/// OpenMP keeps others for each thread that calls. They leave their stacks and heaps to those.
 int given(int wanted) {
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { orphaned = true; });
@@ -102,7 +108,10 @@ int given(int wanted) {
   std::vector<std::thread> tried;
   try {
     while (static_cast<int>(tried.size()) + 1 < wanted) {
-      tried.emplace_back([&] { leave.wait(false); });
+      tried.emplace_back([&] {
+        take_a_heap();
+        leave.wait(false);
+      });
     }
   } catch (const std::system_error&) {  // those that there are have to do
   }
