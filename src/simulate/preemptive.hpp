@@ -480,7 +480,7 @@ class InOrder {
 /// the mean. A short job must not pay for it with many times its own length: once it would take
 /// longer than its fair share it waits no more. Where times are forecast, GPUs come free by the
 /// medians, and a job may be as short as its forecast makes it with a probability of one in a
-/// thousand: fairness is that of the worst of many jobs.
+/// hundred: fairness is that of the worst of many jobs.
 template <class Rank>
 class Patient {
  public:
@@ -532,8 +532,8 @@ class Patient {
  private:
   static constexpr double kPreemptionJcts = 0.25;  ///< mean completion times that each costs
   static constexpr double kMedianQuantile = 0.5,
-                          kShortQuantile = 0.001;  ///< quantiles of the time still needed
-  struct Tenure {                                  ///< GPUs in use, and for how long
+                          kShortQuantile = 0.01;  ///< quantiles of the time still needed
+  struct Tenure {                                 ///< GPUs in use, and for how long
     double left;
     int gpus, job;
   };
