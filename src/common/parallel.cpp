@@ -12,7 +12,6 @@
 #include <exception>
 #include <mutex>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -91,34 +90,53 @@ struct Batch {
 /// This process is the child of one whose OpenMP had threads: it has to do without.
 std::atomic<bool> orphaned{false};
 
-/// What a thread of OpenMP does first: its heap may take 64 MiB of the addresses that there are.
-void take_a_heap() {
-  void* volatile block = std::malloc(1);
-  std::free(block);
-}
+/// Threads that start and wait. Each takes a heap, of 64 MiB of the addresses that there are, as
+/// those of OpenMP do, and a little more stack than LLVM's gives its own, which then fit where
+/// these were: the C library keeps both for later threads.
+class Rehearsal {
+ public:
+  explicit Rehearsal(int threads) {
+    constexpr std::size_t kMoreStack = std::size_t{64} << 10;
+    threads_.reserve(static_cast<std::size_t>(threads));
+    pthread_attr_t like;
+    std::size_t stack = 0;
+    pthread_attr_init(&like);
+    pthread_attr_getstacksize(&like, &stack);
+    pthread_attr_setstacksize(&like, stack + kMoreStack);
+    pthread_t thread;
+    while (started() < threads && pthread_create(&thread, &like, wait, this) == 0) {
+      threads_.push_back(thread);
+    }
+    pthread_attr_destroy(&like);
+  }
+  Rehearsal(const Rehearsal&) = delete;
+  Rehearsal& operator=(const Rehearsal&) = delete;
+  ~Rehearsal() {
+    over_ = true;
+    over_.notify_all();
+    for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
+  }
+  [[nodiscard]] int started() const { return static_cast<int>(threads_.size()); }
+
+ private:
+  static void* wait(void* rehearsal) {
+    void* volatile block = std::malloc(1);
+    std::free(block);
+    static_cast<Rehearsal*>(rehearsal)->over_.wait(false);
+    return nullptr;
+  }
+  std::vector<pthread_t> threads_;
+  std::atomic<bool> over_{false};
+};
 
 /// How many of `wanted` threads the system gives, tried where it never gave this thread so many:
-/// OpenMP keeps others for each thread that calls. They leave their stacks and heaps to those.
+/// OpenMP keeps others for each thread that calls.
 int given(int wanted) {
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { orphaned = true; });
   thread_local int had = 1;
   if (wanted <= had) return wanted;
-  std::atomic<bool> leave{false};
-  std::vector<std::thread> tried;
-  try {
-    while (static_cast<int>(tried.size()) + 1 < wanted) {
-      tried.emplace_back([&] {
-        take_a_heap();
-        leave.wait(false);
-      });
-    }
-  } catch (const std::system_error&) {  // those that there are have to do
-  }
-  leave = true;
-  leave.notify_all();
-  for (std::thread& thread : tried) thread.join();
-  had = std::max(had, static_cast<int>(tried.size()) + 1);
+  had = std::max(had, Rehearsal(wanted - 1).started() + 1);
   return had;
 }
 
