@@ -2,16 +2,13 @@
 #include "simulate/play.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <numbers>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "common/interrupt.hpp"
-#include "common/names.hpp"
 #include "common/rng.hpp"
 #include "simulate/policy_table.hpp"
 
@@ -27,190 +24,7 @@ constexpr int kBlocks = 8;                  ///< stretches of the recent arrival
 
 constexpr Script::Waiting kNobody{{kInfinity, kInfinity, kInfinity}, -1, -1};  ///< the last
 
-/// Least E[min(S, d)] / P(S <= d) over d of what is left, just after each value and at 0; the
-/// target is reached by the first `reach` values only.
-std::vector<double> ranks_of(const std::vector<double>& left, std::size_t reach) {
-  const std::size_t n = left.size();
-  std::vector<double> out(n, kInfinity);
-  for (std::size_t k = 0; k < n; ++k) {
-    const double done = k == 0 ? 0 : left[k - 1];
-    double sum = 0;
-    for (std::size_t j = k; j < reach; ++j) {
-      const double more = left[j] - done;
-      sum += more;
-      const auto behind = static_cast<double>(n - 1 - j);
-      out[k] = std::min(out[k], (sum + behind * more) / static_cast<double>(j + 1 - k));
-    }
-  }
-  return out;
-}
-
-/// What is left of a believed size; once that is done, as long again.
-double left_of(double believed, double progress, double done) {
-  const double left = believed - progress;
-  return left > 0 ? left : std::max(1.0, done + progress);
-}
-
-/// The value below which a standard normal variable is with probability u, 0 < u < 1. Newton's
-/// method from 0: the distribution is concave on that side, so no step passes the root.
-double normal_quantile(double u) {
-  const double tail = std::min(u, 1 - u);
-  double z = 0;
-  for (int step = 0; step < 40; ++step) {
-    const double density = std::exp(-z * z / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-    const double more = (std::erfc(z / std::numbers::sqrt2) / 2 - tail) / density;
-    z += more;
-    if (!(more > 1e-12)) break;
-  }
-  return u < 0.5 ? -z : z;
-}
-
-/// Seconds that backfill counts on after so much progress: a high quantile of the law, on the
-/// fastest tier.
-double counted_s(const Part& part, double progress) {
-  double believed = part.believed;
-  if (!part.is_believed) {
-    const auto k =
-        static_cast<std::size_t>(kReservedShare * static_cast<double>(part.left.size() - 1));
-    believed = part.left[k];
-  }
-  return left_of(believed, progress, part.steps_done) / part.fastest();
-}
-
 }  // namespace
-
-int las_level(double attained_gpu_s) {
-  return static_cast<int>(std::count_if(kLasLimitsGpuS.begin(), kLasLimitsGpuS.end(),
-                                        [&](double limit) { return attained_gpu_s >= limit; }));
-}
-
-double Part::fastest() const {
-  double rate = 0;
-  for (const Way& way : ways) rate = std::max(rate, way.steps_per_s);
-  return rate;
-}
-
-// ---- what all samples share
-
-PlayKey Script::waiting_key(const Part& part) const {
-  PlayKey out{rule.classes ? -part.priority : 0, 0, part.place};
-  const double gpus = part.gpus();
-  const double left = left_of(part.believed, 0, part.steps_done) / part.fastest();
-  switch (rule.order) {
-    case PlayOrder::arrival:
-      break;
-    case PlayOrder::gang:
-      out.key = gpus;
-      break;
-    case PlayOrder::time:
-      out.key = left;
-      break;
-    case PlayOrder::service:
-      out.key = left * gpus;
-      break;
-    case PlayOrder::level:
-      out.key = las_level(part.attained_gpu_s);
-      break;
-    case PlayOrder::index:
-      out.key = part.rank.front() / part.fastest() * gpus / (rule.weighs ? part.weight : 1);
-      break;
-  }
-  return out;
-}
-
-/// What the recent jobs bring within the horizon.
-double Script::recent_load() const {
-  double work = 0;
-  for (std::size_t i = live; i < parts.size(); ++i) {
-    const Part& part = parts[i];
-    if (part.ways.empty()) continue;
-    double sum_s = 0;
-    for (const double left : part.left) sum_s += std::min(left / part.fastest(), horizon_s);
-    if (sum_s < kInfinity) work += part.gpus() * sum_s / static_cast<double>(part.left.size());
-  }
-  const double gpus = std::accumulate(capacity.begin(), capacity.end(), 0.0);
-  return window_s > 0 && gpus > 0 ? work / (gpus * window_s) : 0;
-}
-
-void Script::prepare() {
-  load = recent_load();
-  for (Part& part : parts) {
-    part.unit = (rule.order == PlayOrder::time ? 1.0 : part.gpus()) / part.fastest() /
-                (rule.weighs ? part.weight : 1);
-    one_class = one_class && !(rule.classes && part.priority != 0);
-    if (rule.order == PlayOrder::index) {
-      if (part.is_believed) {
-        part.rank = {left_of(part.believed, 0, part.steps_done)};
-      } else {
-        part.rank = ranks_of(part.left, part.reach);
-      }
-      part.peak = part.rank;
-      for (std::size_t k = part.peak.size(); k-- > 1;) {
-        part.peak[k - 1] = std::max(part.peak[k - 1], part.peak[k]);
-      }
-    }
-    std::vector<Way> shape = part.ways;
-    for (Way& way : shape) way.steps_per_s = 0;
-    const auto same = [&](const std::vector<Way>& other) {
-      return std::equal(
-          shape.begin(), shape.end(), other.begin(), other.end(),
-          [](const Way& a, const Way& b) { return a.tier == b.tier && a.gpus == b.gpus; });
-    };
-    const auto found = std::find_if(shapes.begin(), shapes.end(), same);
-    part.shape = static_cast<int>(found - shapes.begin());
-    if (found == shapes.end()) shapes.push_back(std::move(shape));
-  }
-  const bool one_way = capacity.size() == 1 &&
-                       std::all_of(shapes.begin(), shapes.end(),
-                                   [](const std::vector<Way>& ways) { return ways.size() <= 1; });
-  for (const std::vector<Way>& ways : shapes) {
-    const int gang = ways.empty() ? std::numeric_limits<int>::max() : ways.front().gpus;
-    if (one_way) gangs.push_back(gang);
-  }
-  if (rule.reserves) {
-    for (const Part& part : parts) {
-      needs.push_back({counted_s(part, 0), std::numeric_limits<int>::max()});
-      Need& need = needs.back();
-      for (const Way& way : part.ways) need.gpus = std::min(need.gpus, way.gpus);
-    }
-  }
-  waiting.resize(shapes.size());
-  for (int job = 0; job < live; ++job) {
-    const Part& part = parts[job];
-    if (part.running >= 0 || part.ways.empty()) continue;
-    waiting[part.shape].push_back({waiting_key(part), job, job});
-  }
-  for (auto& jobs : waiting) std::sort(jobs.begin(), jobs.end());
-}
-
-Script::Luck Script::luck(std::uint64_t sample) const {
-  const Rng rng{seed};
-  const auto n = static_cast<double>(samples);
-  const double stratum = static_cast<double>(sample);
-  const double turn = rng.uniform(0, 0) + stratum / std::numbers::phi;
-  constexpr double kLeast = 1e-15;
-  const double odds = std::clamp(turn - std::floor(turn), kLeast, 1 - kLeast);
-  const double pace = std::clamp((stratum + rng.uniform(sample, 1)) / n, kLeast, 1 - kLeast);
-  return {normal_quantile(odds), normal_quantile(pace)};
-}
-
-void Script::draw_uniforms(int job, std::span<double> uniforms) const {
-  const Rng rng{seed}, shuffle{seed ^ 0x7368756666ULL};
-  const std::uint64_t id = parts[job].id;
-  const auto n = static_cast<std::uint64_t>(samples);
-  const auto of = [&](std::uint64_t sample) -> double& { return uniforms[sample * live + job]; };
-  for (std::uint64_t s = 0; s < n; ++s) {
-    const auto count = static_cast<double>(s + 1);
-    const auto other = static_cast<std::uint64_t>(shuffle.uniform(id, s) * count);
-    of(s) = of(other);
-    of(other) = static_cast<double>(s);
-  }
-  for (std::uint64_t s = 0; s < n; ++s) {
-    of(s) = (of(s) + rng.uniform(id, s)) / static_cast<double>(n);
-  }
-}
-
-// ---- one sample
 
 Player::Player(const Script& script)
     : script_(script),
@@ -865,7 +679,7 @@ Player::Reservation Player::reserve(const Part& own) const {
     for (const Seat& seat : running_) {
       if (seat.tier != way.tier) continue;
       const Actor& actor = actors_[seat.job];
-      ends.emplace_back(counted_s(part(actor), progress(actor)), seat.gpus);
+      ends.emplace_back(part(actor).counted_s(progress(actor)), seat.gpus);
     }
     std::sort(ends.begin(), ends.end());
     int room = free_[way.tier];

@@ -63,6 +63,9 @@ struct Part {
   double unit = 1;             ///< of its key, for each step or value of `rank`
 
   [[nodiscard]] double fastest() const;
+  /// Seconds that backfill counts on after so much progress: a high quantile of the law, on the
+  /// fastest tier.
+  [[nodiscard]] double counted_s(double progress) const;
   [[nodiscard]] int gpus() const { return ways.empty() ? 1 : ways.front().gpus; }
 };
 
