@@ -47,7 +47,17 @@ MATHEMATICS = ("exp", "log", "pow", "lgamma")  # the C library's, or the last di
 FORECAST = [str(ROOT / part) for part in (
     "tests/package/one_forecast.py", "data/curves/docs-transformer.csv.gz"
 )]  # fmt: skip
-TESTS = ("trace", "fit", "forecast", "watch", "plan", "simulate", "own_process", "golden_answers")
+TESTS = (
+    "trace",
+    "fit",
+    "forecast",
+    "watch",
+    "plan",
+    "simulate",
+    "own_process",
+    "long_calls",
+    "golden_answers",
+)
 
 PROGRAM = """
 import ctypes, hashlib, lzma, sqlite3, ssl, numpy  # what these open is not ours
