@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hunt" if os.environ.get("GLIDEPATH_FUZZ") else "usual")
+
+# What a shell starts in the background ignores Ctrl-C, and tests of what that ends would not end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def skip_without_ceres() -> Generator[None, None, None]:
