@@ -36,7 +36,7 @@ Player::Player(const Script& script)
   std::iota(rank_.begin(), rank_.end(), 0);
 }
 
-void Player::play(std::uint64_t sample, std::span<double> starts) {
+void Player::play(std::uint64_t sample, double until_s, std::span<double> starts) {
   starts_ = starts;
   reset(sample);
   // What runs now has just been decided: without an event nobody gives way.
@@ -48,7 +48,7 @@ void Player::play(std::uint64_t sample, std::span<double> starts) {
   while (awaited_ > 0) {
     check_interrupt();
     const double next = std::min(ends_.least(), arrival_at_);
-    if (!(next <= script_.horizon_s) || next == kInfinity) return;
+    if (!(next <= until_s) || next == kInfinity) return;
     if (arrivals_ > kMaxArrivals * script_.parts.size()) return;
     now_ = next;
     due_.clear();

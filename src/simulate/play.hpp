@@ -90,8 +90,8 @@ struct Script {
   [[nodiscard]] PlayKey waiting_key(const Part& part) const;
   [[nodiscard]] double recent_load() const;
 
-  /// Standard normal numbers that all jobs of a sample share: a lattice of the golden section, so
-  /// that few samples cover both.
+  /// Standard normal numbers that all jobs of a sample share: multiples of two irrational numbers,
+  /// so that few samples cover both, the first few as well.
   struct Luck {
     double odds = 0, pace = 0;
   };
@@ -155,8 +155,8 @@ class Player {
   explicit Player(const Script& script);
 
   /// Puts seconds until each live job has GPUs in the place of its uniform number: 0 where it runs,
-  /// infinity beyond the horizon.
-  void play(std::uint64_t sample, std::span<double> starts);
+  /// infinity after `until_s`.
+  void play(std::uint64_t sample, double until_s, std::span<double> starts);
 
  private:
   struct Actor {

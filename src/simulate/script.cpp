@@ -166,13 +166,12 @@ void Script::prepare() {
 
 Script::Luck Script::luck(std::uint64_t sample) const {
   const Rng rng{seed};
-  const auto n = static_cast<double>(samples);
-  const double stratum = static_cast<double>(sample);
-  const double turn = rng.uniform(0, 0) + stratum / std::numbers::phi;
   constexpr double kLeast = 1e-15;
-  const double odds = std::clamp(turn - std::floor(turn), kLeast, 1 - kLeast);
-  const double pace = std::clamp((stratum + rng.uniform(sample, 1)) / n, kLeast, 1 - kLeast);
-  return {normal_quantile(odds), normal_quantile(pace)};
+  const auto in_turn = [&](std::uint64_t which, double step) {
+    const double turn = rng.uniform(0, which) + static_cast<double>(sample) * step;
+    return normal_quantile(std::clamp(turn - std::floor(turn), kLeast, 1 - kLeast));
+  };
+  return {in_turn(0, std::numbers::sqrt3), in_turn(1, std::numbers::phi)};
 }
 
 void Script::draw_uniforms(int job, std::span<double> uniforms) const {

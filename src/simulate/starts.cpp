@@ -29,6 +29,8 @@ using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
 constexpr std::ptrdiff_t kSamplesPerBlock = 4;
+constexpr std::size_t kHalvings = 4;       ///< of the samples that play on
+constexpr double kLeft = 0.25;             ///< of the jobs that wait, from one to the next
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
 constexpr double kAlikeDecades = 5;        ///< of seconds between them: a day
 constexpr double kFrontSeconds = 1e12;     ///< seconds, more than any wait
@@ -236,6 +238,109 @@ class Scripting {
   std::unordered_map<std::int64_t, std::size_t> place_;
 };
 
+/// The law of each start, from samples of which ever fewer play on. Once all but a quarter of the
+/// waiting jobs have started half of the samples stop, once all but a sixteenth half of the others,
+/// and so on: the error is least for its price where samples are as many as the square root of what
+/// is still to be learned (Neyman 1934). Those that play on to the end come first, and tell when.
+class StartLaws {
+ public:
+  StartLaws(const Script& script, Execution execution)
+      : script_(script),
+        live_(static_cast<std::size_t>(script.live)),
+        playing_{static_cast<std::size_t>(script.samples)},
+        starts_(playing_.front() * live_) {
+    for (int job = 0; job < script.live; ++job) {
+      detail::check_interrupt();
+      script.draw_uniforms(job, starts_);
+    }
+    while (playing_.size() <= kHalvings && playing_.back() > 1) {
+      playing_.push_back((playing_.back() + 1) / 2);
+    }
+    stops_.assign(playing_.size() - 1, script.horizon_s);
+    play(0, playing_.back(), execution);
+    find_stops();
+    play(playing_.back(), playing_.front(), execution);
+  }
+
+  /// Seconds from now. Those that play on stand for those that stopped: the product-limit estimate
+  /// (Kaplan and Meier 1958).
+  [[nodiscard]] double quantile(std::size_t job, double level) const {
+    auto mass = static_cast<double>(playing_.front());
+    auto before = static_cast<double>(detail::quantile_index(playing_.front(), level));
+    double since = -1;
+    std::vector<double> own;
+    for (std::size_t k = 0; k < playing_.size(); ++k) {
+      const double until = k < stops_.size() ? stops_[k] : kInfinity;
+      std::size_t left = 0;
+      own.clear();
+      for (std::size_t s = 0; s < playing_[k]; ++s) {
+        const double at = start(s, job);
+        left += at > since ? 1 : 0;
+        if (at > since && at <= until) own.push_back(at);
+      }
+      if (left == 0) break;  // in none of those that play on
+      const double share = mass / static_cast<double>(left);
+      const double rounding = 1e-9;
+      const auto nth = static_cast<std::size_t>(before / share + rounding);
+      if (nth < own.size()) {
+        const auto found = own.begin() + static_cast<std::ptrdiff_t>(nth);
+        std::nth_element(own.begin(), found, own.end());
+        return *found;
+      }
+      before -= share * static_cast<double>(own.size());
+      mass -= share * static_cast<double>(own.size());
+      since = until;
+    }
+    return since;
+  }
+
+ private:
+  [[nodiscard]] double start(std::size_t sample, std::size_t job) const {
+    return starts_[sample * live_ + job];
+  }
+
+  void play(std::size_t begin, std::size_t end, Execution execution) {
+    const auto count = static_cast<std::ptrdiff_t>(end - begin);
+    detail::for_each_block(count, kSamplesPerBlock, execution,
+                           [&](std::ptrdiff_t first, std::ptrdiff_t last) {
+                             detail::Player player(script_);
+                             for (std::ptrdiff_t i = first; i < last; ++i) {
+                               const std::size_t s = begin + static_cast<std::size_t>(i);
+                               player.play(s, stop_of(s),
+                                           std::span(starts_).subspan(s * live_, live_));
+                             }
+                           });
+  }
+
+  void find_stops() {
+    std::vector<double> first;
+    for (std::size_t job = 0; job < live_; ++job) {
+      const Part& part = script_.parts[job];
+      if (part.running >= 0 || part.ways.empty()) continue;
+      for (std::size_t s = 0; s < playing_.back(); ++s) first.push_back(start(s, job));
+    }
+    std::sort(first.begin(), first.end());
+    double left = 1;
+    for (double& stop : stops_) {
+      left *= kLeft;
+      if (first.empty()) return;
+      stop = std::min(stop, first[detail::quantile_index(first.size(), 1 - left)]);
+    }
+  }
+
+  [[nodiscard]] double stop_of(std::size_t sample) const {
+    std::size_t k = 0;
+    while (k < stops_.size() && sample < playing_[k + 1]) ++k;
+    return k < stops_.size() ? stops_[k] : script_.horizon_s;
+  }
+
+  const Script& script_;
+  std::size_t live_;
+  std::vector<std::size_t> playing_;  ///< how many samples play until each of `stops_`: the first
+  std::vector<double> starts_;        ///< samples x jobs; at first the uniform number of each
+  std::vector<double> stops_;         ///< one fewer, increasing
+};
+
 }  // namespace
 
 StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
@@ -250,29 +355,12 @@ StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
     waiting.push_back(j);
     out.job.push_back(snapshot.jobs[j].id);
   }
-  const std::size_t live = snapshot.jobs.size();
-  const auto samples = static_cast<std::size_t>(options.samples);
-  std::vector<double> starts(samples * live);  // at first the uniform number of each job
-  for (int job = 0; job < script.live; ++job) {
-    detail::check_interrupt();
-    script.draw_uniforms(job, starts);
-  }
-  detail::for_each_block(
-      options.samples, kSamplesPerBlock, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-        detail::Player player(script);
-        for (auto s = static_cast<std::size_t>(begin); s < static_cast<std::size_t>(end); ++s) {
-          player.play(s, std::span(starts).subspan(s * live, live));
-        }
-      });
+  const StartLaws laws(script, execution);
   out.quantiles.resize(std::ssize(out.levels), std::ssize(waiting));
-  std::vector<double> own(samples);
   for (std::size_t w = 0; w < waiting.size(); ++w) {
-    for (std::size_t s = 0; s < samples; ++s) own[s] = starts[s * live + waiting[w]];
     for (std::size_t level = 0; level < out.levels.size(); ++level) {
-      const auto at = own.begin() + static_cast<std::ptrdiff_t>(
-                                        detail::quantile_index(samples, out.levels[level]));
-      std::nth_element(own.begin(), at, own.end());
-      out.quantiles(static_cast<std::ptrdiff_t>(level), static_cast<std::ptrdiff_t>(w)) = *at;
+      out.quantiles(static_cast<std::ptrdiff_t>(level), static_cast<std::ptrdiff_t>(w)) =
+          laws.quantile(waiting[w], out.levels[level]);
     }
   }
   return out;
