@@ -106,7 +106,7 @@ std::vector<double> true_starts(const Simulation& run, const std::vector<std::in
 TEST(StartsTest, WithoutErrorsAndArrivalsTheyAreThoseOfTheSimulation) {
   std::size_t compared = 0;
   for (const std::string_view policy :
-       {"fifo", "first_fit", "slurm_backfill", "sjf", "srtf", "srsf"}) {
+       {"fifo", "first_fit", "slurm_backfill", "sjf", "srtf", "srsf", "las"}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(std::string(policy) + ", seed " + std::to_string(seed));
       Workload workload = random_workload(seed);

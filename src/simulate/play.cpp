@@ -21,6 +21,7 @@ constexpr double kPaceDeviation = 1;        ///< of the log of the pace at which
 constexpr double kLongLoad = 0.8;           ///< at most, once the recent past has come again
 constexpr std::uint64_t kMaxArrivals = 20;  ///< for each job that is here or recent
 constexpr int kBlocks = 8;                  ///< stretches of the recent arrivals
+constexpr double kBeforeAll = -1e15;        ///< place before all that wait
 
 constexpr Script::Waiting kNobody{{kInfinity, kInfinity, kInfinity}, -1, -1};  ///< the last
 
@@ -47,7 +48,11 @@ void Player::play(std::uint64_t sample, double until_s, std::span<double> starts
   }
   while (awaited_ > 0) {
     check_interrupt();
-    const double next = std::min(ends_.least(), arrival_at_);
+    double next = std::min(ends_.least(), arrival_at_);
+    if (wake_ < next) {
+      await_demotions();
+      next = std::min(next, wake_);
+    }
     if (!(next <= until_s) || next == kInfinity) return;
     if (arrivals_ > kMaxArrivals * script_.parts.size()) return;
     now_ = next;
@@ -58,13 +63,7 @@ void Player::play(std::uint64_t sample, double until_s, std::span<double> starts
       ends_.set(slot, kInfinity);
     }
     if (due_.size() > 1) std::sort(due_.begin(), due_.end());
-    for (const int job : due_) {
-      if (actors_[job].finish <= now_) {
-        leave(job);
-      } else {
-        demote(job);
-      }
-    }
+    for (const int job : due_) leave(job);
     while (arrival_at_ <= now_) arrive();
     schedule();
   }
@@ -89,7 +88,8 @@ void Player::reset(std::uint64_t sample) {
   stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * luck.pace);
   long_stretch_ = std::max(stretch_, script_.load / kLongLoad);
   draws_ = arrivals_ = 0;
-  now_ = clock_ = block_end_ = front_ = back_ = 0;
+  now_ = clock_ = block_end_ = front_ = back_ = running_back_ = 0;
+  passes_ = wake_ = kInfinity;
   actors_.assign(script_.live, {});
   running_.clear();
   ceilings_.clear();
@@ -117,12 +117,11 @@ void Player::reset(std::uint64_t sample) {
     actor.level = las_level(own.attained_gpu_s);
     actor.place = own.place;
     front_ = std::min(front_, own.place);
-    if (own.running < 0) {
-      awaited_ += own.ways.empty() ? 0 : 1;
-      continue;
-    }
-    actor.started = true;
-    start(job, own.running);
+    if (own.running < 0 && !own.ways.empty()) ++awaited_;
+  }
+  for (const int job : script_.running) {
+    actors_[job].started = true;
+    start(job, script_.parts[job].running);
     starts_[job] = 0;
   }
   arrival_at_ = kInfinity;
@@ -216,10 +215,11 @@ void Player::start(int job, int way) {
   running_.push_back({.job = job, .tier = on.tier, .gpus = on.gpus});
   ceilings_.push_back(kInfinity);
   if (script_.rule.order == PlayOrder::level) {
-    actor.place = static_cast<double>(job) - 1e15;  // before those that wait
+    actor.place = kBeforeAll + ++running_back_;  // before those that wait
+    await_demotion(actor);
   }
   if (script_.rule.preempts) look(actor.slot);
-  await_end(job);
+  ends_.set(actor.slot, actor.finish);
 }
 
 double Player::progress(const Actor& actor) const {
@@ -250,8 +250,8 @@ void Player::suspend(int job) {
   pause(job);
   Actor& actor = actors_[job];
   if (script_.rule.order == PlayOrder::level) {
-    // Behind its queue where it has just come to it, else back to its front.
-    actor.place = actor.demoted ? ++back_ : --front_;
+    // Where it has just come to its queue it stays behind it, else it goes back to its front.
+    if (!actor.demoted) actor.place = --front_;
     actor.demoted = false;
   }
   queue(job);
@@ -390,26 +390,51 @@ void Player::look(int slot) {
   ceilings_[slot] = ceiling_of(actor, line);
 }
 
-/// A running job that has had more than its queue allows goes behind those that wait in the next.
-void Player::demote(int job) {
-  Actor& actor = actors_[job];
-  actor.level = std::max(actor.level, las_level(attained(actor) * (1 + 1e-9)));
-  actor.demoted = true;
-  actor.place = 1e15 + job;
-  await_end(job);
-  look(actor.slot);
+/// Running jobs that have had more than their queues allow go behind those that wait in the next.
+void Player::demote() {
+  demoted_.clear();
+  const double rounding = 1e-9;
+  if (passes_ > now_ * (1 + rounding)) return;
+  for (const Seat& seat : running_) {
+    const Actor& actor = actors_[seat.job];
+    if (attained(actor) * (1 + rounding) >= limit_of(actor)) demoted_.push_back(seat.job);
+  }
+  std::sort(demoted_.begin(), demoted_.end());
+  for (const int job : demoted_) {
+    Actor& actor = actors_[job];
+    ++actor.level;
+    actor.demoted = true;
+    actor.place = ++back_;
+    look(actor.slot);
+  }
+  await_demotions();
 }
 
-/// Or its demotion, whichever comes first.
-void Player::await_end(int job) {
-  const Actor& actor = actors_[job];
-  double end = actor.finish;
-  if (script_.rule.order == PlayOrder::level &&
-      actor.level < static_cast<int>(kLasLimitsGpuS.size())) {
-    const double more = kLasLimitsGpuS[actor.level] - attained(actor);
-    end = std::min(end, now_ + std::max(1e-3, more / part(actor).ways[actor.way].gpus));
+/// Those that keep their GPUs are before those that wait again.
+void Player::settle() {
+  for (const int job : demoted_) {
+    Actor& actor = actors_[job];
+    if (!actor.demoted) continue;
+    actor.demoted = false;
+    actor.place = kBeforeAll + ++running_back_;
+    look(actor.slot);
   }
-  ends_.set(actor.slot, end);
+}
+
+void Player::await_demotions() {
+  passes_ = wake_ = kInfinity;
+  for (const Seat& seat : running_) await_demotion(actors_[seat.job]);
+}
+
+/// The simulation looks at demotions in events only, and wakes for them (limit - seconds held) /
+/// GPUs later, which is late for gangs.
+void Player::await_demotion(const Actor& actor) {
+  const double limit = limit_of(actor);
+  const double had = attained(actor);
+  const int gpus = part(actor).ways[actor.way].gpus;
+  constexpr double kLeastSeconds = 1e-3;
+  passes_ = std::min(passes_, now_ + (limit - had) / gpus);
+  wake_ = std::min(wake_, now_ + std::max(kLeastSeconds, (limit - had / gpus) / gpus));
 }
 
 // ---- who runs
@@ -417,15 +442,10 @@ void Player::await_end(int job) {
 void Player::schedule() {
   if (script_.rule.reserves) return backfill();
   if (!script_.rule.preempts) return start_in_order();
+  if (script_.rule.order != PlayOrder::level) return fill();
+  demote();
   fill();
-  if (script_.rule.order != PlayOrder::level) return;
-  for (const int job : due_) {
-    Actor& actor = actors_[job];
-    if (!actor.demoted) continue;
-    actor.demoted = false;
-    actor.place = static_cast<double>(job) - 1e15;
-    look(actor.slot);
-  }
+  settle();
 }
 
 /// The fastest way that has room, GPUs that nobody holds before others; -1 without.
@@ -533,6 +553,7 @@ void Player::merge(const PlayKey& first) {
     }
     shape = first_head(room_, Unfit::is_passed_over);
   }
+  std::reverse(suspended_.begin(), suspended_.end());  // so that they go back in their order
   for (const int job : suspended_) {
     const bool moves = std::any_of(moves_.begin(), moves_.end(),
                                    [&](const Move& move) { return move.job == job; });
@@ -619,6 +640,7 @@ void Player::fill_one_way() {
     next = first_gaining(room);
   }
   if (next >= 0) preempt_for(next, room);
+  std::reverse(suspended_.begin(), suspended_.end());  // so that they go back in their order
   for (const int job : suspended_) suspend(job);
   for (const Move& move : moves_) start(move.job, move.way);
 }

@@ -83,6 +83,7 @@ struct Script {
   double window_s = 0;                     ///< from then until now
   double load = 0;                         ///< GPU time that they bring, over that of the GPUs
   std::vector<int> in_order{};             ///< live jobs by submission
+  std::vector<int> running{};              ///< live jobs that run
   bool one_class = true;                   ///< no job goes before the order of the others
 
   /// To be called with all parts there: ranks, shapes, order, load.
@@ -220,8 +221,10 @@ class Player {
   void pause(int job);
   void leave(int job);
   void queue(int job);
-  void demote(int job);
-  void await_end(int job);
+  void demote();
+  void settle();
+  void await_demotions();
+  void await_demotion(const Actor& actor);
   void look(int slot);
   void pop(int shape);
   void find_head(int shape);
@@ -234,6 +237,10 @@ class Player {
   [[nodiscard]] bool gains(const PlayKey& key, int shape) const;
   [[nodiscard]] double progress(const Actor& actor) const;
   [[nodiscard]] double attained(const Actor& actor) const;
+  [[nodiscard]] static double limit_of(const Actor& actor) {
+    const auto level = static_cast<std::size_t>(actor.level);
+    return level < kLasLimitsGpuS.size() ? kLasLimitsGpuS[level] : kInfinity;
+  }
   [[nodiscard]] PlayKey key_of(const Seat& seat) const {
     return {seat.before, seat.key + seat.slope * now_, seat.place};
   }
@@ -260,8 +267,11 @@ class Player {
   std::vector<double> uniforms_;  ///< of each live job
   std::vector<Seat> running_;
   std::vector<double> ceilings_;  ///< of each seat: its key is never more
-  Tournament ends_;               ///< of each seat: when the job ends, or is demoted
-  std::vector<int> due_;          ///< jobs to which that happens now
+  Tournament ends_;               ///< of each seat: when the job ends
+  std::vector<int> due_;          ///< jobs that end now
+  std::vector<int> demoted_;      ///< jobs that have just come to their queue of `las`
+  double passes_ = kInfinity;     ///< no job passes the limit of its queue before
+  double wake_ = kInfinity;       ///< nor is there an event only to see that
   std::vector<int> free_, room_;
   std::vector<Queue> queues_;                 ///< of each shape
   std::vector<Script::Waiting> heads_;        ///< the first of each, job -1 for none
@@ -272,7 +282,7 @@ class Player {
   std::vector<int> candidates_;
   std::vector<Rival> rivals_;  ///< as many as are counted; the last `sorted_` of them first
   std::size_t rival_count_ = 0, sorted_ = 0;
-  double front_ = 0, back_ = 0;  ///< places
+  double front_ = 0, back_ = 0, running_back_ = 0;  ///< places
   double arrival_at_ = kInfinity, clock_ = 0, block_end_ = 0, position_ = 0;
   std::size_t cursor_ = 0;
 };

@@ -91,6 +91,7 @@ class Scripting {
     script_.horizon_s = options.horizon_s;
     for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
     for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
+    find_events();
     take_live();
     link_alike();
     take_running();
@@ -148,7 +149,7 @@ class Scripting {
     const bool queues = script_.rule.order == detail::PlayOrder::level;
     script_.live = static_cast<int>(snapshot_.jobs.size());
     for (const Job& job : snapshot_.jobs) {
-      if (!place_.emplace(job.id, script_.parts.size()).second) {
+      if (!place_.emplace(job.id, static_cast<int>(script_.parts.size())).second) {
         refuse("start_times: job ", job.id, " is there twice");
       }
       Part& part = script_.parts.emplace_back(part_of(job));
@@ -177,14 +178,34 @@ class Scripting {
     }
   }
 
+  /// Moments at which something is seen to have happened, so that `las` looked at its queues.
+  void find_events() {
+    for (const Job& job : snapshot_.jobs) {
+      events_.push_back(job.submit_s);
+      if (job.attained_s > 0) events_.push_back(snapshot_.now_s - waited(job));
+    }
+    for (const Job& job : options_.recent) events_.push_back(job.submit_s);
+    for (const Allocation& held : snapshot_.running) events_.push_back(held.since_s);
+    std::sort(events_.begin(), events_.end());
+  }
+
+  [[nodiscard]] double waited(const Job& job) const {
+    return job.waiting_s >= 0 ? job.waiting_s : snapshot_.now_s - job.submit_s - job.attained_s;
+  }
+
   /// A queue of `las` has those first that came to it first, but before them those that have run
-  /// in it and lost their GPUs, the last of them first.
+  /// in it and lost their GPUs, the last of them first. A job has run in it that went on after an
+  /// event since it passed the limit.
   [[nodiscard]] double place_in_queue(const Job& job) const {
-    const double waited =
-        job.waiting_s >= 0 ? job.waiting_s : snapshot_.now_s - job.submit_s - job.attained_s;
     const int level = detail::las_level(job.attained_gpu_s);
-    const bool ran = level > 0 && job.attained_gpu_s > 2 * detail::kLasLimitsGpuS[level - 1];
-    return ran ? waited - kFrontSeconds : -waited;
+    if (level == 0) return -waited(job);
+    const double past_gpu_s = job.attained_gpu_s - detail::kLasLimitsGpuS[level - 1];
+    const double lost_s = snapshot_.now_s - waited(job);
+    const double passed_s = lost_s - past_gpu_s * job.attained_s / job.attained_gpu_s;
+    const double rounding = 1e-3;
+    const auto next = std::upper_bound(events_.begin(), events_.end(), passed_s + rounding);
+    const bool ran = next != events_.end() && *next < lost_s - rounding;
+    return ran ? waited(job) - kFrontSeconds : -waited(job);
   }
 
   void take_running() {
@@ -206,7 +227,21 @@ class Scripting {
                ", which is none of its options");
       }
       part.running = static_cast<int>(way - part.ways.begin());
+      script_.running.push_back(found->second);
+      if (script_.rule.order == detail::PlayOrder::level) part.place = came_s(found->second, held);
     }
+    std::stable_sort(script_.running.begin(), script_.running.end(), [&](int a, int b) {
+      return script_.parts[a].place < script_.parts[b].place;
+    });
+  }
+
+  /// When a running job came to run in its queue of `las`.
+  [[nodiscard]] double came_s(int index, const Allocation& held) const {
+    const Job& job = snapshot_.jobs[index];
+    const int level = detail::las_level(job.attained_gpu_s);
+    if (level == 0) return held.since_s;
+    const double past_gpu_s = job.attained_gpu_s - detail::kLasLimitsGpuS[level - 1];
+    return std::max(held.since_s, snapshot_.now_s - past_gpu_s / held.gpus);
   }
 
   void take_recent() {
@@ -235,7 +270,8 @@ class Scripting {
   const StartOptions& options_;
   Script script_;
   std::unordered_map<std::int64_t, double> believed_;
-  std::unordered_map<std::int64_t, std::size_t> place_;
+  std::unordered_map<std::int64_t, int> place_;
+  std::vector<double> events_;  ///< increasing
 };
 
 /// The law of each start, from samples of which ever fewer play on. Once all but a quarter of the
