@@ -74,7 +74,9 @@ class _Case:
         waits = np.flatnonzero((timeline["queued"] > 0) & inside)
         if len(waits) == 0:
             return
-        length = np.append(np.diff(timeline["time_s"]), 0.0)[waits]
+        # By the time before them: that after them is not known then, and no event is likely in a
+        # moment before which a long time without one is known to come.
+        length = np.diff(timeline["time_s"], prepend=0.0)[waits]
         rng = np.random.default_rng(self.seed)
         drawn = rng.choice(waits, size=count, p=length / length.sum())
         at_s = np.unique(timeline["time_s"][drawn])
