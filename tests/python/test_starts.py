@@ -137,6 +137,7 @@ def test_the_bench_scores_starts_on_a_trace(
     assert fifo["error_of_limits"] > 0.2
     for row in (noisy_fifo, noisy):
         assert row["waiting"] > 10
+        assert 0 < row["coverage_se"] < 0.3
         assert 0.5 < row["coverage"] <= 1.0
         assert row["ratio"] < 1.0
 

@@ -104,7 +104,6 @@ class _Scores:
         self._ours: list[Floats] = []
         self._limits: list[Floats] = []
         self._seconds: list[float] = []
-        self._moments = 0
 
     def take(self, case: _Case, moments: int, samples: int, recent: int) -> None:
         """Forecast at random moments."""
@@ -136,7 +135,6 @@ class _Scores:
             self._true.append(np.array([case.next_start(j, now_s) for j in ours.job.tolist()]))
             self._ours.append(ours.quantiles)
             self._limits.append(limits.quantiles[0])
-            self._moments += len(ours.job) > 0
 
     def row(self) -> dict[str, Any]:
         """Sum up."""
@@ -145,11 +143,13 @@ class _Scores:
         true = np.concatenate(self._true)
         low, middle, high = np.concatenate(self._ours, axis=1)
         inside = (low <= true) & (true <= high)
+        counts = [len(jobs) for jobs in self._true if len(jobs)]
         ours, limits = _error(true, middle), _error(true, np.concatenate(self._limits))
         return {
-            "moments": self._moments,
+            "moments": len(counts),
             "waiting": len(true),
             "coverage": float(inside.mean()),
+            "coverage_se": _standard_error(inside, counts),
             "below": float((true < low).mean()),
             "error": float(np.median(ours)),
             "error_of_limits": float(np.median(limits)),
@@ -178,6 +178,16 @@ def _starts_of(result: Simulation) -> dict[int, Floats]:
     jobs, starts = jobs[order], starts[order]
     cuts = np.flatnonzero(np.diff(jobs)) + 1
     return dict(zip(jobs[np.append(0, cuts)].tolist(), np.split(starts, cuts), strict=True))
+
+
+def _standard_error(inside: NDArray[np.bool_], counts: Sequence[int]) -> float:
+    """Standard error of the mean, where the jobs of a moment go together.
+
+    Linearised, as that of a ratio of sums over moments.
+    """
+    beyond = inside - inside.mean()
+    sums = np.add.reduceat(beyond, np.append(0, np.cumsum(counts)[:-1]))
+    return float(np.sqrt((sums**2).sum()) / len(inside))
 
 
 def _error(true: Floats, guess: Floats) -> Floats:

@@ -282,7 +282,7 @@ def starts(
             "sigma": "{forecast_sigma:g}",
             "moments": "{moments}",
             "waiting": "{waiting}",
-            "coverage": "{coverage:.2f}",
+            "coverage": "{coverage:.2f} ±{coverage_se:.2f}",
             "error": "{error:.2f}",
             "error from limits": "{error_of_limits:.2f}",
             "ratio": "{ratio:.2f}",
