@@ -77,6 +77,23 @@ TEST(StartsTest, JobsComeAsOftenAsTheyCanBeServedInTheLongRun) {
   EXPECT_GT(row(times, 1).front(), 1000);
 }
 
+TEST(StartsTest, ManyJobsAtTheFirstMomentOfTheRecentPastDoNotComeAgainTogether) {
+  Case one(1);
+  one.run(job_of(1, 1, {100}));
+  one.jobs.push_back(job_of(2, 1, {500}));
+  one.now_s = 1000;
+  const auto with = [&](int first) {
+    std::vector<Job> recent;
+    for (int k = 0; k < first; ++k) recent.push_back(job_of(50 + k, 1, {100}, 0));
+    for (int k = 0; k < 5; ++k) recent.push_back(job_of(10 + k, 1, {100}, 150.0 * (k + 1)));
+    return start_times(one.view(), "srsf", {.recent = recent});
+  };
+  EXPECT_TRUE(with(40).quantiles == with(1).quantiles);
+  // Where nothing else is known they do.
+  const std::vector<Job> only{job_of(50, 1, {100}, 990)};
+  EXPECT_GT(start_times(one.view(), "srsf", {.recent = only}).quantiles(1, 0), 100);
+}
+
 TEST(StartsTest, KnownDurationsGiveTheMomentsAtWhichGpusComeFree) {
   Case one(1);
   one.run(job_of(1, 1, {100}));

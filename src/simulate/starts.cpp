@@ -180,12 +180,17 @@ class Scripting {
 
   /// Moments at which something is seen to have happened, so that `las` looked at its queues.
   void find_events() {
+    std::unordered_set<std::int64_t> running;
+    for (const Allocation& held : snapshot_.running) {
+      running.insert(held.job);
+      events_.push_back(held.since_s);
+    }
     for (const Job& job : snapshot_.jobs) {
       events_.push_back(job.submit_s);
-      if (job.attained_s > 0) events_.push_back(snapshot_.now_s - waited(job));
+      const bool lost = job.attained_s > 0 && !running.contains(job.id);
+      if (lost) events_.push_back(snapshot_.now_s - waited(job));
     }
     for (const Job& job : options_.recent) events_.push_back(job.submit_s);
-    for (const Allocation& held : snapshot_.running) events_.push_back(held.since_s);
     std::sort(events_.begin(), events_.end());
   }
 
@@ -230,9 +235,8 @@ class Scripting {
       script_.running.push_back(found->second);
       if (script_.rule.order == detail::PlayOrder::level) part.place = came_s(found->second, held);
     }
-    std::stable_sort(script_.running.begin(), script_.running.end(), [&](int a, int b) {
-      return script_.parts[a].place < script_.parts[b].place;
-    });
+    std::stable_sort(script_.running.begin(), script_.running.end(),
+                     [&](int a, int b) { return script_.parts[a].place < script_.parts[b].place; });
   }
 
   /// When a running job came to run in its queue of `las`.
@@ -256,13 +260,19 @@ class Scripting {
       refuse("start_times: the recent jobs were submitted from ", submit_s(order.front()), " to ",
              submit_s(order.back()), " s, expected times until now, ", snapshot_.now_s, " s");
     }
+    // The window opens with the jobs of its first moment, as no other of its length need do: they
+    // are not of those that come within it.
+    const double first_s = submit_s(order.front());
+    if (submit_s(order.back()) > first_s) {
+      std::erase_if(order, [&](std::size_t i) { return submit_s(i) == first_s; });
+    }
     for (const std::size_t i : order) {
       Part part = part_of(options_.recent[i]);
       for (double& steps : part.left) steps += part.steps_done;  // as it arrived
       part.believed += part.steps_done;
       part.steps_done = 0;
       script_.parts.push_back(std::move(part));
-      script_.submitted.push_back(submit_s(i) - submit_s(order.front()));
+      script_.submitted.push_back(submit_s(i) - first_s);
     }
   }
 
@@ -292,7 +302,7 @@ class StartLaws {
     while (playing_.size() <= kHalvings && playing_.back() > 1) {
       playing_.push_back((playing_.back() + 1) / 2);
     }
-    stops_.assign(playing_.size() - 1, script.horizon_s);
+    stops_.assign(playing_.size() - 1, kInfinity);
     play(0, playing_.back(), execution);
     find_stops();
     play(playing_.back(), playing_.front(), execution);
@@ -342,7 +352,7 @@ class StartLaws {
                              detail::Player player(script_);
                              for (std::ptrdiff_t i = first; i < last; ++i) {
                                const std::size_t s = begin + static_cast<std::size_t>(i);
-                               player.play(s, stop_of(s),
+                               player.play(s, std::min(stop_of(s), script_.horizon_s),
                                            std::span(starts_).subspan(s * live_, live_));
                              }
                            });
@@ -359,15 +369,14 @@ class StartLaws {
     double left = 1;
     for (double& stop : stops_) {
       left *= kLeft;
-      if (first.empty()) return;
-      stop = std::min(stop, first[detail::quantile_index(first.size(), 1 - left)]);
+      if (!first.empty()) stop = first[detail::quantile_index(first.size(), 1 - left)];
     }
   }
 
   [[nodiscard]] double stop_of(std::size_t sample) const {
     std::size_t k = 0;
     while (k < stops_.size() && sample < playing_[k + 1]) ++k;
-    return k < stops_.size() ? stops_[k] : script_.horizon_s;
+    return k < stops_.size() ? stops_[k] : kInfinity;
   }
 
   const Script& script_;
