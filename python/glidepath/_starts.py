@@ -95,7 +95,8 @@ def start_times(
         ``fifo``, ``first_fit``, ``slurm_backfill``, ``sjf``, ``srtf``, ``srsf``, ``las``,
         ``gittins`` or ``best_value``.
     samples : int
-        Stratified: of n samples each job has one in each n-th of its law.
+        Stratified: of n samples each job has one in each n-th of its law. Ever fewer of them play
+        on as fewer jobs wait, down to a sixteenth, and stand for the others.
     seed : int
         What is drawn for a job in a sample depends on (seed, samples, sample, job) alone.
     horizon_s : float, optional
