@@ -4,26 +4,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 
 #include "common/interpolate.hpp"
 #include "common/statistics.hpp"
+#include "forecast/prepare.hpp"
 
 namespace glidepath::detail {
 namespace {
 
-constexpr double kMaxLateIntervals = 5;  // logging intervals missing before a log begins late
-constexpr double kMaxParts = 512;        // a stretch of the plan is cut into
-constexpr double kPeakShare = 0.999;     // of the peak, at which the warm-up has ended
-constexpr double kMinFall = 0.01;        // of the peak
+constexpr double kMaxParts = 512;     // a stretch of the plan is cut into
+constexpr double kPeakShare = 0.999;  // of the peak, at which the warm-up has ended
+constexpr double kMinFall = 0.01;     // of the peak
 // The loss follows the rate at two paces: `lag` of the plan, and for a part of the fall this much.
 constexpr double kSlowLag = 0.1, kSlowPart = 0.3;
-
-/// Many points are missing before the first. Merged points count as what they were merged from.
-bool starts_late(std::span<const double> observed, std::span<const double> count) {
-  const double points = std::accumulate(count.begin(), count.end(), 0.0);
-  return observed.front() * (points - 1) > kMaxLateIntervals * (observed.back() - observed.front());
-}
 
 /// Rates in the order of their steps.
 struct RatePath {

@@ -26,6 +26,8 @@ constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
 constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
 constexpr double kMinProbability = 1e-9;   // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
+// Of the mixture of a score whose log begins late, that counts time from step 0: nothing tells.
+constexpr double kFromZero = 0.5;
 
 /// Half-width of a raw observation whose curve lies `half` from the median.
 double with_noise(double half, double noise) { return std::sqrt(half * half + noise * noise); }
@@ -95,6 +97,19 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
   }
   knots.push_back(to);
   return knots;
+}
+
+/// The mixture where time counts from one logging interval before the log: what a run does that
+/// began with its log.
+Mixture predict_from_log(const Prepared& p, std::span<const double> knots,
+                         const ForecastConstants& constants) {
+  const Annealing no_plan;
+  const double before = missing_before(p.step, p.count);
+  Prepared run = p;
+  std::vector<double> queries(knots.begin(), knots.end());
+  for (double& step : run.step) step -= before;
+  for (double& step : queries) step -= before;
+  return predict(Observed(run, no_plan), queries, {}, constants);
 }
 
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
@@ -239,6 +254,10 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     if (tested.scheduled < 1) {
       law.mixture = mixed(law.mixture, predict(Observed(p, {}), law.knots, past, constants),
                           tested.scheduled);
+    }
+    const bool rising = p.coordinate.sign < 0;
+    if (rising && past.empty() && !plan.known() && starts_late(p.step, p.count)) {
+      law.mixture = mixed(law.mixture, predict_from_log(p, law.knots, constants), kFromZero);
     }
     mix_in_analogy(seen.step, seen.z, law.knots, past, constants, law.mixture);
     law.noise = p.noise;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
@@ -16,6 +17,7 @@ namespace {
 constexpr double kMaxLog = 690.0;  // exp of it is finite, with room for a sum
 // The largest loss whose logarithm is taken as it is: times a weight it is finite.
 constexpr double kLargestLoss = 0x1p600;
+constexpr double kMaxLateIntervals = 5;  // logging intervals missing before a log begins late
 constexpr double kMaxMetric = std::numeric_limits<double>::max();
 
 /// Pulls in isolated points: those further from the median of their six neighbours than `limit`
@@ -172,6 +174,16 @@ double Coordinate::z(double metric) const {
 double step_shift(std::span<const double> step) {
   if (step.empty() || step[0] > 0) return 0;
   return (step.size() > 1 ? step[1] - step[0] : 1.0) - step[0];
+}
+
+bool starts_late(std::span<const double> step, std::span<const double> count) {
+  const double points = std::accumulate(count.begin(), count.end(), 0.0);
+  return step.front() * (points - 1) > kMaxLateIntervals * (step.back() - step.front());
+}
+
+double missing_before(std::span<const double> step, std::span<const double> count) {
+  const double points = std::accumulate(count.begin(), count.end(), 0.0);
+  return step.front() - (step.back() - step.front()) / (points - 1);
 }
 
 Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& constants) {

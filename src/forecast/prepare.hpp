@@ -26,6 +26,12 @@ struct Coordinate {
 /// run that counts from 0 lies one logging interval after 0.
 [[nodiscard]] double step_shift(std::span<const double> step);
 
+/// Many points are missing before the first of a log, by its mean logging interval. Merged points
+/// count as what they were merged from.
+[[nodiscard]] bool starts_late(std::span<const double> step, std::span<const double> count);
+/// Where a log that starts late would be at step 0, one such interval before its first point.
+[[nodiscard]] double missing_before(std::span<const double> step, std::span<const double> count);
+
 /// One trace, ready for the nodes: clean and in z.
 struct Prepared {
   ForecastStatus status = ForecastStatus::good;

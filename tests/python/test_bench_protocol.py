@@ -94,6 +94,21 @@ def test_scores_are_handed_over_so_that_lower_is_better() -> None:
     assert max(row["error"] for row in result.rows if row["method"] == "spy") < 1e-9
 
 
+def test_ours_know_that_a_score_is_one() -> None:
+    step = np.arange(900.0, 1300.0, 10)  # a log that begins late: a score and a loss differ
+    percent = 80 - 10 * np.arange(1.0, 41.0) ** -0.8
+    run = gp.Trace(step, percent, direction="max")
+    result = gp.bench.accuracy([run], "glidepath", cutoffs=[0.5])
+    (row,) = (row for row in result.rows if row["method"] == "glidepath")
+    f = gp.forecast(gp.Trace(step[:20], percent[:20] / 100, direction="max"), step[20:])
+    np.testing.assert_allclose(row["final"], 1 - f.median[-1], rtol=1e-9)
+    target = row["truth"]  # of one curve, the median final value
+    below = 1 - f.prob_below(1 - target)[-1]
+    np.testing.assert_allclose(row["prob_target"], below, rtol=1e-6)
+    loss = gp.forecast(gp.Trace(step[:20], 1 - percent[:20] / 100), step[20:])
+    assert abs(row["final"] - loss.median[-1]) > 1e-3
+
+
 def test_scores_of_a_collection_share_their_unit() -> None:
     first = []
 

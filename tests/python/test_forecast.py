@@ -13,6 +13,7 @@ import numpy as np
 import pandas
 import pytest
 from curves import AHEAD, curve, noisy_power_law, wide
+from numpy.typing import NDArray
 
 import glidepath as gp
 from glidepath import _core
@@ -267,6 +268,61 @@ def test_after_a_plateau_that_dropped_the_forecast_starts_at_the_new_level(
     f = gp.forecast(gp.Trace(t, loss), [t[-1] + 1, 2 * t[-1]])
     assert abs(f.median[0] - 1) < 0.1
     assert np.all((f.quantile(0.05) < 1) & (f.quantile(0.95) > 1))
+
+
+def late_score(first: float = 900.0) -> gp.Trace:
+    """An accuracy that began to rise with its log, every 10 steps, at step `first`."""
+    rng = np.random.RandomState(2)
+    t = np.arange(1.0, 21.0)
+    miss = (0.2 + 0.1 * t**-0.8) * np.exp(0.003 * rng.standard_normal(t.size))
+    return gp.Trace(first + 10 * (t - 1), 1 - miss, direction="max")
+
+
+def test_a_score_whose_log_begins_late_is_forecast_by_two_clocks() -> None:
+    run = late_score()
+    at = run.step[-1] + np.array([10.0, 100.0, 1000.0])
+    f = gp.forecast(run, at)
+
+    def by_loss(before: float) -> NDArray[np.float64]:
+        """Levels of the score by its loss, which counts from step 0, `before` steps earlier."""
+        loss = gp.Trace(run.step - before, 1 - run.loss)
+        return np.asarray(1 - gp.forecast(loss, at - before).curve_quantiles[::-1])
+
+    from_zero, from_log = by_loss(0), by_loss(run.step[0] - 10)
+    low, high = np.minimum(from_zero, from_log), np.maximum(from_zero, from_log)
+    assert np.all((f.curve_quantiles > low - 1e-12) & (f.curve_quantiles < high + 1e-12))
+    middle = f.curve_quantiles[9]
+    assert np.all(np.abs(middle - from_zero[9]) > 1e-4)
+    assert np.all(np.abs(middle - from_log[9]) > 1e-4)
+    truth = 0.8 - 0.1 * (20 + (at - run.step[-1]) / 10) ** -0.8
+    assert np.all(np.abs(middle - truth) < np.abs(from_zero[9] - truth))
+
+
+@pytest.mark.parametrize("first", [10.0, 50.0])
+def test_a_score_whose_log_begins_soon_is_forecast_as_its_loss(first: float) -> None:
+    run = late_score(first)
+    at = run.step[-1] * np.array([1.5, 4.0])
+    loss = gp.forecast(gp.Trace(run.step, 1 - run.loss), at)
+    np.testing.assert_allclose(gp.forecast(run, at).median, 1 - loss.median, rtol=1e-12)
+
+
+def test_the_two_clocks_of_a_late_score_do_not_depend_on_the_unit_of_its_steps() -> None:
+    run = late_score()
+    at = run.step[-1] * np.array([1.1, 2.0])
+    scaled = gp.Trace(7 * run.step, run.loss, direction="max")
+    f, g = gp.forecast(run, at), gp.forecast(scaled, 7 * at)
+    np.testing.assert_allclose(f.quantiles, g.quantiles, rtol=1e-9)
+
+
+def test_past_runs_say_where_the_clock_of_a_late_score_began() -> None:
+    run, at = late_score(), np.array([1200.0, 2000.0])
+    step = np.arange(10.0, 2001.0, 10)
+    past = [gp.Trace(step, 0.8 - 0.1 * (step / k) ** -0.8, direction="max") for k in (5, 6, 7)]
+    losses = [gp.Trace(step, 1 - p.loss) for p in past]
+    as_loss = gp.forecast(gp.Trace(run.step, 1 - run.loss), at, past=losses)
+    np.testing.assert_allclose(
+        gp.forecast(run, at, past=past).median, 1 - as_loss.median, rtol=1e-9
+    )
 
 
 def with_ahead(lean: float, far: float, widen: float) -> str:

@@ -27,6 +27,7 @@ from glidepath.readers._series import AbsentError, RefusedError, counted, lines
 FEWEST_POINTS = 10
 PAST_RUNS = 150  # handed to a method, at most
 LARGEST_SEED = 2**32 - 1  # of NumPy's RandomState
+TURNED = "1 - score"  # the metric of a curve whose values are distances from the best score
 Source = str | os.PathLike[str] | Iterable[Trace]
 
 
@@ -220,13 +221,18 @@ def _is_usable(trace: Trace) -> bool:
 
 
 def _oriented(trace: Trace, unit: float) -> Trace:
-    """Turn a score into 1 - score / unit; count steps from 1 at least."""
+    """Turn a score into 1 - score / unit; count steps from 1 at least.
+
+    The metric of one that never exceeds its unit, such as an accuracy, is `TURNED`.
+    """
     loss, step = np.array(trace.loss), np.array(trace.step)
+    metric = "loss"
     if trace.direction == "max":
         loss = 1.0 - loss / unit
+        metric = TURNED if loss.min() >= 0.0 else metric
     step = step + (1.0 - step[0]) if step[0] <= 0 else step
     lr = trace.lr if trace.lr is not None and np.isfinite(trace.lr).mean() > 0.5 else None
-    return Trace(step, loss, lr=lr, name=trace.name)
+    return Trace(step, loss, lr=lr, name=trace.name, metric=metric)
 
 
 def check_seed(seed: int) -> None:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
+from glidepath._bench.accuracy.curves import TURNED
 from glidepath._bench.accuracy.protocol import (
     LEVELS,
+    Answer,
     Method,
     imported,
     wrapped,
@@ -56,8 +58,20 @@ class _Ours:
     def __call__(
         self, trace: Trace, at: Floats, *, schedule: Any = None, past: tuple[Trace, ...] = ()
     ) -> Any:
-        return forecast(
-            trace, at, schedule=schedule, past=self._past_of(past), constants=self._constants
+        turned = trace.metric == TURNED
+        found = forecast(
+            _as_score(trace),
+            at,
+            schedule=schedule,
+            past=self._past_of(past),
+            constants=self._constants,
+        )
+        if not turned:
+            return found
+        return Answer(
+            -found.median,
+            -found.quantiles[::-1],
+            lambda target: 1.0 - float(found.prob_below(-target)[-1]),
         )
 
     def reach(
@@ -70,8 +84,8 @@ class _Ours:
         past: tuple[Trace, ...] = (),
     ) -> Any:
         return reach(
-            trace,
-            target,
+            _as_score(trace),
+            -target if trace.metric == TURNED else target,
             budget=budget,
             reached_by=reached_by,
             past=self._past_of(past),
@@ -80,17 +94,17 @@ class _Ours:
 
     def _past_of(self, runs: tuple[Trace, ...]) -> PastRuns | None:
         if id(runs) not in self._learned:
-            self._learned[id(runs)] = runs, self._learn(runs)
+            self._learned[id(runs)] = runs, self._learn([_as_score(run) for run in runs])
         return self._learned[id(runs)][1]
 
-    def _learn(self, runs: tuple[Trace, ...]) -> PastRuns | None:
-        shapes, widths = runs if "past" in self._given else (), None
+    def _learn(self, runs: list[Trace]) -> PastRuns | None:
+        shapes, widths = runs if "past" in self._given else [], None
         fewest, most = FINISHED_RUNS
         if "calibrated" in self._given and len(runs) >= fewest:
             order = np.random.default_rng(2).permutation(len(runs))[:most]
             learned = _core.learn_widths(
                 [runs[i] for i in order],
-                list(shapes),
+                shapes,
                 constants=constants_of(self._constants),
                 threads=0,
             )
@@ -98,6 +112,13 @@ class _Ours:
         if not shapes and widths is None:
             return None
         return PastRuns._restored(shapes, widths or Widths())
+
+
+def _as_score(trace: Trace) -> Trace:
+    """Turn a score of the benchmark back, up to its unit and the 1: ours know the direction."""
+    if trace.metric != TURNED:
+        return trace
+    return Trace(trace.step, -trace.loss, lr=trace.lr, name=trace.name, direction="max")
 
 
 def _ours(name: str, constants: str | None) -> Method:

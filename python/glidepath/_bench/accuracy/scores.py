@@ -55,8 +55,9 @@ class Prefix:
     @property
     def seen(self) -> Trace:
         """The part of the curve that a method sees; without its name."""
-        k, lr = self.points, self.curve.lr
-        return Trace(self.curve.step[:k], self.curve.loss[:k], lr=None if lr is None else lr[:k])
+        k, curve = self.points, self.curve
+        lr = None if curve.lr is None else curve.lr[:k]
+        return Trace(curve.step[:k], curve.loss[:k], lr=lr, metric=curve.metric)
 
     @property
     def at(self) -> Floats:
