@@ -177,6 +177,9 @@ struct SimulationOptions {
   /// Under `fair_finish`: share of the GPUs for jobs that take longer than all live work would take
   /// on all GPUs, for an earlier end of it all; empty = 0.
   std::optional<double> long_share{};
+  /// Where starts cost time: jobs wait for GPUs that soon come free rather than take those of
+  /// others, under the policies that read it where they have no more to choose than an order.
+  bool patience = true;
   double unfair_above = 1;               ///< finish-time fairness of a job that counts as unfair
   std::shared_ptr<ForecastMemo> memo{};  ///< shared between runs; empty = one of its own
   bool spans = true;                     ///< keep Simulation::spans and timeline

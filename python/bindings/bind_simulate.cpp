@@ -226,6 +226,7 @@ void bind_options(py::module_& module) {
           })
       .keyword("max_ftf", &Options::max_ftf)
       .keyword("long_share", &Options::long_share)
+      .keyword("patience", &Options::patience)
       .keyword("unfair_above", &Options::unfair_above)
       .keyword("spans", &Options::spans)
       .init();

@@ -1555,6 +1555,7 @@ class SimulationOptions:
         planner: collections.abc.Mapping[str, object] | None = None,
         max_ftf: Float | None = None,
         long_share: Float | None = None,
+        patience: bool = True,
         unfair_above: Float = 1.0,
         spans: bool = True,
     ) -> None: ...
@@ -1567,6 +1568,7 @@ class SimulationOptions:
     knows_phases: typing.Final[bool]
     long_share: typing.Final[float | None]
     max_ftf: typing.Final[float | None]
+    patience: typing.Final[bool]
     planner: typing.Final[PlanOptions | None]
     restart_s: typing.Final[float]
     round_s: typing.Final[float | None]

@@ -240,6 +240,7 @@ def simulate(
     planner: Mapping[str, Any] | None = None,
     max_ftf: float | None = None,
     long_share: float | None = None,
+    patience: bool = _DEFAULTS.patience,
     unfair_above: float = _DEFAULTS.unfair_above,
     spans: bool = _DEFAULTS.spans,
     stream: str | os.PathLike[str] | Callable[[JobSpan], object] | None = None,
@@ -295,6 +296,10 @@ def simulate(
     long_share : float, optional
         Share of the GPUs that ``fair_finish`` gives to jobs that take longer than all live work
         would take on all GPUs (0), for a shorter makespan.
+    patience : bool
+        With ``restart_s``, jobs of ``gittins``, ``best_value``, ``learned`` and ``fair_finish`` wait
+        for GPUs that soon come free rather than take those of others, where these policies have no
+        more to choose than an order: one tier of GPUs that gangs may spread over, no curves.
     unfair_above : float
         Finish-time fairness above which a job counts in ``share_unfair``.
     spans : bool

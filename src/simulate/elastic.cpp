@@ -51,11 +51,8 @@ class GoodputPolicy {
 
   Plan operator()(const Snapshot& snapshot) {
     history_.look(snapshot);
+    if (!begins_round(snapshot.now_s, round_s_)) return go_on(snapshot);
     Plan plan;
-    if (!begins_round(snapshot.now_s, round_s_)) {
-      plan.allocations.assign(snapshot.running.begin(), snapshot.running.end());
-      return plan;
-    }
     columns(snapshot, plan);
     const RoundPlan round = solve_round({.job = job_,
                                          .tier = tier_,

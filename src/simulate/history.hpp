@@ -54,6 +54,13 @@ class History {
   return std::abs(std::remainder(now_s, round_s)) <= 1e-6 * round_s;
 }
 
+/// What runs goes on.
+[[nodiscard]] inline Plan go_on(const Snapshot& snapshot) {
+  Plan plan;
+  plan.allocations.assign(snapshot.running.begin(), snapshot.running.end());
+  return plan;
+}
+
 /// The allocation that a job has, or a new one of these GPUs.
 [[nodiscard]] inline Allocation kept_or_new(const Snapshot& snapshot, const Job& job,
                                             const Allocation* held, int tier, int gpus) {

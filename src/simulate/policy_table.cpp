@@ -25,8 +25,12 @@ constexpr Text kTiresias = "queue480, Philly", kGavel = "tiers120, Gavel's",
 constexpr std::array<Text, 1> kSessions{"session_s"}, kReadsRounds{"round_s"};
 constexpr std::array<Text, 2> kTimes{"session_s", "round_s"};
 constexpr std::array<Text, 3> kTimesAndUsers{"session_s", "round_s", "user_gpus"};
-constexpr std::array<Text, 4> kFairness{"session_s", "round_s", "max_ftf", "long_share"};
+constexpr std::array<Text, 3> kIndex{"session_s", "round_s", "patience"};
+constexpr std::array<Text, 5> kFairness{"session_s", "round_s", "max_ftf", "long_share",
+                                        "patience"};
 constexpr std::array<Text, 5> kPlans{"session_s", "round_s", "sharing", "user_gpus", "planner"};
+constexpr std::array<Text, 6> kPlansOrOrder{"session_s", "round_s", "sharing",
+                                            "user_gpus", "planner", "patience"};
 
 constexpr std::array kPolicies{
     PolicyTraits{
@@ -91,7 +95,7 @@ constexpr std::array kPolicies{
                           .source = "Gittins 1989; Aalto, Ayesta, Righter 2009",
                           .checked_on = kInvariants,
                           .sees = Forecasts::all,
-                          .reads = kTimes},
+                          .reads = kIndex},
                  .make = &make_gittins,
                  .queue = &run_gittins,
                  .play = PlayRule{.order = PlayOrder::index, .preempts = true}},
@@ -203,7 +207,7 @@ constexpr std::array kPolicies{
                           .compared = true,
                           .session_s = kLookIntervalS,
                           .elastic = true,
-                          .reads = kPlans},
+                          .reads = kPlansOrOrder},
                  .make = &make_best_value,
                  .order_queue = &run_gittins,
                  .takes_objective = true,
@@ -221,7 +225,7 @@ constexpr std::array kPolicies{
                  .sees = Forecasts::all,
                  .stops_at_target = true,
                  .session_s = kLookIntervalS,
-                 .reads = kPlans},
+                 .reads = kPlansOrOrder},
         .make = &make_learned,
         .order_queue = &run_learned,
         .packs = true,
@@ -322,7 +326,8 @@ void refuse_unread(const SimulationOptions& options, std::string_view policy,
                                       std::pair{"user_gpus", options.user_gpus.has_value()},
                                       std::pair{"planner", options.planner.has_value()},
                                       std::pair{"max_ftf", options.max_ftf.has_value()},
-                                      std::pair{"long_share", options.long_share.has_value()}}) {
+                                      std::pair{"long_share", options.long_share.has_value()},
+                                      std::pair{"patience", !options.patience}}) {
     if (!given || std::ranges::find(reads, option) != reads.end()) continue;
     std::string others;
     for (const PolicyTraits& row : kPolicies) {

@@ -41,16 +41,13 @@ class Pollux {
 
   Plan operator()(const Snapshot& snapshot) {
     history_.look(snapshot);
-    Plan plan;
-    if (!begins_round(snapshot.now_s, round_s_)) {
-      plan.allocations.assign(snapshot.running.begin(), snapshot.running.end());
-      return plan;
-    }
+    if (!begins_round(snapshot.now_s, round_s_)) return go_on(snapshot);
     draw_ = 0;
     stream_ = static_cast<std::uint64_t>(std::llround(snapshot.now_s / round_s_));
     look_at_nodes(snapshot);
     look_at_jobs(snapshot);
     search(snapshot);
+    Plan plan;
     const Member& best = population_.front();
     for (Index j = 0; j < candidates_.size(); ++j) {
       const Candidate& candidate = candidates_[j];

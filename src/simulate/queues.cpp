@@ -14,10 +14,13 @@
 #include "common/numbers.hpp"
 #include "simulate/fair_rank.hpp"
 #include "simulate/fill.hpp"
+#include "simulate/in_order.hpp"
 #include "simulate/learned_rank.hpp"
+#include "simulate/patient.hpp"
 #include "simulate/policy_table.hpp"
 #include "simulate/preemptive.hpp"
 #include "simulate/ranks.hpp"
+#include "simulate/waiting.hpp"
 
 namespace glidepath::detail {
 
@@ -272,6 +275,8 @@ bool knows_durations(const Cluster& cluster) {
   return cluster.options.forecast_sigma.value_or(0) == 0 && cluster.options.knows_phases;
 }
 
+bool is_patient(const Cluster& cluster) { return cluster.options.patience && cluster.restart > 0; }
+
 /// One rank where durations are known, another where they are forecast or budgets stand for them.
 template <class Known, class Forecast>
 void run_by(Cluster& cluster) {
@@ -295,8 +300,9 @@ void run_las(Cluster& cluster) { run_as<Las>(cluster); }
 void run_session_fifo(Cluster& cluster) { run_as<SessionFifo>(cluster); }
 
 void run_gittins(Cluster& cluster) {
-  if (cluster.restart == 0 || !plain(cluster.workload, cluster.options))
+  if (!is_patient(cluster) || !plain(cluster.workload, cluster.options)) {
     return run_by<LedRank, GittinsRank>(cluster);
+  }
   if (knows_durations(cluster)) {
     run_as<Patient<LedRank>>(cluster);
   } else {
@@ -306,7 +312,7 @@ void run_gittins(Cluster& cluster) {
 
 void run_fair_finish(Cluster& cluster) {
   if (!plain(cluster.workload, cluster.options)) return run_as<InOrder<FairRank>>(cluster);
-  if (cluster.restart == 0) return run_as<Preemptive<FairRank>>(cluster);
+  if (!is_patient(cluster)) return run_as<Preemptive<FairRank>>(cluster);
   run_as<Patient<FairRank>>(cluster);
 }
 
@@ -315,7 +321,7 @@ void run_learned(Cluster& cluster) {
     cluster.fallback.note("durations are known exactly");
     return run_gittins(cluster);
   }
-  if (cluster.restart == 0) return run_as<Preemptive<LearnedRank>>(cluster);
+  if (!is_patient(cluster)) return run_as<Preemptive<LearnedRank>>(cluster);
   run_as<Patient<LearnedRank>>(cluster);
 }
 

@@ -112,15 +112,19 @@ bool fails(const SimulationOptions& options) {
          options.failures.job_every_s < Failures::kNone;
 }
 
+bool has_restarts(const Workload& workload, const SimulationOptions& options) {
+  return std::ranges::any_of(workload.jobs, [&](const WorkloadJob& job) {
+    return (job.restart_s < 0 ? options.restart_s : job.restart_s) > 0;
+  });
+}
+
 /// The scheduler that works without Snapshots; null where the policy needs them.
 detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workload& workload,
                                const SimulationOptions& options) {
   // Where starts cost time the patience of the queue saves more of them than the planner does;
   // where durations are forecast an index of each job is all that there is to go by.
-  const bool restarts = std::ranges::any_of(workload.jobs, [&](const WorkloadJob& job) {
-    return (job.restart_s < 0 ? options.restart_s : job.restart_s) > 0;
-  });
-  const bool asks = restarts || options.forecast_sigma.value_or(0) > 0 || !options.knows_phases;
+  const bool asks = has_restarts(workload, options) || options.forecast_sigma.value_or(0) > 0 ||
+                    !options.knows_phases;
   const bool ordered = traits.order_queue != nullptr && asks && detail::plain(workload, options) &&
                        only_orders(workload, options);
   if (ordered) {
@@ -165,6 +169,12 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   validate(workload);
   check_phases(workload, options);
   detail::QueueKernel* const queue = queue_for(traits, workload, options);
+  const bool patient =
+      queue != nullptr && detail::plain(workload, options) && has_restarts(workload, options);
+  if (!options.patience && !patient) {
+    refuse("simulate: patience is off, '", info.name,
+           "' has none here: it needs restart_s and no more to choose than an order");
+  }
   options = detail::with_defaults_of(info, workload, std::move(options));
   detail::Cluster cluster(workload, options);
   if (look) {

@@ -185,7 +185,10 @@ OPTIONS: dict[str, Any] = {
     "planner": {"hysteresis": 0.2},
     "max_ftf": 1.5,
     "long_share": 0.25,
+    "patience": False,
 }
+# What an option needs beside it.
+NEEDS: dict[str, dict[str, Any]] = {"patience": {"restart_s": 5.0}}
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -194,7 +197,8 @@ def test_a_policy_reads_an_option_or_refuses_it_by_name(option: str) -> None:
     assert readers
     for policy in gp.policies():
         if policy.name in readers:
-            gp.simulate(workload(), policy.name, **{option: OPTIONS[option]})
+            given = {option: OPTIONS[option], **NEEDS.get(option, {})}
+            gp.simulate(workload(), policy.name, **given)
             continue
         with pytest.raises(gp.InputError) as error:
             gp.simulate(workload(), policy.name, **{option: OPTIONS[option]})
@@ -211,7 +215,7 @@ def test_the_table_names_only_options_of_simulate() -> None:
 def test_a_policy_of_ones_own_refuses_what_only_the_planner_reads() -> None:
     for option in ("session_s", "round_s", "sharing"):
         gp.simulate(workload(), gp.plan, **{option: OPTIONS[option]})
-    for option in ("user_gpus", "planner", "max_ftf", "long_share"):
+    for option in ("user_gpus", "planner", "max_ftf", "long_share", "patience"):
         with pytest.raises(gp.InputError, match=f"of one's own does not read {option}"):
             gp.simulate(workload(), gp.plan, **{option: OPTIONS[option]})
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -400,9 +401,8 @@ def test_finish_time_fairness_by_static_contention_has_one_share_for_all_jobs() 
     assert run.metrics()["worst_ftf_static"] == 1.0
 
 
-def test_patience_costs_no_fairness_where_forecasts_are_wrong_by_far() -> None:
-    # Many short jobs among long ones: a job of seconds may have a forecast of hours. With a start
-    # that costs next to nothing patience is all that differs.
+def short_and_long_jobs() -> gp.Workload:
+    """Many short jobs among long ones: a job of seconds may have a forecast of hours."""
     rng = np.random.default_rng(1)
     gpus, count = 32, 1500
     duration_s = np.ceil(np.exp(rng.normal(6, 2.5, count)).clip(1, 5e5))
@@ -410,12 +410,24 @@ def test_patience_costs_no_fairness_where_forecasts_are_wrong_by_far() -> None:
     span_s = float((duration_s * gang).sum()) / (0.9 * gpus)
     submit_s = np.floor(np.sort(rng.uniform(0, span_s, count)))
     jobs = {"job": np.arange(count), "submit_s": submit_s, "gpus": gang, "duration_s": duration_s}
-    work = gp.Workload([gp.Tier("gpu", gpus)], jobs)
+    return gp.Workload([gp.Tier("gpu", gpus)], jobs)
+
+
+def test_patience_costs_no_fairness_where_forecasts_are_wrong_by_far() -> None:
+    work = short_and_long_jobs()
 
     def over_without(seed: int) -> tuple[float, float, float]:
         patient, hasty = (
-            gp.simulate(work, "gittins", forecast_sigma=2.0, restart_s=r, seed=seed, spans=False)
-            for r in (0.001, 0.0)
+            gp.simulate(
+                work,
+                "gittins",
+                forecast_sigma=2.0,
+                restart_s=0.001,
+                seed=seed,
+                spans=False,
+                patience=p,
+            )
+            for p in (True, False)
         )
         return (
             patient.mean_jct_s / hasty.mean_jct_s,
@@ -429,6 +441,48 @@ def test_patience_costs_no_fairness_where_forecasts_are_wrong_by_far() -> None:
     assert jct <= 1.01
     assert fairness <= 1.02
     assert preemptions < 1
+
+
+@pytest.mark.parametrize("policy", ["gittins", "fair_finish"])
+def test_without_patience_a_start_that_costs_nothing_changes_nothing(policy: str) -> None:
+    work = short_and_long_jobs()
+    free = gp.simulate(work, policy).jobs["end_s"]
+    next_to_free = {"restart_s": 1e-9}  # less than a tick
+    np.testing.assert_array_equal(
+        gp.simulate(work, policy, patience=False, **next_to_free).jobs["end_s"], free
+    )
+    assert not np.array_equal(gp.simulate(work, policy, restart_s=1e-3).jobs["end_s"], free)
+
+
+def test_without_patience_more_jobs_lose_their_gpus_and_the_order_is_the_same() -> None:
+    work = short_and_long_jobs()
+    for policy in ("gittins", "best_value", "learned", "fair_finish"):
+        asked = {"restart_s": 60.0, "forecast_sigma": 0.5}
+        patient = gp.simulate(work, policy, **asked)
+        hasty = gp.simulate(work, policy, patience=False, **asked)
+        assert patient.preemptions < hasty.preemptions, policy
+        assert patient.mean_jct_s == pytest.approx(hasty.mean_jct_s, rel=0.03), policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("gittins", {}),
+        ("gittins", {"restart_s": 9.0, "session_s": 60.0}),
+        ("best_value", {"restart_s": 9.0, "round_s": 60.0}),
+        ("learned", {"restart_s": 9.0, "planner": {"max_wait_s": 3600.0}}),
+        ("fair_finish", {"restart_s": 9.0, "in_nodes": True}),
+    ],
+)
+def test_patience_is_refused_where_there_is_none(policy: str, options: dict[str, Any]) -> None:
+    jobs = {"job": [1, 2], "submit_s": [0, 0], "gpus": [1, 2], "duration_s": [500, 50]}
+    work = gp.Workload([gp.Tier("a", 2, 2)], jobs)
+    with pytest.raises(gp.InputError) as error:
+        gp.simulate(work, policy, patience=False, **options)
+    assert str(error.value) == (
+        f"simulate: patience is off, '{policy}' has none here: it needs restart_s and no more to "
+        "choose than an order"
+    )
 
 
 def test_every_policy_ends_every_job(supercom: gp.Workload) -> None:

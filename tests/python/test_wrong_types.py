@@ -238,7 +238,7 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: ANY.compare(workload(), ["fifo"], spans=True),
         "compare: no option 'spans', known: restart_s, session_s, round_s, forecast_sigma, "
         "knows_phases, stop_at_target, failures, sleep, in_nodes, sharing, user_gpus, "
-        "carbon_g_per_kwh, planner, max_ftf, long_share, unfair_above",
+        "carbon_g_per_kwh, planner, max_ftf, long_share, patience, unfair_above",
     ),
 }
 

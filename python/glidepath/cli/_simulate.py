@@ -109,6 +109,13 @@ def simulate(
     long_share: Annotated[
         float | None, typer.Option(metavar="SHARE", help="As gp.simulate, for fair_finish.")
     ] = None,
+    patience: Annotated[
+        bool,
+        typer.Option(
+            "--patience/--no-patience",
+            help="Whether jobs wait for GPUs that soon come free, where restarts cost time.",
+        ),
+    ] = True,
     unfair_above: Annotated[
         float, typer.Option(metavar="RHO", help="Finish-time fairness that counts as unfair.")
     ] = SimulationOptions().unfair_above,
@@ -158,6 +165,7 @@ def simulate(
         "planner": _planner(planner or ()),
         "max_ftf": max_ftf,
         "long_share": long_share,
+        "patience": patience,
         "unfair_above": unfair_above,
     }
     if seeds > 1:
