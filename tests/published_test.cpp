@@ -321,22 +321,19 @@ TEST(OwnTraceTest, ARestartCostTakesPreemptionsForLittleMeanJctAndNoFairness) {
 /// Over draws of the forecast errors, since one of them moves a mean JCT by some per cent and the
 /// worst fairness, which is that of one job, by much more.
 struct OfSeeds {
-  double mean_jct_s = 0, median_worst_ftf = 0;
+  double mean_jct_s = 0, mean_worst_ftf = 0;
   std::int64_t preemptions = 0;
 };
 
 OfSeeds of_seeds(const Workload& workload, const char* policy, SimulationOptions options) {
-  constexpr std::uint64_t kSeeds = 3;
+  constexpr std::uint64_t kSeeds = 10;
   OfSeeds out;
-  std::vector<double> worst_ftf;
   for (options.seed = 0; options.seed < kSeeds; ++options.seed) {
     const Simulation one = simulate(workload, policy, options);
     out.mean_jct_s += one.mean_jct_s / kSeeds;
+    out.mean_worst_ftf += one.worst_ftf / kSeeds;
     out.preemptions += one.preemptions;
-    worst_ftf.push_back(one.worst_ftf);
   }
-  std::sort(worst_ftf.begin(), worst_ftf.end());
-  out.median_worst_ftf = worst_ftf[kSeeds / 2];
   return out;
 }
 
@@ -344,31 +341,21 @@ TEST(OwnTraceTest, PatienceUnderForecastErrorsIsCheapAndFair) {
   SimulationOptions options;
   options.restart_s = 60;
   options.spans = false;
-  SimulationOptions impatient = options;
-  impatient.planner.emplace().dynamics.ageing_s =
-      1e12;  // the planner decides, by the same forecasts
+  SimulationOptions hasty = options;
+  hasty.patience = false;
   for (const int gpus : {60, 32}) {
     const Workload workload = queue480(gpus);
-    for (const double sigma : {0.5, 2.0}) {
-      options.forecast_sigma = impatient.forecast_sigma = sigma;
-      const OfSeeds without = of_seeds(workload, "best_value", impatient);
-      SimulationOptions free = options;  // the same order, where nobody need be patient
-      free.restart_s = 0;
-      const OfSeeds at_once = of_seeds(workload, "gittins", free);
+    for (const double sigma : {0.5, 1.0, 2.0}) {
+      options.forecast_sigma = hasty.forecast_sigma = sigma;
       const OfSeeds srsf = of_seeds(workload, "srsf", options);
       for (const char* policy : {"gittins", "best_value"}) {
         SCOPED_TRACE(std::string(policy) + " " + std::to_string(gpus));
+        const OfSeeds without = of_seeds(workload, policy, hasty);
         const OfSeeds patient = of_seeds(workload, policy, options);
         EXPECT_LE(patient.mean_jct_s, 1.02 * without.mean_jct_s) << sigma;
-        EXPECT_LE(patient.mean_jct_s, 1.02 * at_once.mean_jct_s) << sigma;
         EXPECT_LT(patient.preemptions, without.preemptions) << sigma;
-        EXPECT_LT(patient.preemptions, at_once.preemptions) << sigma;
         EXPECT_LE(patient.preemptions, srsf.preemptions) << sigma;
-        if (sigma < 1) {
-          EXPECT_LE(patient.median_worst_ftf, 1.05 * at_once.median_worst_ftf) << sigma;
-        } else {  // starts alone make short jobs late, and the planner has another order
-          EXPECT_LE(patient.median_worst_ftf, 1.45 * without.median_worst_ftf) << sigma;
-        }
+        EXPECT_LE(patient.mean_worst_ftf, 1.1 * without.mean_worst_ftf) << sigma;
       }
     }
   }

@@ -10,8 +10,8 @@
 
 namespace glidepath::detail {
 
-/// Preemptive on several tiers, or where gangs must fit in nodes: at each event all running jobs and
-/// the heads of those that wait are laid out anew. A job that loses its GPUs may get others.
+/// Preemptive on several tiers, or where gangs must fit in nodes: at each event all running jobs
+/// and the heads of those that wait are laid out anew. A job that loses its GPUs may get others.
 template <class Rank>
 class InOrder {
  public:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -12,14 +13,16 @@
 namespace glidepath::detail {
 
 /// Preemptive where a start costs something. It sees running jobs as `Tenure`s, GPUs with the time
-/// until they come free by themselves. A job for which the free GPUs are not enough would get
-/// some of those that running jobs give back; it takes those of later jobs only where that saves it
-/// more than each preemption costs: the start, and a quarter of a mean completion time. On most
-/// clusters of Philly this saves about half of the preemptions for at most one or two per cent of
-/// the mean. A short job must not pay for it with many times its own length: once it would take
-/// longer than its fair share it waits no more. Where times are forecast, GPUs come free by the
-/// medians, and a job may be as short as its forecast makes it with a probability of one in a
-/// hundred: fairness is that of the worst of many jobs.
+/// until they come free by themselves. A job for which the free GPUs are not enough would get some
+/// of those; it takes the GPUs of later jobs only where that saves it more than each preemption
+/// costs: the start, a quarter of a mean completion time, and half of the time that the others lose
+/// meanwhile, in part only since they may find GPUs elsewhere.
+///
+/// A short job must not pay for it with many times its own length: one that would take longer than
+/// its fair share if it waited does not wait, unless a job whose GPUs it would take loses more of
+/// its own fair share by that. So jobs of seconds do not make each other start anew in turn. Where
+/// times are forecast, GPUs come free by the medians, and a job may be as short as its forecast
+/// makes it with a probability of one in a hundred: fairness is that of the worst of many jobs.
 template <class Rank>
 class Patient {
  public:
@@ -70,6 +73,7 @@ class Patient {
 
  private:
   static constexpr double kPreemptionJcts = 0.25;  ///< mean completion times that each costs
+  static constexpr double kOthersLoss = 0.5;       ///< weight of time that others lose
   static constexpr double kMedianQuantile = 0.5,
                           kShortQuantile = 0.01;  ///< quantiles of the time still needed
   struct Tenure {                                 ///< GPUs in use, and for how long
@@ -120,12 +124,7 @@ class Patient {
       got -= running.gpus;
       return true;
     });
-    const Tick late = late_at(place.job);
-    if (late > cluster_.now) {
-      wake_ = std::min(wake_, late);
-      const double cost = preemption_cost(place.job) * static_cast<double>(taken_.size());
-      if (wait_for(gpus + ahead, room) <= cost) return false;
-    }
+    if (had_better_wait(place.job, gpus + ahead, ahead, room)) return false;
     for (const Taken& running : taken_) {
       suspended_.push_back(running.place.job);
       const auto is_it = [&](const auto& other) { return job_of(other) == running.place.job; };
@@ -135,6 +134,41 @@ class Patient {
     room = got;
     return true;
   }
+
+  /// Whether it is worth more to wait for so many GPUs, those for the jobs before it included, than
+  /// to take the ones of `taken_`.
+  [[nodiscard]] bool had_better_wait(int job, int gpus, int ahead, int room) {
+    const double wait = wait_for(gpus, room);
+    const double late = late_at(job);
+    if (late - wait > static_cast<double>(cluster_.now)) {
+      look_at(late);
+    } else if (!others_lose_more(job, wait)) {
+      return false;
+    } else {
+      const auto start = static_cast<double>(cluster_.restart_of(job));
+      look_at(static_cast<double>(cluster_.now) + std::max({1.0, wait, start}));
+    }
+    const double own = rank_.left(job, kMedianQuantile);
+    double saved = wait;
+    for (const Taken& other : taken_) {
+      saved -= kOthersLoss * std::min(own, wait_for(other.gpus + ahead, room));
+    }
+    return saved <= preemption_cost(job) * static_cast<double>(taken_.size());
+  }
+  void look_at(double tick) {
+    wake_ = std::min(wake_, static_cast<Tick>(std::ceil(std::min(tick, 1e18))));
+  }
+
+  /// Whether a job of `taken_` would lose more of its fair time than this one does by its wait.
+  [[nodiscard]] bool others_lose_more(int job, double wait) const {
+    const double meanwhile = std::min(wait, rank_.left(job, kShortQuantile));
+    const double fair = fair_time(job);
+    return std::ranges::any_of(taken_, [&](const Taken& other) {
+      const auto start = static_cast<double>(cluster_.restart_of(other.place.job));
+      return (start + meanwhile) * fair > wait * fair_time(other.place.job);
+    });
+  }
+
   [[nodiscard]] double preemption_cost(int job) const {
     double weighed = ended_ > 0 ? kPreemptionJcts * jct_ / static_cast<double>(ended_) : 0;
     if constexpr (requires { rank_.preemption(job); }) weighed *= rank_.preemption(job);
@@ -143,19 +177,23 @@ class Patient {
   static int job_of(const Tenure& seat) { return seat.job; }
   static int job_of(const Taken& running) { return running.place.job; }
 
-  /// From when on the job would take longer than with a fair share, see Simulation::worst_ftf, if
-  /// it started only then.
-  [[nodiscard]] Tick late_at(int job) const {
-    if constexpr (requires { rank_.is_late(job); }) {
-      if (rank_.is_late(job)) return cluster_.now;
-    }
+  /// How long a job takes with a fair share, see Simulation::worst_ftf.
+  [[nodiscard]] double fair_time(int job) const {
     const Run& run = cluster_.runs[job];
-    const double left = rank_.left(job, kShortQuantile);
     const double crowd = static_cast<double>(cluster_.live) * run.gpus / cluster_.capacity[0];
-    const double fair = (cluster_.done(job) + left) * std::max(1.0, crowd);
+    return (cluster_.done(job) / run.fastest + rank_.left(job, kShortQuantile)) *
+           std::max(1.0, crowd);
+  }
+
+  /// When the job has to start for an end within its fair shares.
+  [[nodiscard]] double late_at(int job) const {
+    if constexpr (requires { rank_.is_late(job); }) {
+      if (rank_.is_late(job)) return 0;
+    }
     double shares = 1;
     if constexpr (requires { rank_.fair_shares(); }) shares = rank_.fair_shares();
-    return run.submit + static_cast<Tick>(std::min(shares * fair - left, 1e18));
+    return static_cast<double>(cluster_.runs[job].submit) + shares * fair_time(job) -
+           rank_.left(job, kShortQuantile);
   }
 
   /// Until so many GPUs have come free by themselves.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preemptive schedulers that keep the live jobs in one order on one tier. The first waiting job of
-// each size of gang is its `Head`, and a running job behind it in the order is a `Taken`, whose GPUs
-// it may take; what lies behind the first head that has room is all that an event looks at.
+// each size of gang is its `Head`, and a running job behind it in the order is a `Taken`, whose
+// GPUs it may take; what lies behind the first head that has room is all that an event looks at.
 #pragma once
 
 #include <algorithm>
