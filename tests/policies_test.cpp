@@ -396,20 +396,39 @@ TEST(RestartCostTest, APreemptionComesOnlyWhereItSavesMoreThanItCosts) {
     options.restart_s = 20;
     return simulate(workload, "gittins", options).preemptions;
   };
-  // It would wait for other - 10 s, and a preemption is worth 20 + 0.25 x 100 s.
-  EXPECT_EQ(suspended(50), 0);
-  EXPECT_EQ(suspended(60), 1);
+  // It would wait for w = other - 10 s; a preemption costs 20 + 0.25 x 100 s and half of w, for
+  // which the other job would wait in its place.
+  EXPECT_EQ(suspended(98), 0);
+  EXPECT_EQ(suspended(102), 1);
 }
 
-TEST(RestartCostTest, AShortJobWaitsForItsFairShareAtMost) {
-  // One GPU. The mean completion time is 1000 s when, 200 s before a long job ends, one of 10 s
+TEST(RestartCostTest, AShortJobWaitsWhereThatIsWithinItsFairShare) {
+  // One GPU. The mean completion time is 1000 s when, `before` the end of a long job, one of 10 s
   // comes: not worth a preemption. With two jobs live a fair share would have taken 20 s.
-  SimulationOptions options;
-  options.restart_s = 5;
-  const Simulation run =
-      simulate(on_gpus(1, {{0, 1000}, {1000, 10000}, {10800, 10}}), "gittins", options);
-  EXPECT_EQ(result_of(run, 3).start_s, 10800 + 20 - 10);
-  EXPECT_EQ(run.preemptions, 1);
+  const auto run = [](double before) {
+    SimulationOptions options;
+    options.restart_s = 5;
+    const double comes = 11000 - before;
+    return simulate(on_gpus(1, {{0, 1000}, {1000, 10000}, {comes, 10}}), "gittins", options);
+  };
+  EXPECT_EQ(result_of(run(9), 3).start_s, 11000);
+  EXPECT_EQ(run(9).preemptions, 0);
+  EXPECT_EQ(result_of(run(11), 3).start_s, 11000 - 11);
+  EXPECT_EQ(run(11).preemptions, 1);
+}
+
+TEST(RestartCostTest, AShortJobTakesNoGpusOfOneThatLosesMoreByAStart) {
+  // One GPU. A job of 10 s comes when one of 20 s has run for a second: it would end after 29 s, a
+  // fair share takes 20 s. The other, whose fair share takes 40 s, would lose 10 s and a start.
+  const auto starts = [](double restart_s) {
+    SimulationOptions options;
+    options.restart_s = restart_s;
+    return result_of(simulate(on_gpus(1, {{0, 1000}, {1000, 20}, {1001, 10}}), "gittins", options),
+                     3)
+        .start_s;
+  };
+  EXPECT_EQ(starts(5), 1001);
+  EXPECT_EQ(starts(60), 1020);
 }
 
 TEST(ForecastErrorTest, JobsSubmittedTogetherTellOfEachOthersDurations) {
