@@ -297,8 +297,8 @@ def simulate(
         Share of the GPUs that ``fair_finish`` gives to jobs that take longer than all live work
         would take on all GPUs (0), for a shorter makespan.
     patience : bool
-        With ``restart_s``, jobs of ``gittins``, ``best_value``, ``learned`` and ``fair_finish`` wait
-        for GPUs that soon come free rather than take those of others, where these policies have no
+        With ``restart_s``, jobs under ``gittins``, ``best_value``, ``learned`` and ``fair_finish``
+        wait for GPUs that soon come free rather than take those of others, where the policy has no
         more to choose than an order: one tier of GPUs that gangs may spread over, no curves.
     unfair_above : float
         Finish-time fairness above which a job counts in ``share_unfair``.

@@ -75,6 +75,7 @@ def test_jobs_share_gpus_where_a_flag_lets_them(capsys: pytest.CaptureFixture[st
         ),
         (("--planner", "patience=1"), "planner has no 'patience', known are objective, slack"),
         (("--sharing", "half"), "unknown way of sharing 'half'"),
+        (("--policy", "gittins", "--no-patience"), "patience is off, 'gittins' has none here"),
         (("--gpus-per-node", "3"), "4 GPUs are not whole nodes of 3"),
     ],
 )
