@@ -27,13 +27,16 @@ import importlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from glidepath import _core
 from glidepath._arguments import Checked, hints_of
 from glidepath._json import check_whole, plain, restored, restored_fields, restoring
+
+_Result = TypeVar("_Result", bound="Result")
+_OfRecord = TypeVar("_OfRecord", bound="Recorded")
 
 _INSTALL = {  # extras that are not called as their module is
     "distributed": "dask",
@@ -157,7 +160,7 @@ class Result(Shown):
         )
 
     @classmethod
-    def _from_record(cls, record: object, **more: object) -> Self:
+    def _from_record(cls: type[_Result], record: object, **more: object) -> _Result:
         """Make it from a bound record with attributes of the same names, and from `more`."""
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         return cls(**{n: more[n] if n in more else getattr(record, n) for n in names})
@@ -167,7 +170,7 @@ class Result(Shown):
         return {each.name: plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+    def from_dict(cls: type[_Result], state: Mapping[str, Any]) -> _Result:
         """Read what `to_dict` wrote; InputError where it is something else or damaged."""
         hints = hints_of(cls)
         with restoring(cls.__name__):
@@ -194,7 +197,7 @@ class Recorded(Result):
         raise TypeError(f"{type(self).__name__} is a result, which a function of glidepath makes")
 
     @classmethod
-    def _of(cls, record: Any) -> Self:
+    def _of(cls: type[_OfRecord], record: Any) -> _OfRecord:
         made = cls.__new__(cls)
         made._record = record
         return made
@@ -213,7 +216,7 @@ class Recorded(Result):
         return plain(self._record)  # type: ignore[no-any-return]
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+    def from_dict(cls: type[_OfRecord], state: Mapping[str, Any]) -> _OfRecord:
         """Read what `to_dict` wrote; InputError where it is something else or damaged."""
         with restoring(cls.__name__):
             return cls._of(restored(state, getattr(_core, f"{cls.__name__}Record")))

@@ -246,8 +246,8 @@ class Slurm:
         groups: dict[tuple[object, ...], list[Action]] = defaultdict(list)
         for action in actions:
             alone = action.job.id if action.kind == "checkpoint" or action.comment else ""
-            what = (action.kind, action.tier, action.until_s, action.limit_min, action.nice)
-            groups[(*what, alone)].append(action)
+            what = (action.kind, action.tier, action.until_s, action.limit_min, action.nice, alone)
+            groups[what].append(action)
         return [
             _Group(tuple(group[start : start + _BATCH]))
             for group in groups.values()

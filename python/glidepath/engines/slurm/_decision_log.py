@@ -77,9 +77,8 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 def _is_damage(error: Exception) -> bool:
     """Whether it is the file that is wrong, and not the disk or another process."""
-    code = getattr(error, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    if isinstance(error, sqlite3.Error):  # of a sound file it is one of the subclasses
+        return type(error) is sqlite3.DatabaseError
     return isinstance(error, (ValueError, RecursionError)) and not isinstance(
         error, UnicodeEncodeError
     )

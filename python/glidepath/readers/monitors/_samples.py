@@ -9,7 +9,7 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,7 @@ def seconds(text: str) -> float:
             raise ValueError(f"{text!r} is no time")
         return found
     year, month, day, hour, minute = (int(match[k]) for k in range(1, 6))
-    whole = datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp()
+    whole = datetime(year, month, day, hour, minute, tzinfo=timezone.utc).timestamp()
     zone = match[7] or "Z"
     shift = (
         0

@@ -7,7 +7,7 @@ A table begins with the version and has two lines a GPU, whose shape has stayed 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from glidepath.readers.monitors._samples import NAN, Options, Samples, quantity, rows
@@ -34,7 +34,8 @@ def read(path: Path, options: Options) -> Samples:
         date = _DATE.match(line)
         if date is not None:
             text = f"{date[1]} {date[2]} {date[3]} {date[4]}"
-            time = datetime.strptime(text, "%b %d %H:%M:%S %Y").replace(tzinfo=UTC).timestamp()
+            day = datetime.strptime(text, "%b %d %H:%M:%S %Y")
+            time = day.replace(tzinfo=timezone.utc).timestamp()
         elif (found := _GPU.match(line)) is not None:
             gpu = found[1]
         elif gpu is not None and (use := _USE.match(line)) is not None:

@@ -23,7 +23,7 @@ class PyGlidepath(PythonPackage):
     depends_on("cmake@3.25:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("python@3.11:", type=("build", "link", "run"))
+    depends_on("python@3.10:", type=("build", "link", "run"))
     depends_on("py-scikit-build-core@0.11:", type="build")
     depends_on("py-pybind11@2.12:", type="build")
     depends_on("eigen@3.4:3", type="build")
