@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -359,6 +360,36 @@ TEST(StartsTest, AMomentKnowsNothingOfTheFuture) {
     EXPECT_EQ(now.recent[i].remaining_steps, same.recent[i].remaining_steps);
     EXPECT_LT(now.recent[i].id, 0);
   }
+}
+
+TEST(StartsTest, TheOrderThatLeadsChangesInMomentsOnlyWhereTheSimulationLooksAgain) {
+  SimulationOptions noisy;
+  noisy.forecast_sigma = 1;
+  int orders = 0, changes = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Workload workload = random_workload(seed, 200, 12);
+    std::vector<double> at;
+    for (const WorkloadJob& job : workload.jobs) {
+      if (at.empty() || job.submit_s > at.back()) at.push_back(job.submit_s);
+    }
+    std::optional<bool> before;
+    std::size_t led_at = 0;  // arrivals when the order changed last
+    for (const Moment& now : moments_of(workload, "best_value", noisy, at, 200)) {
+      const auto gang = std::ranges::find_if(
+          now.recent, [](const Job& job) { return job.options.front().gpus > 1; });
+      if (gang == now.recent.end()) continue;
+      const bool by_gpu_time = gang->weight == 1;
+      if (before && by_gpu_time != *before) {
+        EXPECT_GE(now.recent.size(), 2 * led_at) << "seed " << seed;
+        led_at = now.recent.size();
+        ++changes;
+      }
+      before = by_gpu_time;
+      ++orders;
+    }
+  }
+  EXPECT_GT(orders, 500);
+  EXPECT_GT(changes, 5);
 }
 
 TEST(StartsTest, AMomentShowsTheGangsThatThePolicyMayChoose) {

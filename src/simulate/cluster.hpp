@@ -149,6 +149,7 @@ class Cluster {
   std::pmr::set<std::pair<Tick, int>> ends{&pool};  ///< (finish, job) of the running jobs
   std::vector<Running> running;                     ///< the same jobs in no order
   int arrived = 0;                                  ///< jobs [0, arrived) have been submitted
+  std::optional<bool> by_gpu_time;                  ///< the order that leads, for those who look on
   int live = 0;
   std::vector<JobSpan> spans;
   std::vector<Stretch> held;  ///< GPU-seconds per tier

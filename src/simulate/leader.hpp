@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "simulate/cluster.hpp"
 
@@ -20,6 +21,10 @@ class Leader {
   bool refresh(const std::function<double(int)>& work);
   /// What a gang of so many GPUs multiplies the remaining time with.
   [[nodiscard]] double factor(int gpus) const { return by_gpu_time_ ? gpus : 1.0; }
+  /// Whether GPU-time decides; nothing while neither was ahead.
+  [[nodiscard]] std::optional<bool> by_gpu_time() const {
+    return led_ ? std::optional(by_gpu_time_) : std::nullopt;
+  }
 
  private:
   bool due();

@@ -60,14 +60,15 @@ Moment moment_of(const Cluster& cluster, Order order, const detail::Foresight& f
              .running{seen.running.begin(), seen.running.end()}};
   Predictor predict(cluster);
   predict.refresh();
-  detail::Leader leader(cluster);
+  detail::Leader next(cluster);
   const auto likely = [&](int job) { return predict.likely(job); };
-  // It is looked for once somebody was seen to wait, so twice.
-  for (int look = 0; leads && look < 2; ++look) leader.refresh(likely);
+  // Where nobody leads yet: it is looked for once somebody was seen to wait, so twice.
+  for (int look = 0; leads && !cluster.by_gpu_time && look < 2; ++look) next.refresh(likely);
+  const bool by_gpu_time = cluster.by_gpu_time.value_or(next.by_gpu_time().value_or(false));
   const auto per_second = static_cast<double>(cluster.per_second);
   const auto tell = [&](int job, Job& shown, double believed) {
     const int gpus = cluster.runs[job].gpus;
-    if (leads) shown.weight = cluster.submitted(job).weight * gpus / leader.factor(gpus);
+    if (leads && !by_gpu_time) shown.weight = cluster.submitted(job).weight * gpus;
     out.believed.push_back({shown.id, std::max(0.0, believed) / per_second});
   };
   for (std::size_t i = 0; i < out.jobs.size(); ++i) {

@@ -76,8 +76,10 @@ struct LedRank {
   static constexpr bool kByFinish = true, kMonotone = true;
   explicit LedRank(Cluster& e) : time(e), leader(e) {}
   bool refresh() {
-    return leader.refresh(
+    const bool led = leader.refresh(
         [&](int job) { return time.cluster.runs[job].work / time.cluster.runs[job].fastest; });
+    time.cluster.by_gpu_time = leader.by_gpu_time();
+    return led;
   }
   [[nodiscard]] double waiting(int job) const {
     return time.waiting(job) * leader.factor(time.cluster.runs[job].gpus);
@@ -101,6 +103,7 @@ struct GittinsRank {
   bool refresh() {
     const bool learned = predict.refresh();
     const bool led = leader.refresh([&](int job) { return predict.likely(job); });
+    cluster.by_gpu_time = leader.by_gpu_time();
     return learned || led;
   }
   [[nodiscard]] double left(int job, double p) const {

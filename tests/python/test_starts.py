@@ -142,6 +142,28 @@ def test_the_bench_scores_starts_on_a_trace(
         assert row["ratio"] < 1.0
 
 
+def test_the_bench_scores_starts_on_traces_drawn_again(tmp_path: Path) -> None:
+    from glidepath._bench import starts
+
+    rng = np.random.default_rng(1)
+    jobs = {
+        "job": np.arange(60), "submit_s": np.cumsum(rng.exponential(300.0, 60)),
+        "gpus": rng.integers(1, 4, 60), "duration_s": np.exp(rng.normal(7, 1, 60)),
+    }  # fmt: skip
+    given = gp.Workload([gp.Tier("a", 6)], jobs)
+    first, other = (starts._drawn_again(given, seed).jobs for seed in (0, 1))
+    gaps = [np.sort(np.diff(each["submit_s"])) for each in (given.jobs, first, other)]
+    np.testing.assert_allclose(gaps[1], gaps[0])
+    np.testing.assert_allclose(gaps[2], gaps[0])
+    assert {*first["duration_s"]} < {*given.jobs["duration_s"]}
+    assert first["duration_s"].tolist() != other["duration_s"].tolist()
+    asked = {"policies": ["srsf"], "sigmas": [0.5], "moments": 4, "redraw": True}
+    (alone,), (several,) = (starts.run(given, seeds=seeds, **asked) for seeds in (1, 4))
+    assert math.isnan(alone["coverage_se"])  # one draw does not tell how others would differ
+    assert several["coverage_se"] > 0
+    assert several["waiting"] > alone["waiting"]
+
+
 def test_goals_of_starts_hold_on_a_public_trace() -> None:
     from glidepath._bench import starts
 

@@ -40,16 +40,30 @@ def run(
     samples: int = SAMPLES,
     recent: int = 300,
     seeds: int = 1,
+    redraw: bool = False,
 ) -> list[dict[str, Any]]:
     """Score each policy and error of forecasts: one row each, over all seeds."""
     rows = []
+    workloads = [_drawn_again(workload, seed) if redraw else workload for seed in range(seeds)]
     for policy in policies:
         for sigma in sigmas:
-            scores = _Scores()
-            for seed in range(seeds):
-                scores.take(_Case(workload, policy, sigma, seed), moments, samples, recent)
+            scores = _Scores(by_run=redraw)
+            for seed, given in enumerate(workloads):
+                scores.take(_Case(given, policy, sigma, seed), moments, samples, recent)
             rows.append({"policy": policy, "forecast_sigma": sigma, **scores.row()})
     return rows
+
+
+def _drawn_again(workload: Workload, seed: int) -> Workload:
+    """Draw as many of its jobs with replacement, the times between them in another order."""
+    rng = np.random.default_rng(seed)
+    jobs = workload.jobs
+    submit_s = np.sort(jobs["submit_s"])
+    drawn = rng.integers(len(submit_s), size=len(submit_s))
+    columns = {name: values[drawn] for name, values in jobs.items()}
+    columns["job"] = np.arange(len(drawn))
+    columns["submit_s"] = np.cumsum([submit_s[0], *rng.permutation(np.diff(submit_s))])
+    return Workload(workload.tiers, columns, name=workload.name)
 
 
 class _Case:
@@ -97,13 +111,15 @@ def _of(believed: Mapping[int, float], jobs: Sequence[Job]) -> dict[int, float]:
 
 
 class _Scores:
-    """What forecasts are worth."""
+    """What forecasts are worth; `by_run`: the standard error is that of draws of the runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_run: bool) -> None:
+        self._by_run = by_run
         self._true: list[Floats] = []
         self._ours: list[Floats] = []
         self._limits: list[Floats] = []
         self._seconds: list[float] = []
+        self._moments: list[int] = []  # of each run
 
     def take(self, case: _Case, moments: int, samples: int, recent: int) -> None:
         """Forecast at random moments."""
@@ -135,6 +151,7 @@ class _Scores:
             self._true.append(np.array([case.next_start(j, now_s) for j in ours.job.tolist()]))
             self._ours.append(ours.quantiles)
             self._limits.append(limits.quantiles[0])
+        self._moments.append(len(self._true) - sum(self._moments))
 
     def row(self) -> dict[str, Any]:
         """Sum up."""
@@ -143,13 +160,17 @@ class _Scores:
         true = np.concatenate(self._true)
         low, middle, high = np.concatenate(self._ours, axis=1)
         inside = (low <= true) & (true <= high)
-        counts = [len(jobs) for jobs in self._true if len(jobs)]
+        counts = np.array([len(jobs) for jobs in self._true])
+        together = counts
+        if self._by_run:  # its moments share what comes after them
+            runs = np.repeat(np.arange(len(self._moments)), self._moments)
+            together = np.bincount(runs, counts).astype(int)
         ours, limits = _error(true, middle), _error(true, np.concatenate(self._limits))
         return {
-            "moments": len(counts),
+            "moments": int((counts > 0).sum()),
             "waiting": len(true),
             "coverage": float(inside.mean()),
-            "coverage_se": _standard_error(inside, counts),
+            "coverage_se": _standard_error(inside, together[together > 0]),
             "below": float((true < low).mean()),
             "error": float(np.median(ours)),
             "error_of_limits": float(np.median(limits)),
@@ -180,11 +201,13 @@ def _starts_of(result: Simulation) -> dict[int, Floats]:
     return dict(zip(jobs[np.append(0, cuts)].tolist(), np.split(starts, cuts), strict=True))
 
 
-def _standard_error(inside: NDArray[np.bool_], counts: Sequence[int]) -> float:
-    """Standard error of the mean, where the jobs of a moment go together.
+def _standard_error(inside: NDArray[np.bool_], counts: NDArray[np.int64]) -> float:
+    """Standard error of the mean, where so many jobs, one after the other, go together.
 
-    Linearised, as that of a ratio of sums over moments.
+    Linearised, as that of a ratio of sums; NaN where all go together.
     """
+    if len(counts) < 2:
+        return math.nan
     beyond = inside - inside.mean()
     sums = np.add.reduceat(beyond, np.append(0, np.cumsum(counts)[:-1]))
     return float(np.sqrt((sums**2).sum()) / len(inside))

@@ -249,6 +249,9 @@ def starts(
         int, typer.Option(min=0, help="Last jobs from which those to come are drawn; 0 = none.")
     ] = 300,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each kind.")] = 1,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw the jobs of each run again from the trace.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Forecast when waiting jobs start, at random moments of a trace, and score it.
@@ -271,6 +274,7 @@ def starts(
             samples=samples,
             recent=recent,
             seeds=seeds,
+            redraw=redraw,
         )
     if as_json:
         emit(rows)
