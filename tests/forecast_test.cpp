@@ -593,6 +593,18 @@ TEST(ReachTest, TheLevelIsOfATenthOfTheValuesWithinItsBounds) {
   EXPECT_THROW((void)reached_by_named("level"), InputError);
 }
 
+TEST(ReachTest, WeightsMayAddUpToMoreThanAnyNumberOfValues) {
+  const std::vector<double> step{1, 2, 3, 4, 5, 6, 7, 8}, loss{5, 4, 3.4, 3, 2.8, 2.6, 2.5, 2.4};
+  const std::vector<double> heavy(8, 1e100), many(8, 1e15);
+  const ForecastOptions by_curve{.reached_by = ReachedBy::curve};
+  const Reach reach = glidepath::reach({step, loss, heavy}, 2.0, 40, by_curve);
+  const Reach as_many = glidepath::reach({step, loss, many}, 2.0, 40, by_curve);
+  EXPECT_NEAR(reach.prob_never, as_many.prob_never, 0.05);
+  const BestSoFar best = best_so_far({step, loss, heavy}, 40, by_curve);
+  EXPECT_EQ(best.value, best_so_far({step, loss}, 40, by_curve).value);
+  EXPECT_TRUE(best.prob_past >= 0 && best.prob_past <= 1) << best.prob_past;
+}
+
 TEST(ReachTest, TheCurveHasReachedATargetWhereTheMedianOfItsNewestValuesHas) {
   const Trace trace = power_law(400, 1, 2, 0.5, 0.05);
   for (const double target : {1.35, 1.2, 1.12}) {

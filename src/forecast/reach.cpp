@@ -33,6 +33,7 @@ using detail::kPaths;
 constexpr std::size_t kGridSteps = 60;  // log-spaced, from the last observed step to the budget
 constexpr double kMaxDeviation = 60;    // scales of the noise: no observation strays so far
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
+constexpr double kMostCounted = 1e15;    // values of a log: weights may add up to more than a count
 constexpr double kFirstOfBudget = 1e-3;  // share of the budget from which a grid before step 0 runs
 constexpr std::ptrdiff_t kMinModelled = 3;  // finite points that show a curve
 constexpr double kSpreadOfNever = 3;        // in log steps, of a curve that stays above the target
@@ -158,7 +159,7 @@ void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r
 /// P(reached by each step of the grid) as the law of the curve has it.
 void follow_curve(const detail::Law& law, double target, TraceView trace, ReachedBy reached_by,
                   Reach& r) {
-  const auto points = static_cast<std::size_t>(logged(trace, 0));
+  const auto points = static_cast<std::size_t>(std::min(logged(trace, 0), kMostCounted));
   Survival survival(law, target, level_window(reached_by, points));
   const double density = density_of(trace);
   for (std::size_t j = 1; j < r.step.size(); ++j) {
