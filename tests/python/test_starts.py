@@ -164,7 +164,7 @@ def test_the_bench_scores_starts_on_traces_drawn_again(tmp_path: Path) -> None:
     assert several["waiting"] > alone["waiting"]
 
 
-def test_goals_of_starts_hold_on_a_public_trace() -> None:
+def test_starts_are_covered_and_better_than_limits_on_a_public_trace() -> None:
     from glidepath._bench import starts
 
     path = TRACES / "philly_0e4a51_480.csv.gz"

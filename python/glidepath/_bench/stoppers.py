@@ -44,7 +44,7 @@ REPORTS = 50
 TRIALS = 40  # of a study
 FEWEST_TRIALS, FEWEST_POINTS = 6, 5
 COLUMNS = ("sweep", "pruner", "epochs", "regret", "worst", "scaled", "rank", "cpu_ms")
-MOST_EPOCHS, MOST_REGRET, MOST_CPU_MS = 0.25, 0.5, 5.0  # of the goal; regret in Hyperband's
+MOST_EPOCHS, MOST_REGRET, MOST_CPU_MS = 0.25, 0.5, 5.0  # of what is worth it; regret in Hyperband's
 
 # Which part of a trial's name is its task, by collection; else all up to the last slash.
 _TASKS = {
