@@ -26,8 +26,10 @@ constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
 constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
 constexpr double kMinProbability = 1e-9;   // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
-// Of the mixture of a score whose log begins late, that counts time from step 0: nothing tells.
-constexpr double kFromZero = 0.5;
+// Of the law of a score whose log begins late, that counts time from step 0: nothing tells.
+constexpr double kScoreFromZero = 0.5;
+// Prior odds that a late log of a loss shows how its run falls, against a level with noise.
+constexpr double kShapeOdds = 4;
 
 /// Half-width of a raw observation whose curve lies `half` from the median.
 double with_noise(double half, double noise) { return std::sqrt(half * half + noise * noise); }
@@ -99,17 +101,24 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
   return knots;
 }
 
-/// The mixture where time counts from one logging interval before the log: what a run does that
-/// began with its log.
-Mixture predict_from_log(const Prepared& p, std::span<const double> knots,
-                         const ForecastConstants& constants) {
+/// The law of a log that begins late, `from_zero` where time counts from step 0, by two clocks: the
+/// other counts from one logging interval before the log, as of a run that began with it. A loss
+/// keeps the clock of step 0 as far as its log shows a shape; that of noise shows no rate that the
+/// many steps before could be told by.
+Mixture by_two_clocks(const Prepared& p, std::span<const double> knots, Mixture from_zero,
+                      const ForecastConstants& constants) {
   const Annealing no_plan;
   const double before = missing_before(p.step, p.count);
   Prepared run = p;
   std::vector<double> queries(knots.begin(), knots.end());
   for (double& step : run.step) step -= before;
   for (double& step : queries) step -= before;
-  return predict(Observed(run, no_plan), queries, {}, constants);
+  const bool rising = p.coordinate.sign < 0;
+  double log_gain = 0;
+  const Mixture from_log =
+      predict(Observed(run, no_plan), queries, {}, constants, 1, rising ? nullptr : &log_gain);
+  const double share = rising ? kScoreFromZero : 1 - 1 / (1 + kShapeOdds * std::exp(log_gain));
+  return 1 - share < constants.tail_mass ? from_zero : mixed(from_zero, from_log, share);
 }
 
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
@@ -255,9 +264,8 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
       law.mixture = mixed(law.mixture, predict(Observed(p, {}), law.knots, past, constants),
                           tested.scheduled);
     }
-    const bool rising = p.coordinate.sign < 0;
-    if (rising && past.empty() && !plan.known() && starts_late(p.step, p.count)) {
-      law.mixture = mixed(law.mixture, predict_from_log(p, law.knots, constants), kFromZero);
+    if (past.empty() && !plan.known() && starts_late(p.step, p.count)) {
+      law.mixture = by_two_clocks(p, law.knots, std::move(law.mixture), constants);
     }
     mix_in_analogy(seen.step, seen.z, law.knots, past, constants, law.mixture);
     law.noise = p.noise;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/interpolate.hpp"
+#include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/evidence.hpp"
 #include "forecast/gates.hpp"
@@ -19,6 +20,7 @@ constexpr double kMinTimeStep = 1e-12;
 // Log prior of the gain 0 of a rising metric, over that of a loss: mAP follows the rate less.
 constexpr double kNoGainRising = 3;
 constexpr double kMaxLogAhead = 2.5;  // the learned corrections stay as they are from here on
+constexpr const char* kNotFinite = "forecast: by these constants it is not finite";
 
 /// All that the shapes become at given bins and queries, whatever the losses.
 struct ShapeGrid {
@@ -378,6 +380,33 @@ std::vector<GridNode> weigh(const Context& context, const Annealing& plan) {
   return nodes;
 }
 
+double log_sum(std::span<const double> logs) {
+  if (logs.empty()) return -kInfinity;
+  const double most = *std::max_element(logs.begin(), logs.end());
+  double sum = 0;
+  for (const double value : logs) sum += std::exp(value - most);
+  return most + std::log(sum);
+}
+
+/// Log of how much more probable the points are by all nodes of the shapes, weighed by their prior,
+/// than as a level with noise, tempered alike. The noise of a level is that of the structure that
+/// walks least, which in the learned table does not walk.
+double log_gain_over_level(const Context& context, std::span<const GridNode> nodes) {
+  const ForecastConstants& c = context.constants;
+  const auto least =
+      std::ranges::min_element(c.structures, {}, &ForecastConstants::Structure::lambda);
+  const StructureFit& level = context.grid.fits[least - c.structures.begin()];
+  const double rss = level.uu + c.rss_floor * context.variation.variance;
+  std::vector<double> weight, prior;
+  for (const GridNode& node : nodes) weight.push_back(node.log_weight);
+  for (std::size_t k = 0; k < context.parametric; ++k) prior.push_back(node_prior(context, k));
+  const double gain =
+      log_sum(weight) - log_sum(prior) - log_sum(context.gated.structure_prior) -
+      context.gated.temper * (log_evidence(level) - 0.5 * context.freedom * std::log(rss));
+  if (std::isnan(gain)) refuse(kNotFinite);
+  return gain;
+}
+
 /// Throws InputError where the constants, which anybody may give, leave nothing that is finite.
 void require_finite(const Mixture& mixture) {
   const auto every = [](const std::vector<double>& column, auto holds) {
@@ -385,7 +414,7 @@ void require_finite(const Mixture& mixture) {
   };
   if (mixture.components == 0 || !every(mixture.location, is_location) ||
       !every(mixture.scale, is_scale)) {
-    refuse("forecast: by these constants it is not finite");
+    refuse(kNotFinite);
   }
 }
 
@@ -423,12 +452,15 @@ double Observed::ahead(double step) const {
 }
 
 Mixture predict(const Observed& observed, std::span<const double> queries,
-                std::span<const Template> past, const ForecastConstants& c, double narrowing) {
+                std::span<const Template> past, const ForecastConstants& c, double narrowing,
+                double* log_gain) {
   // Rows of a batch lie at the same steps, so the shapes are kept from one forecast to the next.
   thread_local ShapeGrid grid;
   Context context = build(observed, queries, past, c, grid);
   context.narrowing = narrowing;
-  const std::vector<GridNode> top = heaviest(weigh(context, observed.plan), c);
+  std::vector<GridNode> nodes = weigh(context, observed.plan);
+  if (log_gain != nullptr) *log_gain = log_gain_over_level(context, nodes);
+  const std::vector<GridNode> top = heaviest(std::move(nodes), c);
 
   Mixture mixture;
   mixture.components = top.size();

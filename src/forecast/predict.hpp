@@ -43,10 +43,11 @@ struct Observed {
 
 /// The mixture over all nodes (shape, structure, annealing gain) at the shifted steps `queries`.
 /// The run has status good. `narrowing` is a factor of the scales of shapes, which leaves what is
-/// not known of the gain.
+/// not known of the gain. `log_gain`, where given, receives the log of how much more probable the
+/// points are by the shapes than as a level with noise.
 [[nodiscard]] Mixture predict(const Observed& observed, std::span<const double> queries,
                               std::span<const Template> past, const ForecastConstants& constants,
-                              double narrowing = 1);
+                              double narrowing = 1, double* log_gain = nullptr);
 
 /// Mixes in what past runs did from this step on, those most that were like this one so far
 /// (docs/method/forecast.md, "Past runs"). `step` and `z` are the live run.
