@@ -625,6 +625,22 @@ def test_scores_of_time_to_target_are_those_of_the_targets_beside_files(tmp_path
         gp.bench.reach(DOWN, "past-times")
 
 
+def test_ours_know_that_the_target_of_a_score_is_one_of_a_score() -> None:
+    step = np.arange(900.0, 1300.0, 10)  # a log that begins late: a score and a loss differ
+    percent = 80 - 10 * np.arange(1.0, 41.0) ** -0.8
+    run = gp.Trace(step, percent, name="a", direction="max")
+    result = gp.bench.reach([run], "glidepath", target=79.0)
+    first = int(np.argmax(percent >= 79.0))
+    for row in result.rows:
+        seen = max(3, round(row["share"] * first))
+        known = {"budget": 3 * float(step[first]), "reached_by": "point"}
+        score = gp.Trace(step[:seen], percent[:seen] / 100, direction="max")
+        law = gp.reach(score, 0.79, **known)
+        assert row["probability"] == pytest.approx(1 - law.prob_never)
+        middle = law.quantile(0.5, if_reached=True)
+        assert row["error"] == pytest.approx(abs(math.log(middle / step[first])))
+
+
 # --------------------------------------------------------------------------------- command line
 
 

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._arguments import checked
-from glidepath._bench.accuracy.curves import Source, check_seed, group_of, read_logs
+from glidepath._bench.accuracy.curves import (
+    Source,
+    check_seed,
+    group_of,
+    oriented,
+    read_logs,
+    unit_of,
+)
 from glidepath._bench.accuracy.methods import TIMES, Named, first_at, methods_of
 from glidepath._bench.accuracy.protocol import (
     Arrival,
@@ -157,7 +164,7 @@ def reach(
     A method says so by a function `reach(trace, target)` of its own, see `docs/benchmark.md`; for
     one without, the first step is taken at which its forecast is at the target: the probability of
     having come there by a step is the largest of being there at any step before. Lower values are
-    better: a score is handed over as 1 - score, and so is its target.
+    better: a score is handed over as 1 - score, and so is its target; ours take it for a score.
 
     Parameters
     ----------
@@ -225,7 +232,8 @@ def _cases(
     name: str, traces: Sequence[Trace], target: float, max_runs: int, past_runs: int, seed: int
 ) -> Iterator[Case]:
     runs = {trace.name: trace for trace in traces if len(trace)}
-    lower = {key: _oriented(trace) for key, trace in runs.items()}
+    unit = unit_of(runs.values())
+    lower = {key: oriented(trace, unit) for key, trace in runs.items()}
     ids, chance = sorted(runs), np.random.RandomState(seed)
     for key in [ids[i] for i in chance.permutation(len(ids))[:max_runs]]:
         others = [other for other in ids if group_of(other) != group_of(key)]
@@ -235,18 +243,12 @@ def _cases(
         if first is None or first < FEWEST_BEFORE:
             continue
         run = lower[key]
-        goal = target if runs[key].direction == "min" else 1.0 - target
+        goal = target if runs[key].direction == "min" else 1.0 - target / unit
         for share in SHARES:
             points = max(3, round(share * first))
             if points < first:
                 seen = replace(run.until(float(run.step[points - 1])), name="")
                 yield Case(name, run, seen, share, goal, float(run.step[first]), drawn)
-
-
-def _oriented(run: Trace) -> Trace:
-    shift = 1.0 - float(run.step[0]) if run.step[0] <= 0 else 0.0
-    loss = 1.0 - run.loss if run.direction == "max" else run.loss
-    return Trace(run.step + shift, loss, lr=run.lr, name=run.name)
 
 
 def _score(method: Method, case: Case, seed: int) -> Row:

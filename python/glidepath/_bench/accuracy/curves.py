@@ -205,10 +205,8 @@ def _sorted_traces(file: Path, column: str) -> list[Trace]:
 
 def _collection(logs: Logs, max_curves: int, seed: int) -> Collection:
     kept = [trace for trace in logs.traces if _is_usable(trace)]
-    # Percentages if the whole collection is in them: a return of 20 among others of 200 is none.
-    highest = max((trace.loss.max() for trace in kept), default=0.0)
-    unit = 100.0 if 1.5 < highest <= 100.0 else 1.0
-    usable = sorted((_oriented(trace, unit) for trace in kept), key=lambda t: t.name)
+    unit = unit_of(kept)
+    usable = sorted((oriented(trace, unit) for trace in kept), key=lambda t: t.name)
     order = sorted(np.random.RandomState(seed).permutation(len(usable))[:max_curves])
     sample = tuple(usable[i] for i in order)
     dropped = len(logs.traces) - len(kept)
@@ -220,7 +218,16 @@ def _is_usable(trace: Trace) -> bool:
     return len(loss) >= FEWEST_POINTS and bool(np.isfinite(loss).all() and np.ptp(loss) > 1e-9)
 
 
-def _oriented(trace: Trace, unit: float) -> Trace:
+def unit_of(traces: Iterable[Trace]) -> float:
+    """Give the best value of the scores of a collection: 1, or 100 where they are percentages.
+
+    They are if the whole collection is: a return of 20 among others of 200 is none.
+    """
+    highest = max((t.loss.max(initial=0.0, where=np.isfinite(t.loss)) for t in traces), default=0)
+    return 100.0 if 1.5 < highest <= 100.0 else 1.0
+
+
+def oriented(trace: Trace, unit: float) -> Trace:
     """Turn a score into 1 - score / unit; count steps from 1 at least.
 
     The metric of one that never exceeds its unit, such as an accuracy, is `TURNED`.
@@ -229,7 +236,7 @@ def _oriented(trace: Trace, unit: float) -> Trace:
     metric = "loss"
     if trace.direction == "max":
         loss = 1.0 - loss / unit
-        metric = TURNED if loss.min() >= 0.0 else metric
+        metric = metric if (loss < 0.0).any() else TURNED
     step = step + (1.0 - step[0]) if step[0] <= 0 else step
     lr = trace.lr if trace.lr is not None and np.isfinite(trace.lr).mean() > 0.5 else None
     return Trace(step, loss, lr=lr, name=trace.name, metric=metric)
