@@ -134,12 +134,15 @@ def test_the_bench_scores_starts_on_a_trace(
     )  # fmt: skip
     assert fifo["coverage"] == 1.0  # forecasts without an error give the simulation itself
     assert fifo["error"] < 1e-9
+    assert fifo["error_expected"] == fifo["error_of_known"] == 0.0
     assert fifo["error_of_limits"] > 0.2
     for row in (noisy_fifo, noisy):
         assert row["waiting"] > 10
         assert 0 < row["coverage_se"] < 0.3
         assert 0.5 < row["coverage"] <= 1.0
         assert row["ratio"] < 1.0
+        assert row["error_of_known"] < row["error"]  # durations are most of what is in doubt
+        assert 0.5 < row["error_expected"] / row["error"] < 2.0
 
 
 def test_the_bench_scores_starts_on_traces_drawn_again(tmp_path: Path) -> None:

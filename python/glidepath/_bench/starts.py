@@ -7,6 +7,7 @@ start is forecast, by `start_times` and from time limits, and compared with when
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from glidepath import _core
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import Job, SimulationOptions
 from glidepath._simulate import Simulation, policy_named, simulate
-from glidepath._starts import start_times
+from glidepath._starts import StartTimes, start_times
 from glidepath._workload import Workload
 
 Floats = NDArray[np.float64]
@@ -28,6 +29,7 @@ POLICIES = ("fifo", "first_fit", "las", "srsf", "best_value")
 SIGMAS = (0.5, 1.0)
 SAMPLES = _core.StartOptions().samples
 _LIMIT = 2.0  # how many times its duration a job asks for
+_LEVELS = tuple(k / 20 for k in range(1, 20))
 _HORIZON_S = 180 * 86400.0
 
 
@@ -105,9 +107,25 @@ class _Case:
         return float(starts[later] - now_s) if later < len(starts) else math.inf
 
 
-def _of(believed: Mapping[int, float], jobs: Sequence[Job]) -> dict[int, float]:
-    """Keep the beliefs about these jobs."""
-    return {job.id: believed[job.id] for job in jobs if job.id in believed}
+def _played(
+    policy: str,
+    believed: Mapping[int, float],
+    snapshot: _core.Snapshot,
+    *,
+    samples: int,
+    recent: Sequence[Job],
+) -> StartTimes:
+    """Play a snapshot forward by what the policy ranks by: a point forecast, or the laws."""
+    counted = [*snapshot.jobs, *recent] if policy_named(policy).sees == "durations" else []
+    return start_times(
+        snapshot,
+        policy,
+        samples=samples,
+        recent=recent,
+        believed={job.id: believed[job.id] for job in counted if job.id in believed},
+        levels=_LEVELS,
+        horizon_s=_HORIZON_S,
+    )
 
 
 class _Scores:
@@ -118,6 +136,7 @@ class _Scores:
         self._true: list[Floats] = []
         self._ours: list[Floats] = []
         self._limits: list[Floats] = []
+        self._known: list[Floats] = []
         self._seconds: list[float] = []
         self._moments: list[int] = []  # of each run
 
@@ -125,32 +144,18 @@ class _Scores:
         """Forecast at random moments."""
         for moment in case.drawn(moments, recent):
             snapshot = moment.snapshot(case.workload.tiers)
-            # What the policy ranks by: a point forecast, or the laws.
-            believed = moment.believed if policy_named(case.policy).sees == "durations" else {}
             came = [job for job in moment.recent if job.submit_s < moment.now_s]
+            play = functools.partial(_played, case.policy, moment.believed)
             begin = time.perf_counter()
-            ours = start_times(
-                snapshot,
-                case.policy,
-                samples=samples,
-                recent=came,
-                believed=_of(believed, [*snapshot.jobs, *came]),
-                levels=SHOWN_LEVELS,
-                horizon_s=_HORIZON_S,
-            )
+            ours = play(snapshot, samples=samples, recent=came)
             self._seconds.append(time.perf_counter() - begin)
-            limits = start_times(
-                _with_limits(snapshot, case.durations),
-                case.policy,
-                samples=1,
-                believed=_of(believed, snapshot.jobs),
-                levels=(0.5,),
-                horizon_s=_HORIZON_S,
-            )
+            limits = play(_lasting(snapshot, case.durations, _LIMIT), samples=1, recent=())
+            known = play(_lasting(snapshot, case.durations, 1.0), samples=samples, recent=came)
             now_s = snapshot.now_s
             self._true.append(np.array([case.next_start(j, now_s) for j in ours.job.tolist()]))
             self._ours.append(ours.quantiles)
-            self._limits.append(limits.quantiles[0])
+            self._limits.append(limits.quantiles[_LEVELS.index(0.5)])
+            self._known.append(known.quantiles[_LEVELS.index(0.5)])
         self._moments.append(len(self._true) - sum(self._moments))
 
     def row(self) -> dict[str, Any]:
@@ -158,7 +163,8 @@ class _Scores:
         if not self._true:
             raise _core.InputError("bench starts: no job of the trace has to wait")
         true = np.concatenate(self._true)
-        low, middle, high = np.concatenate(self._ours, axis=1)
+        quantiles = np.concatenate(self._ours, axis=1)
+        low, middle, high = quantiles[[_LEVELS.index(level) for level in SHOWN_LEVELS]]
         inside = (low <= true) & (true <= high)
         counts = np.array([len(jobs) for jobs in self._true])
         together = counts
@@ -173,18 +179,22 @@ class _Scores:
             "coverage_se": _standard_error(inside, together[together > 0]),
             "below": float((true < low).mean()),
             "error": float(np.median(ours)),
+            "error_expected": float(np.median(_error(quantiles, middle))),
+            "error_of_known": float(np.median(_error(true, np.concatenate(self._known)))),
             "error_of_limits": float(np.median(limits)),
             "ratio": float(np.median(ours) / np.median(limits)),
             "wall_ms": 1e3 * float(np.median(self._seconds)),
         }
 
 
-def _with_limits(snapshot: _core.Snapshot, durations: Mapping[int, float]) -> _core.Snapshot:
-    """Let each job take as long as its user asks for."""
+def _lasting(
+    snapshot: _core.Snapshot, durations: Mapping[int, float], times: float
+) -> _core.Snapshot:
+    """Let each job take so many times its true duration, without a doubt."""
     return _core.Snapshot(
         snapshot.tiers,
         [
-            job.with_remaining([_LIMIT * durations[job.id] - job.steps_done])
+            job.with_remaining([max(0.0, times * durations[job.id] - job.steps_done)])
             for job in snapshot.jobs
         ],
         running=snapshot.running,

@@ -258,7 +258,8 @@ def starts(
 
     The coverage is that of the 80 % interval, the error the median of |log(1 + wait in minutes)|,
     beside that of the same play-forward with twice each true duration and nobody to come, as a
-    scheduler estimates from time limits.
+    scheduler estimates from time limits. The error expected is what the intervals themselves say
+    that it is; durations known leaves in doubt only who will come.
     """
     from glidepath._bench import starts as bench
 
@@ -288,6 +289,8 @@ def starts(
             "waiting": "{waiting}",
             "coverage": "{coverage:.2f} ±{coverage_se:.2f}",
             "error": "{error:.2f}",
+            "expected": "{error_expected:.2f}",
+            "durations known": "{error_of_known:.2f}",
             "error from limits": "{error_of_limits:.2f}",
             "ratio": "{ratio:.2f}",
             "ms a call": "{wall_ms:.0f}",
