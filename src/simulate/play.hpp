@@ -160,6 +160,9 @@ class Player {
   void play(std::uint64_t sample, double until_s, std::span<double> starts);
 
  private:
+  static constexpr double kBeforeAll = -1e15;  ///< place before all that wait
+  static constexpr Script::Waiting kNobody{{kInfinity, kInfinity, kInfinity}, -1, -1};  ///< last
+
   struct Actor {
     int part = 0, way = -1;
     int slot = -1;  ///< in running_
