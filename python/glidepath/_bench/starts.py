@@ -225,5 +225,6 @@ def _standard_error(inside: NDArray[np.bool_], counts: NDArray[np.int64]) -> flo
 
 def _error(true: Floats, guess: Floats) -> Floats:
     """|log(1 + wait in minutes)| apart; both beyond the horizon are equal."""
-    error = np.abs(np.log1p(true / 60.0) - np.log1p(guess / 60.0))
+    with np.errstate(invalid="ignore"):
+        error = np.abs(np.log1p(true / 60.0) - np.log1p(guess / 60.0))
     return np.where(np.isinf(true) & np.isinf(guess), 0.0, error)
