@@ -78,8 +78,10 @@ void Player::reset(std::uint64_t sample) {
   const Script::Luck luck = script_.luck(sample);
   sample_ = sample;
   odds_ = std::exp(-kSharedDeviation * luck.odds);
-  // In the long run no more comes than can be served, and nobody knows how much of it soon.
-  stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * luck.pace);
+  // In the long run no more comes than can be served, and nobody knows how much of it soon. The
+  // mean of the pace, not its median, is that of late.
+  const double mean = kPaceDeviation * kPaceDeviation / 2;
+  stretch_ = std::max(1.0, script_.load) * std::exp(kPaceDeviation * luck.pace + mean);
   long_stretch_ = std::max(stretch_, script_.load / kLongLoad);
   draws_ = arrivals_ = 0;
   now_ = clock_ = block_end_ = front_ = back_ = running_back_ = 0;
