@@ -257,11 +257,11 @@ TEST(StartsTest, ShortJobsThatGoOnComingHoldALongOneBack) {
   EXPECT_GT(crowded.quantiles(2, 0), 140);
   // They do not go before it where the order is that of arrival.
   EXPECT_EQ(start_times(one.view(), "fifo", {.recent = recent}).quantiles(2, 0), 100);
-  // With twice as many as the GPU can serve there is no gap.
+  // With twice as many as the GPU can serve gaps are rare.
   for (Job& job : recent) job.remaining_steps = {200};
   const StartTimes full =
       start_times(one.view(), "srsf", {.samples = 2000, .horizon_s = 1e5, .recent = recent});
-  EXPECT_GT(full.quantiles(1, 0), crowded.quantiles(1, 0));
+  EXPECT_GT(full.quantiles(2, 0), crowded.quantiles(2, 0));
 }
 
 TEST(StartsTest, WhatAPolicyBelievesOrdersTheJobsNotWhatTheyNeed) {
