@@ -533,6 +533,24 @@ TEST(ForecastTest, RatesBeforeTheLogTellThatTheRateHasFallenAlready) {
   EXPECT_NE(known.median, unknown.median);
 }
 
+TEST(ForecastTest, AKnownScheduleGoesByBothClocksOfALateLog) {
+  // A score that began with its log, at step 9000, would hardly move by the clock of step 0.
+  const auto score = [](double step) { return 0.9 - 0.5 * std::pow((step - 9000) / 10, -0.8); };
+  Trace trace;
+  for (int k = 1; k <= 40; ++k) {
+    trace.step.push_back(9000 + 10 * k);
+    trace.loss.push_back(score(trace.step.back()));
+  }
+  std::vector<double> steps;
+  for (int k = 9450; k <= 13000; k += 50) steps.push_back(k);
+  const Schedule decay{{0, 13000}, {1e-3, 1e-4}};
+  const Forecast known =
+      forecast(trace.view(), steps, {.schedule = &decay, .direction = Direction::max});
+  expect_sound(known);
+  const double moves = score(13000) - trace.loss.back();
+  EXPECT_NEAR(known.median.back(), score(13000), 0.2 * moves);
+}
+
 TEST(ForecastTest, AScheduleThatContradictsTheLogIsRefusedWithTheWorstStep) {
   Trace trace = power_law(50, 1, 2, 0.5, 0);
   trace.lr.assign(50, 0.001);

@@ -101,22 +101,36 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
   return knots;
 }
 
+/// The mixture by one clock: with the plan, where it has one, and without as far as its backtest
+/// says. `log_gain` as predict() has it.
+Mixture by_clock(const Observed& observed, std::span<const double> knots,
+                 std::span<const Template> past, const ForecastConstants& constants, Use use,
+                 double* log_gain = nullptr) {
+  const Prepared& p = observed.run;
+  const Backtest tested = backtest(p, observed.plan, constants);
+  const double narrowing = use == Use::intervals ? tested.width : 1.0;
+  Mixture mixture = predict(observed, knots, past, constants, narrowing, log_gain);
+  if (tested.scheduled == 1) return mixture;
+  return mixed(mixture, predict(Observed(p, {}), knots, past, constants), tested.scheduled);
+}
+
 /// The law of a log that begins late, `from_zero` where time counts from step 0, by two clocks: the
 /// other counts from one logging interval before the log, as of a run that began with it. A loss
 /// keeps the clock of step 0 as far as its log shows a shape; that of noise shows no rate that the
 /// many steps before could be told by.
-Mixture by_two_clocks(const Prepared& p, std::span<const double> knots, Mixture from_zero,
-                      const ForecastConstants& constants) {
-  const Annealing no_plan;
+Mixture by_two_clocks(const Prepared& p, const Rates* rates, std::span<const double> knots,
+                      Mixture from_zero, const ForecastConstants& constants, Use use) {
   const double before = missing_before(p.step, p.count);
   Prepared run = p;
   std::vector<double> queries(knots.begin(), knots.end());
   for (double& step : run.step) step -= before;
   for (double& step : queries) step -= before;
+  run.step_shift -= before;
+  const Annealing plan = rates != nullptr ? annealing_of(run, *rates, constants) : Annealing{};
   const bool rising = p.coordinate.sign < 0;
   double log_gain = 0;
   const Mixture from_log =
-      predict(Observed(run, no_plan), queries, {}, constants, 1, rising ? nullptr : &log_gain);
+      by_clock(Observed(run, plan), queries, {}, constants, use, rising ? nullptr : &log_gain);
   const double share = rising ? kScoreFromZero : 1 - 1 / (1 + kShapeOdds * std::exp(log_gain));
   return 1 - share < constants.tail_mass ? from_zero : mixed(from_zero, from_log, share);
 }
@@ -231,9 +245,10 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   static const Widths kNoWidths;
   const Widths& learned = options.past != nullptr ? options.past->widths() : kNoWidths;
   Annealing plan;
+  Rates rates;
   if (options.schedule != nullptr) {
-    Rates rates = rates_of(trace, *options.schedule, steps.back());
-    if (p.modelled && learned.schedule_helps) plan = annealing_of(p, std::move(rates), constants);
+    rates = rates_of(trace, *options.schedule, steps.back());
+    if (p.modelled && learned.schedule_helps) plan = annealing_of(p, rates, constants);
   }
   result.scheduled = plan.known();
   law.coordinate = p.coordinate;
@@ -255,17 +270,12 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     stay(p, law);
   } else {
     const std::vector<Template> past = templates_of(p, law.knots.back(), options, constants);
-    const Backtest tested = backtest(p, plan, constants);
-    const double narrowing = use == Use::intervals ? tested.width : 1.0;
     const Observed observed(p, plan);
     const Points& seen = observed.points;
-    law.mixture = predict(observed, law.knots, past, constants, narrowing);
-    if (tested.scheduled < 1) {
-      law.mixture = mixed(law.mixture, predict(Observed(p, {}), law.knots, past, constants),
-                          tested.scheduled);
-    }
-    if (past.empty() && !plan.known() && starts_late(p.step, p.count)) {
-      law.mixture = by_two_clocks(p, law.knots, std::move(law.mixture), constants);
+    law.mixture = by_clock(observed, law.knots, past, constants, use);
+    if (past.empty() && starts_late(p.step, p.count)) {
+      law.mixture = by_two_clocks(p, plan.known() ? &rates : nullptr, law.knots,
+                                  std::move(law.mixture), constants, use);
     }
     mix_in_analogy(seen.step, seen.z, law.knots, past, constants, law.mixture);
     law.noise = p.noise;
