@@ -119,6 +119,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"distance_power", &c.distance_power},
           {"degrees", &c.degrees},
           {"width", &c.width},
+          {"linear_move", &c.linear_move},
           {"bins", &c.bins},
           {"count_cap", &c.count_cap},
           {"spike", &c.spike},

@@ -84,6 +84,7 @@ struct ForecastConstants {
   double distance = 0, distance_power = 0;  ///< sd per unit of late variation, times log^power
   double degrees = 0;                       ///< of freedom of each component
   double width = 0;                         ///< factor of every scale
+  double linear_move = 0;                   ///< share of the move that comes, z no logarithm
   // Preparation.
   int bins = 0;
   double count_cap = 0;  ///< a bin's noise falls with at most so many points

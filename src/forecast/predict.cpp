@@ -19,6 +19,8 @@ constexpr double kFlatShape = 1e-12;  // <v,v> below it: the whitened shape is t
 constexpr double kMinTimeStep = 1e-12;
 // Log prior of the gain 0 of a rising metric, over that of a loss: mAP follows the rate less.
 constexpr double kNoGainRising = 3;
+// What does not come of a foreseen move, in deviations of the points from the shape, at most.
+constexpr double kMaxMissing = 20;
 constexpr double kMaxLogAhead = 2.5;  // the learned corrections stay as they are from here on
 constexpr const char* kNotFinite = "forecast: by these constants it is not finite";
 
@@ -68,7 +70,8 @@ struct Context {
   Variation variation{};
   Features features{};
   Gated gated{};
-  bool leans = false;        // like the logs that `ahead` was learned from
+  bool leans = false;        // like the logs that the lean was learned from
+  bool linear = false;       // z is no logarithm: the metric reaches 0 or is signed
   bool scheduled = false;    // a learning rate is known
   double freedom = 1;        // bins - 1
   bool rising = false;       // the metric, as the run improves
@@ -218,6 +221,15 @@ double kriging_at(const Context& context, const NodeCurve& curve, const Structur
   return q;
 }
 
+/// Where z is no logarithm, shapes foresee too much: a share of the move comes. A shape that meets
+/// the points all but exactly is believed.
+double shorten(const Context& context, const NodeCurve& curve, double m) {
+  const double move = m - curve.last;
+  const double missing = (1 - context.constants.linear_move) * std::abs(move);
+  const double most = kMaxMissing * std::sqrt(curve.variance);
+  return m - std::copysign(std::min(missing, most), move);
+}
+
 /// Location m and scale s of a node at every query, as one component of `out`.
 void predict_node(const Context& context, const GridNode& node, std::size_t component,
                   Mixture& out) {
@@ -228,7 +240,9 @@ void predict_node(const Context& context, const GridNode& node, std::size_t comp
   const NodeCurve curve = curve_of(context, node, fit);
   const double discrepancy =
       node.shape < context.parametric ? 1.0 : context.constants.template_discrepancy;
-  const bool corrected = context.leans && node.shape < context.parametric;
+  const bool shape = node.shape < context.parametric;
+  const bool corrected = context.leans && shape;
+  const bool shortened = context.linear && shape;
   // Narrow nodes must not leave gaps between the gains of the grid.
   const double narrowing2 = context.narrowing * context.narrowing;
   const double gain_variance = narrowing2 < 1 && !annealed.queries.empty()
@@ -245,7 +259,7 @@ void predict_node(const Context& context, const GridNode& node, std::size_t comp
     const double spread = narrowing2 * variance + gain_variance * annealing * annealing;
     double& location = out.location[j * out.components + component];
     double& scale = out.scale[j * out.components + component];
-    location = m;
+    location = shortened ? shorten(context, curve, m) : m;
     scale = gated.width * std::sqrt(spread + 1e-14);
     if (!corrected) continue;
     const double log_ahead = context.grid.log_ahead[j];
@@ -335,7 +349,8 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.gated = gated(c, context.features);
   context.rising = observed.run.coordinate.sign < 0;
   context.scheduled = observed.plan.known();
-  context.leans = observed.run.coordinate.logarithmic &&
+  context.linear = !observed.run.coordinate.logarithmic;
+  context.leans = !context.linear &&
                   (!context.scheduled || observed.run.step.front() < kLateLog * observed.last());
   context.bins = bins.x.size();
   context.queries = queries.size();

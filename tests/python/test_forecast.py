@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
-from curves import AHEAD, curve, noisy_power_law, wide
+from curves import AHEAD, constants_with, curve, noisy_power_law, wide
 from numpy.typing import NDArray
 
 import glidepath as gp
@@ -403,6 +403,23 @@ def test_only_forecasts_like_those_learned_from_lean() -> None:
     for run, options in ((gp.Trace(t, loss - loss[-1]), {}), (gp.Trace(late, loss, lr=lr), known)):
         plain, leaning = (gp.forecast(run, at, constants=table, **options) for table in tables)
         np.testing.assert_array_equal(leaning.quantiles, plain.quantiles)
+
+
+def test_a_metric_that_is_signed_moves_by_a_share_of_what_its_shapes_foresee() -> None:
+    t, loss = noisy_power_law()
+    at = t[-1] * np.array([1.2, 1.6, 2.4])
+    whole, half, none = (
+        gp.forecast(gp.Trace(t, loss - 2), at, constants=constants_with(linear_move=share)).median
+        for share in (1, 0.5, 0)
+    )
+    np.testing.assert_allclose(none, none[0], rtol=1e-3)  # it stays
+    assert np.all(np.diff(none - whole) > 0.002)
+    np.testing.assert_allclose((none - half) / (none - whole), 0.5, rtol=0.1)
+    above_zero = gp.Trace(t, loss)
+    np.testing.assert_array_equal(
+        gp.forecast(above_zero, at, constants=constants_with(linear_move=0)).quantiles,
+        gp.forecast(above_zero, at).quantiles,
+    )
 
 
 def test_three_points_at_a_new_level_are_believed_by_half() -> None:
