@@ -502,15 +502,20 @@ TEST(PlannerOptionsTest, APolicyWithAnObjectiveOfItsOwnRefusesAnother) {
 }
 
 TEST(PlannerOptionsTest, WithoutAskingAnythingRunsWhereThePlannerWouldLeaveIt) {
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    const Workload workload = random_tiers(seed);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Workload workload = random_tiers(seed);
+    for (WorkloadJob& job : workload.jobs) {
+      if (seed % 2 == 1) job.priority = 0;
+      if (seed % 4 == 3) job.steps_per_s = {1, 1, 1};  // the first tier with room
+    }
     for (const double sigma : {0.0, 1.0}) {
       SimulationOptions options;
       options.restart_s = 30;
+      options.in_nodes = seed % 3 == 0;
       options.forecast_sigma = sigma;
       const Simulation want = simulate(workload, "best_value", options);
       options.planner.emplace();  // asks the planner at each event
-      EXPECT_EQ(simulate(workload, "best_value", options).jobs.end_s, want.jobs.end_s) << seed;
+      EXPECT_EQ(simulate(workload, "best_value", options).spans, want.spans) << seed;
     }
   }
 }

@@ -103,7 +103,8 @@ enum class Gangs : std::uint8_t { stay, move };
 /// How a policy is let decide.
 struct LiveRules {
   Gangs gangs = Gangs::stay;
-  bool rests = false;  ///< it changes nothing where each job runs on its fastest tier
+  bool rests = false;   ///< it changes nothing where each job runs on its fastest tier
+  bool starts = false;  ///< one more that can start on its fastest does so, beside all of these
 };
 
 /// Lets a policy decide: shows it what it may see, carries out what it wants.
@@ -136,7 +137,7 @@ class Live {
   }
 
   void schedule() {
-    if (observer_.live().empty() || (rules_.rests && all_run_at_best())) return;
+    if (observer_.live().empty() || (rules_.rests && each_runs_at_best())) return;
     const Plan plan = policy_(observer_.snapshot());
     cluster_.fallback.note(plan.fallback);
     for (const std::int64_t id : plan.stop) {
@@ -156,13 +157,31 @@ class Live {
   }
 
  private:
-  [[nodiscard]] bool all_run_at_best() const {
-    return cluster_.running.size() == observer_.live().size() &&
-           std::all_of(cluster_.running.begin(), cluster_.running.end(),
-                       [&](const Running& running) {
-                         const Run& run = cluster_.runs[running.job];
-                         return run.rate == run.fastest;
-                       });
+  /// With the one that waits, if there is only one: it starts on the first of its fastest tiers
+  /// that has room.
+  bool each_runs_at_best() {
+    const std::size_t waiting = observer_.live().size() - cluster_.running.size();
+    const auto at_best = [&](const Running& running) {
+      const Run& run = cluster_.runs[running.job];
+      return run.rate == run.fastest;
+    };
+    if (waiting > (rules_.starts ? 1 : 0) || !std::ranges::all_of(cluster_.running, at_best)) {
+      return false;
+    }
+    if (waiting == 0) return true;
+    const auto waits = [&](int job) { return cluster_.runs[job].tier < 0; };
+    return start_at_best(*std::find_if(observer_.live().rbegin(), observer_.live().rend(), waits));
+  }
+
+  bool start_at_best(int job) {
+    const WorkloadJob& submitted = cluster_.submitted(job);
+    if (submitted.weight == 0) return false;
+    for (int tier = 0; tier < static_cast<int>(cluster_.free.size()); ++tier) {
+      const bool best =
+          cluster_.usable(job, tier) && cluster_.rate(job, tier) == cluster_.runs[job].fastest;
+      if (best && submitted.gpus <= cluster_.free[tier]) return cluster_.start(job, tier);
+    }
+    return false;
   }
 
   /// The later one moves of two that part, and of two that both have GPUs and shall share.
@@ -230,6 +249,17 @@ bool rests(const Cluster& cluster, const PolicyTraits& traits) {
          std::ranges::all_of(cluster.workload.jobs, &std::vector<Gang>::empty, &WorkloadJob::gangs);
 }
 
+/// Whether the planner would start one more job beside others at their best as Live does: with the
+/// same forecasts next time (errors are learned from what it was shown), all jobs of one class, and
+/// no limit for users.
+bool starts_alike(const Cluster& cluster) {
+  const SimulationOptions& options = cluster.options;
+  const std::vector<WorkloadJob>& jobs = cluster.workload.jobs;
+  return options.forecast_sigma.value_or(0) == 0 && !options.user_gpus &&
+         std::ranges::all_of(
+             jobs, [&](const WorkloadJob& job) { return job.priority == jobs.front().priority; });
+}
+
 }  // namespace
 
 void run_policy(Cluster& cluster, const Policy& policy) {
@@ -261,7 +291,8 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
              .elastic = traits.info.elastic,
              .follows_leader = traits.follows_leader && for_completion(goals) && one_tier},
             {.gangs = traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay,
-             .rests = rests(cluster, traits)});
+             .rests = rests(cluster, traits),
+             .starts = rests(cluster, traits) && starts_alike(cluster)});
   run(cluster, live);
 }
 
