@@ -97,6 +97,7 @@ void Player::reset(std::uint64_t sample) {
   std::fill(starts_.begin(), starts_.end(), kInfinity);
   for (std::size_t s = 0; s < queues_.size(); ++s) {
     queues_[s].next = 0;
+    queues_[s].soon.clear();
     queues_[s].later.clear();
     find_head(static_cast<int>(s));
     if (script_.rule.reserves) {

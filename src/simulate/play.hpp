@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A snapshot played forward, many times over: what start_times() is made of. A `Part` is a job as
 // every sample begins with it, a `Script` all of them with the rule of the policy; a `Player` plays
-// one sample after the other in memory of its own. Of the waiting jobs that could run in the same
-// ways (one `Shape`) only the first in the order can be next, since room only shrinks along a fill.
+// a sample in memory of its own. Of the waiting jobs that could run in the same ways (one `Shape`)
+// only the first in the order can be next, since room only shrinks along a fill.
 #pragma once
 
 #include "glidepath/simulate.hpp"
@@ -32,9 +32,9 @@ struct PlayKey {
   double place = 0;  ///< among equals
   friend auto operator<=>(const PlayKey&, const PlayKey&) = default;
   friend bool operator<(const PlayKey& a, const PlayKey& b) {
-    // Without branches: a processor cannot predict which of two keys is less.
-    const bool less = (a.key < b.key) | ((a.key == b.key) & (a.place < b.place));
-    return (a.before < b.before) | ((a.before == b.before) & less);
+    // Whether two are equal a processor predicts, which of them is less it cannot.
+    if (a.before != b.before) return a.before < b.before;
+    return a.key != b.key ? a.key < b.key : a.place < b.place;
   }
 };
 
@@ -44,23 +44,25 @@ struct Way {
 };
 
 struct Part {
+  // What each event reads comes first: it lies together.
   std::vector<Way> ways{};
   std::vector<double> left{};  ///< equally likely steps still needed, increasing
-  std::size_t reach = 0;       ///< how many of them are to a target, not to the end of a budget
   double believed = 0;         ///< by the policy
-  bool is_believed = false;    ///< and not the law
-  double steps_done = 0, attained_gpu_s = 0, restart_s = 0, weight = 1, priority = 0;
-  double place = 0;  ///< among equals, the earlier the less
+  double unit = 1;             ///< of its key, for each step or value of `rank`
+  double steps_done = 0, restart_s = 0, priority = 0;
   int running = -1;  ///< the way in which it runs
-  bool preemptible = true;
   int shape = -1;
-  std::uint64_t id = 0;  ///< of its random numbers
-  int alike = -1;        ///< live job of the same user and gang that was submitted before it
-  double kept = 0;       ///< probability that it is as far off its forecast as that one
+  bool is_believed = false;  ///< and not the law
+  bool preemptible = true;
   /// E[min(S, d)] / P(S <= d), least over d, just after each value of `left` and at 0.
   std::vector<double> rank{};
   std::vector<double> peak{};  ///< the most of `rank` from there on
-  double unit = 1;             ///< of its key, for each step or value of `rank`
+  std::size_t reach = 0;       ///< how many of `left` are to a target, not to the end of a budget
+  double attained_gpu_s = 0, weight = 1;
+  double place = 0;      ///< among equals, the earlier the less
+  std::uint64_t id = 0;  ///< of its random numbers
+  int alike = -1;        ///< live job of the same user and gang that was submitted before it
+  double kept = 0;       ///< probability that it is as far off its forecast as that one
 
   [[nodiscard]] double fastest() const;
   /// Seconds that backfill counts on after so much progress: a high quantile of the law, on the
@@ -105,10 +107,9 @@ struct Script {
     PlayKey key{};
     int job = 0, part = 0;
     friend bool operator<(const Waiting& a, const Waiting& b) {
-      const bool first =
-          (a.key.place < b.key.place) | ((a.key.place == b.key.place) & (a.job < b.job));
-      const bool less = (a.key.key < b.key.key) | ((a.key.key == b.key.key) & first);
-      return (a.key.before < b.key.before) | ((a.key.before == b.key.before) & less);
+      if (a.key.before != b.key.before) return a.key.before < b.key.before;
+      if (a.key.key != b.key.key) return a.key.key < b.key.key;
+      return a.key.place != b.key.place ? a.key.place < b.key.place : a.job < b.job;
     }
     friend bool operator>(const Waiting& a, const Waiting& b) { return b < a; }
   };
@@ -173,13 +174,14 @@ class Player {
     double left = 0;           ///< steps, at `began`
     double progress = 0;       ///< steps since now, at `began`
     double attained = 0;       ///< GPU-seconds, at `began`
-    double began = 0, resumes = 0, finish = kInfinity;
+    double began = 0, resumes = 0;
     double place = 0;
   };
   struct Queue {
     std::size_t next = 0;                  ///< in Script::waiting
-    std::vector<Script::Waiting> later{};  ///< a heap of those that came since
-    bool later_is_first = false;
+    std::vector<Script::Waiting> soon{};   ///< the first of those that came since, the last first
+    std::vector<Script::Waiting> later{};  ///< a heap of the others: `soon` is empty only with it
+    bool soon_is_first = false;
   };
   struct Move {
     int job = 0, way = 0;
@@ -224,6 +226,7 @@ class Player {
   void pause(int job);
   void leave(int job);
   void queue(int job);
+  static void insert(Queue& queue, const Script::Waiting& waiting);
   void demote();
   void settle();
   void await_demotions();

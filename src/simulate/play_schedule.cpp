@@ -28,7 +28,6 @@ void Player::start(int job, int way) {
   free_[on.tier] -= on.gpus;
   actor.began = actor.resumes = now_;
   if (restarts && own.restart_s > 0) actor.resumes += own.restart_s;
-  actor.finish = actor.resumes + actor.left / on.steps_per_s;
   actor.slot = static_cast<int>(running_.size());
   running_.push_back({.job = job, .tier = on.tier, .gpus = on.gpus});
   ceilings_.push_back(kInfinity);
@@ -37,7 +36,7 @@ void Player::start(int job, int way) {
     await_demotion(actor);
   }
   if (script_.rule.preempts) look(actor.slot);
-  ends_.set(actor.slot, actor.finish);
+  ends_.set(actor.slot, actor.resumes + actor.left / on.steps_per_s);
 }
 
 double Player::progress(const Actor& actor) const {
@@ -92,25 +91,35 @@ void Player::queue(int job) {
     return;
   }
   const int shape = part(actor).shape;
-  std::vector<Script::Waiting>& later = queues_[shape].later;
-  later.push_back(waiting);
-  std::push_heap(later.begin(), later.end(), std::greater<>());
+  insert(queues_[shape], waiting);
   if (waiting < heads_[shape]) find_head(shape);
+}
+
+/// Mostly it has just run, and is among the first of those that wait.
+void Player::insert(Queue& queue, const Script::Waiting& waiting) {
+  constexpr std::size_t kSoon = 16;
+  std::vector<Script::Waiting>& soon = queue.soon;
+  std::vector<Script::Waiting>& later = queue.later;
+  const auto defer = [&](const Script::Waiting& last) {
+    later.push_back(last);
+    std::push_heap(later.begin(), later.end(), std::greater<>());
+  };
+  if (!later.empty() && later.front() < waiting) return defer(waiting);
+  auto at = soon.end();
+  while (at != soon.begin() && *(at - 1) < waiting) --at;
+  soon.insert(at, waiting);
+  if (soon.size() <= kSoon) return;
+  defer(soon.front());
+  soon.erase(soon.begin());
 }
 
 void Player::find_head(int shape) {
   Queue& queue = queues_[shape];
   const std::vector<Script::Waiting>& first = script_.waiting[shape];
-  const bool is_first = queue.next < first.size();
-  queue.later_is_first =
-      !queue.later.empty() && (!is_first || queue.later.front() < first[queue.next]);
-  if (queue.later_is_first) {
-    heads_[shape] = queue.later.front();
-  } else if (is_first) {
-    heads_[shape] = first[queue.next];
-  } else {
-    heads_[shape] = kNobody;
-  }
+  const Script::Waiting& soon = queue.soon.empty() ? kNobody : queue.soon.back();
+  const Script::Waiting& next = queue.next < first.size() ? first[queue.next] : kNobody;
+  queue.soon_is_first = soon < next;
+  heads_[shape] = queue.soon_is_first ? soon : next;
   // To its place among the others.
   const auto stand = [&](int other, int rank) {
     line_up_[rank] = other;
@@ -126,9 +135,13 @@ void Player::find_head(int shape) {
 
 void Player::pop(int shape) {
   Queue& queue = queues_[shape];
-  if (queue.later_is_first) {
-    std::pop_heap(queue.later.begin(), queue.later.end(), std::greater<>());
-    queue.later.pop_back();
+  if (queue.soon_is_first) {
+    queue.soon.pop_back();
+    if (queue.soon.empty() && !queue.later.empty()) {
+      std::pop_heap(queue.later.begin(), queue.later.end(), std::greater<>());
+      queue.soon.push_back(queue.later.back());
+      queue.later.pop_back();
+    }
   } else {
     ++queue.next;
   }
@@ -398,8 +411,8 @@ void Player::place(int job) {
   room_[own.ways[way].tier] -= own.ways[way].gpus;
 }
 
-/// The running jobs behind a place: those whose ceiling allows it, whose key does, and who are.
-/// No branch depends on the answer, which a processor cannot predict.
+/// The running jobs behind a place: of those whose ceiling allows it those that are. No branch
+/// depends on the answer, which a processor cannot predict.
 void Player::find_rivals(const PlayKey& first) {
   const std::size_t n = running_.size();
   if (rivals_.size() < n) {
@@ -416,28 +429,30 @@ void Player::find_rivals(const PlayKey& first) {
   }
   rival_count_ = sorted_ = 0;
   for (std::size_t i = 0; i < high; ++i) {
-    const int slot = candidates[i];
-    const Seat& seat = running_[slot];
-    if (now_ >= seat.until) look(slot);
-    candidates[rival_count_] = slot;
-    rival_count_ += script_.one_class && seat.key + seat.slope * now_ < key ? 0 : 1;
-  }
-  high = std::exchange(rival_count_, 0);
-  for (std::size_t i = 0; i < high; ++i) {
     const Seat& seat = running_[candidates[i]];
+    if (now_ >= seat.until) look(candidates[i]);
     rivals_[rival_count_] = {key_of(seat), seat.job, seat.gpus};
     rival_count_ += rivals_[rival_count_].key < first ? 0 : 1;
   }
 }
 
-/// The next from behind. Mostly few are looked at, so each is selected only when it is needed.
+/// The next from behind. Mostly few are looked at, so each is selected only when it is needed. The
+/// loop has no branches, for which of two keys is more a processor cannot predict.
 void Player::select_rival() {
-  double most = -kInfinity;
-  for (std::size_t i = sorted_; i < rival_count_; ++i) most = std::max(most, rivals_[i].key.key);
-  std::size_t last = sorted_;
-  for (std::size_t i = sorted_; i < rival_count_; ++i) {
-    if (script_.one_class && rivals_[i].key.key < most) continue;
-    if (rivals_[last].key < rivals_[i].key) last = i;
+  std::size_t last = sorted_, equal = 0;
+  double most = rivals_[last].key.key;
+  for (std::size_t i = last + 1; i < rival_count_; ++i) {
+    const double key = rivals_[i].key.key;
+    const std::size_t more = -static_cast<std::size_t>(key > most);
+    equal = (equal & ~more) + (key == most ? 1 : 0);
+    last = (last & ~more) | (i & more);
+    most = std::max(most, key);
+  }
+  if (equal > 0 || !script_.one_class) {
+    last = sorted_;
+    for (std::size_t i = last + 1; i < rival_count_; ++i) {
+      if (rivals_[last].key < rivals_[i].key) last = i;
+    }
   }
   std::swap(rivals_[sorted_++], rivals_[last]);
 }
@@ -472,7 +487,7 @@ void Player::preempt_for(int shape, int room) {
     room += rival(taken++).gpus;
   }
   int fitting = first_head({&room, 1}, Unfit::is_passed_over);
-  while (taken > 0 || fitting >= 0) {
+  while (room > 0 && (taken > 0 || fitting >= 0)) {
     if (taken == 0 || (fitting >= 0 && !(rival(taken - 1).key < heads_[fitting].key))) {
       take_head(fitting, room);
     } else {
@@ -485,6 +500,7 @@ void Player::preempt_for(int shape, int room) {
     }
     fitting = first_head({&room, 1}, Unfit::is_passed_over);
   }
+  while (taken > 0) suspended_.push_back(rival(--taken).job);
 }
 
 void Player::take_head(int shape, int& room) {

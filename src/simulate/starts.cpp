@@ -28,7 +28,7 @@ using detail::refuse;
 using detail::Script;
 
 constexpr int kMaxSamples = 1'000'000;
-constexpr std::ptrdiff_t kSamplesPerBlock = 4;
+constexpr std::ptrdiff_t kJobsPerBlock = 32;
 constexpr std::size_t kHalvings = 4;       ///< of the samples that play on
 constexpr double kLeft = 0.25;             ///< of the jobs that wait, from one to the next
 constexpr double kAlikeProbability = 0.5;  ///< of two jobs at one moment, falling to 0 over
@@ -347,15 +347,11 @@ class StartLaws {
 
   void play(std::size_t begin, std::size_t end, Execution execution) {
     const auto count = static_cast<std::ptrdiff_t>(end - begin);
-    detail::for_each_block(count, kSamplesPerBlock, execution,
-                           [&](std::ptrdiff_t first, std::ptrdiff_t last) {
-                             detail::Player player(script_);
-                             for (std::ptrdiff_t i = first; i < last; ++i) {
-                               const std::size_t s = begin + static_cast<std::size_t>(i);
-                               player.play(s, std::min(stop_of(s), script_.horizon_s),
-                                           std::span(starts_).subspan(s * live_, live_));
-                             }
-                           });
+    detail::for_each_block(count, 1, execution, [&](std::ptrdiff_t i, std::ptrdiff_t) {
+      const std::size_t s = begin + static_cast<std::size_t>(i);
+      detail::Player(script_).play(s, std::min(stop_of(s), script_.horizon_s),
+                                   std::span(starts_).subspan(s * live_, live_));
+    });
   }
 
   void find_stops() {
@@ -402,12 +398,15 @@ StartTimes start_times(const Snapshot& snapshot, std::string_view policy,
   }
   const StartLaws laws(script, execution);
   out.quantiles.resize(std::ssize(out.levels), std::ssize(waiting));
-  for (std::size_t w = 0; w < waiting.size(); ++w) {
-    for (std::size_t level = 0; level < out.levels.size(); ++level) {
-      out.quantiles(static_cast<std::ptrdiff_t>(level), static_cast<std::ptrdiff_t>(w)) =
-          laws.quantile(waiting[w], out.levels[level]);
+  const auto write = [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+    for (std::ptrdiff_t w = begin; w < end; ++w) {
+      for (std::size_t level = 0; level < out.levels.size(); ++level) {
+        out.quantiles(static_cast<std::ptrdiff_t>(level), w) =
+            laws.quantile(waiting[static_cast<std::size_t>(w)], out.levels[level]);
+      }
     }
-  }
+  };
+  detail::for_each_block(std::ssize(waiting), kJobsPerBlock, execution, write);
   return out;
 }
 
