@@ -152,3 +152,14 @@ def test_tables_beside_curves_are_said_and_repeated_steps_count_once(
     np.testing.assert_array_equal(collection.curves[0].loss, 1 - loss)
     with pytest.raises(gp.IoError, match="found only repository, size"):
         collections(tmp_path / "index.csv", max_curves=5)
+
+
+def test_the_returns_of_a_collection_are_no_scores_where_some_are_below_1() -> None:
+    """One task pays 0.9 at most: its runs are past runs of the others all the same."""
+    t = np.arange(1.0, 41)
+    runs = [
+        gp.Trace(t, best * (1 - t**-0.5), name=f"task{i}/seed", direction="max")
+        for i, best in enumerate((0.9, 300.0, 350.0, 400.0, 280.0, 320.0, 310.0))
+    ]
+    result = backtest.accuracy(runs, methods=["glidepath", "glidepath+past"])
+    assert all(not row["failed"] for row in result.rows)

@@ -233,7 +233,7 @@ def _cases(
 ) -> Iterator[Case]:
     runs = {trace.name: trace for trace in traces if len(trace)}
     unit = unit_of(runs.values())
-    lower = {key: oriented(trace, unit) for key, trace in runs.items()}
+    lower = dict(zip(runs, oriented(list(runs.values()), unit), strict=True))
     ids, chance = sorted(runs), np.random.RandomState(seed)
     for key in [ids[i] for i in chance.permutation(len(ids))[:max_runs]]:
         others = [other for other in ids if group_of(other) != group_of(key)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -205,8 +205,7 @@ def _sorted_traces(file: Path, column: str) -> list[Trace]:
 
 def _collection(logs: Logs, max_curves: int, seed: int) -> Collection:
     kept = [trace for trace in logs.traces if _is_usable(trace)]
-    unit = unit_of(kept)
-    usable = sorted((oriented(trace, unit) for trace in kept), key=lambda t: t.name)
+    usable = sorted(oriented(kept, unit_of(kept)), key=lambda t: t.name)
     order = sorted(np.random.RandomState(seed).permutation(len(usable))[:max_curves])
     sample = tuple(usable[i] for i in order)
     dropped = len(logs.traces) - len(kept)
@@ -227,19 +226,24 @@ def unit_of(traces: Iterable[Trace]) -> float:
     return 100.0 if 1.5 < highest <= 100.0 else 1.0
 
 
-def oriented(trace: Trace, unit: float) -> Trace:
-    """Turn a score into 1 - score / unit; count steps from 1 at least.
+def oriented(traces: Sequence[Trace], unit: float) -> list[Trace]:
+    """Turn scores into 1 - score / unit; count steps from 1 at least.
 
-    The metric of one that never exceeds its unit, such as an accuracy, is `TURNED`.
+    The metric of scores none of which exceeds its unit, such as accuracies, is `TURNED`.
     """
+    scores = [trace for trace in traces if trace.direction == "max"]
+    metric = "loss" if any((trace.loss > unit).any() for trace in scores) else TURNED
+    return [_oriented(trace, unit, metric) for trace in traces]
+
+
+def _oriented(trace: Trace, unit: float, score: str) -> Trace:
     loss, step = np.array(trace.loss), np.array(trace.step)
-    metric = "loss"
-    if trace.direction == "max":
+    turned = trace.direction == "max"
+    if turned:
         loss = 1.0 - loss / unit
-        metric = metric if (loss < 0.0).any() else TURNED
     step = step + (1.0 - step[0]) if step[0] <= 0 else step
     lr = trace.lr if trace.lr is not None and np.isfinite(trace.lr).mean() > 0.5 else None
-    return Trace(step, loss, lr=lr, name=trace.name, metric=metric)
+    return Trace(step, loss, lr=lr, name=trace.name, metric=score if turned else "loss")
 
 
 def check_seed(seed: int) -> None:
