@@ -14,7 +14,7 @@
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
-#include "forecast/past_runs.hpp"
+#include "forecast/widths.hpp"
 #include "forecast_records.hpp"
 #include "long_call.hpp"
 

@@ -31,9 +31,6 @@ constexpr double kScoreFromZero = 0.5;
 // Prior odds that a late log of a loss shows how its run falls, against a level with noise.
 constexpr double kShapeOdds = 4;
 
-/// Half-width of a raw observation whose curve lies `half` from the median.
-double with_noise(double half, double noise) { return std::sqrt(half * half + noise * noise); }
-
 /// Past runs that cover the horizon and began before half of the observed points, as shapes.
 std::vector<Template> templates_of(const Prepared& p, double horizon,
                                    const ForecastOptions& options,
@@ -324,25 +321,26 @@ Levels prepare_levels(std::span<const double> levels, double degrees, Direction 
 
 double Law::cdf(std::size_t knot, double z) const {
   const MixtureView curve = mixture.at(knot);
-  const double middle = median(knot);
-  const double wanted = (z - middle) / stretch[knot];
-  if (wanted == 0) return 0.5;
-  // The raw half-width at the curve's own quantile x, sqrt((x - middle)^2 + (noise t(F(x)))^2),
-  // grows with |x - middle|: find the x whose half-width is the one wanted.
-  const auto half_width = [&](double x) {
-    const double half = clip(x) - middle;
+  const double middle = median(knot), factor = stretch[knot];
+  if (z == middle) return 0.5;
+  // The raw half-width at the curve's own quantile x grows with |x - middle|: find the x whose
+  // half-width is the one wanted.
+  const auto raw_half_width = [&](double x) {
+    const double half = half_width(knot, middle, x);
     if (noise == 0) return std::abs(half);
     const double p = std::clamp(mixture_cdf(curve, x), kMinProbability, 1 - kMinProbability);
-    return with_noise(half, noise * student_quantile(kNoiseDegrees, p));
+    const double wide = factor * noise * student_quantile(kNoiseDegrees, p);
+    return std::sqrt(half * half + wide * wide);
   };
-  const double side = wanted < 0 ? -1.0 : 1.0;
-  const double limit = std::abs(wanted);
-  const double edge = side < 0 ? middle - lowest : highest - middle;
-  double inside = 0, outside = limit;  // the noise only widens: |x - middle| <= limit
-  if (half_width(middle + side * outside) < limit && outside >= edge) return side < 0 ? 0.0 : 1.0;
+  const double side = z < middle ? -1.0 : 1.0;
+  const double limit = std::abs(z - middle);
+  const double edge = (side < 0 ? middle - lowest : highest - middle) / std::max(factor, 1.0);
+  double inside = 0, outside = limit / factor;  // the noise only widens: none is beyond
+  if (raw_half_width(middle + side * outside) < limit && outside >= edge)
+    return side < 0 ? 0.0 : 1.0;
   for (int i = 0; i < kBisections; ++i) {
     const double x = 0.5 * (inside + outside);
-    (half_width(middle + side * x) < limit ? inside : outside) = x;
+    (raw_half_width(middle + side * x) < limit ? inside : outside) = x;
   }
   return mixture_cdf(curve, middle + side * outside);
 }
@@ -359,10 +357,9 @@ void Law::quantiles(const Levels& levels, std::vector<double>& curve,
     mixture_quantiles(mixture.at(j), levels.level, levels.unit, guess, q);
     const double middle = clip(q[levels.median]);
     for (std::size_t i = 0; i < count; ++i) {
-      const double half = clip(q[i]) - middle;
-      const double wide = stretch[j] * with_noise(half, noise * levels.noise[i]);
-      curve[i * knots.size() + j] = middle + stretch[j] * half;
-      raw[i * knots.size() + j] = half == 0 ? middle : middle + std::copysign(wide, half);
+      const double half = half_width(j, middle, q[i]);
+      curve[i * knots.size() + j] = middle + half;
+      raw[i * knots.size() + j] = raw_quantile(middle, half, stretch[j] * noise * levels.noise[i]);
     }
   }
 }

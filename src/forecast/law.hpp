@@ -4,6 +4,7 @@
 #include "glidepath/forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,6 +46,11 @@ struct Law {
   [[nodiscard]] double median(std::size_t knot) const {
     return clip(mixture_median(mixture.at(knot)));
   }
+  /// How far from the median a quantile x of the curve at a knot lies, stretched.
+  [[nodiscard]] double half_width(std::size_t knot, double middle, double x) const {
+    const double half = clip(x) - middle;
+    return stretch[knot] == 1 ? half : clip(middle + stretch[knot] * half) - middle;
+  }
   /// P(z of a raw observation at a knot <= z).
   [[nodiscard]] double cdf(std::size_t knot, double z) const;
   /// z quantiles at all knots, (level, knot) row-major: of the curve, and of a raw observation.
@@ -53,6 +59,12 @@ struct Law {
   void spread(std::span<const double> z, std::span<const double> steps,
               std::span<double> metric) const;
 };
+
+/// z quantile of a raw observation, from how far that of the curve lies from the median and that of
+/// the noise.
+[[nodiscard]] inline double raw_quantile(double middle, double half, double noise) {
+  return half == 0 ? middle : middle + std::copysign(std::sqrt(half * half + noise * noise), half);
+}
 
 /// The mixture of two, `share` of it the first.
 [[nodiscard]] Mixture mixed(const Mixture& first, const Mixture& second, double share);
