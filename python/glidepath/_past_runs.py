@@ -79,9 +79,10 @@ class PastRuns(Result):
     first 10 to 80 %: its score at a horizon is the distance of what came from the median, in
     half-widths of the 80 % interval. The factor at a horizon is the quantile of the scores that
     would have covered 80 % of the runs, shrunk towards 1 while they are few (split conformal
-    prediction: Vovk, Gammerman and Shafer 2005; Lei et al. 2018). Runs with a learning rate are
-    forecast once more under their schedule, for factors of its own; where five runs or more were
-    forecast clearly worse for it, later forecasts leave their schedule out of account.
+    prediction: Vovk, Gammerman and Shafer 2005; Lei et al. 2018) and as far as it would raise the
+    CRPS of those runs. Widths are those of forecasts, not of times to target. Runs with a learning
+    rate are forecast once more under their schedule, for factors of its own; where five runs or
+    more were forecast clearly worse for it, later forecasts leave their schedule out of account.
 
     Parameters
     ----------

@@ -283,7 +283,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   }
   law.mixture.degrees = constants.degrees;
   const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
-  if (!factor.empty() && !p.step.empty() && !begun) {
+  if (use == Use::intervals && !factor.empty() && !p.step.empty() && !begun) {
     for (std::size_t j = 0; j < law.knots.size(); ++j) {
       law.stretch[j] = interpolate(std::log(law.knots[j] / last), learned.horizon, factor);
     }

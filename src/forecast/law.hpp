@@ -80,8 +80,8 @@ struct Predicted {
   bool scheduled = false;  ///< a learning rate ahead was known, and moves
 };
 
-/// What the law is for: intervals, which the backtest may narrow, or a decision, which depends on
-/// the tails, and those a short backtest cannot check.
+/// What the law is for: intervals, which the backtest may narrow and past runs stretch, or a
+/// decision, which depends on the tails, and those neither can check.
 enum class Use : std::uint8_t { intervals, decision };
 
 /// `steps` are in the trace's own unit, increasing, past the last observed one; the law has a knot

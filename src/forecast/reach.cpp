@@ -109,13 +109,10 @@ class Survival {
   /// After `count` observations more, which end at knot j.
   double past(std::size_t j, double count) {
     const detail::MixtureView curve = law_.mixture.at(j);
-    const double stretch = law_.stretch[j];
-    const double middle = stretch != 1 ? detail::mixture_median(curve) : 0.0;
-    const double inverse_noise = 1 / std::max(stretch * noise_, kMinNoise);
+    const double inverse_noise = 1 / std::max(noise_, kMinNoise);
     double never = 0;
     for (std::size_t i = 0; i < left_.size(); ++i) {
-      const double location = middle + stretch * (curve.location[i] - middle);
-      const double scale = stretch * curve.scale[i];
+      const double location = curve.location[i], scale = curve.scale[i];
       const bool above =
           (location + scale * paths_.unit[0] - target_) * inverse_noise > kMaxDeviation;
       if (!above && left_[i] > kMinSurvival) {
