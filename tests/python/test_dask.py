@@ -184,6 +184,8 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     """Two worker processes, one of them killed -9 as soon as the first part is there."""
     losses = curves(400)
     source, out = write(tmp_path / "runs.parquet", losses), tmp_path / "fits"
+    out.mkdir()
+    (out / ".part-00007.parquet.4711").write_bytes(b"PAR1")  # of one that was killed as it wrote
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50

@@ -472,6 +472,8 @@ def _answer(
             progress=progress,
         )
     if target is not None:
+        for draft in target.glob(".part-*.parquet.*"):  # of workers that were killed
+            draft.unlink(missing_ok=True)
         parquet = require("pyarrow.parquet")
         tables = [parquet.read_table(file, memory_map=True) for file in files]
     return arrow.concat_tables(tables).combine_chunks() if tables else arrow.table({})
