@@ -23,10 +23,12 @@ namespace {
 
 constexpr std::array kHorizons{0.1, 0.4, 1.0, 2.0};      // log(step / last observed step)
 constexpr std::array kCutoffs{0.1, 0.2, 0.4, 0.6, 0.8};  // of the points of a run
-constexpr double kLearnedCoverage = 0.8;                 // the interval whose width is learned
-// Levels at which the CRPS of a forecast is judged, and which of them are the interval.
+// Levels at which the CRPS of a forecast is judged, and which of them are the interval whose width
+// is learned.
 constexpr std::array kJudgedLevels{0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
 constexpr std::array<std::size_t, 2> kInterval{1, 9};
+constexpr double kLearnedCoverage = kJudgedLevels[kInterval[1]] - kJudgedLevels[kInterval[0]];
+static_assert(kLearnedCoverage == 0.8);
 constexpr double kMaxScore = 1e6;      // of an error in half-widths
 constexpr int kPowers = 10;            // steps from a conformal factor to 1
 constexpr double kMaxMoreCrps = 0.01;  // of the past runs, two standard errors included
@@ -44,7 +46,7 @@ using Scores = std::array<double, kHorizons.size()>;
 /// A forecast of one value that was logged later, in z but for the truth.
 struct Outcome {
   std::size_t horizon = 0;
-  double truth = 0, unit = 1;  // of the metric; the range of the run
+  double truth = 0, range = 1;  // of the metric: what came, and the range of the run
   double middle = 0, lowest = 0, highest = 0;
   Coordinate coordinate{};
   std::array<double, kJudgedLevels.size()> half{}, noise{};  // at the judged levels, of the curve
@@ -73,7 +75,7 @@ struct Outcome {
       const double above = truth - coordinate.metric(z);
       sum += 2 * above * (above >= 0 ? kJudgedLevels[i] : kJudgedLevels[i] - 1);
     }
-    return std::min(sum / (unit * static_cast<double>(kJudgedLevels.size())), 1.0);
+    return std::min(sum / (range * static_cast<double>(kJudgedLevels.size())), 1.0);
   }
 };
 
@@ -111,8 +113,8 @@ std::vector<std::pair<std::size_t, std::size_t>> points_ahead(const Trace& run, 
 }
 
 /// Forecasts of what the run logged after its first `seen` points; none where there is no law, or
-/// one without the schedule that it was given.
-std::vector<Outcome> outcomes_of(const Trace& run, std::size_t seen,
+/// one without the schedule that it was given. `range` is that of the run.
+std::vector<Outcome> outcomes_of(const Trace& run, std::size_t seen, double range,
                                  const ForecastOptions& options) {
   const auto points = points_ahead(run, seen);
   if (points.empty()) return {};
@@ -130,7 +132,7 @@ std::vector<Outcome> outcomes_of(const Trace& run, std::size_t seen,
   std::vector<Outcome> outcomes;
   for (std::size_t j = 0; j < points.size(); ++j) {
     const auto [i, horizon] = points[j];
-    Outcome& outcome = outcomes.emplace_back(Outcome{horizon, run.loss[i], range_of(run.loss)});
+    Outcome& outcome = outcomes.emplace_back(Outcome{horizon, run.loss[i], range});
     outcome.middle = raw[levels.median * points.size() + j];
     outcome.lowest = law.lowest;
     outcome.highest = law.highest;
@@ -147,13 +149,14 @@ std::vector<Outcome> outcomes_of(const Trace& run, std::size_t seen,
 Trial try_on(const Trace& run, const ForecastOptions& options) {
   Trial trial;
   const std::size_t n = run.step.size();
-  if (n < kMinTeachingPoints || !(range_of(run.loss) > 0)) return trial;
+  const double range = range_of(run.loss);
+  if (n < kMinTeachingPoints || !(range > 0)) return trial;
   std::array<std::vector<double>, kHorizons.size()> found;
   for (std::size_t c = 0; c < kCutoffs.size(); ++c) {
     const auto seen = std::max<std::size_t>(
         4, static_cast<std::size_t>(std::ceil(kCutoffs[c] * static_cast<double>(n))));
     if (seen + 1 >= n) continue;
-    trial.outcome[c] = outcomes_of(run, seen, options);
+    trial.outcome[c] = outcomes_of(run, seen, range, options);
     for (const Outcome& outcome : trial.outcome[c]) {
       const double score = outcome.score();
       if (score >= 0) found[outcome.horizon].push_back(score);
@@ -190,10 +193,28 @@ Trials trials_of(const Trace& run, std::span<const Trace> past,
   return trials;
 }
 
+/// The mean over runs, one number each, and its standard error.
+class Mean {
+ public:
+  void add(double x) {
+    sum_ += x;
+    square_ += x * x;
+    n_ += 1;
+  }
+  [[nodiscard]] double runs() const { return n_; }
+  [[nodiscard]] double value() const { return sum_ / n_; }
+  [[nodiscard]] double error() const {
+    return std::sqrt(std::max(square_ / n_ - value() * value(), 0.0) / (n_ - 1));
+  }
+
+ private:
+  double sum_ = 0, square_ = 0, n_ = 0;
+};
+
 /// Whether forecasts that knew the schedule were not clearly worse: the difference of the errors of
 /// a run is taken as a share of their sum, and its mean over runs must not exceed a standard error.
 bool schedule_helps(std::span<const Trials> runs) {
-  double sum = 0, square = 0, n = 0;
+  Mean worse;
   for (const Trials& run : runs) {
     double blind = 0, scheduled = 0;
     for (std::size_t c = 0; c < kCutoffs.size(); ++c) {
@@ -206,22 +227,16 @@ bool schedule_helps(std::span<const Trials> runs) {
         }
       }
     }
-    if (!(blind + scheduled > 0)) continue;
-    const double worse = (scheduled - blind) / (scheduled + blind);
-    sum += worse;
-    square += worse * worse;
-    n += 1;
+    if (blind + scheduled > 0) worse.add((scheduled - blind) / (scheduled + blind));
   }
-  if (n < kMinScheduledRuns) return true;
-  const double mean = sum / n;
-  return mean <= std::sqrt(std::max(square / n - mean * mean, 0.0) / (n - 1));
+  return worse.runs() < kMinScheduledRuns || worse.value() <= worse.error();
 }
 
 /// By how much the CRPS of the runs at a horizon may rise with the half-widths times `factor`, as a
 /// share of their mean CRPS: two standard errors above what they show.
 double more_crps(std::span<const Trials> runs, Trial Trials::*kind, std::size_t horizon,
                  double factor) {
-  double before = 0, sum = 0, square = 0, n = 0;
+  Mean before, rise;
   for (const Trials& run : runs) {
     double crps = 0, more = 0, count = 0;
     for (const std::vector<Outcome>& prefix : (run.*kind).outcome) {
@@ -233,15 +248,11 @@ double more_crps(std::span<const Trials> runs, Trial Trials::*kind, std::size_t 
       }
     }
     if (count == 0) continue;
-    before += crps / count;
-    sum += more / count;
-    square += (more / count) * (more / count);
-    n += 1;
+    before.add(crps / count);
+    rise.add(more / count);
   }
-  if (n < 2 || !(before > 0)) return kInfinity;
-  const double mean = sum / n;
-  const double error = std::sqrt(std::max(square / n - mean * mean, 0.0) / (n - 1));
-  return (mean + kStandardErrors * error) / (before / n);
+  if (rise.runs() < 2 || !(before.value() > 0)) return kInfinity;
+  return (rise.value() + kStandardErrors * rise.error()) / before.value();
 }
 
 /// The conformal factor of each horizon, or what of it harms no CRPS; returns the largest number of

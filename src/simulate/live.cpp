@@ -137,7 +137,7 @@ class Live {
   }
 
   void schedule() {
-    if (observer_.live().empty() || (rules_.rests && each_runs_at_best())) return;
+    if (observer_.live().empty() || (rules_.rests && settles_at_best())) return;
     const Plan plan = policy_(observer_.snapshot());
     cluster_.fallback.note(plan.fallback);
     for (const std::int64_t id : plan.stop) {
@@ -157,9 +157,9 @@ class Live {
   }
 
  private:
-  /// With the one that waits, if there is only one: it starts on the first of its fastest tiers
-  /// that has room.
-  bool each_runs_at_best() {
+  /// Whether each job runs where it is fastest; the one that waits, if there is only one, is
+  /// started on the first of its fastest tiers that has room.
+  bool settles_at_best() {
     const std::size_t waiting = observer_.live().size() - cluster_.running.size();
     const auto at_best = [&](const Running& running) {
       const Run& run = cluster_.runs[running.job];
