@@ -111,8 +111,9 @@ void Player::reset(std::uint64_t sample) {
     const Part& own = part(actor);
     actor.left = drawn(own, uniforms_[job]);
     actor.attained = own.attained_gpu_s;
-    actor.level = las_level(own.attained_gpu_s);
+    actor.level = static_cast<std::int8_t>(las_level(own.attained_gpu_s));
     actor.place = own.place;
+    actor.restarts = own.running < 0;
     front_ = std::min(front_, own.place);
     if (own.running < 0 && !own.ways.empty()) ++awaited_;
   }

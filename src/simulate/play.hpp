@@ -43,21 +43,29 @@ struct Way {
   double steps_per_s = 0;
 };
 
-struct Part {
-  // What each event reads comes first: it lies together.
-  std::vector<Way> ways{};
+/// A value of a law as an order by index sees it.
+struct Atom {
+  double left = 0;  ///< steps
+  double rank = 0;  ///< E[min(S, d)] / P(S <= d), least over d, just before this value
+  double peak = 0;  ///< the most of `rank` from here on
+};
+
+struct alignas(64) Part {
+  // What each event reads comes first: it fills a line of the cache.
+  std::span<const Way> ways{};  ///< of Script::ways
+  const Atom* law = nullptr;    ///< of Script::atoms, under an order by index; one more at the end
+  double end = 0;               ///< steps after which it is longer than the policy took it to be
+  double unit = 1;              ///< of its key, for each step or value of `rank`
+  double steps_done = 0, restart_s = 0;
+  int shape = -1;
+  bool by_law = false;  ///< its key follows the law, not what is believed
+  bool preemptible = true;
   std::vector<double> left{};  ///< equally likely steps still needed, increasing
   double believed = 0;         ///< by the policy
-  double unit = 1;             ///< of its key, for each step or value of `rank`
-  double steps_done = 0, restart_s = 0, priority = 0;
-  int running = -1;  ///< the way in which it runs
-  int shape = -1;
-  bool is_believed = false;  ///< and not the law
-  bool preemptible = true;
-  /// E[min(S, d)] / P(S <= d), least over d, just after each value of `left` and at 0.
-  std::vector<double> rank{};
-  std::vector<double> peak{};  ///< the most of `rank` from there on
-  std::size_t reach = 0;       ///< how many of `left` are to a target, not to the end of a budget
+  bool is_believed = false;    ///< and not the law
+  int running = -1;            ///< the way in which it runs
+  double priority = 0;
+  std::size_t reach = 0;  ///< how many of `left` are to a target, not to the end of a budget
   double attained_gpu_s = 0, weight = 1;
   double place = 0;      ///< among equals, the earlier the less
   std::uint64_t id = 0;  ///< of its random numbers
@@ -71,12 +79,15 @@ struct Part {
   [[nodiscard]] int gpus() const { return ways.empty() ? 1 : ways.front().gpus; }
 };
 
+/// Moved, never copied: its parts point to its ways and atoms.
 struct Script {
   PlayRule rule{};
   std::uint64_t seed = 0;
   int samples = 1;
   double horizon_s = kInfinity;
   std::vector<int> capacity{};
+  std::vector<Way> ways{};                 ///< of all parts, one after the other
+  std::vector<Atom> atoms{};               ///< the same
   std::vector<Part> parts{};               ///< the live jobs, then the recent ones
   int live = 0;                            ///< how many of them
   std::vector<std::vector<Way>> shapes{};  ///< tiers and gangs; their rates are not used
@@ -92,6 +103,7 @@ struct Script {
   void prepare();
   [[nodiscard]] PlayKey waiting_key(const Part& part) const;
   [[nodiscard]] double recent_load() const;
+  void rank_laws();
 
   /// Standard normal numbers that all jobs of a sample share: multiples of two irrational numbers,
   /// so that few samples cover both, the first few as well.
@@ -164,16 +176,16 @@ class Player {
   static constexpr double kBeforeAll = -1e15;  ///< place before all that wait
   static constexpr Script::Waiting kNobody{{kInfinity, kInfinity, kInfinity}, -1, -1};  ///< last
 
-  struct Actor {
-    int part = 0, way = -1;
-    int slot = -1;  ///< in running_
-    int level = 0;  ///< of PlayOrder::level
-    bool started = false, demoted = false;
-    bool again = false;        ///< its next start takes `restart_s`
+  struct alignas(64) Actor {  // a line of the cache
+    int part = 0;
+    int slot = -1;             ///< in running_, -1 while it does not run
     std::uint32_t passed = 0;  ///< values of the law that it has outlived
-    double left = 0;           ///< steps, at `began`
-    double progress = 0;       ///< steps since now, at `began`
-    double attained = 0;       ///< GPU-seconds, at `began`
+    std::int8_t level = 0;     ///< of PlayOrder::level
+    bool started = false, demoted = false;
+    bool restarts = true;  ///< its next start takes `restart_s`: it does not run already
+    double left = 0;       ///< steps, at `began`
+    double progress = 0;   ///< steps since now, at `began`
+    double attained = 0;   ///< GPU-seconds, at `began`
     double began = 0, resumes = 0;
     double place = 0;
   };
@@ -188,7 +200,8 @@ class Player {
   };
   /// A running job, packed: its key at time t is key + slope t, until it has to be looked at anew.
   struct Seat {
-    int job = 0, tier = 0, gpus = 0;
+    int job = 0, tier = 0, gpus = 0, way = 0;
+    double steps_per_s = 0;
     double before = 0, place = 0, key = 0, slope = 0, until = -kInfinity;
   };
   /// A running job that may have to give way.

@@ -22,14 +22,13 @@ void Player::start(int job, int way) {
     starts_[job] = now_;
     --awaited_;
   }
-  const bool restarts = actor.again || own.running < 0;  // not where it runs already
-  actor.again = true;
-  actor.way = way;
   free_[on.tier] -= on.gpus;
   actor.began = actor.resumes = now_;
-  if (restarts && own.restart_s > 0) actor.resumes += own.restart_s;
+  if (actor.restarts) actor.resumes += std::max(0.0, own.restart_s);
+  actor.restarts = true;
   actor.slot = static_cast<int>(running_.size());
-  running_.push_back({.job = job, .tier = on.tier, .gpus = on.gpus});
+  running_.push_back(
+      {.job = job, .tier = on.tier, .gpus = on.gpus, .way = way, .steps_per_s = on.steps_per_s});
   ceilings_.push_back(kInfinity);
   if (script_.rule.order == PlayOrder::level) {
     actor.place = kBeforeAll + ++running_back_;  // before those that wait
@@ -40,27 +39,27 @@ void Player::start(int job, int way) {
 }
 
 double Player::progress(const Actor& actor) const {
-  if (actor.way < 0 || now_ <= actor.resumes) return actor.progress;
-  return actor.progress + (now_ - actor.resumes) * part(actor).ways[actor.way].steps_per_s;
+  if (actor.slot < 0 || now_ <= actor.resumes) return actor.progress;
+  return actor.progress + (now_ - actor.resumes) * running_[actor.slot].steps_per_s;
 }
 
 double Player::attained(const Actor& actor) const {
-  return actor.way < 0 ? actor.attained
-                       : actor.attained + (now_ - actor.began) * part(actor).ways[actor.way].gpus;
+  return actor.slot < 0 ? actor.attained
+                        : actor.attained + (now_ - actor.began) * running_[actor.slot].gpus;
 }
 
 void Player::leave(int job) {
   Actor& actor = actors_[job];
-  const Way& on = part(actor).ways[actor.way];
-  free_[on.tier] += on.gpus;
+  Seat& seat = running_[actor.slot];
+  free_[seat.tier] += seat.gpus;
   actors_[running_.back().job].slot = actor.slot;
-  running_[actor.slot] = running_.back();
+  seat = running_.back();
   ceilings_[actor.slot] = ceilings_.back();
   running_.pop_back();
   ceilings_.pop_back();
   ends_.set(actor.slot, ends_[running_.size()]);
   ends_.set(running_.size(), kInfinity);
-  actor.slot = actor.way = -1;
+  actor.slot = -1;
 }
 
 void Player::suspend(int job) {
@@ -158,41 +157,35 @@ Player::KeyLine Player::line_of(Actor& actor) const {
   if (order == PlayOrder::gang) return {static_cast<double>(own.gpus())};
   if (order == PlayOrder::level) return {static_cast<double>(actor.level)};
   const double now = progress(actor);
-  const bool by_law = order == PlayOrder::index && !own.is_believed;
   const double unit = own.unit;
-  const double end = by_law ? own.left.back() : own.believed;
-  if (now >= end) {  // as long again
+  if (now >= own.end) {  // as long again
     const double had = own.steps_done + now;
     return had < 1 ? KeyLine{unit, 0, 1 - own.steps_done} : KeyLine{had * unit, unit, kInfinity};
   }
-  if (!by_law) return {(end - now) * unit, -unit, end};
-  while (own.left[actor.passed] <= now) ++actor.passed;
-  const std::size_t k = actor.passed;
-  const double from = k == 0 ? 0 : own.left[k - 1];
-  const double to = own.left[k];
-  const double after = k + 1 < own.left.size() ? own.rank[k + 1] : own.rank[k];
-  if (!(to < kInfinity && after < kInfinity)) return {own.rank[k] * unit, 0, to};
-  const double slope = (after - own.rank[k]) / (to - from);
-  return {(own.rank[k] + slope * (now - from)) * unit, slope * unit, to};
+  if (!own.by_law) return {(own.end - now) * unit, -unit, own.end};
+  while (own.law[actor.passed].left <= now) ++actor.passed;
+  const Atom* const next = own.law + actor.passed;
+  const double from = actor.passed == 0 ? 0 : next[-1].left;
+  const double to = next->left, after = next[1].rank;
+  if (!(to < kInfinity && after < kInfinity)) return {next->rank * unit, 0, to};
+  const double slope = (after - next->rank) / (to - from);
+  return {(next->rank + slope * (now - from)) * unit, slope * unit, to};
 }
 
 /// No less than the key of a running job will be while it runs.
 double Player::ceiling_of(const Actor& actor, const KeyLine& line) const {
   const Part& own = part(actor);
-  const PlayOrder order = script_.rule.order;
   if (!own.preemptible) return -kInfinity;
   if (!script_.one_class) return kInfinity;
+  const PlayOrder order = script_.rule.order;
   // Among equals in its queue of `las` it is before those that wait, unless it has just come to it.
   if (order == PlayOrder::level) return actor.level - (actor.demoted ? 0 : 0.5);
   double most = line.value;
   if (order == PlayOrder::time || order == PlayOrder::service || order == PlayOrder::index) {
-    const bool by_law = order == PlayOrder::index && !own.is_believed;
     const double end = actor.progress + actor.left;
-    if (by_law && end <= own.left.back()) most = own.peak[actor.passed] * own.unit;
+    if (own.by_law && end <= own.end) most = own.law[actor.passed].peak * own.unit;
     // Once it is longer than it was believed to be.
-    if (end > (by_law ? own.left.back() : own.believed)) {
-      most = std::max(most, std::max(1.0, own.steps_done + end) * own.unit);
-    }
+    if (end > own.end) most = std::max(most, std::max(1.0, own.steps_done + end) * own.unit);
   }
   const double rounding = 1e-9;
   return most * (1 + rounding) / script_.rule.stays;
@@ -208,7 +201,7 @@ void Player::look(int slot) {
   Actor& actor = actors_[seat.job];
   const Part& own = part(actor);
   const KeyLine line = line_of(actor);
-  const double pace = now_ < actor.resumes ? 0 : own.ways[actor.way].steps_per_s;
+  const double pace = now_ < actor.resumes ? 0 : seat.steps_per_s;
   const double stays = script_.rule.stays;
   seat.before = !own.preemptible ? -kInfinity : script_.rule.classes ? -own.priority : 0;
   seat.place = actor.place;
@@ -262,7 +255,7 @@ void Player::await_demotions() {
 void Player::await_demotion(const Actor& actor) {
   const double limit = limit_of(actor);
   const double had = attained(actor);
-  const int gpus = part(actor).ways[actor.way].gpus;
+  const int gpus = running_[actor.slot].gpus;
   constexpr double kLeastSeconds = 1e-3;
   passes_ = std::min(passes_, now_ + (limit - had) / gpus);
   wake_ = std::min(wake_, now_ + std::max(kLeastSeconds, (limit - had / gpus) / gpus));
@@ -401,7 +394,7 @@ void Player::merge(const PlayKey& first) {
 void Player::place(int job) {
   const Actor& actor = actors_[job];
   const Part& own = part(actor);
-  int way = actor.way;
+  int way = running_[actor.slot].way;
   if (room_[own.ways[way].tier] < own.ways[way].gpus) {
     suspended_.push_back(job);
     way = way_with(room_, own);

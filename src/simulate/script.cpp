@@ -93,7 +93,7 @@ PlayKey Script::waiting_key(const Part& part) const {
       out.key = las_level(part.attained_gpu_s);
       break;
     case PlayOrder::index:
-      out.key = part.rank.front() / part.fastest() * gpus / (rule.weighs ? part.weight : 1);
+      out.key = part.law->rank / part.fastest() * gpus / (rule.weighs ? part.weight : 1);
       break;
   }
   return out;
@@ -113,24 +113,40 @@ double Script::recent_load() const {
   return window_s > 0 && gpus > 0 ? work / (gpus * window_s) : 0;
 }
 
+/// One after the other as well, since an event reads some values of a law that are neighbours.
+void Script::rank_laws() {
+  std::size_t count = 0;
+  for (const Part& part : parts) count += part.left.size() + 1;
+  atoms.reserve(count);
+  for (Part& part : parts) {
+    const std::size_t first = atoms.size();
+    if (part.is_believed) {
+      atoms.push_back({.rank = left_of(part.believed, 0, part.steps_done)});
+    } else {
+      const std::vector<double> ranks = ranks_of(part.left, part.reach);
+      for (std::size_t k = 0; k < ranks.size(); ++k) {
+        atoms.push_back({.left = part.left[k], .rank = ranks[k]});
+      }
+      atoms.push_back({.left = kInfinity, .rank = ranks.back()});
+      double peak = 0;
+      for (std::size_t k = atoms.size(); k-- > first;) {
+        atoms[k].peak = peak = std::max(peak, atoms[k].rank);
+      }
+    }
+    part.law = &atoms[first];
+  }
+}
+
 void Script::prepare() {
   load = recent_load();
+  if (rule.order == PlayOrder::index) rank_laws();
   for (Part& part : parts) {
     part.unit = (rule.order == PlayOrder::time ? 1.0 : part.gpus()) / part.fastest() /
                 (rule.weighs ? part.weight : 1);
     one_class = one_class && !(rule.classes && part.priority != 0);
-    if (rule.order == PlayOrder::index) {
-      if (part.is_believed) {
-        part.rank = {left_of(part.believed, 0, part.steps_done)};
-      } else {
-        part.rank = ranks_of(part.left, part.reach);
-      }
-      part.peak = part.rank;
-      for (std::size_t k = part.peak.size(); k-- > 1;) {
-        part.peak[k - 1] = std::max(part.peak[k - 1], part.peak[k]);
-      }
-    }
-    std::vector<Way> shape = part.ways;
+    part.by_law = rule.order == PlayOrder::index && !part.is_believed;
+    part.end = part.by_law ? part.left.back() : part.believed;
+    std::vector<Way> shape(part.ways.begin(), part.ways.end());
     for (Way& way : shape) way.steps_per_s = 0;
     const auto same = [&](const std::vector<Way>& other) {
       return std::equal(
@@ -143,9 +159,9 @@ void Script::prepare() {
   }
   const bool one_way = capacity.size() == 1 &&
                        std::all_of(shapes.begin(), shapes.end(),
-                                   [](const std::vector<Way>& ways) { return ways.size() <= 1; });
-  for (const std::vector<Way>& ways : shapes) {
-    const int gang = ways.empty() ? std::numeric_limits<int>::max() : ways.front().gpus;
+                                   [](const std::vector<Way>& shape) { return shape.size() <= 1; });
+  for (const std::vector<Way>& shape : shapes) {
+    const int gang = shape.empty() ? std::numeric_limits<int>::max() : shape.front().gpus;
     if (one_way) gangs.push_back(gang);
   }
   if (rule.reserves) {

@@ -91,6 +91,7 @@ class Scripting {
     script_.horizon_s = options.horizon_s;
     for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
     for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
+    make_room();
     find_events();
     take_live();
     link_alike();
@@ -117,8 +118,9 @@ class Scripting {
     }
   }
 
-  [[nodiscard]] Part part_of(const Job& job) const {
+  [[nodiscard]] Part part_of(const Job& job) {
     Part part;
+    const std::size_t first = script_.ways.size();
     for (const Option& option : job.options) {
       if (option.tier < 0 || option.tier >= static_cast<int>(script_.capacity.size())) {
         refuse("start_times: job ", job.id, " has an option on tier ", option.tier, " of ",
@@ -128,8 +130,9 @@ class Scripting {
           option.gpus > script_.capacity[option.tier]) {
         continue;
       }
-      part.ways.push_back({option.tier, option.gpus, option.steps_per_s});
+      script_.ways.push_back({option.tier, option.gpus, option.steps_per_s});
     }
+    part.ways = std::span(script_.ways).subspan(first);
     part.left = left_of(job);
     const auto never =
         std::count(job.remaining_steps.begin(), job.remaining_steps.end(), kInfinity);
@@ -143,6 +146,14 @@ class Scripting {
     part.preemptible = job.preemptible;
     part.id = static_cast<std::uint64_t>(job.id);
     return part;
+  }
+
+  /// So that the ways of the parts stay where they are.
+  void make_room() {
+    std::size_t ways = 0;
+    for (const Job& job : snapshot_.jobs) ways += job.options.size();
+    for (const Job& job : options_.recent) ways += job.options.size();
+    script_.ways.reserve(ways);
   }
 
   void take_live() {
