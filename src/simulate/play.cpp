@@ -85,7 +85,7 @@ void Player::reset(std::uint64_t sample) {
   long_stretch_ = std::max(stretch_, script_.load / kLongLoad);
   draws_ = arrivals_ = 0;
   now_ = clock_ = block_end_ = front_ = back_ = running_back_ = 0;
-  passes_ = wake_ = kInfinity;
+  passes_ = wake_ = lapses_ = kInfinity;
   actors_.assign(script_.live, {});
   running_.clear();
   ceilings_.clear();

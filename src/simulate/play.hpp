@@ -224,6 +224,7 @@ class Player {
   void merge(const PlayKey& first);
   void place(int job);
   void fill_one_way();
+  void renew_ceilings();
   void find_rivals(const PlayKey& first);
   [[nodiscard]] const Rival& rival(std::size_t nth) {
     while (sorted_ <= nth) select_rival();
@@ -285,7 +286,8 @@ class Player {
   std::vector<Actor> actors_;
   std::vector<double> uniforms_;  ///< of each live job
   std::vector<Seat> running_;
-  std::vector<double> ceilings_;  ///< of each seat: its key is never more
+  std::vector<double> ceilings_;  ///< of each seat: its key is no more until `lapses_`
+  double lapses_ = kInfinity;     ///< no ceiling lapses before
   Tournament ends_;               ///< of each seat: when the job ends
   std::vector<int> due_;          ///< jobs that end now
   std::vector<int> demoted_;      ///< jobs that have just come to their queue of `las`

@@ -172,20 +172,19 @@ Player::KeyLine Player::line_of(Actor& actor) const {
   return {(next->rank + slope * (now - from)) * unit, slope * unit, to};
 }
 
-/// No less than the key of a running job will be while it runs.
+/// No less than the key of a running job will be until `lapses_`.
 double Player::ceiling_of(const Actor& actor, const KeyLine& line) const {
   const Part& own = part(actor);
   if (!own.preemptible) return -kInfinity;
   if (!script_.one_class) return kInfinity;
-  const PlayOrder order = script_.rule.order;
   // Among equals in its queue of `las` it is before those that wait, unless it has just come to it.
-  if (order == PlayOrder::level) return actor.level - (actor.demoted ? 0 : 0.5);
+  if (script_.rule.order == PlayOrder::level) return actor.level - (actor.demoted ? 0 : 0.5);
   double most = line.value;
-  if (order == PlayOrder::time || order == PlayOrder::service || order == PlayOrder::index) {
-    const double end = actor.progress + actor.left;
-    if (own.by_law && end <= own.end) most = own.law[actor.passed].peak * own.unit;
-    // Once it is longer than it was believed to be.
-    if (end > own.end) most = std::max(most, std::max(1.0, own.steps_done + end) * own.unit);
+  const double end = actor.progress + actor.left;
+  if (own.by_law && end <= own.end) most = own.law[actor.passed].peak * own.unit;
+  // Once it is longer than it was believed to be.
+  if (own.by_law ? end > own.end : line.slope > 0) {
+    most = std::max(most, std::max(1.0, own.steps_done + end) * own.unit);
   }
   const double rounding = 1e-9;
   return most * (1 + rounding) / script_.rule.stays;
@@ -212,6 +211,7 @@ void Player::look(int slot) {
                : ahead > 0          ? now_ + std::max(ahead / pace, 1e-9 * now_)
                                     : kInfinity;
   ceilings_[slot] = ceiling_of(actor, line);
+  if (!own.by_law) lapses_ = std::min(lapses_, seat.until);
 }
 
 /// Running jobs that have had more than their queues allow go behind those that wait in the next.
@@ -404,9 +404,19 @@ void Player::place(int job) {
   room_[own.ways[way].tier] -= own.ways[way].gpus;
 }
 
+/// Where keys have begun to rise, or will.
+void Player::renew_ceilings() {
+  lapses_ = kInfinity;
+  for (int slot = 0; slot < static_cast<int>(running_.size()); ++slot) {
+    if (now_ >= running_[slot].until) look(slot);
+    lapses_ = std::min(lapses_, running_[slot].until);
+  }
+}
+
 /// The running jobs behind a place: of those whose ceiling allows it those that are. No branch
 /// depends on the answer, which a processor cannot predict.
 void Player::find_rivals(const PlayKey& first) {
+  if (now_ >= lapses_) renew_ceilings();
   const std::size_t n = running_.size();
   if (rivals_.size() < n) {
     candidates_.resize(n);
