@@ -462,7 +462,8 @@ void Player::select_rival() {
 
 /// The same where each job has one way to run. Wherever some GPUs are left nobody before that place
 /// is touched: the last running jobs are enough, up to the next head that has room where it stands.
-void Player::fill_one_way() {
+/// Whatever it calls is inlined: the calls of an event cost a twentieth of its time.
+[[gnu::flatten]] void Player::fill_one_way() {
   const int first = first_head(script_.capacity, Unfit::is_passed_over);
   if (first < 0) return;
   find_rivals(heads_[first].key);
