@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 RELATIVE = 1e-9  # allowed where another instruction set or libc rounds the last bits otherwise
+# An iterative fit ends where the squares hardly fall any more. What its curve says is then settled
+# to the last bits, the parameters to about the root of them: up to 9e-6 between AVX-512 and AVX2.
+ITERATED, FITTED = 1e-4, ("params", "stderr")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,9 @@ def alike(key: str, was: Any, now: Any, *, exact: bool) -> bool:
     if key.endswith(" digest"):
         return True  # says nothing about numbers that are only close
     a, b = number(was), number(now)
-    return a is not None and b is not None and math.isclose(a, b, rel_tol=RELATIVE)
+    fitted = key.rpartition("/")[2].partition("[")[0] in FITTED
+    relative = ITERATED if fitted else RELATIVE
+    return a is not None and b is not None and math.isclose(a, b, rel_tol=relative)
 
 
 @pytest.mark.parametrize("stage", ["fit", "forecast", "plan", "simulate"])
