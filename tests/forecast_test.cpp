@@ -20,6 +20,7 @@
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
 #include "forecast/math.hpp"
+#include "forecast/predict.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast/student.hpp"
 
@@ -587,6 +588,119 @@ TEST(ForecastTest, PastRunsOfTheSameKindSharpenTheForecast) {
     const double right = truth.loss[static_cast<std::size_t>(steps[j]) - 1];
     EXPECT_LT(std::abs(with.median[j] - right), 0.03 * right);
     EXPECT_LT(std::abs(with.median[j] - right), std::abs(alone.median[j] - right));
+  }
+}
+
+TEST(ForecastTest, PastRunsThatEachWentTheirOwnWayHardlyMoveTheForecast) {
+  const detail::Rng rng{3};
+  // The same until step 40, then up or down by an amount of its own.
+  const auto run = [&](std::uint64_t id, double change, int n) {
+    Trace trace;
+    for (int i = 1; i <= n; ++i) {
+      const double changed = 1 - std::exp(-std::max(i - 40, 0) / 20.0);
+      trace.step.push_back(i);
+      trace.loss.push_back(1 + 1.0 / i + change * changed + 0.002 * rng.normal(id, i));
+    }
+    return trace;
+  };
+  std::vector<Trace> past;
+  for (int k = 0; k < 8; ++k) past.push_back(run(k, (k % 2 ? 0.1 : -0.1) * (1 + k / 2), 120));
+  const Trace trace = run(100, 0, 40);
+  const std::vector<double> steps{60, 120};
+  const PastRuns shapes = PastRuns::unlearned(past);
+  const Forecast alone = forecast(trace.view(), steps);
+  const Forecast with = forecast(trace.view(), steps, {.past = &shapes});
+  expect_sound(with);
+  for (std::size_t j = 0; j < steps.size(); ++j) {
+    EXPECT_NEAR(with.median[j], alone.median[j], 0.005);
+  }
+}
+
+/// A loss that fell since step 0, logged every 10 steps from step 900 to 1290.
+Trace late_loss(double fall, double noise, std::uint64_t seed = 3) {
+  Trace trace;
+  const detail::Rng rng{seed};
+  for (int i = 0; i < 40; ++i) {
+    const double step = 900 + 10 * i;
+    trace.step.push_back(step);
+    trace.loss.push_back((2 + fall * std::pow(step / 900, -0.5)) *
+                         std::exp(noise * rng.normal(1, i)));
+  }
+  return trace;
+}
+
+/// Medians by the clock of step 0 alone.
+std::vector<double> by_clock_of_zero(const Trace& trace, std::span<const double> steps) {
+  const ForecastConstants& constants = detail::constants_of({});
+  const detail::Prepared run = detail::prepare(trace.view(), Direction::min, constants);
+  const detail::Annealing no_plan;
+  const detail::Mixture law = predict(detail::Observed(run, no_plan), steps, {}, constants);
+  std::vector<double> medians;
+  for (std::size_t j = 0; j < steps.size(); ++j) {
+    medians.push_back(run.coordinate.metric(mixture_median(law.at(j))));
+  }
+  return medians;
+}
+
+/// Medians by the clock of the log alone, which counts from one interval before it.
+std::vector<double> by_clock_of_log(Trace trace, std::vector<double> steps) {
+  const double before = trace.step.front() - 10;
+  for (double& step : trace.step) step -= before;
+  for (double& step : steps) step -= before;
+  return forecast(trace.view(), steps).median;
+}
+
+TEST(ForecastTest, ALateLossWhoseLogShowsHowItFallsKeepsTheClockOfStepZero) {
+  const std::vector<double> steps{1400, 2300, 3300};
+  for (const double noise : {0.001, 0.01}) {
+    const Trace trace = late_loss(1, noise);
+    const std::vector<double> given = forecast(trace.view(), steps).median;
+    const std::vector<double> zero = by_clock_of_zero(trace, steps);
+    const std::vector<double> log = by_clock_of_log(trace, steps);
+    for (std::size_t j = 0; j < steps.size(); ++j) {
+      EXPECT_NEAR(given[j], zero[j], 1e-6 * zero[j]) << noise;
+    }
+    EXPECT_GT(std::abs(given.back() - log.back()), 5e-4) << noise;
+  }
+}
+
+TEST(ForecastTest, ALateLossWhoseLogIsNoiseIsForecastByTwoClocks) {
+  const std::vector<double> steps{2300, 3300};
+  for (const double fall : {0.1, 0.0}) {
+    double error = 0, error_by_zero = 0;
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      const Trace trace = late_loss(fall, 0.05, seed);
+      const std::vector<double> given = forecast(trace.view(), steps).median;
+      const std::vector<double> zero = by_clock_of_zero(trace, steps);
+      const std::vector<double> log = by_clock_of_log(trace, steps);
+      for (std::size_t j = 0; j < steps.size(); ++j) {
+        const auto [low, high] = std::minmax(zero[j], log[j]);
+        EXPECT_GE(given[j], low) << fall << ' ' << seed;
+        EXPECT_LE(given[j], high) << fall << ' ' << seed;
+        const double truth = 2 + fall * std::pow(steps[j] / 900, -0.5);
+        error += std::abs(given[j] - truth);
+        error_by_zero += std::abs(zero[j] - truth);
+      }
+    }
+    EXPECT_LT(error, 0.9 * error_by_zero) << fall;
+  }
+}
+
+TEST(ForecastTest, ALogThatBeginsLateIsForecastAlikeBesideAPastRunOfAnotherKind) {
+  Trace late;
+  const detail::Rng rng{5};
+  for (int i = 0; i < 30; ++i) {
+    late.step.push_back(5000 + 10 * i);
+    late.loss.push_back(2 - 0.0002 * i + 0.02 * rng.normal(1, i));
+  }
+  const PastRuns other = PastRuns::unlearned({power_law(8000, 40, 600, 1.5, 0.01)});
+  const std::vector<double> steps{5400, 6000, 8000};
+  const Forecast alone = forecast(late.view(), steps);
+  const Forecast with = forecast(late.view(), steps, {.past = &other});
+  const ForecastInterval inside = interval(alone, 0.8), inside_with = interval(with, 0.8);
+  for (std::size_t j = 0; j < steps.size(); ++j) {
+    EXPECT_NEAR(with.median[j], alone.median[j], 1e-3);
+    EXPECT_NEAR(inside_with.high[j] - inside_with.low[j], inside.high[j] - inside.low[j], 1e-3);
   }
 }
 

@@ -160,24 +160,25 @@ Mixture mixed(const Mixture& mixture, const PastView& view, std::span<const doub
 
 }  // namespace
 
-void mix_in_analogy(std::span<const double> step, std::span<const double> z,
-                    std::span<const double> queries, std::span<const Template> past,
-                    const ForecastConstants& constants, Mixture& mixture) {
+double mix_in_analogy(std::span<const double> step, std::span<const double> z,
+                      std::span<const double> queries, std::span<const Template> past,
+                      const ForecastConstants& constants, Mixture& mixture) {
   const std::size_t runs = past.size();
-  if (runs < kMinRuns) return;
+  if (runs < 2) return 1;
   const double now = step.back();
   const Traits mine = traits_of(step, z, now);
   const PastView view = view_of(past, now, queries);
   std::vector<double> weight(runs);
   distances(view.traits, mine, view.scale, runs, 0, weight);
   const double nearest = *std::min_element(weight.begin(), weight.end());
-  const double share = error_share(past, view, nearest) / kHalfShare;
+  const double error = error_share(past, view, nearest);
   const auto count = static_cast<double>(runs);
-  const double mass = constants.analogy / (1 + std::pow(share, kSharePower)) * count /
+  const double mass = constants.analogy / (1 + std::pow(error / kHalfShare, kSharePower)) * count /
                       (count + kHalfBelievedRuns) / (1 + std::max(nearest - kAlikeDistance, 0.0));
-  if (!(mass > kMinMass)) return;
+  if (runs < kMinRuns || !(mass > kMinMass)) return error;
   kernel(weight);
   mixture = mixed(mixture, view, weight, mine[0], mass);
+  return error;
 }
 
 }  // namespace glidepath::detail

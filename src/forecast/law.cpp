@@ -30,6 +30,8 @@ constexpr int kBisections = 60;
 constexpr double kScoreFromZero = 0.5;
 // Prior odds that a late log of a loss shows how its run falls, against a level with noise.
 constexpr double kShapeOdds = 4;
+// Past runs are believed by the odds kPastOdds / (error^kErrorPower widening^kWideningPower).
+constexpr double kPastOdds = 6, kErrorPower = 3, kWideningPower = 2, kMaxWidening = 8;
 
 /// Past runs that cover the horizon and began before half of the observed points, as shapes.
 std::vector<Template> templates_of(const Prepared& p, double horizon,
@@ -99,24 +101,36 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
 }
 
 /// The mixture by one clock: with the plan, where it has one, and without as far as its backtest
-/// says. `log_gain` as predict() has it.
+/// says.
 Mixture by_clock(const Observed& observed, std::span<const double> knots,
                  std::span<const Template> past, const ForecastConstants& constants, Use use,
-                 double* log_gain = nullptr) {
+                 Evidence* evidence = nullptr) {
   const Prepared& p = observed.run;
   const Backtest tested = backtest(p, observed.plan, constants);
   const double narrowing = use == Use::intervals ? tested.width : 1.0;
-  Mixture mixture = predict(observed, knots, past, constants, narrowing, log_gain);
+  Mixture mixture = predict(observed, knots, past, constants, narrowing, evidence);
   if (tested.scheduled == 1) return mixture;
   return mixed(mixture, predict(Observed(p, {}), knots, past, constants), tested.scheduled);
 }
 
-/// The law of a log that begins late, `from_zero` where time counts from step 0, by two clocks: the
-/// other counts from one logging interval before the log, as of a run that began with it. A loss
-/// keeps the clock of step 0 as far as its log shows a shape; that of noise shows no rate that the
-/// many steps before could be told by.
-Mixture by_two_clocks(const Prepared& p, const Rates* rates, std::span<const double> knots,
-                      Mixture from_zero, const ForecastConstants& constants, Use use) {
+/// The law of a log that begins late by a clock of its own, which counts from one logging interval
+/// before the log, as of a run that began with it.
+struct LateClock {
+  Mixture law{};
+  double share = 0;  ///< of the law: a loss keeps the clock of step 0 as far as its log shows a
+                     ///< shape; that of noise shows no rate that the many steps before could be
+                     ///< told by
+
+  /// Mixed into a law by the clock of step 0, of which past runs, whose clock is known, have a part.
+  [[nodiscard]] Mixture with(Mixture from_zero, double past = 0) const {
+    const double part = share * (1 - past);
+    return part > 0 ? mixed(from_zero, law, 1 - part) : from_zero;
+  }
+};
+
+LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const double> knots,
+                     const ForecastConstants& constants, Use use) {
+  if (!starts_late(p.step, p.count)) return {};
   const double before = missing_before(p.step, p.count);
   Prepared run = p;
   std::vector<double> queries(knots.begin(), knots.end());
@@ -124,12 +138,39 @@ Mixture by_two_clocks(const Prepared& p, const Rates* rates, std::span<const dou
   for (double& step : queries) step -= before;
   run.step_shift -= before;
   const Annealing plan = rates != nullptr ? annealing_of(run, *rates, constants) : Annealing{};
+  Evidence evidence;
+  LateClock late{by_clock(Observed(run, plan), queries, {}, constants, use, &evidence)};
   const bool rising = p.coordinate.sign < 0;
-  double log_gain = 0;
-  const Mixture from_log =
-      by_clock(Observed(run, plan), queries, {}, constants, use, rising ? nullptr : &log_gain);
-  const double share = rising ? kScoreFromZero : 1 - 1 / (1 + kShapeOdds * std::exp(log_gain));
-  return 1 - share < constants.tail_mass ? from_zero : mixed(from_zero, from_log, share);
+  late.share =
+      rising ? 1 - kScoreFromZero : 1 / (1 + kShapeOdds * std::exp(evidence.log_gain_over_level));
+  if (late.share < constants.tail_mass) late.share = 0;
+  return late;
+}
+
+/// How wide a law is at a knot, in z: the deviation of its components and of the noise, as far as
+/// quantiles are not clipped.
+double spread_at(const Law& law, const Mixture& mixture, std::size_t knot) {
+  const MixtureView at = mixture.at(knot);
+  double mean = 0, square = law.noise * law.noise;
+  for (std::size_t i = 0; i < at.weight.size(); ++i) {
+    const double location = law.clip(at.location[i]);
+    const double scale = std::min(at.scale[i], law.highest - law.lowest);
+    mean += at.weight[i] * location;
+    square += at.weight[i] * (location * location + scale * scale);
+  }
+  return std::sqrt(std::max(square - mean * mean, 1e-30));
+}
+
+/// What share of the mixture goes by past runs: the less, the worse they would have foretold each
+/// other (`error`, see mix_in_analogy()) and the less sure they leave the forecast.
+double belief(const Law& law, const Mixture& with, const Mixture& without, double error) {
+  double widening = 1;
+  for (const std::size_t knot : {law.knots.size() / 2, law.knots.size() - 1}) {
+    widening = std::max(widening, spread_at(law, with, knot) / spread_at(law, without, knot));
+  }
+  const double doubt = std::pow(error, kErrorPower) *
+                       std::pow(std::min(widening, kMaxWidening), kWideningPower) / kPastOdds;
+  return 1 / (1 + doubt);
 }
 
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
@@ -269,15 +310,20 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const std::vector<Template> past = templates_of(p, law.knots.back(), options, constants);
     const Observed observed(p, plan);
     const Points& seen = observed.points;
-    law.mixture = by_clock(observed, law.knots, past, constants, use);
-    if (past.empty() && starts_late(p.step, p.count)) {
-      law.mixture = by_two_clocks(p, plan.known() ? &rates : nullptr, law.knots,
-                                  std::move(law.mixture), constants, use);
-    }
-    mix_in_analogy(seen.step, seen.z, law.knots, past, constants, law.mixture);
     law.noise = p.noise;
     law.lowest = p.lowest;
     law.highest = p.highest;
+    const LateClock late =
+        late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use);
+    law.mixture = late.with(by_clock(observed, law.knots, {}, constants, use));
+    if (!past.empty()) {
+      Evidence evidence;
+      Mixture with = by_clock(observed, law.knots, past, constants, use, &evidence);
+      with = late.with(std::move(with), evidence.past);
+      const double error = mix_in_analogy(seen.step, seen.z, law.knots, past, constants, with);
+      const double share = belief(law, with, law.mixture, error);
+      law.mixture = share > 1 - constants.tail_mass ? with : mixed(with, law.mixture, share);
+    }
     if (options.past != nullptr) mix_in_settings(p, trace.settings, *options.past, law);
     last = seen.step.back();
   }

@@ -468,13 +468,13 @@ double Observed::ahead(double step) const {
 
 Mixture predict(const Observed& observed, std::span<const double> queries,
                 std::span<const Template> past, const ForecastConstants& c, double narrowing,
-                double* log_gain) {
+                Evidence* evidence) {
   // Rows of a batch lie at the same steps, so the shapes are kept from one forecast to the next.
   thread_local ShapeGrid grid;
   Context context = build(observed, queries, past, c, grid);
   context.narrowing = narrowing;
   std::vector<GridNode> nodes = weigh(context, observed.plan);
-  if (log_gain != nullptr) *log_gain = log_gain_over_level(context, nodes);
+  if (evidence != nullptr) evidence->log_gain_over_level = log_gain_over_level(context, nodes);
   const std::vector<GridNode> top = heaviest(std::move(nodes), c);
 
   Mixture mixture;
@@ -490,6 +490,9 @@ Mixture predict(const Observed& observed, std::span<const double> queries,
     total += mixture.weight[i];
   }
   for (double& w : mixture.weight) w /= total;
+  for (std::size_t i = 0; evidence != nullptr && i < top.size(); ++i) {
+    if (top[i].shape >= context.parametric) evidence->past += mixture.weight[i];
+  }
   for (std::size_t i = 0; i < top.size(); ++i) predict_node(context, top[i], i, mixture);
   require_finite(mixture);
   return mixture;

@@ -41,19 +41,27 @@ struct Observed {
   double unit_ = 1;
 };
 
+/// What the points of a run say.
+struct Evidence {
+  double log_gain_over_level = 0;  ///< how much more probable they are by the shapes than as a
+                                   ///< level with noise
+  double past = 0;                 ///< share of the mixture that goes by the shapes of past runs
+};
+
 /// The mixture over all nodes (shape, structure, annealing gain) at the shifted steps `queries`.
 /// The run has status good. `narrowing` is a factor of the scales of shapes, which leaves what is
-/// not known of the gain. `log_gain`, where given, receives the log of how much more probable the
-/// points are by the shapes than as a level with noise.
+/// not known of the gain. `evidence`, where given, is filled in.
 [[nodiscard]] Mixture predict(const Observed& observed, std::span<const double> queries,
                               std::span<const Template> past, const ForecastConstants& constants,
-                              double narrowing = 1, double* log_gain = nullptr);
+                              double narrowing = 1, Evidence* evidence = nullptr);
 
 /// Mixes in what past runs did from this step on, those most that were like this one so far
-/// (docs/method/forecast.md, "Past runs"). `step` and `z` are the live run.
-void mix_in_analogy(std::span<const double> step, std::span<const double> z,
-                    std::span<const double> queries, std::span<const Template> past,
-                    const ForecastConstants& constants, Mixture& mixture);
+/// (docs/method/forecast.md, "Past runs"). `step` and `z` are the live run. Returns the error that
+/// the past runs would have made about each other from this step on, as a share of the error of
+/// their last levels; 1 for a single run.
+double mix_in_analogy(std::span<const double> step, std::span<const double> z,
+                      std::span<const double> queries, std::span<const Template> past,
+                      const ForecastConstants& constants, Mixture& mixture);
 
 /// What a forecast of the last 30 % of the steps from those before says about a known schedule.
 struct Backtest {
