@@ -30,6 +30,9 @@ constexpr int kBisections = 60;
 constexpr double kScoreFromZero = 0.5;
 // Prior odds that a late log of a loss shows how its run falls, against a level with noise.
 constexpr double kShapeOdds = 4;
+// Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
+// of run, and before it falls nothing tells.
+constexpr double kMaxScheduled = 0.7;
 // Past runs are believed by the odds kPastOdds / (error^kErrorPower widening^kWideningPower).
 constexpr double kPastOdds = 6, kErrorPower = 3, kWideningPower = 2, kMaxWidening = 8;
 
@@ -100,6 +103,9 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
   return knots;
 }
 
+/// Whether a log shows too little of its run to try a schedule on it.
+bool begins_late(const Prepared& p) { return p.step.front() >= kLateLog * p.step.back(); }
+
 /// The mixture by one clock: with the plan, where it has one, and without as far as its backtest
 /// says.
 Mixture by_clock(const Observed& observed, std::span<const double> knots,
@@ -109,8 +115,10 @@ Mixture by_clock(const Observed& observed, std::span<const double> knots,
   const Backtest tested = backtest(p, observed.plan, constants);
   const double narrowing = use == Use::intervals ? tested.width : 1.0;
   Mixture mixture = predict(observed, knots, past, constants, narrowing, evidence);
-  if (tested.scheduled == 1) return mixture;
-  return mixed(mixture, predict(Observed(p, {}), knots, past, constants), tested.scheduled);
+  const bool hedged = use == Use::intervals && observed.plan.known() && !begins_late(p);
+  const double scheduled = tested.scheduled * (hedged ? kMaxScheduled : 1.0);
+  if (scheduled == 1) return mixture;
+  return mixed(mixture, predict(Observed(p, {}), knots, past, constants), scheduled);
 }
 
 /// The law of a log that begins late by a clock of its own, which counts from one logging interval
