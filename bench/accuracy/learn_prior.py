@@ -50,7 +50,7 @@ SQRT3 = math.sqrt(3.0)
 # Where the forecast is judged: shares of the points after the prefix.
 SHARES = (0.02, 0.2, 0.45, 0.75, 1.0)
 KEPT = 24  # heaviest nodes of a prefix
-MAX_LOG_AHEAD = 2.5  # kMaxLogAhead of src/forecast/predict.cpp
+MAX_LOG_AHEAD = 2.5  # kMaxLogAhead of src/forecast/predict.hpp
 WORKLOADS = ("digits", "docs", "docstring", "mlperf")  # sources whose collections are one each
 AHEAD = ("lean", "lean_far", "widen")
 

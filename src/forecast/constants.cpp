@@ -120,6 +120,7 @@ Numbers numbers_of(ForecastConstants& c) {
           {"degrees", &c.degrees},
           {"width", &c.width},
           {"linear_move", &c.linear_move},
+          {"stretch", &c.stretch},
           {"bins", &c.bins},
           {"count_cap", &c.count_cap},
           {"spike", &c.spike},

@@ -337,9 +337,12 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   }
   law.mixture.degrees = constants.degrees;
   const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
-  if (use == Use::intervals && !factor.empty() && !p.step.empty() && !begun) {
+  if (use == Use::intervals && !p.step.empty() && !begun) {
+    const double stretch = p.modelled && !result.scheduled ? constants.stretch : 0.0;
     for (std::size_t j = 0; j < law.knots.size(); ++j) {
-      law.stretch[j] = interpolate(std::log(law.knots[j] / last), learned.horizon, factor);
+      const double ahead = std::log(law.knots[j] / last);
+      law.stretch[j] = std::exp(stretch * std::clamp(ahead, 0.0, kMaxLogAhead));
+      if (!factor.empty()) law.stretch[j] *= interpolate(ahead, learned.horizon, factor);
     }
   }
   return result;

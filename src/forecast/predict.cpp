@@ -21,7 +21,6 @@ constexpr double kMinTimeStep = 1e-12;
 constexpr double kNoGainRising = 3;
 // What does not come of a foreseen move, in deviations of the points from the shape, at most.
 constexpr double kMaxMissing = 20;
-constexpr double kMaxLogAhead = 2.5;  // the learned corrections stay as they are from here on
 constexpr const char* kNotFinite = "forecast: by these constants it is not finite";
 
 /// All that the shapes become at given bins and queries, whatever the losses.

@@ -16,6 +16,8 @@ namespace glidepath::detail {
 
 /// Steps ahead are taken as at least this multiple of the last one, so that the logarithm is not 0.
 inline constexpr double kMinAhead = 1.0001;
+/// The learned corrections stay as they are from this logarithm of the distance on.
+inline constexpr double kMaxLogAhead = 2.5;
 /// A log that begins past this share of its last step shows too little of its run to correct what a
 /// known schedule says.
 inline constexpr double kLateLog = 0.4;

@@ -283,12 +283,14 @@ def late_score(first: float = 900.0) -> gp.Trace:
 def test_a_score_whose_log_begins_late_is_forecast_by_two_clocks() -> None:
     run = late_score()
     at = run.step[-1] + np.array([10.0, 100.0, 1000.0])
-    f = gp.forecast(run, at)
+    table = constants_with(stretch=0)  # which moves quantiles away from the median of each law
+    f = gp.forecast(run, at, constants=table)
 
     def by_loss(before: float) -> NDArray[np.float64]:
         """Levels of the score by its loss, which counts from step 0, `before` steps earlier."""
         loss = gp.Trace(run.step - before, 1 - run.loss)
-        return np.asarray(1 - gp.forecast(loss, at - before).curve_quantiles[::-1])
+        found = gp.forecast(loss, at - before, constants=table)
+        return np.asarray(1 - found.curve_quantiles[::-1])
 
     from_zero, from_log = by_loss(0), by_loss(run.step[0] - 10)
     low, high = np.minimum(from_zero, from_log), np.maximum(from_zero, from_log)
@@ -359,6 +361,21 @@ def test_the_lean_moves_the_law_by_its_scales_and_the_widening_by_its_distance()
     wider = np.log(wide.curve_quantile(0.9) / wide.curve_quantile(0.1)) / span
     # Not by as much: the components lie apart, and quantiles are clipped.
     assert np.all((wider > 1.03) & (wider < np.exp(0.2 * ahead)))
+
+
+def test_intervals_are_stretched_by_their_distance_and_times_to_target_are_not() -> None:
+    t, loss = noisy_power_law()
+    run, at = gp.Trace(t, loss), t[-1] * np.array([1.5, 4.0, 100.0])
+    plain, wide = (constants_with(stretch=number) for number in (0, 0.2))
+    f, g = (gp.forecast(run, at, constants=table, levels=[0.3, 0.5, 0.7]) for table in (plain, wide))
+    np.testing.assert_array_equal(f.median, g.median)
+    half, stretched = (np.log(each.curve_quantiles / each.median)[[0, 2]] for each in (f, g))
+    factor = np.exp(0.2 * np.minimum(np.log(at / t[-1]), 2.5))
+    np.testing.assert_allclose(stretched, factor * half, rtol=1e-9)
+    by_plain, by_wide = (
+        gp.reach(run, 0.9 * loss[-1], budget=1000, constants=table) for table in (plain, wide)
+    )
+    assert by_plain.prob_never == by_wide.prob_never
 
 
 def test_only_forecasts_like_those_learned_from_lean() -> None:
