@@ -113,7 +113,7 @@ Backtest backtest(const Prepared& p, const Annealing& plan, const ForecastConsta
   const double surprise =
       std::log(mean_surprise(known, since, c.degrees) + kPriorError) - c.backtest_level;
   const double width = std::exp(std::clamp(c.backtest * surprise, kMinLogWidth, 0.0));
-  if (p.step.front() >= kLateLog * p.step.back()) return {width, 1};
+  if (shows_too_little(p)) return {width, 1};
 
   const Mixture blind = forecast_since(before, {}, since, coarse);
   const double worse = (mean_crps(known, since, p.range) + kPriorCrps) /

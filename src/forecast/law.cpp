@@ -103,9 +103,6 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
   return knots;
 }
 
-/// Whether a log shows too little of its run to try a schedule on it.
-bool begins_late(const Prepared& p) { return p.step.front() >= kLateLog * p.step.back(); }
-
 /// The mixture by one clock: with the plan, where it has one, and without as far as its backtest
 /// says.
 Mixture by_clock(const Observed& observed, std::span<const double> knots,
@@ -115,7 +112,7 @@ Mixture by_clock(const Observed& observed, std::span<const double> knots,
   const Backtest tested = backtest(p, observed.plan, constants);
   const double narrowing = use == Use::intervals ? tested.width : 1.0;
   Mixture mixture = predict(observed, knots, past, constants, narrowing, evidence);
-  const bool hedged = use == Use::intervals && observed.plan.known() && !begins_late(p);
+  const bool hedged = use == Use::intervals && observed.plan.known() && !shows_too_little(p);
   const double scheduled = tested.scheduled * (hedged ? kMaxScheduled : 1.0);
   if (scheduled == 1) return mixture;
   return mixed(mixture, predict(Observed(p, {}), knots, past, constants), scheduled);
@@ -129,8 +126,9 @@ struct LateClock {
                      ///< shape; that of noise shows no rate that the many steps before could be
                      ///< told by
 
-  /// Mixed into a law by the clock of step 0, of which past runs, whose clock is known, have a part.
-  [[nodiscard]] Mixture with(Mixture from_zero, double past = 0) const {
+  /// Mixed into a law by the clock of step 0, of which past runs, whose clock is known, have a
+  /// part.
+  [[nodiscard]] Mixture mixed_into(Mixture from_zero, double past = 0) const {
     const double part = share * (1 - past);
     return part > 0 ? mixed(from_zero, law, 1 - part) : from_zero;
   }
@@ -159,9 +157,10 @@ LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const doub
 /// quantiles are not clipped.
 double spread_at(const Law& law, const Mixture& mixture, std::size_t knot) {
   const MixtureView at = mixture.at(knot);
+  const double origin = law.clip(at.location.front());  // near all of them: squares must not cancel
   double mean = 0, square = law.noise * law.noise;
   for (std::size_t i = 0; i < at.weight.size(); ++i) {
-    const double location = law.clip(at.location[i]);
+    const double location = law.clip(at.location[i]) - origin;
     const double scale = std::min(at.scale[i], law.highest - law.lowest);
     mean += at.weight[i] * location;
     square += at.weight[i] * (location * location + scale * scale);
@@ -323,14 +322,17 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     law.highest = p.highest;
     const LateClock late =
         late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use);
-    law.mixture = late.with(by_clock(observed, law.knots, {}, constants, use));
+    law.mixture = late.mixed_into(by_clock(observed, law.knots, {}, constants, use));
     if (!past.empty()) {
       Evidence evidence;
       Mixture with = by_clock(observed, law.knots, past, constants, use, &evidence);
-      with = late.with(std::move(with), evidence.past);
+      with = late.mixed_into(std::move(with), evidence.past);
       const double error = mix_in_analogy(seen.step, seen.z, law.knots, past, constants, with);
       const double share = belief(law, with, law.mixture, error);
-      law.mixture = share > 1 - constants.tail_mass ? with : mixed(with, law.mixture, share);
+      if (share > 1 - constants.tail_mass)
+        law.mixture = std::move(with);
+      else if (share > constants.tail_mass)
+        law.mixture = mixed(with, law.mixture, share);
     }
     if (options.past != nullptr) mix_in_settings(p, trace.settings, *options.past, law);
     last = seen.step.back();
@@ -338,7 +340,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   law.mixture.degrees = constants.degrees;
   const std::vector<double>& factor = result.scheduled ? learned.scheduled_factor : learned.factor;
   if (use == Use::intervals && !p.step.empty() && !begun) {
-    const double stretch = p.modelled && !result.scheduled ? constants.stretch : 0.0;
+    const double stretch = p.modelled ? constants.stretch : 0.0;
     for (std::size_t j = 0; j < law.knots.size(); ++j) {
       const double ahead = std::log(law.knots[j] / last);
       law.stretch[j] = std::exp(stretch * std::clamp(ahead, 0.0, kMaxLogAhead));

@@ -349,8 +349,7 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.rising = observed.run.coordinate.sign < 0;
   context.scheduled = observed.plan.known();
   context.linear = !observed.run.coordinate.logarithmic;
-  context.leans = !context.linear &&
-                  (!context.scheduled || observed.run.step.front() < kLateLog * observed.last());
+  context.leans = !context.linear && (!context.scheduled || !shows_too_little(observed.run));
   context.bins = bins.x.size();
   context.queries = queries.size();
   context.parametric = c.shapes.size();

@@ -21,6 +21,9 @@ inline constexpr double kMaxLogAhead = 2.5;
 /// A log that begins past this share of its last step shows too little of its run to correct what a
 /// known schedule says.
 inline constexpr double kLateLog = 0.4;
+[[nodiscard]] inline bool shows_too_little(const Prepared& run) {
+  return run.step.front() >= kLateLog * run.step.back();
+}
 
 /// A past run as a shape: its steps and its metric in the coordinate z of the live run.
 struct Template {
