@@ -58,13 +58,15 @@ struct Relevance {
 };
 
 /// Finished runs of the same user, model or study, all of one direction, and what was learned from
-/// them once. Each run serves as the shape of a curve. The widths are those that would have held
-/// (split conformal: the quantile of |truth - median| / half-width over prefixes of each of the
-/// newest fifty runs, one score per run and horizon), shrunk towards no change while runs are few
-/// and as far as they would raise the CRPS of those runs. They widen forecasts, not times to
-/// target. A run with a learning rate is forecast twice, without it and with it, because the widths
-/// of the two are wrong in their own ways and for some kinds of run the schedule misleads. Which
-/// settings matter is learned by how well runs of alike settings foretell each other.
+/// them once. Each run serves as the shape of a curve; the shapes count as far as these runs
+/// foretell each other from the step on at which the live run stands. The widths are those that
+/// would have held (split conformal: the quantile of |truth - median| / half-width over prefixes of
+/// each of the newest fifty runs, one score per run and horizon), shrunk towards no change while
+/// runs are few and as far as they would raise the CRPS of those runs. They widen forecasts, not
+/// times to target. A run with a learning rate is forecast twice, without it and with it, because
+/// the widths of the two are wrong in their own ways and for some kinds of run the schedule
+/// misleads. Which settings matter is learned by how well runs of alike settings foretell each
+/// other.
 class PastRuns {
  public:
   /// Knows nothing yet.

@@ -258,10 +258,12 @@ def forecast(
         Strictly increasing steps past the last observed one.
     schedule : Schedule, optional
         Learning rate of the whole run. Where the trace logged a rate, that one counts for the past.
-        A constant schedule changes no forecast: it has no effect that could be foreseen.
+        A constant schedule changes no forecast: it has no effect that could be foreseen. Of a log
+        that begins early at most seven tenths of the forecast go by the schedule.
     past : PastRuns or list of Trace, optional
-        Finished runs of the same user, model or study and direction. They become curve shapes; a
-        plain list serves as shapes only, `PastRuns` has learned the widths of intervals besides.
+        Finished runs of the same user, model or study and direction. They become curve shapes,
+        which count as far as these runs foretell each other; a plain list serves as shapes only,
+        `PastRuns` has learned the widths of intervals besides.
     levels : array_like, shape (k,), optional
         Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.
     constants : str, optional
