@@ -85,6 +85,8 @@ def main() -> None:
                 f"{ratios[runs.name]:.3f}  {inside[0]:.2f} {inside[1]:.2f}",
                 flush=True,
             )
+    if not ratios:
+        parser.error(f"no collection with {FEWEST} prefixes that have past runs")
     all_of = np.array(list(ratios.values()))
     worst = max(ratios, key=lambda name: ratios[name])
     print(
