@@ -17,6 +17,8 @@ import glidepath as gp
 
 def main() -> None:
     """Read, print, count."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: bench/read_wild.py FOLDER [--all]")
     folder = Path(sys.argv[1])
     index = folder / "index.csv"
     families = {}

@@ -17,9 +17,9 @@ compiles in. With `--report N` it also prints the protocol's figures on N curves
 left out, by the tables learned without them, beside those by the table compiled in, which has seen
 them.
 
-Needs torch, and the module `_training` beside this file, which a build with
-`-DGLIDEPATH_BUILD_BENCH=ON -DGLIDEPATH_BUILD_PYTHON=ON` makes: everything about the model itself
-comes from its `forecast_nodes`.
+Needs torch, and the module `_training` beside this file, which a build of the tests or benchmarks
+makes with `-DGLIDEPATH_BUILD_PYTHON=ON`: everything about the model itself comes from its
+`forecast_nodes`.
 """
 
 from __future__ import annotations
@@ -86,14 +86,12 @@ def read_cases(
     """One record per prefix: the nodes at five queries, and the observations there."""
     constants = _core.read_constants(text)
     cases = []
-    files = sorted(f for folder in folders for f in Path(folder).glob("*.csv*"))
-    for file in files:
-        name = file.name.split(".")[0]
+    for logs in (logs for folder in folders for logs in read_logs(folder, None)):
+        name = logs.name
         if "nonfinite" in name:
             continue
         traces = [
             t
-            for logs in read_logs(file, None)
             for t in logs.traces
             if len(t) >= 10 and np.isfinite(t.loss).all() and np.ptp(t.loss) > 1e-9
         ]
@@ -542,8 +540,7 @@ def main() -> int:
             rows += [
                 row
                 for row in protocol_rows(a.folders, mine, a.report, learned)
-                if not a.folds
-                or f"fold{fold_of(row['collection'], row['curve'], a.folds)}" == source
+                if not a.folds or f"fold{fold_of(row['collection'], row['run'], a.folds)}" == source
             ]
     if rows:
         report(protocol_rows(a.folders, {r["collection"] for r in rows}, a.report, None), rows)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of bench/ run for minutes: here only each name that they use is looked up."""
+"""The scripts of bench/ run for minutes: here each name that they use is looked up.
+
+The one that learns the constants of the forecast is run, on a few curves.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ import builtins
 import importlib.util
 import inspect
 import os
+import shutil
+import subprocess
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import glidepath as gp
 
 ROOT = Path(__file__).resolve().parents[2]
 # Members that SciPy's results make up as they go.
@@ -138,3 +146,31 @@ def test_a_name_that_is_not_there_is_found() -> None:
     assert unknown_names(planted) == ["line 3: nothing has .head"]
     assert unknown_names("import glidepath as gp\ngp.head") != []
     assert unknown_names("from glidepath import head") == ["glidepath has no head"]
+
+
+def test_constants_are_learned_and_judged_on_curves_that_they_did_not_see(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("digits-mlp", "cancer-mlp"):
+        shutil.copy(ROOT / "data" / "curves" / f"{name}.csv.gz", data)
+    (data / "index.csv").write_text("file,licence\ndigits-mlp.csv.gz,Apache-2.0\n")  # no curves
+    learning = [sys.executable, str(ROOT / "bench" / "accuracy" / "learn_prior.py"), str(data)]
+    few = ["--folds", "2", "--curves", "3", "--epochs", "2", "--report", "2"]
+    ran = subprocess.run(
+        [*learning, *few, "--out", str(tmp_path / "{source}.txt")],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    line = next(line for line in ran.stdout.splitlines() if line.startswith("cancer-mlp "))
+    _, in_sample, *_, left_out, _, _, _, _, _ = line.split()
+    assert in_sample == left_out == "10"  # two curves, five prefixes each
+    run = gp.read_traces(data / "digits-mlp.csv.gz")[0]
+    medians = {
+        gp.forecast(run, run.step[-1] * 2.0, constants=table.read_text()).quantile(0.5)[0]
+        for table in (tmp_path / "fold0.txt", tmp_path / "fold1.txt")
+    }
+    assert len(medians) == 2  # each fold learned from other runs
