@@ -53,10 +53,9 @@ TEST(OptionsTest, SharedOptionsFollowWhereThePairFitsTheCard) {
   const std::vector<Scaling> scaling{scaling_up_to(1), scaling_up_to(1)};
   const std::vector<KindPair> measured{{"B", Sharing::mps, "x", "y", 1.25, 1.5}};
   const Pairs pairs = learn_pairs(measured);
-  const PlacementOptions given{.alone = {0.5, 10, "x"},
-                               .sharing = Sharing::mps,
-                               .partner = Profile{0.5, 10, "y"},
-                               .pairs = &pairs};
+  const Profile alone{0.5, 10, "x"}, partner{0.5, 10, "y"};
+  const PlacementOptions given{
+      .alone = alone, .sharing = Sharing::mps, .partner = partner, .pairs = &pairs};
   const std::vector<Option> options = options_of(tiers, scaling, given);
   ASSERT_EQ(options.size(), 3u);  // 20 GB do not fit on 16
   EXPECT_EQ(options[2].tier, 1);
