@@ -436,6 +436,12 @@ def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
     for name in sorted({row["collection"] for row in tables[1]}):
         line(name, [[row for row in table if row["collection"] == name] for table in tables])
     line("mean of collections", tables)
+    for name, result in zip(("in sample", "left out"), both, strict=True):
+        for row in result.groups():
+            figures = ", ".join(
+                f"{key} {value:.4g}" for key, value in row.items() if key not in ("seen", "skill")
+            )
+            print(f"{name}, mean over groups, seen {row['seen']}: {figures}")
     pooled = [[r for r in result.table() if r["method"] == "glidepath"] for result in both]
     line("all prefixes", pooled)
     for name, result in zip(("in sample", "left out"), both, strict=True):
@@ -485,7 +491,12 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=25)
     parser.add_argument("--shrink", type=float, default=1e-2, help="weight of squared moves")
     parser.add_argument("--ask", type=float, default=0.1, help="weight of coverage beside CRPS")
-    parser.add_argument("--learn", choices=("all", "ahead"), default="all", help="what moves")
+    parser.add_argument(
+        "--learn",
+        choices=("all", "ahead"),
+        default="all",
+        help="what moves; the corrections ahead alone begin at none",
+    )
     parser.add_argument("--gates", type=int, default=1, help="0: numbers do not depend on features")
     parser.add_argument("--rate", type=float, default=0.02)
     parser.add_argument(
@@ -502,6 +513,10 @@ def main() -> int:
     text = published(compiled)
     if a.start is not None:
         text = compiled if a.start == "compiled" else Path(a.start).read_text()
+    if a.learn == "ahead":  # else what is left out would have taught where the others begin
+        text = "".join(
+            line for line in text.splitlines(keepends=True) if not line.startswith("ahead ")
+        )
     began = next(
         (line for line in text.splitlines() if line.startswith("# learned")), "# published"
     )
