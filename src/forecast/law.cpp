@@ -280,7 +280,8 @@ Mixture mixed(const Mixture& first, const Mixture& second, double share) {
 
 Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_t max_knots,
                       const ForecastOptions& options, Use use) {
-  const ForecastConstants& constants = constants_of(options);
+  ForecastConstants constants = constants_of(options);
+  if (use == Use::decision) constants.linear_move = 1;
   Predicted result{prepare(trace, options.direction, constants), {}, false};
   const Prepared& p = result.prepared;
   Law& law = result.law;

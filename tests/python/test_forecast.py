@@ -408,6 +408,21 @@ def test_a_metric_that_is_signed_moves_by_a_share_of_what_its_shapes_foresee() -
     )
 
 
+def test_a_decision_on_a_signed_metric_takes_the_whole_move() -> None:
+    t, loss = noisy_power_law()
+    run = gp.Trace(t, loss - 2)
+    target, budget = run.loss[-1] - 0.05, 20 * t[-1]
+    by_share, whole = (
+        gp.reach(run, target, budget=budget, constants=table)
+        for table in (None, constants_with(linear_move=1))
+    )
+    assert by_share.prob_never == whole.prob_never
+    assert by_share.quantile(0.5) == whole.quantile(0.5)
+    median = gp.forecast(run, [budget]).median[0]
+    whole_median = gp.forecast(run, [budget], constants=constants_with(linear_move=1)).median[0]
+    assert whole_median < median  # the forecast itself moves by the share
+
+
 def test_three_points_at_a_new_level_are_believed_by_half() -> None:
     # One is a spike; eight are a level (above): in between the law has both.
     rng = np.random.RandomState(1)
