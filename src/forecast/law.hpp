@@ -81,8 +81,8 @@ struct Predicted {
 };
 
 /// What the law is for: intervals, which the backtest may narrow and past runs stretch, or a
-/// decision, which depends on the tails, and those neither can check. A decision takes the whole of
-/// `linear_move`: returns rest and rise again, and are given up too soon by a share of it.
+/// decision, which depends on the tails, and those neither can check. A decision takes the whole
+/// move of a signed metric, not `linear_move` of it: returns rest and rise again.
 enum class Use : std::uint8_t { intervals, decision };
 
 /// `steps` are in the trace's own unit, increasing, past the last observed one; the law has a knot
