@@ -890,6 +890,18 @@ TEST(PastRunsTest, BrokenRunsAndWidthsAreRefusedInASentence) {
             "past: 'run0' has direction 'min', the live run 'max'");
 }
 
+TEST(PastRunsTest, TheLargestFactorOfAWidthLeavesQuantilesFinite) {
+  const double largest = std::numeric_limits<double>::max();
+  const PastRuns past = PastRuns::restored({}, {.horizon = {0.1}, .factor = {largest}});
+  const Trace live = power_law(40, 1, 2, 0.4, 0.02);
+  const std::vector<double> steps{80, 160};
+  const Forecast wide = forecast(live.view(), steps, {.past = &past});
+  for (const double p : {0.05, 0.5, 0.95}) {
+    for (const double loss : quantile(wide, p)) EXPECT_TRUE(std::isfinite(loss)) << p;
+  }
+  EXPECT_EQ(wide.median, forecast(live.view(), steps).median);
+}
+
 TEST(Forecast, StepsThatFallTogetherBesideAFarBeginningAreRefused) {
   const std::vector<double> step{-1e300, 0, 1, 3, 5, 7}, loss{7.1, 0.9, 0.8, 7.2, -1.0, 0.9};
   EXPECT_EQ(refusal([&] {

@@ -26,6 +26,7 @@ constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
 constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
 constexpr double kMinProbability = 1e-9;   // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
+constexpr double kMaxStretch = 1e100;  // of an interval: infinity times a width of 0 is none
 // Of the law of a score whose log begins late, that counts time from step 0: nothing tells.
 constexpr double kScoreFromZero = 0.5;
 // Prior odds that a late log of a loss shows how its run falls, against a level with noise.
@@ -344,8 +345,9 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const double stretch = p.modelled ? constants.stretch : 0.0;
     for (std::size_t j = 0; j < law.knots.size(); ++j) {
       const double ahead = std::log(law.knots[j] / last);
-      law.stretch[j] = std::exp(stretch * std::clamp(ahead, 0.0, kMaxLogAhead));
-      if (!factor.empty()) law.stretch[j] *= interpolate(ahead, learned.horizon, factor);
+      const double own = std::exp(stretch * std::clamp(ahead, 0.0, kMaxLogAhead));
+      const double taught = factor.empty() ? 1.0 : interpolate(ahead, learned.horizon, factor);
+      law.stretch[j] = std::min(own * taught, kMaxStretch);
     }
   }
   return result;
