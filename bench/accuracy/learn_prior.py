@@ -436,21 +436,19 @@ def report(ours: list[dict[str, Any]], left_out: list[dict[str, Any]]) -> None:
     for name in sorted({row["collection"] for row in tables[1]}):
         line(name, [[row for row in table if row["collection"] == name] for table in tables])
     line("mean of collections", tables)
-    for name, result in zip(("in sample", "left out"), both, strict=True):
-        for row in result.groups():
-            figures = ", ".join(
-                f"{key} {value:.4g}" for key, value in row.items() if key not in ("seen", "skill")
-            )
-            print(f"{name}, mean over groups, seen {row['seen']}: {figures}")
     pooled = [[r for r in result.table() if r["method"] == "glidepath"] for result in both]
     line("all prefixes", pooled)
     for name, result in zip(("in sample", "left out"), both, strict=True):
-        for weights, found in (
-            ("all prefixes", result.decisions()),
-            ("mean of collections", mean_decisions(result.rows)),
-        ):
-            figures = ", ".join(f"{key} {value:.4g}" for key, value in found.items())
-            print(f"{name}, {weights}: {figures}")
+        for row in result.groups():
+            known = {key: row[key] for key in row if key not in ("seen", "skill")}
+            print(f"{name}, mean over groups, seen {row['seen']}: {listed(known)}")
+        print(f"{name}, all prefixes: {listed(result.decisions())}")
+        print(f"{name}, mean of collections: {listed(mean_decisions(result.rows))}")
+
+
+def listed(figures: dict[str, Any]) -> str:
+    """Write figures by their names, one after the other."""
+    return ", ".join(f"{key} {value:.4g}" for key, value in figures.items())
 
 
 def mean_decisions(rows: list[dict[str, Any]]) -> dict[str, float]:
