@@ -113,26 +113,65 @@ TEST(StudentTest, MixtureQuantilesInvertTheMixtureCdf) {
     levels.push_back(i / 100.0);
     unit.push_back(detail::student_quantile(3, i / 100.0));
   }
-  std::vector<double> guess, q(levels.size());
-  detail::mixture_quantiles(mixture, levels, unit, guess, q);
+  std::vector<double> q(levels.size());
+  detail::MixtureQuantiles(levels, unit).find(mixture, 0, q);
   for (std::size_t i = 0; i < q.size(); ++i) {
     EXPECT_NEAR(detail::mixture_cdf(mixture, q[i]), levels[i], 1e-8);
   }
 }
 
-TEST(MathTest, ExponentialLogarithmAndArctangentAreAccurateToAFewUlp) {
+TEST(StudentTest, TheKernelOfAMixtureHasTheDerivativesOfItsClosedForm) {
+  const double middle = 0.3, scale = 2, step = detail::kInvSqrt3 / scale, each = 1 / detail::kPi;
+  const double height = 2 * each * step;
+  const detail::Component component{
+      middle, step, each, height, -4 * height * step, height * step * step};
+  std::vector<double> x(detail::kMaxLanes), cdf(x), density(x), slope(x), bend(x);
+  for (double u = -60; u < 60; u += 0.0137) {
+    x[0] = middle + u * scale;
+    detail::forecast_kernels().mixture(1, x.data(), 1, &component,
+                                       {cdf.data(), density.data(), slope.data(), bend.data()});
+    EXPECT_NEAR(cdf[0], detail::student_cdf_general(3, u), 2e-13) << u;
+    const double w = u / std::sqrt(3.0),
+                 f = 2 / (detail::kPi * std::sqrt(3.0)) / std::pow(1 + w * w, 2) / scale;
+    const double rate = 1 / (std::sqrt(3.0) * scale);
+    EXPECT_NEAR(density[0] / f, 1, 1e-14) << u;
+    EXPECT_NEAR(slope[0], -4 * w / (1 + w * w) * f * rate, 1e-14) << u;
+    EXPECT_NEAR(bend[0], (20 * w * w - 4) / std::pow(1 + w * w, 2) * f * rate * rate, 1e-14) << u;
+  }
+  for (const double far : {1e20, 1e160, 1e200}) {
+    x[0] = -far;
+    detail::forecast_kernels().mixture(1, x.data(), 1, &component,
+                                       {cdf.data(), density.data(), slope.data(), bend.data()});
+    EXPECT_NEAR(cdf[0], 0, 1e-13) << far;
+  }
+}
+
+TEST(StudentTest, AQuantileDoesNotDependOnTheOtherLevelsAsked) {
+  const std::vector<double> weight{0.2, 0.5, 0.3}, location{-4, 0, 3}, scale{0.01, 1, 0.2};
+  const std::vector<double> levels{0.05, 0.1, 0.5, 0.7, 0.95, 0.96, 0.97, 0.98, 0.99};
+  for (const double degrees : {3.0, 5.0}) {
+    const detail::MixtureView mixture{weight, location, scale, degrees};
+    std::vector<double> unit;
+    for (const double p : levels) unit.push_back(detail::student_quantile(degrees, p));
+    detail::MixtureQuantiles all(levels, unit);
+    std::vector<double> q(levels.size());
+    for (const double at : {0.0, 0.1, 0.2, 0.3}) all.find(mixture, at, q);
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      detail::MixtureQuantiles one({&levels[i], 1}, {&unit[i], 1});
+      double alone = 0;
+      for (const double at : {0.0, 0.1, 0.2, 0.3}) one.find(mixture, at, {&alone, 1});
+      EXPECT_EQ(alone, q[i]);
+      EXPECT_NEAR(detail::mixture_cdf(mixture, alone), levels[i], 1e-9);
+    }
+  }
+}
+
+TEST(MathTest, ExponentialAndLogarithmAreAccurateToAFewUlp) {
   for (double x = -707; x < 707; x += 0.613) {
     EXPECT_NEAR(detail::fast_exp(x) / std::exp(x), 1, 4e-16) << x;
   }
   for (double x = 1e-300; x < 1e300; x *= 1.37) {
     EXPECT_NEAR(detail::fast_log(x), std::log(x), 4e-16 * std::max(1.0, std::abs(std::log(x))));
-  }
-  for (double x = -50; x < 50; x += 0.0137) {
-    EXPECT_NEAR(detail::fast_arc(x).tangent, std::atan(x), 4e-16) << x;
-    EXPECT_NEAR(detail::fast_arc(x).rest * (1 + x * x), 1, 1e-15) << x;
-  }
-  for (double x = 1e-200; x < 1e60; x *= 1.37) {
-    EXPECT_NEAR(detail::fast_arc(-x).tangent / std::atan(-x), 1, 6e-16) << x;
   }
   EXPECT_EQ(detail::fast_exp(-1000), 0);
 }

@@ -5,7 +5,18 @@
 
 namespace glidepath::detail {
 
-inline constexpr std::size_t kPaths = 8;  // that stand for the Student-t of a component
+inline constexpr std::size_t kPaths = 8;     // that stand for the Student-t of a component
+inline constexpr std::size_t kMaxLanes = 8;  // columns are padded to a multiple of it
+
+/// A component of a mixture of t_3, by `step` = 1 / (sqrt(3) scale): `each` is its part of F in
+/// units of 1 / pi, the others of its derivatives.
+struct Component {
+  double location, step, each, density, slope, bend;
+};
+/// F and its derivatives at each x.
+struct Derivatives {
+  double *cdf, *density, *slope, *bend;
+};
 
 /// The loops over shapes, levels and paths. Nothing is summed across the lanes of a vector, so that
 /// every instruction set gives the same bytes.
@@ -32,13 +43,17 @@ struct ForecastKernels {
                   double* sum);
 
   /// Extreme quantiles of the components at each level, into `low` and `high`.
-  void (*bracket)(std::size_t lanes, const double* unit, std::size_t components,
+  void (*bracket)(std::size_t count, const double* unit, std::size_t components,
                   const double* location, const double* scale, double* low, double* high);
-  /// Mixture of t_3 at each x: adds F to `cdf` (which begins at 1/2), F' to `density` and F'' to
-  /// `slope`.
-  void (*add_components)(std::size_t lanes, const double* x, std::size_t components,
-                         const double* weight, const double* location, const double* scale,
-                         double* cdf, double* density, double* slope);
+  /// Mixture of t_3 at each x.
+  void (*mixture)(std::size_t count, const double* x, std::size_t components,
+                  const Component* component, Derivatives out);
+  /// A step to the quantile at each level by Householder's method of the fourth order, from x and
+  /// the derivatives there, within `low` and `high`, which it moves; half of the way between them
+  /// where that leads out. `found` is 1 where the step was one of the method within `tolerance`, or
+  /// none but rounding.
+  void (*search_step)(std::size_t count, const double* level, Derivatives at, double tolerance,
+                      double* x, double* low, double* high, double* found);
 
   /// Multiplies the survival of each of the kPaths paths of a component by the chance that `count`
   /// observations with t_8 noise around it all stay above the target.

@@ -412,11 +412,10 @@ void Law::quantiles(const Levels& levels, std::vector<double>& curve,
   const std::size_t count = levels.level.size();
   curve.resize(count * knots.size());
   raw.resize(count * knots.size());
-  thread_local std::vector<double> guess, q;
-  guess.clear();
-  q.resize(count);
+  std::vector<double> q(count);
+  MixtureQuantiles mixture_quantiles(levels.level, levels.unit);
   for (std::size_t j = 0; j < knots.size(); ++j) {
-    mixture_quantiles(mixture.at(j), levels.level, levels.unit, guess, q);
+    mixture_quantiles.find(mixture.at(j), std::log(knots[j]), q);
     const double middle = clip(q[levels.median]);
     for (std::size_t i = 0; i < count; ++i) {
       const double half = half_width(j, middle, q[i]);

@@ -66,37 +66,6 @@ GLIDEPATH_INLINE double fast_log(double x) {
   return k * std::numbers::ln2 + (2 * s + 2 * s * (t * p));
 }
 
-/// arctan(x) and 1 / (1 + x^2), to a few ulp and by one division.
-/// With a = |x|: arctan a = arctan r, pi / 4 + arctan r with r = (a - 1) / (a + 1), or pi / 2 +
-/// arctan r with r = -1 / a, so that |r| <= tan(pi / 8); arctan r = r times a polynomial in r^2
-/// (interpolated at the Chebyshev nodes, relative error 1.3e-16).
-struct Arc {
-  double tangent = 0, rest = 0;
-};
-GLIDEPATH_INLINE Arc fast_arc(double x) {
-  const double a = x < 0 ? -x : x;
-  const bool large = a > 2.414213562373095;    // tan(3 pi / 8)
-  const bool middle = a > 0.4142135623730950;  // tan(pi / 8)
-  const double top = large ? -1.0 : (middle ? a - 1.0 : a);
-  const double bottom = large ? a : (middle ? a + 1.0 : 1.0);
-  const double base = large ? kPi / 2 : (middle ? kPi / 4 : 0.0);
-  const double square = 1.0 + a * a;
-  const double inverse = 1.0 / (bottom * square);
-  const double r = top * square * inverse;
-  const double z = r * r;
-  // In Estrin's order, as a chain of ten products would be waited for.
-  const double z2 = z * z, z4 = z2 * z2;
-  const double low =
-      (1.0 - 0x1.55555555551e4p-2 * z) + (0x1.9999999934e4fp-3 - 0x1.2492490095717p-3 * z) * z2;
-  const double high = (0x1.c71c648ac9df6p-4 - 0x1.745baa283762ap-4 * z) +
-                      (0x1.3afb01bb360f9p-4 - 0x1.0ffbe6350536dp-4 * z) * z2;
-  const double highest =
-      (0x1.d1fd54202efe1p-5 - 0x1.643142dfc2c73p-5 * z) + 0x1.5a482c626fbd0p-6 * z2;
-  const double p = low + (high + highest * z4) * z4;
-  const double y = base + r * p;
-  return {x < 0 ? -y : y, bottom * inverse};
-}
-
 /// Degrees of freedom of a raw observation around the curve.
 inline constexpr double kNoiseDegrees = 8;
 

@@ -20,7 +20,7 @@ void fill_basis(const ForecastConstants& constants, std::span<const double> x, s
   const std::size_t n = x.size();
   basis.points = n;
   basis.shapes = constants.shapes.size() + templates.size();
-  basis.stride = (basis.shapes + 7) / 8 * 8;
+  basis.stride = (basis.shapes + kMaxLanes - 1) / kMaxLanes * kMaxLanes;
   basis.value.assign(n * basis.stride, 0.0);
 
   std::vector<double> log_x(n), column(n);

@@ -69,13 +69,14 @@ struct Context {
   Variation variation{};
   Features features{};
   Gated gated{};
-  bool leans = false;        // like the logs that the lean was learned from
-  bool linear = false;       // z is no logarithm: the metric reaches 0 or is signed
-  bool scheduled = false;    // a learning rate is known
-  double freedom = 1;        // bins - 1
-  bool rising = false;       // the metric, as the run improves
-  double narrowing = 1;      // of the scales, by the backtest
-  double template_mass = 0;  // prior of all past runs together
+  bool leans = false;                      // like the logs that the lean was learned from
+  bool linear = false;                     // z is no logarithm: the metric reaches 0 or is signed
+  bool scheduled = false;                  // a learning rate is known
+  double freedom = 1;                      // bins - 1
+  bool rising = false;                     // the metric, as the run improves
+  double narrowing = 1;                    // of the scales, by the backtest
+  double template_mass = 0;                // prior of all past runs together
+  std::vector<double> widening{}, lean{};  // at the queries: factor of the scale, scales of a move
   std::size_t bins = 0, queries = 0, parametric = 0, templates = 0;
 
   /// Number i of the annealing gains.
@@ -122,14 +123,18 @@ NodeFit solve(const Context& context, const StructureFit& fit, double gain, std:
 /// Log evidence of a structure, without what depends on the residuals.
 double log_evidence(const StructureFit& fit) { return -fit.log_det - 0.5 * std::log(fit.oo); }
 
-double node_prior(const Context& context, std::size_t shape) {
-  const ForecastConstants& c = context.constants;
-  if (shape < context.parametric) {
-    return c.shapes[shape].log_prior +
-           context.gated.family_prior[static_cast<std::size_t>(c.shapes[shape].family)] +
-           (context.templates > 0 ? std::log(1 - context.template_mass) : 0.0);
+/// Log prior of every shape: of the parametric ones, then of the past runs.
+std::vector<double> shape_priors(const Context& context) {
+  std::vector<double> priors;
+  priors.reserve(context.grid.basis.shapes);
+  const double rest = context.templates > 0 ? std::log(1 - context.template_mass) : 0.0;
+  for (const ForecastConstants::Shape& shape : context.constants.shapes) {
+    const auto family = static_cast<std::size_t>(shape.family);
+    priors.push_back(shape.log_prior + context.gated.family_prior[family] + rest);
   }
-  return std::log(context.template_mass / (2.0 * static_cast<double>(context.templates)));
+  const double past = 2.0 * static_cast<double>(context.templates);
+  priors.resize(context.grid.basis.shapes, std::log(context.template_mass / past));
+  return priors;
 }
 
 /// Log prior of how far a past run must be moved and stretched to resemble this one: a run of the
@@ -261,9 +266,8 @@ void predict_node(const Context& context, const GridNode& node, std::size_t comp
     location = shortened ? shorten(context, curve, m) : m;
     scale = gated.width * std::sqrt(spread + 1e-14);
     if (!corrected) continue;
-    const double log_ahead = context.grid.log_ahead[j];
-    if (!context.scheduled) scale *= std::exp(gated.widen * log_ahead);
-    location += (gated.lean + gated.lean_far * log_ahead) * scale;
+    scale *= context.widening[j];
+    location += context.lean[j] * scale;
   }
 }
 
@@ -355,6 +359,11 @@ Context build(const Observed& observed, std::span<const double> queries,
   context.parametric = c.shapes.size();
   context.templates = past.size();
   context.freedom = static_cast<double>(std::max<std::size_t>(context.bins - 1, 1));
+  for (const double log_ahead : grid.log_ahead) {
+    const double widen = context.scheduled ? 0.0 : context.gated.widen;
+    context.widening.push_back(std::exp(widen * log_ahead));
+    context.lean.push_back(context.gated.lean + context.gated.lean_far * log_ahead);
+  }
   const double odds = c.template_odds * static_cast<double>(past.size());
   context.template_mass = odds / (1 + odds);
   for (StructureFit& fit : grid.fits) {
@@ -368,6 +377,7 @@ std::vector<GridNode> weigh(const Context& context, const Annealing& plan) {
   const bool falls = plan.falls;
   const ForecastConstants& c = context.constants;
   const std::size_t gains = falls ? c.gains.size() : 1, shapes = context.grid.basis.shapes;
+  const std::vector<double> shape_prior = shape_priors(context);
   std::vector<GridNode> nodes;
   nodes.reserve(c.structures.size() * gains * shapes);
   for (std::size_t i = 0; i < c.structures.size(); ++i) {
@@ -382,7 +392,7 @@ std::vector<GridNode> weigh(const Context& context, const Annealing& plan) {
         const double evidence = of_structure - 0.5 * context.freedom * std::log(s.rss);
         const double log_weight =
             context.gated.temper * evidence + (s.amplitude <= 0 ? context.gated.rising : 0.0) +
-            node_prior(context, k) + prior +
+            shape_prior[k] + prior +
             (k < context.parametric ? 0.0 : likeness(context, fit, gain, k, s.amplitude));
         if (!std::isfinite(log_weight)) continue;  // constants beyond all measure
         nodes.push_back({log_weight, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(g),
@@ -410,9 +420,9 @@ double log_gain_over_level(const Context& context, std::span<const GridNode> nod
       std::ranges::min_element(c.structures, {}, &ForecastConstants::Structure::lambda);
   const StructureFit& level = context.grid.fits[least - c.structures.begin()];
   const double rss = level.uu + c.rss_floor * context.variation.variance;
-  std::vector<double> weight, prior;
+  std::vector<double> weight, prior = shape_priors(context);
+  prior.resize(context.parametric);
   for (const GridNode& node : nodes) weight.push_back(node.log_weight);
-  for (std::size_t k = 0; k < context.parametric; ++k) prior.push_back(node_prior(context, k));
   const double gain =
       log_sum(weight) - log_sum(prior) - log_sum(context.gated.structure_prior) -
       context.gated.temper * (log_evidence(level) - 0.5 * context.freedom * std::log(rss));

@@ -2,18 +2,21 @@
 #include "forecast/student.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "common/numbers.hpp"
-#include "forecast/kernels.hpp"
 #include "forecast/math.hpp"
 
 namespace glidepath::detail {
 namespace {
 
 constexpr int kMaxIterations = 80;
+constexpr std::size_t kRemembered = 3;  ///< mixtures, through which a parabola goes
+constexpr double kSmall = .007;  ///< of a step that is the last one: the CDF is right to 1e-10
 
-/// As add_components() of kernels.cpp.
+/// As mixture() of kernels.cpp.
 double student3_cdf(double u) {
   const double w = u * kInvSqrt3;
   return 0.5 + (w / (1 + w * w) + std::atan(w)) / kPi;
@@ -51,29 +54,6 @@ double incomplete_beta(double a, double b, double x) {
 double student_density(double degrees, double x) {
   return std::exp(std::lgamma(0.5 * (degrees + 1)) - std::lgamma(0.5 * degrees)) /
          std::sqrt(degrees * kPi) * std::pow(1 + x * x / degrees, -0.5 * (degrees + 1));
-}
-
-/// CDF of a mixture, its density and, at 3 degrees, its slope at each of `count` points x.
-void evaluate(const MixtureView& mixture, std::size_t count, std::size_t lanes, const double* x,
-              double* cdf, double* density, double* slope) {
-  const std::size_t components = mixture.weight.size();
-  if (mixture.degrees == 3) {
-    std::fill(cdf, cdf + lanes, 0.5);
-    std::fill(density, density + lanes, 0.0);
-    std::fill(slope, slope + lanes, 0.0);
-    forecast_kernels().add_components(lanes, x, components, mixture.weight.data(),
-                                      mixture.location.data(), mixture.scale.data(), cdf, density,
-                                      slope);
-    return;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    cdf[i] = density[i] = 0;
-    for (std::size_t k = 0; k < components; ++k) {
-      const double u = (x[i] - mixture.location[k]) / mixture.scale[k];
-      cdf[i] += mixture.weight[k] * student_cdf(mixture.degrees, u);
-      density[i] += mixture.weight[k] * student_density(mixture.degrees, u) / mixture.scale[k];
-    }
-  }
 }
 
 }  // namespace
@@ -117,67 +97,127 @@ double mixture_cdf(const MixtureView& mixture, double x) {
 double mixture_median(const MixtureView& mixture) {
   const double level = 0.5, unit = 0;
   double median = 0;
-  std::vector<double> guess;
-  mixture_quantiles(mixture, {&level, 1}, {&unit, 1}, guess, {&median, 1});
+  MixtureQuantiles({&level, 1}, {&unit, 1}).find(mixture, 0, {&median, 1});
   return median;
 }
 
-void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
-                       std::span<const double> unit, std::vector<double>& guess,
-                       std::span<double> out) {
-  const std::size_t count = levels.size(), lanes = (count + 3) / 4 * 4;
-  const std::size_t components = mixture.weight.size();
-  thread_local std::vector<double> memory;
-  memory.assign(7 * lanes, 0.0);
-  double *x = memory.data(), *low = x + lanes, *high = low + lanes, *cdf = high + lanes,
-         *density = cdf + lanes, *slope = density + lanes, *units = slope + lanes;
-  std::copy(unit.begin(), unit.end(), units);
-  std::fill(low, high, kInfinity);
-  std::fill(high, cdf, -kInfinity);
-
-  double mean = 0, square = 0, wide = 0, least = kInfinity;
-  for (std::size_t k = 0; k < components; ++k) {
-    mean += mixture.weight[k] * mixture.location[k];
-    wide += mixture.weight[k] * mixture.scale[k];
-    least = std::min(least, mixture.scale[k]);
+MixtureQuantiles::MixtureQuantiles(std::span<const double> levels, std::span<const double> unit)
+    : levels_(levels),
+      padded_((levels.size() + kMaxLanes - 1) / kMaxLanes * kMaxLanes),
+      memory_(11 * padded_),
+      index_(levels.size()) {
+  double* next = memory_.data();
+  for (double** column : {&unit_, &quantile_, &level_, &x_, &low_, &high_, &is_found_, &cdf_,
+                          &density_, &slope_, &bend_}) {
+    *column = next;
+    next += padded_;
   }
-  forecast_kernels().bracket(lanes, units, components, mixture.location.data(),
-                             mixture.scale.data(), low, high);
-  for (std::size_t k = 0; k < components; ++k) {
-    const double d = mixture.location[k] - mean;
+  std::copy(unit.begin(), unit.end(), unit_);
+}
+
+void MixtureQuantiles::find(const MixtureView& mixture, double at, std::span<double> out) {
+  take_moments(mixture);
+  forecast_kernels().bracket(levels_.size(), unit_, mixture.weight.size(), mixture.location.data(),
+                             mixture.scale.data(), low_, high_);
+  guess(at);
+  std::copy(levels_.begin(), levels_.end(), level_);
+  std::iota(index_.begin(), index_.end(), std::size_t{0});
+  std::size_t count = levels_.size();
+  for (int iteration = 0; iteration < kMaxIterations && count > 0; ++iteration) {
+    evaluate(mixture, count);
+    forecast_kernels().search_step(count, level_, {cdf_, density_, slope_, bend_}, kSmall * least_,
+                                   x_, low_, high_, is_found_);
+    count = drop_found(count);
+  }
+  remember(at);
+  // Where all values are alike to sixteen digits, steps that round may end in another order.
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = i == 0 ? quantile_[i] : std::max(quantile_[i], out[i - 1]);
+  }
+}
+
+/// Keeps the levels that are still searched in front; how many they are.
+std::size_t MixtureQuantiles::drop_found(std::size_t count) {
+  std::size_t left = 0;
+  for (std::size_t s = 0; s < count; ++s) {
+    quantile_[index_[s]] = x_[s];
+    if (is_found_[s] != 0) continue;
+    for (double* column : {level_, x_, low_, high_}) column[left] = column[s];
+    index_[left++] = index_[s];
+  }
+  return left;
+}
+
+void MixtureQuantiles::take_moments(const MixtureView& mixture) {
+  const std::size_t count = mixture.weight.size();
+  double square = 0;
+  mean_ = scale_ = 0;
+  least_ = kInfinity;
+  components_.resize(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const double weight = mixture.weight[k], location = mixture.location[k];
+    mean_ += weight * location;
+    scale_ += weight * mixture.scale[k];
+    least_ = std::min(least_, mixture.scale[k]);
+    const double step = kInvSqrt3 / mixture.scale[k], each = weight / kPi;
+    const double density = 2 * each * step;
+    components_[k] = {location, step, each, density, -4 * density * step, density * step * step};
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    const double d = mixture.location[k] - mean_;
     square += mixture.weight[k] * (d * d + mixture.scale[k] * mixture.scale[k]);
   }
-  const double spread = std::sqrt(square);
-  // From the last two mixtures, in a straight line.
-  const bool fresh = guess.size() != 2 * count;
-  guess.resize(2 * count);
-  double *newer = guess.data(), *older = newer + count;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double from = fresh ? unit[i] * wide : (2 * newer[i] - older[i]) * spread;
-    x[i] = std::clamp(mean + from, low[i], high[i]);
-  }
-  const double tolerance = (mixture.degrees == 3 ? 1e-3 : 1e-5) * least;  // else slope = 0: Newton
-  for (int iteration = 0; iteration < kMaxIterations; ++iteration) {
-    evaluate(mixture, count, lanes, x, cdf, density, slope);
-    double largest = 0;  // Halley's method triples the digits: a small step is the last one
-    for (std::size_t i = 0; i < count; ++i) {
-      const double error = cdf[i] - levels[i];
-      (error < 0 ? low : high)[i] = x[i];
-      const double newton = error / density[i];
-      const double bend = 1 - 0.5 * newton * slope[i] / density[i];
-      double next = x[i] - newton / (bend > 0.5 && bend < 2 ? bend : 1.0);
-      if (!(next >= low[i] && next <= high[i])) next = 0.5 * (low[i] + high[i]);
-      largest = std::max(largest, std::abs(next - x[i]));
-      x[i] = next;
+  deviation_ = std::sqrt(square);
+}
+
+/// No further beyond the last mixture than those remembered reach back.
+void MixtureQuantiles::guess(double at) {
+  const std::size_t known = found_.size();
+  std::array<double, kRemembered> part{};
+  for (std::size_t f = 0; f < known; ++f) {
+    const double to = std::min(at, 2 * found_.front().at - found_.back().at);
+    part[f] = 1;
+    for (std::size_t g = 0; g < known; ++g) {
+      if (g != f) part[f] *= (to - found_[g].at) / (found_[f].at - found_[g].at);
     }
-    if (largest <= tolerance) break;
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    // Where all values are alike to sixteen digits, steps that round may end in another order.
-    out[i] = i == 0 ? x[i] : std::max(x[i], out[i - 1]);
-    const double standard = spread > 0 ? (x[i] - mean) / spread : 0.0;
-    older[i] = fresh ? standard : newer[i];
-    newer[i] = standard;
+  std::fill(x_, x_ + padded_, mean_);
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    double from = known > 0 ? 0.0 : unit_[i] * scale_;
+    for (std::size_t f = 0; f < known; ++f) from += part[f] * found_[f].quantile[i] * deviation_;
+    x_[i] = std::clamp(mean_ + from, low_[i], high_[i]);
+  }
+}
+
+void MixtureQuantiles::evaluate(const MixtureView& mixture, std::size_t count) {
+  if (mixture.degrees == 3) {
+    forecast_kernels().mixture(count, x_, components_.size(), components_.data(),
+                               {cdf_, density_, slope_, bend_});
+    return;
+  }
+  const double degrees = mixture.degrees;
+  for (std::size_t s = 0; s < count; ++s) {
+    cdf_[s] = density_[s] = slope_[s] = bend_[s] = 0;
+    for (std::size_t k = 0; k < mixture.weight.size(); ++k) {
+      const double scale = mixture.scale[k], u = (x_[s] - mixture.location[k]) / scale;
+      const double over = degrees + u * u, fall = (degrees + 1) * u / over;
+      const double density = mixture.weight[k] * student_density(degrees, u) / scale;
+      cdf_[s] += mixture.weight[k] * student_cdf(degrees, u);
+      density_[s] += density;
+      slope_[s] -= density * fall / scale;
+      bend_[s] += density * (fall * fall - (degrees + 1) * (degrees - u * u) / over / over) /
+                  (scale * scale);
+    }
+  }
+}
+
+void MixtureQuantiles::remember(double at) {
+  if (found_.size() < kRemembered) found_.push_back({at, std::vector<double>(levels_.size())});
+  std::rotate(found_.begin(), found_.end() - 1, found_.end());
+  Found& newest = found_.front();
+  newest.at = at;
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    newest.quantile[i] = deviation_ > 0 ? (quantile_[i] - mean_) / deviation_ : 0.0;
   }
 }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "forecast/kernels.hpp"
+
 namespace glidepath::detail {
 
 /// With fewer degrees of freedom the tails have no quantiles to speak of.
@@ -45,12 +47,38 @@ struct Mixture {
 [[nodiscard]] double mixture_cdf(const MixtureView& mixture, double x);
 [[nodiscard]] double mixture_median(const MixtureView& mixture);
 
-/// Quantiles at increasing `levels`, by Halley's method between the extreme quantiles of the
-/// components, all levels at once. `unit[i]` is the component's quantile at levels[i]. `guess`
-/// holds the standardised quantiles of the two mixtures before, of which this one continues the
-/// line, and receives those of this one; empty = none yet.
-void mixture_quantiles(const MixtureView& mixture, std::span<const double> levels,
-                       std::span<const double> unit, std::vector<double>& guess,
-                       std::span<double> out);
+/// Quantiles of one mixture after the other at increasing `levels`, each level on its own, by
+/// Householder's method of the fourth order (Householder 1970) between the extreme quantiles of the
+/// components. It begins on the parabola through the quantiles of the last three mixtures.
+class MixtureQuantiles {
+ public:
+  /// `unit[i]` is the quantile of a component at levels[i]. Both are borrowed.
+  MixtureQuantiles(std::span<const double> levels, std::span<const double> unit);
+  /// `at` is where the mixture lies among the others, such as the logarithm of its step; it
+  /// increases from one to the next.
+  void find(const MixtureView& mixture, double at, std::span<double> out);
+
+ private:
+  struct Found {
+    double at = 0;
+    std::vector<double> quantile{};  ///< in deviations from the mean of its mixture
+  };
+  void take_moments(const MixtureView& mixture);
+  void guess(double at);
+  void evaluate(const MixtureView& mixture, std::size_t count);
+  [[nodiscard]] std::size_t drop_found(std::size_t count);
+  void remember(double at);
+
+  std::span<const double> levels_;
+  std::size_t padded_;
+  std::vector<double> memory_;                     ///< of the columns, each with `padded_`
+  double *unit_, *quantile_;                       ///< of each level
+  double *level_, *x_, *low_, *high_, *is_found_;  ///< of each level that is searched
+  double *cdf_, *density_, *slope_, *bend_;        ///< at its x
+  std::vector<std::size_t> index_;                 ///< of it among all levels
+  std::vector<Component> components_{};
+  std::vector<Found> found_{};                               ///< the newest first
+  double mean_ = 0, deviation_ = 0, scale_ = 0, least_ = 0;  ///< of the mixture
+};
 
 }  // namespace glidepath::detail
