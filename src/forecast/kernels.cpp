@@ -126,10 +126,10 @@ void project(size_t bins, size_t stride, const double* v, const double* column, 
   for (; k < stride; k += lanes) project_block<1>(bins, stride, v + k, column, sum + k);
 }
 
-/// arctan(x) to 2e-14 and 1 / (1 + x^2) to a few ulp, by one division, x up to kFar. With low and
-/// high the smaller and the larger of |x| and 1, t = tan(pi / 8): arctan(low / high) = pi / 8 +
-/// arctan r, r = (low - t high) / (high + t low), so that |r| <= t; arctan r = r times a polynomial
-/// in r^2 (interpolated at the Chebyshev nodes, here in Estrin's order).
+/// arctan(x) to 2e-14 and 1 / (1 + x^2) to a few ulp, by one division, x up to kLargestArgument.
+/// With low and high the smaller and the larger of |x| and 1, t = tan(pi / 8): arctan(low / high) =
+/// pi / 8 + arctan r, r = (low - t high) / (high + t low), so that |r| <= t; arctan r = r times a
+/// polynomial in r^2 (interpolated at the Chebyshev nodes, here in Estrin's order).
 struct Arc {
   Vec tangent, rest;
 };
@@ -170,7 +170,7 @@ void bracket(size_t count, const double* unit, size_t components, const double* 
   }
 }
 
-constexpr double kFar = 1e100;  // its cube is finite
+constexpr double kLargestArgument = 1e100;  // its cube is finite
 
 // F(u) = 1/2 + [w / (1 + w^2) + arctan w] / pi, w = u / sqrt 3, and with r = 1 / (1 + w^2) its
 // derivatives by w are (2 / pi) (r^2, -4 w r^3, r^3 (20 - 24 r)).
@@ -183,7 +183,7 @@ void mixture(size_t count, const double* x, size_t components, const Component* 
     for (size_t k = 0; k < components; ++k) {
       const Component& c = component[k];
       const Vec far = hn::Mul(hn::Sub(at, set(c.location)), set(c.step));
-      const Vec w = hn::Max(hn::Min(far, set(kFar)), set(-kFar));
+      const Vec w = hn::Max(hn::Min(far, set(kLargestArgument)), set(-kLargestArgument));
       const auto [tangent, rest] = arc(w);
       const Vec square = hn::Mul(rest, rest), cube = hn::Mul(square, rest);
       cdf = line(cdf, set(c.each), line(tangent, w, rest));

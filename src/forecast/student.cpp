@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxIterations = 80;
 constexpr std::size_t kRemembered = 3;  ///< mixtures, through which a parabola goes
-constexpr double kSmall = .007;  ///< of a step that is the last one: the CDF is right to 1e-10
+constexpr double kLastStep = .007;  ///< of a step that is the last one: the CDF is right to 1e-10
 
 /// As mixture() of kernels.cpp.
 double student3_cdf(double u) {
@@ -125,8 +125,8 @@ void MixtureQuantiles::find(const MixtureView& mixture, double at, std::span<dou
   std::size_t count = levels_.size();
   for (int iteration = 0; iteration < kMaxIterations && count > 0; ++iteration) {
     evaluate(mixture, count);
-    forecast_kernels().search_step(count, level_, {cdf_, density_, slope_, bend_}, kSmall * least_,
-                                   x_, low_, high_, is_found_);
+    forecast_kernels().search_step(count, level_, {cdf_, density_, slope_, bend_},
+                                   kLastStep * least_, x_, low_, high_, is_found_);
     count = drop_found(count);
   }
   remember(at);
