@@ -142,6 +142,12 @@ void bind_names(py::module_& module) {
       "is_step_name", [](const py::str& name) { return counts_steps(normal(text_of(name))); },
       "name"_a);
   module.def(
+      "is_step_within_epoch", [](const py::str& name) { return is_within(normal(text_of(name))); },
+      "name"_a);
+  module.def(
+      "step_columns", [](const std::vector<std::string>& names) { return counters(names); },
+      "names"_a, "The names that count steps, best first.");
+  module.def(
       "is_rate_name", [](const py::str& name) { return is_rate(text_of(name)); }, "name"_a);
   module.def(
       "is_metric_name", [](const py::str& name) { return is_metric(text_of(name)); }, "name"_a);

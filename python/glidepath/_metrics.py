@@ -12,8 +12,10 @@ from glidepath._core import (
     is_metric_name,
     is_rate_name,
     is_step_name,
+    is_step_within_epoch,
     normal_name,
     reached_by_name,
+    step_columns,
 )
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "is_metric_name",
     "is_rate_name",
     "is_step_name",
+    "is_step_within_epoch",
     "normal_name",
     "reached_by_name",
     "required_direction",
+    "step_columns",
 ]
 
 

@@ -42,6 +42,11 @@ def curve(
 LOGS = {
     "numbers of 400 digits": ("a.jsonl", '{"step": 1, "loss": ' + "9" * 400 + "}\n"),
     "steps of 400 digits": ("a.jsonl", '{"loss": 1, "step": ' + "9" * 400 + "}\n"),
+    "half a letter": ("a.jsonl", '{"\\ud800": 1, "step": 1, "loss": 1}\n' * 9),
+    "a name a row": (
+        "a.jsonl",
+        "".join(f'{{"step": {i}, "loss_{i}": 1}}\n' for i in range(11_000)),
+    ),
     "nested deeply": ("a.jsonl", '{"step": 1, "loss": 1, "x": ' + "[" * 5000 + "\n"),
     "far steps": ("a.csv", curve(step=lambda i: i * 1e13)),
     "steps beyond": ("a.csv", curve(step=lambda i: i * 1e300)),
@@ -277,7 +282,7 @@ def test_of_a_folder_only_the_files_of_its_user_are_read(folder: Path) -> None:
     hidden = store.read(folder / "mlruns", user="eve", metric="secret")
     assert hidden.trace is None
     assert "glidepath" not in hidden.problem  # such as the folder to which it was copied
-    assert store.read(folder / "mlruns", metric="secret").last_step == 40
+    assert store.read(folder / "mlruns", metric="secret", direction="min").last_step == 40
     checkpoint = folder / "mlruns" / "0" / "abc" / "model.ckpt"
     with checkpoint.open("wb") as file:
         file.truncate(1 << 36)  # beside a log there may be large files

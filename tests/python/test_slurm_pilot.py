@@ -408,3 +408,29 @@ def test_a_round_over_5000_recorded_jobs_is_planned_in_seconds(tmp_path: Path) -
     assert sum(forecast.probability == forecast.probability for forecast in
                (view.forecast for view in result.views)) == 500  # fmt: skip
     assert took < 12.0, f"{took:.1f} s of processor time, {dict(result.seconds)}"
+
+
+def test_a_score_below_its_target_has_not_reached_it(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    rows = (f"{i},{0.7 - 0.6 * i**-0.5:.6g}\n" for i in range(1, 200))
+    log.write_text("step,val_accuracy\n" + "".join(rows))
+    request = JobRequest.read("glidepath metric=val_accuracy target=0.9 budget=20000")
+    assert request is not None
+    progress = TraceStore().read(log, metric=request.metric, direction=request.direction)
+    forecast = forecast_job(progress, request, PilotOptions())
+    assert (forecast.metric, forecast.reached_by) == ("val_accuracy", "point")
+    assert (forecast.verdict, forecast.stop) != ("reached", True)
+    assert forecast.last_value < 0.7
+    turned = JobRequest.read("glidepath metric=val_accuracy target=0.6 budget=20000")
+    assert turned is not None
+    assert forecast_job(progress, turned, PilotOptions()).verdict == "reached"
+
+
+def test_a_metric_whose_name_does_not_say_which_way_is_better_stops_no_job(world: World) -> None:
+    run = world.submit(job(1, f"{HOPELESS} metric=thing"))
+    log = world.cluster.folder / "thing.csv"
+    log.write_text("step,thing\n" + "".join(f"{i},{i / 99}\n" for i in range(1, 99)))
+    world.cluster.runs[run.job.id].job = replace(run.job, comment=f"{run.job.comment} trace={log}")
+    (view,) = world.pilot.look().views
+    assert "give direction=min or direction=max" in view.forecast.problem
+    assert not view.forecast.stop

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from slurm_world import job
 
+import glidepath as gp
 from glidepath.engines.slurm import JobRequest
 from glidepath.engines.slurm._traces import TraceStore, trace_path
 
@@ -93,3 +94,63 @@ def test_a_folder_of_mlflow_is_read_again_as_it_grows(tmp_path: Path) -> None:
         assert progress.last_step == count
         assert progress.trace.loss[-1] == 2 + 3 / count**0.5
         assert progress.steps_per_s == pytest.approx(0.5)
+
+
+ROWS = range(1, 40)
+LOGS = {
+    "two losses": ("a.csv", "step,total_loss,val_loss", lambda i: f"{i},{3 / i},{4 / i}"),
+    "a loss beside a return": ("a.csv", "step,mean_reward,loss", lambda i: f"{i},{i},{3 / i}"),
+    "a score alone": ("a.csv", "step,accuracy", lambda i: f"{i},{i / 50}"),
+    "capitals": ("a.csv", "Epoch,Train Loss,Time", lambda i: f"{i},{3 / i},12:30"),
+    "a loss now and then": ("a.csv", "step,loss,eval_acc", lambda i: f"{i},{i % 9 or ''},{i}"),
+    "a loss that is zero": ("a.csv", "step,loss,accuracy", lambda i: f"{i},0.0,{i / 50}"),
+    "batches of an epoch": ("a.csv", "epoch,batch,loss", lambda i: f"{i // 20},{i % 20},{3 / i}"),
+    "semicolons": ("a.csv", "step;loss", lambda i: f"{i};{3 / i}"),
+    "rows of other metrics": (
+        "a.jsonl",
+        '{"config": 1}',
+        lambda i: f'{{"step": {i}, "{"loss" if i % 3 else "eval_loss"}": {3 / i}}}',
+    ),
+    "nested objects": (
+        "a.jsonl",
+        '{"epoch": 0}',
+        lambda i: f'{{"step": {i}, "train": {{"loss": {3 / i}}}}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_pilot_reads_the_metric_that_all_others_read(tmp_path: Path, name: str) -> None:
+    file, head, row = LOGS[name]
+    log, store = tmp_path / file, TraceStore()
+    log.write_text(f"{head}\n" + "".join(f"{row(i)}\n" for i in list(ROWS)[:5]))
+    store.read(log)  # what comes later may say that another one is meant
+    log.write_text(f"{head}\n" + "".join(f"{row(i)}\n" for i in ROWS))
+    seen = store.read(log)
+    (trace,) = gp.read_traces(log)
+    assert seen.trace is not None, seen.problem
+    assert (seen.trace.metric, seen.trace.direction) == (trace.metric, trace.direction)
+    assert list(seen.trace.step) == list(trace.step)
+    assert list(seen.trace.loss) == list(trace.loss)
+
+
+def test_a_log_whose_later_lines_say_another_metric_is_read_anew(tmp_path: Path) -> None:
+    log, store = tmp_path / "a.csv", TraceStore()
+    log.write_text("step,loss,eval_acc\n1,,0.5\n2,,0.6\n")
+    assert store.read(log).trace.metric == "eval_acc"
+    with log.open("a") as file:
+        file.writelines(f"{i},{3 / i},\n" for i in range(3, 9))
+    seen = store.read(log)
+    assert seen.trace.metric == gp.read_traces(log)[0].metric == "loss"
+    assert list(seen.trace.step) == list(range(3, 9))
+
+
+def test_which_way_is_better_is_what_the_name_of_the_metric_says(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,val_accuracy,thing\n" + "".join(f"{i},{i / 50},1\n" for i in ROWS))
+    assert TraceStore().read(log, metric="val_accuracy").trace.direction == "max"
+    assert TraceStore().read(log, metric="val_accuracy", direction="min").trace.direction == "min"
+    seen = TraceStore().read(log, metric="thing")
+    assert seen.trace is None
+    assert "does not say which way is better: give direction=min or direction=max" in seen.problem
+    assert "no metric 'other', only" in TraceStore().read(log, metric="other").problem

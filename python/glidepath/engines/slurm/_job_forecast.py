@@ -48,6 +48,8 @@ class JobForecast:
         Time of the last change of the log.
     reached_by : str or None
         The reading by which the target is reached; None where no log was read.
+    metric : str or None
+        The metric that was read; None where no log was.
     """
 
     verdict: str = "unknown"
@@ -61,6 +63,7 @@ class JobForecast:
     problem: str = ""
     logged_s: float = 0.0
     reached_by: str | None = None
+    metric: str | None = None
 
     def quantile(self, level: float) -> float:
         """Quantile of the remaining steps; NaN where they are unknown."""
@@ -95,6 +98,7 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
         last_value=value,
         steps_per_s=progress.steps_per_s,
         reached_by=reached_by,
+        metric=trace.metric,
     )
     try:
         decision, stop = _judge(trace, reached_by, progress, request, options)
@@ -148,7 +152,7 @@ def _judge(
     if request.target is not None:
         verdict = {"target": request.target, "alpha": options.alpha, "reached_by": reached_by}
         verdict["budget"] = request.budget
-    watch = Watch(direction=request.direction, **verdict)
+    watch = Watch(direction=trace.direction, **verdict)
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     points += [(step, math.nan) for step in progress.nonfinite_steps]
     return judge(watch, points)

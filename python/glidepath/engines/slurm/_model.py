@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
+from glidepath._trace import Direction
+
 #: A job whose comment begins with this word takes part.
 KEYWORD = "glidepath"
 
@@ -36,8 +38,10 @@ class JobRequest:
     trace : str
         Where the run logs: a file or a folder, with Slurm's %j %A %a %x %u; relative to the
         working directory of the job. Empty = `PilotOptions.trace_patterns`.
-    metric, direction : str
-        Column of the log, and whether "min" or "max" of it is better.
+    metric : str
+        Column of the log; empty = the one that `read_traces` takes.
+    direction : {"min", "max"} or None
+        Whether low or high values of it are better; None = what its name says.
     tiers : tuple of str
         Tiers on which the run may run; empty = where it was submitted to.
     checkpoint : {"none", "usr1", "requeue"}
@@ -55,7 +59,7 @@ class JobRequest:
     budget: float | None = None
     trace: str = ""
     metric: str = ""
-    direction: Literal["min", "max"] = "min"
+    direction: Direction | None = None
     tiers: tuple[str, ...] = ()
     checkpoint: CheckpointMode = "none"
     weight: float = 1.0
@@ -90,7 +94,7 @@ class JobRequest:
             case "trace" | "metric":
                 good = value != ""
             case "direction":
-                good = value in ("min", "max")
+                good = value in get_args(Direction)
             case "stop":
                 read[key], good = value == "yes", value in ("yes", "no")
             case "tiers":

@@ -7,35 +7,42 @@ and a run that went back to its checkpoint takes up the curve from there.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 import re
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Any, cast
 
 import numpy as np
 
 from glidepath._core import IoError
-from glidepath._metrics import CLOCKS
+from glidepath._metrics import (
+    CLOCKS,
+    best_name,
+    direction_by_name,
+    is_step_within_epoch,
+    step_columns,
+)
 from glidepath._trace import Direction, Trace, pace
 from glidepath.engines.slurm._log_files import copy_as, files_of, open_as
 from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.engines.slurm._reader_process import ReaderProcess
 
-_STEP = ("step", "global_step", "iteration", "iter", "epoch")
-_LOSS = ("loss", "train_loss", "train/loss", "value", "val_loss", "validation_loss")
 _MAX_ROWS = 2048  # of a log that are looked at: more cost time and change little
 # Bytes that are read at once, the most steps of a log, and letters of what is said of it.
 _PIECE, _MOST_STEPS, _MOST_SAID = 1 << 24, 2_000_000, 600
+_LINES_AT_ONCE, _MOST_NAMES = 4096, 10_000  # that are held as objects, and names of columns
 _FURTHEST, _FASTEST = 1e15, 1e9  # a step beyond it is none, nor are more in a second a pace
 _Stamp = tuple[tuple[str, int, int, int], ...]
-_Key = tuple[str, str, Direction, str]  # path, metric, direction, user
+_Key = tuple[str, str, Direction | None, str]  # path, metric, direction, user
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +83,21 @@ def trace_path(job: ClusterJob, request: JobRequest, patterns: Sequence[str]) ->
 
 @dataclass
 class _Growing:
-    """A log file that grows, read up to its last whole line."""
+    """A log file that grows, read up to its last whole line.
+
+    The metric is the one that `read_traces` would take: by its name, and by how often it and the
+    others were logged so far. Where later lines say another one, the file is read again.
+    """
 
     identity: tuple[int, int] = (0, 0)  # of the file; another one starts anew
+    metric: str = ""  # the column that is taken
     offset: int = 0
     header: list[str] | None = None
     step: array[float] = field(default_factory=lambda: array("d"))
     loss: array[float] = field(default_factory=lambda: array("d"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
+    points: Counter[str] = field(default_factory=Counter)  # numbers by the name of their column
     bad_lines: int = 0
-    metric: str = ""  # the column that was taken
 
     def read(self, file: IO[bytes], metric: str) -> None:
         """Read on from where the last look ended."""
@@ -105,13 +117,15 @@ class _Growing:
     def _check_length(self, name: str) -> None:
         if len(self.step) > _MOST_STEPS:
             raise IoError(f"{name}: more than {_MOST_STEPS} steps")
+        if len(self.points) > _MOST_NAMES:
+            raise IoError(f"{name}: more than {_MOST_NAMES} metrics")
 
     def feed(self, lines: list[str], metric: str) -> None:
         if self.header is None and lines and not lines[0].startswith("{"):
-            self._one(lines.pop(0), metric)
+            self._rows([lines.pop(0)], metric)
         if not self._columns(lines, metric):
-            for line in lines:
-                self._one(line, metric)
+            for at in range(0, len(lines), _LINES_AT_ONCE):
+                self._rows(lines[at : at + _LINES_AT_ONCE], metric)
 
     def _columns(self, lines: list[str], metric: str) -> bool:
         """Take all lines at once, ten times as fast; False, and nothing taken, if one is odd."""
@@ -120,61 +134,82 @@ class _Growing:
         rows = [line.split(",") for line in lines if line]
         if any(len(row) != len(self.header) for row in rows):
             return False
+        if not rows:
+            return True
+        text = dict(zip(self.header, zip(*rows, strict=True), strict=True))
+        points = self.points + Counter({name: _numbers(cells) for name, cells in text.items()})
+        taken = self._taken(points, metric)
         try:
-            text = dict(zip(self.header, zip(*rows, strict=True), strict=True)) if rows else {}
             steps, losses = (
-                np.array(text[_pick(self.header, usual, wanted)], dtype=float)
-                for usual, wanted in ((_STEP, ""), (_LOSS, metric))
+                np.array(text[name], dtype=float)
+                for name in (_counters(tuple(self.header))[0], taken)
             )
             time = next((name for name in CLOCKS if name in self.header), None)
             seconds = np.array(text[time], dtype=float) if time else np.full(len(steps), math.nan)
-            self.metric = _pick(self.header, _LOSS, metric)
         except (ValueError, KeyError):
             return False
         before = self.step[-1] if self.step else -math.inf
         if not (np.all(np.abs(steps) <= _FURTHEST) and np.all(np.diff(steps, prepend=before) > 0)):
             return False
+        self.points, self.metric = points, taken
         self.step.extend(steps.tolist())
         self.loss.extend(losses.tolist())
         self.seconds.extend(seconds.tolist())
         return True
 
-    def _one(self, line: str, metric: str) -> None:
-        if not line.strip():
-            return
-        try:
-            row = self._row(line, metric)
-        except (ValueError, IndexError, KeyError, TypeError, RecursionError):
-            self.bad_lines += 1
-            return
-        if row is not None:
-            self._append(*row)
+    def best(self) -> str:
+        """Name the metric that a reader of the whole log would take."""
+        return best_name(dict(self.points)) or ""
 
-    def _row(self, line: str, metric: str) -> tuple[float, float, float] | None:
-        if line.lstrip().startswith("{"):
-            record = json.loads(line, parse_int=float)
-            if not isinstance(record, dict):
+    def _taken(self, points: Counter[str], metric: str) -> str:
+        return metric or self.metric or best_name(dict(points)) or ""
+
+    def _rows(self, lines: list[str], metric: str) -> None:
+        """Take lines one by one: each is a row or a bad line."""
+        records = [record for line in lines if (record := self._record(line)) is not None]
+        for record in records:
+            self.points.update(name for name, value in record.items() if _is_number(value))
+        self.metric = self._taken(self.points, metric)
+        for record in records:
+            try:
+                row = self._row(record)
+            except (ValueError, KeyError, TypeError):
+                self.bad_lines += 1
+                continue
+            if row is not None:
+                self._append(*row)
+
+    def _record(self, line: str) -> dict[str, Any] | None:
+        """Give the cells of a line by name; None for a blank, a header or what is neither."""
+        if not line.strip():
+            return None
+        try:
+            if line.lstrip().startswith("{"):
+                record = json.loads(line, parse_int=float)
+                if isinstance(record, dict):
+                    return record
                 raise ValueError(line)
-            names = list(record)
-        elif self.header is None:
-            self.header = [name.strip().strip('"') for name in line.split(",")]
-            _pick(self.header, _STEP, "")  # a first line without a step is not a header
+            if self.header is not None:
+                return dict(zip(self.header, line.split(","), strict=True))
+            header = [name.strip().strip('"') for name in line.split(",")]
+            _counters(tuple(header))  # a first line without a step is not a header
+            self.header = header
+        except (ValueError, KeyError, RecursionError):
+            self.bad_lines += 1
+        return None
+
+    def _row(self, record: dict[str, Any]) -> tuple[float, float, float] | None:
+        """Give step, value and seconds of a row; None where it has another metric."""
+        if record.get(self.metric) in ("", None):
             return None
-        else:
-            names = self.header
-            record = dict(zip(names, line.split(","), strict=True))
-        if metric and self.header is None and metric not in record:
-            return None  # a row of another metric
-        step, loss = _pick(names, _STEP, ""), _pick(names, _LOSS, metric)
-        if record[loss] in ("", None):
-            return None
-        self.metric = loss
-        time = next((name for name in CLOCKS if name in names and record[name] != ""), None)
+        counters = _counters(tuple(record))
+        step = next((name for name in counters if record[name] not in ("", None)), counters[0])
+        time = next((name for name in CLOCKS if record.get(name) not in ("", None)), None)
         seconds = math.nan if time is None else float(record[time])
         where = float(record[step])
         if not abs(where) <= _FURTHEST:
-            raise ValueError(line)
-        return where, float(record[loss]), seconds
+            raise ValueError(step)
+        return where, float(record[self.metric]), seconds
 
     def _append(self, step: float, loss: float, seconds: float) -> None:
         while self.step and self.step[-1] >= step:  # resumed from a checkpoint
@@ -184,15 +219,29 @@ class _Growing:
         self.seconds.append(seconds)
 
 
-def _pick(names: Sequence[str], usual: Sequence[str], wanted: str) -> str:
-    if wanted:
-        if wanted not in names:
-            raise KeyError(wanted)
-        return wanted
-    for name in usual:
-        if name in names:
-            return name
-    raise KeyError(f"none of {', '.join(usual)}")
+@functools.lru_cache(maxsize=256)  # rows are many and alike
+def _counters(names: tuple[str, ...]) -> list[str]:
+    """Find the columns that count steps, best first; KeyError where none does for a whole run."""
+    found = step_columns(names)
+    if not found or is_step_within_epoch(found[0]):
+        raise KeyError("step")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, float)
+
+
+def _numbers(cells: Sequence[str]) -> int:
+    """Count the numbers of a column by its first cell: a column is of numbers or of text."""
+    first = next(filter(None, cells), "")
+    return len(cells) - cells.count("") if _is_number(first) else 0
 
 
 class TraceStore:
@@ -204,10 +253,12 @@ class TraceStore:
         self._reader = ReaderProcess()
 
     def read(
-        self, path: Path, *, metric: str = "", direction: Direction = "min", user: str = ""
+        self, path: Path, *, metric: str = "", direction: Direction | None = None, user: str = ""
     ) -> Progress:
         """Read a log as far as `user` may, "" for whatever we may.
 
+        The direction is what the name of the metric says, unless it is given; where neither says
+        it there is no trace.
         It never raises for what a log may be or contain, and takes a minute at most.
         """
         key = (str(path), metric, direction, user)
@@ -237,7 +288,7 @@ class TraceStore:
         self._progress = {k: v for k, v in self._progress.items() if k[0] in names}
 
     def _lines(self, path: Path, key: _Key) -> Progress | None:
-        """Read a plain CSV or JSON-lines log of one run; None where it is none."""
+        """Read a plain CSV or JSON-lines log of one run; None where `read_traces` has to."""
         _, metric, direction, user = key
         if path.suffix not in (".csv", ".jsonl", ".json", ".log", ".txt") or path.is_dir():
             return None
@@ -250,20 +301,25 @@ class TraceStore:
             if growing.identity != identity or status.st_size < growing.offset:
                 growing = self._growing[key] = _Growing(identity=identity)
             growing.read(file, metric)
+            if not metric and growing.best() != growing.metric:
+                growing = self._growing[key] = _Growing(identity, growing.best())
+                growing.read(file, metric)
         count = len(growing.step)
+        if count == 0:
+            empty = not growing.points and not growing.bad_lines
+            return Progress(problem=f"{path} has no points yet") if empty else None
         if growing.bad_lines > max(2, 0.01 * count):
             return Progress(problem=f"{path}: {growing.bad_lines} lines cannot be read")
-        if count == 0:
-            return Progress(problem=f"{path} has no points yet")
+        if not metric and not any(growing.loss):  # which gives way to another metric there
+            return None
         trace = Trace(
             growing.step,
             growing.loss,
             wall_seconds=growing.seconds,
             name=path.name,
             metric=growing.metric,
-            direction=direction,
         )
-        return self._of(trace, status.st_mtime)
+        return self._of(trace, direction, status.st_mtime)
 
     def _other(self, path: Path, files: list[tuple[Path, os.stat_result]], key: _Key) -> Progress:
         """Read a folder of TensorBoard or MLflow, a long CSV …: whatever `read_traces` knows."""
@@ -278,11 +334,17 @@ class TraceStore:
             return Progress(
                 problem=f"{path} holds {len(traces)} curves; name one by metric= in the comment"
             )
-        trace = replace(traces[0], direction=direction)
-        return self._of(trace, max(status.st_mtime for _, status in files))
+        return self._of(traces[0], direction, max(status.st_mtime for _, status in files))
 
     @staticmethod
-    def _of(trace: Trace, modified_s: float) -> Progress:
+    def _of(trace: Trace, direction: Direction | None, modified_s: float) -> Progress:
+        known = direction or direction_by_name(trace.metric)
+        if known is None:
+            return Progress(
+                problem=f"{trace.name}: the name of its metric {trace.metric!r} does not say which"
+                " way is better: give direction=min or direction=max"
+            )
+        trace = replace(trace, direction=cast(Direction, known))
         finite = np.isfinite(trace.loss)
         if len(trace) and abs(trace.step[-1]) > _FURTHEST:
             return Progress(problem=f"{trace.name}: step {trace.step[-1]:g} is too far")
