@@ -76,3 +76,20 @@ def test_the_classes_of_the_page_are_those_of_the_program_in_order() -> None:
 def test_a_run_that_more_likely_than_not_fails_is_doubtful(probability: float, word: str) -> None:
     assert urgency(JobForecast("unknown", probability, remaining=(1.0,)), 10.0) == word
     assert urgency(JobForecast(), 10.0) is None
+
+
+def urgency_of(log: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    asked = ("--target", "0.9", "--budget", "20000", "--steps-per-hour", "100000")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = (sys.executable, "-m", "glidepath.engines.slurm.urgency", str(log), *asked, *options)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_which_way_is_better_is_a_word_or_what_the_name_says(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    rows = (f"{i},{0.95 - 0.9 * i**-0.5:.6g}\n" for i in range(1, 200))
+    log.write_text("step,val_accuracy\n" + "".join(rows))
+    assert urgency_of(log).stdout == urgency_of(log, "--direction", "max").stdout == "glide-soon\n"
+    refused = urgency_of(log, "--direction", "up")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "urgency: --direction up is neither min nor max\n"

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
+from glidepath._trace import Direction
 from glidepath._verdicts import meaning
 from glidepath.engines.slurm._job_forecast import JobForecast, forecast_job
 from glidepath.engines.slurm._model import JobRequest
@@ -56,12 +57,16 @@ def main(
     budget: Annotated[float, typer.Option(help="Step at which the run ends in any case.")],
     steps_per_hour: Annotated[float, typer.Option(help="Pace of the run.")],
     metric: Annotated[str, typer.Option(help="Column of the log.")] = "",
-    direction: Annotated[str, typer.Option(help="Which is better: min or max.")] = "min",
+    direction: Annotated[
+        str | None,
+        typer.Option(help="Which is better, min or max; default: what the metric's name says."),
+    ] = None,
 ) -> None:
     """Print the priority class of a run; exit with 1 when too little is known of it."""
-    request = JobRequest(
-        target, budget, metric=metric, direction="max" if direction == "max" else "min"
-    )
+    if direction not in (None, *get_args(Direction)):
+        sys.stderr.write(f"urgency: --direction {direction} is neither min nor max\n")
+        raise typer.Exit(2)
+    request = JobRequest(target, budget, metric=metric, direction=cast(Direction | None, direction))
     progress = TraceStore().read(log, metric=metric, direction=request.direction)
     forecast = forecast_job(progress, request, PilotOptions())
     word = urgency(forecast, steps_per_hour) if steps_per_hour > 0 else None
