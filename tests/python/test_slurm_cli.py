@@ -117,6 +117,21 @@ def test_a_job_has_the_keys_of_every_other_verb(
     assert (timed_row["steps_q50"], timed_row["reach_q50"]) == (1001, 2000)
 
 
+def test_a_job_has_the_name_of_the_metric_that_was_read(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    rows = "".join(f"{k},{k / 99}\n" for k in range(1, 50))
+    (tmp_path / "score.csv").write_text(f"step,val_accuracy\n{rows}")
+    scored = replace(mine, id="18", comment="glidepath target=0.9 budget=2000 trace=score.csv")
+    absent = replace(mine, id="19", comment="glidepath target=0.9 budget=2000 trace=none.csv")
+    _commands(tmp_path, monkeypatch, [scored, absent])
+    jobs = json.loads(slurm(capsys, "status", "--json")[1])["rounds"][0]["jobs"]
+    assert [job["metric"] for job in jobs] == ["val_accuracy", None]
+
+
 def test_the_command_line_says_what_is_wrong(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -361,7 +361,7 @@ def _row(view: JobView) -> dict[str, Any]:
         "job": view.job.id,
         "user": view.job.user,
         "run": view.job.name,
-        "metric": request.metric or "loss",
+        "metric": forecast.metric or request.metric or None,
         "state": view.job.state,
         "tier": view.tier,
         "planned_tier": view.planned,
