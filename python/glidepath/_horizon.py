@@ -100,15 +100,19 @@ def look(
     reached_by: str | None = None,
     past: PastRuns | None = None,
 ) -> Look:
-    """Forecast a run as far as planned, and when it reaches its target."""
-    last, end, rates = float(seen.step[-1]), plan.budget, plan.schedule
+    """Forecast a run as far as planned, and when it reaches its target.
+
+    Of a run that has spent its budget the forecast is that of the next step.
+    """
+    last, rates = float(seen.step[-1]), plan.schedule
+    end = max(plan.budget, last + 1.0)
     steps = np.unique(last + np.geomspace((end - last) / _STEPS, end - last, _STEPS))
     ahead = forecast(seen, steps, schedule=rates, past=past)
     by = reached_by or reached_by_name(seen.metric)
-    best = best_so_far(seen, budget=end, schedule=rates, past=past, reached_by=by)
+    best = best_so_far(seen, budget=plan.budget, schedule=rates, past=past, reached_by=by)
     if target is None:
         return Look(seen, plan, ahead, best, None, by)
-    law = reach(seen, target, budget=end, schedule=rates, past=past, reached_by=by)
+    law = reach(seen, target, budget=plan.budget, schedule=rates, past=past, reached_by=by)
     return Look(seen, plan, ahead, best, law, by)
 
 

@@ -226,7 +226,7 @@ def write_runs(
 
     Without a target, the value that every run should reach, only a run that diverged has a verdict;
     it is reached by the reading of `reach`. The budget, the last step allowed, is by default that
-    of `horizon`; it is not used for a run that is beyond it. IoError when the page cannot be
+    of `horizon`; a run that is beyond it has spent it, as for `glidepath watch`. IoError when the page cannot be
     written, ImportError when plotly is missing.
     """
     if hardware is not None and len(traces) != 1:
@@ -236,8 +236,7 @@ def write_runs(
     for done, trace in enumerate(traces):
         if progress is not None:
             progress(done, len(traces))
-        left = budget if budget is not None and budget > trace.step[-1] else None
-        seen = look(trace, horizon(trace, budget=left), target=target, reached_by=reached_by)
+        seen = look(trace, horizon(trace, budget=budget), target=target, reached_by=reached_by)
         rows.append(seen.keys() | {"past_runs": 0} | _verdict(seen))
         if hardware is not None:
             rows[-1] |= _energy(hardware, trace, rows[-1]["at"])

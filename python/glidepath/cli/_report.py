@@ -13,6 +13,7 @@ import typer
 import glidepath as gp
 from glidepath.cli._console import (
     ANSWER,
+    WARNING,
     Budget,
     Json,
     Log,
@@ -59,8 +60,8 @@ def report(
     """Write one interactive page on the runs of a file: forecasts and verdicts.
 
     Without --budget a run is forecast to the step at which its log says that it ends, else to ten
-    times the steps seen. For a workload folder, with tiers.csv and jobs.csv, the page is that of
-    `simulate --compare`.
+    times the steps seen. A run that is past its --budget has spent it, as for `watch`. For a
+    workload folder, with tiers.csv and jobs.csv, the page is that of `simulate --compare`.
     """
     from glidepath import _report
 
@@ -94,7 +95,7 @@ def report(
         emit(rows)
     else:
         say(f"Report: {output}")
-    return ANSWER
+    return ANSWER if all(row["status"] == "good" for row in rows) else WARNING
 
 
 def _timed(trace: gp.Trace, step_seconds: float | None) -> gp.Trace:
