@@ -111,11 +111,14 @@ class Forecast(Recorded):
         return self.quantile(low), self.quantile(high)
 
     def prob_below(self, target: float) -> Floats:
-        """Give the probability that the observation at each step is at or below `target`."""
+        """Give the probability that the observation at each step is at or below `target`, (h,)."""
         return self._record.prob_below(target)
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and same(self._trace, getattr(other, "_trace", None))
+        equal = super().__eq__(other)
+        if equal is not True:  # NotImplemented has no truth
+            return equal
+        return same(self._trace, getattr(other, "_trace", None))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._of, (self._record, self._trace)

@@ -7,6 +7,7 @@ import copy
 import json
 import pickle
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -522,3 +523,14 @@ def test_a_metric_in_percent_is_the_same_metric() -> None:
     share = gp.forecast(gp.Trace(t, 1 - 0.3 * loss, direction="max"), AHEAD)
     percent = gp.forecast(gp.Trace(t, 100 * (1 - 0.3 * loss), direction="max"), AHEAD)
     np.testing.assert_allclose(percent.quantiles, 100 * share.quantiles, rtol=1e-9)
+
+
+def test_a_forecast_is_compared_with_anything_without_a_warning() -> None:
+    run = gp.Trace([1.0, 2.0, 3.0], [3.0, 2.0, 1.5])
+    found = gp.forecast(run, [5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert found != None  # noqa: E711
+        assert found != 1
+        assert found == gp.forecast(run, [5])
+        assert found != gp.forecast(run.until(2.0), [5])
