@@ -16,6 +16,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
 
 from glidepath._pictures import plots  # noqa: E402
 
@@ -176,3 +177,11 @@ def test_many_points_that_followed_do_not_hide_the_forecast() -> None:
 def test_a_picture_names_its_metric() -> None:
     rising = gp.Trace(STEP, 0.9 - 0.5 * STEP**-0.5, metric="val_acc", direction="max")
     assert plots.forecast(gp.forecast(rising, [200]), trace=rising).get_ylabel() == "val_acc"
+
+
+def test_a_run_that_has_logged_nothing_has_pictures() -> None:
+    empty = gp.Trace([], [])
+    found = gp.forecast(empty, [5])
+    for ax in (found.plot(), gp.fit(empty).plot(), gp.fit(empty).plot(trace=empty)):
+        assert isinstance(ax, Axes)
+    assert "<svg" in found._repr_html_()

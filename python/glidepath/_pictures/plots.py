@@ -198,6 +198,7 @@ def steps(profiles: Sequence[StepProfile], *, ax: Axes | None = None) -> Axes:
 def fit(fit: Fit, trace: Trace | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw a fitted curve and, where given, the points it was fitted to."""
     ax = _axes(ax)
+    trace = _with_points(trace)
     last = fit.last_step if trace is None else trace.step[-1]
     first = max(last / 1000.0 if trace is None else trace.step[0], 1e-9)
     seen = []
@@ -227,6 +228,11 @@ def residuals(fit: Fit, trace: Trace, *, ax: Axes | None = None) -> Axes:
     _steps(ax, "residual")
     ax.legend(facecolor="white", framealpha=1.0, edgecolor="none")  # the band lies behind it
     return ax
+
+
+def _with_points(trace: Trace | None) -> Trace | None:
+    """Give a run that has logged something; None of another, of which there is nothing to draw."""
+    return trace if trace is not None and len(trace) else None
 
 
 def _points(ax: Axes, trace: Trace, label: str = "observed") -> None:
@@ -271,6 +277,7 @@ def forecast(
         A sentence for the title, such as the reason of a decision.
     """
     ax = _axes(ax)
+    trace = _with_points(trace)
     seen = [np.asarray(forecast.quantiles), np.asarray(forecast.median)]
     for (low, high, cover), shade in zip(
         series.main_bands(forecast.levels), ("#bfdcec", "#6fb1d6"), strict=False
