@@ -117,8 +117,9 @@ struct BatchChoice {
 };
 
 /// The batch of largest goodput, throughput x statistical efficiency: the best of whole batches per
-/// GPU and whole passes, all up to 134 of each and from there on 1.5 % apart. A pass without
-/// exchange takes the time of a step on one GPU. Empty where no batch has an example for each GPU.
+/// GPU and whole passes, all where one of them is at most 134, beyond that 1.5 % apart. A pass
+/// without exchange takes the time of a step on one GPU. Empty where no whole number of examples
+/// for each GPU lies between the reference and the largest batch.
 /// Throws InputError naming the value: a limit below 1 or above 1e9, the largest batch below the
 /// reference, a noise scale that is negative or not finite.
 [[nodiscard]] std::optional<BatchChoice> best_batch(const Scaling& scaling, int gpus, int nodes,

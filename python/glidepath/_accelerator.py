@@ -89,8 +89,8 @@ def best_batch(
     """Choose the batch of a gang.
 
     The one of largest goodput, throughput x statistical efficiency, as Pollux and Sia define it:
-    the best of whole batches per GPU and whole passes, all up to 134 of each and from there on
-    1.5 % apart. `options_of` with ``batches=`` does so for each tier and gang.
+    the best of whole batches per GPU and whole passes, all where one of them is at most 134,
+    beyond that 1.5 % apart. `options_of` with ``batches=`` does so for each tier and gang.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def best_batch(
     Returns
     -------
     BatchChoice or None
-        None where no batch has an example for each GPU.
+        None where no whole number of examples for each GPU lies between the reference and the
+        largest batch.
 
     Raises
     ------

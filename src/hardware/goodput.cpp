@@ -36,6 +36,17 @@ void check(const BatchLimits& limits) {
   }
 }
 
+/// Seconds of a step by examples per GPU.
+struct Line {
+  double fixed, each;
+  [[nodiscard]] double at(double per_gpu) const { return fixed + each * per_gpu; }
+};
+Line line_of(const Scaling& scaling, int gpus, int nodes) {
+  const double first = step_seconds(scaling, gpus, nodes, 1);
+  const double each = (step_seconds(scaling, gpus, nodes, kMaxBatch) - first) / (kMaxBatch - 1);
+  return {std::max(0.0, first - each), each};
+}
+
 }  // namespace
 
 double statistical_efficiency(const BatchLimits& limits, double batch) noexcept {
@@ -52,7 +63,6 @@ std::optional<BatchChoice> best_batch(const Scaling& scaling, int gpus, int node
   const double most = std::floor(limits.largest / gpus);  // of a GPU in all passes
   const double least = std::ceil(limits.reference / gpus);
   std::optional<BatchChoice> best;
-  const auto next = [](double whole) { return std::max(whole + 1, std::floor(whole * kSpacing)); };
   const auto consider = [&](double passes, double per_gpu) {
     BatchChoice choice{
         .batch = passes * gpus * per_gpu, .per_gpu = per_gpu, .passes = static_cast<int>(passes)};
@@ -62,13 +72,34 @@ std::optional<BatchChoice> best_batch(const Scaling& scaling, int gpus, int node
     choice.steps_per_s = choice.batch / limits.reference * choice.efficiency / choice.step_s;
     if (!best || choice.steps_per_s > best->steps_per_s) best = choice;
   };
-  for (double passes = std::ceil(least / most_per_pass); passes <= most; passes = next(passes)) {
-    const double from = std::max(1.0, std::ceil(least / passes));
-    const double to = std::min(most_per_pass, std::floor(most / passes));
-    for (double b = from; b <= to; b = next(b)) consider(passes, b);
-    if (to >= from) consider(passes, to);
-    // The largest batch fits: more passes make it no larger, and a pass costs what does not shrink.
-    if (to < most_per_pass) break;
+  // T is a line in b and a line in s. With the other one given, goodput falls on both sides of
+  //
+  //   x* = sqrt(phi fixed / (each examples)),   T = fixed + each x,   M = examples x
+  //
+  // so the best whole x is beside x* or at an end.
+  const auto best_whole = [&](double fixed, double each, double examples, double from, double to) {
+    const double worth = limits.noise_scale * fixed;
+    const double top = worth > 0 ? std::sqrt(worth / (each * examples)) : 0;
+    const double below = std::clamp(std::floor(top), from, to);
+    return std::pair{below, std::min(below + 1, to)};
+  };
+  const Line alone = line_of(scaling, 1, 1), gang = line_of(scaling, gpus, nodes);
+  const auto next = [](double whole) { return std::max(whole + 1, std::floor(whole * kSpacing)); };
+  for (double b = 1; b <= std::min(most_per_pass, most); b = next(b)) {
+    const double from = std::ceil(least / b), to = std::floor(most / b);
+    if (from > to) continue;
+    const double pass_s = alone.at(b);
+    const auto [below, above] = best_whole(gang.at(b) - pass_s, pass_s, gpus * b, from, to);
+    consider(below, b);
+    consider(above, b);
+  }
+  for (double s = std::ceil(least / most_per_pass); s <= most; s = next(s)) {
+    const double from = std::ceil(least / s), to = std::min(most_per_pass, std::floor(most / s));
+    if (from > to) continue;
+    const auto [below, above] = best_whole((s - 1) * alone.fixed + gang.fixed,
+                                           (s - 1) * alone.each + gang.each, gpus * s, from, to);
+    consider(s, below);
+    consider(s, above);
   }
   return best;
 }

@@ -47,12 +47,12 @@ def test_efficiency_is_the_gain_of_a_larger_batch_over_its_examples() -> None:
         assert limits.statistical_efficiency(float(reference)) == 1
 
 
-def best_of_all(scaling: gp.Scaling, limits: gp.BatchLimits, gpus: int) -> Exact:
+def best_of_all(scaling: gp.Scaling, limits: gp.BatchLimits, gpus: int, nodes: int) -> Exact:
     """Largest goodput over every whole batch per GPU and every number of passes."""
     best = Exact(0)
     for per_gpu in range(1, int(min(limits.largest_per_gpu, limits.largest / gpus)) + 1):
         pass_s = Exact(scaling.step_seconds(1, 1, per_gpu))
-        step_s = Exact(scaling.step_seconds(gpus, 1, per_gpu))
+        step_s = Exact(scaling.step_seconds(gpus, nodes, per_gpu))
         for passes in range(1, int(limits.largest / gpus / per_gpu) + 1):
             batch = Exact(per_gpu * passes * gpus)
             if batch < limits.reference:
@@ -66,26 +66,44 @@ def best_of_all(scaling: gp.Scaling, limits: gp.BatchLimits, gpus: int) -> Exact
 @pytest.mark.parametrize("seed", range(12))
 def test_the_batch_is_the_best_of_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    scaling, gpus = gangs(seed), int(rng.choice([1, 2, 4, 8]))
-    reference = int(rng.integers(1, 60))
-    limits = gp.BatchLimits(
-        reference,
-        reference + int(rng.integers(0, 900)),
-        largest_per_gpu=float(rng.integers(4, 130)),
-        noise_scale=float(np.exp(rng.uniform(0, 8))),
-    )
-    chosen = gp.best_batch(scaling, limits, gpus=gpus)
-    best = best_of_all(scaling, limits, gpus)
-    if chosen is None:
-        assert best == 0
-        return
-    # Passes beyond 134 are tried 1.5 % apart.
-    assert float(best) * (1 - 1e-3) <= chosen.steps_per_s <= float(best) * (1 + 1e-12)
-    assert chosen.batch == chosen.per_gpu * chosen.passes * gpus
-    assert limits.reference <= chosen.batch <= limits.largest
-    assert chosen.efficiency == limits.statistical_efficiency(chosen.batch)
-    rate = chosen.batch / reference * chosen.efficiency / chosen.step_s
-    assert chosen.steps_per_s == pytest.approx(rate, rel=1e-12)
+    scaling = gangs(seed)
+    for _ in range(40):
+        gpus = int(rng.choice([1, 2, 4, 8]))
+        nodes = int(rng.integers(1, min(gpus, 2) + 1))
+        reference = int(rng.integers(1, 60))
+        limits = gp.BatchLimits(
+            reference,
+            reference + int(rng.choice([0, rng.integers(0, 9), rng.integers(0, 900)])),
+            largest_per_gpu=float(rng.integers(1, rng.choice([10, 130]))),
+            noise_scale=float(rng.choice([0, np.exp(rng.uniform(0, 8))])),
+        )
+        chosen = gp.best_batch(scaling, limits, gpus=gpus, nodes=nodes)
+        best = best_of_all(scaling, limits, gpus, nodes)
+        if chosen is None:
+            assert best == 0
+            continue
+        assert chosen.steps_per_s == pytest.approx(float(best), rel=1e-12)
+        assert chosen.batch == chosen.per_gpu * chosen.passes * gpus
+        assert chosen.per_gpu <= limits.largest_per_gpu
+        assert limits.reference <= chosen.batch <= limits.largest
+        assert chosen.efficiency == limits.statistical_efficiency(chosen.batch)
+        rate = chosen.batch / reference * chosen.efficiency / chosen.step_s
+        assert chosen.steps_per_s == pytest.approx(rate, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("reference", "largest", "largest_per_gpu"), [(128, 128, 48), (9, 9, 8), (67, 71, 8)]
+)
+def test_passes_that_divide_the_batch_are_found_beyond_those_that_do_not(
+    reference: float, largest: float, largest_per_gpu: float
+) -> None:
+    scaling = gangs(1)
+    limits = gp.BatchLimits(reference, largest, largest_per_gpu=largest_per_gpu, noise_scale=100)
+    chosen = gp.best_batch(scaling, limits)
+    assert chosen is not None
+    assert chosen.steps_per_s == pytest.approx(float(best_of_all(scaling, limits, 1, 1)), rel=1e-12)
+    (option,) = gp.options_of([gp.Tier("a", 1)], [scaling], batches=limits)
+    assert option.steps_per_s == chosen.steps_per_s
 
 
 def test_large_batches_come_within_a_thousandth_of_a_continuous_search() -> None:
