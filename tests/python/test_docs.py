@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import re
@@ -99,8 +100,12 @@ def test_a_wrong_snippet_would_be_found() -> None:
 
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-# Of what only Python has; those of training frameworks are run by the tests of their adapters.
-PYTHON_ONLY = sorted((ROOT / "examples" / "python").glob("[!w]*.py"))
+# Of what only Python has; those with a training framework are run by the tests of its adapter.
+PYTHON_ONLY = sorted(
+    path
+    for path in (ROOT / "examples" / "python").glob("*.py")
+    if not path.name.startswith("with_")
+)
 
 
 def test_examples_have_a_twin() -> None:
@@ -343,6 +348,41 @@ def test_every_command_of_the_documents_has_such_a_verb_and_such_options() -> No
             command.make_context("glidepath", words)
         except Exception as error:
             raise AssertionError(f"{name}: glidepath {' '.join(line)}: {error}") from None
+
+
+# What runs figures and tests: a program of bench/, or tests of a file, perhaps those of one name.
+PROGRAM = re.compile(r"python (bench/[\w/]+\.py)")
+PYTEST = re.compile(r"pytest (tests/[\w/]+\.py)(?:[^`;)\n]*? -k (\w+))?")
+GTEST = re.compile(r"(\w+_test) --gtest_filter='([^']+)'")
+
+
+def gtests(program: str) -> list[str]:
+    """The names of the tests of a C++ test program, those of parameters without them."""
+    text = (ROOT / "tests" / f"{program}.cpp").read_text()
+    return [
+        f"{suite}.{test}" for suite, test in re.findall(r"^TEST\w*\((\w+),\s*(\w+)", text, re.M)
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_a_document_runs_is_there(document: Path) -> None:
+    text = re.sub(r"\n\s*", " ", document.read_text())
+    for program in PROGRAM.findall(text):
+        assert (ROOT / program).is_file(), f"{document.name}: {program}"
+    for file, name in PYTEST.findall(text):
+        assert (ROOT / file).is_file(), f"{document.name}: {file}"
+        tests = re.findall(r"^def (test_\w+)", (ROOT / file).read_text(), re.M)
+        assert any(name in test for test in tests), f"{document.name}: {file} -k {name}"
+    for program, pattern in GTEST.findall(text):
+        found = fnmatch.filter(gtests(program), pattern)
+        assert found, f"{document.name}: {program} --gtest_filter='{pattern}'"
+
+
+def test_the_documents_run_programs_and_tests_of_each_kind() -> None:
+    text = " ".join(re.sub(r"\n\s*", " ", document.read_text()) for document in DOCUMENTS)
+    assert len(PROGRAM.findall(text)) > 20
+    assert len([name for _, name in PYTEST.findall(text) if name]) >= 2
+    assert len(GTEST.findall(text)) >= 3
 
 
 def printed_after(document: Path, words: str) -> list[str]:
