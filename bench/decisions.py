@@ -13,7 +13,7 @@ looks at the run a hundred times, `dare` at the end of each of a hundred session
 - pilot: what the Slurm pilot decides from the log;
 - pruner: `ForecastPruner(target=...)` in a study of this trial;
 - dare: that policy in the simulator, with a GPU for each run;
-- flat: a probability of at most 2 % at a single look after ten points, the pilot's rule at be693d5.
+- flat: a probability of at most 2 % at a single look after ten points, the pilot's earlier rule.
 
 A wrong stop ends a run that would have reached its target within the budget. Left alone are runs
 that do not reach it and went on; the steps saved are those of the runs that do not reach it.

@@ -42,7 +42,7 @@ class Rule(NamedTuple):
 
 GAINS = 1, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05
 FAMILY = {
-    "at be693d5": Rule(3.0, -np.inf, np.inf),
+    "earlier": Rule(3.0, -np.inf, np.inf),
     "before": Rule(2.5, 0.2, np.inf),
     **{f"gain {gain:g}": Rule(3.0, 0.3, gain) for gain in GAINS},
 }
