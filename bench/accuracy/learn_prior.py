@@ -467,8 +467,8 @@ def mean_decisions(rows: list[dict[str, Any]]) -> dict[str, float]:
     return mean
 
 
-def main() -> int:
-    """Learn, once for each thing left out."""
+def options() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--out", help="write the table here; {source} is the source left out")
@@ -505,7 +505,12 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
-    a = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Learn, once for each thing left out."""
+    a = options()
     torch.set_num_threads(a.threads)
     compiled = _core.learned_table()
     text = published(compiled)

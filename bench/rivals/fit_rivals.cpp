@@ -334,21 +334,14 @@ bool same_bytes(const glidepath::FitBatch& a, const glidepath::FitBatch& b) {
   return a.parameters == b.parameters && a.sigma == b.sigma && a.status == b.status;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fputs("usage: fit_rivals CURVES.bin [rounds]\n", stderr);
-    return 2;
-  }
-  std::FILE* file = std::fopen(argv[1], "rb");
+/// False, with a sentence on stderr, where the file is none.
+bool read_curves(const char* path, Curves& c) {
+  std::FILE* file = std::fopen(path, "rb");
   double head[3];
   if (file == nullptr || std::fread(head, sizeof(double), 3, file) != 3) {
-    std::fprintf(stderr, "fit_rivals: cannot read %s\n", argv[1]);
-    return 2;
+    std::fprintf(stderr, "fit_rivals: cannot read %s\n", path);
+    return false;
   }
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
-  Curves c;
   c.family = head[0] == 0 ? Family::pow3 : head[0] == 1 ? Family::exp3 : Family::pow4;
   c.count = c.family == Family::pow4 ? 4 : 3;
   c.n = static_cast<int>(head[1]);
@@ -358,20 +351,19 @@ int main(int argc, char** argv) {
   if (std::fread(c.t.data(), sizeof(double), c.t.size(), file) != c.t.size() ||
       std::fread(c.y.data(), sizeof(double), static_cast<std::size_t>(c.y.size()), file) !=
           static_cast<std::size_t>(c.y.size())) {
-    std::fprintf(stderr, "fit_rivals: %s is too short\n", argv[1]);
-    return 2;
+    std::fprintf(stderr, "fit_rivals: %s is too short\n", path);
+    return false;
   }
   std::fclose(file);
   for (const double t : c.t) c.log_t.push_back(std::log(t));
   c.own_t = Eigen::Map<const Eigen::RowVectorXd>(c.t.data(), c.n).replicate(c.m, 1);
-  const bool four = c.count == 4;
   c.many.resize(10240, c.n);
   for (int i = 0; i < c.many.rows(); ++i) c.many.row(i) = c.y.row(i % c.m);
-  if (!same_bytes(shared_steps(c, 1), shared_steps(c, 2))) {
-    std::fputs("fit_rivals: two threads give other bytes than one\n", stderr);
-    return 1;
-  }
+  return true;
+}
 
+std::vector<Rival> rivals_for(const Curves& c) {
+  const bool four = c.count == 4;
   std::vector<Rival> rivals;
   rivals.push_back(each("glidepath fit", by_glidepath));
   rivals.push_back(
@@ -398,7 +390,25 @@ int main(int argc, char** argv) {
   rivals.push_back(each("cminpack lmder1", by_cminpack));
 #endif
   rivals.push_back(each("Ceres loop, autodiff, default", four ? by_ceres<4> : by_ceres<3>));
+  return rivals;
+}
 
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs("usage: fit_rivals CURVES.bin [rounds]\n", stderr);
+    return 2;
+  }
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
+  Curves c;
+  if (!read_curves(argv[1], c)) return 2;
+  if (!same_bytes(shared_steps(c, 1), shared_steps(c, 2))) {
+    std::fputs("fit_rivals: two threads give other bytes than one\n", stderr);
+    return 1;
+  }
+
+  std::vector<Rival> rivals = rivals_for(c);
   std::vector<Parameters> truth(c.m), found(c.m);
   for (int i = 0; i < c.m; ++i) truth[i] = reference(c, i, by_glidepath(c, i));
   for (Rival& rival : rivals) {
@@ -427,6 +437,6 @@ int main(int argc, char** argv) {
     std::ranges::sort(rival.seconds);
     print(rival.what, c, rival.seconds[rival.seconds.size() / 2], rival.error);
   }
-  if (!four && c.n == 200) print_threads(c);
+  if (c.count == 3 && c.n == 200) print_threads(c);
   return 0;
 }

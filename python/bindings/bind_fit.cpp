@@ -228,12 +228,9 @@ struct Names<ScheduleLawKind> {
   static ScheduleLawKind parse(const std::string& text) { return schedule_law_named(text); }
 };
 
-}  // namespace glidepath::python
+namespace {
 
-void bind_fit(py::module_& module) {
-  using namespace glidepath;          // NOLINT(google-build-using-namespace)
-  using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
-
+void bind_one_fit(py::module_& module) {
   Record<FitScore>(module, "FitScore", "How one family did in the choice by AICc.")
       .required("family", &FitScore::family)
       .required("aicc", &FitScore::aicc)
@@ -279,7 +276,9 @@ void bind_fit(py::module_& module) {
   }
   module.attr("FAMILIES") = families;
   module.attr("FIT_STATUSES") = names_of(kFitStatuses);
+}
 
+void bind_fits(py::module_& module) {
   py::class_<FitBatch>(module, "FitBatchRecord")
       .def_property_readonly("family",
                              [](const FitBatch& batch) { return std::string(name(batch.family)); })
@@ -307,7 +306,17 @@ void bind_fit(py::module_& module) {
       .init()
       .cls()
       .def("predict", &predict_law, "step"_a, "lr"_a);
+}
 
+}  // namespace
+}  // namespace glidepath::python
+
+void bind_fit(py::module_& module) {
+  using namespace glidepath;          // NOLINT(google-build-using-namespace)
+  using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
+
+  bind_one_fit(module);
+  bind_fits(module);
   module.def("fit", &fit_trace, "step"_a, "loss"_a, "weight"_a, "family"_a, "robust"_a,
              "lowest_floor"_a, "solver"_a, "starts"_a, "from_step"_a);
   module.def("fit_batch", &fit_traces, "steps"_a, "losses"_a, "family"_a, "robust"_a,

@@ -376,10 +376,7 @@ def _ahead(seen: gp.Trace, run: gp.Trace, end: float) -> Floats:
     return last + (max(end, 2.0 * last) - last) * np.array([0.1, 0.5, 1.0])
 
 
-def forecast_answers() -> Answers:
-    """Answers of the stage that forecasts."""
-    answers: Answers = {}
-    levels = np.array(LEVELS)
+def _forecasts_of_runs(answers: Answers, levels: Any) -> None:
     for i, (collection, run) in enumerate(chosen_runs()):
         end = float(run.step[-1])
         finite = run.loss[np.isfinite(run.loss)]
@@ -430,6 +427,8 @@ def forecast_answers() -> Answers:
                 _of_reach(gp.reach(up, goal, budget=1.5 * end, reached_by="point")),
             )
 
+
+def _forecasts_of_odd_traces(answers: Answers, levels: Any) -> None:
     for name, trace in odd_traces().items():
         at = _ahead(trace, trace, 0.0) if len(trace) else np.array([10.0, 20.0])
         put(
@@ -447,6 +446,8 @@ def forecast_answers() -> Answers:
             ),
         )
 
+
+def _forecasts_of_rows(answers: Answers, levels: Any) -> None:
     step, _ = falling(generator(0), 60)
     rows = np.array([falling(generator(100 + seed), 60)[1] for seed in range(20)])
     rows[3, 5:8] = np.nan
@@ -458,6 +459,8 @@ def forecast_answers() -> Answers:
         found = {"median": _median(batch), "quantiles": batch.quantiles}
         put(answers, f"batch/{direction}", found | {"status": words(batch.status)})
 
+
+def _watched_runs(answers: Answers) -> None:
     for i, (collection, run) in enumerate(chosen_runs()[::2]):
         end = float(run.step[-1])
         finite = run.loss[np.isfinite(run.loss)]
@@ -495,6 +498,16 @@ def forecast_answers() -> Answers:
             watch.add(float(at), float(loss if name == "max" else 1.0 / loss - 1.0))
             if n in (2, 10, 30, 60):
                 put(answers, f"watch/{name}/{n}", _of_decision(watch.decision()))
+
+
+def forecast_answers() -> Answers:
+    """Answers of the stage that forecasts."""
+    answers: Answers = {}
+    levels = np.array(LEVELS)
+    _forecasts_of_runs(answers, levels)
+    _forecasts_of_odd_traces(answers, levels)
+    _forecasts_of_rows(answers, levels)
+    _watched_runs(answers)
     return answers
 
 
@@ -720,15 +733,15 @@ def _plan_settings(pairs: gp.Pairs) -> dict[str, dict[str, Any]]:
     return settings
 
 
-def plan_answers() -> Answers:
-    """Answers of the stage that plans."""
-    answers: Answers = {}
+def _rounds(answers: Answers) -> None:
     for seed in range(66):
         columns = _round((6, 20, 60)[seed // 6 % 3], seed)
         found = gp.solve_round(**columns, **_limits(columns, seed))
         values = {"chosen": words(found.chosen), "value": found.value, "bound": found.bound}
         put(answers, f"solve_round/{seed}", values | {"gap": found.gap, "prices": found.prices})
 
+
+def _pairs(answers: Answers) -> gp.Pairs:
     measured, alone = _measured(3)
     pairs = gp.learn_pairs(measured, alone)
     rows = sorted(pairs.rows, key=lambda r: (r.gpu, r.sharing, r.first, r.second, r.predicted))
@@ -754,13 +767,18 @@ def plan_answers() -> Answers:
             ]
             found = gp.shared_speeds(*alone_of, sharing, **known)
             put(answers, f"shared_speeds/{sharing}/{i}", {"speeds": list(found)})
+    return pairs
 
+
+def _indices(answers: Answers) -> None:
     for i in range(40):
         rng = generator(500 + i)
         samples = 10.0 / draw(rng, 0.02, 1.0, 1 + 7 * i)
         samples[: i % 5] = np.inf
         put(answers, f"gittins_index/{i}", {"index": gp.gittins_index(samples)})
 
+
+def _plans(answers: Answers, pairs: gp.Pairs) -> None:
     for kind in ("few", "observed", "sharing"):
         for jobs in (8, 40):
             for seed in range(2):
@@ -775,6 +793,8 @@ def plan_answers() -> Answers:
     put(answers, "plan/300/first", _of_plan(first))
     put(answers, "plan/300/again", _of_plan(gp.plan(snapshot, prices=first.prices, reasons=False)))
 
+
+def _options_and_choices(answers: Answers, pairs: gp.Pairs) -> None:
     tiers = _tiers()
     gangs = np.array([1, 2, 4, 4, 8, 8, 16])
     nodes = np.array([1, 1, 1, 2, 1, 2, 2])
@@ -827,6 +847,16 @@ def plan_answers() -> Answers:
             job, tiers, target=0.97 * float(loss[-1]), reached_by="point", max_hours=1.0
         )
         put(answers, f"choose_accelerator/{i}/target", _of_choices(choices))
+
+
+def plan_answers() -> Answers:
+    """Answers of the stage that plans."""
+    answers: Answers = {}
+    _rounds(answers)
+    pairs = _pairs(answers)
+    _indices(answers)
+    _plans(answers, pairs)
+    _options_and_choices(answers, pairs)
     return answers
 
 

@@ -338,7 +338,8 @@ def test_a_round_is_solved_as_in_python(library: ctypes.CDLL) -> None:
     assert index.value == gp.gittins_index(samples)
 
 
-def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL) -> None:
+def live_jobs() -> tuple[gp.Snapshot, Any]:
+    """A snapshot in Python, and the same in C."""
     rng = np.random.default_rng(2)
     count, samples = 30, 20
     job, submit_s = np.arange(100, 100 + count), np.sort(rng.uniform(0, 5e3, count))
@@ -370,8 +371,6 @@ def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL) -> None:
         running=running,
         now_s=6e3,
     )
-    expected = gp.plan(snapshot, objective="energy", power_cap_w=8e3, in_nodes=True)
-    cap = ctypes.c_double(8e3)
     given = new(
         "snapshot",
         now_s=6e3,
@@ -396,6 +395,13 @@ def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL) -> None:
         running_gpus=option_gpus[:1],
         running_since_s=np.array([5e3]),
     )
+    return snapshot, given
+
+
+def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL) -> None:
+    snapshot, given = live_jobs()
+    expected = gp.plan(snapshot, objective="energy", power_cap_w=8e3, in_nodes=True)
+    cap = ctypes.c_double(8e3)
     options = new(
         "plan_options", objective=b"energy", power_cap_w=ctypes.addressof(cap), in_nodes=1
     )
@@ -415,7 +421,11 @@ def test_live_jobs_are_planned_as_in_python(library: ctypes.CDLL) -> None:
         assert [text.decode() for text in texts] == [
             text for _, text in sorted(expected.reasons.items())
         ]
-    unknown = np.full(2 * count, 7)
+
+
+def test_an_option_of_a_job_that_is_not_there_is_refused(library: ctypes.CDLL) -> None:
+    _, given = live_jobs()
+    unknown = np.full(given.options, 7)
     given.option_job = unknown.ctypes.data
     refused = ctypes.c_void_p()
     status = library.glidepath_plan(ctypes.byref(given), None, ctypes.byref(refused))

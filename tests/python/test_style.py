@@ -27,6 +27,7 @@ LONG_FUNCTIONS: dict[str, str] = {
     "python/glidepath/_plan.py:plan": "the documentation of its arguments",
     "python/glidepath/_simulate.py:simulate": "the documentation of its arguments",
     "python/glidepath/cli/_simulate.py:simulate": "the declaration of its flags",
+    "tests/python/test_slurm_safety.py:test_never_touches_a_job_that_did_not_opt_in": "its clusters",
 }
 
 
@@ -108,8 +109,8 @@ def too_long(path: str, text: str) -> Iterator[str]:
 
 
 def test_no_function_is_long(root: Path) -> None:
-    paths = tracked(root, "python/glidepath/*.py", "src/*.cpp", "src/*.hpp")
-    assert len(paths) > 100
+    paths = tracked(root, "*.py", "*.cpp", "*.hpp")
+    assert len(paths) > 300
     found = [line for path in paths for line in too_long(path, (root / path).read_text())]
     assert not found, "\n".join(found)
 
