@@ -27,7 +27,7 @@ LONG_FUNCTIONS: dict[str, str] = {
     "python/glidepath/_plan.py:plan": "the documentation of its arguments",
     "python/glidepath/_simulate.py:simulate": "the documentation of its arguments",
     "python/glidepath/cli/_simulate.py:simulate": "the declaration of its flags",
-    "tests/python/test_slurm_safety.py:test_never_touches_a_job_that_did_not_opt_in": "its clusters",
+    "tests/python/test_slurm_safety.py:test_never_touches_a_job_that_did_not_opt_in": "its world",
 }
 
 
