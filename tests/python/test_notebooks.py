@@ -23,14 +23,14 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"))
 SUPERCOM = ROOT / "data" / "workloads" / "supercom"
 
 
-def test_there_are_six() -> None:
+def test_all_six_notebooks_are_found() -> None:
     assert len(NOTEBOOKS) == 6
 
 
 # Jupyter's own libraries warn about each other.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_cell_of_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = str(Path(gp.__file__).parents[1])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([package, os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")

@@ -94,7 +94,7 @@ def test_a_step_in_brackets_behind_a_prefix(prefix: str, tmp_path: Path) -> None
         ("Info: Epoch {i}\n  loss = {x}f0", BY_ROW),
     ],
 )
-def test_a_line_of_a_tool(form: str, steps: list[float], tmp_path: Path) -> None:
+def test_a_line_as_a_tool_prints_it_is_read(form: str, steps: list[float], tmp_path: Path) -> None:
     check(one(write(tmp_path / "log", lines(form))), steps, LOSSES)
 
 
@@ -129,7 +129,7 @@ def test_a_bar_over_all_epochs_is_planned_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("digits", [2, 4, 5])
-def test_decimal_commas(digits: int, tmp_path: Path) -> None:
+def test_decimal_commas_are_read_as_points(digits: int, tmp_path: Path) -> None:
     text = "".join(f"Epoch {i}; Loss: {loss(i):.{digits}f}\n" for i in ROWS).replace(".", ",")
     run = one(write(tmp_path / "log", text))
     check(run, BY_ROW, [round(x, digits) for x in LOSSES])
@@ -265,7 +265,7 @@ def test_a_column_of_values_is_called_as_its_file(name: str, head: str, tmp_path
 
 
 @pytest.mark.parametrize("word", ["No log", "_", "#N/A", "?", "<NA>", ".", "-", "None"])
-def test_words_for_no_value(word: str, tmp_path: Path) -> None:
+def test_a_word_for_no_value_costs_the_other_columns_nothing(word: str, tmp_path: Path) -> None:
     text = "epoch,train_loss,val_loss\n" + lines("{i},{x}," + word)
     check(one(write(tmp_path / "log.csv", text)), BY_ROW, LOSSES)
 
@@ -306,7 +306,7 @@ def test_the_end_of_an_epoch_as_step_minus_one(tmp_path: Path) -> None:
     check(one(write(tmp_path / "log.csv", text)), [100.0 * i for i in ROWS], LOSSES)
 
 
-def test_rows_of_dllogger(tmp_path: Path) -> None:
+def test_rows_of_dllogger_within_a_console_log_are_read(tmp_path: Path) -> None:
     text = "starting\n" + "".join(
         "DLLL " + json.dumps({"step": [0, i], "data": {"train.loss": loss(i)}}) + "\n" for i in ROWS
     )

@@ -78,7 +78,7 @@ def test_megatron_lines_among_others(tmp_path: Path) -> None:
         "deepspeed",
     ],
 )
-def test_text_logs(
+def test_logs_as_training_programs_print_them_are_read(
     tmp_path: Path,
     text: str,
     train: tuple[list[float], list[float], list[float] | None],

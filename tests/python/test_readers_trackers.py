@@ -19,21 +19,12 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from log_files import check
 from wire import field
 
 import glidepath as gp
 
 NAN, INF = math.nan, math.inf
-
-
-def check(run: gp.Trace, step: list[float], loss: list[float], lr: list[float] | None) -> None:
-    np.testing.assert_array_equal(run.step, step)
-    np.testing.assert_array_equal(run.loss, loss)
-    if lr is None:
-        assert run.lr is None
-    else:
-        assert run.lr is not None
-        np.testing.assert_array_equal(run.lr, lr)
 
 
 # --------------------------------------------------------------------------------- W&B, on disk
@@ -114,10 +105,10 @@ def test_a_tracker_counts_calls_so_the_step_of_the_trainer_is_taken(tmp_path: Pa
         {"_step": 2, "train/global_step": 200, "train/loss": 2.0},
     ]
     file.write_bytes(framed([RUN, *(history(**row) for row in rows)]))
-    check(gp.read_traces(file)[0], [100, 200], [3, 2], None)
+    check(gp.read_traces(file)[0], [100, 200], [3, 2])
     file.write_bytes(framed([RUN, *(history(**row) for row in rows), history(_step=3, other=1)]))
-    check(gp.read_traces(file)[0], [100, 200], [3, 2], None)
-    check(gp.read_traces(file, metric="other")[0], [3], [1], None)
+    check(gp.read_traces(file)[0], [100, 200], [3, 2])
+    check(gp.read_traces(file, metric="other")[0], [3], [1])
 
 
 WANDB_RUN = """
@@ -238,8 +229,8 @@ def test_the_csv_of_a_panel_of_wandb_holds_several_runs(tmp_path: Path) -> None:
     file = tmp_path / "wandb_export.csv"
     file.write_text(PANEL)
     warm, other = gp.read_traces(tmp_path)
-    check(warm, [10, 20], [3, 2], None)
-    check(other, [20], [NAN], None)
+    check(warm, [10, 20], [3, 2])
+    check(other, [20], [NAN])
     assert (warm.name, other.name) == ("warm - sun", "b")
     assert warm.notes == ("1 point of the panel stand for several steps each",)
     file.write_text(PANEL + '"30","x","1","1","","","","","",""\n')
@@ -326,11 +317,11 @@ def test_parquet_wide_and_long(tmp_path: Path) -> None:
 
     wide = written("wide.parquet", {"step": [1, 2], "loss": [3.0, 2.0]})
     (run,) = gp.read_traces(wide)
-    check(run, [1, 2], [3, 2], None)
+    check(run, [1, 2], [3, 2])
     assert run.name == "wide.parquet"
     ours = written("ours.parquet", {"curve": ["x", "x"], "step": [1, 2], "value": [3.0, 2.0]})
     (run,) = gp.read_traces(ours)
-    check(run, [1, 2], [3, 2], None)
+    check(run, [1, 2], [3, 2])
     assert (run.name, run.notes) == ("x", ())
     # What Neptune's exporter writes: decimal steps, times of day, an attribute a row.
     stamps = arrow.array([0, 1_500_000, 1_500_000, None], arrow.timestamp("us", "UTC"))
