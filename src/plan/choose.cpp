@@ -34,6 +34,7 @@ void Planner::solve(const std::vector<std::size_t>& members) {
       continue;
     }
     reservation_.spare -= late_gpus;
+    waiting_ += members.size() - round.chosen.size();
     adopt(round, offer_of);
     return;
   }

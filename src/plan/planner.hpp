@@ -146,6 +146,10 @@ class Planner {
 
   // reasons.cpp
   [[nodiscard]] double rent(const Offer& offer) const;
+  /// It may not be preempted, or not yet.
+  [[nodiscard]] bool guaranteed(const Candidate& candidate) const;
+  /// Why a guaranteed job does not keep what it holds.
+  [[nodiscard]] std::string why_not_kept(std::size_t c) const;
   [[nodiscard]] std::string reason(std::size_t c) const;
   [[nodiscard]] std::string reason_of_end(const Job& job) const;
   [[nodiscard]] std::string reason_of_wait(std::size_t c) const;
@@ -167,6 +171,7 @@ class Planner {
   double power_left_ = kInfinity;
   Quotas user_, group_;
   Reservation reservation_;
+  std::size_t waiting_ = 0;  // jobs that might run and do not
   std::unordered_map<std::size_t, Pair> partner_;
   std::vector<std::int64_t> job_, tier_, gpus_, users_, groups_;  // columns of a round
   std::vector<double> value_, watts_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One line for each job, for a person.
+#include <algorithm>
 #include <cstdio>
 
 #include "plan/planner.hpp"
@@ -47,10 +48,17 @@ std::string Planner::reason(std::size_t c) const {
           100 * pair.host_speed);
     }
     default:
+      if (guaranteed(candidate) && !offer.keeps) {
+        return line("moves to %d x %s although %s", k, where, why_not_kept(c).c_str());
+      }
       const char* verb = offer.keeps ? "keeps" : (candidate.held ? "moves to" : "gets");
-      return rent(offer) > 0 ? line("%s %d x %s: worth %.3g times what these GPUs cost now", verb,
-                                    k, where, offer.value / rent(offer))
-                             : line("%s %d x %s: there are enough for all", verb, k, where);
+      if (rent(offer) > 0) {
+        return line("%s %d x %s: worth %.3g times what these GPUs cost now", verb, k, where,
+                    offer.value / rent(offer));
+      }
+      return line(waiting_ == 0 ? "%s %d x %s: there are enough for all"
+                                : "%s %d x %s: these GPUs cost nothing now",
+                  verb, k, where);
   }
 }
 
@@ -61,26 +69,46 @@ std::string Planner::reason_of_end(const Job& job) const {
              : line("ends: target out of reach with probability %.3g", work.never);
 }
 
+bool Planner::guaranteed(const Candidate& candidate) const {
+  return candidate.held && (!candidate.job->preemptible ||
+                            snapshot_.now_s - candidate.held->since_s < options_.limits.min_run_s);
+}
+
+std::string Planner::why_not_kept(std::size_t c) const {
+  const Candidate& candidate = candidates_[c];
+  const Allocation& held = *candidate.held;
+  const char* promise =
+      candidate.job->preemptible ? "its guaranteed run is not over" : "it cannot be preempted";
+  const auto keeps = [](const Offer& offer) { return offer.keeps; };
+  if (std::none_of(offers_.begin() + candidate.first, offers_.begin() + candidate.end, keeps)) {
+    return line("%s: the %d x %s that it holds are none of its options", promise, held.gpus,
+                snapshot_.tiers[held.tier].name.c_str());
+  }
+  std::int64_t pinned = held.gpus;  // those before it, and its own
+  for (const Candidate& other : candidates_) {
+    if (other.fate != Fate::pinned) continue;
+    const Option& option = *offers_[other.offer].option;
+    if (option.tier == held.tier) pinned += option.gpus;
+  }
+  return line(pinned > all_[held.tier] ? "%s: the GPUs do not suffice for all such jobs"
+                                       : "%s: the limits leave it no room",
+              promise);
+}
+
 std::string Planner::reason_of_wait(std::size_t c) const {
   const Candidate& candidate = candidates_[c];
   const char* what = candidate.held ? "gives way" : "waits";
-  const bool guaranteed =
-      candidate.held && (!candidate.job->preemptible ||
-                         snapshot_.now_s - candidate.held->since_s < options_.limits.min_run_s);
-  if (guaranteed) {
-    return line(
-        "gives way although %s: the limits leave it no room",
-        candidate.job->preemptible ? "its guaranteed run is not over" : "it cannot be preempted");
-  }
+  if (guaranteed(candidate)) return "gives way although " + why_not_kept(c);
   if (reservation_.tier >= 0 && reservation_.candidate == c) {
     return line("waits: GPUs on %s are kept for it, free within %.3g h",
                 snapshot_.tiers[reservation_.tier].name.c_str(), reservation_.shadow_s / 3600);
   }
   const Offer* best = &offers_[candidate.first];
-  bool fits_somewhere = false;
+  bool kept_for_another = false;
   for (std::size_t o = candidate.first; o < candidate.end; ++o) {
     if (offers_[o].value * rent(*best) > best->value * rent(offers_[o])) best = &offers_[o];
-    fits_somewhere = fits_somewhere || (!options_.limits.in_nodes && fits(c, offers_[o]));
+    kept_for_another = kept_for_another || (offers_[o].value > 0 && in_the_way(offers_[o]) &&
+                                            !options_.limits.in_nodes && fits(c, offers_[o]));
   }
   const int k = best->option->gpus;
   const char* where = snapshot_.tiers[best->option->tier].name.c_str();
@@ -89,7 +117,7 @@ std::string Planner::reason_of_wait(std::size_t c) const {
     return line("%s: on %d x %s worth %.3g times what these GPUs cost now", what, k, where,
                 best->value / rent(*best));
   }
-  if (fits_somewhere) return line("%s: the GPUs that are free are kept for another job", what);
+  if (kept_for_another) return line("%s: the GPUs that are free are kept for another job", what);
   return line("%s: no gang of %d is left on %s within the limits", what, k, where);
 }
 

@@ -127,7 +127,9 @@ void Planner::share() {
   for (const Pair& pair : match(hosts, guests, snapshot_.tiers, options_, plan_.bound)) {
     const Option& guest = *offers_[pair.guest_offer].option;
     const Option& host = *offers_[candidates_[pair.host].offer].option;
-    if (allowed(pair.guest, guest.gpus, watts_of_guest(host, guest))) seat(pair);
+    if (!allowed(pair.guest, guest.gpus, watts_of_guest(host, guest))) continue;
+    seat(pair);
+    --waiting_;
   }
   plan_.bound = std::max(plan_.bound, plan_.value);
 }

@@ -114,3 +114,60 @@ def test_a_guaranteed_run_that_the_limits_end_says_so() -> None:
         2: "gives way although its guaranteed run is not over: the limits leave it no room",
     }
     assert gp.violations(now, dark, min_run_s=60.0, power_cap_w=10.0)
+
+
+def one_gpu(number: int, **options: Any) -> gp.Job:
+    return gp.Job(number, [gp.Option(0, 1, 1.0)], remaining_steps=[100.0], **options)
+
+
+def test_there_are_enough_for_all_only_where_nobody_waits() -> None:
+    ways = [gp.Option(0, 2, 1.0)]
+    jobs = [gp.Job(1, ways, remaining_steps=[100.0], priority=1)]
+    jobs += [gp.Job(2, ways, remaining_steps=[100.0])]
+    assert gp.plan(gp.Snapshot([gp.Tier("a", 4)], jobs)).reasons == {
+        1: "gets 2 x a: there are enough for all",
+        2: "gets 2 x a: there are enough for all",
+    }
+    plan = gp.plan(gp.Snapshot([gp.Tier("a", 3)], jobs))
+    assert plan.reasons[1] == "gets 2 x a: these GPUs cost nothing now"
+    assert plan.reasons[2].startswith("waits: no gang of 2 is left on a")
+
+
+def test_a_guaranteed_job_that_a_quota_moves_says_so() -> None:
+    ways = [gp.Option(0, 2, 2.0), gp.Option(0, 1, 1.0)]
+    job = gp.Job(1, ways, remaining_steps=[100.0], preemptible=False, user="u")
+    now = gp.Snapshot([gp.Tier("a", 4)], [job], running=[gp.Allocation(1, 0, 2, 0.0)], now_s=10.0)
+    plan = gp.plan(now, user_quota={"u": 1})
+    assert plan.reasons[1] == (
+        "moves to 1 x a although it cannot be preempted: the limits leave it no room"
+    )
+    assert gp.violations(now, plan, user_quota={"u": 1})
+
+
+def test_gpus_are_kept_for_another_job_only_where_they_are() -> None:
+    slow = gp.Job(2, [gp.Option(0, 2, 1.0), gp.Option(1, 1, 0.0)], remaining_steps=[100.0])
+    first = gp.Job(1, [gp.Option(0, 2, 1.0)], remaining_steps=[1.0])
+    plan = gp.plan(gp.Snapshot([gp.Tier("a", 3), gp.Tier("b", 1)], [first, slow]))
+    assert [a.job for a in plan.allocations] == [1]
+    assert plan.reasons[2] == "waits: no gang of 2 is left on a within the limits"
+
+
+def test_a_guaranteed_job_on_gpus_that_are_none_of_its_options_says_so() -> None:
+    odd = gp.Job(1, [gp.Option(0, 4, 1.0)], remaining_steps=[1e6])
+    jobs = [odd, *(one_gpu(number) for number in range(2, 6))]
+    held = [gp.Allocation(1, 0, 3, 0.0)]
+    now = gp.Snapshot([gp.Tier("a", 4)], jobs, running=held, now_s=50.0)
+    assert gp.plan(now, min_run_s=100.0).reasons[1] == (
+        "gives way although its guaranteed run is not over: "
+        "the 3 x a that it holds are none of its options"
+    )
+
+
+def test_a_guaranteed_job_for_which_too_few_gpus_are_left_says_so() -> None:
+    jobs = [one_gpu(1, preemptible=False), one_gpu(2, preemptible=False)]
+    held = [gp.Allocation(1, 0, 1, 0.0), gp.Allocation(2, 0, 1, 1.0)]
+    plan = gp.plan(gp.Snapshot([gp.Tier("a", 1)], jobs, running=held, now_s=50.0))
+    assert plan.reasons[1] == "keeps 1 x a: it cannot be preempted"
+    assert plan.reasons[2] == (
+        "gives way although it cannot be preempted: the GPUs do not suffice for all such jobs"
+    )
