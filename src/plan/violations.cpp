@@ -115,7 +115,7 @@ class Inspector {
         report("job ", a.job, " shares GPUs with job ", a.partner, ", which does not share them");
       } else if (jobs_.contains(a.partner)) {
         const Job& other = *jobs_[a.partner];
-        memory_of_pair(job, other, tier);
+        if (!stays(a)) memory_of_pair(job, other, tier);
         permission(job, a);
         if (a.partner < a.job) return;  // the GPUs of a pair count once, for its smaller id
         for (const Option& o : other.options) {
@@ -135,6 +135,15 @@ class Inspector {
     const Allocation& other = *found->second;
     const bool mutual = other.partner == a.job && other.tier == a.tier && other.gpus == a.gpus;
     return mutual ? &other : nullptr;
+  }
+
+  /// Two that share these GPUs already are left together whatever they need.
+  [[nodiscard]] bool stays(const Allocation& a) const {
+    return std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
+                       [&](const Allocation& held) {
+                         return held.job == a.job && held.partner == a.partner &&
+                                held.tier == a.tier && held.gpus == a.gpus;
+                       });
   }
 
   void memory_of_pair(const Job& job, const Job& other, const Tier& tier) {

@@ -171,3 +171,19 @@ def test_a_guaranteed_job_for_which_too_few_gpus_are_left_says_so() -> None:
     assert plan.reasons[2] == (
         "gives way although it cannot be preempted: the GPUs do not suffice for all such jobs"
     )
+
+
+@pytest.mark.parametrize("sharing", ["mig", "mps"])
+def test_a_pair_that_is_together_may_stay_whatever_memory_it_needs(sharing: str) -> None:
+    jobs = [one_gpu(number, preemptible=False, memory_gb=30.0) for number in (1, 2)]
+    held = [gp.Allocation(1, 0, 1, 0.0, 2), gp.Allocation(2, 0, 1, 0.0, 1)]
+    tier = gp.Tier("a", 1, memory_gb=40.0)
+    now = gp.Snapshot([tier], jobs, running=held, now_s=10.0)
+    plan = gp.plan(now, sharing=sharing)
+    assert plan.allocations == held
+    assert gp.violations(now, plan, sharing=sharing) == []
+    apart = gp.Snapshot([tier], jobs, now_s=10.0)
+    assert gp.violations(apart, plan, sharing=sharing) == [
+        "jobs 1 and 2 need 60 GB together, the card has 40",
+        "jobs 2 and 1 need 60 GB together, the card has 40",
+    ]
