@@ -263,8 +263,9 @@ struct Simulation {
   std::int64_t failures = 0;    ///< of jobs, those of nodes included
   double lost_gpu_seconds = 0;  ///< work done again after them
   double lower_bound_jct_s = 0;  ///< no schedule has a smaller mean JCT; NaN where jobs have curves
-  std::int64_t events = 0;       ///< how many times the policy decided
-  std::string fallback{};  ///< why `learned` left decisions to jct, and how many; empty = none
+  std::int64_t events = 0;  ///< ends, arrivals, failures, repairs, and times for which a policy or
+                            ///< a round asked; it decides once for all of an instant
+  std::string fallback{};   ///< why `learned` left decisions to jct, and how many; empty = none
 };
 
 /// What a policy knows of the future of jobs: nothing; how long jobs without a curve take, as far

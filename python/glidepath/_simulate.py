@@ -145,7 +145,8 @@ class Simulation(Result):
     lower_bound_jct_s : float
         No schedule has a smaller mean JCT; NaN where jobs have curves.
     events : int
-        How many times the policy decided.
+        Ends, arrivals, failures, repairs, and times for which a policy or a round asked; it decides
+        once for all of an instant.
     fallback : str
         How many decisions ``learned`` left to the objective ``jct``, and why the first of them;
         empty where none.

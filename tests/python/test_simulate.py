@@ -62,6 +62,26 @@ def test_a_python_policy_of_ten_lines_is_fifo(supercom: gp.Workload) -> None:
     np.testing.assert_array_equal(ours.jobs["end_s"], named.jobs["end_s"])
 
 
+def test_events_are_what_happened_and_a_policy_is_called_once_for_an_instant() -> None:
+    jobs = {"job": range(4), "submit_s": [0, 0, 5, 5], "gpus": [1, 2, 2, 4], "duration_s": [9] * 4}
+    calls = []
+
+    def counted(snapshot: gp.Snapshot) -> gp.Plan:
+        calls.append(snapshot.now_s)
+        free, kept = 4, []
+        for job in snapshot.jobs:
+            gpus = job.options[0].gpus
+            if gpus <= free:
+                kept.append(gp.Allocation(job.id, 0, gpus, snapshot.now_s))
+                free -= gpus
+        return gp.Plan(kept)
+
+    run = gp.simulate(gp.Workload([gp.Tier("a", 4)], jobs), counted)
+    assert run.events == 8  # four arrivals and four ends
+    assert calls == sorted(set(calls))
+    assert len(calls) < 8
+
+
 def test_a_policy_sees_prefixes_only(supercom: gp.Workload) -> None:
     truths = supercom.curves
     jobs = supercom.jobs
