@@ -48,6 +48,42 @@ struct Names<ForecastStatus> {
 
 namespace {
 
+/// Refuses levels and steps that no forecast has, and values out of the order of their levels: the
+/// quantiles of a level stand together, as many as medians.
+void check_order(const char* what, const std::vector<double>& levels, const std::vector<double>& at,
+                 const auto& medians, const Rows& quantiles) {
+  double before = 0;
+  for (const double level : levels) {
+    if (!(level > before && level < 1)) {
+      glidepath::detail::refuse(what, ": level ", level, " after ", before,
+                                ": levels must increase and lie between 0 and 1");
+    }
+    before = level;
+  }
+  before = std::numeric_limits<double>::lowest();
+  for (const double step : at) {
+    if (!(step > before) || std::isinf(step)) {
+      glidepath::detail::refuse(what, ": step ", step, " after ", before, ": steps must increase");
+    }
+    before = step;
+  }
+  constexpr double kSlack = 1e-6;  // of a value: each quantile is found on its own
+  const auto count = static_cast<std::size_t>(medians.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const double median = medians.data()[i];
+    for (std::size_t level = 0; level < levels.size(); ++level) {
+      const double value = quantiles.data()[level * count + i];
+      const double slack = kSlack * (std::abs(value) + std::abs(median));
+      const bool below = levels[level] > 0.5 || value <= median + slack;
+      const bool above = levels[level] < 0.5 || value >= median - slack;
+      if (!std::isfinite(value) || !std::isfinite(median) || !below || !above) {
+        glidepath::detail::refuse(what, ": a median of ", median, " beside ", value,
+                                  " of the level ", levels[level]);
+      }
+    }
+  }
+}
+
 void check(const Forecast& f) {
   const auto count = std::ssize(f.levels) * std::ssize(f.at);
   if (f.median.size() != f.at.size() || f.quantiles.size() != count ||
@@ -56,6 +92,7 @@ void check(const Forecast& f) {
                               " levels, but ", f.median.size(), " medians and ", f.quantiles.size(),
                               " quantiles");
   }
+  check_order("forecast", f.levels, f.at, f.median, f.quantiles);
 }
 
 void check(const ForecastBatch& f) {
@@ -65,6 +102,7 @@ void check(const ForecastBatch& f) {
                               " steps, but ", f.median.size(), " medians and ", f.quantiles.size(),
                               " quantiles");
   }
+  check_order("forecast_batch", f.levels, f.at, f.median, f.quantiles);
 }
 
 /// Whether the probabilities rise with the steps, and what is left of 1 is that of never.
@@ -87,11 +125,20 @@ void check(const Reach& r) {
     glidepath::detail::refuse("reach: this is no law: probabilities up to ", r.cdf.back(),
                               " by step ", r.step.back(), ", and ", r.prob_never, " of never");
   }
+  if (std::isnan(r.target)) glidepath::detail::refuse("reach: the target is NaN");
+  // One step: that of a run which is there already, or has spent its budget.
+  if (!std::isfinite(r.budget) || (r.step.size() > 1 && r.step.back() != r.budget)) {
+    glidepath::detail::refuse("reach: a budget of ", r.budget, " beside steps up to ",
+                              r.step.back());
+  }
 }
 
 void check(const BestSoFar& b) {
   if (b.prob_past < 0 || b.prob_past > 1) {
     glidepath::detail::refuse("best_so_far: prob_past ", b.prob_past, " is not in 0 to 1");
+  }
+  if (!std::isfinite(b.budget)) {
+    glidepath::detail::refuse("best_so_far: budget ", b.budget, " is not finite");
   }
 }
 

@@ -152,6 +152,11 @@ class Fit(Recorded):
         """Every family tried, where the family was chosen."""
         return tuple(self._record.scores)
 
+    def _check(self) -> None:
+        for name in ("sigma", "rss", "points"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name):g}, must not be negative")
+
     def predict(self, steps: ArrayLike) -> Floats:
         """Evaluate the curve.
 
@@ -232,6 +237,18 @@ class FitBatch(Result):
 
     def __len__(self) -> int:
         return self.sigma.size
+
+    def _check(self) -> None:
+        expected = FAMILIES.get(self.family)
+        if expected is None or set(self.params) != set(expected):
+            raise ValueError(f"params {', '.join(self.params)} of the family {self.family!r:.40}")
+        if not {self.sigma.size} == {self.status.size, *(p.size for p in self.params.values())}:
+            raise ValueError("its columns have different lengths")
+        unknown = set(self.status.tolist()) - set(_STATUSES.tolist())
+        if unknown:
+            raise ValueError(f"status {min(unknown)!r:.40} is unknown")
+        if np.any(self.sigma < 0):
+            raise ValueError(f"sigma is {self.sigma.min():g}, must not be negative")
 
     def predict(self, steps: ArrayLike, *, threads: int = 0) -> Floats:
         """Evaluate every curve at every step.

@@ -165,6 +165,9 @@ class Result(Shown):
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         return cls(**{n: more[n] if n in more else getattr(record, n) for n in names})
 
+    def _check(self) -> None:
+        """Refuse, with a ValueError, values that nothing gives which makes such a result."""
+
     def to_dict(self) -> dict[str, Any]:
         """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
         return {each.name: plain(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]
@@ -176,6 +179,7 @@ class Result(Shown):
         with restoring(cls.__name__):
             check_whole(state, (each.name for each in fields(cls)))  # type: ignore[arg-type]
             made = cls(**restored_fields(state, hints))
+            made._check()
             made.__repr__()  # what lacks a column cannot even say what it is
             "".join(map("".join, made._rows()))
             return made
@@ -219,7 +223,9 @@ class Recorded(Result):
     def from_dict(cls: type[_OfRecord], state: Mapping[str, Any]) -> _OfRecord:
         """Read what `to_dict` wrote; InputError where it is something else or damaged."""
         with restoring(cls.__name__):
-            return cls._of(restored(state, getattr(_core, f"{cls.__name__}Record")))
+            made = cls._of(restored(state, getattr(_core, f"{cls.__name__}Record")))
+            made._check()
+            return made
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         for name, value in vars(type(self)).items():

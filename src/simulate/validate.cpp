@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <unordered_set>
+#include <utility>
 
 #include "common/require.hpp"
 #include "simulate/phases.hpp"
@@ -24,6 +28,22 @@ void validate_pair(const PairSpeeds& pair, const Workload& workload) {
       !(pair.first_speed >= 0 && pair.second_speed >= 0)) {
     refuse("workload: the pair of '", pair.first, "' and '", pair.second, "' has tier ", pair.tier,
            " and speeds ", pair.first_speed, " and ", pair.second_speed);
+  }
+}
+
+/// Each pair has one result, whichever way round it is given.
+void validate_pairs(const Workload& workload) {
+  std::map<std::tuple<std::string_view, std::string_view, int>, std::pair<double, double>> known;
+  for (const PairSpeeds& pair : workload.pairs) {
+    validate_pair(pair, workload);
+    const std::pair speeds{pair.first_speed, pair.second_speed};
+    const std::pair swapped{pair.second_speed, pair.first_speed};
+    const auto one = known.try_emplace({pair.first, pair.second, pair.tier}, speeds).first;
+    const auto other = known.try_emplace({pair.second, pair.first, pair.tier}, swapped).first;
+    if (one->second != speeds || other->second != swapped) {
+      refuse("workload: the pair of '", pair.first, "' and '", pair.second,
+             "' has two results on tier ", pair.tier);
+    }
   }
 }
 
@@ -132,7 +152,7 @@ void validate(const Workload& workload) {
   if (workload.tiers.empty()) refuse("workload: it has no tier");
   if (workload.jobs.empty()) refuse("workload: it has no job");
   for (const Tier& tier : workload.tiers) validate(tier);
-  for (const PairSpeeds& pair : workload.pairs) validate_pair(pair, workload);
+  validate_pairs(workload);
   std::unordered_set<std::int64_t> ids;
   for (const WorkloadJob& job : workload.jobs) {
     if (!ids.insert(job.id).second) refuse_job(job, "is there twice");

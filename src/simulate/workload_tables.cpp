@@ -26,8 +26,9 @@ double number_above_zero(const CsvReader& csv, int column, std::string_view what
 
 int whole_at_least(const CsvReader& csv, int column, std::string_view what, std::int64_t least) {
   const std::int64_t value = csv.integer(column);
-  if (value < least || value > std::numeric_limits<int>::max()) {
-    csv.fail(what, " is ", value, ", expected at least ", least);
+  if (value < least) csv.fail(what, " is ", value, ", expected at least ", least);
+  if (value > std::numeric_limits<int>::max()) {
+    csv.fail(what, " is ", value, ", expected at most ", std::numeric_limits<int>::max());
   }
   return static_cast<int>(value);
 }

@@ -153,6 +153,50 @@ def test_the_parameters_of_a_fit_go_by_their_names() -> None:
         gp.Fit.from_dict({**state, "stderr": {"floor": 1.0}})
 
 
+NOWHERE: list[tuple[type[Any], dict[str, Any], str]] = [
+    (gp.Fit, {"sigma": -1.0}, "sigma is -1, must not be negative"),
+    (gp.Fit, {"points": -1}, "points is -1, must not be negative"),
+    (gp.FitBatch, {"family": "nope", "params": {}}, "params  of the family 'nope'"),
+    (gp.FitBatch, {"params": {}}, "params  of the family 'pow3'"),
+    (gp.FitBatch, {"status": ["converged", "bogus"]}, "status 'bogus' is unknown"),
+    (gp.FitBatch, {"status": ["converged"]}, "its columns have different lengths"),
+    (gp.FitBatch, {"sigma": [-1.0, 1.0]}, "sigma is -1, must not be negative"),
+    (gp.Forecast, {"median": [99.0, 99.0]}, "a median of 99 beside "),
+    (gp.Forecast, {"median": [None, None]}, "a median of nan beside "),
+    (gp.Forecast, {"at": [None, None]}, "step nan after "),
+    (gp.Forecast, {"at": [2000.0, 1000.0]}, "step 1000 after 2000: steps must increase"),
+    (gp.ForecastBatch, {"median": [[99.0], [99.0]]}, "a median of 99 beside "),
+    (gp.Reach, {"budget": -1.0}, "a budget of -1 beside steps up to 4000"),
+    (gp.Reach, {"budget": None}, "a budget of nan beside steps up to 4000"),
+    (gp.Reach, {"target": None}, "the target is NaN"),
+    (gp.BestSoFar, {"budget": "inf"}, "budget inf is not finite"),
+    (gp.Decision, {"probability": 7.0}, "probability 7 is not in 0 to 1"),
+    (gp.Decision, {"probability": -1.0}, "probability -1 is not in 0 to 1"),
+    (gp.Decision, {"steps_to_target": [-3.0, 1.0, 2.0]}, "-3 steps to the target after 0"),
+    (gp.MetricInfo, {"direction": "x"}, "direction 'x' is neither 'min' nor 'max'"),
+    (gp.MetricInfo, {"points": -1}, "points is -1, must not be negative"),
+]
+
+
+@pytest.mark.parametrize(("kind", "damage", "sentence"), NOWHERE)
+def test_a_state_that_nothing_can_have_written_is_refused(
+    kind: type[Any], damage: dict[str, Any], sentence: str
+) -> None:
+    state = next(value for value in values() if type(value) is kind).to_dict()
+    assert kind.from_dict(state).to_dict() == state
+    with pytest.raises(gp.InputError, match=re.escape(sentence)):
+        kind.from_dict({**state, **damage})
+
+
+def test_a_forecast_whose_levels_fall_is_refused() -> None:
+    for made in (gp.forecast(RUN, [1000]), gp.forecast_batch(STEP, [LOSS], 1000)):
+        state = made.to_dict()
+        with pytest.raises(gp.InputError, match=r"levels must increase and lie between 0 and 1"):
+            type(made).from_dict({**state, "levels": state["levels"][::-1]})
+        with pytest.raises(gp.InputError, match="a median of "):
+            type(made).from_dict({**state, "quantiles": state["quantiles"][::-1]})
+
+
 def test_a_policy_is_read_where_the_library_has_it() -> None:
     state = gp.policies()[0].to_dict()
     with pytest.raises(gp.InputError, match="this library has no such PolicyInfo, called 'fif'"):

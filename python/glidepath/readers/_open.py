@@ -12,14 +12,14 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from glidepath._arguments import checked
 from glidepath._core import InputError, IoError, head_of, header_of, unknown_format
 from glidepath._metrics import is_metric_name
 from glidepath._results import Result
-from glidepath._trace import Trace, renamed
+from glidepath._trace import Direction, Trace, renamed
 from glidepath.readers._series import (
     AbsentError,
     RefusedError,
@@ -277,6 +277,12 @@ class MetricInfo(Result):
     points: int
     observed_to: float
     read: bool
+
+    def _check(self) -> None:
+        if self.direction not in get_args(Direction):
+            raise ValueError(f"direction {self.direction!r:.40} is neither 'min' nor 'max'")
+        if self.points < 0:
+            raise ValueError(f"points is {self.points}, must not be negative")
 
     def _summary(self) -> str:
         default = ", read where none is named" if self.read else ""
