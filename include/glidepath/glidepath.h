@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * glidepath from C99, and from every language that can call C: traces, fits, forecasts, the step at
- * which a target is reached, the best so far, one live run, one round of a scheduler.
+ * which a target is reached, the best so far, one live run, one round of a scheduler, the plan of
+ * its live jobs.
  *
  * - Every function returns a glidepath_status; after one that is not GLIDEPATH_OK,
  *   glidepath_last_error() is its sentence. NULL where something is needed is

@@ -20,8 +20,8 @@ struct Tier {
   int gpus_per_node = 1;
   double memory_gb = 0;           ///< of one GPU; 0 = not known, so no job is refused for memory
   double host_memory_gb = 0;      ///< of one node
-  double idle_watts = 0;          ///< one GPU that does nothing
-  double busy_watts = 0;          ///< one GPU at full utilization
+  double idle_watts = 0;          ///< of one GPU that does nothing, W
+  double busy_watts = 0;          ///< of one GPU at full utilization, W
   double price_per_gpu_hour = 0;  ///< in any currency; 0 = not priced
 
   [[nodiscard]] int gpus() const noexcept { return nodes * gpus_per_node; }

@@ -48,7 +48,7 @@ struct PodPlace {
 };
 
 struct PodOptions {
-  std::string policy{};    ///< of `pod_policies()`; empty = the default with or without `expected`
+  std::string policy{};    ///< of `pod_policies()`; empty = fgd_cpu with `expected`, else best_fit
   std::uint64_t seed = 0;  ///< nodes that tie are tried in the order of this seed
   /// Pods like those to come, for the policies that read them: those of last month, say.
   std::span<const Pod> expected{};

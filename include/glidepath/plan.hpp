@@ -93,7 +93,7 @@ struct PlacementOptions {
   std::optional<BatchLimits> batches{};
   /// GPUs of a gang at most: lower it where larger batches or slower links hurt the job.
   int max_gpus = 1 << 20;
-  /// Activity of each GPU when alone, in [0, 1]: for power and energy.
+  /// Utilization of each GPU when alone, in [0, 1]: for power and energy.
   double utilization = 1;
   /// How the job may share GPUs with `partner`; neither without the other.
   Sharing sharing = Sharing::exclusive;
@@ -115,16 +115,16 @@ struct PlacementOptions {
 struct Job {
   std::int64_t id = 0;
   std::string user{};
-  double submit_s = 0;
+  double submit_s = 0;  ///< when it was submitted, on the clock of Snapshot::now_s
   double weight = 1;
   double memory_gb = 0;  ///< per GPU
   std::vector<Option> options{};
   double steps_done = 0;
-  double attained_s = 0;  ///< seconds it has run
-  double attained_gpu_s = 0;
-  double target_loss = 0;
-  double budget_steps = 0;
-  TraceView observed{};                   ///< the curve so far; empty for a job without one
+  double attained_s = 0;      ///< seconds for which it has held GPUs
+  double attained_gpu_s = 0;  ///< the same times the GPUs that it held
+  double target_loss = 0;     ///< the loss at which it would be done
+  double budget_steps = 0;    ///< the step at which it ends at the latest; 0 = no budget
+  TraceView observed{};       ///< the curve so far; empty for a job without one
   std::vector<double> remaining_steps{};  ///< equally likely values of the steps still needed;
                                           ///< inf = never, empty = nothing is known
   double restart_s = 0;                   ///< cost of a start after a preemption
@@ -134,6 +134,7 @@ struct Job {
   int priority = 0;         ///< a higher class is served strictly first
   bool preemptible = true;  ///< false: keeps its GPUs until it ends
   double waiting_s = -1;    ///< since it ran last; < 0 = since submission, less what it ran
+  /// When it should be done, on the clock of Snapshot::now_s.
   double deadline_s = std::numeric_limits<double>::infinity();
   /// Expected loss at steps from now on (`ahead_steps` increasing from 0), for total quality.
   std::vector<double> ahead_steps{}, ahead_loss{};
@@ -144,10 +145,11 @@ struct Job {
 
 /// GPUs that a job holds.
 struct Allocation {
-  std::int64_t job = 0;
-  int tier = 0;
-  int gpus = 0;
-  double since_s = 0;
+  std::int64_t job = 0;  ///< its id
+  int tier = 0;          ///< index into the snapshot's tiers
+  int gpus = 0;          ///< the whole gang
+  double since_s = 0;    ///< when it got them, on the clock of Snapshot::now_s; where that clock is
+                         ///< behind and it is later, plan() takes it for now
   std::int64_t partner = -1;  ///< job that shares the same GPUs; -1 = they are its own
 
   friend bool operator==(const Allocation&, const Allocation&) = default;

@@ -97,9 +97,9 @@ void validate(TraceView trace);
 /// observation of it and is passed over, while `nan` and `inf` are kept. A JSON file of the same
 /// stem beside it may say `"direction": "max"`, and `"metric"`: what the column `value` holds, of
 /// which the text before a bracket, comma or semicolon becomes the traces' `metric`; and
-/// `"settings":
-/// {"curve": {"lr": 0.1}}`. Throws IoError with file and line on a malformed row, an empty file or
-/// a curve whose steps do not increase.
+/// `"settings": {"curve": {"lr": 0.1}}`. Throws IoError with file and line on a malformed row, an
+/// empty file, a curve whose steps do not increase, JSON beside it that is broken or cut, or what
+/// is no regular file.
 [[nodiscard]] std::vector<Trace> read_long_csv(const std::filesystem::path& file,
                                                const std::string& metric = "value");
 

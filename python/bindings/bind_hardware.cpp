@@ -108,10 +108,11 @@ name : str
 nodes : int
 gpus_per_node : int
 gpu : str
-    Model, for the reader.
+    Model, as `KindPair.gpu` names it.
 memory_gb, host_memory_gb : float
     Memory of one GPU and of one node; 0 = not known, so that no job is refused for memory.
 idle_watts, busy_watts : float
+    Power of one GPU that does nothing and of one at full utilization, in W.
 price_per_gpu_hour : float
     In any currency; 0 = not priced.
 )")

@@ -176,8 +176,14 @@ sharing : str
 
 Parameters
 ----------
-job, tier, gpus : int
+job : int
+    Its id.
+tier : int
+    Index into the snapshot's tiers.
+gpus : int
+    The whole gang.
 since_s : float
+    When it got them, on the clock of the snapshot's `now_s`.
 partner : int
     Job that shares the same GPUs; -1 = they are its own.
 )")
@@ -199,13 +205,21 @@ options : list of Option
 user, group : str
     For quotas.
 submit_s : float
+    When it was submitted, on the clock of the snapshot's `now_s`.
 weight : float
     What a second of it is worth, relative to the other jobs.
 memory_gb : float
     Per GPU.
-steps_done, attained_s, attained_gpu_s : float
-    What it has had so far.
-target_loss, budget_steps : float
+steps_done : float
+    Steps that it has done.
+attained_s : float
+    Seconds for which it has held GPUs.
+attained_gpu_s : float
+    The same times the GPUs that it held.
+target_loss : float
+    The loss at which it would be done.
+budget_steps : float
+    The step at which it ends at the latest; 0 = no budget.
 remaining_steps : array_like, shape (n,)
     Equally likely values of the steps still needed; inf = never, None = nothing is known.
 restart_s : float
@@ -221,6 +235,7 @@ preemptible : bool
 waiting_s : float
     Seconds since it ran last; negative = since submission, less what it ran.
 deadline_s : float
+    When it should be done, on the clock of the snapshot's `now_s`.
 ahead_steps, ahead_loss : array_like, shape (k,)
     Expected loss at steps from now on, for the objective ``quality``.
 sm_activity : float

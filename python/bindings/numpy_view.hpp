@@ -87,11 +87,6 @@ inline Int64Array borrow_int64(py::handle object, const char* name, int ndim = 1
   return detail::borrow<std::int64_t>(object, name, ndim, "iu", "integers");
 }
 
-/// An optional column: None is empty.
-inline DoubleArray borrow_or_empty(py::handle object, const char* name) {
-  return object.is_none() ? DoubleArray(0) : borrow(object, name);
-}
-
 template <typename T>
 std::span<const T> view(const py::array_t<T, py::array::c_style>& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};

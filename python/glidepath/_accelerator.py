@@ -51,7 +51,7 @@ def fit_scaling(
 ) -> Scaling:
     """Fit how step time falls with GPUs and nodes.
 
-    Least squares in relative error by Ceres, every term at least 0.
+    Non-negative least squares in relative error (Lawson and Hanson 1974).
 
     Parameters
     ----------

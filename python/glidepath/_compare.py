@@ -50,15 +50,21 @@ class Comparison(Result):
         return list(dict.fromkeys(row["policy"] for row in self.rows))
 
     def values(self, policy: str, metric: str) -> Column:
-        """Metric of each run of a policy."""
+        """Metric of each run of a policy, in the order and unit of `rows`: shape (runs,)."""
         return np.array([row[metric] for row in self.rows if row["policy"] == policy])
 
     def mean(self, metric: str) -> dict[str, tuple[float, float]]:
-        """Mean of a metric and the half-width of its 95 % confidence interval (Student's t)."""
+        """By policy: mean of a metric and the half-width of its 95 % interval (Student's t).
+
+        Both in the unit of the metric; the half-width is 0 with one run.
+        """
         return {policy: _mean(self.values(policy, metric)) for policy in self.policies}
 
     def ratio(self, metric: str, *, to: str) -> dict[str, tuple[float, float]]:
-        """Geometric mean over runs of the metric over that of policy `to`, and its half-width."""
+        """By policy: geometric mean over runs of the metric over that of `to`, and its half-width.
+
+        Both are pure numbers; the runs of two policies are paired in the order of `rows`.
+        """
         base = self.values(to, metric)
         out = {}
         for policy in self.policies:

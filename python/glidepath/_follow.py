@@ -43,8 +43,7 @@ class Follow(Shown):
     ------
     InputError
         A time between looks that is none; at the first look an unknown format or a bad pattern. A
-        file that cannot be read is no
-        error: ``.trouble`` says why, and it is tried again.
+        file that cannot be read is no error: ``.trouble`` says why, and it is tried again.
 
     Attributes
     ----------

@@ -199,7 +199,10 @@ class Simulation(Result):
         return {name: getattr(self, name) for name in METRICS}
 
     def jct_cdf(self) -> tuple[Column, Column]:
-        """Completion times in ascending order, and the share of all jobs that took no longer."""
+        """Completion times in ascending order, in seconds, and the share of all jobs up to each.
+
+        Two arrays of one entry for each job that ended; those that did not are part of all jobs.
+        """
         jct = np.sort(self.jobs["jct_s"][np.isfinite(self.jobs["jct_s"])])
         return jct, np.arange(1, len(jct) + 1) / max(1, len(self.jobs["jct_s"]))
 

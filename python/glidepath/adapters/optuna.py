@@ -102,8 +102,7 @@ class ForecastPruner(require("optuna").pruners.BasePruner):  # type: ignore[misc
     A study uses about `spend`: .18 at .16, .24 at .24, .33 at .36 on 20 of 22 recorded sweeps,
     whose trials report early. Studies of a dozen trials use some .03 more, and trials whose first
     report comes late at least what comes before it. The constants were chosen on these 22 and
-    checked on 17 others;
-    ``glidepath bench stoppers`` compares the pruner with Optuna's own.
+    checked on 17 others; ``glidepath bench stoppers`` compares the pruner with Optuna's own.
 
     *What a trial carries.* User attributes: ``forecast_value`` and the 80 % interval
     ``forecast_low`` to ``forecast_high`` of the last report, seen from the newest look (absent
