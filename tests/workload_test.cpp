@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "refusal.hpp"
 #include "temporary_files.hpp"
 
 namespace glidepath {
@@ -45,6 +47,19 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
             "and a step rate above 0");
   EXPECT_EQ(message([](Workload& w) { w.jobs.clear(); }), "workload: it has no job");
   EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "workload: it has no tier");
+}
+
+TEST(BadInputTest, OnePairOfClassesHasOneResult) {
+  const auto message = [](std::vector<PairSpeeds> pairs) {
+    Workload workload = one_job();
+    workload.pairs = std::move(pairs);
+    return refusal([&] { validate(workload); });
+  };
+  EXPECT_EQ(message({{"x", "y", 0, 0.5, 0.6}, {"y", "x", 0, 0.6, 0.5}}), "");
+  EXPECT_EQ(message({{"x", "y", 0, 0.5, 0.6}, {"x", "y", 0, 0.6, 0.6}}),
+            "workload: the pair of 'x' and 'y' has two results on tier 0");
+  EXPECT_EQ(message({{"x", "y", 0, 0.5, 0.6}, {"y", "x", 0, 0.5, 0.6}}),
+            "workload: the pair of 'y' and 'x' has two results on tier 0");
 }
 
 TEST(BadInputTest, AnUnknownPolicyIsRefusedWithTheKnownOnes) {
@@ -138,6 +153,9 @@ TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
     return what;
   };
   const std::string header = "job,submit_s,gpus,duration_s\n";
+  EXPECT_NE(message(header + "1,0,4294967297,5\n")
+                .find(":2: gpus is 4294967297, expected at most 2147483647"),
+            std::string::npos);
   EXPECT_NE(message(header + "1,0,-1,5\n").find(":2: gpus is -1, expected at least 0"),
             std::string::npos);
   EXPECT_NE(
