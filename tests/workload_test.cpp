@@ -49,6 +49,50 @@ TEST(BadInputTest, OneSentenceNamesTheJob) {
   EXPECT_EQ(message([](Workload& w) { w.tiers.clear(); }), "workload: it has no tier");
 }
 
+TEST(BadInputTest, AJobThatWouldTakeLongerThanAnyTimeOnATierIsRefused) {
+  const auto message = [](auto&& change) {
+    Workload workload = one_job();
+    workload.tiers.push_back({.name = "v100", .nodes = 4});
+    change(workload.jobs[0]);
+    return refusal([&] { (void)simulate(workload, "fifo"); });
+  };
+  const std::string expected = ", expected at most 1e12, or a rate of 0 where it cannot run";
+  EXPECT_EQ(message([](WorkloadJob& job) {
+              job.steps_per_s = {1, 1e-12};
+            }),
+            "workload: job 17 would take 1e+13 s on 1 GPUs of tier 'v100'" + expected);
+  EXPECT_EQ(message([](WorkloadJob& job) {
+              job.steps_per_s = {1e-300, 0};
+            }),
+            "workload: job 17 would take 1e+301 s on 1 GPUs of tier 'a100'" + expected);
+  EXPECT_EQ(message([](WorkloadJob& job) { job.duration_s = 0, job.budget_steps = 1e13; }),
+            "workload: job 17 would take 1e+13 s on 1 GPUs of tier 'a100'" + expected);
+  EXPECT_EQ(message([](WorkloadJob& job) {
+              job.gangs = {{2, {1e-20, 1}}};
+            }),
+            "workload: job 17 would take 1e+21 s on 2 GPUs of tier 'a100'" + expected);
+  // Where it cannot run, or not so slowly, nothing is wrong.
+  EXPECT_EQ(message([](WorkloadJob& job) { job.steps_per_s = {1, 0}; }), "");
+  EXPECT_EQ(message([](WorkloadJob& job) { job.gpus = 8, job.steps_per_s = {1, 1e-12}; }), "");
+  EXPECT_EQ(message([](WorkloadJob& job) {
+              job.memory_gb = 40, job.steps_per_s = {1, 1e-11};
+            }),
+            "");
+}
+
+TEST(BadInputTest, AnEndBeyondTheClockIsRefusedAndNoJobEndsAtOnce) {
+  Workload workload = one_job();
+  workload.jobs.clear();
+  for (int i = 0; i < 12; ++i) {
+    WorkloadJob& job = workload.jobs.emplace_back(WorkloadJob{.id = i});
+    job.gpus = 8;
+    job.duration_s = 1e12;
+    job.submit_s = 0.000001;  // ticks of a microsecond
+  }
+  EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, "fifo"); }),
+            "simulate: job 4 would end later than after 4e+12 seconds");
+}
+
 TEST(BadInputTest, OnePairOfClassesHasOneResult) {
   const auto message = [](std::vector<PairSpeeds> pairs) {
     Workload workload = one_job();
@@ -82,6 +126,36 @@ TEST(BadInputTest, OptionsOutOfRangeAreNamed) {
             "simulate: session_s is 0, expected a time above 0");
   EXPECT_EQ(message([](SimulationOptions& o) { o.forecast_sigma = std::nan(""); }),
             "simulate: forecast_sigma is nan, expected 0 or more");
+  EXPECT_EQ(message([](SimulationOptions& o) { o.sharing = static_cast<Sharing>(99); }),
+            "simulate: sharing is value 99, expected one of exclusive, naive, mps, mig");
+}
+
+TEST(BadInputTest, NoTimeOfTheOptionsIsLongerThanTheClock) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto message = [](auto&& change) {
+    SimulationOptions options;
+    change(options);
+    return message_of<InputError>([&] { (void)simulate(one_job(), "session_fifo", options); });
+  };
+  const std::string most = ", expected at most 1e12";
+  const auto nodes = [](SimulationOptions& o) -> Failures& {
+    o.failures.node_every_s = 1000;
+    return o.failures;
+  };
+  EXPECT_EQ(message([&](SimulationOptions& o) { nodes(o).repair_s = inf; }),
+            "simulate: failures.repair_s is inf" + most);
+  EXPECT_EQ(message([&](SimulationOptions& o) { nodes(o).repair_s = 1e13; }),
+            "simulate: failures.repair_s is 1e+13" + most);
+  EXPECT_EQ(message([&](SimulationOptions& o) { o.sleep = {.after_s = 1, .wake_s = 1e300}; }),
+            "simulate: sleep.wake_s is 1e+300" + most);
+  EXPECT_EQ(message([](SimulationOptions& o) { o.session_s = 1e15; }),
+            "simulate: session_s is 1e+15" + most);
+  EXPECT_EQ(message([&](SimulationOptions& o) {
+              o.carbon_g_per_kwh = {100, inf};
+            }),
+            "simulate: carbon_g_per_kwh is inf" + most);
+  EXPECT_EQ(message([](SimulationOptions& o) { o.carbon_g_per_kwh = {-1}; }),
+            "simulate: carbon_g_per_kwh is -1, expected 0 or more");
 }
 
 class TraceFileTest : public TemporaryFiles {};

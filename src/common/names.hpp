@@ -33,6 +33,13 @@ template <class Range, class NameOf = std::identity>
   return list;
 }
 
+/// Refuses a number that is no value of the enumeration; `what` is said to have it.
+template <std::size_t n, class Enum>
+void refuse_unnamed(const Names<n>& names, Enum value, std::string_view what) {
+  const auto place = static_cast<std::size_t>(value);
+  if (place >= n) refuse(what, " is value ", place, ", expected one of ", listed(names));
+}
+
 /// The value of that name; refuses another one between the two parts of a sentence.
 template <class Enum, std::size_t n>
 [[nodiscard]] Enum value_named(const Names<n>& names, std::string_view text,

@@ -59,6 +59,10 @@ double detail::whole_card_share(const Profile& alone) {
   return std::sqrt(alone.sm_activity * memory_activity(alone));
 }
 
+void detail::refuse_unknown(Sharing sharing, std::string_view what) {
+  refuse_unnamed(kModes, sharing, what);
+}
+
 std::string_view name(Sharing sharing) noexcept { return detail::name_in(kModes, sharing); }
 
 Sharing sharing_named(std::string_view text) {
@@ -70,6 +74,10 @@ SharedSpeeds shared_speeds(const Profile& first, const Profile& second, Sharing 
                            double gpu_memory_gb) {
   validate(first);
   validate(second);
+  detail::refuse_unknown(sharing, "shared_speeds: sharing");
+  if (!(gpu_memory_gb >= 0)) {
+    detail::refuse("shared_speeds: gpu_memory_gb is ", gpu_memory_gb, ", expected 0 or more");
+  }
   if (sharing == Sharing::exclusive) detail::refuse("shared_speeds: 'exclusive' shares no GPU");
   const double memory = sharing == Sharing::mig
                             ? 2 * std::max(first.memory_gb, second.memory_gb)  // halves are fixed

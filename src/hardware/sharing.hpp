@@ -3,7 +3,12 @@
 
 #include "glidepath/hardware.hpp"
 
+#include <string_view>
+
 namespace glidepath::detail {
+
+/// Refuses what is no value of Sharing; `what` is said to have it.
+void refuse_unknown(Sharing sharing, std::string_view what);
 
 /// Share of a step that needs the whole card, from the activities. Throws InputError where they are
 /// out of range.

@@ -13,6 +13,10 @@ namespace glidepath::detail {
 /// Integer time: one tick is a second, a millisecond or a microsecond, see ticks_per_second().
 using Tick = std::int64_t;
 inline constexpr Tick kNever = std::numeric_limits<Tick>::max();
+/// No job ends later: what is added to a time up to here is still a Tick.
+inline constexpr Tick kLastTick = 4'000'000'000'000'000'000;
+/// The longest time that may be given, in seconds; a million ticks each, it adds to kLastTick.
+inline constexpr double kMaxSeconds = 1e12;
 
 /// A stretch of time in seconds, and in seconds x carbon intensity.
 struct Stretch {

@@ -234,8 +234,12 @@ void Cluster::run_on(int job) {
   Run& run = runs[job];
   run.rate = speed(job);
   // Whole where the rate is 1; elsewhere the first tick at which the work is surely done.
-  const double left = (run.work - run.done) / run.rate;
-  run.finishes = run.resumes + std::max<Tick>(0, static_cast<Tick>(std::ceil(left - 1e-6)));
+  const double left = std::max(0.0, std::ceil((run.work - run.done) / run.rate - 1e-6));
+  if (!(left <= static_cast<double>(kLastTick - run.resumes))) {
+    refuse("simulate: job ", submitted(job).id, " would end later than after ", seconds(kLastTick),
+           " seconds");
+  }
+  run.finishes = run.resumes + static_cast<Tick>(left);
   ends.emplace(run.finishes, job);
   run.slot = static_cast<int>(running.size());
   running.push_back({run.finishes, job, run.gpus});
@@ -250,7 +254,7 @@ void Cluster::draw_crash(int job) {
   if (options.failures.job_every_s == kInfinity) return;
   const Rng rng{options.seed ^ 0x6a6f62ULL};
   const double u = rng.uniform(static_cast<std::uint64_t>(submitted(job).id), run.drawn++);
-  const double gap_s = std::min(1e12, -options.failures.job_every_s * std::log(1 - u));
+  const double gap_s = std::min(kMaxSeconds, -options.failures.job_every_s * std::log(1 - u));
   run.crashes = (run.crashes == kNever ? 0 : run.crashes) + std::max<Tick>(1, ticks(gap_s));
 }
 

@@ -8,6 +8,9 @@
 
 namespace glidepath::detail {
 
+/// Throws InputError on an option that no run takes.
+void check_options(const SimulationOptions& options);
+
 /// Runs a policy that decides from Snapshots: any number of tiers, jobs with curves.
 void run_policy(Cluster& cluster, const Policy& policy);
 
@@ -19,6 +22,6 @@ void run_named(Cluster& cluster, const PolicyTraits& traits);
 [[nodiscard]] std::function<bool()> stepwise(Cluster& cluster, Policy policy);
 
 /// What came of a run that is over. Takes the spans from the cluster.
-[[nodiscard]] Simulation results(Cluster& cluster, std::string policy);
+[[nodiscard]] Simulation results(const Cluster& cluster, std::string policy);
 
 }  // namespace glidepath::detail

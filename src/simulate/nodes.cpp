@@ -42,7 +42,7 @@ void Nodes::draw(int tier, int node, Tick now) {
   const std::uint64_t id =
       (static_cast<std::uint64_t>(tier) << 32) + static_cast<std::uint64_t>(node);
   const double up_s = -every_s_ * std::log(1 - rng_.uniform(id, state.changes++));
-  due_.push({now + std::max<Tick>(1, clock_.ticks(std::min(up_s, 1e12))), tier, node});
+  due_.push({now + std::max<Tick>(1, clock_.ticks(std::min(up_s, kMaxSeconds))), tier, node});
 }
 
 /// The node that a gang of at most a node goes to: the fullest with room, of empty ones the one

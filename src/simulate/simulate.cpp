@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/names.hpp"
+#include "hardware/sharing.hpp"
 #include "plan/value.hpp"
 #include "simulate/live.hpp"
 #include "simulate/moments.hpp"
@@ -36,47 +37,6 @@ void refuse_idle(const SimulationOptions& options) {
   if (options.planner && options.planner->round_s != PlanOptions{}.round_s) {
     refuse("simulate: planner.round_s, say round_s in its place");
   }
-}
-
-void check(const SimulationOptions& options) {
-  const auto positive = [](const char* what, const std::optional<double>& value) {
-    if (value && !(*value > 0 && std::isfinite(*value))) {
-      refuse("simulate: ", what, " is ", *value, ", expected a time above 0");
-    }
-  };
-  const auto finite = [](const char* what, double value) {
-    if (value >= 0 && std::isfinite(value)) return;
-    refuse("simulate: ", what, " is ", value, ", expected 0 or more");
-  };
-  finite("restart_s", options.restart_s);
-  if (options.restart_s > 1e12) {
-    refuse("simulate: restart_s is ", options.restart_s, ", expected at most 1e12");
-  }
-  positive("session_s", options.session_s);
-  positive("round_s", options.round_s);
-  finite("forecast_sigma", options.forecast_sigma.value_or(0));
-  const auto at_least = [](const char* what, double value, double least) {
-    if (!(value >= least)) refuse("simulate: ", what, " is ", value, ", expected at least ", least);
-  };
-  at_least("failures.node_every_s", options.failures.node_every_s, 1);
-  at_least("failures.job_every_s", options.failures.job_every_s, 1);
-  at_least("failures.repair_s", options.failures.repair_s, 0);
-  at_least("failures.checkpoint_s", options.failures.checkpoint_s, 0);
-  at_least("sleep.after_s", options.sleep.after_s, 0);
-  finite("sleep.watts", options.sleep.watts);
-  at_least("sleep.wake_s", options.sleep.wake_s, 0);
-  const auto ratio = [](const char* what, double value) {
-    if (value > 0 && std::isfinite(value)) return;
-    refuse("simulate: ", what, " is ", value, ", expected a number above 0");
-  };
-  ratio("max_ftf", options.max_ftf.value_or(1));
-  ratio("unfair_above", options.unfair_above);
-  if (const double share = options.long_share.value_or(0); !(share >= 0 && share <= 1)) {
-    refuse("simulate: long_share is ", share, ", expected 0 to 1");
-  }
-  at_least("user_gpus", options.user_gpus.value_or(1), 1);
-  for (const double grams : options.carbon_g_per_kwh) at_least("carbon_g_per_kwh", grams, 0);
-  refuse_idle(options);
 }
 
 void check_phases(const Workload& workload, const SimulationOptions& options) {
@@ -142,6 +102,51 @@ detail::QueueKernel* queue_for(const detail::PolicyTraits& traits, const Workloa
 
 }  // namespace
 
+void detail::check_options(const SimulationOptions& options) {
+  const auto bounded = [](const char* what, double value) {
+    if (!(value >= 0)) refuse("simulate: ", what, " is ", value, ", expected 0 or more");
+    if (value <= detail::kMaxSeconds) return;
+    refuse("simulate: ", what, " is ", value, ", expected at most 1e12");
+  };
+  const auto positive = [&](const char* what, const std::optional<double>& value) {
+    if (value && !(*value > 0 && std::isfinite(*value))) {
+      refuse("simulate: ", what, " is ", *value, ", expected a time above 0");
+    }
+    bounded(what, value.value_or(0));
+  };
+  const auto finite = [](const char* what, double value) {
+    if (value >= 0 && std::isfinite(value)) return;
+    refuse("simulate: ", what, " is ", value, ", expected 0 or more");
+  };
+  bounded("restart_s", options.restart_s);
+  refuse_unknown(options.sharing, "simulate: sharing");
+  positive("session_s", options.session_s);
+  positive("round_s", options.round_s);
+  finite("forecast_sigma", options.forecast_sigma.value_or(0));
+  const auto at_least = [](const char* what, double value, double least) {
+    if (!(value >= least)) refuse("simulate: ", what, " is ", value, ", expected at least ", least);
+  };
+  at_least("failures.node_every_s", options.failures.node_every_s, 1);
+  at_least("failures.job_every_s", options.failures.job_every_s, 1);
+  bounded("failures.repair_s", options.failures.repair_s);
+  at_least("failures.checkpoint_s", options.failures.checkpoint_s, 0);
+  at_least("sleep.after_s", options.sleep.after_s, 0);
+  finite("sleep.watts", options.sleep.watts);
+  bounded("sleep.wake_s", options.sleep.wake_s);
+  const auto ratio = [](const char* what, double value) {
+    if (value > 0 && std::isfinite(value)) return;
+    refuse("simulate: ", what, " is ", value, ", expected a number above 0");
+  };
+  ratio("max_ftf", options.max_ftf.value_or(1));
+  ratio("unfair_above", options.unfair_above);
+  if (const double share = options.long_share.value_or(0); !(share >= 0 && share <= 1)) {
+    refuse("simulate: long_share is ", share, ", expected 0 to 1");
+  }
+  at_least("user_gpus", options.user_gpus.value_or(1), 1);
+  for (const double grams : options.carbon_g_per_kwh) bounded("carbon_g_per_kwh", grams);
+  refuse_idle(options);
+}
+
 std::string_view name(JobOutcome outcome) noexcept {
   return detail::name_in(detail::Names<4>{"unfinished", "finished", "target", "never"}, outcome);
 }
@@ -156,7 +161,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   if (colon != std::string_view::npos && !traits.takes_objective) {
     refuse("simulate: '", info.name, "' has no objectives, best_value has");
   }
-  check(options);
+  detail::check_options(options);
   detail::refuse_unread(options, "'" + std::string(info.name) + "'", info.reads);
   const bool has_objective = colon != std::string_view::npos || !traits.takes_objective;
   if (has_objective && options.planner && !options.planner->objectives.empty()) {
@@ -205,7 +210,7 @@ Simulation simulate(const Workload& workload, std::string_view policy,
 Simulation simulate(const Workload& workload, const Policy& policy,
                     const SimulationOptions& options) {
   if (!policy) refuse("simulate: the policy is empty");
-  check(options);
+  detail::check_options(options);
   detail::refuse_unread(options, "a policy of one's own", kPolicyReads);
   validate(workload);
   check_phases(workload, options);

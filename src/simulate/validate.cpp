@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "simulate/clock.hpp"
 #include "simulate/phases.hpp"
 
 namespace glidepath {
 
 namespace {
 
+using detail::kMaxSeconds;
 using detail::refuse;
 
 template <class... Parts>
@@ -58,7 +60,9 @@ void validate_work(const WorkloadJob& job) {
   if (job.duration_s == 0 && job.budget_steps == 0) {
     refuse_job(job, "has neither duration_s nor budget_steps above 0");
   }
-  if (job.duration_s > 1e12 || job.submit_s > 1e12) refuse_job(job, "lies beyond 1e12 seconds");
+  if (job.duration_s > kMaxSeconds || job.submit_s > kMaxSeconds) {
+    refuse_job(job, "lies beyond 1e12 seconds");
+  }
 }
 
 void validate_columns(const WorkloadJob& job, const Workload& workload) {
@@ -82,7 +86,7 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
   for (const double rate : job.steps_per_s) {
     if (!(rate >= 0 && std::isfinite(rate))) refuse_job(job, "has steps_per_s ", rate);
   }
-  if (!(job.restart_s <= 1e12)) refuse_job(job, "has restart_s ", job.restart_s);
+  if (!(job.restart_s <= kMaxSeconds)) refuse_job(job, "has restart_s ", job.restart_s);
 }
 
 void validate_gangs(const WorkloadJob& job, const Workload& workload) {
@@ -120,7 +124,7 @@ void validate_phases(const WorkloadJob& job) {
       refuse_job(job, "has speed ", phase.speed, " from ", phase.from, ", expected more than 0");
     }
   }
-  if (!job.phases.empty() && !(detail::work_of(job) <= 1e12)) {
+  if (!job.phases.empty() && !(detail::work_of(job) <= kMaxSeconds)) {
     refuse_job(job, "lies beyond 1e12 seconds by its phases");
   }
 }
@@ -146,6 +150,24 @@ void validate_room(const WorkloadJob& job, const Workload& workload) {
   }
 }
 
+/// No tier that the job could be given is so slow that its end is beyond all times.
+void validate_ends(const WorkloadJob& job, const Workload& workload) {
+  const double work = detail::work_of(job);
+  const auto look = [&](int gpus, const std::vector<double>& rates) {
+    for (std::size_t t = 0; t < workload.tiers.size(); ++t) {
+      const Tier& tier = workload.tiers[t];
+      const double rate = rates.empty() ? 1 : rates[t];
+      if (rate == 0 || gpus > tier.gpus()) continue;
+      if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
+      if (work / rate <= kMaxSeconds) continue;
+      refuse_job(job, "would take ", work / rate, " s on ", gpus, " GPUs of tier '", tier.name,
+                 "', expected at most 1e12, or a rate of 0 where it cannot run");
+    }
+  };
+  look(job.gpus, job.steps_per_s);
+  for (const Gang& gang : job.gangs) look(gang.gpus, gang.steps_per_s);
+}
+
 }  // namespace
 
 void validate(const Workload& workload) {
@@ -161,6 +183,7 @@ void validate(const Workload& workload) {
     validate_gangs(job, workload);
     validate_phases(job);
     validate_room(job, workload);
+    validate_ends(job, workload);
   }
 }
 
