@@ -119,6 +119,7 @@ TEST(ScalingTest, BrokenMeasurementsAreRefusedByIndex) {
   EXPECT_TRUE(refused({2, 1, 1, 0.0}));
   EXPECT_TRUE(refused({2, 1, 1, std::numeric_limits<double>::quiet_NaN()}));
   EXPECT_TRUE(refused({2, 1, -1, 1.0}));
+  EXPECT_TRUE(refused({2, 1, 1, 1e-320}));
   EXPECT_EQ(refusal([] { (void)fit_scaling({}); }), "fit_scaling: no measurement");
 }
 
@@ -342,6 +343,25 @@ TEST(PairsTest, BrokenTablesAreRefusedByName) {
             std::string::npos);
   EXPECT_NE(message({good}, {{"a", "A100", "", {bad.second_slowdown}}}).find("feature nan"),
             std::string::npos);
+}
+
+TEST(ScalingTest, AScalingThatNothingWasFittedToIsRefused) {
+  EXPECT_EQ(refusal([] { (void)step_seconds({}, 2, 1); }),
+            "step_seconds: the scaling has no term above 0, fit_scaling gives it some");
+  EXPECT_THROW((void)best_batch({}, 2, 1, {.reference = 32, .largest = 64}), InputError);
+  Scaling cut = fit_scaling(std::vector<StepTime>{{1, 1, 1, 1.0}, {2, 1, 1, 1.2}});
+  cut.measured.clear();
+  EXPECT_EQ(refusal([&] { (void)step_seconds(cut, 2, 1); }),
+            "step_seconds: 2 corrections of 0 measurements");
+}
+
+TEST(SharingTest, AMemoryBelowZeroOrAModeThatIsNoneIsRefused) {
+  for (const double memory_gb : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    const std::string said = refusal([&] { (void)shared_speeds({}, {}, Sharing::mps, memory_gb); });
+    EXPECT_TRUE(said.starts_with("shared_speeds: gpu_memory_gb is ")) << said;
+  }
+  EXPECT_EQ(refusal([] { (void)shared_speeds({}, {}, static_cast<Sharing>(99)); }),
+            "shared_speeds: sharing is value 99, expected one of exclusive, naive, mps, mig");
 }
 
 }  // namespace

@@ -453,5 +453,14 @@ TEST(SlicesTest, WrongSpeedsAreRefused) {
   EXPECT_EQ(best_partition(Rows(0, 5)).jobs, std::vector<int>{-1});
 }
 
+TEST(SlicesTest, APowerBelowZeroIsNotTakenForUnknown) {
+  const Tier tier = make_tier("a", "A100 SXM4 80GB", 1, 1);
+  for (const double watts : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    const std::vector<Profile> jobs{{.mean_watts = watts}};
+    const std::string said = refusal([&] { (void)slice_speeds(jobs, tier); });
+    EXPECT_TRUE(said.starts_with("slice_speeds: mean_watts is ")) << said;
+  }
+}
+
 }  // namespace
 }  // namespace glidepath

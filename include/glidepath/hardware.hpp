@@ -82,7 +82,8 @@ struct Scaling {
 };
 
 /// Least squares in relative error on at least one measurement. Both throw InputError: gpus or
-/// nodes below 1, more nodes than gpus, a time or batch not above 0; the fit names the measurement.
+/// nodes below 1, more nodes than gpus, a time or batch not above 0, a scaling without terms; the
+/// fit names the measurement.
 [[nodiscard]] Scaling fit_scaling(std::span<const StepTime> measured);
 [[nodiscard]] double step_seconds(const Scaling& scaling, int gpus, int nodes,
                                   double batch_per_gpu = 1);
@@ -158,7 +159,7 @@ struct SharedSpeeds {
 };
 /// Predicted from the activities: for a pair of which nothing was measured. 0 and 0 when it needs
 /// more than `gpu_memory_gb` (0 = not known). Throws InputError on an activity above 1, one of the
-/// multiprocessors below 0, or where they do not share: `exclusive`.
+/// multiprocessors below 0, a memory below 0 or NaN, or where they do not share: `exclusive`.
 [[nodiscard]] SharedSpeeds shared_speeds(const Profile& first, const Profile& second,
                                          Sharing sharing, double gpu_memory_gb = 0);
 

@@ -105,7 +105,7 @@ struct Slice {
 /// Speed of each job (row) on each of `slices()` (column), as a share of that on the whole card,
 /// from what a monitor read there: power (`mean_watts`) where it is known, else the activities.
 /// 0 where the slice has too little memory. Throws InputError naming the tier or value: power below
-/// the idle or above the busy one, activities out of range.
+/// the idle or above the busy one, negative or NaN, activities out of range.
 [[nodiscard]] Rows slice_speeds(std::span<const Profile> jobs, const Tier& tier);
 
 /// A card in slices and who runs on which.

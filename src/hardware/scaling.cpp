@@ -66,7 +66,7 @@ void check(std::span<const StepTime> measured) {
       detail::refuse("fit_scaling: measurement ", i, " has ", m.gpus, " GPUs on ", m.nodes,
                      " nodes");
     }
-    if (!positive(m.seconds)) {
+    if (!positive(m.seconds) || m.seconds < std::numeric_limits<double>::min()) {
       detail::refuse("fit_scaling: measurement ", i, " took ", m.seconds, " s");
     }
     if (!positive(m.batch_per_gpu)) {
@@ -165,6 +165,14 @@ double step_seconds(const Scaling& scaling, int gpus, int nodes, double batch_pe
   if (!(batch_per_gpu > 0 && std::isfinite(batch_per_gpu))) {
     detail::refuse("step_seconds: batch_per_gpu is ", batch_per_gpu, ", expected more than 0");
   }
+  // What fit_scaling() gives, or terms of one's own.
+  if (std::ranges::all_of(scaling.terms, [](double term) { return !(term > 0); })) {
+    detail::refuse("step_seconds: the scaling has no term above 0, fit_scaling gives it some");
+  }
+  if (scaling.correction.size() > scaling.measured.size()) {
+    detail::refuse("step_seconds: ", scaling.correction.size(), " corrections of ",
+                   scaling.measured.size(), " measurements");
+  }
   double log_correction = 0;
   for (std::size_t i = 0; i < scaling.correction.size(); ++i) {
     log_correction += scaling.correction[i] * covariance(scaling.measured[i], gpus, nodes);
@@ -178,6 +186,11 @@ Scaling fit_scaling(std::span<const StepTime> measured) {
   scaling.measured.assign(measured.begin(), measured.end());
   fit_terms(scaling);
   fit_correction(scaling);
+  const auto finite = [](double x) { return std::isfinite(x); };
+  if (!std::ranges::all_of(scaling.terms, finite) ||
+      !std::ranges::all_of(scaling.correction, finite)) {
+    detail::refuse("fit_scaling: the measurements lie too far apart for a double");
+  }
   std::vector<double> errors;
   for (const StepTime& m : measured) {
     errors.push_back(

@@ -56,6 +56,9 @@ std::vector<std::vector<std::size_t>> cuts() {
 
 double whole_card_share(const Profile& job, const Tier& tier) {
   const double by_activity = detail::whole_card_share(job);
+  if (!(job.mean_watts >= 0)) {
+    refuse("slice_speeds: mean_watts is ", job.mean_watts, ", expected 0 or more");
+  }
   return job.mean_watts > 0 ? kWattsShare * utilization(tier, job.mean_watts) : by_activity;
 }
 
