@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "refusal.hpp"
 #include "simulate/policy_table.hpp"
 #include "simulated.hpp"
 
@@ -203,6 +204,16 @@ TEST(LowerBoundTest, OfUnlikeTiersIsTighterAndNeverAboveASchedule) {
     pooled += lower_bound_jct_s(workload);
   }
   EXPECT_GT(tiered, pooled);
+}
+
+TEST(LowerBoundTest, OfAWorkloadThatNothingRunsIsRefusedAtOnce) {
+  Workload workload = random_workload(0, 5);
+  workload.jobs[3].steps_per_s = {1e-300};
+  EXPECT_NE(refusal([&] { (void)lower_bound_jct_s(workload); }).find("job 103 would take"),
+            std::string::npos);
+  workload.jobs[3].steps_per_s = {0};
+  EXPECT_NE(refusal([&] { (void)lower_bound_jct_s(workload); }).find("job 103 fits no tier"),
+            std::string::npos);
 }
 
 TEST(StreamTest, GivesEveryStretchWhetherKeptOrNot) {

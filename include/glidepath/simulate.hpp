@@ -308,7 +308,8 @@ struct PolicyInfo {
 /// No schedule without sharing has a smaller mean JCT. The largest of three bounds: preemptive SRPT
 /// on one pooled server of the cluster's speed, where a job's size is gpus x duration on its
 /// fastest tier; the mean of those durations; and, where speeds differ by tier, a Lagrangian bound
-/// of the linear program over (job, tier, interval of time). NaN where jobs have curves.
+/// of the linear program over (job, tier, interval of time). NaN where jobs have curves, and
+/// without GPUs or jobs. Throws InputError as validate() does.
 [[nodiscard]] double lower_bound_jct_s(const Workload& workload);
 
 // ---- when the waiting jobs will start

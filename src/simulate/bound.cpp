@@ -175,6 +175,7 @@ double lower_bound_jct_s(const Workload& workload) {
   double speed = 0;  // GPUs of the pool
   for (const Tier& tier : workload.tiers) speed += tier.gpus();
   if (speed <= 0 || workload.jobs.empty()) return nan;
+  validate(workload);
   bool by_tier = false;
   for (const WorkloadJob& job : workload.jobs) {
     if (job.truth >= 0) return nan;
@@ -221,7 +222,7 @@ double lower_bound_jct_s(const Workload& workload) {
     std::pop_heap(heap.begin(), heap.end(), larger);
     const double left = heap.back();
     heap.pop_back();
-    const double until = next < items.size() ? items[next].submit : 1e300;
+    const double until = next < items.size() ? items[next].submit : kInfinity;
     if (now + left <= until) {
       now += left;
       ends += now;
