@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -80,6 +81,46 @@ TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
             "environment: expected weights, not an action");
   EXPECT_EQ(message_of<InputError>([] { (void)Environment({.slots = 0}); }),
             "environment: 0 slots and 8 running jobs, expected at least 1 and 0, at most 1048576");
+}
+
+TEST(EnvironmentTest, WhatIsShownIsWrittenIntoRoomOfItsSizeAndNoOther) {
+  const Workload workload = random_workload(0, 5);
+  for (const double weights_for_s : {0.0, 60.0}) {
+    Environment environment({.slots = 2, .running = 1, .weights_for_s = weights_for_s});
+    environment.reset(workload, 0);
+    const auto actions = static_cast<std::size_t>(environment.actions());
+    const auto numbers = static_cast<std::size_t>(environment.observation_size(1));
+    for (const std::size_t wrong : {std::size_t{0}, actions - 1, actions + 1}) {
+      std::vector<std::uint8_t> may(wrong, 7);
+      EXPECT_EQ(message_of<InputError>([&] { environment.mask(may); }),
+                "environment: a mask of " + std::to_string(wrong) + " bytes, expected " +
+                    std::to_string(actions));
+      EXPECT_EQ(may, std::vector<std::uint8_t>(wrong, 7));
+    }
+    for (const std::size_t wrong : {std::size_t{0}, numbers - 1, numbers + 1}) {
+      std::vector<float> seen(wrong, 7);
+      EXPECT_EQ(message_of<InputError>([&] { environment.observe(seen); }),
+                "environment: an observation of " + std::to_string(wrong) + " numbers, expected " +
+                    std::to_string(numbers));
+      EXPECT_EQ(seen, std::vector<float>(wrong, 7));
+    }
+  }
+}
+
+TEST(EnvironmentTest, AWorkloadThatIsRefusedLeavesTheEpisodeBefore) {
+  const Workload workload = random_workload(0, 5);
+  Workload broken = workload;
+  broken.jobs[2].truth = 99;
+  Environment environment;
+  EXPECT_EQ(message_of<InputError>([&] { environment.reset(broken, 0); }),
+            "workload: job 102 names curve 99 of 0");
+  environment.reset(workload, 0);
+  EXPECT_THROW(environment.reset(broken, 0), InputError);
+  play_first(environment);
+  EXPECT_TRUE(all_finished(environment.simulation()));
+  Environment fails({.simulation = {.restart_s = -1}});
+  EXPECT_EQ(message_of<InputError>([&] { fails.reset(workload, 0); }),
+            "simulate: restart_s is -1, expected 0 or more");
 }
 
 }  // namespace

@@ -390,8 +390,10 @@ class Environment {
   Environment(Environment&&) noexcept;
   Environment& operator=(Environment&&) noexcept;
 
-  /// Begins a workload, which must live as long as the episode, at its first decision. `seed` is
-  /// that of forecast errors and failures. Before it, what follows throws InputError.
+  /// Begins a workload, which must live and stay as it is until the next reset() or the end of the
+  /// environment, at its first decision. `seed` is that of forecast errors and failures. Before it,
+  /// what follows throws InputError; so does this on a workload or an option that simulate()
+  /// refuses, and the episode before goes on.
   void reset(const Workload& workload, std::uint64_t seed);
   /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
   /// action that cannot be taken lets time pass. Returns the reward.
@@ -403,7 +405,7 @@ class Environment {
 
   /// Number of actions; with weights_for_s, number of weights.
   [[nodiscard]] int actions() const;
-  /// Which actions can be taken, one byte each.
+  /// Which actions can be taken, one byte each: exactly actions() of them.
   void mask(std::span<std::uint8_t> out) const;
 
   /// Numbers in [0, 1]: of each slot, of each running job, of each tier, then of the cluster.
@@ -416,6 +418,7 @@ class Environment {
                        kRunningFeatures = static_cast<int>(kRunningFeatureNames.size()),
                        kTierFeatures = 2, kClusterFeatures = 3;
   [[nodiscard]] int observation_size(std::size_t tiers) const;
+  /// Exactly observation_size() numbers for the tiers of the workload.
   void observe(std::span<float> out) const;
 
   /// The run so far; complete when done().

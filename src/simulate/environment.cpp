@@ -235,6 +235,8 @@ Environment& Environment::operator=(Environment&&) noexcept = default;
 void Environment::reset(const Workload& workload, std::uint64_t seed) {
   SimulationOptions how = options_.simulation;
   how.seed = seed;
+  validate(workload);
+  detail::check_options(how);
   state_ = std::make_unique<State>(workload, how);
   state_->slots = options_.slots;
   state_->shown_running = options_.running;
@@ -300,6 +302,9 @@ int Environment::actions() const {
 void Environment::mask(std::span<std::uint8_t> out) const {
   const bool weighs = options_.weights_for_s > 0;
   const State& now = state();
+  if (out.size() != static_cast<std::size_t>(actions())) {
+    detail::refuse("environment: a mask of ", out.size(), " bytes, expected ", actions());
+  }
   std::fill(out.begin(), out.end(), std::uint8_t{weighs});
   if (weighs) return;
   for (std::size_t k = 0; k < std::min(now.waiting.size(), now.slots); ++k) {
@@ -317,9 +322,13 @@ int Environment::observation_size(std::size_t tiers) const {
 }
 
 void Environment::observe(std::span<float> out) const {
-  std::fill(out.begin(), out.end(), 0.0F);
   const State& now = state();
   const detail::Cluster& cluster = now.cluster;
+  const int expected = observation_size(cluster.workload.tiers.size());
+  if (out.size() != static_cast<std::size_t>(expected)) {
+    detail::refuse("environment: an observation of ", out.size(), " numbers, expected ", expected);
+  }
+  std::fill(out.begin(), out.end(), 0.0F);
   float* to = out.data();
   for (std::size_t k = 0; k < now.outlooks.size() && k < now.waiting.size(); ++k) {
     const int job = now.waiting[k];
