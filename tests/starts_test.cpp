@@ -424,6 +424,17 @@ TEST(StartsTest, AMomentShowsTheGangsThatThePolicyMayChoose) {
   for (std::size_t k = 0; k < starts.job.size(); ++k) EXPECT_LT(starts.quantiles(1, k), 700);
 }
 
+TEST(StartsTest, MomentsAreThoseOfIncreasingTimes) {
+  const Workload workload = random_workload(1, 5);
+  const auto said = [&](const std::vector<double>& at_s) {
+    return refusal([&] { (void)moments_of(workload, "fifo", {}, at_s, 0); });
+  };
+  EXPECT_EQ(said({100, std::nan("")}), "moments_of: at_s[1] is nan");
+  EXPECT_EQ(said({300, 100}), "moments_of: at_s must increase, at_s[1] is 100 after 300");
+  EXPECT_EQ(said({100, 100}), "moments_of: at_s must increase, at_s[1] is 100 after 100");
+  EXPECT_EQ(said({}), "");
+}
+
 TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   Case one(1);
   one.run(job_of(1, 1, {100}));

@@ -93,7 +93,13 @@ std::vector<Moment> moments_of(const Workload& workload, std::string_view policy
                                int recent) {
   (void)detail::play_rule_named(policy);
   if (!workload.curves.empty()) detail::refuse("moments_of: the jobs have curves");
-  if (!std::is_sorted(at_s.begin(), at_s.end())) detail::refuse("moments_of: at_s must increase");
+  for (std::size_t i = 0; i < at_s.size(); ++i) {
+    if (std::isnan(at_s[i])) detail::refuse("moments_of: at_s[", i, "] is nan");
+    if (i > 0 && at_s[i] <= at_s[i - 1]) {
+      detail::refuse("moments_of: at_s must increase, at_s[", i, "] is ", at_s[i], " after ",
+                     at_s[i - 1]);
+    }
+  }
   if (recent < 0) detail::refuse("moments_of: recent is ", recent, ", expected 0 or more");
   std::vector<Moment> out;
   std::size_t next = 0;
