@@ -21,6 +21,7 @@
 #include "common/interrupt.hpp"
 #include "common/parallel.hpp"
 #include "common/rng.hpp"
+#include "refusal.hpp"
 #include "temporary_files.hpp"
 
 namespace glidepath::detail {
@@ -177,6 +178,33 @@ TEST(InterruptTest, TheInnerScopeIsAskedAndThenTheOuterAgain) {
   EXPECT_EQ(outer, 0);
   wait();
   EXPECT_GE(outer, 1);
+}
+
+TEST(InterruptTest, APollThatCallsTheLibraryIsNotAskedByThatCall) {
+  int asked = 0, inside = 0, most = 0;
+  const auto work = [] {
+    const auto until = std::chrono::steady_clock::now() + 2 * detail::kPollEvery;
+    while (std::chrono::steady_clock::now() < until) detail::check_interrupt();
+  };
+  const Interruptible scope([&] {
+    ++asked;
+    most = std::max(most, ++inside);
+    if (inside < 5) work();
+    --inside;
+  });
+  work();
+  work();
+  EXPECT_GE(asked, 2);  // again once it has answered
+  EXPECT_EQ(most, 1);
+}
+
+TEST(InterruptTest, AScopeWithoutAPollIsRefusedAndTheOuterOneStays) {
+  int asked = 0;
+  const Interruptible outer([&] { ++asked; });
+  EXPECT_EQ(refusal([] { const Interruptible empty(nullptr); }), "interruptible: poll is empty");
+  const auto until = std::chrono::steady_clock::now() + 2 * detail::kPollEvery;
+  while (std::chrono::steady_clock::now() < until) detail::check_interrupt();
+  EXPECT_GE(asked, 1);
 }
 
 TEST(InterruptTest, AnErrorAfterAnInterruptionIsStillThatOfTheLowestBlock) {

@@ -34,7 +34,8 @@ struct Interrupt;
 
 /// While one lives, the calls that its thread makes into the library ask `poll` about every 50 ms.
 /// `poll` lets a call go on by returning and ends it by throwing: what it throws leaves the call,
-/// from which nothing is kept. Of several the last one made counts.
+/// from which nothing is kept. Of several the last one made counts. Calls that `poll` makes do not
+/// ask it again.
 ///
 ///     const Interruptible until_stopped([&] {
 ///       if (token.stop_requested()) throw std::runtime_error("stopped");
@@ -42,7 +43,7 @@ struct Interrupt;
 ///     const std::vector<Fit> fits = fit_batch(traces);
 class Interruptible {
  public:
-  explicit Interruptible(std::function<void()> poll);
+  explicit Interruptible(std::function<void()> poll);  ///< InputError where it is empty
   ~Interruptible();  ///< in the thread that made it, the last one first
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;

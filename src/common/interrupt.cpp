@@ -7,6 +7,8 @@
 
 #include <time.h>
 
+#include "common/require.hpp"
+
 namespace glidepath {
 namespace detail {
 
@@ -33,6 +35,11 @@ Clock::time_point about_now() {
 void poll_now_and_then(Interrupt& interrupt) {
   const Clock::time_point now = about_now();
   if (now < interrupt.next) return;
+  // `poll` may call the library, and is not asked again meanwhile.
+  struct Aside {
+    Interrupt* asked = std::exchange(asker.interrupt, nullptr);
+    ~Aside() { asker.interrupt = asked; }
+  } const aside;
   interrupt.threw = true;  // unless it returns
   interrupt.poll();
   interrupt.threw = false;
@@ -43,6 +50,7 @@ void poll_now_and_then(Interrupt& interrupt) {
 
 Interruptible::Interruptible(std::function<void()> poll)
     : interrupt_(std::make_unique<detail::Interrupt>()) {
+  if (!poll) detail::refuse("interruptible: poll is empty");
   interrupt_->poll = std::move(poll);
   interrupt_->next = detail::about_now() + detail::kPollEvery;
   interrupt_->outer = std::exchange(detail::asker.interrupt, interrupt_.get());
