@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "refusal.hpp"
 
 namespace glidepath {
 namespace {
@@ -306,6 +307,68 @@ TEST(WatchTest, AStateThatNoWatchCanBeInIsRefused) {
             "watch: state has last step 299 after step 300");
   EXPECT_EQ(refused([](WatchState& s) { s.last_step = kNaN; }),
             "watch: state has last step nan after step 300");
+  EXPECT_EQ(refused([](WatchState& s) { s.points = std::numeric_limits<std::int64_t>::max(); }),
+            "watch: state has 9223372036854775807 points, expected 0 to 9007199254740992");
+  EXPECT_EQ(refused([](WatchState& s) { s.nonfinite = -1; }),
+            "watch: state has -1 points that are not finite, expected 0 to 300");
+  EXPECT_EQ(refused([](WatchState& s) { s.nonfinite = 1; }),
+            "watch: state has points of weight 300 in all, of 299");
+  EXPECT_EQ(refused([](WatchState& s) { s.trailing_nonfinite = 1; }),
+            "watch: state has 1 points that are not finite at its end, expected 0 to 0");
+  EXPECT_EQ(refused([](WatchState& s) { s.trailing_nonfinite = -1; }),
+            "watch: state has -1 points that are not finite at its end, expected 0 to 0");
+  EXPECT_EQ(refused([](WatchState& s) { s.restarts = 300; }),
+            "watch: state has 300 restarts, expected 0 to 299");
+  EXPECT_EQ(refused([](WatchState& s) { s.first_loss = -kInfinity; }),
+            "watch: state has the first loss -inf");
+  EXPECT_EQ(refused([](WatchState& s) { s.best_loss = kInfinity; }),
+            "watch: state has the best loss inf");
+  EXPECT_EQ(refused([](WatchState& s) { s.reached_step = 301; }),
+            "watch: state has reached its target at step 301, its last step is 300");
+}
+
+TEST(WatchTest, EveryStateThatAWatchComesToIsRestored) {
+  const double worst = std::numeric_limits<double>::max();
+  std::vector<double> losses{worst, worst, -worst, kNaN, 1, kInfinity, kNaN, 2, -kInfinity, 0.1};
+  for (const Direction direction : {Direction::min, Direction::max}) {
+    Watch watch({.target = 0.5, .direction = direction});
+    for (int i = 0; i < 400; ++i) {
+      // It goes back now and then, once before all that it has seen.
+      const double step = i == 250 ? -7 : i - (i % 37 == 0 ? 20 : 0);
+      watch.add(step, losses[static_cast<std::size_t>(i) % losses.size()]);
+      Watch again({.target = 0.5, .direction = direction});
+      ASSERT_EQ(glidepath::refusal([&] { again.restore(watch.state()); }), "") << i;
+    }
+  }
+}
+
+TEST(WatchTest, AJudgementThatThrowsLeavesTheWatchAsItWas) {
+  Watch watch({.target = 0.5, .budget = 500});
+  watch.add(1, 3);
+  const std::vector<double> steps{2, 3, kNaN}, losses{2.9, 2.8, 2.7};
+  EXPECT_EQ(glidepath::refusal([&] { (void)judge(watch, steps, losses); }),
+            "watch: step nan is not between -1e300 and 1e300");
+  EXPECT_EQ(watch.state().points, 1);
+  EXPECT_EQ(watch.state().last_step, 1);
+  (void)judge(watch, std::vector{2.0, 3.0}, std::vector{2.9, 2.8});
+  EXPECT_EQ(watch.state().points, 3);
+}
+
+TEST(WatchTest, WithoutABudgetStepsAtTheLimitGiveADecision) {
+  Watch watch({.target = 0.5});
+  for (int i = 1; i <= 20; ++i) watch.add(i * 5e298, 3 - 0.1 * i);
+  EXPECT_EQ(open_budget(0, 1e300), 1e300);
+  const double probability = watch.decision().probability;
+  EXPECT_TRUE(probability >= 0 && probability <= 1) << probability;
+}
+
+TEST(WatchTest, OptionsThatAreNoValueOfTheirsAreRefused) {
+  EXPECT_EQ(
+      glidepath::refusal([] { Watch({.target = 1, .direction = static_cast<Direction>(9)}); }),
+      "watch: direction is value 9, expected min or max");
+  EXPECT_EQ(
+      glidepath::refusal([] { Watch({.target = 1, .reached_by = static_cast<ReachedBy>(9)}); }),
+      "watch: reached_by is value 9, expected curve or point");
 }
 
 TEST(WatchTest, StepsAndLossesAtTheLimitsOfADoubleGiveAProbability) {

@@ -46,7 +46,7 @@ struct Decision {
 };
 
 /// The step to which a run may go on where nothing says how far: ten times the steps seen, which
-/// are counted from 0, or from the first step where that is below.
+/// are counted from 0, or from the first step where that is below, and at most 1e300.
 [[nodiscard]] double open_budget(double first_step, double last_step) noexcept;
 
 /// Without a target a watch looks for divergence alone: the others but `direction` are refused.
@@ -94,7 +94,8 @@ class Watch {
   [[nodiscard]] Decision decision() const;
 
   [[nodiscard]] const WatchState& state() const noexcept { return state_; }
-  /// Throws InputError on what no watch remembers, such as more weight than points.
+  /// Throws InputError on what no watch remembers, such as more weight than points, counts below 0
+  /// or a loss of infinity among those that are finite.
   void restore(WatchState state);
   [[nodiscard]] const WatchOptions& options() const noexcept { return options_; }
 
@@ -115,7 +116,8 @@ struct Ruling {
 /// Adds all points of a run to a watch, and judges it: one rule for all that read logs. The looks
 /// are at the newest point and before it at the newest that lies a hundredth of the budget apart,
 /// or at each point where there is no budget or the newest loss is not finite. Costs one forecast,
-/// and up to kPatience where the run is lost. Throws InputError as Watch::add does.
+/// and up to kPatience where the run is lost. Throws InputError as Watch::add does, on any of the
+/// points before the first is added.
 [[nodiscard]] Ruling judge(Watch& watch, std::span<const double> step,
                            std::span<const double> loss);
 

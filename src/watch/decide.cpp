@@ -15,6 +15,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
+#include "forecast/level.hpp"
 #include "forecast/reach.hpp"
 #include "watch/points.hpp"
 
@@ -30,10 +31,9 @@ constexpr double kOpenBudget = 10;  // times the steps seen, where no budget is 
 // less than this part of what is lacking: a curve that still falls may fall faster than any law.
 constexpr double kSettledShare = 0.1 - 1e-9;
 constexpr double kSettledWay = 0.3, kPlateauShare = 0.5, kSettledGain = 0.2;
-constexpr double kSpending = 3;              // power of the share by which the error rate is spent
-constexpr std::size_t kTailPoints = 5;       // a level, not a spike
-constexpr std::ptrdiff_t kFirstPoints = 3;   // of which the start is the median
-constexpr std::int64_t kDivergedPoints = 2;  // one NaN may be the logger's
+constexpr double kSpending = 3;             // power of the share by which the error rate is spent
+constexpr std::size_t kTailPoints = 5;      // a level, not a spike
+constexpr std::ptrdiff_t kFirstPoints = 3;  // of which the start is the median
 
 /// Median of the last few finite losses, or NaN while there are too few.
 double tail_level(const std::vector<double>& losses) {
@@ -164,7 +164,7 @@ void weigh(const WatchState& s, const WatchOptions& o, double start, double budg
 
 double open_budget(double first_step, double last_step) noexcept {
   const double start = std::min(first_step, 0.0);
-  return start + kOpenBudget * (last_step - start);
+  return std::min(start + kOpenBudget * (last_step - start), detail::kMaxStep);
 }
 
 Decision Watch::decision() const {
@@ -181,7 +181,7 @@ Decision Watch::decision() const {
         detail::sentence("target ", *options_.target, " was reached at step ", s.reached_step);
     return d;
   }
-  if (s.trailing_nonfinite >= kDivergedPoints) {
+  if (s.trailing_nonfinite >= std::int64_t{detail::kDivergedPoints}) {
     d.verdict = Verdict::diverged;
     d.reason = detail::sentence("the last ", s.trailing_nonfinite, " losses are not finite");
     return d;

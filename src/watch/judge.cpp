@@ -33,10 +33,11 @@ std::vector<std::size_t> looks_at(const Watch& watch, std::span<const double> st
 
 }  // namespace
 
-Ruling judge(Watch& watch, std::span<const double> step, std::span<const double> loss) {
+Ruling judge(Watch& given, std::span<const double> step, std::span<const double> loss) {
   if (step.size() != loss.size()) {
     detail::refuse("judge: ", step.size(), " steps but ", loss.size(), " losses");
   }
+  Watch watch = given;  // which stays as it is where something throws
   const std::vector<std::size_t> looks = looks_at(watch, step, loss);
   std::vector<Watch> seen;  // as it was at each look
   for (std::size_t i = 0; i < step.size(); ++i) {
@@ -48,13 +49,15 @@ Ruling judge(Watch& watch, std::span<const double> step, std::span<const double>
     return d.verdict == Verdict::never || d.verdict == Verdict::diverged;
   };
   ruling.stop = ruling.decision.verdict == Verdict::reached;
-  if (!is_lost(ruling.decision) || seen.size() < kPatience) return ruling;
   // Most runs are not lost, and then one forecast is enough.
-  seen.pop_back();
-  ruling.stop = true;
-  for (std::size_t i = seen.size(); ruling.stop && i-- > 0;) {
-    ruling.stop = is_lost(seen[i].decision());
+  if (is_lost(ruling.decision) && seen.size() >= kPatience) {
+    seen.pop_back();
+    ruling.stop = true;
+    for (std::size_t i = seen.size(); ruling.stop && i-- > 0;) {
+      ruling.stop = is_lost(seen[i].decision());
+    }
   }
+  given = std::move(watch);
   return ruling;
 }
 

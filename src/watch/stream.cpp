@@ -20,6 +20,7 @@ constexpr std::size_t kMaxKeptPoints = 128;  // points kept
 constexpr std::size_t kMergedPoints = 96;    // points left after merging
 constexpr std::size_t kUnmergedPoints = 32;  // newest points that are never merged
 constexpr std::size_t kNewestLosses = 10;    // raw losses kept for the test of divergence
+constexpr std::int64_t kMaxPoints = std::int64_t{1} << 53;  // of a state: a double counts them
 
 /// Merges the neighbours that lie closest together, in time and in log time, until few are left.
 void merge(WatchState& s) {
@@ -62,6 +63,33 @@ void forget(WatchState& s, double points) {
   s.at_target = points < kBits ? s.at_target >> static_cast<unsigned>(points) : 0;
 }
 
+/// Counts that add() brings about: a restart needs a point before it, and every point is finite or
+/// not.
+void refuse_counts(const WatchState& s) {
+  if (s.points < 0 || s.points > kMaxPoints) {
+    detail::refuse("watch: state has ", s.points, " points, expected 0 to ", kMaxPoints);
+  }
+  const auto within = [](const char* what, std::int64_t count, std::int64_t most) {
+    if (count >= 0 && count <= most) return;
+    detail::refuse("watch: state has ", count, " ", what, ", expected 0 to ", most);
+  };
+  within("points that are not finite", s.nonfinite, s.points);
+  within("points that are not finite at its end", s.trailing_nonfinite, s.nonfinite);
+  within("restarts", s.restarts, std::max<std::int64_t>(0, s.points - 1));
+}
+
+/// Losses of infinity count as points and are no more than that.
+void refuse_losses(const WatchState& s) {
+  for (const auto& [what, loss] :
+       {std::pair{"first", s.first_loss}, std::pair{"best", s.best_loss}}) {
+    if (std::isinf(loss)) detail::refuse("watch: state has the ", what, " loss ", loss);
+  }
+  if (std::isinf(s.reached_step) || s.reached_step > s.last_step) {
+    detail::refuse("watch: state has reached its target at step ", s.reached_step,
+                   ", its last step is ", s.last_step);
+  }
+}
+
 /// Divergence is all that a watch without a target looks for, and no option changes what it is.
 void refuse_without_target(const WatchOptions& options) {
   const WatchOptions plain;
@@ -98,6 +126,14 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   if (options_.target && std::isnan(*options_.target)) detail::refuse("watch: the target is NaN");
   if (options_.budget && !detail::is_step(*options_.budget)) {
     detail::refuse("watch: budget ", *options_.budget, " is not ", detail::kStepRange);
+  }
+  if (options_.direction != Direction::min && options_.direction != Direction::max) {
+    detail::refuse("watch: direction is value ", static_cast<int>(options_.direction),
+                   ", expected min or max");
+  }
+  if (options_.reached_by != ReachedBy::curve && options_.reached_by != ReachedBy::point) {
+    detail::refuse("watch: reached_by is value ", static_cast<int>(options_.reached_by),
+                   ", expected curve or point");
   }
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
     detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
@@ -144,7 +180,8 @@ void Watch::add(double step, double loss, double lr) {
   const bool rising = options_.direction == Direction::max;
   if (s.step.size() <= 3) {
     std::vector<double> first = s.loss;
-    s.first_loss = detail::median(first);
+    // Of two the sum might overflow.
+    s.first_loss = first.size() == 2 ? std::midpoint(first[0], first[1]) : detail::median(first);
   }
   if (!(rising ? loss <= s.best_loss : loss >= s.best_loss)) s.best_loss = loss;
   if (options_.target) {
@@ -180,8 +217,10 @@ void Watch::restore(WatchState state) {
     }
     points += state.weight[i];
   }
-  if (points > static_cast<double>(state.points)) {
-    detail::refuse("watch: state has points of weight ", points, " in all, of ", state.points);
+  refuse_counts(state);
+  if (points > static_cast<double>(state.points - state.nonfinite)) {
+    detail::refuse("watch: state has points of weight ", points, " in all, of ",
+                   state.points - state.nonfinite);
   }
   if (state.newest.size() > kNewestLosses) {
     detail::refuse("watch: state has ", state.newest.size(), " newest losses, expected at most ",
@@ -191,6 +230,7 @@ void Watch::restore(WatchState state) {
   if (!(state.last_step >= latest) || state.last_step > detail::kMaxStep) {
     detail::refuse("watch: state has last step ", state.last_step, " after step ", latest);
   }
+  refuse_losses(state);
   state_ = std::move(state);
 }
 
