@@ -136,6 +136,11 @@ TEST(FitTest, RefusesABrokenTrace) {
        {std::vector<double>{1, 2}, std::vector<double>{1, 1, 2}, std::vector<double>{1, kNaN, 2}}) {
     EXPECT_THROW((void)glidepath::fit({t, y}), InputError);
   }
+  const std::vector<double> step{1, 2, 3}, lr{0.1, 0.1};
+  EXPECT_EQ(refusal([&] {
+              (void)glidepath::fit({step, y, {}, lr});
+            }),
+            "trace: 3 steps but 2 learning rates");
 }
 
 TEST(FitTest, LeavesOutStepsThatAPowerCannotSee) {
@@ -233,6 +238,18 @@ TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {
             "fit: solver is 'adam', expected closed_form or ceres");
   EXPECT_EQ(message([] { (void)schedule_law_named("cosine"); }),
             "schedule law: kind is 'cosine', expected annealing or multi_power");
+  const std::vector<double> step{1, 2, 3}, loss{3, 2, 1.5};
+  const auto said = [&](const FitOptions& options) {
+    return message([&] { (void)glidepath::fit({step, loss}, options); });
+  };
+  EXPECT_EQ(
+      said({.family = static_cast<Family>(99)}),
+      "fit: family is value 99, expected one of pow2, pow3, pow4, exp3, weibull4, mmf4, log2, "
+      "powexp");
+  EXPECT_EQ(said({.robust = static_cast<Robust>(9)}),
+            "fit: robust is value 9, expected one of none, huber, cauchy");
+  EXPECT_EQ(said({.solver = static_cast<Solver>(9)}),
+            "fit: solver is value 9, expected one of closed_form, ceres");
 }
 
 TEST(FitTest, WithoutCeresWhatNeedsItIsRefusedWhateverTheData) {

@@ -38,9 +38,19 @@ TEST(ValidateTest, NamesTheIndexAndValueItRefuses) {
 }
 
 TEST(ValidateTest, AcceptsAnEmptyTraceAndLossesThatAreNotFinite) {
-  validate({});
+  EXPECT_NO_THROW(validate({}));
   const Columns step{-3, 0, 7}, loss{kNan, kInf, -kInf};
-  validate({step, loss, {}});
+  EXPECT_NO_THROW(validate({step, loss, {}}));
+}
+
+TEST(HeadTest, ColumnsOfUnlikeLengthAreRefused) {
+  const Columns step{1, 2, 3}, three{3, 2, 1}, two{3, 2};
+  const auto said = [](TraceView trace) {
+    return message_of<InputError>([&] { (void)until(trace, 3); });
+  };
+  EXPECT_EQ(said({step, two, {}}), "trace: 3 steps but 2 losses");
+  EXPECT_EQ(said({step, three, two}), "trace: 3 steps but 2 weights");
+  EXPECT_EQ(said({step, three, {}, two}), "trace: 3 steps but 2 learning rates");
 }
 
 TEST(HeadTest, KeepsThePointsUpToAndIncludingTheLastStep) {

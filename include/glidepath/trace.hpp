@@ -89,7 +89,7 @@ struct Schedule {
 /// Throws InputError, with the index and value, unless the columns are what TraceView promises.
 void validate(TraceView trace);
 
-/// The points up to and including `step`. No copy.
+/// The points up to and including `step`. No copy. Throws InputError on columns of unlike length.
 [[nodiscard]] TraceView until(TraceView trace, double step);
 
 /// Reads every curve of a long CSV `curve,step,value[,lr][,wall_seconds][,...]`, plain or gzip, in

@@ -43,6 +43,12 @@ bool levels_off(Family family) {
 }
 
 void validate(const FitOptions& options) {
+  if (options.family && std::ranges::find(kFamilies, *options.family) == kFamilies.end()) {
+    detail::refuse("fit: family is value ", static_cast<int>(*options.family), ", expected one of ",
+                   detail::listed(kFamilies, [](Family family) { return name(family); }));
+  }
+  detail::refuse_unnamed(kRobustNames, options.robust, "fit: robust");
+  detail::refuse_unnamed(kSolverNames, options.solver, "fit: solver");
   if (std::isnan(options.lowest_floor) || options.lowest_floor > 1e300) {
     detail::refuse("fit: lowest_floor is ", options.lowest_floor);
   }
@@ -64,6 +70,7 @@ void validate(const FitOptions& options) {
 /// What `validate` refuses, looked for by vectors first.
 void require_valid(const TraceView& trace) {
   const bool plain = trace.weight.empty() && trace.loss.size() == trace.step.size() &&
+                     (trace.lr.empty() || trace.lr.size() == trace.step.size()) &&
                      (trace.step.empty() ||
                       (detail::is_step(trace.step.front()) && detail::is_step(trace.step.back())));
   if (!plain ||

@@ -19,18 +19,24 @@ Direction direction_named(std::string_view text) {
   detail::refuse("trace: direction '", text, "' is neither min nor max");
 }
 
+namespace {
+
+void require_equal_lengths(const TraceView& trace) {
+  const std::size_t steps = trace.step.size();
+  const auto require = [&](std::size_t length, const char* what) {
+    if (length != steps) detail::refuse("trace: ", steps, " steps but ", length, what);
+  };
+  require(trace.loss.size(), " losses");
+  if (!trace.weight.empty()) require(trace.weight.size(), " weights");
+  if (!trace.lr.empty()) require(trace.lr.size(), " learning rates");
+}
+
+}  // namespace
+
 void validate(TraceView trace) {
   using detail::refuse;
+  require_equal_lengths(trace);
   const auto& [step, loss, weight, lr, settings] = trace;
-  if (loss.size() != step.size()) {
-    refuse("trace: ", step.size(), " steps but ", loss.size(), " losses");
-  }
-  if (!weight.empty() && weight.size() != step.size()) {
-    refuse("trace: ", step.size(), " steps but ", weight.size(), " weights");
-  }
-  if (!lr.empty() && lr.size() != step.size()) {
-    refuse("trace: ", step.size(), " steps but ", lr.size(), " learning rates");
-  }
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (!detail::is_step(step[i])) {
       refuse("trace: step[", i, "] is ", step[i], ", not ", detail::kStepRange);
@@ -55,6 +61,7 @@ void validate(TraceView trace) {
 
 TraceView until(TraceView trace, double step) {
   if (std::isnan(step)) detail::refuse("until: step is nan");
+  require_equal_lengths(trace);
   const std::size_t kept =
       std::upper_bound(trace.step.begin(), trace.step.end(), step) - trace.step.begin();
   return {trace.step.first(kept), trace.loss.first(kept),
