@@ -118,10 +118,30 @@ TEST_F(LongCsvTest, ReadsTheDirectionFromTheJsonBesideIt) {
   write("acc.json", "{\"direction\": \"upwards\"}");
   EXPECT_EQ(message_of<IoError>([&] { (void)read_long_csv(file); }),
             path("acc.json").string() + ": direction 'upwards' is neither min nor max");
-  for (const char* broken : {"", "{", "\"", "{\"direction", "[[[\"direction\":"}) {
-    write("acc.json", broken);
-    EXPECT_EQ(read_long_csv(file).at(0).direction, Direction::min) << broken;
+  write("acc.json", "[{\"direction\": \"max\"}]");  // no object: it says nothing of the curves
+  EXPECT_EQ(read_long_csv(file).at(0).direction, Direction::min);
+  write("acc.json", "\xEF\xBB\xBF{\"direction\": \"max\"}");
+  EXPECT_EQ(read_long_csv(file).at(0).direction, Direction::max);
+}
+
+TEST_F(LongCsvTest, RefusesABrokenJsonBesideItByItsName) {
+  const auto file = write("acc.csv", "curve,step,value\nx,1,3\n");
+  const std::string whole = "{\"metric\": \"accuracy\", \"direction\": \"max\"}";
+  for (std::size_t kept = 0; kept < whole.size(); ++kept) {
+    write("acc.json", whole.substr(0, kept));
+    const std::string said = message_of<IoError>([&] { (void)read_long_csv(file); });
+    EXPECT_TRUE(said.starts_with(path("acc.json").string() + ": not JSON: ")) << kept << said;
   }
+  write("acc.json", "{\"metric\": \"accuracy\" \"direction\": \"max\"}");
+  EXPECT_EQ(message_of<IoError>([&] { (void)read_long_csv(file); }),
+            path("acc.json").string() + ": not JSON: Expecting ',' delimiter at byte 22");
+  write("acc.json", whole);
+  EXPECT_EQ(read_long_csv(file).at(0).direction, Direction::max);
+}
+
+TEST(LongCsvOfADeviceTest, IsRefusedAsItMayNeverEnd) {
+  EXPECT_EQ(message_of<IoError>([] { (void)read_long_csv("/dev/zero"); }),
+            "/dev/zero: not a regular file");
 }
 
 TEST_F(LongCsvTest, TheMetricIsTheColumnOrWhatTheFileBesideItSaysOfValue) {
@@ -132,11 +152,12 @@ TEST_F(LongCsvTest, TheMetricIsTheColumnOrWhatTheFileBesideItSaysOfValue) {
   write("acc.json", "{\"metric\": \"test accuracy (top 1), in %\"}");
   EXPECT_EQ(read_long_csv(file).at(0).metric, "test accuracy");
   EXPECT_EQ(read_long_csv(file, "val_loss").at(0).metric, "val_loss");
-  for (const char* unreadable :
-       {"{\"metric\": \"\\u00e9\"}", "{\"metric\": \" (x)\"}", "{\"metric\": 3}"}) {
+  for (const char* unreadable : {"{\"metric\": \" (x)\"}", "{\"metric\": 3}"}) {
     write("acc.json", unreadable);
     EXPECT_EQ(read_long_csv(file).at(0).metric, "value") << unreadable;
   }
+  write("acc.json", "{\"metric\": \"\\u00e9\"}");
+  EXPECT_EQ(read_long_csv(file).at(0).metric, "\xC3\xA9");
 }
 
 TEST_F(LongCsvTest, NamesFileAndLineOfWhatItRefuses) {

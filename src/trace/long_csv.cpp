@@ -28,34 +28,23 @@ std::filesystem::path sidecar(std::filesystem::path file) {
   return file.replace_extension(".json");
 }
 
-/// The text of member `key` of the outermost object, or nothing: all that is wanted of the JSON, so
-/// it is looked up without a library. What is not JSON has no such member.
-std::string json_string_member(std::string_view json, std::string_view key) {
-  int depth = 0;
-  std::string_view last_string;
-  bool is_value = false;  // a ':' stood after last_string
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (c == '"') {
-      const std::size_t start = i + 1;
-      for (++i; i < json.size() && json[i] != '"'; ++i) i += json[i] == '\\';
-      if (i >= json.size()) return {};
-      const std::string_view text = json.substr(start, i - start);
-      if (depth == 1 && is_value && last_string == key) return std::string(text);
-      last_string = text;
-      is_value = false;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-      is_value = false;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    } else if (c == ':') {
-      is_value = true;
-    } else if (c == ',') {
-      is_value = false;
-    }
+/// The JSON beside a long CSV. One that is there and cannot be read is refused: what it says of the
+/// curves may be anything.
+detail::Json json_in(const std::filesystem::path& file) {
+  const std::string bytes = detail::read_file(file);
+  std::string_view text = bytes;
+  if (text.starts_with(detail::kByteOrderMark)) text.remove_prefix(detail::kByteOrderMark.size());
+  try {
+    return detail::parse_json(text);
+  } catch (const detail::JsonError& error) {
+    refuse_file(detail::shown_path(file), ": not JSON: ", error.what(), " at byte ", error.at);
   }
-  return {};
+}
+
+/// The text of a member of an object, or nothing.
+std::string text_of(const detail::Json& document, std::string_view key) {
+  const detail::Json* found = document.find(key);
+  return found != nullptr && found->is(detail::Json::Kind::text) ? found->text : std::string();
 }
 
 /// What the file beside a long CSV says of its column `value` and of its curves.
@@ -67,16 +56,9 @@ struct Description {
 
 /// The settings of each curve, where the JSON has some.
 std::map<std::string, Settings, std::less<>> settings_in(const std::filesystem::path& json,
-                                                         std::string_view text) {
+                                                         const detail::Json& document) {
   using detail::Json;
   std::map<std::string, Settings, std::less<>> found;
-  if (text.find("\"settings\"") == std::string_view::npos) return found;
-  Json document;
-  try {
-    document = detail::parse_json(text);
-  } catch (const detail::JsonError& error) {
-    refuse_file(detail::shown_path(json), ": ", error.what());
-  }
   const Json* all = document.find("settings");
   if (all == nullptr) return found;
   if (!all->is(Json::Kind::object)) {
@@ -109,20 +91,19 @@ Description description_beside(const std::filesystem::path& file) {
   const std::filesystem::path json = sidecar(file);
   std::error_code none;
   if (json == file || !std::filesystem::is_regular_file(json, none)) return found;
-  const std::string text = detail::read_file(json);
-  const std::string direction = json_string_member(text, "direction");
+  const detail::Json document = json_in(json);
+  const std::string direction = text_of(document, "direction");
   if (direction == "max") {
     found.direction = Direction::max;
   } else if (!direction.empty() && direction != "min") {
     refuse_file(detail::shown_path(json), ": direction '", detail::shown(direction),
                 "' is neither min nor max");
   }
-  std::string metric = json_string_member(text, "metric");
+  std::string metric = text_of(document, "metric");
   metric.erase(std::min(metric.find_first_of("(,;"), metric.size()));
   while (!metric.empty() && metric.back() == ' ') metric.pop_back();
-  // A name with an escape would have to be read as JSON is.
-  if (!metric.empty() && metric.find('\\') == std::string::npos) found.metric = metric;
-  found.settings = settings_in(json, text);
+  if (!metric.empty()) found.metric = metric;
+  found.settings = settings_in(json, document);
   return found;
 }
 
@@ -140,6 +121,11 @@ std::string detail::metric_beside(const std::filesystem::path& file) {
 }
 
 std::vector<Trace> read_long_csv(const std::filesystem::path& file, const std::string& metric) {
+  std::error_code none;
+  if (std::filesystem::exists(file, none) && !std::filesystem::is_directory(file, none) &&
+      !std::filesystem::is_regular_file(file, none)) {
+    refuse_file(detail::shown_path(file), ": not a regular file");  // a device may never end
+  }
   detail::CsvReader csv(file);
   const int curve_column = csv.column("curve");
   const int step_column = csv.column("step");
