@@ -59,8 +59,8 @@ struct RoundPlan {
 
 /// Most valuable choice of at most one option per job within the capacities: Lagrangian prices,
 /// repair, and a bounded search that makes up to 8 jobs exact. Throws InputError naming the option
-/// on a negative or NaN value, a value above 1e15, an unknown tier or a gang below 1. Threads pay
-/// from some 10 000 jobs and change no byte; the instruction set is not used.
+/// on a negative or NaN value, a value above 1e15, an unknown tier or a gang below 1 or above
+/// 2^31 - 1. Threads pay from some 10 000 jobs and change no byte; the instruction set is not used.
 [[nodiscard]] RoundPlan solve_round(const RoundView& round, const RoundOptions& options = {},
                                     Execution execution = Execution{1});
 

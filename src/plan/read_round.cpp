@@ -74,6 +74,10 @@ void check(const RoundView& view) {
     if (view.gpus[i] < 1) {
       refuse("solve_round: option ", i, " of job ", view.job[i], " asks ", view.gpus[i], " GPUs");
     }
+    if (view.gpus[i] > kLargestGang) {
+      refuse("solve_round: option ", i, " of job ", view.job[i], " asks ", view.gpus[i],
+             " GPUs, expected at most ", kLargestGang);
+    }
     if (!(view.value[i] >= 0 && view.value[i] <= kLargestValue)) {
       refuse("solve_round: option ", i, " of job ", view.job[i], " has value ", view.value[i],
              ", expected 0 to 1e15");
@@ -125,7 +129,7 @@ std::vector<std::int32_t> grouped(std::span<const std::int64_t> job) {
 }
 
 bool fits_alone(const RoundView& view, const Round& round, std::size_t o) {
-  std::int64_t room = std::min(round.capacity[view.tier[o]], kLargestGang);
+  std::int64_t room = round.capacity[view.tier[o]];
   const auto within = [&](std::span<const std::int64_t> row, std::span<const std::int64_t> quota) {
     if (!row.empty()) room = std::min(room, quota[row[o]]);
   };
