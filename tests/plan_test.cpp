@@ -236,6 +236,18 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
   EXPECT_EQ(refused(cluster, {.round_s = 0}), "plan: the round is 0 s");
   EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, -1}}}),
             "plan: objective 'jct' has weight -1");
+  EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 0}}}),
+            "plan: every objective has weight 0");
+  EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}, {Objective::energy, 1}}}), "");
+  EXPECT_EQ(refused(cluster, {.objectives = {{Objective::jct, 0}}, .combine = Combine::in_order}),
+            "");
+  EXPECT_EQ(refused(cluster, {.objectives = {{static_cast<Objective>(99), 1}}}),
+            "plan: objective is value 99, expected one of jct, known_size, quality, deadline, "
+            "fairness, energy, edp, cost, learned");
+  EXPECT_EQ(refused(cluster, {.combine = static_cast<Combine>(9)}),
+            "plan: combine is value 9, expected one of weighted, in_order");
+  EXPECT_EQ(refused(cluster, {.limits = {.sharing = static_cast<Sharing>(9)}}),
+            "plan: sharing is value 9, expected one of exclusive, naive, mps, mig");
   EXPECT_EQ(refused(cluster, {.limits = {.power_cap_w = -1}}), "plan: power_cap_w is -1");
   EXPECT_EQ(refused(cluster, {.limits = {.user_quota = {{"ada", -1}}}}),
             "plan: the quota of 'ada' is -1");
@@ -243,6 +255,21 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
             "plan: two quotas for 'ada'");
   EXPECT_EQ(refused(cluster, {.dynamics = {.hysteresis = std::nan("")}}),
             "plan: hysteresis is nan");
+}
+
+TEST(PlanTest, AStartAfterNowCountsAsNow) {
+  Cluster ahead;
+  for (std::int64_t id = 1; id <= 3; ++id) ahead.add(id, {1000});
+  ahead.now_s = 50;
+  const Plan first = glidepath::plan(ahead.snapshot());
+  ASSERT_FALSE(first.allocations.empty());
+  ahead.running = first.allocations;
+  Cluster now = ahead;
+  for (Allocation& each : ahead.running) each.since_s = 60;  // by a clock ten seconds ahead
+  const PlanOptions options{.limits = {.min_run_s = 5}};
+  const Plan plan = glidepath::plan(ahead.snapshot(), options);
+  EXPECT_EQ(plan.allocations, glidepath::plan(now.snapshot(), options).allocations);
+  EXPECT_EQ(violations(ahead.snapshot(), plan, options.limits), std::vector<std::string>{});
 }
 
 }  // namespace

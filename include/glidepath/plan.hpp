@@ -196,7 +196,7 @@ enum class Objective : std::uint8_t {
 /// Throws InputError naming the text and the known objectives.
 [[nodiscard]] Objective objective_named(std::string_view text);
 
-/// One of the objectives of a plan.
+/// One of the objectives of a plan. Where they are added, not all may have weight 0.
 struct WeightedObjective {
   Objective objective = Objective::jct;
   double weight = 1;  ///< of its values, brought to mean 1; not used with Combine::in_order

@@ -32,6 +32,11 @@ void check(const RunLimits& limits) {
   if (!(limits.confidence >= 0 && limits.confidence <= 1)) {
     detail::refuse("choose_accelerator: confidence is ", limits.confidence);
   }
+  if (limits.reached_by && *limits.reached_by != ReachedBy::curve &&
+      *limits.reached_by != ReachedBy::point) {
+    detail::refuse("choose_accelerator: reached_by is value ", static_cast<int>(*limits.reached_by),
+                   ", expected curve or point");
+  }
   if (limits.reached_by && !limits.target) {
     detail::refuse("choose_accelerator: reached_by without target");
   }

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "common/names.hpp"
+#include "hardware/sharing.hpp"
 
 namespace glidepath {
 namespace {
 
 constexpr detail::Names<9> kObjectives{"jct",    "known_size", "quality", "deadline", "fairness",
                                        "energy", "edp",        "cost",    "learned"};
+constexpr detail::Names<2> kCombines{"weighted", "in_order"};
 
 bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
 
@@ -43,6 +45,14 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
     if (!finite_from_zero(each.weight)) {
       refuse("plan: objective '", name(each.objective), "' has weight ", each.weight);
     }
+    refuse_unnamed(kObjectives, each.objective, "plan: objective");
+  }
+  refuse_unnamed(kCombines, options.combine, "plan: combine");
+  refuse_unknown(options.limits.sharing, "plan: sharing");
+  if (options.combine == Combine::weighted && !options.objectives.empty() &&
+      std::ranges::all_of(options.objectives,
+                          [](const WeightedObjective& each) { return each.weight == 0; })) {
+    refuse("plan: every objective has weight 0");
   }
   if (!(options.slack >= 0 && options.slack < 1)) {
     refuse("plan: slack is ", options.slack, ", expected 0 to less than 1");

@@ -157,8 +157,8 @@ void Planner::evaluate() {
       }
       const double ends_s =
           option->steps_per_s > 0 ? restart_s + likely_steps / option->steps_per_s : kInfinity;
-      const double exempt_s =
-          keeps ? std::max(0.0, stays_s(job) - (snapshot_.now_s - held->since_s)) : stays_s(job);
+      const double ran_s = keeps ? std::max(0.0, snapshot_.now_s - held->since_s) : 0;
+      const double exempt_s = std::max(0.0, stays_s(job) - ran_s);
       const double time_s = restart_s + 1 / (option->steps_per_s * work.index);
       offers_.push_back({option, 0, valuation_.power(*option),
                          job.preemptible ? std::min(exempt_s, ends_s) : ends_s, time_s, keeps});

@@ -143,8 +143,9 @@ void Planner::write() {
       const auto pair = partner_.find(c);
       const std::size_t other =
           pair == partner_.end() ? c : pair->second.host ^ pair->second.guest ^ c;
+      const double since_s = offer.keeps ? candidate.held->since_s : snapshot_.now_s;
       plan_.allocations.push_back({candidate.job->id, offer.option->tier, offer.option->gpus,
-                                   offer.keeps ? candidate.held->since_s : snapshot_.now_s,
+                                   std::min(since_s, snapshot_.now_s),  // clocks may differ
                                    other == c ? -1 : candidates_[other].job->id});
     }
     if (options_.reasons) plan_.reasons.push_back({candidate.job->id, reason(c)});
