@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/require.hpp"
 #include "forecast_records.hpp"
 #include "long_call.hpp"
 #include "watch/points.hpp"
@@ -29,20 +28,6 @@ Watch watch_of(std::optional<double> target, std::optional<double> budget,
                        .reached_by = reached_by_named(reached_by)};
   if (schedule) options.schedule = **schedule;
   return Watch(std::move(options));
-}
-
-void check(const Decision& d) {
-  if (d.probability < 0 || d.probability > 1) {
-    glidepath::detail::refuse("watch: probability ", d.probability, " is not in 0 to 1");
-  }
-  double before = 0;
-  for (const double steps : d.steps_to_target) {
-    if (steps < before) {
-      glidepath::detail::refuse("watch: ", steps, " steps to the target after ", before,
-                                ": quantiles must increase from 0");
-    }
-    before = steps;
-  }
 }
 
 }  // namespace
@@ -74,8 +59,7 @@ void bind_watch(pybind11::module_& module) {
       .keyword("verdict", &Decision::verdict)
       .keyword("probability", &Decision::probability)
       .keyword("steps_to_target", &Decision::steps_to_target)
-      .keyword("reason", &Decision::reason)
-      .init([](const Decision& d) { check(d); });
+      .keyword("reason", &Decision::reason);
 
   Record<WatchState>(module, "WatchState")
       .keyword("step", &WatchState::step)

@@ -384,14 +384,6 @@ class DecisionRecord:
     def from_dict(state: collections.abc.Mapping[str, object]) -> DecisionRecord:
         """Read what `to_dict` wrote; InputError where it is something else or damaged."""
 
-    def __init__(
-        self,
-        *,
-        verdict: str = "unknown",
-        probability: Float = 0.0,
-        steps_to_target: collections.abc.Sequence[Float] = (0.0, 0.0, 0.0),
-        reason: str = "",
-    ) -> None: ...
     def to_dict(self) -> dict[str, typing.Any]:
         """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
     probability: typing.Final[float]

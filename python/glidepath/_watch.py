@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from glidepath import _core
@@ -55,6 +56,13 @@ class Decision(Recorded):
     def reason(self) -> str:
         """The numbers behind the verdict, in words."""
         return self._record.reason
+
+    def _check(self) -> None:
+        steps = self.steps_to_target
+        if self.probability < 0 or self.probability > 1:
+            raise ValueError(f"probability {self.probability:g} is not in 0 to 1")
+        if any(after < before for before, after in pairwise((0.0, *steps))):
+            raise ValueError(f"quantiles {steps} of the steps to the target do not rise from 0")
 
     def _summary(self) -> str:
         return f"{self.verdict}: {self.reason}"
