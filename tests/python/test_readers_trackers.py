@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sqlite3
 import struct
 import subprocess
@@ -305,6 +306,31 @@ def test_frames_of_any_library(library: str, tmp_path: Path) -> None:
     assert (a.name, b.name) == ("a", "b")
     (alone,) = gp.read_traces(frame[:2] if library == "pandas" else frame.slice(0, 2))
     assert alone == a
+
+
+def test_steps_that_are_a_range_in_the_index_of_pandas_are_kept(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    index = pandas.RangeIndex(100, 4001, 100, name="step")
+    frame = pandas.DataFrame({"loss": 3.0 / np.arange(1, 41)}, index=index)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, tmp_path / "a.parquet"):
+        (trace,) = gp.read_traces(source)
+        assert trace.step.tolist() == list(range(100, 4001, 100))
+        assert trace.notes == ()
+    (part,) = gp.read_traces(frame[10:20])
+    assert part.step.tolist() == list(range(1100, 2001, 100))
+    (rows,) = gp.read_traces(frame.rename_axis(None))  # which numbers rows and tells no step
+    assert rows.step.tolist() == list(range(1, 41))
+
+
+def test_an_open_file_is_no_list_of_paths(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("step,loss\n1,2\n2,1\n")
+    for mode in ("r", "rb"):
+        with (tmp_path / "a.csv").open(mode) as file:
+            said = f"read_traces: an open file ({type(file).__name__}), give its path"
+            with pytest.raises(gp.InputError, match=re.escape(said)):
+                gp.read_traces(file)
 
 
 def test_parquet_wide_and_long(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def _read_object(source: Any, metric: str | None) -> list[Trace]:
                 reader = importlib.import_module(f"glidepath.readers.{module}")
                 found: list[Trace] = reader.read(source, metric)
                 return found
+    if hasattr(source, "readline"):  # its lines would be taken for paths
+        raise InputError(f"read_traces: an open file ({type(source).__name__}), give its path")
     if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
         return [trace for each in source for trace in read(each, metric)]
     raise InputError(

@@ -42,6 +42,7 @@ def read(frame: Any, metric: str | None) -> list[Trace]:
 
 def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
     """Read every run of an Arrow table."""
+    table = _with_index(table)
     names: list[str] = table.column_names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -64,6 +65,19 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
     if metric is None and run and any(name == "value" for name, *_ in columns):
         metric = "value"  # the long form of ours
     return traces_of(runs, metric, label, names=called)
+
+
+def _with_index(table: Any) -> Any:
+    """Add, as a column, the named index that pandas writes as a range beside its columns alone."""
+    about = table.schema.pandas_metadata or {}
+    for index in about.get("index_columns", ()):
+        if not isinstance(index, dict) or index.get("kind") != "range":
+            continue
+        steps = np.arange(index["start"], index["stop"], index["step"])
+        name = index.get("name")
+        if name and name not in table.column_names and steps.size == table.num_rows:
+            table = table.append_column(name, require("pyarrow").array(steps))
+    return table
 
 
 def _metrics(
