@@ -174,7 +174,7 @@ class SchedulingEnv(gymnasium.Env[Floats, Any]):
         return {"action_mask": self._batch.mask[0].astype(np.int8)}
 
     def simulation(self) -> Simulation:
-        """Return what came of the episode, once it is over; its events are given once."""
+        """Return what came of the episode so far, all of it once the episode is over."""
         return self._batch.simulation(0)
 
 

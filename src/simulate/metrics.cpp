@@ -101,20 +101,20 @@ void user_accounts(const Cluster& cluster, Simulation& out) {
 
 /// Held GPUs at the power of their jobs, the others idle, asleep or out, from the first submission
 /// to the last end.
-void tier_accounts(Cluster& cluster, Tick first, Tick last, Simulation& out) {
+void tier_accounts(const Cluster& cluster, Tick first, Tick last, Simulation& out) {
   const bool carbon = !cluster.options.carbon_g_per_kwh.empty();
   const Stretch all = cluster.clock.between(first, last);
-  if (cluster.nodes) cluster.nodes->close(last);
+  std::vector<Nodes::Off> off(cluster.workload.tiers.size());
+  if (cluster.nodes) off = cluster.nodes->off_by(last);
   double joules = 0;
   double grams = 0;
   double gpus = 0;
   for (std::size_t t = 0; t < cluster.workload.tiers.size(); ++t) {
     const Tier& tier = cluster.workload.tiers[t];
-    const Nodes::Off off = cluster.nodes ? cluster.nodes->off()[t] : Nodes::Off{};
-    const Stretch idle = tier.gpus() * all - cluster.held[t] - off.asleep - off.out;
+    const Stretch idle = tier.gpus() * all - cluster.held[t] - off[t].asleep - off[t].out;
     Stretch energy = cluster.energy[t];
     energy += tier.idle_watts * idle;
-    energy += cluster.options.sleep.watts * off.asleep;
+    energy += cluster.options.sleep.watts * off[t].asleep;
     out.tier_accounts.push_back(
         {.name = tier.name,
          .starts = cluster.starts[t],
@@ -212,7 +212,7 @@ Ended job_columns(const Cluster& cluster, Simulation& out) {
 
 }  // namespace
 
-Simulation results(Cluster& cluster, std::string policy) {
+Simulation results(const Cluster& cluster, std::string policy) {
   Simulation out;
   out.policy = std::move(policy);
   out.workload = cluster.workload.name;
@@ -227,7 +227,7 @@ Simulation results(Cluster& cluster, std::string policy) {
   out.lower_bound_jct_s = lower_bound_jct_s(cluster.workload);
   user_accounts(cluster, out);
   if (cluster.options.spans) out.timeline = timeline(cluster);
-  out.spans = std::move(cluster.spans);
+  out.spans = cluster.spans;
   const auto ended = static_cast<double>(jct.size());
   if (jct.empty()) {
     const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -169,13 +169,15 @@ void Nodes::take(int job, int tier, int n, int gpus, Tick now, Tick& wakes) {
   of_job_[job].push_back({tier, n, gpus});
 }
 
-/// Books the sleep of a node that was empty for long enough.
-void Nodes::wake(int tier, int n, Tick now) {
-  Tier& of = tiers_[tier];
+/// The sleep of an empty node so far.
+Stretch Nodes::slept(int tier, int n, Tick now) const {
+  const Tier& of = tiers_[tier];
   const Node& node = of.nodes[n];
-  if (sleep_after_ == kNever || now - node.empty_since <= sleep_after_) return;
-  off_[tier].asleep += of.size * clock_.between(node.empty_since + sleep_after_, now);
+  if (sleep_after_ == kNever || now - node.empty_since <= sleep_after_) return {};
+  return of.size * clock_.between(node.empty_since + sleep_after_, now);
 }
+
+void Nodes::wake(int tier, int n, Tick now) { off_[tier].asleep += slept(tier, n, now); }
 
 void Nodes::release(int job, Tick now) {
   for (const Part& part : of_job_[job]) {
@@ -227,17 +229,19 @@ void Nodes::apply(const Change& change, Tick now) {
   draw(tier, n, now);
 }
 
-void Nodes::close(Tick now) {
+std::vector<Nodes::Off> Nodes::off_by(Tick now) const {
+  std::vector<Off> off = off_;
   for (std::size_t t = 0; t < tiers_.size(); ++t) {
     for (std::size_t n = 0; n < tiers_[t].nodes.size(); ++n) {
       const Node& node = tiers_[t].nodes[n];
       if (!node.up) {
-        off_[t].out += tiers_[t].size * clock_.between(std::min(node.out_since, now), now);
+        off[t].out += tiers_[t].size * clock_.between(std::min(node.out_since, now), now);
       } else if (node.free == tiers_[t].size) {
-        wake(static_cast<int>(t), static_cast<int>(n), now);
+        off[t].asleep += slept(static_cast<int>(t), static_cast<int>(n), now);
       }
     }
   }
+  return off;
 }
 
 }  // namespace glidepath::detail

@@ -51,12 +51,11 @@ class Nodes {
   void apply(const Change& change, Tick now);
   [[nodiscard]] int size(int tier) const { return tiers_[tier].size; }
 
-  /// GPU-seconds asleep and out of service, by tier; complete after close().
+  /// GPU-seconds asleep and out of service, by tier.
   struct Off {
     Stretch asleep, out;
   };
-  void close(Tick now);
-  [[nodiscard]] const std::vector<Off>& off() const { return off_; }
+  [[nodiscard]] std::vector<Off> off_by(Tick now) const;
 
  private:
   struct Node {
@@ -88,6 +87,7 @@ class Nodes {
   [[nodiscard]] bool lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] int find(const Tier& tier, int gpus) const;
   void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
+  [[nodiscard]] Stretch slept(int tier, int node, Tick now) const;
   void wake(int tier, int node, Tick now);
   void draw(int tier, int node, Tick now);
 
@@ -101,7 +101,7 @@ class Nodes {
   std::vector<Tier> tiers_;
   std::vector<std::vector<Part>> of_job_;
   std::unordered_map<int, std::vector<Part>> laid_out_;  ///< by make_room, until they are placed
-  std::vector<Off> off_;
+  std::vector<Off> off_;                                 ///< of what is over
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 

@@ -138,6 +138,24 @@ def test_a_vector_is_its_parts() -> None:
         parts = [(step[0], step[4]) for step in steps]
 
 
+def test_what_came_of_an_episode_may_be_asked_at_any_time_and_again() -> None:
+    sleep = {"after_s": 60.0, "watts": 5.0}
+    asked, left_alone = (SchedulingEnv(draw(3), sleep=sleep) for _ in range(2))
+    runs = []
+    for env in (asked, left_alone):
+        _, info = env.reset(seed=0)
+        over = False
+        while not over:
+            action = int(np.flatnonzero(info["action_mask"])[0])
+            _, _, over, _, info = env.step(action)
+            if env is asked:
+                assert env.simulation() == env.simulation()
+        runs.append(env.simulation())
+        assert env.simulation() == runs[-1]
+    assert len(runs[0].spans["job"]) >= 30
+    assert runs[0] == runs[1]
+
+
 def test_an_episode_that_is_over_begins_anew() -> None:
     vector = SchedulingVectorEnv(draw(0, jobs=2), num_envs=2)
     _, info = vector.reset(seed=0)
