@@ -170,6 +170,24 @@ TEST(NodeTest, AGangUpToANodeSitsOnOne) {
   EXPECT_DOUBLE_EQ(simulate(workload, "fifo", options).makespan_s, 200);
 }
 
+TEST(NodeTest, AFewGangsRunAtOnceWhereSomeLayoutHasNodesForThem) {
+  Workload workload;
+  workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 8}};
+  for (const int gpus : {4, 3, 3, 2, 2, 2}) {  // 4 + 2 + 2 and 3 + 3 + 2, not 4 + 3 and the rest
+    WorkloadJob& job = workload.jobs.emplace_back();
+    job.id = static_cast<std::int64_t>(workload.jobs.size());
+    job.gpus = gpus;
+    job.duration_s = 100;
+  }
+  SimulationOptions options;
+  options.in_nodes = true;
+  for (const char* policy : {"srtf", "las", "gittins"}) {
+    const Simulation run = simulate(workload, policy, options);
+    EXPECT_DOUBLE_EQ(run.makespan_s, 100) << policy;
+    expect_consistent(workload, run, 0);
+  }
+}
+
 TEST(NodeTest, AGangThatFitsWhereOthersMoveMovesThemUnderPoliciesThatPreempt) {
   Workload workload;
   workload.tiers = {{.name = "a", .nodes = 2, .gpus_per_node = 4}};

@@ -3,10 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "common/numbers.hpp"
 
 namespace glidepath::detail {
+namespace {
+
+constexpr std::ptrdiff_t kMaxSearchedParts = 12;  // of all gangs of a tier
+constexpr int kMaxLayoutTries = 2000;
+
+}  // namespace
 
 Nodes::Nodes(const Workload& workload, const SimulationOptions& options, const Clock& clock,
              Tick start)
@@ -112,10 +119,39 @@ bool Nodes::lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const {
   return true;
 }
 
+/// The same by trying all layouts, each part first where it is: for few parts, which lay_out() may
+/// not place although they fit.
+bool Nodes::search_layout(const Tier& tier, std::vector<NodeSeat>& seats) const {
+  if (std::ssize(seats) > kMaxSearchedParts) return false;
+  std::vector<int> room(tier.nodes.size());
+  for (std::size_t n = 0; n < room.size(); ++n) room[n] = tier.nodes[n].up ? tier.size : 0;
+  int tries = kMaxLayoutTries;
+  const std::function<bool(std::size_t)> place = [&](std::size_t i) {
+    if (i == seats.size()) return true;
+    if (--tries < 0) return false;
+    NodeSeat& seat = seats[i];
+    const int own = seat.node;
+    for (int n = -1; n < static_cast<int>(room.size()); ++n) {
+      const int node = n < 0 ? own : n;
+      if (node < 0 || n == own || room[node] < seat.gpus) continue;
+      seat.node = node;
+      room[node] -= seat.gpus;
+      if (place(i + 1)) return true;
+      room[node] += seat.gpus;
+    }
+    seat.node = own;
+    return false;
+  };
+  return place(0);
+}
+
 std::optional<std::vector<int>> Nodes::make_room(int job, int tier, int gpus) {
   const std::vector<NodeSeat> before = seats_of(job, tier, gpus);
   std::vector<NodeSeat> after = before;
-  if (!lay_out(tiers_[tier], after)) return {};
+  if (!lay_out(tiers_[tier], after)) {
+    after = before;
+    if (!search_layout(tiers_[tier], after)) return {};
+  }
   std::vector<int> moved;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i].node >= 0 && before[i].node != after[i].node) moved.push_back(before[i].job);

@@ -85,6 +85,7 @@ class Nodes {
   };
   [[nodiscard]] std::vector<NodeSeat> seats_of(int job, int tier, int gpus) const;
   [[nodiscard]] bool lay_out(const Tier& tier, std::vector<NodeSeat>& seats) const;
+  [[nodiscard]] bool search_layout(const Tier& tier, std::vector<NodeSeat>& seats) const;
   [[nodiscard]] int find(const Tier& tier, int gpus) const;
   void take(int job, int tier, int node, int gpus, Tick now, Tick& wake);
   [[nodiscard]] Stretch slept(int tier, int node, Tick now) const;
