@@ -280,7 +280,7 @@ TEST(ParseNumberTest, ReadsWhatPrintfWrites) {
   EXPECT_TRUE(std::isnan(parsed("NaN")));
 }
 
-TEST(ParseNumberTest, RefusesAnythingElse) {
+TEST(ParseNumberTest, RefusesATextThatIsNoNumberFromEndToEnd) {
   double number = 0;
   for (const char* text :
        {"", " ", "+", "+-1", "1,5", "1.5x", "0x10", "1 2", "1_000", "--1", "none"}) {

@@ -64,7 +64,7 @@ TEST(Elastic, ARestartOfItsOwnGoesBeforeThatOfTheSimulation) {
   EXPECT_DOUBLE_EQ(simulate(workload, grows_at(10), options).mean_jct_s, 10 + 30);
 }
 
-TEST(Elastic, QueuesToo) {
+TEST(Elastic, ARestartOfItsOwnIsPaidUnderPoliciesWithQueuesToo) {
   // Under srtf the second job takes the GPU at 10 s; the first one needs 30 s to come back.
   Workload workload = on_gpus(1, {{0, 100}, {10, 20}});
   workload.jobs[0].restart_s = 30;

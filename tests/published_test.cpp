@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "common/rng.hpp"
+#include "simulated.hpp"
 
 namespace glidepath {
 namespace {
@@ -271,22 +272,11 @@ TEST(ForecastReferenceTest, EachJobEndsWhereSortingAtEachEventPutsIt) {
   }
 }
 
-double ratio_to_las(int gpus, const char* policy, double sigma) {
-  const Workload workload = queue480(gpus);
-  SimulationOptions options;
-  options.forecast_sigma = sigma;
-  options.spans = false;
-  double mean = 0;
-  for (options.seed = 0; options.seed < 3; ++options.seed) {
-    mean += simulate(workload, policy, options).mean_jct_s / 3;
-  }
-  return mean / simulate(workload, "las").mean_jct_s;
-}
-
 TEST(OwnTraceTest, KnowingTheErrorOfForecastsIsWorthSomething) {
   for (const int gpus : {60, 32}) {
     for (const double sigma : {0.5, 2.0}) {
-      EXPECT_LT(ratio_to_las(gpus, "gittins", sigma), ratio_to_las(gpus, "srsf", sigma))
+      EXPECT_LT(ratio_to_las(queue480(gpus), "gittins", sigma),
+                ratio_to_las(queue480(gpus), "srsf", sigma))
           << gpus << " " << sigma;
     }
   }
@@ -294,8 +284,8 @@ TEST(OwnTraceTest, KnowingTheErrorOfForecastsIsWorthSomething) {
 
 TEST(OwnTraceTest, WorthlessForecastsCostNothingAgainstAttainedService) {
   for (const int gpus : {60, 32}) {
-    EXPECT_LE(ratio_to_las(gpus, "gittins", 20), 1) << gpus;
-    EXPECT_GT(ratio_to_las(gpus, "srsf", 20), 1.3) << gpus;
+    EXPECT_LE(ratio_to_las(queue480(gpus), "gittins", 20), 1) << gpus;
+    EXPECT_GT(ratio_to_las(queue480(gpus), "srsf", 20), 1.3) << gpus;
   }
 }
 

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "simulated.hpp"
+
 namespace glidepath {
 namespace {
 
@@ -155,15 +157,7 @@ TEST(LowerBoundTest, EqualsThePrototypesPooledSrpt) {
 }
 
 double ratio_to_las(const char* trace, int gpus, const char* policy, double sigma) {
-  const Workload workload = workload_from_trace(shared_trace(trace), gpus);
-  SimulationOptions options;
-  options.forecast_sigma = sigma;
-  options.spans = false;
-  double mean = 0;
-  for (options.seed = 0; options.seed < 3; ++options.seed) {
-    mean += simulate(workload, policy, options).mean_jct_s / 3;
-  }
-  return mean / simulate(workload, "las").mean_jct_s;
+  return glidepath::ratio_to_las(workload_from_trace(shared_trace(trace), gpus), policy, sigma);
 }
 
 TEST(ForecastErrorTest, PointForecastsWithDoublingCostWhatThePrototypeFound) {
