@@ -271,7 +271,6 @@ steps_per_s : float
       },
       py::arg("scaling"), py::arg("limits"), py::kw_only(), py::arg("gpus") = 1,
       py::arg("nodes") = 1, "Choose the batch of a gang.");
-  ;
 }
 
 void bind_fit_scaling(py::module_& module) {
