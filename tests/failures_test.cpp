@@ -2,7 +2,9 @@
 #include "glidepath/error.hpp"
 #include "glidepath/simulate.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -153,6 +155,42 @@ TEST(SharingTest, APairRunsAtItsMeasuredSpeedsAndParts) {
   workload.jobs[0].memory_gb = 20;
   EXPECT_EQ(message_of<InputError>([&] { (void)simulate(workload, both, options); }),
             "simulate: jobs 0 and 1 cannot share GPUs (mps)");
+}
+
+TEST(SharingTest, ACrashTakesWhatWasDoneSinceTheCheckpointAtTheSpeedsOfThatTime) {
+  Workload workload = on_gpus(1, {{0, 1000}, {100, 1000}});
+  workload.pairs = {{"", "", 0, 0.5, 0.5}};
+  SimulationOptions options;
+  options.sharing = Sharing::mps;
+  for (const double checkpoint_s : {0.0, 70.0, std::numeric_limits<double>::infinity()}) {
+    options.failures = {.job_every_s = 600, .checkpoint_s = checkpoint_s};
+    const auto all = [&](const Snapshot& snapshot) {
+      Plan plan;
+      const auto n = snapshot.jobs.size();
+      for (std::size_t i = 0; i < n; ++i) {
+        const Job& job = snapshot.jobs[i];
+        plan.allocations.push_back(
+            {job.id, 0, 1, snapshot.now_s, n == 2 ? snapshot.jobs[1 - i].id : -1});
+        const bool waits = std::ranges::count(snapshot.running, job.id, &Allocation::job) == 0;
+        if (waits && std::isinf(checkpoint_s)) {
+          EXPECT_EQ(job.steps_done, 0);
+        }
+      }
+      return plan;
+    };
+    std::int64_t failures = 0;
+    double lost = 0;
+    for (options.seed = 0; options.seed < 20; ++options.seed) {
+      const Simulation run = simulate(workload, all, options);
+      // Half of a GPU at half the speed: a GPU-second is a second of work, alone or together. A job
+      // ends at a whole second, half a second of work late at most.
+      EXPECT_NEAR(run.gpu_seconds, 2000 + run.lost_gpu_seconds, 0.5) << options.seed;
+      failures += run.failures;
+      lost += run.lost_gpu_seconds;
+    }
+    EXPECT_GT(failures, 40);
+    EXPECT_EQ(lost > 0, checkpoint_s > 0);
+  }
 }
 
 TEST(NodeTest, AGangUpToANodeSitsOnOne) {

@@ -186,6 +186,7 @@ bool Cluster::start(int job, int tier, int gpus) {
   if (run.first_start < 0) run.first_start = now;
   run.saved = run.done;
   run.progressed = 0;
+  run.unsaved = {};
   run_on(job);
   return true;
 }
@@ -217,6 +218,7 @@ void Cluster::join(int job, int host) {
   if (run.first_start < 0) run.first_start = now;
   run.saved = run.done;
   run.progressed = 0;
+  run.unsaved = {};
   run.partner = host;
   other.partner = job;
   run_on(host);
@@ -258,6 +260,18 @@ void Cluster::draw_crash(int job) {
   run.crashes = (run.crashes == kNever ? 0 : run.crashes) + std::max<Tick>(1, ticks(gap_s));
 }
 
+/// Books progress at one rate: of it, what was done since the last checkpoint.
+void Cluster::progress(Run& run, Tick length, double gpus) const {
+  run.progressed += length;
+  const Tick every = ticks(options.failures.checkpoint_s);
+  const Tick since = every == 0 ? 0 : run.progressed % every;
+  const bool saved = since <= length;  // in this stretch, or at its start
+  const auto last = static_cast<double>(saved ? since : length);
+  const double work = std::min(run.done - run.saved, run.rate * last);
+  const double gpu_s = work / run.rate / static_cast<double>(per_second) * gpus;
+  run.unsaved = {(saved ? 0 : run.unsaved.work) + work, (saved ? 0 : run.unsaved.gpu_s) + gpu_s};
+}
+
 /// Ends a stretch: books what was held and done in it.
 void Cluster::settle(int job) {
   Run& run = runs[job];
@@ -269,13 +283,13 @@ void Cluster::settle(int job) {
   runs[last.job].slot = run.slot;
   running.pop_back();
 
+  const bool sharing = run.partner >= 0;
   run.done = std::min(run.work, done(job));
   if (now > run.resumes) {
-    run.progressed += now - run.resumes;
+    progress(run, now - run.resumes, run.gpus * (sharing ? 0.5 : 1.0));
     run.resumes = now;
   }
   const Tick length = now - run.began;
-  const bool sharing = run.partner >= 0;
   run.held += length;
   if (sharing) run.shared += length;
   // Two jobs on the same GPUs have a half of them each, and of the power at both utilizations.
@@ -339,15 +353,10 @@ void Cluster::finish(int job, JobOutcome outcome) {
 
 void Cluster::fail(int job) {
   Run& run = runs[job];
-  const double rate_then = run.rate;
-  const int held_then = run.gpus;
   leave(job);
   ++run.failures;
-  const Tick every = ticks(options.failures.checkpoint_s);
-  const Tick since = every == 0 ? 0 : run.progressed % every;
-  const double lost = std::min(run.done - run.saved, rate_then * static_cast<double>(since));
-  run.done -= lost;
-  lost_gpu_s += lost / rate_then / static_cast<double>(per_second) * held_then;
+  run.done -= std::min(run.done - run.saved, run.unsaved.work);
+  lost_gpu_s += run.unsaved.gpu_s;
 }
 
 void Cluster::apply_failures(const std::function<void(int)>& before) {

@@ -42,6 +42,9 @@ struct Run {
   double fastest = 1;      ///< rate on the fastest tier that can run it
   double saved = 0;  ///< work that no failure takes: what was done at the start of the present run
   Tick progressed = 0;  ///< ticks of progress in the present run, up to `began`
+  struct {
+    double work = 0, gpu_s = 0;  ///< the work, and the GPU-seconds that it took
+  } unsaved{};                   ///< what a failure at `began` would take
   double energy_j = 0;
   int gpus = 1;             ///< that it holds, or asks for while it does not run
   double extra_gpu = 0;     ///< GPU-ticks held beyond those of the gang that it asks for
@@ -162,6 +165,7 @@ class Cluster {
 
  private:
   void settle(int job);
+  void progress(Run& run, Tick length, double gpus) const;
   void run_on(int job);
   void draw_crash(int job);
   void leave(int job);
