@@ -68,6 +68,14 @@ def steady_rate(configs: Iterable[Any]) -> Callable[[float], float] | None:
     return lambda_rate(next(steady, None))
 
 
+def numeric(name: str | None, value: Any) -> float:
+    """Give what was logged under a name as a number; InputError for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name or 'the loss'} is {value!r:.40}, expected a number") from None
+
+
 class Adviser:
     """A watch that gives the numbers to log, and says whether to stop.
 
@@ -167,9 +175,9 @@ class Adviser:
 
     def add(self, step: float, loss: float) -> dict[str, float]:
         """Add an observation; give the numbers for the tracker."""
-        self.step = float(step)
+        self.step = numeric("the step", step)
         self.found()
-        self.watch.add(self.step, float(loss))
+        self.watch.add(self.step, numeric(self._metric, loss))
         stopped, before = self._over, self.decision
         self.decision = self.watch.decision()
         self._lost = self._lost + 1 if meaning(self.decision.verdict).is_lost else 0

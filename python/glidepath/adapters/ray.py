@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from glidepath._core import InputError
 from glidepath._results import require
 from glidepath.adapters._adviser import Adviser
 
@@ -41,7 +42,8 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
 
     Notes
     -----
-    The forecast goes into each result, and so to all of Tune's loggers.
+    The forecast goes into each result, and so to all of Tune's loggers. A result without the
+    metric, or with None for it, is passed over; one without `time_attr` is an InputError.
     """
 
     def __init__(
@@ -62,9 +64,15 @@ class ForecastStopper(require("ray.tune").Stopper):  # type: ignore[misc]
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         """Judge a trial by a new result."""
-        if self._metric not in result:
-            self._first.lacks(name for name in result if name not in _OF_TUNE)
+        if result.get(self._metric) is None:
+            self._first.lacks(
+                name for name in result if name not in (*_OF_TUNE, self._time, self._metric)
+            )
             return False
+        if self._time not in result:
+            raise InputError(
+                f"time_attr {self._time!r} is not among what trials report: {', '.join(result)}"
+            )
         adviser = self._trials.get(trial_id)
         if adviser is None:
             file = None if self._folder is None else self._folder / f"{trial_id}.json"

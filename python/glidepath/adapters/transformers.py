@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from glidepath._results import require
-from glidepath.adapters._adviser import Adviser, lambda_rate
+from glidepath.adapters._adviser import Adviser, lambda_rate, numeric
 
 __all__ = ["ForecastCallback"]
 
@@ -82,4 +82,4 @@ class ForecastCallback(require("transformers").TrainerCallback):  # type: ignore
     def _loss(self, row: dict[str, Any]) -> float:
         # The Trainer writes 0 for a loss that is NaN; the gradient's norm tells.
         masked = row[self.metric] == 0 and math.isnan(row.get("grad_norm", 0.0))
-        return math.nan if masked else float(row[self.metric])
+        return math.nan if masked else numeric(self.metric, row[self.metric])

@@ -65,6 +65,18 @@ def test_trials_are_judged_apart_and_advice_stops_nothing(example: dict[str, Any
         kind("loss", 0.5, patience=0)
 
 
+def test_a_result_without_a_number_is_passed_over_or_a_sentence(example: dict[str, Any]) -> None:
+    stopper = example["ForecastStopper"]("loss", 0.5, budget=40, time_attr="epoch")
+    assert not stopper("a", {"epoch": 1, "loss": None})
+    for row, said in (
+        ({"training_iteration": 1, "loss": 2.0}, "time_attr 'epoch' is not among what trials"),
+        ({"epoch": 1, "loss": "x"}, "loss is 'x', expected a number"),
+        ({"epoch": [1], "loss": 2.0}, r"the step is \[1\], expected a number"),
+    ):
+        with pytest.raises(gp.InputError, match=said):
+            stopper("a", row)
+
+
 def test_the_state_survives_an_experiment_that_is_restored(
     example: dict[str, Any], tmp_path: Path
 ) -> None:

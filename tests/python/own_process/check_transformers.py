@@ -117,6 +117,13 @@ def test_a_loss_that_the_trainer_shows_as_zero_has_diverged(
     assert run.state.global_step < 100
 
 
+def test_a_loss_that_is_no_number_is_a_sentence(example: dict[str, Any], tmp_path: Path) -> None:
+    callback = example["ForecastCallback"](target=0.3)
+    run = trainer(example, tmp_path, [callback], save_strategy="no")
+    with pytest.raises(gp.InputError, match="loss is 'x', expected a number"):
+        callback.on_log(run.args, run.state, run.control, logs={"loss": "x"})
+
+
 def test_evaluation_can_be_watched_and_a_wrong_mode_is_refused(
     example: dict[str, Any], tmp_path: Path
 ) -> None:
