@@ -8,6 +8,7 @@ from typing import Any
 
 from glidepath._judge import PATIENCE
 from glidepath._results import require
+from glidepath._schedule import Schedule
 from glidepath._trace import Trace
 from glidepath._watch import ALPHA
 from glidepath.adapters._adviser import Adviser
@@ -28,7 +29,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         ``"act"`` stops the training when the target is reached or the run is lost.
     patience : int, optional
         Epochs in a row at which a run must be lost before it is stopped.
-    budget, direction, past, alpha, reached_by
+    budget, direction, schedule, past, alpha, reached_by
         As for `glidepath.Watch`; the budget is by default all epochs of the net, direction and
         `reached_by` are what the name of the metric says.
 
@@ -47,6 +48,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         patience: int = PATIENCE,
         budget: float | None = None,
         direction: str | None = None,
+        schedule: Schedule | None = None,
         past: Sequence[Trace] | None = None,
         alpha: float = ALPHA,
         reached_by: str | None = None,
@@ -54,7 +56,7 @@ class ForecastCallback(require("skorch.callbacks").Callback):  # type: ignore[mi
         # Kept as they are: scikit-learn clones what it finds under these names.
         self.target, self.monitor, self.mode, self.patience = target, monitor, mode, patience
         self.budget, self.direction, self.past, self.alpha = budget, direction, past, alpha
-        self.reached_by = reached_by
+        self.schedule, self.reached_by = schedule, reached_by
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:  # noqa: N803
         """Begin with the observations of the history."""

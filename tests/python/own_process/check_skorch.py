@@ -122,3 +122,11 @@ def test_a_name_that_does_not_say_the_direction_needs_one(example: dict[str, Any
     callback = example["ForecastCallback"](0.9, monitor="score")
     with pytest.raises(gp.InputError, match="'score' does not say which way is better"):
         callback.on_train_begin(net(example, callback, 1).initialize())
+
+
+def test_a_schedule_is_that_of_the_watch(example: dict[str, Any]) -> None:
+    schedule = gp.Schedule.cosine(0.1, 4)
+    callback = example["ForecastCallback"](-10.0, monitor="train_loss", schedule=schedule)
+    fitted = net(example, callback, 4).fit(example["x"], example["y"])
+    state = callback_of(fitted).adviser_.watch.to_dict()
+    assert state["schedule"] == schedule.to_dict()
