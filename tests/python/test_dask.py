@@ -82,11 +82,13 @@ def test_the_bytes_of_a_fit_are_those_of_one_process(
 def test_the_bytes_of_a_forecast_are_those_of_one_process(tmp_path: Path, client: Any) -> None:
     losses = curves(30)
     source = write(tmp_path / "runs.parquet", losses)
-    found = table_of.forecast_table(source, AHEAD, client=client, partition_rows=500)
-    alone = gp.forecast_batch(STEPS, losses, AHEAD, levels=[0.1, 0.5, 0.9])
-    assert found["median"].to_numpy().tobytes() == alone.median.ravel().tobytes()
-    for level, quantiles in zip(("0.1", "0.5", "0.9"), alone.quantiles, strict=True):
-        assert found[f"q{level}"].to_numpy().tobytes() == quantiles.ravel().tobytes()
+    for options in ({}, {"levels": [0.1, 0.5, 0.9]}, {"direction": "max"}):
+        found = table_of.forecast_table(source, AHEAD, client=client, partition_rows=500, **options)
+        alone = gp.forecast_batch(STEPS, losses, AHEAD, **options)
+        assert found["median"].to_numpy().tobytes() == alone.median.ravel().tobytes()
+        assert found.column_names[4:] == [f"q{level:g}" for level in alone.levels]
+        for level, quantiles in zip(alone.levels, alone.quantiles, strict=True):
+            assert found[f"q{level:g}"].to_numpy().tobytes() == quantiles.ravel().tobytes()
     assert found["step"].to_pylist() == AHEAD * 30
     assert found["run"].to_pylist() == [run for run in range(30) for _ in AHEAD]
 
@@ -173,6 +175,8 @@ def test_trouble_is_a_sentence(tmp_path: Path, client: Any) -> None:
         table_of.fit_table(source, family="pow9", client=client)
     with pytest.raises(gp.InputError, match=r"^forecast_table: at must be increasing steps$"):
         table_of.forecast_table(source, [3.0, 2.0], client=client)
+    with pytest.raises(gp.InputError, match="direction 'up'"):
+        table_of.forecast_table(source, [3.0], direction="up", client=client)
     with pytest.raises(gp.IoError, match="no Parquet file"):
         table_of.fit_table(tmp_path / "absent", client=client)
     (tmp_path / "bad.parquet").write_text("hello")

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import InputError, IoError
 from glidepath._fit import FAMILIES, fit_batch
 from glidepath._forecast import forecast_batch
@@ -90,7 +89,8 @@ def forecast_table(
     source: str | os.PathLike[str],
     at: ArrayLike,
     *,
-    levels: Sequence[float] = SHOWN_LEVELS,
+    direction: str = "min",
+    levels: ArrayLike | None = None,
     run: str = "run",
     step: str = "step",
     value: str = "value",
@@ -108,8 +108,10 @@ def forecast_table(
     at : float or array_like, shape (h,)
         Steps to forecast, increasing, and past the last point of each run; a run that is already
         there gets the status ``"ended"`` and null.
-    levels : sequence of float
-        Levels of the quantiles.
+    direction : {"min", "max"}, optional
+        Whether low values are better or high ones, as of a score.
+    levels : array_like, shape (k,), optional
+        Levels of the quantiles, by default those of `forecast_batch`.
 
     Returns
     -------
@@ -120,7 +122,9 @@ def forecast_table(
     ahead = values_of(at, "at")
     if ahead.ndim != 1 or ahead.size == 0 or not np.all(np.diff(ahead) > 0):
         raise InputError("forecast_table: at must be increasing steps")
-    options = {"at": ahead.tolist(), "levels": [float(level) for level in levels]}
+    # Of one point, for the levels that there are by default, and to refuse bad ones here.
+    known = forecast_batch([1.0], [[1.0]], [2.0], direction=direction, levels=levels, threads=1)
+    options = {"at": ahead.tolist(), "levels": known.levels.tolist(), "direction": direction}
     question = _Question("forecast", run, step, value, options)
     return _answer(question, Path(source), out, client, partition_rows, progress=progress)
 
@@ -342,7 +346,14 @@ def _forecast(question: _Question, part: _Part) -> Any:
         later = np.flatnonzero(ahead > steps[-1])
         if later.size == 0:
             continue
-        found = forecast_batch(steps, values, ahead[later], levels=levels, threads=1)
+        found = forecast_batch(
+            steps,
+            values,
+            ahead[later],
+            levels=levels,
+            direction=question.options["direction"],
+            threads=1,
+        )
         cells = np.ix_(which, later)
         median[cells], status[cells] = found.median, np.asarray(found.status)[:, None]
         for level in range(len(levels)):
