@@ -79,6 +79,8 @@ TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
   weighs.reset(workload, 0);
   EXPECT_EQ(message_of<InputError>([&] { (void)weighs.step(0); }),
             "environment: expected weights, not an action");
+  EXPECT_EQ(message_of<InputError>([] { (void)Environment({.weights_for_s = 1e300}); }),
+            "environment: weights_for_s is 1e+300, expected at most 1e12");
   EXPECT_EQ(message_of<InputError>([] { (void)Environment({.slots = 0}); }),
             "environment: 0 slots and 8 running jobs, expected at least 1 and 0, at most 1048576");
 }
