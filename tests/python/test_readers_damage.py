@@ -290,6 +290,13 @@ def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
         gp.read_traces(file, metric=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("head", ["run,step,loss", "curve,step,value"])
+def test_names_in_latin_1_that_differ_by_a_byte_are_of_two_runs(tmp_path: Path, head: str) -> None:
+    rows = "".join(f"{name},{i},{3 / i}\n" for name in ("é", "è") for i in range(1, 9))
+    (tmp_path / "a.csv").write_bytes(f"{head}\n{rows}".encode("latin-1"))
+    assert [run.name for run in gp.read_traces(tmp_path / "a.csv")] == ["é", "è"]
+
+
 def test_a_name_of_bytes_that_are_no_text_is_read_and_named(tmp_path: Path) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
     write(file, TABLE)

@@ -171,26 +171,16 @@ std::string repaired(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 16);
   while (!text.empty()) {
-    std::size_t length = character_length(text);
+    const std::size_t length = character_length(text);
     if (length > 0) {
       out += text.substr(0, length);
       text.remove_prefix(length);
       continue;
     }
-    // One mark for as many bytes as a character could begin with.
-    std::string tail(text.substr(0, 3));
-    length = 1;
-    for (std::size_t kept = 3; kept > 1 && length == 1; --kept) {
-      if (kept > tail.size()) continue;
-      for (const std::string_view more :
-           {"\x80", "\xA0", "\x90", "\x80\x80", "\xA0\x80", "\x90\x80"}) {
-        if (character_length(tail.substr(0, kept) + std::string(more)) == kept + more.size()) {
-          length = kept;
-        }
-      }
-    }
-    out += "\xEF\xBF\xBD";
-    text.remove_prefix(length);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    out += static_cast<char>(0xC0U | byte >> 6U);
+    out += static_cast<char>(0x80U | (byte & 0x3FU));
+    text.remove_prefix(1);
   }
   return out;
 }

@@ -46,8 +46,9 @@ template <class Range>
 /// The first `count` characters of some UTF-8.
 [[nodiscard]] std::string_view first_characters(std::string_view text, std::size_t count) noexcept;
 
-/// Text in which bytes that are not UTF-8 are replaced by U+FFFD.
 [[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+/// Text in which each byte that is not UTF-8 is the character that it is in Latin-1, so that names
+/// which differ stay apart.
 [[nodiscard]] std::string repaired(std::string_view text);
 
 /// The number that a text spells: `1_000`, ` nan `, also wrapped, as in `tensor(0.5)`, or in per
