@@ -100,6 +100,7 @@ TEST(BadInputTest, OnePairOfClassesHasOneResult) {
     return refusal([&] { validate(workload); });
   };
   EXPECT_EQ(message({{"x", "y", 0, 0.5, 0.6}, {"y", "x", 0, 0.6, 0.5}}), "");
+  EXPECT_EQ(message({{"x", "x", 0, 0.5, 0.6}}), "");  // two of one class
   EXPECT_EQ(message({{"x", "y", 0, 0.5, 0.6}, {"x", "y", 0, 0.6, 0.6}}),
             "workload: the pair of 'x' and 'y' has two results on tier 0");
   EXPECT_EQ(message({{"x", "y", 0, 0.5, 0.6}, {"y", "x", 0, 0.5, 0.6}}),
