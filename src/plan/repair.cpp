@@ -16,11 +16,13 @@ namespace {
 
 struct Move {
   double rank = 0;
+  double use = 0;  ///< of capacity, less what it gives back: the less the better of equal ranks
   std::int32_t job = 0, option = 0;
 };
 
 bool before_in_rank(const Move& a, const Move& b) {
   if (a.rank != b.rank) return a.rank < b.rank;
+  if (a.use != b.use) return a.use < b.use;
   if (a.job != b.job) return a.job < b.job;
   return a.option < b.option;
 }
@@ -103,37 +105,57 @@ class Repair {
   enum class Shed : std::uint8_t { to_other_options, out };
 
   /// Out of rows over their capacity by the moves that lose least for the relief they bring: first
-  /// to other options as well, then out altogether.
+  /// to other options as well, the cheapest few at a time, then out altogether.
   void shed(Shed where) {
-    const bool out = where == Shed::out;
-    if (!over()) return;
+    for (std::size_t count = kFirstSheds; over(); count *= 8) {
+      const bool all = collect_reliefs(where, count);
+      bool shed = false;
+      for (const Move& candidate : moves_) {
+        const std::size_t j = candidate.job;
+        if (is_shed(j, where) || relief(j, candidate.option) <= 0 || !allowed(j, candidate.option))
+          continue;
+        move(j, candidate.option);
+        shed = true;
+        if (!over()) return;
+      }
+      if (all || !shed) return;
+    }
+  }
+
+  /// A job is moved to another option once.
+  [[nodiscard]] bool is_shed(std::size_t j, Shed where) const {
+    return choice_[j] == kNone || (where == Shed::to_other_options && choice_[j] != inner_.best[j]);
+  }
+
+  /// The `count` moves of least loss for their relief; true when that is all.
+  bool collect_reliefs(Shed where, std::size_t count) {
     moves_.clear();
     for (std::size_t j = 0; j < choice_.size(); ++j) {
-      if (choice_[j] == kNone || relief(j, kNone) <= 0) continue;
+      if (is_shed(j, where) || relief(j, kNone) <= 0) continue;
       const auto offer = [&](std::int32_t o) {
         const double gain = relief(j, o);
         if (gain <= 0) return;
         moves_.push_back(
-            {(loss(j, o) - loss(j, choice_[j])) / gain, static_cast<std::int32_t>(j), o});
+            {(loss(j, o) - loss(j, choice_[j])) / gain, -gain, static_cast<std::int32_t>(j), o});
       };
       offer(kNone);
-      if (out) continue;
+      if (where == Shed::out) continue;
       for (std::int32_t o = round_.first[j]; o < round_.first[j + 1]; ++o) {
         if (o != choice_[j]) offer(o);
       }
     }
-    if (!out && std::ssize(moves_) > kFirstSheds) {  // the prices leave little to shed
-      std::nth_element(moves_.begin(), moves_.begin() + kFirstSheds, moves_.end(), before_in_rank);
-      moves_.resize(kFirstSheds);
+    return keep_first(where == Shed::out ? moves_.size() : count);
+  }
+
+  /// Drops all moves but the first `count` in order; true when it drops none.
+  bool keep_first(std::size_t count) {
+    const bool all = moves_.size() <= count;
+    if (!all) {
+      std::nth_element(moves_.begin(), moves_.begin() + count, moves_.end(), before_in_rank);
+      moves_.resize(count);
     }
     sort_moves(moves_);
-    for (const Move& candidate : moves_) {
-      const std::size_t j = candidate.job;
-      const bool moved = choice_[j] == kNone || (!out && choice_[j] != inner_.best[j]);
-      if (moved || relief(j, candidate.option) <= 0 || !allowed(j, candidate.option)) continue;
-      move(j, candidate.option);
-      if (!over()) return;
-    }
+    return all;
   }
 
   /// Gangs whose parts do not fit in the nodes go, the least value per GPU first.
@@ -143,7 +165,7 @@ class Repair {
       const std::int32_t o = choice_[j];
       if (o == kNone || round_.node[round_.at(o).tier] == 0) continue;
       moves_.push_back(
-          {static_cast<double>(worth(o)) / round_.at(o).gpus, static_cast<std::int32_t>(j), o});
+          {static_cast<double>(worth(o)) / round_.at(o).gpus, 0, static_cast<std::int32_t>(j), o});
     }
     sort_moves(moves_);
     // Feasibility is monotone in the number of gangs dropped: bisect.
@@ -208,21 +230,15 @@ class Repair {
         if (!round_.limits.empty() && !allowed(j, o)) continue;
         if (!known) top = reduced(round_, from, price_), known = true;
         moves_.push_back({static_cast<double>(top - reduced(round_, o, price_)),
-                          static_cast<std::int32_t>(j), o});
+                          static_cast<double>(to.gpus - own), static_cast<std::int32_t>(j), o});
       }
     }
-    const bool all = moves_.size() <= count;
-    if (!all) {
-      std::nth_element(moves_.begin(), moves_.begin() + count, moves_.end(), before_in_rank);
-      moves_.resize(count);
-    }
-    sort_moves(moves_);
-    return all;
+    return keep_first(count);
   }
 
   static constexpr std::size_t kFirstMoves = 256;
-  static constexpr std::ptrdiff_t kFirstSheds = 1024;
-  static constexpr int kMaxRefusals = 200;  // packings tried in vain
+  static constexpr std::size_t kFirstSheds = 1024;  // the prices leave little to shed
+  static constexpr int kMaxRefusals = 200;          // packings tried in vain
 
   const Round& round_;
   const Prices& price_;
@@ -243,7 +259,13 @@ Inner inner_solution(const Round& round, const Prices& price) {
     Wide best = 0;
     for (std::int32_t o = round.first[j]; o < round.first[j + 1]; ++o) {
       const Wide profit = reduced(round, o, price);
-      if (profit > best) best = profit, inner.best[j] = o;
+      const std::int32_t now = inner.best[j];
+      // Where GPUs have no price, all gangs of one value tie, and the smallest leaves most room.
+      const bool ties = now != kNone && profit == best && round.at(o).value == round.at(now).value;
+      if (profit > best || (ties && round.at(o).gpus < round.at(now).gpus)) {
+        best = profit;
+        inner.best[j] = o;
+      }
     }
     if (inner.best[j] == kNone) continue;
     inner.bound += best;

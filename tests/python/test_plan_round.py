@@ -149,3 +149,27 @@ def test_extreme_columns_give_a_clear_error_or_the_obvious_plan() -> None:
     assert reason(tiers, gp.Job(1, [gp.Option(0, 1, np.nan)])) == (
         "cannot be planned: job 1 runs at nan steps per second"
     )
+
+
+@pytest.mark.parametrize("gangs", [(16, 8, 4, 2, 1), (1, 2, 4, 8, 16), (4, 2, 1)])
+def test_of_gangs_that_are_worth_the_same_the_smallest_runs(gangs: tuple[int, ...]) -> None:
+    jobs = 500
+    job = np.repeat(np.arange(jobs), len(gangs))
+    gpus = np.tile(gangs, jobs)
+    plan = gp.solve_round(job, np.zeros_like(job), gpus, np.ones(job.size), [jobs])
+    assert plan.value == jobs
+    assert set(gpus[plan.chosen]) == {1}
+
+
+@pytest.mark.parametrize(("jobs", "tiers"), [(300, 2), (3000, 10)])
+def test_a_round_of_equal_values_is_near_the_optimum(jobs: int, tiers: int) -> None:
+    rng = np.random.default_rng(jobs)
+    job = np.repeat(np.arange(jobs), 5)
+    tier = rng.integers(0, tiers, job.size)
+    gpus = 2 ** rng.integers(0, 5, job.size)
+    capacity = rng.integers(jobs // tiers // 2, 2 * jobs // tiers, tiers)
+    columns = job, tier, gpus, np.ones(job.size), capacity
+    plan = gp.solve_round(*columns)
+    best = milp(columns, relaxed=True)
+    assert plan.bound >= best * (1 - 1e-9)
+    assert plan.value >= 0.95 * best
