@@ -277,14 +277,27 @@ bool knows_durations(const Cluster& cluster) {
 
 bool is_patient(const Cluster& cluster) { return cluster.options.patience && cluster.restart > 0; }
 
+/// One rank, whatever is known of durations.
+template <class Rank>
+void run_in_order_of(Cluster& cluster) {
+  if (!plain(cluster.workload, cluster.options)) return run_as<InOrder<Rank>>(cluster);
+  run_as<Preemptive<Rank>>(cluster);
+}
+
+/// A start takes time: that of a job that ran before, or of a node that sleeps.
+bool delays_starts(const Cluster& cluster) {
+  return cluster.restart > 0 || cluster.options.sleep.wake_s > 0;
+}
+
 /// One rank where durations are known, another where they are forecast or budgets stand for them.
-template <class Known, class Forecast>
+template <template <bool> class Known, class Forecast>
 void run_by(Cluster& cluster) {
   if (!plain(cluster.workload, cluster.options)) return run_as<InOrder<Forecast>>(cluster);
-  if (knows_durations(cluster)) {
-    run_as<Preemptive<Known>>(cluster);
+  if (!knows_durations(cluster)) return run_as<Preemptive<Forecast>>(cluster);
+  if (delays_starts(cluster)) {
+    run_as<Preemptive<Known<true>>>(cluster);
   } else {
-    run_as<Preemptive<Forecast>>(cluster);
+    run_as<Preemptive<Known<false>>>(cluster);
   }
 }
 
@@ -292,10 +305,10 @@ void run_by(Cluster& cluster) {
 
 void run_fifo(Cluster& cluster) { run_as<Fifo>(cluster); }
 void run_first_fit(Cluster& cluster) { run_as<FirstFit>(cluster); }
-void run_sjf(Cluster& cluster) { run_by<GangRank, GangRank>(cluster); }
+void run_sjf(Cluster& cluster) { run_in_order_of<GangRank>(cluster); }
 void run_srtf(Cluster& cluster) { run_by<TimeRank, ForecastRank<false>>(cluster); }
 void run_srsf(Cluster& cluster) { run_by<ServiceRank, ForecastRank<true>>(cluster); }
-void run_edf(Cluster& cluster) { run_by<DeadlineRank, DeadlineRank>(cluster); }
+void run_edf(Cluster& cluster) { run_in_order_of<DeadlineRank>(cluster); }
 void run_las(Cluster& cluster) { run_as<Las>(cluster); }
 void run_session_fifo(Cluster& cluster) { run_as<SessionFifo>(cluster); }
 
@@ -304,7 +317,7 @@ void run_gittins(Cluster& cluster) {
     return run_by<LedRank, GittinsRank>(cluster);
   }
   if (knows_durations(cluster)) {
-    run_as<Patient<LedRank>>(cluster);
+    run_as<Patient<LedRank<true>>>(cluster);
   } else {
     run_as<Patient<GittinsRank>>(cluster);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "simulate/cluster.hpp"
 #include "simulate/forecasts.hpp"
 #include "simulate/leader.hpp"
@@ -45,35 +47,41 @@ struct ForecastRank {
   Predictor predict;
 };
 
-/// Shortest remaining time, exactly known.
+/// Shortest remaining time, exactly known. A start that is still pending does not count: a job that
+/// has just started would else come after those that it came before. `delayed`: starts take time.
+template <bool delayed>
 struct TimeRank {
-  static constexpr bool kByFinish = true, kMonotone = true;
+  static constexpr bool kByFinish = !delayed, kMonotone = true;
   explicit TimeRank(Cluster& e) : cluster(e) {}
   [[nodiscard]] double waiting(int job) const {
     const Run& run = cluster.runs[job];
     return (run.work - run.done) / cluster.runs[job].fastest;
   }
   [[nodiscard]] double running(const Running& running) const {
-    return static_cast<double>(running.finishes - cluster.now);
+    const Tick from =
+        delayed ? std::max(cluster.now, cluster.runs[running.job].resumes) : cluster.now;
+    return static_cast<double>(running.finishes - from);
   }
   Cluster& cluster;
 };
 
 /// Smallest remaining time x GPUs, exactly known.
+template <bool delayed>
 struct ServiceRank {
-  static constexpr bool kByFinish = true, kMonotone = true;
+  static constexpr bool kByFinish = !delayed, kMonotone = true;
   explicit ServiceRank(Cluster& e) : time(e) {}
   [[nodiscard]] double waiting(int job) const { return time.waiting(job) * gpus(job); }
   [[nodiscard]] double running(const Running& running) const {
     return time.running(running) * running.gpus;
   }
   [[nodiscard]] double gpus(int job) const { return time.cluster.runs[job].gpus; }
-  TimeRank time;
+  TimeRank<delayed> time;
 };
 
 /// The one of these two that would have served the jobs so far better.
+template <bool delayed>
 struct LedRank {
-  static constexpr bool kByFinish = true, kMonotone = true;
+  static constexpr bool kByFinish = !delayed, kMonotone = true;
   explicit LedRank(Cluster& e) : time(e), leader(e) {}
   bool refresh() {
     const bool led = leader.refresh(
@@ -91,7 +99,7 @@ struct LedRank {
   [[nodiscard]] double left(int job, double) const {
     return (time.cluster.runs[job].work - time.cluster.done(job)) / time.cluster.runs[job].fastest;
   }
-  TimeRank time;
+  TimeRank<delayed> time;
   Leader leader;
 };
 
