@@ -19,6 +19,8 @@ bool Planner::rejoin(std::size_t c) {
   }
   for (std::size_t o = candidates_[c].first; o < candidates_[c].end; ++o) {
     if (!offers_[o].keeps) continue;
+    const Option& guest = *offers_[o].option;
+    if (!allowed(c, guest.gpus, watts_of_guest(*offers_[host.offer].option, guest))) return false;
     const Sharing sharing =
         options_.limits.sharing == Sharing::exclusive ? Sharing::naive : options_.limits.sharing;
     // They are together, so what memory they need does not matter any more.
@@ -42,8 +44,7 @@ double Planner::stays_s(const Job& job) const {
 }
 
 void Planner::pin() {
-  // Those that only waited for long come last: they keep their GPUs where there is room and within
-  // the limits, which sharing may exceed.
+  // Those that only waited for long come last: they keep their GPUs where there is room.
   std::vector<std::tuple<bool, double, std::size_t>> pinned;
   for (std::size_t c = 0; c < candidates_.size(); ++c) {
     const Candidate& candidate = candidates_[c];

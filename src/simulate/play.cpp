@@ -113,7 +113,7 @@ void Player::reset(std::uint64_t sample) {
     actor.attained = own.attained_gpu_s;
     actor.level = static_cast<std::int8_t>(las_level(own.attained_gpu_s));
     actor.place = own.place;
-    actor.restarts = own.running < 0;
+    actor.restarts = own.running < 0 && own.has_run;
     front_ = std::min(front_, own.place);
     if (own.running < 0 && !own.ways.empty()) ++awaited_;
   }

@@ -60,6 +60,7 @@ struct alignas(64) Part {
   int shape = -1;
   bool by_law = false;  ///< its key follows the law, not what is believed
   bool preemptible = true;
+  bool has_run = false;        ///< so that its next start takes `restart_s`
   std::vector<double> left{};  ///< equally likely steps still needed, increasing
   double believed = 0;         ///< by the policy
   bool is_believed = false;    ///< and not the law
@@ -182,7 +183,7 @@ class Player {
     std::uint32_t passed = 0;  ///< values of the law that it has outlived
     std::int8_t level = 0;     ///< of PlayOrder::level
     bool started = false, demoted = false;
-    bool restarts = true;  ///< its next start takes `restart_s`: it does not run already
+    bool restarts = true;  ///< its next start takes `restart_s`: it has run, and does not run now
     double left = 0;       ///< steps, at `began`
     double progress = 0;   ///< steps since now, at `began`
     double attained = 0;   ///< GPU-seconds, at `began`

@@ -18,7 +18,8 @@ Player::Reservation Player::reserve(const Part& own) const {
     for (const Seat& seat : running_) {
       if (seat.tier != way.tier) continue;
       const Actor& actor = actors_[seat.job];
-      ends.emplace_back(part(actor).counted_s(progress(actor)), seat.gpus);
+      const double steps = part(actor).counted_s(progress(actor)) * part(actor).fastest();
+      ends.emplace_back(steps / seat.steps_per_s, seat.gpus);
     }
     std::sort(ends.begin(), ends.end());
     int room = free_[way.tier];
@@ -63,23 +64,23 @@ void Player::backfill() {
   line_.resize(stays);
 }
 
-/// The way in which a job starts that must not delay what is kept, -1 for none. The first that does
-/// not fit is what GPUs are kept for.
+/// The fastest way in which a job starts that must not delay what is kept, -1 for none. The first
+/// that does not fit is what GPUs are kept for.
 int Player::way_behind(std::optional<Reservation>& kept, const Script::Waiting& waiting) {
   const Part& own = script_.parts[waiting.part];
-  const int way = way_with(free_, own);
-  if (way < 0) {
-    if (!kept) kept = reserve(own);
-    return way;
+  const double steps = script_.needs[waiting.part].seconds * own.fastest();
+  const auto late = [&](const Way& way) {
+    return kept && way.tier == kept->tier && steps / way.steps_per_s > kept->from_s;
+  };
+  int best = -1;
+  for (int w = 0; w < static_cast<int>(own.ways.size()); ++w) {
+    const Way& way = own.ways[w];
+    if (free_[way.tier] < way.gpus || (late(way) && way.gpus > kept->spare)) continue;
+    if (best < 0 || way.steps_per_s > own.ways[best].steps_per_s) best = w;
   }
-  const Way& on = own.ways[way];
-  if (!kept || on.tier != kept->tier ||
-      script_.needs[waiting.part].seconds * own.fastest() / on.steps_per_s <= kept->from_s) {
-    return way;
-  }
-  if (on.gpus > kept->spare) return -1;
-  kept->spare -= on.gpus;
-  return way;
+  if (best < 0 && !kept) kept = reserve(own);
+  if (best >= 0 && late(own.ways[best])) kept->spare -= own.ways[best].gpus;
+  return best;
 }
 
 }  // namespace glidepath::detail

@@ -50,12 +50,13 @@ class Filling {
   void keep_or_start(const Job& job, Plan& plan) {
     if (!keep(job, plan)) start(job, plan);
   }
-  /// Starts the job on its fastest tier with room, GPUs that nobody holds before others.
-  bool start(const Job& job, Plan& plan) {
+  /// Starts the job on its fastest tier with room, GPUs that nobody holds before others; null
+  /// without room.
+  const Option* start(const Job& job, Plan& plan) {
     return start(job, plan, [](const Option&) { return true; });
   }
   template <class May>
-  bool start(const Job& job, Plan& plan, May&& may) {
+  const Option* start(const Job& job, Plan& plan, May&& may) {
     const Option* best = nullptr;
     bool best_idle = false;
     for (const Option& option : job.options) {
@@ -67,11 +68,11 @@ class Filling {
         best_idle = idle;
       }
     }
-    if (best == nullptr) return false;
+    if (best == nullptr) return nullptr;
     room_[best->tier] -= best->gpus;
     idle_[best->tier] -= best->gpus;
     plan.allocations.push_back({job.id, best->tier, best->gpus, snapshot_.now_s, -1});
-    return true;
+    return best;
   }
 
  private:
@@ -127,6 +128,13 @@ double remaining_s(const Job& job, double share) {  // a quantile of the time on
   return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : expected_s(job);
 }
 
+double rate_on(const Job& job, const Allocation& held) {
+  for (const Option& option : job.options) {
+    if (option.tier == held.tier && option.gpus == held.gpus) return option.steps_per_s;
+  }
+  return fastest(job);
+}
+
 /// GPUs kept for the first job that does not fit.
 struct Reservation {
   int tier = 0, spare = 0;    ///< of the tier, what is left beside the job
@@ -141,7 +149,9 @@ Reservation reserve(const Job& job, const Plan& plan, const Filling& filling,
     std::vector<std::pair<double, int>> ends;
     for (const Allocation& held : plan.allocations) {
       if (held.tier != option.tier) continue;
-      ends.emplace_back(remaining_s(*of_id.at(held.job), kReservedShare), held.gpus);
+      const Job& other = *of_id.at(held.job);
+      const double steps = remaining_s(other, kReservedShare) * fastest(other);
+      ends.emplace_back(steps / rate_on(other, held), held.gpus);
     }
     std::sort(ends.begin(), ends.end());
     int room = filling.room(option.tier);
@@ -179,23 +189,23 @@ Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
     if (filling.holds(job) != nullptr) continue;
     if (user_gpus && of_user[job.user] + gang(job) > *user_gpus) continue;
     if (!kept) {
-      if (filling.start(job, plan)) {
+      if (filling.start(job, plan) != nullptr) {
         of_user[job.user] += gang(job);
       } else {
         kept = reserve(job, plan, filling, of_id);
       }
       continue;
     }
-    const double needs_s = remaining_s(job, kReservedShare);
-    const auto may = [&](const Option& option) {
-      return option.tier != kept->tier || option.gpus <= kept->spare ||
-             needs_s * fastest(job) / option.steps_per_s <= kept->from_s;
+    const double steps = remaining_s(job, kReservedShare) * fastest(job);
+    const auto late = [&](const Option& option) {
+      return option.tier == kept->tier && steps / option.steps_per_s > kept->from_s;
     };
-    if (!filling.start(job, plan, may)) continue;
+    const Option* taken = filling.start(job, plan, [&](const Option& option) {
+      return !late(option) || option.gpus <= kept->spare;
+    });
+    if (taken == nullptr) continue;
     of_user[job.user] += gang(job);
-    if (plan.allocations.back().tier == kept->tier && needs_s > kept->from_s) {
-      kept->spare -= plan.allocations.back().gpus;
-    }
+    if (late(*taken)) kept->spare -= taken->gpus;
   }
   return plan;
 }
@@ -348,9 +358,63 @@ class FairOrder {
   std::unordered_map<std::int64_t, Seen> seen_;
 };
 
+/// What the limits of a plan leave for guests.
+class Leeway {
+ public:
+  Leeway(const Snapshot& snapshot, const PlanLimits& limits, const Plan& plan)
+      : snapshot_(snapshot), power_w_(limits.power_cap_w) {
+    for (const Quota& quota : limits.user_quota) of_user_.emplace(quota.name, quota.gpus);
+    for (const Quota& quota : limits.group_quota) of_group_.emplace(quota.name, quota.gpus);
+    std::unordered_map<std::int64_t, const Job*> of_id;
+    for (const Job& job : snapshot.jobs) of_id.emplace(job.id, &job);
+    for (const Allocation& held : plan.allocations) {
+      const Job& job = *of_id.at(held.job);
+      power_w_ -= held.gpus * watts(snapshot.tiers[held.tier], busy(job, held));
+      take_quota(job, held.gpus);
+    }
+  }
+
+  /// Seats a guest where its quotas and the power cap allow it.
+  [[nodiscard]] bool seat(const Job& host, const Job& guest, const Allocation& held) {
+    const double own = busy(host, held), both = std::min(1.0, own + busy(guest, held));
+    const Tier& tier = snapshot_.tiers[held.tier];
+    const double more_w = held.gpus * (watts(tier, both) - watts(tier, own));
+    const auto within = [&](const auto& left, const std::string& name) {
+      const auto found = left.find(name);
+      return found == left.end() || held.gpus <= found->second;
+    };
+    if (more_w > power_w_ || !within(of_user_, guest.user) || !within(of_group_, guest.group)) {
+      return false;
+    }
+    power_w_ -= more_w;
+    take_quota(guest, held.gpus);
+    return true;
+  }
+
+ private:
+  static double watts(const Tier& tier, double busy) {
+    return tier.idle_watts + busy * (tier.busy_watts - tier.idle_watts);
+  }
+  static double busy(const Job& job, const Allocation& held) {
+    for (const Option& option : job.options) {
+      if (option.tier == held.tier && option.gpus == held.gpus) return option.utilization;
+    }
+    return 1;
+  }
+  void take_quota(const Job& job, int gpus) {
+    if (const auto user = of_user_.find(job.user); user != of_user_.end()) user->second -= gpus;
+    if (const auto group = of_group_.find(job.group); group != of_group_.end())
+      group->second -= gpus;
+  }
+  const Snapshot& snapshot_;
+  double power_w_;
+  std::unordered_map<std::string, std::int64_t> of_user_, of_group_;  ///< GPUs left
+};
+
 /// Lets waiting jobs join those of a plan on GPUs of their own, by falling gain in the sum of rate
 /// x Gittins index at the measured speeds; a pair that is there already is worth a little more.
-void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
+void pair_up(const Snapshot& snapshot, const PairTable& speeds, const PlanLimits& limits,
+             Plan& plan) {
   struct Join {
     double gain;
     std::size_t host;
@@ -391,12 +455,41 @@ void pair_up(const Snapshot& snapshot, const PairTable& speeds, Plan& plan) {
   }
   std::stable_sort(joins.begin(), joins.end(),
                    [](const Join& a, const Join& b) { return a.gain > b.gain; });
+  Leeway leeway(snapshot, limits, plan);
   for (const Join& join : joins) {
     Allocation& host = plan.allocations[join.host];
-    if (host.partner >= 0 || waiting.erase(join.guest->id) == 0) continue;
+    if (host.partner >= 0 || !waiting.contains(join.guest->id)) continue;
+    if (!leeway.seat(*hosts[join.host], *join.guest, host)) continue;
+    waiting.erase(join.guest->id);
     host.partner = join.guest->id;
     plan.allocations.push_back({join.guest->id, host.tier, host.gpus, snapshot.now_s, host.job});
   }
+}
+
+/// The running jobs without guests, which are planned anew, as those that wait: a guest may join
+/// the same host. Of a pair the one is the owner that keeps its GPUs for sure, or else the smaller
+/// id; where both keep them they stay a pair.
+std::vector<Allocation> owners_of(const Snapshot& snapshot, double min_run_s) {
+  std::unordered_map<std::int64_t, bool> stays;
+  std::unordered_map<std::int64_t, bool> preemptible;
+  for (const Job& job : snapshot.jobs) preemptible.emplace(job.id, job.preemptible);
+  for (const Allocation& held : snapshot.running) {
+    const bool is_new = snapshot.now_s - held.since_s < min_run_s;
+    stays.emplace(held.job, is_new || !preemptible.at(held.job));
+  }
+  std::vector<Allocation> owners;
+  for (const Allocation& held : snapshot.running) {
+    owners.push_back(held);
+    if (held.partner < 0) continue;
+    const bool own = stays.at(held.job), other = stays.at(held.partner);
+    if (own && other) continue;
+    if (own != other ? other : held.job > held.partner) {
+      owners.pop_back();
+    } else {
+      owners.back().partner = -1;
+    }
+  }
+  return owners;
 }
 
 Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> objectives,
@@ -417,17 +510,11 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
       for (const std::string& user : users) now.limits.user_quota.push_back({user, *user_gpus});
     }
     if (!shares) return plan(snapshot, now);
-    // A guest is planned anew, as one that waits: it may join the same host.
-    std::vector<Allocation> owners;
-    for (const Allocation& held : snapshot.running) {
-      if (held.partner >= 0 && held.job > held.partner) continue;
-      owners.push_back(held);
-      owners.back().partner = -1;
-    }
+    const std::vector<Allocation> owners = owners_of(snapshot, now.limits.min_run_s);
     Snapshot alone = snapshot;
     alone.running = owners;
     Plan out = plan(alone, now);
-    if (pairs) pair_up(snapshot, pairs, out);
+    if (pairs) pair_up(snapshot, pairs, now.limits, out);
     return out;
   };
 }

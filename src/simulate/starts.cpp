@@ -15,6 +15,7 @@
 #include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
+#include "plan/check.hpp"
 #include "simulate/play.hpp"
 #include "simulate/policy_table.hpp"
 
@@ -91,10 +92,11 @@ class Scripting {
     script_.horizon_s = options.horizon_s;
     for (const Tier& tier : snapshot.tiers) script_.capacity.push_back(tier.gpus());
     for (const BelievedSteps& each : options.believed) believed_[each.job] = each.steps;
+    check_snapshot();
     make_room();
     find_events();
     take_live();
-    link_alike();
+    line_up();
     take_running();
     take_recent();
     refuse_unread(policy);
@@ -122,11 +124,7 @@ class Scripting {
     Part part;
     const std::size_t first = script_.ways.size();
     for (const Option& option : job.options) {
-      if (option.tier < 0 || option.tier >= static_cast<int>(script_.capacity.size())) {
-        refuse("start_times: job ", job.id, " has an option on tier ", option.tier, " of ",
-               script_.capacity.size());
-      }
-      if (option.sharing != Sharing::exclusive || !(option.steps_per_s > 0) || option.gpus < 1 ||
+      if (option.sharing != Sharing::exclusive || option.steps_per_s == 0 ||
           option.gpus > script_.capacity[option.tier]) {
         continue;
       }
@@ -148,6 +146,26 @@ class Scripting {
     return part;
   }
 
+  void check_snapshot() const {
+    if (!std::isfinite(snapshot_.now_s)) refuse("start_times: now is ", snapshot_.now_s, " s");
+    for (const Job& job : snapshot_.jobs) check_job(job);
+    for (const Job& job : options_.recent) check_job(job);
+    for (const Allocation& held : snapshot_.running) {
+      if (!std::isfinite(held.since_s)) {
+        refuse("start_times: job ", held.job, " runs since ", held.since_s, " s");
+      }
+    }
+  }
+
+  void check_job(const Job& job) const {
+    const std::string fault = detail::fault_of(job, snapshot_);
+    if (!fault.empty()) refuse("start_times: ", fault);
+    const auto shares = [](const Option& option) { return option.sharing != Sharing::exclusive; };
+    if (!job.options.empty() && std::ranges::all_of(job.options, shares)) {
+      refuse("start_times: job ", job.id, " only shares GPUs; pairs are not played forward");
+    }
+  }
+
   /// So that the ways of the parts stay where they are.
   void make_room() {
     std::size_t ways = 0;
@@ -166,12 +184,14 @@ class Scripting {
       Part& part = script_.parts.emplace_back(part_of(job));
       part.attained_gpu_s = job.attained_gpu_s;
       part.restart_s = job.restart_s;
-      part.place = queues ? place_in_queue(job) : job.submit_s - snapshot_.now_s;
+      part.has_run = job.attained_s > 0;
+      if (queues) part.place = place_in_queue(job);
     }
   }
 
-  /// Whose draws go together: those of one user and gang, from one submission to the next.
-  void link_alike() {
+  /// Places by submission, and whose draws go together: those of one user and gang, from one
+  /// submission to the next.
+  void line_up() {
     std::vector<int>& order = script_.in_order;
     order.resize(snapshot_.jobs.size());
     std::iota(order.begin(), order.end(), 0);
@@ -179,8 +199,11 @@ class Scripting {
     std::stable_sort(order.begin(), order.end(),
                      [&](int a, int b) { return submit_s(a) < submit_s(b); });
     std::map<std::pair<std::string_view, int>, int> last;
-    for (const int job : order) {
+    const bool queues = script_.rule.order == detail::PlayOrder::level;
+    for (int nth = 0; nth < script_.live; ++nth) {
+      const int job = order[nth];
       Part& part = script_.parts[job];
+      if (!queues) part.place = nth - script_.live;  // before all who come
       const auto [before, first] = last.try_emplace({snapshot_.jobs[job].user, part.gpus()}, job);
       if (first) continue;
       part.alike = std::exchange(before->second, job);

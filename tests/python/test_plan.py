@@ -222,3 +222,42 @@ def test_gittins_index_of_a_known_size_and_of_a_gamble() -> None:
     assert gp.gittins_index([np.inf, 1.0]) == 0.5
     with pytest.raises(gp.InputError):
         gp.gittins_index([])
+
+
+def sharing_pair() -> gp.Snapshot:
+    """Two jobs on the same GPU that may not be preempted."""
+    jobs = [
+        gp.Job(
+            number,
+            [gp.Option(0, 1, 1.0, utilization=0.3)],
+            user="u",
+            remaining_steps=[1e4],
+            attained_s=100.0 / number,
+            preemptible=False,
+            sm_activity=0.3,
+        )
+        for number in (1, 2)
+    ]
+    running = [gp.Allocation(1, 0, 1, 0.0, 2), gp.Allocation(2, 0, 1, 50.0, 1)]
+    tiers = [gp.Tier("a", 4, 1, idle_watts=50.0, busy_watts=300.0)]
+    return gp.Snapshot(tiers, jobs, running=running, now_s=100.0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({}, [1, 2]),
+        ({"power_cap_w": 205.0}, [1, 2]),
+        ({"power_cap_w": 150.0}, [1]),
+        ({"user_quota": {"u": 2}}, [1, 2]),
+        ({"user_quota": {"u": 1}}, [1]),
+    ],
+)
+def test_a_pair_stays_together_as_far_as_the_limits_allow(
+    limits: dict[str, Any], kept: list[int]
+) -> None:
+    snapshot = sharing_pair()
+    plan = gp.plan(snapshot, sharing="mps", **limits)
+    assert sorted(held.job for held in plan.allocations) == kept
+    lost = ["job 2 loses its GPUs, it may not be preempted"] if kept == [1] else []
+    assert gp.violations(snapshot, plan, sharing="mps", **limits) == lost

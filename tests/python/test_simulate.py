@@ -509,3 +509,91 @@ def test_every_policy_ends_every_job(supercom: gp.Workload) -> None:
     for policy in gp.POLICIES:
         run = gp.simulate(supercom, policy)
         assert np.isfinite(run.jobs["end_s"]).all(), policy
+
+
+@pytest.mark.parametrize("policy", ["srtf", "srsf", "sjf", "edf", "las"])
+def test_a_policy_whose_starts_take_time_is_the_same_beside_a_tier_that_no_job_may_use(
+    policy: str,
+) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        jobs = 12
+        columns: dict[str, Any] = {
+            "job": range(jobs),
+            "submit_s": np.sort(rng.integers(0, 200, jobs)).astype(float),
+            "gpus": rng.integers(1, 3, jobs),
+            "duration_s": rng.integers(5, 80, jobs).astype(float),
+        }
+        one = gp.Workload([gp.Tier("a", 2)], columns)
+        unusable = {**columns, "steps_per_s": [[1.0, 0.0]] * jobs}
+        two = gp.Workload([gp.Tier("a", 2), gp.Tier("b", 1)], unusable)
+        plain = gp.simulate(one, policy, restart_s=20.0)
+        beside = gp.simulate(two, policy, restart_s=20.0)
+        assert plain.jobs["end_s"].tolist() == beside.jobs["end_s"].tolist()
+        assert plain.preemptions == beside.preemptions
+
+
+def test_a_pending_start_does_not_make_a_job_give_way() -> None:
+    columns = {"job": [0, 1, 2], "submit_s": [3.0, 20.0, 37.0], "gpus": [2, 2, 1]}
+    workload = gp.Workload([gp.Tier("a", 2)], {**columns, "duration_s": [55.0, 14.0, 48.0]})
+    result = gp.simulate(workload, "srtf", restart_s=20.0)
+    # At 37 s job 0 has 38 s of work left, and 20 s of its start: less work than job 2.
+    assert result.jobs["end_s"].tolist() == [92.0, 34.0, 140.0]
+    assert result.preemptions == 1
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"user_gpus": 1}, {"planner": {"power_cap_w": 160.0}}], ids=str
+)
+def test_measured_pairs_keep_to_quotas_and_the_power_cap(limits: dict[str, Any]) -> None:
+    columns = {
+        "job": [0, 1],
+        "submit_s": [0.0, 0.0],
+        "gpus": [1, 1],
+        "duration_s": [100.0, 100.0],
+        "user": ["u", "u"],
+        "job_class": ["x", "x"],
+        "sm_activity": [0.3, 0.3],
+        "utilization": [0.4, 0.4],
+    }
+    tiers = [gp.Tier("a", 2, 1, idle_watts=50.0, busy_watts=300.0)]
+    pairs = [gp.PairSpeeds("x", "x", 0, 0.9, 0.9)]
+    workload = gp.Workload(tiers, columns, pairs=pairs)
+    result = gp.simulate(workload, "best_value", sharing="mps", **limits)
+    starts = sorted(result.jobs["start_s"].tolist())
+    assert starts == ([0.0, 100.0] if limits else [0.0, 0.0])
+
+
+def test_a_guest_keeps_its_gpus_for_as_long_as_the_planner_guarantees() -> None:
+    columns = {
+        "job": [0, 1, 2],
+        "submit_s": [295.0, 823.0, 997.0],
+        "gpus": [1, 1, 1],
+        "duration_s": [885.0, 952.0, 130.0],
+        "sm_activity": [0.404, 0.857, 0.37],
+        "restart_s": [20.0, 0.0, 0.0],
+    }
+    workload = gp.Workload([gp.Tier("a", 1)], columns)
+    result = gp.simulate(workload, "best_value", sharing="mps", planner={"min_run_s": 300.0})
+    of_guest = result.spans["job"] == 1
+    assert result.spans["start_s"][of_guest][0] == 823.0
+    # It shares a GPU with one job after the other, and is at work all the time.
+    starts, ends = result.spans["start_s"][of_guest], result.spans["end_s"][of_guest]
+    together = 823.0
+    for start_s, end_s in zip(starts, ends, strict=True):
+        if start_s == together:
+            together = end_s
+    assert together >= 823.0 + 300.0
+
+
+def test_backfill_counts_a_job_late_by_the_tier_on_which_it_would_run() -> None:
+    columns = {
+        "job": range(5),
+        "submit_s": [0.0, 1.0, 2.0, 3.0, 4.0],
+        "gpus": [1, 2, 3, 1, 1],
+        "duration_s": [1000.0, 100.0, 50.0, 80.0, 80.0],
+        "steps_per_s": [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.5, 1.0], [0.5, 1.0]],
+    }
+    workload = gp.Workload([gp.Tier("slow", 4), gp.Tier("fast", 1)], columns)
+    starts = gp.simulate(workload, "slurm_backfill").jobs["start_s"]
+    assert starts[2] == 101.0  # when the GPUs that it is promised are free

@@ -56,6 +56,73 @@ def test_what_was_submitted_of_late_goes_on_to_come() -> None:
     assert believed.quantiles.tolist() == [[60.0, 10.0]]  # the policy takes 8 for the shorter one
 
 
+def test_the_first_start_of_a_job_costs_nothing_and_later_ones_do() -> None:
+    def restarting(number: int, attained_s: float = 0.0) -> gp.Job:
+        return gp.Job(
+            number,
+            [gp.Option(0, 1, 1.0)],
+            remaining_steps=[100.0],
+            submit_s=float(number),
+            restart_s=50.0,
+            attained_s=attained_s,
+        )
+
+    running = [gp.Allocation(1, 0, 1, 1.0)]
+    new = [restarting(1, 9.0), restarting(2), restarting(3)]
+    snapshot = gp.Snapshot(TIERS, new, running=running, now_s=10.0)
+    assert gp.start_times(snapshot, "fifo", samples=1).quantiles[1].tolist() == [100.0, 200.0]
+    again = [restarting(1, 9.0), restarting(2, 5.0), restarting(3)]
+    snapshot = gp.Snapshot(TIERS, again, running=running, now_s=10.0)
+    assert gp.start_times(snapshot, "fifo", samples=1).quantiles[1].tolist() == [100.0, 250.0]
+
+
+@pytest.mark.parametrize("policy", ["sjf", "srtf", "srsf"])
+def test_among_equals_of_one_moment_the_one_that_runs_goes_on(policy: str) -> None:
+    gangs, lengths = (1, 2, 2), (10.0, 100.0, 100.0)
+    jobs = [
+        gp.Job(i, [gp.Option(0, gangs[i], 1.0)], remaining_steps=[lengths[i]]) for i in range(3)
+    ]
+    tiers = [gp.Tier("a", 3)]
+    columns = {"job": [0, 1, 2], "submit_s": [0.0] * 3, "gpus": gangs, "duration_s": lengths}
+    simulated = gp.simulate(gp.Workload(tiers, columns), policy).jobs["start_s"].tolist()
+    times = gp.start_times(gp.Snapshot(tiers, jobs), policy, samples=1).quantiles[1]
+    assert times.tolist() == simulated == [0.0, 0.0, 100.0]
+    running = [gp.Allocation(1, 0, 2)]
+    times = gp.start_times(gp.Snapshot(tiers, jobs, running=running), policy, samples=1)
+    assert times.quantiles[1].tolist() == [0.0, 100.0]
+
+
+def test_backfill_starts_a_job_on_any_tier_where_it_delays_nobody() -> None:
+    tiers = [gp.Tier("a", 3), gp.Tier("b", 1)]
+    gangs, lengths = (2, 3, 1), (263.0, 498.0, 385.0)
+    jobs = []
+    for i in range(3):
+        options = [gp.Option(0, gangs[i], 1.0)]
+        if gangs[i] == 1:
+            options.append(gp.Option(1, 1, 1.0))
+        jobs.append(gp.Job(i, options, remaining_steps=[lengths[i]]))
+    times = gp.start_times(gp.Snapshot(tiers, jobs), "slurm_backfill", samples=1).quantiles[1]
+    columns = {"job": [0, 1, 2], "submit_s": [0.0] * 3, "gpus": gangs, "duration_s": lengths}
+    simulated = gp.simulate(gp.Workload(tiers, columns), "slurm_backfill").jobs["start_s"]
+    assert times.tolist() == simulated.tolist() == [0.0, 263.0, 0.0]
+
+
+def test_a_snapshot_that_cannot_be_is_refused_with_the_job() -> None:
+    def refused(message: str, option: gp.Option, now_s: float = 0.0, since_s: float = 0.0) -> None:
+        jobs = [job(1, [10.0]), gp.Job(2, [option], remaining_steps=[1.0])]
+        running = [gp.Allocation(1, 0, 1, since_s)]
+        with pytest.raises(gp.InputError, match=message):
+            gp.start_times(gp.Snapshot(TIERS, jobs, running=running, now_s=now_s), "fifo")
+
+    good = gp.Option(0, 1, 1.0)
+    refused("start_times: now is nan s", good, now_s=math.nan)
+    refused("start_times: job 1 runs since nan s", good, since_s=math.nan)
+    refused("start_times: job 2 runs at nan steps per second", gp.Option(0, 1, math.nan))
+    refused("start_times: job 2 runs at inf steps per second", gp.Option(0, 1, math.inf))
+    refused("start_times: job 2 asks 0 GPUs", gp.Option(0, 0, 1.0))
+    refused("start_times: job 2 only shares GPUs", gp.Option(0, 1, 1.0, sharing="mps"))
+
+
 def test_arguments_of_another_kind_are_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"start_times: snapshot is \[\], expected a Snapshot"):
         gp.start_times([])  # type: ignore[arg-type]
