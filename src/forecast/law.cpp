@@ -31,6 +31,9 @@ constexpr double kMaxStretch = 1e100;  // of an interval: infinity times a width
 constexpr double kScoreFromZero = 0.5;
 // Prior odds that a late log of a loss shows how its run falls, against a level with noise.
 constexpr double kShapeOdds = 4;
+// Steps before the log over those in it from which the clock of step 0 is believed less: by it such
+// a log is a straight line, which goes on and on.
+constexpr double kLongBefore = 9;
 // Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
 // of run, and before it falls nothing tells.
 constexpr double kMaxScheduled = 0.7;
@@ -131,6 +134,7 @@ struct LateClock {
   /// part.
   [[nodiscard]] Mixture mixed_into(Mixture from_zero, double past = 0) const {
     const double part = share * (1 - past);
+    if (part == 1) return law;
     return part > 0 ? mixed(from_zero, law, 1 - part) : from_zero;
   }
 };
@@ -148,9 +152,13 @@ LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const doub
   Evidence evidence;
   LateClock late{by_clock(Observed(run, plan), queries, {}, constants, use, &evidence)};
   const bool rising = p.coordinate.sign < 0;
-  late.share =
-      rising ? 1 - kScoreFromZero : 1 / (1 + kShapeOdds * std::exp(evidence.log_gain_over_level));
+  const double shows = kShapeOdds * std::exp(evidence.log_gain_over_level);
+  const double from_zero = rising ? kScoreFromZero : shows / (1 + shows);
+  const double before_by_seen = before / (p.step.back() - p.step.front());
+  const double near = std::min(1.0, kLongBefore / before_by_seen);
+  late.share = 1 - from_zero * near * near;
   if (late.share < constants.tail_mass) late.share = 0;
+  if (late.share > 1 - constants.tail_mass) late.share = 1;
   return late;
 }
 

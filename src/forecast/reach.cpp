@@ -240,16 +240,39 @@ void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOpt
   if (options.schedule != nullptr) options.schedule->validate();
 }
 
+namespace {
+
+/// As Watch::decision() says it.
+bool has_diverged(const TraceView& trace) {
+  const std::size_t n = trace.loss.size();
+  if (n < detail::kDivergedPoints) return false;
+  return std::none_of(trace.loss.end() - detail::kDivergedPoints, trace.loss.end(),
+                      [](double loss) { return std::isfinite(loss); });
+}
+
+}  // namespace
+
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
   detail::refuse_bad_reach("reach", budget, options);
   const std::size_t hit = first_at(trace, target, options);
-  if (hit == trace.step.size() || trace.step[hit] > budget) {
-    return detail::reach_ahead(trace, target, budget, options);
+  if (hit < trace.step.size() && trace.step[hit] <= budget) {
+    return {.step = {trace.step[hit]},
+            .cdf = {1.0},
+            .prob_never = 0,
+            .target = target,
+            .budget = budget};
   }
-  return {
-      .step = {trace.step[hit]}, .cdf = {1.0}, .prob_never = 0, .target = target, .budget = budget};
+  if (has_diverged(trace)) {
+    return {.step = {trace.step.back()},
+            .cdf = {0.0},
+            .prob_never = 1,
+            .target = target,
+            .budget = budget,
+            .status = ForecastStatus::not_finite};
+  }
+  return detail::reach_ahead(trace, target, budget, options);
 }
 
 detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, double budget,

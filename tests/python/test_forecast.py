@@ -311,6 +311,36 @@ def test_a_score_whose_log_begins_soon_is_forecast_as_its_loss(first: float) -> 
     np.testing.assert_allclose(gp.forecast(run, at).median, 1 - loss.median, rtol=1e-12)
 
 
+def test_a_log_that_counts_on_from_many_steps_is_forecast_as_from_its_own_start() -> None:
+    rng = np.random.default_rng(0)
+    step = 10.0 * np.arange(1, 101)
+    loss = 0.5 + 2 * step**-0.4 + rng.normal(0, 0.01, 100)
+    ahead = np.array([2000.0, 5000.0, 20000.0])
+    own = gp.forecast(gp.Trace(step, loss), ahead)
+    for before in (2e4, 1e5, 1e6):
+        trace = gp.Trace(before + step, loss)
+        late = gp.forecast(trace, before + ahead)
+        assert np.abs(late.median - own.median).max() < 0.01
+        low, high = late.interval(0.8)
+        assert np.all(high - low > 0.05)
+        assert gp.reach(trace, 0.3, budget=before + 20000).prob_never > 0.97
+
+
+def test_a_run_whose_last_losses_are_not_finite_never_comes_to_a_target_ahead() -> None:
+    step = 10.0 * np.arange(1, 101)
+    loss = 0.5 + 2 * step**-0.4
+    for lost, never in ((1, False), (2, True), (10, True), (100, True)):
+        cut = loss.copy()
+        cut[-lost:] = np.nan
+        law = gp.reach(gp.Trace(step, cut), 0.62, budget=5000)
+        assert (law.prob_never == 1) == never
+        assert law.status == "not_finite"
+        assert np.isinf(law.quantile(0.5)) == never
+    # What was reached before stays reached.
+    loss[-2:] = np.nan
+    assert gp.reach(gp.Trace(step, loss), 1.0, budget=5000).prob_never == 0
+
+
 def test_the_two_clocks_of_a_late_score_do_not_depend_on_the_unit_of_its_steps() -> None:
     run = late_score()
     at = run.step[-1] * np.array([1.1, 2.0])
