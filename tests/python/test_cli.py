@@ -645,6 +645,7 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     }
     for name, words in reasons.items():
         assert (rows[name]["state"], rows[name]["gpus"]) == ("refused", None)
+        assert {"user", "starts_q10", "starts_q50", "starts_q90"} <= rows[name].keys()
         assert words in rows[name]["reason"]
     code, out, _ = run(capsys, "plan", jobs, "--tiers", tiers)
     assert "reaches its target" in out

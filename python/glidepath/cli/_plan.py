@@ -43,7 +43,12 @@ def plan(
         Path, typer.Argument(help="A workload folder, or a CSV of your own jobs and their logs.")
     ],
     at_h: Annotated[
-        float, typer.Option(metavar="HOURS", help="Moment to plan; before it, best_value decides.")
+        float,
+        typer.Option(
+            metavar="HOURS",
+            help="Moment to plan: the first from then on at which best_value, which decides before"
+            " it, decides again.",
+        ),
     ] = 12.0,
     users: Users = None,
     seed: Seed = 0,
@@ -144,7 +149,14 @@ def _plan_own(
         )
     ]
     rows += [
-        {"job": name, "state": "refused", **_NOWHERE, "reason": reason}
+        {
+            "job": name,
+            "user": None,
+            "state": "refused",
+            **_NOWHERE,
+            **quantile_keys("starts", None),
+            "reason": reason,
+        }
         for name, reason in jobs.refused.items()
     ]
     if as_json:
@@ -223,7 +235,7 @@ class _Reached(Exception):  # noqa: N818 - an event, not an error
 
 
 def _snapshot_at(workload: gp.Workload, at_h: float) -> gp.Snapshot:
-    """Run a workload under the planner until a moment; give what it sees then."""
+    """Run a workload under the planner; give what it sees at its first decision from then on."""
     seen: list[gp.Snapshot] = []
 
     def watch(snapshot: gp.Snapshot) -> gp.Plan:
