@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,8 @@ import slurm_stub
 from slurm_world import CLUSTER_TIERS, curve
 
 from glidepath import cli
-from glidepath.engines.slurm import ClusterJob
+from glidepath.cli import _slurm
+from glidepath.engines.slurm import ClusterJob, PilotOptions, Slurm
 
 
 def _commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: Sequence[ClusterJob]) -> None:
@@ -163,3 +167,19 @@ def test_without_jobs_status_says_how_to_take_part(
 ) -> None:
     _commands(tmp_path, monkeypatch, [])
     assert "--comment" in slurm(capsys, "status")[1]
+
+
+def test_the_defaults_of_the_command_line_are_those_of_the_pilot() -> None:
+    options = {field.name: field.default for field in fields(PilotOptions)}
+    options["timeout_s"] = Slurm.__dataclass_fields__["timeout_s"].default
+    for verb in (_slurm.rehearse, _slurm.plan, _slurm.run):
+        given = inspect.signature(verb).parameters
+        shared = [name for name in given if name in options]
+        assert len(shared) >= 4
+        assert {name: given[name].default for name in shared} == {n: options[n] for n in shared}
+
+
+def test_the_help_does_not_load_the_pilot() -> None:
+    line = "import sys, glidepath.cli._slurm; print('glidepath.engines.slurm' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

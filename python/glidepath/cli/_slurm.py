@@ -34,6 +34,14 @@ from glidepath.cli._console import (
     stdout,
     was_typed,
 )
+from glidepath.engines._slurm_defaults import (
+    GRACE_S,
+    OBJECTIVE,
+    ORDER,
+    RESTART_S,
+    ROUND_S,
+    TIMEOUT_S,
+)
 
 if TYPE_CHECKING:  # the pilot takes time to load, and `--help` does not need it
     from glidepath.engines.slurm import Event, JobView, Pilot, Round
@@ -130,10 +138,10 @@ def rehearse(
     checkpoint: Annotated[
         str, typer.Option(help="What the comments of the jobs say: usr1 or none.")
     ] = "usr1",
-    round_s: _RoundS = 60.0,
-    order: _Order = "defer",
-    restart_s: _RestartS = 60.0,
-    objective: _Objective = "jct",
+    round_s: _RoundS = ROUND_S,
+    order: _Order = ORDER,
+    restart_s: _RestartS = RESTART_S,
+    objective: _Objective = OBJECTIVE,
     no_cancel: _NoCancel = False,
     log: Annotated[
         Path | None,
@@ -188,7 +196,7 @@ def _pilot(
     partitions: str,
     all_users: bool,
     log: Path | None,
-    timeout_s: float = 30.0,
+    timeout_s: float = TIMEOUT_S,
     act: bool = False,
     no_cancel: bool = False,
     **options: Any,
@@ -237,10 +245,10 @@ def plan(
     partitions: _Partitions = "",
     all_users: _AllUsers = False,
     log: _Log = None,
-    round_s: _RoundS = 60.0,
-    order: _Order = "defer",
-    restart_s: _RestartS = 60.0,
-    objective: _Objective = "jct",
+    round_s: _RoundS = ROUND_S,
+    order: _Order = ORDER,
+    restart_s: _RestartS = RESTART_S,
+    objective: _Objective = OBJECTIVE,
     no_cancel: _NoCancel = False,
     reached_by: ReachedBy = None,
     as_json: Json = False,
@@ -265,14 +273,14 @@ def run(
     partitions: _Partitions = "",
     all_users: _AllUsers = False,
     log: _Log = None,
-    round_s: _RoundS = 60.0,
-    order: _Order = "defer",
-    grace_s: _GraceS = 60.0,
-    restart_s: _RestartS = 60.0,
-    objective: _Objective = "jct",
+    round_s: _RoundS = ROUND_S,
+    order: _Order = ORDER,
+    grace_s: _GraceS = GRACE_S,
+    restart_s: _RestartS = RESTART_S,
+    objective: _Objective = OBJECTIVE,
     no_cancel: _NoCancel = False,
     reached_by: ReachedBy = None,
-    timeout_s: _TimeoutS = 30.0,
+    timeout_s: _TimeoutS = TIMEOUT_S,
     as_json: Json = False,
 ) -> int:
     """Plan round after round until interrupted. It may be killed and started again at any time."""

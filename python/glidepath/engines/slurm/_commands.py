@@ -21,6 +21,7 @@ from typing import Protocol
 from glidepath import _core
 from glidepath._arguments import check_fields
 from glidepath._core import InputError
+from glidepath.engines._slurm_defaults import TIMEOUT_S
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
@@ -126,7 +127,7 @@ class Slurm:
     all_users: bool = False
     partitions: Iterable[str] = ()
     tiers: Mapping[str, float] | None = None
-    timeout_s: float = 30.0
+    timeout_s: float = TIMEOUT_S
     run: Runner = run_command
     clock: Callable[[], float] = time.time
 

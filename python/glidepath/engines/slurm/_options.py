@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from glidepath._arguments import check_fields
 from glidepath._core import InputError
 from glidepath._watch import ALPHA
+from glidepath.engines._slurm_defaults import GRACE_S, OBJECTIVE, ORDER, RESTART_S, ROUND_S
 
 Mode = Literal["advise", "act"]
 Reading = Literal["curve", "point"]
@@ -64,15 +65,15 @@ class PilotOptions:
     """
 
     mode: Mode = "advise"
-    round_s: float = 60.0
+    round_s: float = ROUND_S
     trace_patterns: Sequence[str] = ("glidepath-%j.csv",)
     alpha: float = ALPHA
     reached_by: Reading | None = None
     cancel: bool = True
-    order: Order = "defer"
-    grace_s: float = 60.0
-    restart_s: float = 60.0
-    objective: Objective = "jct"
+    order: Order = ORDER
+    grace_s: float = GRACE_S
+    restart_s: float = RESTART_S
+    objective: Objective = OBJECTIVE
     disruptions_per_round: int = 20
 
     def __post_init__(self) -> None:
