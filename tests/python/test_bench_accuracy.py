@@ -163,3 +163,14 @@ def test_the_returns_of_a_collection_are_no_scores_where_some_are_below_1() -> N
     ]
     result = backtest.accuracy(runs, methods=["glidepath", "glidepath+past"])
     assert all(not row["failed"] for row in result.rows)
+
+
+def test_links_within_a_folder_make_no_run_count_twice(folder: Path) -> None:
+    alone = collections(folder, max_curves=99)
+    (folder / "again").symlink_to(folder)
+    (folder / "latest.csv").symlink_to(folder / "runs.csv")
+    (folder / "above").symlink_to(folder.parent)
+    linked = collections(folder, max_curves=99)
+    assert [(each.name, len(each.curves)) for each in linked] == [
+        (each.name, len(each.curves)) for each in alone
+    ]

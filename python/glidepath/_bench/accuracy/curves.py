@@ -139,6 +139,8 @@ def _of_path(path: Path, metric: str | None) -> Iterator[Logs]:
     alone: list[Trace] = []
     found = False
     for entry in sorted(path.iterdir()):
+        if _is_link_back(entry, path.resolve()):
+            continue
         with passing_over() as passed:
             logs, long_form = _read_entry(entry, metric)
         yield from (Logs(entry.name.split(".")[0], [], sentence) for sentence in passed)
@@ -151,6 +153,17 @@ def _of_path(path: Path, metric: str | None) -> Iterator[Logs]:
         yield Logs(path.resolve().name, alone)
     elif not found:  # the folder itself may be one log, such as an event folder
         yield Logs(path.resolve().name, read_traces(path, metric=metric))
+
+
+def _is_link_back(entry: Path, folder: Path) -> bool:
+    """Whether an entry is a link to what is read anyway: the folder, a part of it or one above."""
+    if not entry.is_symlink():
+        return False
+    try:
+        to = entry.resolve(strict=True)
+    except (OSError, RuntimeError):  # it leads nowhere, which the reader will say
+        return False
+    return to.is_relative_to(folder) or folder.is_relative_to(to)
 
 
 def _named(trace: Trace, entry: Path) -> Trace:
