@@ -102,7 +102,7 @@ def look(
 ) -> Look:
     """Forecast a run as far as planned, and when it reaches its target.
 
-    Of a run that has spent its budget the forecast is that of the next step.
+    A run that has spent its budget is forecast at its next step.
     """
     last, rates = float(seen.step[-1]), plan.schedule
     end = max(plan.budget, last + 1.0)

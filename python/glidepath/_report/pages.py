@@ -226,8 +226,8 @@ def write_runs(
 
     Without a target, the value that every run should reach, only a run that diverged has a verdict;
     it is reached by the reading of `reach`. The budget, the last step allowed, is by default that
-    of `horizon`; a run that is beyond it has spent it, as for `glidepath watch`. IoError when the page cannot be
-    written, ImportError when plotly is missing.
+    of `horizon`; a run that is beyond it has spent it, as for `glidepath watch`. IoError when the
+    page cannot be written, ImportError when plotly is missing.
     """
     if hardware is not None and len(traces) != 1:
         raise gp.InputError(f"a log of hardware is of one run, there are {len(traces)}: choose one")
