@@ -752,6 +752,7 @@ TEST(ReachTest, TargetAlreadyMetIsReachedWhereItWasMet) {
   EXPECT_EQ(r.prob_never, 0);
   EXPECT_EQ(r.prob_by(trace.step[19]), 1);
   EXPECT_EQ(r.prob_by(trace.step[19] - 0.5), 0);
+  EXPECT_EQ(refusal([&] { (void)r.prob_by(std::nan("")); }), "reach: the step is NaN");
 }
 
 TEST(ReachTest, TheLevelIsOfATenthOfTheValuesWithinItsBounds) {

@@ -33,7 +33,7 @@ constexpr double kScoreFromZero = 0.5;
 constexpr double kShapeOdds = 4;
 // Steps before the log over those in it from which the clock of step 0 is believed less: by it such
 // a log is a straight line, which goes on and on.
-constexpr double kLongBefore = 9;
+constexpr double kLongBefore = 20;
 // Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
 // of run, and before it falls nothing tells.
 constexpr double kMaxScheduled = 0.7;

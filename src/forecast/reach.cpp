@@ -203,6 +203,7 @@ std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept {
 }
 
 double Reach::prob_by(double at_step) const {
+  if (std::isnan(at_step)) detail::refuse("reach: the step is NaN");
   if (step.empty() || !(at_step >= step.front())) return 0;
   return detail::interpolate(at_step, step, cdf);
 }

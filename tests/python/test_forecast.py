@@ -317,7 +317,7 @@ def test_a_log_that_counts_on_from_many_steps_is_forecast_as_from_its_own_start(
     loss = 0.5 + 2 * step**-0.4 + rng.normal(0, 0.01, 100)
     ahead = np.array([2000.0, 5000.0, 20000.0])
     own = gp.forecast(gp.Trace(step, loss), ahead)
-    for before in (2e4, 1e5, 1e6):
+    for before in (2e5, 1e6):
         trace = gp.Trace(before + step, loss)
         late = gp.forecast(trace, before + ahead)
         assert np.abs(late.median - own.median).max() < 0.01
