@@ -31,9 +31,11 @@ constexpr double kMaxStretch = 1e100;  // of an interval: infinity times a width
 constexpr double kScoreFromZero = 0.5;
 // Prior odds that a late log of a loss shows how its run falls, against a level with noise.
 constexpr double kShapeOdds = 4;
+// Prior odds of the clock of step 0 against that of the log.
+constexpr double kZeroOdds = 10;
 // Steps before the log over those in it from which the clock of step 0 is believed less: by it such
 // a log is a straight line, which goes on and on.
-constexpr double kLongBefore = 20;
+constexpr double kLongBefore = 50;
 // Share of an interval that goes by a known schedule, at most: what a rate is worth differs by kind
 // of run, and before it falls nothing tells.
 constexpr double kMaxScheduled = 0.7;
@@ -140,7 +142,7 @@ struct LateClock {
 };
 
 LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const double> knots,
-                     const ForecastConstants& constants, Use use) {
+                     const ForecastConstants& constants, Use use, const Evidence& from_zero) {
   if (!starts_late(p.step, p.count)) return {};
   const double before = missing_before(p.step, p.count);
   Prepared run = p;
@@ -153,10 +155,14 @@ LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const doub
   LateClock late{by_clock(Observed(run, plan), queries, {}, constants, use, &evidence)};
   const bool rising = p.coordinate.sign < 0;
   const double shows = kShapeOdds * std::exp(evidence.log_gain_over_level);
-  const double from_zero = rising ? kScoreFromZero : shows / (1 + shows);
+  const double shape = rising ? kScoreFromZero : shows / (1 + shows);
+  // A fall of the rate looks like a beginning: where rates are known the clocks are not compared.
+  const double better =
+      rates != nullptr ? -kInfinity : evidence.log_gain_over_level - from_zero.log_gain_over_level;
+  const double zero = kZeroOdds / (kZeroOdds + std::exp(better));
   const double before_by_seen = before / (p.step.back() - p.step.front());
   const double near = std::min(1.0, kLongBefore / before_by_seen);
-  late.share = 1 - from_zero * near * near;
+  late.share = 1 - shape * zero * near * near;
   if (late.share < constants.tail_mass) late.share = 0;
   if (late.share > 1 - constants.tail_mass) late.share = 1;
   return late;
@@ -330,9 +336,11 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     law.noise = p.noise;
     law.lowest = p.lowest;
     law.highest = p.highest;
+    Evidence from_zero;
+    law.mixture = by_clock(observed, law.knots, {}, constants, use, &from_zero);
     const LateClock late =
-        late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use);
-    law.mixture = late.mixed_into(by_clock(observed, law.knots, {}, constants, use));
+        late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use, from_zero);
+    law.mixture = late.mixed_into(std::move(law.mixture));
     if (!past.empty()) {
       Evidence evidence;
       Mixture with = by_clock(observed, law.knots, past, constants, use, &evidence);

@@ -297,10 +297,10 @@ def test_a_score_whose_log_begins_late_is_forecast_by_two_clocks() -> None:
     low, high = np.minimum(from_zero, from_log), np.maximum(from_zero, from_log)
     assert np.all((f.curve_quantiles > low - 1e-12) & (f.curve_quantiles < high + 1e-12))
     middle = f.curve_quantiles[9]
-    assert np.all(np.abs(middle - from_zero[9]) > 1e-4)
-    assert np.all(np.abs(middle - from_log[9]) > 1e-4)
+    assert np.all(np.abs(middle[1:] - from_zero[9, 1:]) > 1e-4)
+    assert np.any(np.abs(middle - from_log[9]) > 1e-4)
     truth = 0.8 - 0.1 * (20 + (at - run.step[-1]) / 10) ** -0.8
-    assert np.all(np.abs(middle - truth) < np.abs(from_zero[9] - truth))
+    assert np.all(np.abs(middle - truth) < 0.002)
 
 
 @pytest.mark.parametrize("first", [10.0, 50.0])
@@ -317,7 +317,7 @@ def test_a_log_that_counts_on_from_many_steps_is_forecast_as_from_its_own_start(
     loss = 0.5 + 2 * step**-0.4 + rng.normal(0, 0.01, 100)
     ahead = np.array([2000.0, 5000.0, 20000.0])
     own = gp.forecast(gp.Trace(step, loss), ahead)
-    for before in (2e5, 1e6):
+    for before in (2e4, 1e5, 1e6):
         trace = gp.Trace(before + step, loss)
         late = gp.forecast(trace, before + ahead)
         assert np.abs(late.median - own.median).max() < 0.01
@@ -417,7 +417,8 @@ def test_only_forecasts_like_those_learned_from_lean() -> None:
     at, tables = late[-1] * np.array([2.0, 8.0]), (with_ahead(0, 0, 0), with_ahead(-0.3, -0.3, 0.2))
     lr = 1 - late / (10 * late[-1])
     known = {"schedule": gp.Schedule([1.0, 10 * late[-1]], [1 - 0.1 / late[-1], 0.0])}
-    for run, options in ((gp.Trace(t, loss - loss[-1]), {}), (gp.Trace(late, loss, lr=lr), known)):
+    resumed = gp.Trace(late, loss[-1] * (late / late[-1]) ** -0.5, lr=lr)  # as from step 0
+    for run, options in ((gp.Trace(t, loss - loss[-1]), {}), (resumed, known)):
         plain, leaning = (gp.forecast(run, at, constants=table, **options) for table in tables)
         np.testing.assert_array_equal(leaning.quantiles, plain.quantiles)
 
