@@ -95,8 +95,9 @@ def test_scores_are_handed_over_so_that_lower_is_better() -> None:
 
 
 def test_ours_know_that_a_score_is_one() -> None:
-    step = np.arange(900.0, 1300.0, 10)  # a log that begins late: a score and a loss differ
-    percent = 80 - 10 * np.arange(1.0, 41.0) ** -0.8
+    # Of a log that begins late, and does not tell which clock is right, a score and a loss differ.
+    step, point = np.arange(900.0, 1300.0, 10), np.arange(40.0)
+    percent = 80 - 10 * (1 + point) ** -0.8 + np.cos(1.7 * point**1.3)
     run = gp.Trace(step, percent, direction="max")
     result = gp.bench.accuracy([run], "glidepath", cutoffs=[0.5])
     (row,) = (row for row in result.rows if row["method"] == "glidepath")
@@ -626,8 +627,9 @@ def test_scores_of_time_to_target_are_those_of_the_targets_beside_files(tmp_path
 
 
 def test_ours_know_that_the_target_of_a_score_is_one_of_a_score() -> None:
-    step = np.arange(900.0, 1300.0, 10)  # a log that begins late: a score and a loss differ
-    percent = 80 - 10 * np.arange(1.0, 41.0) ** -0.8
+    # Of a log that begins late, and does not tell which clock is right, a score and a loss differ.
+    step, point = np.arange(900.0, 1300.0, 10), np.arange(40.0)
+    percent = 80 - 10 * (1 + point) ** -0.8 + np.cos(1.7 * point**1.3)
     run = gp.Trace(step, percent, name="a", direction="max")
     result = gp.bench.reach([run], "glidepath", target=79.0)
     first = int(np.argmax(percent >= 79.0))
