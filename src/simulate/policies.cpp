@@ -128,11 +128,12 @@ double remaining_s(const Job& job, double share) {  // a quantile of the time on
   return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : expected_s(job);
 }
 
-double rate_on(const Job& job, const Allocation& held) {
+/// The option on which a job runs; null where it is none of its own.
+const Option* option_of(const Job& job, const Allocation& held) {
   for (const Option& option : job.options) {
-    if (option.tier == held.tier && option.gpus == held.gpus) return option.steps_per_s;
+    if (option.tier == held.tier && option.gpus == held.gpus) return &option;
   }
-  return fastest(job);
+  return nullptr;
 }
 
 /// GPUs kept for the first job that does not fit.
@@ -151,7 +152,8 @@ Reservation reserve(const Job& job, const Plan& plan, const Filling& filling,
       if (held.tier != option.tier) continue;
       const Job& other = *of_id.at(held.job);
       const double steps = remaining_s(other, kReservedShare) * fastest(other);
-      ends.emplace_back(steps / rate_on(other, held), held.gpus);
+      const Option* on = option_of(other, held);
+      ends.emplace_back(steps / (on != nullptr ? on->steps_per_s : fastest(other)), held.gpus);
     }
     std::sort(ends.begin(), ends.end());
     int room = filling.room(option.tier);
@@ -392,14 +394,9 @@ class Leeway {
   }
 
  private:
-  static double watts(const Tier& tier, double busy) {
-    return tier.idle_watts + busy * (tier.busy_watts - tier.idle_watts);
-  }
   static double busy(const Job& job, const Allocation& held) {
-    for (const Option& option : job.options) {
-      if (option.tier == held.tier && option.gpus == held.gpus) return option.utilization;
-    }
-    return 1;
+    const Option* option = option_of(job, held);
+    return option != nullptr ? option->utilization : 1;
   }
   void take_quota(const Job& job, int gpus) {
     if (const auto user = of_user_.find(job.user); user != of_user_.end()) user->second -= gpus;
