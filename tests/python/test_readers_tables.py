@@ -113,6 +113,25 @@ def test_json_lines_may_be_nested(tmp_path: Path) -> None:
     check(one(write(tmp_path / "a.jsonl", text)), [1, 2], [3, NAN])
 
 
+def test_json_lines_may_have_their_steps_in_a_nested_part(tmp_path: Path) -> None:
+    text = (
+        '{"metrics": {"train": {"epoch": 1, "step": 10, "loss": 3}}}\n'
+        '{"metrics": {"train": {"epoch": 1, "step": 20, "loss": 2}}}\n'
+        '{"metrics": {"val": {"epoch": 1, "step": 20, "loss": 2.5}}}\n'
+    )
+    file = write(tmp_path / "a.jsonl", text)
+    check(one(file), [10, 20], [3, 2])
+    check(one(file, "metrics/val/loss"), [20], [2.5])
+
+
+def test_a_step_of_the_row_itself_goes_before_one_in_a_part_of_it(tmp_path: Path) -> None:
+    rows = (
+        '{"_step": 7, "eval": {"step": 1, "loss": 3}}',
+        '{"_step": 9, "eval": {"step": 2, "loss": 2}}',
+    )
+    check(one(write(tmp_path / "a.jsonl", "\n".join(rows))), [7, 9], [3, 2])
+
+
 # ------------------------------------------------------------------------------------------ tables
 
 
