@@ -71,6 +71,28 @@ TEST(WatchTest, StepsToTheTargetAreThoseOfItsReach) {
   EXPECT_EQ(reached.steps_to_target[2], 0);
 }
 
+TEST(WatchTest, AFewPointsHaveTheFiguresOfTheirReachAndNoVerdict) {
+  Trace run;
+  for (int step = 1; step <= 200; ++step) {
+    run.step.push_back(step);
+    run.loss.push_back(loss_at(step));
+  }
+  const auto past = std::make_shared<const PastRuns>(std::vector<Trace>(5, run));
+  const Watch one = watched({.target = 1.2, .budget = 1000, .past = past}, 1);
+  const WatchState& s = one.state();
+  const Reach r = reach({s.step, s.loss, s.weight}, 1.2, 1000, {.past = past.get()});
+  const Decision d = one.decision();
+  EXPECT_EQ(d.verdict, Verdict::unknown);
+  EXPECT_GT(d.probability, 0.9);
+  EXPECT_EQ(d.probability, 1 - r.prob_never);
+  EXPECT_EQ(d.steps_to_target[1], r.quantile(0.5) - 1);
+  EXPECT_EQ(d.reason, "1 point is too few to tell");
+
+  const Decision none = watched({.target = 1.2, .budget = 1000}, 0).decision();
+  EXPECT_EQ(none.verdict, Verdict::unknown);
+  EXPECT_EQ(none.probability, 0.5);  // nothing is known
+}
+
 TEST(WatchTest, ALuckyBatchIsReachedByPointAndNotByTheCurve) {
   for (const ReachedBy reached_by : {ReachedBy::curve, ReachedBy::point}) {
     Watch watch({.target = 1.15, .budget = 2000, .reached_by = reached_by});

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from glidepath._answer import SHOWN_LEVELS
 from glidepath._core import MIN_WATCHED_POINTS, WATCH_LOOKS, WATCH_PATIENCE
 from glidepath._pictures import series
@@ -86,7 +88,7 @@ def rule(
     decision, stop = judge(watch, points)
     means, last = meaning(decision.verdict), points[-1][0]
     steps = tuple(last + left for left in decision.steps_to_target)
-    if target is None or len(points) < MIN_WATCHED_POINTS:
+    if target is None:
         return Ruling(decision, stop, decision.probability, steps, decision.reason)
     if means.is_reached or not (means.is_settled or last >= plan.budget):
         law = law or reach(
@@ -101,6 +103,8 @@ def rule(
     if law is None or means.is_settled or last >= plan.budget:
         return Ruling(decision, stop, decision.probability, steps, decision.reason)
     chance = 1.0 - law.prob_never
+    if np.isfinite(trace.loss).sum() < MIN_WATCHED_POINTS:
+        return Ruling(decision, stop, chance, steps, decision.reason)
     said = f"reaches {target:g} by step {plan.budget:.10g} with probability"
     reason = f"{said} {series.percent(chance)}{means.weighed}"
     return Ruling(decision, stop, chance, steps, reason)

@@ -214,18 +214,21 @@ Decision Watch::decision() const {
                                 s.best_loss);
     return d;
   }
-  if (s.step.size() < detail::kMinWatchedPoints) {
-    d.probability = 0.5;
-    d.reason = detail::sentence(s.step.size(), " points are too few to tell");
+  const bool few = s.step.size() < detail::kMinWatchedPoints;
+  if (few) {
+    d.reason = detail::sentence(s.step.size(), s.step.size() == 1 ? " point is" : " points are",
+                                " too few to tell");
+  }
+  if (s.step.empty() && !(options_.past && options_.budget)) {
+    d.probability = 0.5;  // nothing is known
     return d;
   }
-
   const Reach r = reach_as_of(s, options_, s.step.size(), budget);
   d.probability = 1 - r.prob_never;
   for (std::size_t i = 0; i < kShownLevels.size(); ++i) {
-    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - s.last_step, 0.0);
+    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - seen, 0.0);
   }
-  weigh(s, options_, start, budget, d);
+  if (!few) weigh(s, options_, start, budget, d);
   return d;
 }
 

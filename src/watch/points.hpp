@@ -5,6 +5,6 @@
 
 namespace glidepath::detail {
 
-inline constexpr std::size_t kMinWatchedPoints = 4;  ///< fewer tell nothing of the future
+inline constexpr std::size_t kMinWatchedPoints = 4;  ///< fewer allow no verdict by a forecast
 
 }  // namespace glidepath::detail

@@ -570,6 +570,23 @@ def test_the_budget_without_a_plan_is_one_rule(
     assert (row["budget"], row["budget_from"]) == (120, "last step of the file")
 
 
+def test_verbs_agree_on_a_run_of_few_points(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    log = tmp_path / "new.csv"
+    log.write_text("step,loss\n10,3\n20,2.5\n30,2.4\n")
+    line = (log, "--target", 2.2, "--budget", 1000)
+    page = ("-o", tmp_path / "page.html")
+    said = set()
+    for verb, *options in (("forecast",), ("watch", "--once"), ("report", *page)):
+        _, (row,) = run_json(capsys, verb, *line, *options)
+        assert row.get("verdict", "unknown") == "unknown"
+        said.add(row["probability"])
+    (chance,) = said
+    assert 0 < chance < 1
+
+
 def test_an_answer_says_what_was_used_and_what_else_there_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
