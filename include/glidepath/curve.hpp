@@ -12,7 +12,7 @@
 #pragma GCC visibility push(default)
 namespace glidepath {
 
-/// Learning-curve families in the step t > 0, parameters in the order written.
+/// Learning-curve families in the step t > 0, parameters in the order of parameter_names().
 enum class Family : std::uint8_t {
   pow2,      ///< scale t^-rate
   pow3,      ///< floor + scale t^-rate

@@ -48,10 +48,10 @@ struct Widths {
   bool operator==(const Widths&) const = default;
 };
 
-/// How much one setting tells of how a run goes.
+/// How much one setting says about how a run goes.
 struct Relevance {
   std::string setting{};
-  double weight = 0;  ///< of its square differences; 0 = it tells nothing
+  double weight = 0;  ///< of its square differences; 0 = it says nothing
   double spread = 1;  ///< standard deviation of its logarithm; two words differ by 1
 
   bool operator==(const Relevance&) const = default;
@@ -59,13 +59,13 @@ struct Relevance {
 
 /// Finished runs of the same user, model or study, all of one direction, and what was learned from
 /// them once. Each run serves as the shape of a curve; the shapes count as far as these runs
-/// foretell each other from the step on at which the live run stands. The widths are those that
+/// forecast each other from the step on at which the live run stands. The widths are those that
 /// would have held (split conformal: the quantile of |truth - median| / half-width over prefixes of
 /// each of the newest fifty runs, one score per run and horizon), shrunk towards no change while
 /// runs are few and as far as they would raise the CRPS of those runs. They widen forecasts, not
 /// times to target. A run with a learning rate is forecast twice, without it and with it, because
 /// the widths of the two are wrong in their own ways and for some kinds of run the schedule
-/// misleads. Which settings matter is learned by how well runs of alike settings foretell each
+/// misleads. Which settings matter is learned by how well runs of alike settings forecast each
 /// other.
 class PastRuns {
  public:

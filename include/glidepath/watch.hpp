@@ -22,7 +22,7 @@ namespace glidepath {
 /// budget, because a run is looked at many times and stopped at the first `never`: how often that
 /// is wrong is measured in docs/live.md.
 enum class Verdict : std::uint8_t {
-  unknown,     ///< the target is neither all but certain nor all but excluded
+  unknown,     ///< whether the run will reach the target is still open
   reached,     ///< the run has reached the target: ReachedBy
   will_reach,  ///< P(reached within the budget) >= 1 - alpha
   never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
