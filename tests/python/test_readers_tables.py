@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from log_files import NAN, check, one, trainer_state, write
 
@@ -130,6 +132,102 @@ def test_a_step_of_the_row_itself_goes_before_one_in_a_part_of_it(tmp_path: Path
         '{"_step": 9, "eval": {"step": 2, "loss": 2}}',
     )
     check(one(write(tmp_path / "a.jsonl", "\n".join(rows))), [7, 9], [3, 2])
+
+
+def json_rows(path: Path, rows: Iterable[dict[str, object]]) -> Path:
+    return write(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize(
+    "aside",
+    [
+        lambda i: {"time": {"step": 0.123 + i % 3 * 0.01, "epoch": 12.3}},
+        lambda i: {"timing/step": 0.5 - i * 0.001},
+        lambda i: {"time": {"step": (120, 123, 118)[i % 3]}},
+        lambda i: {"best": {"step": i // 4 * 4}},
+    ],
+    ids=["seconds", "seconds that fall", "milliseconds", "the best so far"],
+)
+def test_what_a_step_takes_or_another_part_counts_now_and_then_is_no_step(
+    tmp_path: Path, aside: Callable[[int], dict[str, object]]
+) -> None:
+    rows = ({"epoch": i, "loss": 60.0 - i} | aside(i) for i in range(60))
+    run = one(json_rows(tmp_path / "a.jsonl", rows))
+    check(run, [*range(60)], [60.0 - i for i in range(60)])
+
+
+def test_each_part_of_a_row_has_the_steps_that_stand_beside_its_metric(tmp_path: Path) -> None:
+    best = [i if i % 3 else max(i - 1, 0) for i in range(60)]
+    rows = (
+        {"model": {"step": i, "loss": 60.0 - i}, "ema": {"step": best[i], "loss": 0.5}}
+        for i in range(60)
+    )
+    check(
+        one(json_rows(tmp_path / "a.jsonl", rows), "model/loss"), [*range(60)], [*range(60, 0, -1)]
+    )
+    apart = (
+        {"train": {"iter": 10 * i, "loss": 9.0 - i}, "val": {"iter": i, "loss": 8.0 - i}}
+        for i in range(1, 9)
+    )
+    file = json_rows(tmp_path / "b.jsonl", apart)
+    check(one(file, "train/loss"), [10 * i for i in range(1, 9)], [*range(8, 0, -1)])
+    check(one(file, "val/loss"), [*range(1, 9)], [*range(7, -1, -1)])
+
+
+# -------------------------------------------------------------------------------- epochs and clocks
+
+EPOCHS = [(1, i) for i in range(10, 101, 10)]
+RESUMED = [*EPOCHS, *((2, i) for i in range(10, 51, 10))]
+RESUMED += [(epoch, i) for epoch in (2, 3) for _, i in EPOCHS]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{epoch},{step},{loss}",
+        '{{"mode": "train", "epoch": {epoch}, "iter": {step}, "loss": {loss}}}',
+        "Epoch {epoch}/10, step {step}/100, loss={loss}",
+        "mmdet - INFO - Epoch [{epoch}][{step}/100] lr: 1.0e-3, time: 0.3, loss: {loss}",
+    ],
+    ids=["csv", "jsonl", "text", "mmdet"],
+)
+def test_a_run_of_few_epochs_that_was_resumed_within_one_keeps_its_steps(
+    tmp_path: Path, form: str
+) -> None:
+    lines = [
+        form.format(epoch=epoch, step=step, loss=9 - i / 8)
+        for i, (epoch, step) in enumerate(RESUMED)
+    ]
+    head = ["epoch,step,loss"] if form.startswith("{epoch}") else []
+    run = one(write(tmp_path / "log", "\n".join([*head, *lines]) + "\n"))
+    assert run.step.tolist() == [10.0 * i for i in range(1, 31)]
+    kept = [9 - i / 8 for i in range(len(RESUMED)) if not 10 <= i < 15]
+    np.testing.assert_allclose(run.loss, kept)
+    assert any("restarted once, at step 110" in note for note in run.notes)
+
+
+@pytest.mark.parametrize("each", [4, 6, 7])
+def test_rows_of_an_epoch_are_no_repeats_of_each_other(tmp_path: Path, each: int) -> None:
+    rows = ({"epoch": i // each, "loss": 60.0 - i} for i in range(60))
+    check(one(json_rows(tmp_path / "a.jsonl", rows)), [*range(1, 61)], [*range(60, 0, -1)])
+
+
+@pytest.mark.parametrize("each", [110, 140, 150])
+def test_epochs_that_were_rounded_lose_no_row(tmp_path: Path, each: int) -> None:
+    rows = [{"loss": 999.0 - i, "epoch": round(i / each, 2)} for i in range(1, 3 * each + 1)]
+    run = one(json_rows(tmp_path / "a.jsonl", rows))
+    assert run.loss.tolist() == [row["loss"] for row in rows]
+    if each < 150:  # so few of them repeat that they still tell the epoch
+        np.testing.assert_allclose(run.step, [row["epoch"] for row in rows], atol=0.01)
+
+
+def test_seconds_that_each_row_took_are_no_clock(tmp_path: Path) -> None:
+    took, since = [12.1, 11.9, 12.3, 12.0, 12.2], [12.1, 24.0, 36.3, 48.3, 60.5]
+    head = "epoch,loss,seconds\n"
+    for seconds, clock in ((took, None), (since, since)):
+        rows = "".join(f"{i},{9 - i},{second}\n" for i, second in enumerate(seconds))
+        run = one(write(tmp_path / "a.csv", head + rows))
+        assert (run.wall_seconds if clock is None else run.wall_seconds.tolist()) == clock
 
 
 # ------------------------------------------------------------------------------------------ tables

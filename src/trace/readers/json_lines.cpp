@@ -2,8 +2,6 @@
 // JSON lines, one object a row: LLaMA-Factory, detectron2, mmdet, RLlib, W&B, MLPerf, others.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "common/csv.hpp"
 #include "trace/readers/formats.hpp"
@@ -80,33 +78,6 @@ void count_in_list(Cells& cells) {
   if (items.size() == 2) cells.emplace_back("iteration", &items.back());
 }
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-
-/// Takes counters out of the parts that they stand in, where the row has no steps of its own:
-/// "step" in {"metrics": {"train": {"step": 3, "loss": 2.3}}}. Of parts that count apart, none.
-void count_in_parts(Cells& cells) {
-  const auto counts = [](const std::string& key) { return counts_steps(key) && !is_within(key); };
-  const bool parted = std::any_of(cells.begin(), cells.end(),
-                                  [](const auto& cell) { return contains(cell.first, "/"); });
-  if (!parted) return;
-  const bool own = std::any_of(cells.begin(), cells.end(), [&](const auto& cell) {
-    const std::string key = normal(cell.first);
-    return counts(key) && !is_epoch(key) && number_of(*cell.second);
-  });
-  if (own) return;
-  std::map<std::string, std::set<double>> counted;
-  for (const auto& [name, value] : cells) {
-    const std::optional<double> number = number_of(*value);
-    if (number && std::isfinite(*number)) counted[last_part(name)].insert(*number);
-  }
-  for (auto& [name, value] : cells) {
-    std::string last = last_part(name);
-    if (counts(normal(last)) && number_of(*value) && counted[last].size() == 1) {
-      name = std::move(last);
-    }
-  }
-}
-
 /// Gives a value the name that stands beside it: "loss" in {"name": "loss", "value": 2.3}.
 void name_values(Cells& cells) {
   const auto named = std::find_if(cells.begin(), cells.end(), [](const auto& cell) {
@@ -138,7 +109,6 @@ Cells cells_of(std::string_view line, Json& row) {
   if (mlperf) spread_event(row);
   Cells cells = flat(row);
   count_in_list(cells);
-  count_in_parts(cells);
   name_values(cells);
   for (const auto& [name, value] : Cells(cells)) {
     if (name == "mode" || !is_split(name)) continue;
@@ -167,7 +137,8 @@ void put_settings_of_row(const Json& row, const Cells& cells, Settings& settings
   }
   const bool logged = std::any_of(cells.begin(), cells.end(), [](const auto& cell) {
     const std::string key = normal(cell.first);
-    return number_of(*cell.second) && (counts_steps(key) || is_clock(key) || is_metric(cell.first));
+    return number_of(*cell.second) && (counts_steps(key) || counts_in_part(cell.first) ||
+                                       is_clock(key) || is_metric(cell.first));
   });
   if (settings.empty() && !logged) put_settings(settings, row);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
+#include <tuple>
 #include <unordered_set>
 
 #include "common/interrupt.hpp"
@@ -20,9 +22,13 @@ constexpr double kMilliseconds = 1e11;  // times of day above it are not in seco
 constexpr double kCounterShare = 0.9;
 constexpr double kMore = 1.1;
 constexpr double kAgreeing = 0.8;
-// Share of the changes of an epoch that may be none, where it is whole and where it is a fraction.
-constexpr double kSameEpoch = 0.85;
+// Times that a counter or a clock goes on, at least, for each that it goes back.
+constexpr std::size_t kRisesABack = 4;
+constexpr std::size_t kFewRestarts = 2;  // one that goes back more often gives way to others
+// Share of the rows that may repeat an epoch, where it is whole and where it is a fraction.
+constexpr double kSameEpoch = 0.7;
 constexpr double kSameFraction = 0.3;
+constexpr double kRounded = 100;  // parts of an epoch that the Trainer prints
 
 // Parts of a row that configure or measure the run.
 constexpr std::string_view kConfiguration[] = {"config",     "args",     "hparams",
@@ -91,6 +97,68 @@ void flatten(const Json& object, const std::string& within, Cells& cells) {
   }
 }
 
+/// The part of a row in which a name stands, such as "train/", with its mark; or nothing.
+std::string_view part_of(std::string_view name) { return name.substr(0, name.rfind('/') + 1); }
+
+/// How neighbouring values of a column go.
+struct Course {
+  std::size_t rises = 0, backs = 0, stands = 0;
+};
+
+Course course_of(const std::vector<double>& values) {
+  Course course;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    course.rises += values[i] > values[i - 1];
+    course.backs += values[i] < values[i - 1];
+    course.stands += values[i] == values[i - 1];
+  }
+  return course;
+}
+
+/// Whether values are those of a counter: whole, and rising but where it begins anew. What a step
+/// takes, which may be called a step as well, goes up and down.
+bool counts_up(const std::vector<double>& values) {
+  if (values.empty() || !std::all_of(values.begin(), values.end(), is_whole)) return false;
+  if (!std::isfinite(*std::max_element(values.begin(), values.end()))) return false;
+  const double lowest = *std::min_element(values.begin(), values.end());
+  std::size_t strays = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    strays += values[i] < values[i - 1] && values[i] > lowest;
+  }
+  const Course course = course_of(values);
+  return kRisesABack * strays <= course.rises && (course.rises > 0 || values.size() < 3);
+}
+
+/// Whether a clock goes on: what each row took does not. Rows may stand newest first.
+bool goes_on(const std::vector<double>& values) {
+  const Course course = course_of(values);
+  const auto [fewer, more] = std::minmax(course.rises, course.backs);
+  return values.size() < 2 || (more > 0 && kRisesABack * fewer <= more);
+}
+
+/// Spreads rows that stand at one fraction of an epoch, as it was rounded, up to the next one.
+/// Whether there were such: rows further apart are no closer than the fraction tells, and one that
+/// repeats may have been logged again.
+bool spread_rounded(std::vector<double>& value) {
+  const bool rounded = std::all_of(value.begin(), value.end(), [](double x) {
+    return std::abs(x * kRounded - std::round(x * kRounded)) < 1e-6;
+  });
+  const Course course = course_of(value);
+  std::size_t close = 0;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    close += value[i] > value[i - 1] && value[i] - value[i - 1] < 1.5 / kRounded;
+  }
+  if (!rounded || course.stands < 2 || 2 * close < course.rises) return false;
+  for (std::size_t i = 0; i < value.size();) {
+    const double here = value[i];
+    std::size_t end = i;
+    while (end < value.size() && value[end] == here) ++end;
+    const double apart = 1 / kRounded / static_cast<double>(end - i);
+    for (double k = 0; i < end; ++i, ++k) value[i] = here + k * apart;
+  }
+  return true;
+}
+
 /// Puts the end of an epoch, which Sentence Transformers writes as step -1, behind its steps.
 void count_ends(std::vector<double>& value) {
   double gap = kInfinite, highest = 0;
@@ -121,10 +189,16 @@ std::vector<std::string> counters(std::span<const std::string> names) {
   return found;
 }
 
+bool counts_in_part(std::string_view name) {
+  const std::string_view last = name.substr(part_of(name).size());
+  const std::string key = normal(last);
+  return last.size() < name.size() && counts_steps(key) && !is_within(key);
+}
+
 bool tells(std::span<const std::string> names) {
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
     const std::string key = normal(name);
-    return (counts_steps(key) && !is_within(key)) || is_metric(name);
+    return (counts_steps(key) && !is_within(key)) || counts_in_part(name) || is_metric(name);
   });
 }
 
@@ -252,7 +326,8 @@ const LogRows::Column* LogRows::clock() const {
     return found == columns_.end() ? nullptr : &*found;
   };
   for (const std::string_view key : kClocks) {
-    if (const Column* found = find_key(key)) return found;
+    const Column* const found = find_key(key);
+    if (found != nullptr && goes_on(found->values)) return found;
   }
   for (const std::string_view key : kStamps) {
     if (const Column* found = find_key(key)) return found;
@@ -268,16 +343,28 @@ SeriesByName LogRows::series() const {
   const double scale = stamps && time->values.front() > kMilliseconds ? 1e-3 : 1.0;
   const double origin = stamps ? time->values.front() : 0.0;
 
-  std::unordered_map<const RowNumbers*, Steps, RowsHash, SameRows> known;
+  const std::vector<Column> in_parts = counters_in_parts();
+  const auto counts_a_part = [&](std::string_view name) {
+    return std::any_of(in_parts.begin(), in_parts.end(),
+                       [&](const Column& each) { return each.name == name; });
+  };
+  using KnownSteps = std::unordered_map<const RowNumbers*, Steps, RowsHash, SameRows>;
+  std::map<std::string_view, KnownSteps> of_parts;  // where only a part may have its own counter
+  std::set<std::string> used;
   SeriesByName found;
   for (const Column& column : columns_) {
     check_interrupt();
     if (&column == time || counts_steps(column.key)) continue;
+    const bool counts = counts_a_part(column.name);
+    const std::string_view part = counts ? column.name : part_of(column.name);
+    KnownSteps& known = of_parts[in_parts.empty() ? std::string_view() : part];
     auto entry = known.find(&column.rows);
     if (entry == known.end()) {
-      entry = known.emplace(&column.rows, steps_of(column.rows, counting)).first;
+      const Steps steps = steps_of(column.rows, counters_for(column, counting, in_parts));
+      entry = known.emplace(&column.rows, steps).first;
     }
     const Steps& steps = entry->second;
+    if (!counts) used.insert(steps.series.counter);
     auto series = std::make_shared<Series>(steps.series);
     RowNumbers at;
     series->value.reserve(steps.kept.size());
@@ -294,6 +381,66 @@ SeriesByName LogRows::series() const {
       }
     }
     found.emplace_back(column.name, std::move(series));
+  }
+  std::erase_if(found, [&](const auto& each) { return used.contains(each.first); });
+  return found;
+}
+
+/// The counters in parts of rows, each by the name that it has there: "step" of "train/step".
+std::vector<LogRows::Column> LogRows::counters_in_parts() const {
+  std::vector<Column> found;
+  for (const Column& column : columns_) {
+    if (counts_steps(column.key) || !counts_in_part(column.name) || !counts_up(column.values)) {
+      continue;
+    }
+    found.push_back(column);
+    found.back().key = normal(std::string_view(column.name).substr(part_of(column.name).size()));
+  }
+  return found;
+}
+
+/// The counters that the rows of a metric may have, best first: steps of the rows themselves, those
+/// in parts, the part of the metric first, and then batches, epochs and the like of the rows. One
+/// in a part has to go on as often as those, and one in another part at most of the rows.
+std::vector<const LogRows::Column*> LogRows::counters_for(const Column& metric,
+                                                          const std::vector<const Column*>& own,
+                                                          const std::vector<Column>& in_parts) {
+  if (in_parts.empty()) return own;
+  const auto rank_of = [names = step_names()](std::string_view key) {
+    return std::find(names.begin(), names.end(), key) - names.begin();
+  };
+  const auto later = std::find_if(own.begin(), own.end(), [&](const Column* column) {
+    return rank_of(column->key) >= rank_of(kWithin.front());
+  });
+  std::size_t most = 0;
+  for (auto each = later; each != own.end(); ++each) {
+    std::vector<double> values;
+    (void)match((*each)->rows, (*each)->values, metric.rows, values);
+    most = std::max(most, course_of(values).rises);
+  }
+  std::vector<std::pair<std::tuple<bool, std::size_t, std::ptrdiff_t>, const Column*>> ranked;
+  for (const Column& column : in_parts) {
+    std::vector<double> values;
+    (void)match(column.rows, column.values, metric.rows, values);
+    const Course course = course_of(values);
+    const std::string_view part = part_of(column.name);
+    const bool beside = metric.name.starts_with(part);
+    const auto changes = static_cast<double>(course.rises + course.backs);
+    const bool often = changes >= kAgreeing * static_cast<double>(values.size() - 1);
+    const bool itself = column.name == metric.name;
+    if (values.empty() || course.rises < most || !(beside || often) || itself) continue;
+    const bool again = course.backs > kFewRestarts;
+    const std::size_t far = beside ? metric.name.size() - part.size() : metric.name.size() + 1;
+    ranked.emplace_back(std::tuple(again, far, rank_of(column.key)), &column);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const Column*> found(own.begin(), later);
+  for (const bool epochs : {false, true}) {
+    if (epochs) found.insert(found.end(), later, own.end());
+    for (const auto& [rank, column] : ranked) {
+      if (is_epoch(column->key) == epochs) found.push_back(column);
+    }
   }
   return found;
 }
@@ -349,7 +496,8 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
     found.planned = entry->second;
   }
   for (const char* name : {"total_steps", "max_steps", "total_epochs"}) {
-    const Column* const plan = plans(name, counter.key) ? find(name) : nullptr;
+    const std::string beside = std::string(part_of(counter.name)) + name;
+    const Column* const plan = plans(name, counter.key) ? find(beside) : nullptr;
     if (plan != nullptr) found.planned = plan->values.back();
   }
   if (counter.key == "steps") count_ends(value);
@@ -361,8 +509,12 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
   }
   if (is_epoch(counter.key) && value.size() > 1) {
     const bool whole = std::all_of(value.begin(), value.end(), is_whole);
-    const double share = static_cast<double>(same) / static_cast<double>(value.size() - 1);
-    if (share > (whole ? kSameEpoch : kSameFraction)) return {};
+    const double share = static_cast<double>(same) / static_cast<double>(value.size());
+    const bool stands = same + 1 == value.size();
+    if (stands || share > (whole ? kSameEpoch : kSameFraction)) return {};
+    if (!whole && spread_rounded(value)) {
+      found.notes.push_back("rows at one rounded " + counter.name + " are spread up to the next");
+    }
   }
   found.step = std::move(value);
   if (back && !is_epoch(counter.key)) {
@@ -413,9 +565,9 @@ void LogRows::count_on(const Column& counter, const RowNumbers& rows, Series& fo
       rises += back && values[i] > values[i - 1];
       stands += !back && values[i] == values[i - 1];
     }
-    const auto part = [](std::size_t size) { return kAgreeing * static_cast<double>(size); };
-    if (static_cast<double>(rises) >= part(backs) &&
-        static_cast<double>(stands) >= part(values.size() - 1 - backs)) {
+    // Where it goes back and no epoch ends, a run was resumed within one.
+    const auto others = static_cast<double>(values.size() - 1 - backs);
+    if (rises > 0 && static_cast<double>(stands) >= kAgreeing * others) {
       epoch = std::move(values);
       of = other->name;
       break;

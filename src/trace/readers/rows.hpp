@@ -22,6 +22,9 @@ namespace glidepath::detail {
 /// The names that count steps, best first.
 [[nodiscard]] std::vector<std::string> counters(std::span<const std::string> names);
 
+/// Whether a name is that of a counter in a part of a row, such as "train/step".
+[[nodiscard]] bool counts_in_part(std::string_view name);
+
 /// Whether names are those of a log: one of a metric, or of what counts more than rows.
 [[nodiscard]] bool tells(std::span<const std::string> names);
 
@@ -90,6 +93,10 @@ class LogRows {
   Column& column(std::string_view name);
   [[nodiscard]] const Column* find(std::string_view name) const;
   [[nodiscard]] const Column* clock() const;
+  [[nodiscard]] std::vector<Column> counters_in_parts() const;
+  [[nodiscard]] static std::vector<const Column*> counters_for(
+      const Column& metric, const std::vector<const Column*>& own,
+      const std::vector<Column>& in_parts);
   [[nodiscard]] Steps steps_of(const RowNumbers& rows,
                                const std::vector<const Column*>& counting) const;
   [[nodiscard]] std::optional<Series> counted_by(const Column& counter, const RowNumbers& rows,
