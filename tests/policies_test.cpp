@@ -13,6 +13,7 @@
 
 #include "common/rng.hpp"
 #include "simulate/fair_share.hpp"
+#include "simulate/policy_table.hpp"
 #include "simulated.hpp"
 #include "temporary_files.hpp"
 
@@ -546,6 +547,21 @@ TEST(BackfillTest, ServesPrioritiesFirstAndKeepsUsersWithinTheirLimit) {
     int held = 0;
     for (const auto& [time, delta] : steps) EXPECT_LE(held += delta, 4) << who << " at " << time;
   }
+}
+
+TEST(BackfillTest, CountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
+  const std::vector<Tier> tiers{{.name = "a", .nodes = 4}};
+  const std::vector<Job> jobs{{.id = 1, .options = {{0, 3, 1.0}}, .remaining_steps = {10, 1000}},
+                              {.id = 2, .options = {{0, 4, 1.0}}, .remaining_steps = {50}},
+                              {.id = 3, .options = {{0, 1, 1.0}}, .remaining_steps = {100}}};
+  const std::vector<Allocation> running{{.job = 1, .tier = 0, .gpus = 3}};
+  const SimulationOptions options;
+  const detail::PairTable pairs;
+  const detail::PolicyTraits& row = detail::policy_named("slurm_backfill");
+  const Policy policy = row.make({row.info, options, pairs});
+  const Plan plan = policy({.tiers = tiers, .jobs = jobs, .running = running});
+  ASSERT_EQ(plan.allocations.size(), 2u);
+  EXPECT_EQ(plan.allocations[1].job, 3);
 }
 
 TEST(PolicyTest, ALambdaThatIsFifoEqualsFifo) {

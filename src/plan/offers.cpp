@@ -15,7 +15,6 @@ namespace glidepath::detail {
 
 namespace {
 
-constexpr double kEndQuantile = 0.9;     // quantile of a job's end that backfill relies on
 constexpr double kMaxOfferValue = 1e12;  // in a round: where one is larger, all are scaled down
 constexpr double kMaxValue = 1e100;
 

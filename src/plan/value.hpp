@@ -8,6 +8,9 @@
 
 namespace glidepath::detail {
 
+/// Quantile of what a job still needs that backfill counts on, in plans and in the simulator.
+inline constexpr double kEndQuantile = 0.9;
+
 /// What the forecast of a job says now: its samples less the progress made since, given that the
 /// job has not ended.
 struct RemainingWork {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/numbers.hpp"
+#include "common/statistics.hpp"
 #include "plan/value.hpp"
 #include "simulate/fair_finish.hpp"
 #include "simulate/policy_table.hpp"
@@ -124,8 +125,8 @@ double remaining_s(const Job& job, double share) {  // a quantile of the time on
   if (job.remaining_steps.empty()) return expected_s(job);
   std::vector<double> sorted = job.remaining_steps;
   std::sort(sorted.begin(), sorted.end());
-  const auto k = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
-  return std::isfinite(sorted[k]) ? sorted[k] / fastest(job) : expected_s(job);
+  const double steps = sorted[quantile_index(sorted.size(), share)];
+  return std::isfinite(steps) ? steps / fastest(job) : expected_s(job);
 }
 
 /// The option on which a job runs; null where it is none of its own.
@@ -151,7 +152,7 @@ Reservation reserve(const Job& job, const Plan& plan, const Filling& filling,
     for (const Allocation& held : plan.allocations) {
       if (held.tier != option.tier) continue;
       const Job& other = *of_id.at(held.job);
-      const double steps = remaining_s(other, kReservedShare) * fastest(other);
+      const double steps = remaining_s(other, kEndQuantile) * fastest(other);
       const Option* on = option_of(other, held);
       ends.emplace_back(steps / (on != nullptr ? on->steps_per_s : fastest(other)), held.gpus);
     }
@@ -198,7 +199,7 @@ Plan backfill(const Snapshot& snapshot, std::optional<int> user_gpus) {
       }
       continue;
     }
-    const double steps = remaining_s(job, kReservedShare) * fastest(job);
+    const double steps = remaining_s(job, kEndQuantile) * fastest(job);
     const auto late = [&](const Option& option) {
       return option.tier == kept->tier && steps / option.steps_per_s > kept->from_s;
     };

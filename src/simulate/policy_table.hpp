@@ -20,9 +20,6 @@ namespace glidepath::detail {
 /// GPU-seconds attained at which `las` moves a job to its second and third queue.
 inline constexpr std::array<double, 2> kLasLimitsGpuS{3250, 7200};
 
-/// Quantile of what running jobs still need that a reservation of backfill counts on.
-inline constexpr double kReservedShare = 0.9;
-
 /// What staying where it runs is worth to a job, as a factor: fewer moves.
 inline constexpr double kStayFactor = 1 + PlanDynamics{}.hysteresis;
 

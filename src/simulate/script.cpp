@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "common/rng.hpp"
+#include "common/statistics.hpp"
+#include "plan/value.hpp"
 #include "simulate/play.hpp"
 #include "simulate/policy_table.hpp"
 
@@ -65,11 +67,7 @@ double Part::fastest() const {
 }
 
 double Part::counted_s(double progress) const {
-  double counted = believed;
-  if (!is_believed) {
-    const auto k = static_cast<std::size_t>(kReservedShare * static_cast<double>(left.size() - 1));
-    counted = left[k];
-  }
+  const double counted = is_believed ? believed : left[quantile_index(left.size(), kEndQuantile)];
   return left_of(counted, progress, steps_done) / fastest();
 }
 
