@@ -196,7 +196,16 @@ TEST(AcceleratorTest, ATargetThatIsOftenMissedIsInNoOptionsReach) {
   EXPECT_EQ(refused({.max_hours = -1}), "choose_accelerator: max_hours is -1");
   EXPECT_EQ(refused({.max_node_watts = -1}), "choose_accelerator: max_node_watts is -1");
   c.job.memory_gb = 80;
-  EXPECT_EQ(refused(), "plan: job 1 needs 80 GB per GPU, more than the tiers it may run on");
+  EXPECT_EQ(refused(), "choose_accelerator: job 1 needs 80 GB per GPU, tier 'large' has 24");
+}
+
+TEST(AcceleratorTest, WhatAJobLacksIsSaidInTheNameOfTheFunction) {
+  TwoCards c;
+  const auto refused = [&] { return refusal([&] { (void)choose_accelerator(c.job, c.tiers); }); };
+  for (Option& option : c.job.options) option.steps_per_s = 0;
+  EXPECT_EQ(refused(), "choose_accelerator: job 1 runs at 0 steps per second on tier 'small'");
+  c.job.weight = -1;
+  EXPECT_EQ(refused(), "choose_accelerator: job 1 has weight -1");
 }
 
 }  // namespace

@@ -144,17 +144,30 @@ TEST(PlanTest, ABrokenJobGetsAReasonAndNoGpu) {
   Cluster cluster;
   cluster.add(17, {100}, 9);
   EXPECT_EQ(reason_without_gpu(cluster),
-            "cannot be planned: job 17 asks 9 GPUs, largest tier 'slow' has 4");
+            "cannot be planned: job 17 asks 9 GPUs, tier 'slow' has 4");
   cluster.jobs[0] = {.id = 17};
   EXPECT_EQ(reason_without_gpu(cluster), "cannot be planned: job 17 has no options");
   cluster.jobs.clear();
   cluster.add(17, {100}).memory_gb = 80;
   EXPECT_EQ(reason_without_gpu(cluster),
-            "cannot be planned: job 17 needs 80 GB per GPU, more than the tiers it may run on");
+            "cannot be planned: job 17 needs 80 GB per GPU, tier 'fast' has 24");
   for (const auto& spoil : std::initializer_list<void (*)(Job&)>{
            [](Job& j) { j.weight = -1; }, [](Job& j) { j.weight = std::nan(""); },
            [](Job& j) { j.options[0].tier = 9; }, [](Job& j) { j.options[0].gpus = 0; },
            [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
+TEST(PlanTest, TheReasonOfAJobThatFitsNowhereIsThatOfEachOfItsOptions) {
+  Cluster cluster;
+  cluster.add(1, {100});
+  for (Option& option : cluster.jobs[0].options) option.sharing = Sharing::mps;
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 1 has no option with GPUs of its own");
+  cluster.jobs.clear();
+  cluster.add(1, {100}, 4).memory_gb = 20;  // the slow tier has 4 GPUs of 11 GB, the fast one 2
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 1 asks 4 GPUs, tier 'fast' has 2, and needs 20 GB per GPU, "
+            "tier 'slow' has 11");
+}
+
            [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
     Cluster broken;
     spoil(broken.add(3, {100}));

@@ -137,7 +137,9 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<co
   const Snapshot snapshot{.tiers = tiers};
   const PlanOptions options;
   for (const Tier& tier : tiers) validate(tier);
-  detail::check_job(job, snapshot);
+  if (const std::string fault = detail::fault_of(job, snapshot); !fault.empty()) {
+    detail::refuse("choose_accelerator: ", fault);
+  }
   const detail::RemainingWork work = detail::remaining_work(job, options);
   if (work.steps.empty()) {
     detail::refuse("choose_accelerator: job ", job.id, " has no forecast of its remaining steps");
@@ -145,11 +147,12 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<co
   std::vector<AcceleratorChoice> choices;
   for (const Option& option : job.options) {
     const Tier& tier = tiers[option.tier];
-    if (option.gpus > tier.gpus() || option.steps_per_s <= 0) continue;
-    if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) continue;
+    if (!detail::can_use(job, option, tier, detail::Asked::speed)) continue;
     choices.push_back(judge(option, tier, work, limits));
   }
-  if (choices.empty()) detail::refuse("plan: ", detail::why_unfit(job, snapshot));
+  if (choices.empty()) {
+    detail::refuse("choose_accelerator: ", detail::why_unfit(job, snapshot, detail::Asked::speed));
+  }
   for (AcceleratorChoice& choice : choices) {
     choice.pareto = std::none_of(choices.begin(), choices.end(),
                                  [&](const AcceleratorChoice& o) { return dominates(o, choice); });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "common/names.hpp"
 #include "hardware/sharing.hpp"
@@ -16,6 +17,19 @@ constexpr detail::Names<9> kObjectives{"jct",    "known_size", "quality", "deadl
 constexpr detail::Names<2> kCombines{"weighted", "in_order"};
 
 bool finite_from_zero(double x) { return x >= 0 && std::isfinite(x); }
+
+/// What an option does not have for a job.
+enum class Lack : std::uint8_t { nothing, own_gpus, speed, gpus, memory };
+
+Lack lack_of(const Job& job, const Option& option, const Tier& tier, detail::Asked asked) {
+  if (asked == detail::Asked::own_gpus && option.sharing != Sharing::exclusive) {
+    return Lack::own_gpus;
+  }
+  if (asked == detail::Asked::speed && option.steps_per_s <= 0) return Lack::speed;
+  if (option.gpus > tier.gpus()) return Lack::gpus;
+  if (tier.memory_gb > 0 && job.memory_gb > tier.memory_gb) return Lack::memory;
+  return Lack::nothing;
+}
 
 }  // namespace
 
@@ -134,25 +148,44 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
   return {};
 }
 
-void check_job(const Job& job, const Snapshot& snapshot) {
-  if (const std::string fault = fault_of(job, snapshot); !fault.empty()) refuse("plan: ", fault);
+bool can_use(const Job& job, const Option& option, const Tier& tier, Asked asked) {
+  return lack_of(job, option, tier, asked) == Lack::nothing;
 }
 
-std::string why_unfit(const Job& job, const Snapshot& snapshot) {
+std::string why_unfit(const Job& job, const Snapshot& snapshot, Asked asked) {
   if (job.options.empty()) return sentence("job ", job.id, " has no options");
-  int least = job.options.front().gpus;
-  const Tier* largest = &snapshot.tiers[job.options.front().tier];
+  const auto tier = [&](const Option& option) -> const Tier& {
+    return snapshot.tiers[option.tier];
+  };
+  const auto missing = [&](const Option& option) { return option.gpus - tier(option).gpus(); };
+  const Option *idle = nullptr, *large = nullptr, *tight = nullptr;
   for (const Option& option : job.options) {
-    least = std::min(least, option.gpus);
-    const Tier& tier = snapshot.tiers[option.tier];
-    if (tier.gpus() > largest->gpus()) largest = &tier;
+    const Lack lack = lack_of(job, option, tier(option), asked);
+    if (lack == Lack::speed && idle == nullptr) idle = &option;
+    if (lack == Lack::gpus && (large == nullptr || missing(option) < missing(*large))) {
+      large = &option;
+    }
+    if (lack == Lack::memory &&
+        (tight == nullptr || tier(option).memory_gb > tier(*tight).memory_gb)) {
+      tight = &option;
+    }
   }
-  if (least > largest->gpus()) {
-    return sentence("job ", job.id, " asks ", least, " GPUs, largest tier '", largest->name,
-                    "' has ", largest->gpus());
+  std::vector<std::string> lacks;
+  if (idle != nullptr) {
+    lacks.push_back(sentence("runs at 0 steps per second on tier '", tier(*idle).name, "'"));
   }
-  return sentence("job ", job.id, " needs ", job.memory_gb,
-                  " GB per GPU, more than the tiers it may run on");
+  if (large != nullptr) {
+    lacks.push_back(sentence("asks ", large->gpus, " GPUs, tier '", tier(*large).name, "' has ",
+                             tier(*large).gpus()));
+  }
+  if (tight != nullptr) {
+    lacks.push_back(sentence("needs ", job.memory_gb, " GB per GPU, tier '", tier(*tight).name,
+                             "' has ", tier(*tight).memory_gb));
+  }
+  if (lacks.empty()) return sentence("job ", job.id, " has no option with GPUs of its own");
+  std::string all = std::move(lacks.front());
+  for (std::size_t i = 1; i < lacks.size(); ++i) all += ", and " + lacks[i];
+  return sentence("job ", job.id, " ", all);
 }
 
 }  // namespace detail

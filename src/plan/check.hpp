@@ -4,6 +4,7 @@
 
 #include "glidepath/plan.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace glidepath::detail {
@@ -11,9 +12,12 @@ namespace glidepath::detail {
 void check_options(const PlanOptions& options, const Snapshot& snapshot);
 /// Which value of the job is broken; empty when none is.
 [[nodiscard]] std::string fault_of(const Job& job, const Snapshot& snapshot);
-/// Refuses a job that has a fault.
-void check_job(const Job& job, const Snapshot& snapshot);
-/// Why no option of the job fits.
-[[nodiscard]] std::string why_unfit(const Job& job, const Snapshot& snapshot);
+
+/// What is asked of an option beside GPUs and memory for the job. plan() finds partners by itself:
+/// to it an option that shares GPUs is a permission, not a place.
+enum class Asked : std::uint8_t { own_gpus, speed };
+[[nodiscard]] bool can_use(const Job& job, const Option& option, const Tier& tier, Asked asked);
+/// Why the job can use none of its options, the nearest of each kind.
+[[nodiscard]] std::string why_unfit(const Job& job, const Snapshot& snapshot, Asked asked);
 
 }  // namespace glidepath::detail

@@ -115,13 +115,12 @@ void Planner::evaluate() {
     }
     usable.clear();
     for (const Option& option : job.options) {
-      if (option.sharing != Sharing::exclusive) continue;  // a permission, see offers_to_share
-      const Tier& tier = snapshot_.tiers[option.tier];
-      const bool fits = tier.memory_gb <= 0 || job.memory_gb <= tier.memory_gb;
-      if (fits && option.gpus <= tier.gpus()) usable.push_back(&option);
+      if (can_use(job, option, snapshot_.tiers[option.tier], Asked::own_gpus)) {
+        usable.push_back(&option);
+      }
     }
     if (usable.empty()) {
-      leave_out(candidate, why_unfit(job, snapshot_));
+      leave_out(candidate, why_unfit(job, snapshot_, Asked::own_gpus));
       continue;
     }
     if (const Allocation* held = candidate.held; held && !job.preemptible) {
