@@ -142,6 +142,24 @@ TEST(AcceleratorTest, ATargetIsForecastFromTheCurveOfTheJob) {
             "choose_accelerator: job 1 has no curve to forecast the target 1.08 from");
 }
 
+TEST(AcceleratorTest, ABudgetThatIsSpentLeavesNoChanceOfTheTarget) {
+  TwoCards c;
+  std::vector<double> step, loss;
+  for (int t = 1; t <= 60; ++t) {
+    step.push_back(5 * t);
+    loss.push_back(1 + 3 / std::sqrt(5.0 * t));
+  }
+  c.job.observed = {.step = step, .loss = loss};
+  c.job.steps_done = 300;
+  const auto chance = [&](double budget, double target) {
+    c.job.budget_steps = budget;
+    return choose_accelerator(c.job, c.tiers, {.target = target})[0].probability;
+  };
+  for (const double spent : {290.0, 300.0}) EXPECT_EQ(chance(spent, 1.1), 0) << spent;
+  EXPECT_EQ(chance(300, 1.5), 1);  // reached on the way
+  EXPECT_GT(chance(0, 1.1), 0.5);
+}
+
 TEST(AcceleratorTest, TheFrontHoldsWhatNothingElseBeats) {
   TwoCards c;
   c.job.options.push_back({.tier = 1, .gpus = 2, .steps_per_s = 2});  // dearer, not faster

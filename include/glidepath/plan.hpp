@@ -298,7 +298,7 @@ struct RunLimits {
   double max_cost = std::numeric_limits<double>::infinity();
   double confidence = 0.9;  ///< an option is good when it keeps to all limits with this probability
   /// Loss to reach: the steps still needed are then forecast from the curve that the job has
-  /// observed, up to its budget or ten times the steps seen.
+  /// observed, up to its budget or, where it has none, ten times the steps seen.
   std::optional<double> target{};
   std::optional<ReachedBy> reached_by{};  ///< by what `target` is reached, as of reach()
 };

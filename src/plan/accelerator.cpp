@@ -50,7 +50,7 @@ Job forecast_to(double target, std::optional<ReachedBy> reached_by, const Job& j
                    target, " from");
   }
   const double budget =
-      job.budget_steps > job.steps_done ? job.budget_steps : open_budget(step.front(), step.back());
+      job.budget_steps > 0 ? job.budget_steps : open_budget(step.front(), step.back());
   Job out = job;
   out.remaining_steps = reach(job.observed, target, budget, {.reached_by = reached_by})
                             .remaining_steps(kForecastSamples);
