@@ -261,7 +261,8 @@ TEST(PlanTest, BrokenSnapshotsAreRefusedByName) {
             "plan: combine is value 9, expected one of weighted, in_order");
   EXPECT_EQ(refused(cluster, {.limits = {.sharing = static_cast<Sharing>(9)}}),
             "plan: sharing is value 9, expected one of exclusive, naive, mps, mig");
-  EXPECT_EQ(refused(cluster, {.limits = {.power_cap_w = -1}}), "plan: power_cap_w is -1");
+  EXPECT_EQ(refused(cluster, {.limits = {.power_cap_w = -1}}),
+            "plan: power_cap_w is -1, expected 0 or more");
   EXPECT_EQ(refused(cluster, {.limits = {.user_quota = {{"ada", -1}}}}),
             "plan: the quota of 'ada' is -1");
   EXPECT_EQ(refused(cluster, {.limits = {.user_quota = {{"ada", 1}, {"ada", 2}}}}),

@@ -77,6 +77,60 @@ TEST(ViolationsTest, EveryLimitThatAPlanExceedsIsReported) {
   EXPECT_EQ(found({2}, {}), "job 1 loses its GPUs, it may not be preempted");
 }
 
+TEST(ViolationsTest, AGangListedTwiceCountsByTheOptionThatDrawsLeast) {
+  for (const auto& [first, second] : {std::pair{0.5, 1.0}, std::pair{1.0, 0.5}}) {
+    Cluster cluster = one_tier(2);
+    for (const std::int64_t id : {1, 2}) {
+      Job& job = add_to(cluster, id, {1000});
+      job.options.push_back(job.options.front());
+      job.options.front().utilization = first;
+      job.options.back().utilization = second;
+      job.preemptible = false;  // so that the two stay a pair
+    }
+    PlanOptions options;
+    options.limits.power_cap_w = 100;
+    const Plan plan = glidepath::plan(cluster.snapshot(), options);
+    ASSERT_EQ(plan.allocations.size(), 2u);
+    EXPECT_TRUE(violations(cluster.snapshot(), plan, options.limits).empty()) << first;
+    PlanLimits less;
+    less.power_cap_w = 99;
+    EXPECT_EQ(violations(cluster.snapshot(), plan, less).size(), 1u);
+    Plan pair = plan;
+    pair.allocations[0].partner = 2, pair.allocations[1].partner = 1;
+    cluster.running = pair.allocations;
+    EXPECT_TRUE(violations(cluster.snapshot(), pair, options.limits).empty()) << first;
+  }
+}
+
+TEST(ViolationsTest, ANewPairIsReportedWhereNobodyMayShare) {
+  Cluster cluster = one_tier(1);
+  for (const std::int64_t id : {1, 2}) add_to(cluster, id, {1000}).sm_activity = 0.2;
+  PlanOptions options;
+  options.limits.sharing = Sharing::mps;
+  const Plan plan = glidepath::plan(cluster.snapshot(), options);
+  ASSERT_EQ(plan.allocations.size(), 2u);
+  EXPECT_TRUE(violations(cluster.snapshot(), plan, options.limits).empty());
+  EXPECT_EQ(violations(cluster.snapshot(), plan),
+            std::vector<std::string>{"jobs 1 and 2 share GPUs, sharing is exclusive"});
+  cluster.running = plan.allocations;
+  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());  // they share them already
+  cluster.running.front().gpus = 2;
+  EXPECT_EQ(violations(cluster.snapshot(), plan).size(), 1u);
+}
+
+TEST(ViolationsTest, LimitsThatPlanRefusesAreRefused) {
+  const Cluster cluster;
+  const auto refused = [&](const PlanLimits& limits) {
+    return refusal([&] { (void)violations(cluster.snapshot(), {}, limits); });
+  };
+  EXPECT_EQ(refused({.user_quota = {{"ada", -1}}}), "violations: the quota of 'ada' is -1");
+  EXPECT_EQ(refused({.group_quota = {{"vision", -1}}}), "violations: the quota of 'vision' is -1");
+  EXPECT_EQ(refused({.sharing = static_cast<Sharing>(9)}),
+            "violations: sharing is value 9, expected one of exclusive, naive, mps, mig");
+  EXPECT_EQ(refused({.power_cap_w = -1}), "violations: power_cap_w is -1, expected 0 or more");
+  EXPECT_EQ(refused({.min_run_s = kInfinity}), "violations: min_run_s is inf, expected 0 or more");
+}
+
 TEST(ViolationsTest, TenThousandPlansOfRandomSnapshotsHaveNone) {
   for (std::uint64_t id = 0; id < 10'000; ++id) {
     Draws draw{{77}, id};

@@ -332,7 +332,7 @@ struct AcceleratorChoice {
 
 /// What is wrong with a plan, one sentence each: empty means that it can be carried out and keeps
 /// to the limits (power, quotas, nodes, memory under sharing, guaranteed runs). Shares no code with
-/// the solver.
+/// the solver. Throws InputError on limits that plan() refuses.
 [[nodiscard]] std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
                                                   const PlanLimits& limits = {});
 

@@ -44,6 +44,21 @@ Objective objective_named(std::string_view text) {
 
 namespace detail {
 
+void check_limits(std::string_view verb, const PlanLimits& limits) {
+  refuse_unknown(limits.sharing, std::string(verb) + ": sharing");
+  if (!finite_from_zero(limits.min_run_s)) {
+    refuse(verb, ": min_run_s is ", limits.min_run_s, ", expected 0 or more");
+  }
+  if (!(limits.power_cap_w >= 0)) {
+    refuse(verb, ": power_cap_w is ", limits.power_cap_w, ", expected 0 or more");
+  }
+  for (const auto* quotas : {&limits.user_quota, &limits.group_quota}) {
+    for (const Quota& quota : *quotas) {
+      if (quota.gpus < 0) refuse(verb, ": the quota of '", quota.name, "' is ", quota.gpus);
+    }
+  }
+}
+
 void check_options(const PlanOptions& options, const Snapshot& snapshot) {
   if (!(options.round_s > 0 && std::isfinite(options.round_s))) {
     refuse("plan: the round is ", options.round_s, " s");
@@ -62,7 +77,7 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
     refuse_unnamed(kObjectives, each.objective, "plan: objective");
   }
   refuse_unnamed(kCombines, options.combine, "plan: combine");
-  refuse_unknown(options.limits.sharing, "plan: sharing");
+  check_limits("plan", options.limits);
   if (options.combine == Combine::weighted && !options.objectives.empty() &&
       std::ranges::all_of(options.objectives,
                           [](const WeightedObjective& each) { return each.weight == 0; })) {
@@ -83,22 +98,15 @@ void check_options(const PlanOptions& options, const Snapshot& snapshot) {
     refuse("plan: learned is for the objective 'learned'");
   }
   for (const auto& [what, x] : {std::pair{"hysteresis", options.dynamics.hysteresis},
-                                std::pair{"min_run_s", options.limits.min_run_s},
                                 std::pair{"joule_value", options.joule_value}}) {
     if (!finite_from_zero(x)) refuse("plan: ", what, " is ", x);
   }
-  for (const auto& [what, x] : {std::pair{"power_cap_w", options.limits.power_cap_w},
-                                std::pair{"max_wait_s", options.dynamics.max_wait_s},
+  for (const auto& [what, x] : {std::pair{"max_wait_s", options.dynamics.max_wait_s},
                                 std::pair{"stop_probability", options.stop_probability},
                                 std::pair{"outrun_probability", options.outrun_probability}}) {
     if (!(x >= 0)) refuse("plan: ", what, " is ", x);
   }
   if (!(options.dynamics.ageing_s > 0)) refuse("plan: ageing_s is ", options.dynamics.ageing_s);
-  for (const auto* quotas : {&options.limits.user_quota, &options.limits.group_quota}) {
-    for (const Quota& quota : *quotas) {
-      if (quota.gpus < 0) refuse("plan: the quota of '", quota.name, "' is ", quota.gpus);
-    }
-  }
   for (const Tier& tier : snapshot.tiers) validate(tier);
   if (!std::isfinite(snapshot.now_s)) refuse("plan: now is ", snapshot.now_s, " s");
 }

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace glidepath::detail {
 
 void check_options(const PlanOptions& options, const Snapshot& snapshot);
+void check_limits(std::string_view verb, const PlanLimits& limits);
 /// Which value of the job is broken; empty when none is.
 [[nodiscard]] std::string fault_of(const Job& job, const Snapshot& snapshot);
 

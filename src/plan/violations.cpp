@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -94,10 +95,7 @@ class Inspector {
       report("job ", a.job, " is placed but cannot be planned: ", fault);
     }
     const Tier& tier = snapshot_.tiers[a.tier];
-    const Option* option = nullptr;
-    for (const Option& o : job.options) {
-      if (o.tier == a.tier && o.gpus == a.gpus && o.sharing == Sharing::exclusive) option = &o;
-    }
+    const std::optional<double> option = least_busy(job, a);
     if (!option) {
       report("job ", a.job, " is placed on ", a.gpus, " x ", tier.name, ", not one of its options");
     }
@@ -108,7 +106,7 @@ class Inspector {
     if (!(a.since_s <= snapshot_.now_s)) {
       report("job ", a.job, " starts at ", a.since_s, " s, after now");
     }
-    double busy = option ? option->utilization : 1;
+    double busy = option.value_or(1);
     if (a.partner >= 0) {
       const Allocation* partner = partner_of(a);
       if (!partner) {
@@ -116,17 +114,27 @@ class Inspector {
       } else if (jobs_.contains(a.partner)) {
         const Job& other = *jobs_[a.partner];
         if (!stays(a)) memory_of_pair(job, other, tier);
-        permission(job, a);
+        if (limits_.sharing != Sharing::exclusive) permission(job, a);
         if (a.partner < a.job) return;  // the GPUs of a pair count once, for its smaller id
-        for (const Option& o : other.options) {
-          if (o.tier == a.tier && o.gpus == a.gpus && o.sharing == Sharing::exclusive) {
-            busy = std::min(1.0, busy + o.utilization);
-          }
+        if (limits_.sharing == Sharing::exclusive && !stays(a)) {
+          report("jobs ", a.job, " and ", a.partner, " share GPUs, sharing is exclusive");
         }
+        busy = std::min(1.0, busy + least_busy(other, a).value_or(0));
       }
     }
     gangs_[a.tier].push_back(a.gpus);
     watts_ += a.gpus * (tier.idle_watts + busy * (tier.busy_watts - tier.idle_watts));
+  }
+
+  /// The least utilization of the options that such an allocation may be: which of them it is a
+  /// plan does not say.
+  [[nodiscard]] static std::optional<double> least_busy(const Job& job, const Allocation& a) {
+    std::optional<double> least;
+    for (const Option& o : job.options) {
+      if (o.tier != a.tier || o.gpus != a.gpus || o.sharing != Sharing::exclusive) continue;
+      least = std::min(least.value_or(o.utilization), o.utilization);
+    }
+    return least;
   }
 
   [[nodiscard]] const Allocation* partner_of(const Allocation& a) const {
@@ -240,10 +248,7 @@ class Inspector {
 
 std::vector<std::string> violations(const Snapshot& snapshot, const Plan& plan,
                                     const PlanLimits& limits) {
-  for (const auto& [what, x] :
-       {std::pair{"min_run_s", limits.min_run_s}, std::pair{"power_cap_w", limits.power_cap_w}}) {
-    if (!(x >= 0)) detail::refuse("violations: ", what, " is ", x, ", expected 0 or more");
-  }
+  detail::check_limits("violations", limits);
   return Inspector(snapshot, plan, limits).run();
 }
 
