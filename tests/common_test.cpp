@@ -49,6 +49,16 @@ TEST(ParallelTest, ThrowsTheErrorOfTheLowestBlock) {
   }
 }
 
+TEST(ParallelTest, ThreadsBelowNoneAndUnknownInstructionSetsAreRefused) {
+  const auto refused = [](const Execution& execution) {
+    return refusal([&] { for_each_block(1, 1, execution, [](std::ptrdiff_t, std::ptrdiff_t) {}); });
+  };
+  EXPECT_EQ(refused({.threads = -3}), "threads is -3, must not be negative");
+  EXPECT_EQ(refused({.isa = static_cast<Isa>(9)}),
+            "isa is value 9, expected one of best, baseline");
+  EXPECT_EQ(refused({}), "");
+}
+
 TEST(ParallelTest, DoesNothingForNoItems) {
   for_each_block(0, 8, {}, [](std::ptrdiff_t, std::ptrdiff_t) { FAIL(); });
 }

@@ -250,6 +250,11 @@ TEST(FitTest, NamesOfOptionsAreReadBackAndOthersRefusedInASentence) {
             "fit: robust is value 9, expected one of none, huber, cauchy");
   EXPECT_EQ(said({.solver = static_cast<Solver>(9)}),
             "fit: solver is value 9, expected one of closed_form, ceres");
+  const auto kind = static_cast<ScheduleLawKind>(9);
+  const std::string unknown =
+      "schedule law: kind is value 9, expected one of annealing, multi_power";
+  EXPECT_EQ(message([&] { (void)fit_schedule_law({}, kind); }), unknown);
+  EXPECT_EQ(message([&] { (void)predict(ScheduleLaw{.kind = kind}, step, loss); }), unknown);
 }
 
 TEST(FitTest, WithoutCeresWhatNeedsItIsRefusedWhateverTheData) {

@@ -333,6 +333,9 @@ TEST(PairsTest, BrokenTablesAreRefusedByName) {
   KindPair bad = good;
   bad.second_slowdown = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(message({bad}).find("'a' beside 'b' on 'A100' has slowdown nan"), std::string::npos);
+  bad.sharing = static_cast<Sharing>(9);
+  EXPECT_EQ(message({bad}),
+            "learn_pairs: sharing is value 9, expected one of exclusive, naive, mps, mig");
   KindPair other{"A100", Sharing::mps, "b", "a", 1.3, 1.1};
   EXPECT_NE(message({good, other}).find("has two results"), std::string::npos);
   other.first_slowdown = 1.2;  // the same, the other way round

@@ -213,6 +213,9 @@ TEST(AcceleratorTest, ATargetThatIsOftenMissedIsInNoOptionsReach) {
   c.job.remaining_steps = {100};
   EXPECT_EQ(refused({.max_hours = -1}), "choose_accelerator: max_hours is -1");
   EXPECT_EQ(refused({.max_node_watts = -1}), "choose_accelerator: max_node_watts is -1");
+  EXPECT_EQ(
+      refusal([&] { (void)choose_accelerator(c.job, c.tiers, {}, static_cast<Preference>(9)); }),
+      "choose_accelerator: prefer is value 9, expected one of hours, kwh, cost, watts");
   c.job.memory_gb = 80;
   EXPECT_EQ(refused(), "choose_accelerator: job 1 needs 80 GB per GPU, tier 'large' has 24");
 }

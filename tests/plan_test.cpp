@@ -169,6 +169,7 @@ TEST(PlanTest, TheReasonOfAJobThatFitsNowhereIsThatOfEachOfItsOptions) {
 }
 
            [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
+           [](Job& j) { j.options[0].sharing = static_cast<Sharing>(9); },
     Cluster broken;
     spoil(broken.add(3, {100}));
     broken.running = {{.job = 3, .tier = 0, .gpus = 1}};

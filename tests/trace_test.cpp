@@ -331,6 +331,10 @@ TEST(CleanTest, RefusesColumnsThatDoNotMatchAndOptionsOutOfRange) {
               (void)clean({.step = {1, 2}, .loss = {1}});
             }),
             "clean: 2 steps but 1 losses");
+  Trace turned = two;
+  turned.direction = static_cast<Direction>(9);
+  EXPECT_EQ(message_of<InputError>([&] { (void)clean(turned); }),
+            "clean: direction is value 9, expected one of min, max");
   EXPECT_THROW((void)clean({.step = {1, 2}, .loss = {1, 2}, .lr = {1}}), InputError);
   EXPECT_THROW((void)clean({.step = {1, 2}, .loss = {1, 2}, .wall_seconds = {1}}), InputError);
   EXPECT_THROW((void)clean(two, {.max_points = 1}), InputError);

@@ -13,7 +13,7 @@ namespace glidepath {
 enum class Isa : std::uint8_t { best, baseline };
 
 /// How to run a batch. Affects speed only: for one `isa` the bytes are the same for any thread
-/// count.
+/// count. A batch throws InputError on threads below 0 and on an unknown `isa`.
 struct Execution {
   /// At most this many; 0 = `available_threads()`. No call runs more than four for each core, nor
   /// more than the system lets it start, and a child of a process that ran batches runs one.

@@ -138,11 +138,13 @@ struct ScheduleLaw {
 };
 
 /// One law for several runs of one model that differ in schedule, by Ceres. Every trace needs `lr`.
-/// Learning rates are taken as linear between logged steps. Throws InputError without `lr` or on
-/// a broken trace.
+/// Learning rates are taken as linear between logged steps. Throws InputError without `lr`, on a
+/// broken trace or an unknown kind.
 [[nodiscard]] ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind);
 
-/// Loss at each of `step` under the schedule `lr` (both as logged, from the first step on).
+/// Loss at each of `step` under the schedule `lr` (both as logged, from the first step on). Throws
+/// InputError on columns that are broken, of different length or without a positive learning rate,
+/// and on an unknown kind.
 [[nodiscard]] std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step,
                                           std::span<const double> lr);
 

@@ -16,10 +16,13 @@ namespace glidepath::detail {
 template <std::size_t n>
 using Names = std::array<std::string_view, n>;
 
+/// Of a number that is no value of its enumeration.
+inline constexpr std::string_view kNoName = "?";
+
 template <std::size_t n, class Enum>
 [[nodiscard]] constexpr std::string_view name_in(const Names<n>& names, Enum value) noexcept {
   const auto place = static_cast<std::size_t>(value);
-  return place < n ? names[place] : "?";
+  return place < n ? names[place] : kNoName;
 }
 
 /// "a, b, c": what `name_of` makes of each.

@@ -19,6 +19,8 @@
 #include <pthread.h>
 
 #include "common/interrupt.hpp"
+#include "common/names.hpp"
+#include "common/require.hpp"
 
 #ifdef __linux__
 #include <sched.h>
@@ -29,6 +31,7 @@ namespace detail {
 namespace {
 
 constexpr int kThreadsPerCore = 4;
+constexpr Names<2> kIsas{"best", "baseline"};
 
 /// The first number of OMP_NUM_THREADS, by which clusters and containers say how many; 0 without.
 int threads_of_environment() {
@@ -167,6 +170,13 @@ void help(Batch& batch) {
 thread_local bool inside = false;
 
 }  // namespace
+
+void check(const Execution& execution) {
+  if (execution.threads < 0) {
+    refuse("threads is ", execution.threads, ", must not be negative");
+  }
+  refuse_unnamed(kIsas, execution.isa, "isa");
+}
 
 void run_blocks(std::ptrdiff_t blocks, int threads,
                 const std::function<void(std::ptrdiff_t)>& body) {

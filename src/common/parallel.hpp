@@ -9,6 +9,9 @@
 
 namespace glidepath::detail {
 
+/// Refuses threads below 0 and an instruction set that does not exist.
+void check(const Execution& execution);
+
 /// body(b) for b in [0, blocks) on at most `threads` threads, that of the caller among them.
 void run_blocks(std::ptrdiff_t blocks, int threads,
                 const std::function<void(std::ptrdiff_t)>& body);
@@ -21,6 +24,7 @@ void run_blocks(std::ptrdiff_t blocks, int threads,
 template <class Body>
 void for_each_block(std::ptrdiff_t n, std::ptrdiff_t block, const Execution& execution,
                     Body&& body) {
+  check(execution);
   const std::ptrdiff_t blocks = (n + block - 1) / block;
   const auto run = [&](std::ptrdiff_t b) { body(b * block, std::min(n, (b + 1) * block)); };
   run_blocks(blocks, execution.threads, std::ref(run));  // by reference: nothing is allocated

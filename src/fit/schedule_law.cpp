@@ -284,6 +284,7 @@ ScheduleLawKind schedule_law_named(std::string_view text) {
 }
 
 ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind) {
+  detail::refuse_unnamed(kKindNames, kind, "schedule law: kind");
   Runs runs(traces);
   detail::require_ceres("schedule law: a fit");
   ScheduleLaw law = unfitted_law(kind, runs);
@@ -309,6 +310,7 @@ ScheduleLaw fit_schedule_law(std::span<const Trace> traces, ScheduleLawKind kind
 
 std::vector<double> predict(const ScheduleLaw& law, std::span<const double> step,
                             std::span<const double> lr) {
+  detail::refuse_unnamed(kKindNames, law.kind, "schedule law: kind");
   if (step.size() != lr.size()) {
     refuse("schedule law: ", step.size(), " steps but ", lr.size(), " learning rates");
   }

@@ -17,6 +17,7 @@
 
 #include "common/csv.hpp"
 #include "common/require.hpp"
+#include "hardware/sharing.hpp"
 
 namespace glidepath {
 namespace {
@@ -39,6 +40,7 @@ KindPair swapped(const KindPair& pair) {
 }
 
 void check(const KindPair& pair) {
+  detail::refuse_unknown(pair.sharing, "learn_pairs: sharing");
   if (pair.sharing == Sharing::exclusive) {
     detail::refuse("learn_pairs: '", pair.first, "' beside '", pair.second, "' on '", pair.gpu,
                    "' is 'exclusive', which shares no GPU");

@@ -135,6 +135,7 @@ std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<co
   check(limits);
   const Job job = limits.target ? forecast_to(*limits.target, limits.reached_by, given) : given;
   const Snapshot snapshot{.tiers = tiers};
+  detail::refuse_unnamed(kPreferences, prefer, "choose_accelerator: prefer");
   const PlanOptions options;
   for (const Tier& tier : tiers) validate(tier);
   if (const std::string fault = detail::fault_of(job, snapshot); !fault.empty()) {

@@ -136,6 +136,10 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
     if (!finite_from_zero(option.steps_per_s)) {
       return sentence("job ", job.id, " runs at ", option.steps_per_s, " steps per second");
     }
+    if (name(option.sharing) == kNoName) {
+      return sentence("job ", job.id, " has an option with sharing value ",
+                      static_cast<int>(option.sharing));
+    }
     if (!(option.utilization >= 0 && option.utilization <= 1)) {
       return sentence("job ", job.id, " has utilization ", option.utilization, ", expected 0 to 1");
     }

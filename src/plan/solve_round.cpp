@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/parallel.hpp"
 #include "common/require.hpp"
 #include "plan/round.hpp"
 
@@ -26,7 +27,8 @@ void check(const RoundView& view, const RoundOptions& options) {
 
 RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
   using namespace detail;
-  check(view, options);
+  detail::check(execution);
+  glidepath::check(view, options);
   const Round round = read_round(view);
   Prices price = minimise_dual(round, options.prices, execution);
   const Inner inner = inner_solution(round, price);

@@ -9,6 +9,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
+#include "trace/direction.hpp"
 
 namespace glidepath {
 namespace {
@@ -98,6 +99,7 @@ void require_columns(const Trace& raw) {
 
 Cleaned clean(const Trace& raw, const CleanOptions& options) {
   require_columns(raw);
+  detail::refuse_unknown(raw.direction, "clean: direction");
   if (options.max_points < 2) {
     detail::refuse("clean: max_points is ", options.max_points, ", at least 2 are needed");
   }

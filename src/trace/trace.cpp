@@ -4,13 +4,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 
 namespace glidepath {
 
+namespace {
+constexpr detail::Names<2> kDirections{"min", "max"};
+}
 std::string_view name(Direction direction) noexcept {
-  return direction == Direction::min ? "min" : "max";
+  return detail::name_in(kDirections, direction);
+}
+
+void detail::refuse_unknown(Direction direction, std::string_view what) {
+  refuse_unnamed(kDirections, direction, what);
 }
 
 Direction direction_named(std::string_view text) {
