@@ -108,7 +108,7 @@ CONSOLE = {
     "xgboost": ("[{t}]\ttrain-rmse:{y}\teval-rmse:{v}\n", "train-rmse", STEP_BY_STEP),
     "catboost": (
         "{t}:\tlearn: {y}\ttest: {v}\tbest: {v} (3)\ttotal: 12ms\tremaining: 1m 2s\n",
-        *("train_loss", STEP_BY_STEP),
+        *("learn", STEP_BY_STEP),
     ),
     "darknet": (
         "\n {t}: 9.5, {y} avg loss, 0.001000 rate, 22.27 seconds, 64 images, 20.9 hours left\n",
@@ -201,6 +201,78 @@ def test_evaluation_and_training_are_told_apart_by_their_lines(tmp_path: Path) -
     file = write(tmp_path / "a.log", text)
     assert one(file).loss.tolist() == [_LOSS[t] for t in EPOCHS]
     assert one(file, "validation Loss").loss.tolist() == [_LOSS[t] + 1 for t in EPOCHS]
+
+
+@pytest.mark.parametrize(
+    ("form", "training", "held_out"),
+    [
+        ("Epoch: {t:03d}, Train: {p:.4f}, Val: {q:.4f}, Test: 0.1", "Train", "Val"),
+        ("Epoch: {t:03d}, Loss: 0.5, Train: {p:.4f}, Val: {q:.4f}", "Train", "Val"),
+        ("Run: 01, Epoch: {t:02d}, Train: {p:.4f}%, Valid: {q:.4f}% Test: 9.5%", "Train", "Valid"),
+        ("{t}:\tlearn: {p:.4f}\ttest: {q:.4f}\tbest: {q:.4f} (3)\ttotal: 12ms", "learn", "test"),
+        ("Epoch {t} accuracy: train {p:.4f} val {q:.4f}", "train accuracy", "val accuracy"),
+    ],
+)
+@pytest.mark.parametrize("way", ["max", "min"])
+def test_a_number_that_only_its_data_name_is_better_the_way_it_went(
+    tmp_path: Path, form: str, training: str, held_out: str, way: str
+) -> None:
+    def score(t: int, plus: float) -> float:
+        return round(3 - 2 / t if way == "max" else 1 + 2 / t, 4) + plus
+
+    text = "".join(form.format(t=t, p=score(t, 0), q=score(t, 0.5)) + "\n" for t in EPOCHS)
+    file = write(tmp_path / "a.log", text)
+    for name, plus in ((training, 0), (held_out, 0.5)):
+        run = one(file, name)
+        assert run.loss.tolist() == pytest.approx([score(t, plus) for t in EPOCHS])
+        assert run.direction == ("max" if "accuracy" in name else way)
+        told = any("does not say which way is better" in note for note in run.notes)
+        assert told == ("accuracy" not in name)
+    if "Loss" not in form and "accuracy" not in form:
+        assert one(file).metric == training
+
+
+def test_a_loss_of_training_and_of_validation_share_their_word(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.log", lines("Epoch {t} | iter {u} | loss train: {y}, val: {v}"))
+    assert one(file).metric == "loss train"
+    run = one(file, "loss val")
+    assert (run.direction, run.loss.tolist()) == ("min", [_LOSS[t] + 1 for t in EPOCHS])
+
+
+@pytest.mark.parametrize(
+    ("form", "score", "held_out"),
+    [
+        (
+            "Epoch {t}/12\n-----\ntrain Loss: {y} Acc: {a}\nval Loss: {v} Acc: 0.25",
+            "Acc",
+            "val Acc",
+        ),
+        (
+            "Epoch {t}\nTraining loss: {y}, acc: {a}\nValidation loss: {v}, acc: 0.25",
+            *("acc", "validation acc"),
+        ),
+        ("Epoch {t}\n Train Loss {y} | F1 {a}\n Val Loss {v} | F1 0.25", "F1", "val F1"),
+        (
+            "Epoch {t} Phase train Loss {y} Acc {a}\nEpoch {t} Phase val Loss {v} Acc 0.25",
+            *("Acc", "val Acc"),
+        ),
+    ],
+)
+def test_a_score_behind_a_loss_is_of_the_data_of_that_loss(
+    tmp_path: Path, form: str, score: str, held_out: str
+) -> None:
+    file = write(tmp_path / "a.log", lines(form))
+    assert one(file, score).loss.tolist() == [1 - 1 / (t + 1) for t in EPOCHS]
+    assert one(file, held_out).loss.tolist() == [0.25] * len(EPOCHS)
+
+
+def test_a_loss_behind_that_of_validation_is_still_that_of_training(tmp_path: Path) -> None:
+    text = lines("step {t} loss: {y}\nEpoch {t} val_loss: {v} loss: {y}")
+    file = write(tmp_path / "a.log", text)
+    names = {info.metric for info in gp.metrics_of(file)}
+    assert names == {"loss", "loss (epoch)", "val_loss"}
+    only = write(tmp_path / "b.log", lines("Epoch {t} train_loss: {y} val_loss: {v} acc: {a}"))
+    assert {info.metric for info in gp.metrics_of(only)} == {"train_loss", "val_loss", "acc"}
 
 
 def test_many_rows_of_an_epoch_are_numbered(tmp_path: Path) -> None:

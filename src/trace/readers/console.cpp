@@ -227,9 +227,11 @@ void split_epochs(std::vector<Line>& lines) {
   if (ends.size() < kCountingEnds || ends.size() <= counts.size()) return;
   for (Line& line : lines) {
     const double* const end = line.totals.find(kCounter);
-    if (end == nullptr || line.counters.find(kCounter) == nullptr) continue;
-    line.counters.rename(kCounter, "epoch");
-    line.counters.put(kCounter, *end);
+    if (end == nullptr) continue;
+    if (line.counters.find(kCounter) != nullptr) {
+      line.counters.rename(kCounter, "epoch");
+      line.counters.put(kCounter, *end);
+    }
     line.totals.erase_if([&](const auto& name) { return name == kCounter; });
   }
 }
@@ -263,11 +265,45 @@ void leave_out_words(std::vector<Line>& lines, NameReader& names, const Metric& 
   std::erase_if(count, [&](const auto& each) {
     const std::string& name = each.first;
     return each.second >= kMinMentions || name == metric || names.is_metric(name) ||
-           is_rate(name) || is_clock(normal(name));
+           is_rate(name) || is_clock(normal(name)) || is_data(normal(name));
   });
   if (count.empty()) return;
   for (Line& line : lines) {
     line.cells.erase_if([&](const std::string& name) { return count.contains(name); });
+  }
+}
+
+/// Whether a line has a metric of those data by its own name: "val_loss" beside "loss".
+bool has_own(const Line& line, const std::string& name, const std::string& data) {
+  const std::string before = normal(data + " " + name), after = normal(name + " " + data);
+  return std::any_of(line.cells.begin(), line.cells.end(), [&](const auto& cell) {
+    const std::string key = normal(cell.first);
+    return key == before || key == after;
+  });
+}
+
+/// Names by their data the metrics behind one of data that are not trained on, as the accuracy in
+/// "val Loss: 1.1 Acc: 0.4", where they stand on other lines, too: "train Loss: 1.0 Acc: 0.5".
+void name_by_data_before(std::vector<Line>& lines) {
+  std::unordered_map<std::string, std::pair<std::size_t, std::size_t>> count;  // behind, elsewhere
+  for (const Line& line : lines) {
+    for (const auto& [name, data] : line.behind) ++count[name].first;
+  }
+  if (count.empty()) return;
+  for (const Line& line : lines) {
+    for (const auto& [name, value] : line.cells) {
+      const auto found = count.find(name);
+      if (found == count.end()) continue;
+      found->second.second += std::none_of(line.behind.begin(), line.behind.end(),
+                                           [&](const auto& each) { return each.first == name; });
+    }
+  }
+  for (Line& line : lines) {
+    for (const auto& [name, data] : line.behind) {
+      const auto [behind, elsewhere] = count.at(name);
+      if (elsewhere < std::min(kMinMentions, behind) || has_own(line, name, data)) continue;
+      line.cells.rename(name, data + " " + name);
+    }
   }
 }
 
@@ -304,7 +340,9 @@ bool is_console(const std::filesystem::path& file, std::string_view head) {
   bool found = false;
   (void)each_line(file, kSearched, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
-      if (!names.is_metric(name) || std::count(name.begin(), name.end(), ' ') >= 4) continue;
+      const bool of_data = line.of_data && is_data(normal(name));
+      if (!(of_data || names.is_metric(name)) || std::count(name.begin(), name.end(), ' ') >= 4)
+        continue;
       found = found || ++alone[name] == 3 || !line.counters.empty();
     }
     return !found;
@@ -336,15 +374,19 @@ LoggedRun read_console(const std::filesystem::path& file, const Metric& metric) 
   const bool cut = each_line(file, std::numeric_limits<std::size_t>::max(), names, keep);
   keep_first_rank(lines);
   split_epochs(lines);
+  name_by_data_before(lines);
   leave_out_words(lines, names, metric);
   // The same name on lines of another form is another metric: a mean over the epoch, say.
   const std::unordered_map<std::string, std::string> usual = usual_forms(lines);
   LogRows rows;
   std::unordered_map<std::string, std::string> example;
   for (const Line& line : lines) {
-    const bool metric_there = std::any_of(
-        line.cells.begin(), line.cells.end(),
-        [&](const auto& cell) { return cell.first == metric || names.is_metric(cell.first); });
+    const bool metric_there =
+        std::any_of(line.cells.begin(), line.cells.end(),
+                    [&](const auto& cell) {
+                      return cell.first == metric || names.is_metric(cell.first);
+                    }) ||
+        line.of_data;
     for (const auto& [name, far] : line.totals) {
       if (metric_there) rows.plan(name, far);  // else it may be a bar of something else
     }
@@ -360,7 +402,8 @@ LoggedRun read_console(const std::filesystem::path& file, const Metric& metric) 
   }
   LoggedRun run{.series = rows.series()};
   if (cut) run.notes.emplace_back("the last line has no end: left out");
-  bool known = metric.has_value();
+  bool known = metric.has_value() || std::any_of(lines.begin(), lines.end(),
+                                                 [](const Line& line) { return line.of_data; });
   std::string repeated;
   std::size_t count = 0;
   for (const auto& [name, column] : run.series) {

@@ -113,6 +113,9 @@ Named named_by(std::string_view gap) {
     if (!named.counter) named.last_counter = last_counter_in(name);
     find_subject(name, words, named);
     if (name.empty()) find_counter_of_data(words, named);
+    for (std::size_t i = words.size() - 1; is_data(normal(name)) && i-- > 0;) {
+      if (detail::is_metric(words[i])) named.subject = stripped(words[i]);  // "accuracy: train"
+    }
   }
   words.back() = named.counter ? name : std::string_view();
   for (const std::string_view word : words) {
@@ -123,6 +126,19 @@ Named named_by(std::string_view gap) {
     }
   }
   return named;
+}
+
+/// The name of a metric of some data, such as "loss train", as it is called of other data.
+std::string of_other_data(std::string_view name, std::string_view data) {
+  for (std::size_t at = 0; at < name.size();) {
+    std::size_t end = at;
+    while (end < name.size() && is_letter(name[end])) ++end;
+    if (end > at && is_data(lower(name.substr(at, end - at)))) {
+      return std::string(name.substr(0, at)) + std::string(data) + std::string(name.substr(end));
+    }
+    at = end + 1;
+  }
+  return {};
 }
 
 template <class Map, class Make>
@@ -179,7 +195,8 @@ class LineParser {
   }
 
   [[nodiscard]] bool has_metric() const {
-    return std::any_of(line_.cells.begin(), line_.cells.end(),
+    return line_.of_data ||
+           std::any_of(line_.cells.begin(), line_.cells.end(),
                        [&](const auto& cell) { return names_.is_metric(cell.first); });
   }
 
@@ -276,7 +293,8 @@ class LineParser {
     const double thousands = lower(number.unit) == "k" ? 1e3 : number.unit == "M" ? 1e6 : 0;
     if (!counter) {
       if (is_place_in_source(named.name, number)) return;
-      add_cell(named.name, number);
+      const bool data = !number.whole && is_data(normal(named.name));
+      add_cell(data ? name_by_data(named, number) : named.name, number);
       if (number.whole && named.last_counter && !last_counter_) {
         last_counter_.emplace(last_cell_, *named.last_counter);
       }
@@ -330,11 +348,28 @@ class LineParser {
     return stripped(first_characters(rest, 9)).starts_with('/');
   }
 
+  /// What is meant by a number that is named by nothing but its data; a whole one would be that of
+  /// samples. Without a metric before it, it may be a loss or a score: nothing is added to its
+  /// name.
+  std::string name_by_data(const Named& named, const Number& number) {
+    if (line_.text.starts_with("s:") && named.name == "eval") return "hellaswag";
+    const std::vector<std::string_view> words =
+        words_of(std::string_view(text_).substr(0, number.start));
+    const bool last = stripped(std::string_view(text_).substr(number.end)).empty();
+    if (leading_ && last && words.size() == 2) {  // "250 val 3.5", the whole line of build-nanogpt
+      return is_held_out(named.name) ? "val_loss" : "train_loss";
+    }
+    std::string said = named.subject.empty() ? of_other_data(of_data_, named.name)
+                                             : named.name + " " + named.subject;
+    if (!said.empty() && !line_.of_data && line_.cells.find(said) == nullptr) return said;
+    line_.of_data = true;
+    return named.name;
+  }
+
   void add_cell(const std::string& name, const Number& number) {
     std::string_view key = name;
     if (key.ends_with(" value")) key.remove_suffix(6);
-    std::string cell = named_bare(lower(name), number, key);
-    if (line_.text.starts_with("s:") && name == "eval") cell = "hellaswag";
+    std::string cell = named_bare(lower(name), key);
     if (is_error(cell) || contains(lower(cell), "improve")) return;
     const std::optional<std::string> found = held_out_in(cell);
     const bool there = line_.cells.find(cell) != nullptr;
@@ -342,6 +377,7 @@ class LineParser {
       const std::string& before = data_.empty() ? held_ : data_;
       if (!before.empty()) cell = before + " " + cell;
     }
+    note_data(cell);
     line_.cells.put_first(cell, number.value);
     last_cell_ = cell;
     if (cell == "train_time" && (number.unit == "ms" || number.unit == "s")) {
@@ -350,15 +386,23 @@ class LineParser {
     if (found) held_ = *found;
   }
 
-  /// The name of a metric that is called by a short word; a whole number beside a word of data is
-  /// that of samples.
-  static std::string named_bare(const std::string& word, const Number& number,
-                                std::string_view otherwise) {
+  /// Notes which data a metric is of, for those behind it; or that it stands behind such a one.
+  void note_data(const std::string& cell) {
+    if (!names_.is_metric(cell)) return;
+    const std::optional<std::string> held_out = held_out_in(cell);
+    if (held_out || has_train(cell)) {
+      of_data_ = cell;
+      behind_data_ = has_train(cell) ? "" : *held_out;
+    } else if (!behind_data_.empty() && data_.empty()) {
+      line_.behind.emplace_back(cell, behind_data_);
+    }
+  }
+
+  /// The name of a metric that is called by a short word.
+  static std::string named_bare(const std::string& word, std::string_view otherwise) {
     if (word == "trl") return "train_loss";
     if (word == "tel") return "val_loss";
     if (word == "hella") return "hellaswag";
-    if (!number.whole && (word == "train" || word == "learn")) return "train_loss";
-    if (!number.whole && among(kHeldOut, word)) return "val_loss";
     return std::string(otherwise);
   }
 
@@ -382,6 +426,8 @@ class LineParser {
   std::size_t end_ = 0;   ///< of the last number that was one
   bool first_ = false;    ///< whether the number being added is the first
   std::string data_, held_;
+  std::string of_data_;            ///< the last metric whose name says of which data it is
+  std::string behind_data_;        ///< those data, if they are not trained on
   std::string last_;               ///< the counter that stands before
   std::optional<double> loose_;    ///< a number without a name, perhaps of a fraction
   std::optional<double> leading_;  ///< a number that begins the line

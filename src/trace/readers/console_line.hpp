@@ -67,6 +67,10 @@ struct Line {
   std::string text{};
   bool by_column = false;
   bool held_out = false;  ///< it speaks of data that are not trained on
+  bool of_data = false;   ///< a number of it is named by nothing but its data, as "Train: 0.51"
+  /// Metrics without a word of data that stand behind one of data that are not trained on, and
+  /// those data.
+  std::vector<std::pair<std::string, std::string>> behind{};
 };
 
 /// What stands before a number: its name, the counter that it is, and the data that it is of: "" of
@@ -76,7 +80,9 @@ struct Named {
   std::optional<std::string> counter{};
   std::optional<std::string> data{};
   std::optional<std::string> last_counter{};  ///< of a name that is no counter: its last word
-  std::string subject{};  ///< of a counter: the metric that was taken at it, whose value follows
+  /// Of a counter, the metric that was taken at it, whose value follows; of a word of data, the
+  /// metric that stands before it.
+  std::string subject{};
 };
 
 /// What names say, remembered: the lines of a log repeat theirs.

@@ -35,6 +35,9 @@ constexpr std::string_view kErrors[] = {
     "rmse",       "mse",    "mae",  "mape",       "nll",          "bpb",           "bpc",
     "bits_per_*", "fid",    "xent", "ce",         "crossentropy", "cross_entropy", "cost"};
 constexpr std::string_view kValue[] = {"value"};
+// A metric of which no more is said than that it is of training.
+constexpr std::string_view kTrained[] = {"train", "training", "learn"};
+constexpr int kRankOfTrained = 1000, kRankOfHeldOut = 1001;
 constexpr std::string_view kRates[] = {"lr#", "learning_rate"};
 // What a log counts or measures beside its metrics: never read unless it is named.
 constexpr std::string_view kAside[] = {
@@ -200,6 +203,12 @@ std::optional<int> rank_of(std::string_view key) {
   return {};
 }
 
+/// How early a name that is nothing but that of data comes: behind all others.
+std::optional<int> rank_of_data(std::string_view key) {
+  if (!is_data(key)) return {};
+  return among(kTrained, key) ? kRankOfTrained : kRankOfHeldOut;
+}
+
 /// The name that the loss "validation/main/loss" has in training, "main_loss".
 std::string_view in_training(std::string_view key) {
   if (!is_held_out_loss(key)) return {};
@@ -245,6 +254,7 @@ bool is_within(std::string_view key) { return among(kWithin, key); }
 bool is_epoch(std::string_view key) { return among(kEpochs, key); }
 bool is_clock(std::string_view key) { return among(kClocks, key); }
 bool is_training_loss(std::string_view key) { return among(kTrainingLosses, key); }
+bool is_data(std::string_view key) { return among(kTrained, key) || among(kHeldOut, key); }
 
 std::string normal(std::string_view name) {
   name = first_characters(stripped(name), kLettersOfName);
@@ -293,7 +303,8 @@ std::optional<std::string> best_name(const Points& points) {
   for (const auto& point : points) {
     std::string key = normal(point.first);
     if (is_rate_key(key) || is_aside_key(key) || counts_steps(key)) continue;
-    const std::optional<int> rank = rank_of(key);
+    std::optional<int> rank = rank_of(key);
+    if (!rank) rank = rank_of_data(key);
     if (!seen.insert(std::move(key)).second) continue;
     if (seen.size() == 1) alone = point.first;
     if (!rank) continue;

@@ -49,6 +49,9 @@ inline constexpr std::array<std::string_view, 9> kHeldOut{
 [[nodiscard]] bool is_within(std::string_view key);
 [[nodiscard]] bool is_epoch(std::string_view key);
 [[nodiscard]] bool is_clock(std::string_view key);
+/// Whether a name is nothing but that of data, "train", "learn" or "val", as a metric of which no
+/// more is said may be called.
+[[nodiscard]] bool is_data(std::string_view key);
 
 /// How often each metric was logged, in the order of the log.
 using Points = std::vector<std::pair<std::string, double>>;
