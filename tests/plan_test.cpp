@@ -140,6 +140,19 @@ std::string reason_without_gpu(const Cluster& cluster) {
   return plan.reasons.at(0).text;
 }
 
+TEST(PlanTest, TheReasonOfAJobThatFitsNowhereIsThatOfEachOfItsOptions) {
+  Cluster cluster;
+  cluster.add(1, {100});
+  for (Option& option : cluster.jobs[0].options) option.sharing = Sharing::mps;
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 1 has no option with GPUs of its own");
+  cluster.jobs.clear();
+  cluster.add(1, {100}, 4).memory_gb = 20;  // the slow tier has 4 GPUs of 11 GB, the fast one 2
+  EXPECT_EQ(reason_without_gpu(cluster),
+            "cannot be planned: job 1 asks 4 GPUs, tier 'fast' has 2, and needs 20 GB per GPU, "
+            "tier 'slow' has 11");
+}
+
 TEST(PlanTest, ABrokenJobGetsAReasonAndNoGpu) {
   Cluster cluster;
   cluster.add(17, {100}, 9);
@@ -154,22 +167,9 @@ TEST(PlanTest, ABrokenJobGetsAReasonAndNoGpu) {
   for (const auto& spoil : std::initializer_list<void (*)(Job&)>{
            [](Job& j) { j.weight = -1; }, [](Job& j) { j.weight = std::nan(""); },
            [](Job& j) { j.options[0].tier = 9; }, [](Job& j) { j.options[0].gpus = 0; },
-           [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
-TEST(PlanTest, TheReasonOfAJobThatFitsNowhereIsThatOfEachOfItsOptions) {
-  Cluster cluster;
-  cluster.add(1, {100});
-  for (Option& option : cluster.jobs[0].options) option.sharing = Sharing::mps;
-  EXPECT_EQ(reason_without_gpu(cluster),
-            "cannot be planned: job 1 has no option with GPUs of its own");
-  cluster.jobs.clear();
-  cluster.add(1, {100}, 4).memory_gb = 20;  // the slow tier has 4 GPUs of 11 GB, the fast one 2
-  EXPECT_EQ(reason_without_gpu(cluster),
-            "cannot be planned: job 1 asks 4 GPUs, tier 'fast' has 2, and needs 20 GB per GPU, "
-            "tier 'slow' has 11");
-}
-
-           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
            [](Job& j) { j.options[0].sharing = static_cast<Sharing>(9); },
+           [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
+           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
     Cluster broken;
     spoil(broken.add(3, {100}));
     broken.running = {{.job = 3, .tier = 0, .gpus = 1}};

@@ -133,9 +133,9 @@ Preference preference_named(std::string_view text) {
 std::vector<AcceleratorChoice> choose_accelerator(const Job& given, std::span<const Tier> tiers,
                                                   const RunLimits& limits, Preference prefer) {
   check(limits);
+  detail::refuse_unnamed(kPreferences, prefer, "choose_accelerator: prefer");
   const Job job = limits.target ? forecast_to(*limits.target, limits.reached_by, given) : given;
   const Snapshot snapshot{.tiers = tiers};
-  detail::refuse_unnamed(kPreferences, prefer, "choose_accelerator: prefer");
   const PlanOptions options;
   for (const Tier& tier : tiers) validate(tier);
   if (const std::string fault = detail::fault_of(job, snapshot); !fault.empty()) {

@@ -7,12 +7,13 @@
 #include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "trace/direction.hpp"
 
 namespace glidepath {
-
 namespace {
 constexpr detail::Names<2> kDirections{"min", "max"};
 }
+
 std::string_view name(Direction direction) noexcept {
   return detail::name_in(kDirections, direction);
 }
