@@ -96,6 +96,58 @@ TEST(CTest, TheBestOfARunThatTurnedUpIsPastAndOfOneThatFallsIsToCome) {
   EXPECT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_INPUT_ERROR);
 }
 
+TEST(CTest, ATraceWhoseMetricRisesIsLookedAtThatWayUnlessTheOptionsSayOtherwise) {
+  Decay run(60);
+  for (double& loss : run.loss) loss = 3.0 - loss;
+  run.trace.direction = "max";
+  glidepath_best_so_far_t best{};
+  best.size = sizeof(best);
+  ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, nullptr, &best), GLIDEPATH_OK);
+  EXPECT_GT(best.value, 1.7);
+  glidepath_forecast_options_t options{};
+  options.size = sizeof(options);
+  options.reached_by = "point";
+  ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_OK);
+  EXPECT_EQ(best.value, run.loss.back());
+  options.direction = "min";
+  ASSERT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_OK);
+  EXPECT_EQ(best.value, run.loss.front());
+  run.trace.direction = "banana";
+  EXPECT_EQ(glidepath_best_so_far(&run.trace, 120, &options, &best), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()),
+            "trace: direction 'banana' is neither min nor max");
+}
+
+TEST(CTest, ARoundOnAllCoresIsThatOfOneThreadAndFewerThanNoneAreRefused) {
+  const std::int64_t job[] = {1, 2}, tier[] = {0, 0}, gpus[] = {1, 1}, capacity[] = {1};
+  const double value[] = {1, 2};
+  glidepath_round_t round{};
+  round.size = sizeof(round);
+  round.options = 2;
+  round.job = job;
+  round.tier = tier;
+  round.gpus = gpus;
+  round.value = value;
+  round.tiers = 1;
+  round.capacity = capacity;
+  glidepath_round_options_t options{};
+  options.size = sizeof(options);
+  glidepath_round_plan_t* plan = nullptr;
+  for (const std::int32_t threads : {0, 1}) {
+    options.threads = threads;
+    ASSERT_EQ(glidepath_solve_round(&round, &options, &plan), GLIDEPATH_OK);
+    glidepath_round_plan_view_t view{};
+    view.size = sizeof(view);
+    ASSERT_EQ(glidepath_round_plan_get(plan, &view), GLIDEPATH_OK);
+    ASSERT_EQ(view.chosen_count, 1U);
+    EXPECT_EQ(view.chosen[0], 1);
+    glidepath_round_plan_free(plan);
+  }
+  options.threads = -3;
+  EXPECT_EQ(glidepath_solve_round(&round, &options, &plan), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(std::string(glidepath_last_error()), "threads is -3, must not be negative");
+}
+
 TEST(CTest, AFailureLeavesNoHandleAndASentence) {
   const Decay run(60);
   const double back[] = {200, 100};

@@ -55,10 +55,10 @@ typedef struct glidepath_trace_t {
   size_t size;
   size_t points;
   const double *step, *loss, *weight, *lr;
-  /* Known of traces that were read; not used where a trace is taken. */
-  const char *name, *metric;
-  const char* direction; /**< "min" or "max" */
-  double planned_steps;  /**< the step at which the run ends by its own plan; NaN where unknown */
+  const char *name, *metric; /**< of traces that were read; not used where a trace is taken */
+  const char* direction;     /**< "min" or "max"; NULL = "min" */
+  double planned_steps; /**< where the run ends by its own plan; NaN where unknown; not used where a
+                             trace is taken */
 } glidepath_trace_t;
 
 /** The learning rate of a whole run, straight between its steps. */
@@ -120,7 +120,7 @@ typedef struct glidepath_forecast_options_t {
   const glidepath_past_runs_t* past;
   const double* levels; /**< of the quantiles, in (0, 1), increasing; NULL = 0.05, 0.10 ... 0.95 */
   size_t level_count;
-  const char* direction;  /**< "max" for an accuracy; NULL = "min" */
+  const char* direction;  /**< "max" for an accuracy; NULL = that of the trace */
   const char* reached_by; /**< not of forecast: "point" for evaluations; NULL = "curve" */
 } glidepath_forecast_options_t;
 
@@ -242,7 +242,7 @@ typedef struct glidepath_round_options_t {
   size_t size;
   const double* gap;    /**< search on while (bound - value) / bound is above; NULL = 0.001 */
   const double* prices; /**< of the round before, one per tier; NULL = none */
-  int32_t threads;      /**< 0 = one */
+  int32_t threads;      /**< 0 = all cores; they pay from some 10 000 jobs */
 } glidepath_round_options_t;
 
 typedef struct glidepath_round_plan_t glidepath_round_plan_t;

@@ -93,7 +93,11 @@ void hand_over(std::unique_ptr<T> object, T** to, const char* name) {
   needed(to, name) = object.release();
 }
 
-[[nodiscard]] TraceView trace_of(const glidepath_trace_t* given);
+struct GivenTrace {
+  TraceView view{};
+  Direction direction = Direction::min;
+};
+[[nodiscard]] GivenTrace trace_of(const glidepath_trace_t* given);
 [[nodiscard]] std::optional<Schedule> schedule_of(const glidepath_schedule_t* given);
 [[nodiscard]] Direction direction_of(const char* text);
 

@@ -18,15 +18,15 @@ struct glidepath_reach_t {
 namespace glidepath::c {
 namespace {
 
-/// The options and the schedule that they point to.
+/// The options for a trace, and the schedule that they point to.
 struct OwnedOptions {
-  explicit OwnedOptions(const glidepath_forecast_options_t* given) {
+  OwnedOptions(const glidepath_forecast_options_t* given, Direction of_trace) {
     const auto read_in = read_or_default(given, "forecast options");
     schedule = schedule_of(read_in.schedule);
     if (schedule) options.schedule = &*schedule;
     if (read_in.past != nullptr) options.past = read_in.past->runs.get();
     options.levels = column(read_in.levels, read_in.level_count, "forecast options: levels");
-    options.direction = direction_of(read_in.direction);
+    options.direction = read_in.direction == nullptr ? of_trace : direction_of(read_in.direction);
     if (read_in.reached_by != nullptr) options.reached_by = reached_by_named(read_in.reached_by);
   }
   OwnedOptions(const OwnedOptions&) = delete;
@@ -60,9 +60,10 @@ glidepath_status glidepath_forecast(const glidepath_trace_t* trace, const double
                                     glidepath_forecast_t** forecast) {
   return guarded([&] {
     needed(forecast, "forecast") = nullptr;
-    const OwnedOptions owned(options);
+    const GivenTrace run = trace_of(trace);
+    const OwnedOptions owned(options, run.direction);
     auto made = std::make_unique<glidepath_forecast_t>();
-    made->forecast = glidepath::forecast(trace_of(trace), column(at, count, "at"), owned.options);
+    made->forecast = glidepath::forecast(run.view, column(at, count, "at"), owned.options);
     hand_over(std::move(made), forecast, "forecast");
   });
 }
@@ -107,9 +108,10 @@ glidepath_status glidepath_reach(const glidepath_trace_t* trace, double target, 
                                  glidepath_reach_t** reach) {
   return guarded([&] {
     needed(reach, "reach") = nullptr;
-    const OwnedOptions owned(options);
+    const GivenTrace run = trace_of(trace);
+    const OwnedOptions owned(options, run.direction);
     auto made = std::make_unique<glidepath_reach_t>();
-    made->reach = glidepath::reach(trace_of(trace), target, budget, owned.options);
+    made->reach = glidepath::reach(run.view, target, budget, owned.options);
     hand_over(std::move(made), reach, "reach");
   });
 }
@@ -153,8 +155,9 @@ glidepath_status glidepath_best_so_far(const glidepath_trace_t* trace, double bu
                                        glidepath_best_so_far_t* best) {
   return guarded([&] {
     needed(best, "best");
-    const OwnedOptions owned(options);
-    const BestSoFar found = best_so_far(trace_of(trace), budget, owned.options);
+    const GivenTrace run = trace_of(trace);
+    const OwnedOptions owned(options, run.direction);
+    const BestSoFar found = best_so_far(run.view, budget, owned.options);
     glidepath_best_so_far_t out{};
     out.status = name(found.status).data();
     out.step = found.step;

@@ -13,11 +13,13 @@
 
 namespace glidepath::c {
 
-TraceView trace_of(const glidepath_trace_t* given) {
+GivenTrace trace_of(const glidepath_trace_t* given) {
   const glidepath_trace_t trace = read(needed(given, "trace"), "trace");
-  return {column(trace.step, trace.points, "trace: step"),
-          column(trace.loss, trace.points, "trace: loss"),
-          column_or_empty(trace.weight, trace.points), column_or_empty(trace.lr, trace.points)};
+  return {.view = {column(trace.step, trace.points, "trace: step"),
+                   column(trace.loss, trace.points, "trace: loss"),
+                   column_or_empty(trace.weight, trace.points),
+                   column_or_empty(trace.lr, trace.points)},
+          .direction = direction_of(trace.direction)};
 }
 
 std::optional<Schedule> schedule_of(const glidepath_schedule_t* given) {
@@ -118,7 +120,7 @@ glidepath_status glidepath_fit(const glidepath_trace_t* trace,
                                const glidepath_fit_options_t* options, glidepath_fit_t* fit) {
   return guarded([&] {
     needed(fit, "fit");
-    write(record_of(glidepath::fit(trace_of(trace), fit_options(options))), fit, "fit");
+    write(record_of(glidepath::fit(trace_of(trace).view, fit_options(options))), fit, "fit");
   });
 }
 
