@@ -85,6 +85,26 @@ TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {
             "environment: 0 slots and 8 running jobs, expected at least 1 and 0, at most 1048576");
 }
 
+TEST(EnvironmentTest, WhatOnlySomePoliciesReadIsRefusedByName) {
+  const auto refused = [](SimulationOptions options) {
+    const std::string text =
+        message_of<InputError>([&] { (void)Environment({.simulation = std::move(options)}); });
+    return text.substr(0, text.find(','));
+  };
+  const std::string unread = "simulate: an environment does not read ";
+  EXPECT_EQ(refused({.session_s = 60}), unread + "session_s");
+  EXPECT_EQ(refused({.round_s = 60}), unread + "round_s");
+  EXPECT_EQ(refused({.sharing = Sharing::mps}), unread + "sharing");
+  EXPECT_EQ(refused({.user_gpus = 1}), unread + "user_gpus");
+  EXPECT_EQ(refused({.planner = PlanOptions{}}), unread + "planner");
+  EXPECT_EQ(refused({.max_ftf = 3}), unread + "max_ftf");
+  const Workload workload = random_workload(0, 5);
+  Environment counts({.simulation = {.carbon_g_per_kwh = {100}}});
+  counts.reset(workload, 0);
+  play_first(counts);
+  EXPECT_EQ(counts.simulation().carbon_kg, counts.simulation().energy_kwh * 0.1);
+}
+
 TEST(EnvironmentTest, WhatIsShownIsWrittenIntoRoomOfItsSizeAndNoOther) {
   const Workload workload = random_workload(0, 5);
   for (const double weights_for_s : {0.0, 60.0}) {

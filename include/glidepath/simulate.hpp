@@ -370,13 +370,14 @@ struct Moment {
 // ---- an environment for learning
 
 struct EnvironmentOptions {
-  SimulationOptions simulation{};  ///< of it restart_s, forecast_sigma, failures, sleep, in_nodes
-                                   ///< and stop_at_target, which is on unless it is false
+  /// stop_at_target is on unless it is false. Refused is what only some policies read: session_s,
+  /// round_s, sharing, user_gpus, planner, max_ftf, long_share and patience.
+  SimulationOptions simulation{};
   int slots = 32;   ///< waiting jobs that are seen and can be started, in order of submission
   int running = 8;  ///< running jobs that are seen and can be preempted, the longest first
   double energy_weight = 0;  ///< job-hours that a kWh costs in the reward
-  double weights_for_s = 0;  ///< above 0 an action is a weight for each objective of the planner,
-                             ///< which decides by them for so long
+  double weights_for_s = 0;  ///< above 0 an action is a weight for each objective of the planner
+                             ///< but `learned`, which decides by them for so long
 };
 
 /// The simulator as a game of one decision after the other: start a waiting job, preempt a running
@@ -385,6 +386,7 @@ struct EnvironmentOptions {
 /// kWh) in job-hours.
 class Environment {
  public:
+  /// Throws InputError on an option out of range or refused.
   explicit Environment(const EnvironmentOptions& options = {});
   ~Environment();
   Environment(Environment&&) noexcept;
@@ -398,8 +400,8 @@ class Environment {
   /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
   /// action that cannot be taken lets time pass. Returns the reward.
   double step(int action);
-  /// The same with weights_for_s: a weight of 0 or more for each Objective, in their order; all 0
-  /// is jct alone. Time passes to the first event after that time.
+  /// The same with weights_for_s: a weight of 0 or more for each Objective but `learned`, in their
+  /// order; all 0 is jct alone. Time passes to the first event after that time.
   double step(std::span<const double> weights);
   [[nodiscard]] bool done() const;
 

@@ -216,6 +216,7 @@ struct Environment::State {
 };
 
 Environment::Environment(const EnvironmentOptions& options) : options_(options) {
+  detail::refuse_unread(options.simulation, "an environment", {});
   if (options.slots < 1 || options.running < 0 || options.slots > kMaxShown ||
       options.running > kMaxShown) {
     detail::refuse("environment: ", options.slots, " slots and ", options.running,
