@@ -20,7 +20,9 @@ namespace glidepath {
 namespace {
 
 constexpr detail::Names<4> kPreferences{"hours", "kwh", "cost", "watts"};
-constexpr int kForecastSamples = 64;  // of the steps to a target, equally likely
+/// Of the steps to a target, equally likely: more than a plan or the simulator takes of each of many
+/// jobs, as the probability that comes of them is shown.
+constexpr int kForecastSamples = 64;
 
 void check(const RunLimits& limits) {
   for (const auto& [what, x] :

@@ -20,7 +20,9 @@ namespace glidepath {
 namespace detail {
 namespace {
 
-constexpr int kSamples = 40;  ///< equally likely values of a law of steps or service
+/// Equally likely values of a law of steps or service: fewer than choose_accelerator() takes of one
+/// job, as a simulation forecasts thousands.
+constexpr int kSamples = 40;
 constexpr std::size_t kFirstForecastPoints = 5;  ///< points before the first forecast of a curve
 
 /// The number of points of the last forecast that is due when there are `points`.
