@@ -258,6 +258,7 @@ class Scripting {
                "; pairs are not played forward");
       }
       Part& part = script_.parts[found->second];
+      if (part.running >= 0) refuse("start_times: job ", held.job, " holds two allocations");
       const auto way = std::find_if(part.ways.begin(), part.ways.end(), [&](const auto& each) {
         return each.tier == held.tier && each.gpus == held.gpus;
       });
