@@ -341,260 +341,6 @@ TEST(StartsTest, BeyondTheHorizonOrWithoutATierThatHoldsThemJobsDoNotStart) {
   EXPECT_EQ(start_times(one.view(), "first_fit").quantiles(1, 0), 70);
 }
 
-TEST(StartsTest, AMomentKnowsNothingOfTheFuture) {
-  const Workload workload = random_workload(5, 80);
-  SimulationOptions noisy;
-  noisy.forecast_sigma = 1;
-  const std::vector<double> at{workload.jobs[40].submit_s};
-  const Moment now = moments_of(workload, "fifo", noisy, at, 20).front();
-  // The same without the jobs that are still to come.
-  Workload past = workload;
-  std::erase_if(past.jobs, [&](const WorkloadJob& job) { return job.submit_s > now.now_s; });
-  const Moment same = moments_of(past, "fifo", noisy, at, 20).front();
-  ASSERT_EQ(now.jobs.size(), same.jobs.size());
-  for (std::size_t i = 0; i < now.jobs.size(); ++i) {
-    EXPECT_EQ(now.jobs[i].remaining_steps, same.jobs[i].remaining_steps);
-  }
-  ASSERT_EQ(now.recent.size(), 20U);
-  for (std::size_t i = 0; i < now.recent.size(); ++i) {
-    EXPECT_EQ(now.recent[i].remaining_steps, same.recent[i].remaining_steps);
-    EXPECT_LT(now.recent[i].id, 0);
-  }
-}
-
-TEST(StartsTest, TheOrderThatLeadsChangesInMomentsOnlyWhereTheSimulationLooksAgain) {
-  SimulationOptions noisy;
-  noisy.forecast_sigma = 1;
-  int orders = 0, changes = 0;
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
-TEST(StartsTest, AReservationCountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
-  Case four(4);
-  four.run(job_of(1, 3, {10, 1000}));
-  four.jobs.push_back(job_of(2, 4, {50}, 1));
-  four.jobs.push_back(job_of(3, 1, {100}, 2));
-  EXPECT_EQ(start_times(four.view(), "slurm_backfill").quantiles(1, 1), 0);
-}
-
-    const Workload workload = random_workload(seed, 200, 12);
-    std::vector<double> at;
-    for (const WorkloadJob& job : workload.jobs) {
-      if (at.empty() || job.submit_s > at.back()) at.push_back(job.submit_s);
-    }
-    std::optional<bool> before;
-    std::size_t led_at = 0;  // arrivals when the order changed last
-    for (const Moment& now : moments_of(workload, "best_value", noisy, at, 200)) {
-      const auto gang = std::ranges::find_if(
-          now.recent, [](const Job& job) { return job.options.front().gpus > 1; });
-      if (gang == now.recent.end()) continue;
-      const bool by_gpu_time = gang->weight == 1;
-      if (before && by_gpu_time != *before) {
-        EXPECT_GE(now.recent.size(), 2 * led_at) << "seed " << seed;
-        led_at = now.recent.size();
-        ++changes;
-      }
-      before = by_gpu_time;
-      ++orders;
-    }
-  }
-  EXPECT_GT(orders, 500);
-  EXPECT_GT(changes, 5);
-}
-
-TEST(StartsTest, AMomentShowsTheGangsThatThePolicyMayChoose) {
-  Workload workload = on_gpus(4, {{0, 300}, {0, 400}, {10, 50}});
-  for (WorkloadJob& job : workload.jobs) {
-    job.gpus = 2;
-    job.steps_per_s = {2};
-    job.gangs = {{1, {1.2}}, {4, {3}}};
-  }
-  Workload rigid = workload;
-  for (WorkloadJob& job : rigid.jobs) job.gangs.clear();
-  const std::vector<double> at{10};
-  const auto moment = [&](const Workload& given, std::string_view policy) {
-    return moments_of(given, policy, {}, at, 2).front();
-  };
-  for (const std::string_view policy : {"fifo", "las", "srsf", "gittins"}) {
-    const Moment now = moment(workload, policy), same = moment(rigid, policy);
-    for (std::size_t i = 0; i < now.jobs.size(); ++i) {
-      EXPECT_EQ(now.jobs[i].options, same.jobs[i].options) << policy;
-    }
-    EXPECT_EQ(now.recent.front().options, same.recent.front().options) << policy;
-  }
-  const Moment now = moment(workload, "best_value");
-  ASSERT_EQ(now.jobs.size(), 3U);
-  EXPECT_EQ(now.jobs.front().options.size(), 3U);
-  EXPECT_EQ(now.recent.front().options.size(), 3U);
-  // Whatever the gangs that run, each waiting job starts once they make room.
-  const StartTimes starts = start_times(
-      {.now_s = now.now_s, .tiers = workload.tiers, .jobs = now.jobs, .running = now.running},
-      "best_value", {.samples = 20});
-  EXPECT_EQ(starts.job.size(), now.jobs.size() - now.running.size());
-  for (std::size_t k = 0; k < starts.job.size(); ++k) EXPECT_LT(starts.quantiles(1, k), 700);
-}
-
-TEST(StartsTest, MomentsAreThoseOfIncreasingTimes) {
-  const Workload workload = random_workload(1, 5);
-  const auto said = [&](const std::vector<double>& at_s) {
-    return refusal([&] { (void)moments_of(workload, "fifo", {}, at_s, 0); });
-  };
-  EXPECT_EQ(said({100, std::nan("")}), "moments_of: at_s[1] is nan");
-  EXPECT_EQ(said({300, 100}), "moments_of: at_s must increase, at_s[1] is 100 after 300");
-  EXPECT_EQ(said({100, 100}), "moments_of: at_s must increase, at_s[1] is 100 after 100");
-  EXPECT_EQ(said({}), "");
-}
-
-TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
-  Case one(1);
-  one.run(job_of(1, 1, {100}));
-  one.jobs.push_back(job_of(2, 1, {50}, 1));
-  const auto said = [&](std::string_view policy, const StartOptions& options) {
-    return refusal([&] { (void)start_times(one.view(), policy, options); });
-  };
-  EXPECT_EQ(said("dare", {}),
-            "start_times: policy 'dare' is not played forward, these are: fifo, first_fit, "
-            "slurm_backfill, sjf, srtf, srsf, las, gittins, best_value");
-  EXPECT_EQ(said("fifo", {.samples = 0}), "start_times: samples is 0, expected 1 to 1000000");
-  EXPECT_EQ(said("fifo", {.horizon_s = -1}),
-            "start_times: horizon_s is -1, expected a time above 0");
-  EXPECT_EQ(said("fifo", {.levels = {1.5}}),
-            "start_times: level 1.5 after 0: levels must increase and lie between 0 and 1");
-  const std::vector<Job> future{job_of(9, 1, {1}, 5)};
-  EXPECT_EQ(said("fifo", {.recent = future}),
-            "start_times: the recent jobs were submitted from 5 to 5 s, expected times until now, "
-            "0 s");
-  one.jobs.back().remaining_steps.clear();
-  EXPECT_EQ(said("fifo", {}), "start_times: job 2 has neither remaining_steps nor budget_steps");
-  one.jobs.back().remaining_steps = {1};
-  one.running.front().partner = 2;
-  EXPECT_EQ(said("fifo", {}),
-            "start_times: job 1 shares the GPUs of job 2; pairs are not played forward");
-}
-
-/// When a gang of two starts under an order by index, its size known, beside a job of some law and
-/// one that ends at `look`: in the samples in which the law has its last finite value.
-double start_beside(const std::vector<double>& law, double look, double size,
-                    std::string_view policy) {
-  Case two(2);
-  two.run(job_of(0, 1, law));
-  two.run(job_of(1, 1, {look}));
-  two.jobs.push_back(job_of(2, 2, {size}, 0));
-  const bool ends = law.back() < kInf;
-  const StartTimes times = start_times(two.view(), policy, {.samples = 64, .levels = {0.3, 0.97}});
-  return times.quantiles(ends ? 1 : 0, 0);
-}
-
-TEST(StartsTest, TheIndexOfAJobIsFollowedToItsLastValue) {
-  struct Law {
-    std::vector<double> left;
-    double look, last;
-  };
-  for (const auto& [policy, stays] : {std::pair{"gittins", 1.0}, std::pair{"best_value", 1.05}}) {
-    for (const Law& law : {Law{{100000}, 60000, 100000}, Law{{100000, 100000}, 60000, 100000},
-                           Law{{100, 100000}, 40000, 100000}, Law{{100, 300, 5000}, 1000, 5000},
-                           Law{{200, 500, 500, 500}, 400, 500}, Law{{1000, kInf}, 300, 1000}}) {
-      std::vector<double> left;  // at the time of the look
-      for (const double value : law.left) {
-        if (value > law.look) left.push_back(value - law.look);
-      }
-      // Per GPU it is worth as much as a job of known size of 1 / index.
-      const double same = 1 / gittins_index(left) / stays / 2;
-      SCOPED_TRACE(std::string(policy) + ", " + std::to_string(law.look));
-      EXPECT_EQ(start_beside(law.left, law.look, 0.999 * same, policy), law.look);
-      EXPECT_EQ(start_beside(law.left, law.look, 1.001 * same, policy), law.last);
-    }
-  }
-}
-
-TEST(StartsTest, ABudgetAloneIsALawOfOneValue) {
-  for (const std::string_view policy : {"gittins", "best_value"}) {
-    Case two(2);
-    const double budgets[] = {100000, 60000, 45000};
-    for (int k = 0; k < 3; ++k) {
-      Job job = job_of(k, k < 2 ? 1 : 2, {});
-      job.budget_steps = budgets[k];
-      if (k < 2) {
-        two.run(job);
-      } else {
-        two.jobs.push_back(job);
-      }
-    }
-    EXPECT_EQ(start_times(two.view(), policy).quantiles(1, 0), 100000) << policy;
-  }
-}
-
-TEST(StartsTest, AJobThatOutlivesItsForecastGivesWay) {
-  Case two(2);
-  two.run(job_of(1, 1, {100}));
-  two.run(job_of(2, 1, {40}));
-  two.jobs.push_back(job_of(3, 2, {15}, 1));
-  // At 40 s the first one has had 40 s and counts as 40 more, the third one as 2 x 15.
-  const std::vector<BelievedSteps> believed{{1, 10}};
-  EXPECT_EQ(row(start_times(two.view(), "srsf", {.believed = believed}), 1),
-            std::vector<double>{40});
-  EXPECT_EQ(row(start_times(two.view(), "srsf", {.believed = {{{1, 50}}}}), 1),
-            std::vector<double>{100});
-}
-
-TEST(StartsTest, JobsThatEndTogetherMakeRoomTogether) {
-  Case many(40);
-  for (int job = 0; job < 40; ++job) many.run(job_of(job, 1, {job < 20 ? 50.0 : 60.0}));
-  many.jobs.push_back(job_of(40, 20, {10}, 1));
-  many.jobs.push_back(job_of(41, 1, {1}, 2));
-  for (const std::string_view policy : {"fifo", "las", "srsf", "best_value"}) {
-    // Where the short one goes first, 19 are free until it ends.
-    const bool by_size = policy == "srsf" || policy == "best_value";
-    EXPECT_EQ(start_times(many.view(), policy).quantiles(1, 0), by_size ? 51 : 50) << policy;
-  }
-}
-
-TEST(StartsTest, BackfillFillsTheGapBeforeAReservationWithWhatItBelievesEndsInTime) {
-  Case two(2);
-  two.run(job_of(1, 1, {100}));
-  two.jobs.push_back(job_of(2, 2, {50}, 1));
-  two.jobs.push_back(job_of(3, 1, {80}, 2));
-  two.jobs.push_back(job_of(4, 1, {60}, 3));
-  EXPECT_EQ(row(start_times(two.view(), "slurm_backfill"), 1), (std::vector<double>{100, 0, 150}));
-  const std::vector<BelievedSteps> long_limit{{3, 800}};
-  EXPECT_EQ(row(start_times(two.view(), "slurm_backfill", {.believed = long_limit}), 1),
-            (std::vector<double>{100, 150, 0}));
-}
-
-TEST(StartsTest, AReservationCountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
-  Case four(4);
-  four.run(job_of(1, 3, {10, 1000}));
-  four.jobs.push_back(job_of(2, 4, {50}, 1));
-  four.jobs.push_back(job_of(3, 1, {100}, 2));
-  EXPECT_EQ(start_times(four.view(), "slurm_backfill").quantiles(1, 1), 0);
-}
-
-TEST(StartsTest, AJobThatMayNotBePreemptedKeepsItsGpus) {
-  Case one(1);
-  one.run(job_of(1, 1, {1000}));
-  one.jobs.push_back(job_of(2, 1, {500}, 1));
-  one.jobs.push_back(job_of(3, 1, {10}, 2));
-  std::vector<Job> recent{job_of(9, 1, {1}, -10)};  // comes soon, and every 10 s
-  const StartTimes may = start_times(one.view(), "srsf", {.recent = recent});
-  one.jobs.front().preemptible = false;
-  const StartTimes may_not = start_times(one.view(), "srsf", {.recent = recent});
-  EXPECT_LT(may.quantiles(2, 1), 100);
-  EXPECT_GE(may_not.quantiles(0, 1), 1000);
-}
-
-TEST(StartsTest, BeyondTheHorizonOrWithoutATierThatHoldsThemJobsDoNotStart) {
-  Case one(1);
-  one.run(job_of(1, 1, {100}));
-  one.jobs.push_back(job_of(2, 1, {50}, 1));
-  one.jobs.push_back(job_of(3, 1, {50}, 2));
-  one.jobs.push_back(job_of(4, 2, {50}, 3));
-  EXPECT_EQ(row(start_times(one.view(), "first_fit", {.horizon_s = 120}), 1),
-            (std::vector<double>{100, kInf, kInf}));
-  // One that never reaches its target holds its GPUs until its budget, or for good.
-  one.jobs.front().remaining_steps = {kInf};
-  EXPECT_EQ(row(start_times(one.view(), "first_fit"), 1), (std::vector<double>{kInf, kInf, kInf}));
-  one.jobs.front().budget_steps = 70;
-  EXPECT_EQ(start_times(one.view(), "first_fit").quantiles(1, 0), 70);
-}
-
 TEST(StartsTest, WithoutTiersNobodyStarts) {
   Case none(1);
   none.tiers.clear();
@@ -612,41 +358,6 @@ TEST(StartsTest, WithoutTiersNobodyStarts) {
   }
 }
 
-TEST(StartsTest, JobsStartOnlyOnCardsThatHoldThem) {
-  Case both(1);
-  both.tiers = {{.name = "big", .nodes = 1, .memory_gb = 80},
-                {.name = "small", .nodes = 1, .memory_gb = 16}};
-  Job either = job_of(1, 1, {100}), large = job_of(2, 1, {100}, 1);
-  either.options.push_back({1, 1, 1.0});
-  either.memory_gb = large.memory_gb = 40;
-  both.jobs = {either, large};
-  for (const std::string_view policy : {"fifo", "slurm_backfill", "srsf", "best_value"}) {
-    EXPECT_EQ(row(start_times(both.view(), policy), 1), (std::vector<double>{0, 100})) << policy;
-  }
-  both.tiers.front().memory_gb = 0;  // not known, so it holds any
-  EXPECT_EQ(row(start_times(both.view(), "fifo"), 1), (std::vector<double>{0, 100}));
-  both.tiers.front().memory_gb = 16;
-  EXPECT_EQ(row(start_times(both.view(), "fifo"), 1), (std::vector<double>{kInf, kInf}));
-}
-
-TEST(StartsTest, NoGpusAreKeptForJobsThatComeAndFitNowhere) {
-  Case two(2);
-  two.run(job_of(1, 1, {100}));
-  two.run(job_of(2, 1, {1000}));
-  two.jobs.push_back(job_of(3, 2, {10}, 1));
-  two.now_s = 10;
-  std::vector<Job> recent;
-  for (int k = 0; k < 10; ++k) recent.push_back(job_of(20 + k, 1, {1000}, k));
-  const auto starts = [&] {
-    return start_times(two.view(), "slurm_backfill", {.horizon_s = 1e5, .recent = recent});
-  };
-  const double behind_all = starts().quantiles(2, 0);
-  EXPECT_EQ(behind_all, 1000);  // those who come later may not delay it
-  recent[5].priority = 1;
-  recent[5].options.front().gpus = 3;
-  EXPECT_EQ(starts().quantiles(2, 0), behind_all);
-}
-
 TEST(StartsTest, AMomentKnowsNothingOfTheFuture) {
   const Workload workload = random_workload(5, 80);
   SimulationOptions noisy;
@@ -673,6 +384,14 @@ TEST(StartsTest, TheOrderThatLeadsChangesInMomentsOnlyWhereTheSimulationLooksAga
   noisy.forecast_sigma = 1;
   int orders = 0, changes = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
+TEST(StartsTest, AReservationCountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
+  Case four(4);
+  four.run(job_of(1, 3, {10, 1000}));
+  four.jobs.push_back(job_of(2, 4, {50}, 1));
+  four.jobs.push_back(job_of(3, 1, {100}, 2));
+  EXPECT_EQ(start_times(four.view(), "slurm_backfill").quantiles(1, 1), 0);
+}
+
     const Workload workload = random_workload(seed, 200, 12);
     std::vector<double> at;
     for (const WorkloadJob& job : workload.jobs) {
@@ -763,14 +482,6 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   one.jobs.back().remaining_steps.clear();
   EXPECT_EQ(said("fifo", {}), "start_times: job 2 has neither remaining_steps nor budget_steps");
   one.jobs.back().remaining_steps = {1};
-  one.jobs.back().weight = -1;
-  EXPECT_EQ(said("fifo", {}), "start_times: job 2 has weight -1");
-  one.jobs.back().weight = 1;
-  one.running.front().gpus = 3;
-  EXPECT_EQ(said("fifo", {}),
-            "start_times: job 1 runs on 3 GPUs of tier 0, which is none of the options that it can "
-            "use");
-  one.running.front().gpus = 1;
   one.running.front().partner = 2;
   EXPECT_EQ(said("fifo", {}),
             "start_times: job 1 shares the GPUs of job 2; pairs are not played forward");

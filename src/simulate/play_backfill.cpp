@@ -35,6 +35,7 @@ Player::Reservation Player::reserve(const Part& own) const {
 }
 
 void Player::backfill() {
+  if (line_.empty()) return;  // there may be no tier either
   std::optional<Reservation> kept;
   int most_free = *std::max_element(free_.begin(), free_.end());
   const bool one_tier = free_.size() == 1;

@@ -148,6 +148,7 @@ class Scripting {
 
   void check_snapshot() const {
     if (!std::isfinite(snapshot_.now_s)) refuse("start_times: now is ", snapshot_.now_s, " s");
+    for (const Tier& tier : snapshot_.tiers) validate(tier);
     for (const Job& job : snapshot_.jobs) check_job(job);
     for (const Job& job : options_.recent) check_job(job);
     for (const Allocation& held : snapshot_.running) {
