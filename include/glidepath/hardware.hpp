@@ -187,7 +187,7 @@ struct JobKind {
 
 /// Reads measured pairs: `gpu,job_a,job_b,slowdown_a,slowdown_b`, perhaps `sharing` (naive where
 /// there is none). Throws IoError naming file and line.
-[[nodiscard]] std::vector<KindPair> read_pairs(const std::filesystem::path& file);
+[[nodiscard]] std::vector<KindPair> read_pairs(const std::filesystem::path& path);
 
 /// The measured pairs and, for each GPU and way of sharing that has any, predictions for the other
 /// pairs of the kinds described: how a kind suffers and makes suffer is learned from kinds of the

@@ -284,9 +284,9 @@ struct PlanOptions {
 [[nodiscard]] std::span<const double> learned_values() noexcept;
 /// Values for PlanOptions::learned from a file of write_learned_values(). Throws IoError naming the
 /// file, and line or checksum, on anything else.
-[[nodiscard]] std::vector<double> read_learned_values(const std::filesystem::path& file);
+[[nodiscard]] std::vector<double> read_learned_values(const std::filesystem::path& path);
 /// Throws InputError on values that cannot be used, IoError on a file that cannot be written.
-void write_learned_values(std::span<const double> values, const std::filesystem::path& file);
+void write_learned_values(std::span<const double> values, const std::filesystem::path& path);
 
 /// What one run must keep to; infinity = no limit.
 struct RunLimits {

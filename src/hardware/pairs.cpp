@@ -167,8 +167,8 @@ Eigen::MatrixXd learn(std::span<const KindPair> rows, const Kinds& kinds) {
 
 }  // namespace
 
-std::vector<KindPair> read_pairs(const std::filesystem::path& file) {
-  detail::CsvReader csv(file);
+std::vector<KindPair> read_pairs(const std::filesystem::path& path) {
+  detail::CsvReader csv(path);
   const int gpu = csv.column("gpu");
   const int first = csv.column("job_a"), second = csv.column("job_b");
   const int slowdown_a = csv.column("slowdown_a"), slowdown_b = csv.column("slowdown_b");

@@ -34,37 +34,37 @@ std::string_view next_line(std::string_view& rest) {
 
 }  // namespace
 
-std::vector<double> read_learned_values(const std::filesystem::path& file) {
-  const std::string bytes = detail::read_file(file);
-  const std::string path = detail::shown_path(file);
+std::vector<double> read_learned_values(const std::filesystem::path& path) {
+  const std::string bytes = detail::read_file(path);
+  const std::string shown = detail::shown_path(path);
   std::string_view rest = bytes;
   const std::string_view first = next_line(rest);
   if (first != kFirstLine) {
-    detail::refuse_file(path, ":1: '", detail::shown(first), "', expected '", kFirstLine, "'");
+    detail::refuse_file(shown, ":1: '", detail::shown(first), "', expected '", kFirstLine, "'");
   }
   const std::size_t crc = bytes.rfind("crc32 ");
   if (crc == std::string::npos || bytes.substr(crc) != crc_line(bytes.substr(0, crc))) {
-    detail::refuse_file(path, ": the checksum is not that of the values: the file is damaged");
+    detail::refuse_file(shown, ": the checksum is not that of the values: the file is damaged");
   }
   double count = 0;
   if (!detail::parse_number(next_line(rest), count) || count != detail::kLearnedValues) {
-    detail::refuse_file(path, ":2: expected ", detail::kLearnedValues, ", the number of values");
+    detail::refuse_file(shown, ":2: expected ", detail::kLearnedValues, ", the number of values");
   }
   std::vector<double> values(detail::kLearnedValues);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string_view line = next_line(rest);
     if (!detail::parse_number(line, values[i])) {
-      detail::refuse_file(path, ":", i + 3, ": '", detail::shown(line), "' is no number");
+      detail::refuse_file(shown, ":", i + 3, ": '", detail::shown(line), "' is no number");
     }
   }
   if (!rest.starts_with("crc32 ")) {
-    detail::refuse_file(path, ":", values.size() + 3, ": more than ", values.size(), " values");
+    detail::refuse_file(shown, ":", values.size() + 3, ": more than ", values.size(), " values");
   }
   (void)detail::LearnedValues(values);
   return values;
 }
 
-void write_learned_values(std::span<const double> values, const std::filesystem::path& file) {
+void write_learned_values(std::span<const double> values, const std::filesystem::path& path) {
   (void)detail::LearnedValues(values);
   std::string text(kFirstLine);
   text += "\n" + std::to_string(values.size()) + "\n";
@@ -73,7 +73,7 @@ void write_learned_values(std::span<const double> values, const std::filesystem:
     text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr) += "\n";
   }
   text += crc_line(text);
-  detail::write_file(file, text);
+  detail::write_file(path, text);
 }
 
 }  // namespace glidepath
