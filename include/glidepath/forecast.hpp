@@ -51,7 +51,7 @@ struct Widths {
 /// How much one setting says about how a run goes.
 struct Relevance {
   std::string setting{};
-  double weight = 0;  ///< of its square differences; 0 = it says nothing
+  double weight = 0;  ///< of its square differences; 0 = it does not count
   double spread = 1;  ///< standard deviation of its logarithm; two words differ by 1
 
   bool operator==(const Relevance&) const = default;

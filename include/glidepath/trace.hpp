@@ -17,7 +17,7 @@ namespace glidepath {
 
 /// What a run was started with, by name: numbers (learning rate, width, batch, GPUs) and words
 /// (optimizer, task). Past runs whose settings are alike show how a run begins. What is named
-/// "seed" or "random_seed" says nothing about a run and is passed over.
+/// "seed" or "random_seed" is passed over.
 using Setting = std::variant<double, std::string>;
 using Settings = std::map<std::string, Setting>;
 

@@ -16,7 +16,7 @@ namespace glidepath::detail {
 template <std::size_t n>
 using Names = std::array<std::string_view, n>;
 
-/// Of a number that is no value of its enumeration.
+/// The name of a number that is no value of its enumeration.
 inline constexpr std::string_view kNoName = "?";
 
 template <std::size_t n, class Enum>

@@ -20,7 +20,7 @@ namespace glidepath {
 namespace {
 
 constexpr detail::Names<4> kPreferences{"hours", "kwh", "cost", "watts"};
-/// Of the steps to a target, equally likely: more than a plan or the simulator takes of each of many
+/// Equally likely steps to a target: more of them than a plan or the simulator has for each of many
 /// jobs, as the probability that comes of them is shown.
 constexpr int kForecastSamples = 64;
 

@@ -15,8 +15,8 @@ void check_limits(std::string_view verb, const PlanLimits& limits);
 /// Which value of the job is broken; empty when none is.
 [[nodiscard]] std::string fault_of(const Job& job, const Snapshot& snapshot);
 
-/// What is asked of an option beside GPUs and memory for the job. plan() finds partners by itself:
-/// to it an option that shares GPUs is a permission, not a place.
+/// What an option must have beside GPUs and memory for the job. plan() finds partners by itself: to
+/// it an option that shares GPUs is a permission, not a place.
 enum class Asked : std::uint8_t { own_gpus, speed };
 [[nodiscard]] bool can_use(const Job& job, const Option& option, const Tier& tier, Asked asked);
 /// Why the job can use none of its options, the nearest of each kind.
