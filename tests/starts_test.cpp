@@ -358,6 +358,41 @@ TEST(StartsTest, WithoutTiersNobodyStarts) {
   }
 }
 
+TEST(StartsTest, JobsStartOnlyOnCardsThatHoldThem) {
+  Case both(1);
+  both.tiers = {{.name = "big", .nodes = 1, .memory_gb = 80},
+                {.name = "small", .nodes = 1, .memory_gb = 16}};
+  Job either = job_of(1, 1, {100}), large = job_of(2, 1, {100}, 1);
+  either.options.push_back({1, 1, 1.0});
+  either.memory_gb = large.memory_gb = 40;
+  both.jobs = {either, large};
+  for (const std::string_view policy : {"fifo", "slurm_backfill", "srsf", "best_value"}) {
+    EXPECT_EQ(row(start_times(both.view(), policy), 1), (std::vector<double>{0, 100})) << policy;
+  }
+  both.tiers.front().memory_gb = 0;  // not known, so it holds any
+  EXPECT_EQ(row(start_times(both.view(), "fifo"), 1), (std::vector<double>{0, 100}));
+  both.tiers.front().memory_gb = 16;
+  EXPECT_EQ(row(start_times(both.view(), "fifo"), 1), (std::vector<double>{kInf, kInf}));
+}
+
+TEST(StartsTest, NoGpusAreKeptForJobsThatComeAndFitNowhere) {
+  Case two(2);
+  two.run(job_of(1, 1, {100}));
+  two.run(job_of(2, 1, {1000}));
+  two.jobs.push_back(job_of(3, 2, {10}, 1));
+  two.now_s = 10;
+  std::vector<Job> recent;
+  for (int k = 0; k < 10; ++k) recent.push_back(job_of(20 + k, 1, {1000}, k));
+  const auto starts = [&] {
+    return start_times(two.view(), "slurm_backfill", {.horizon_s = 1e5, .recent = recent});
+  };
+  const double behind_all = starts().quantiles(2, 0);
+  EXPECT_EQ(behind_all, 1000);  // those who come later may not delay it
+  recent[5].priority = 1;
+  recent[5].options.front().gpus = 3;
+  EXPECT_EQ(starts().quantiles(2, 0), behind_all);
+}
+
 TEST(StartsTest, AMomentKnowsNothingOfTheFuture) {
   const Workload workload = random_workload(5, 80);
   SimulationOptions noisy;
@@ -482,6 +517,11 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   one.jobs.back().remaining_steps.clear();
   EXPECT_EQ(said("fifo", {}), "start_times: job 2 has neither remaining_steps nor budget_steps");
   one.jobs.back().remaining_steps = {1};
+  one.running.front().gpus = 3;
+  EXPECT_EQ(said("fifo", {}),
+            "start_times: job 1 runs on 3 GPUs of tier 0, which is none of the options that it can "
+            "use");
+  one.running.front().gpus = 1;
   one.running.front().partner = 2;
   EXPECT_EQ(said("fifo", {}),
             "start_times: job 1 shares the GPUs of job 2; pairs are not played forward");

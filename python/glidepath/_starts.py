@@ -90,7 +90,8 @@ def start_times(
     Parameters
     ----------
     snapshot : Snapshot
-        Each job with `remaining_steps` or, at least, `budget_steps`.
+        Each job with `remaining_steps` or, at least, `budget_steps`. One that no tier can hold,
+        by its GPUs and memory, never starts.
     policy : str
         ``fifo``, ``first_fit``, ``slurm_backfill``, ``sjf``, ``srtf``, ``srsf``, ``las``,
         ``gittins`` or ``best_value``.

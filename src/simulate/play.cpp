@@ -180,11 +180,14 @@ void Player::draw_arrival() {
 
 void Player::arrive() {
   const Rng rng{script_.seed ^ 0x6a6f6273ULL};
+  const int which = script_.live + static_cast<int>(cursor_++);
+  const Part& own = script_.parts[which];
+  const double left = drawn(own, rng.uniform(sample_, arrivals_++));
+  if (own.ways.empty()) return draw_arrival();  // nothing is kept for who never starts
   const int job = static_cast<int>(actors_.size());
   Actor& actor = actors_.emplace_back();
-  actor.part = script_.live + static_cast<int>(cursor_++);
-  const Part& own = part(actor);
-  actor.left = drawn(own, rng.uniform(sample_, arrivals_++));
+  actor.part = which;
+  actor.left = left;
   actor.place = now_;
   actor.started = true;  // nobody asks when
   queue(job);

@@ -124,10 +124,9 @@ class Scripting {
     Part part;
     const std::size_t first = script_.ways.size();
     for (const Option& option : job.options) {
-      if (option.sharing != Sharing::exclusive || option.steps_per_s == 0 ||
-          option.gpus > script_.capacity[option.tier]) {
-        continue;
-      }
+      const Tier& tier = snapshot_.tiers[option.tier];
+      if (option.steps_per_s == 0) continue;
+      if (!detail::can_use(job, option, tier, detail::Asked::own_gpus)) continue;
       script_.ways.push_back({option.tier, option.gpus, option.steps_per_s});
     }
     part.ways = std::span(script_.ways).subspan(first);
@@ -265,7 +264,7 @@ class Scripting {
       });
       if (way == part.ways.end()) {
         refuse("start_times: job ", held.job, " runs on ", held.gpus, " GPUs of tier ", held.tier,
-               ", which is none of its options");
+               ", which is none of the options that it can use");
       }
       part.running = static_cast<int>(way - part.ways.begin());
       script_.running.push_back(found->second);
