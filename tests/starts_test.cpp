@@ -276,6 +276,58 @@ TEST(StartsTest, WhatAPolicyBelievesOrdersTheJobsNotWhatTheyNeed) {
   }
 }
 
+/// When a gang of two starts under an order by index, its size known, beside a job of some law and
+/// one that ends at `look`: in the samples in which the law has its last finite value.
+double start_beside(const std::vector<double>& law, double look, double size,
+                    std::string_view policy) {
+  Case two(2);
+  two.run(job_of(0, 1, law));
+  two.run(job_of(1, 1, {look}));
+  two.jobs.push_back(job_of(2, 2, {size}, 0));
+  const bool ends = law.back() < kInf;
+  const StartTimes times = start_times(two.view(), policy, {.samples = 64, .levels = {0.3, 0.97}});
+  return times.quantiles(ends ? 1 : 0, 0);
+}
+
+TEST(StartsTest, TheIndexOfAJobIsFollowedToItsLastValue) {
+  struct Law {
+    std::vector<double> left;
+    double look, last;
+  };
+  for (const auto& [policy, stays] : {std::pair{"gittins", 1.0}, std::pair{"best_value", 1.05}}) {
+    for (const Law& law : {Law{{100000}, 60000, 100000}, Law{{100000, 100000}, 60000, 100000},
+                           Law{{100, 100000}, 40000, 100000}, Law{{100, 300, 5000}, 1000, 5000},
+                           Law{{200, 500, 500, 500}, 400, 500}, Law{{1000, kInf}, 300, 1000}}) {
+      std::vector<double> left;  // at the time of the look
+      for (const double value : law.left) {
+        if (value > law.look) left.push_back(value - law.look);
+      }
+      // Per GPU it is worth as much as a job of known size of 1 / index.
+      const double same = 1 / gittins_index(left) / stays / 2;
+      SCOPED_TRACE(std::string(policy) + ", " + std::to_string(law.look));
+      EXPECT_EQ(start_beside(law.left, law.look, 0.999 * same, policy), law.look);
+      EXPECT_EQ(start_beside(law.left, law.look, 1.001 * same, policy), law.last);
+    }
+  }
+}
+
+TEST(StartsTest, ABudgetAloneIsALawOfOneValue) {
+  for (const std::string_view policy : {"gittins", "best_value"}) {
+    Case two(2);
+    const double budgets[] = {100000, 60000, 45000};
+    for (int k = 0; k < 3; ++k) {
+      Job job = job_of(k, k < 2 ? 1 : 2, {});
+      job.budget_steps = budgets[k];
+      if (k < 2) {
+        two.run(job);
+      } else {
+        two.jobs.push_back(job);
+      }
+    }
+    EXPECT_EQ(start_times(two.view(), policy).quantiles(1, 0), 100000) << policy;
+  }
+}
+
 TEST(StartsTest, AJobThatOutlivesItsForecastGivesWay) {
   Case two(2);
   two.run(job_of(1, 1, {100}));

@@ -166,8 +166,10 @@ Player::KeyLine Player::line_of(Actor& actor) const {
   while (own.law[actor.passed].left <= now) ++actor.passed;
   const Atom* const next = own.law + actor.passed;
   const double from = actor.passed == 0 ? 0 : next[-1].left;
-  const double to = next->left, after = next[1].rank;
-  if (!(to < kInfinity && after < kInfinity)) return {next->rank * unit, 0, to};
+  const double to = next->left;
+  if (!(to < kInfinity && next->rank < kInfinity)) return {next->rank * unit, 0, to};
+  // Past the last value at which it can end it never does: until there that end alone counts.
+  const double after = next[1].rank < kInfinity ? next[1].rank : 0;
   const double slope = (after - next->rank) / (to - from);
   return {(next->rank + slope * (now - from)) * unit, slope * unit, to};
 }

@@ -125,7 +125,7 @@ void Script::rank_laws() {
       for (std::size_t k = 0; k < ranks.size(); ++k) {
         atoms.push_back({.left = part.left[k], .rank = ranks[k]});
       }
-      atoms.push_back({.left = kInfinity, .rank = ranks.back()});
+      atoms.push_back({.left = kInfinity});  // the index falls to 0 towards the last value
       double peak = 0;
       for (std::size_t k = atoms.size(); k-- > first;) {
         atoms[k].peak = peak = std::max(peak, atoms[k].rank);
