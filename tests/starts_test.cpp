@@ -571,6 +571,9 @@ TEST(StartsTest, WhatCannotBePlayedIsRefusedByName) {
   one.jobs.back().remaining_steps.clear();
   EXPECT_EQ(said("fifo", {}), "start_times: job 2 has neither remaining_steps nor budget_steps");
   one.jobs.back().remaining_steps = {1};
+  one.jobs.back().weight = -1;
+  EXPECT_EQ(said("fifo", {}), "start_times: job 2 has weight -1");
+  one.jobs.back().weight = 1;
   one.running.front().gpus = 3;
   EXPECT_EQ(said("fifo", {}),
             "start_times: job 1 runs on 3 GPUs of tier 0, which is none of the options that it can "

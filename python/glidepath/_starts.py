@@ -125,7 +125,8 @@ def start_times(
     ------
     InputError
         A policy that is not played forward, a job about which nothing is known or that shares its
-        GPUs, a recent job from the future, an option out of range.
+        GPUs, a recent job from the future, an option out of range. Also a job with a broken value,
+        such as a weight of -1: `plan` leaves it out, but whether it holds others up nobody knows.
     """
     check_threads(threads)
     given: dict[str, Any] = {
