@@ -114,6 +114,21 @@ TEST(PlanTest, AJobThatOutrunsItsForecastFallsBackToLeastAttainedService) {
   EXPECT_EQ(placed(glidepath::plan(cluster.snapshot())), (std::vector<std::int64_t>{1}));
 }
 
+TEST(PlanTest, AJobThatOutrunsItsForecastIsNotEndedForItsFewSamplesAtNever) {
+  Cluster cluster = one_tier(1);
+  std::vector<double> steps(31, 10.0);
+  steps.push_back(kInfinity);
+  Job& late = add_to(cluster, 1, steps);
+  late.forecast_at_steps = 50;
+  late.steps_done = late.attained_s = 100;
+  const Plan plan = glidepath::plan(cluster.snapshot());
+  EXPECT_TRUE(plan.stop.empty());
+  EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1}));
+  // What was the likeliest end all along is one.
+  cluster.jobs[0].remaining_steps = {10, kInfinity, kInfinity, kInfinity};
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).stop, (std::vector<std::int64_t>{1}));
+}
+
 TEST(PlanTest, AHigherClassIsServedStrictlyFirst) {
   Cluster cluster = one_tier(3);
   add_to(cluster, 1, {1});

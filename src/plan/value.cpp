@@ -83,7 +83,10 @@ RemainingWork remaining_work(const Job& job, const PlanOptions& options) {
   if (n > passed) work.never /= n - passed;  // given that it has not ended
   work.unknown_mean = std::max(job.steps_done, fastest * options.round_s);
   work.outrun = progress > 0 && passed >= options.outrun_probability * n;
-  if (work.outrun) work.steps.clear();
+  if (work.outrun) {
+    work.steps.clear();
+    work.never = 0;  // few samples are left of a forecast that was wrong: they say nothing
+  }
   if (work.steps.empty()) {
     // Least attained service: as much again as it has had. The hazard of a power law.
     work.index = work.unknown_mean > 0 ? 1 / work.unknown_mean : 0;
