@@ -367,6 +367,14 @@ TEST(StartsTest, BackfillFillsTheGapBeforeAReservationWithWhatItBelievesEndsInTi
             (std::vector<double>{100, 150, 0}));
 }
 
+TEST(StartsTest, AReservationCountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
+  Case four(4);
+  four.run(job_of(1, 3, {10, 1000}));
+  four.jobs.push_back(job_of(2, 4, {50}, 1));
+  four.jobs.push_back(job_of(3, 1, {100}, 2));
+  EXPECT_EQ(start_times(four.view(), "slurm_backfill").quantiles(1, 1), 0);
+}
+
 TEST(StartsTest, AJobThatMayNotBePreemptedKeepsItsGpus) {
   Case one(1);
   one.run(job_of(1, 1, {1000}));
@@ -473,14 +481,6 @@ TEST(StartsTest, TheOrderThatLeadsChangesInMomentsOnlyWhereTheSimulationLooksAga
   noisy.forecast_sigma = 1;
   int orders = 0, changes = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-TEST(StartsTest, AReservationCountsOnTheLargestOfFewValuesOfWhatRunningJobsNeed) {
-  Case four(4);
-  four.run(job_of(1, 3, {10, 1000}));
-  four.jobs.push_back(job_of(2, 4, {50}, 1));
-  four.jobs.push_back(job_of(3, 1, {100}, 2));
-  EXPECT_EQ(start_times(four.view(), "slurm_backfill").quantiles(1, 1), 0);
-}
-
     const Workload workload = random_workload(seed, 200, 12);
     std::vector<double> at;
     for (const WorkloadJob& job : workload.jobs) {
