@@ -40,6 +40,11 @@ def mean_jct(capsys: pytest.CaptureFixture[str], *arguments: object) -> float:
             ("--planner", "objective=deadline,jct", "--planner", "slack=0.1"),
             {"planner": {"objective": ["deadline", "jct"], "slack": 0.1}},
         ),
+        (
+            ("--planner", "objective=known_size:2,fairness:1"),
+            {"planner": {"objective": {"known_size": 2.0, "fairness": 1.0}}},
+        ),
+        (("--planner", "user_quota=:3"), {"planner": {"user_quota": {"": 3}}}),
     ],
 )
 def test_each_flag_is_the_keyword_of_that_name(
@@ -74,6 +79,14 @@ def test_jobs_share_gpus_where_a_flag_lets_them(capsys: pytest.CaptureFixture[st
             "'themis' has its own objective, leave that of planner out",
         ),
         (("--planner", "patience=1"), "planner has no 'patience', known are objective, slack"),
+        (("--planner", "gap=x"), "--planner: PlanOptions: gap is 'x', expected a number"),
+        (("--planner", "hysteresis=True"), "hysteresis is 'True', expected a number"),
+        (("--planner", "objective=3"), "objective is 3.0, expected a name, a dict or a list"),
+        (("--planner", "user_quota=3"), "user_quota is 3.0, expected a dict of names"),
+        (
+            ("--planner", "user_quota=a:1.5"),
+            "expected names and whole numbers of GPUs, got 'a': 1.5",
+        ),
         (("--sharing", "half"), "unknown way of sharing 'half'"),
         (("--policy", "gittins", "--no-patience"), "patience is off, 'gittins' has none here"),
         (("--gpus-per-node", "3"), "4 GPUs are not whole nodes of 3"),

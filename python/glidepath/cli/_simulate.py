@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,8 +100,8 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="OPTION=VALUE",
-            help="An option of gp.plan for policies that call it, such as max_wait_s=7200 or"
-            " objective=deadline,jct; may be repeated.",
+            help="An option of gp.plan for policies that call it, such as max_wait_s=7200,"
+            " objective=deadline,jct or user_quota=ann:4,bob:2; may be repeated.",
         ),
     ] = None,
     max_ftf: Annotated[
@@ -188,7 +189,7 @@ def _draws(policy: str) -> bool:
 
 
 def _planner(given: Sequence[str]) -> dict[str, Any] | None:
-    """Read OPTION=VALUE: a number, a name, or names in order."""
+    """Read OPTION=VALUE: a number, a name, names in order, or NAME:NUMBER of several."""
     options: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -196,11 +197,27 @@ def _planner(given: Sequence[str]) -> dict[str, Any] | None:
             raise gp.InputError(f"--planner: cannot read {text!r}, expected OPTION=VALUE")
         if name in options:
             raise gp.InputError(f"--planner: {name} is given twice")
-        try:
-            options[name] = float(value)
-        except ValueError:
-            options[name] = value.split(",") if "," in value else value
-    return options or None
+        options[name] = _value(value)
+    if not options:
+        return None
+    try:
+        SimulationOptions(planner=options)
+    except TypeError as error:  # a text of the command line, not a mistake of a program
+        raise gp.InputError(f"--planner: {error}") from None
+    return options
+
+
+def _value(text: str) -> Any:
+    """Give the value that a text of the command line stands for."""
+    with suppress(ValueError):
+        return float(text)
+    parts = text.split(",")
+    pairs = [part.rpartition(":") for part in parts]
+    with suppress(ValueError):
+        numbers = {name: float(number) for name, colon, number in pairs if colon}
+        if len(numbers) == len(parts):
+            return {name: int(n) if n.is_integer() else n for name, n in numbers.items()}
+    return parts if len(parts) > 1 else text
 
 
 def show(
