@@ -258,7 +258,8 @@ def simulate(
     policy : str or callable
         One of `POLICIES`; ``best_value:`` and an objective of `plan`, such as
         ``best_value:energy``; or a function from `Snapshot` to `Plan` that is called at each
-        arrival, end of a job, failure, end of a session and round.
+        arrival, end of a job, failure, end of a session and round. In a Snapshot a curve of
+        direction ``max`` and its target have a minus sign: losses, as `plan` takes them.
     seed : int
         Seed of forecast errors and failures.
     restart_s : float

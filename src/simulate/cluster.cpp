@@ -28,6 +28,23 @@ double first_step_at(const Trace& curve, double target) {
   return kInfinity;
 }
 
+/// The workload with each curve that rises to its target, and that target, under a minus sign: so
+/// that less is better to policies, forecasts and plans alike. Empty where no curve does.
+std::optional<Workload> as_losses(const Workload& given) {
+  const auto rises = [](const Trace& curve) { return curve.direction == Direction::max; };
+  if (std::ranges::none_of(given.curves, rises)) return std::nullopt;
+  Workload out = given;
+  for (WorkloadJob& job : out.jobs) {
+    if (job.truth >= 0 && rises(out.curves[job.truth])) job.target_loss = -job.target_loss;
+  }
+  for (Trace& curve : out.curves) {
+    if (!rises(curve)) continue;
+    for (double& value : curve.loss) value = -value;
+    curve.direction = Direction::min;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions& options) {
@@ -55,7 +72,8 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
 }
 
 Cluster::Cluster(const Workload& given, const SimulationOptions& how)
-    : workload(given),
+    : turned_(as_losses(given)),
+      workload(turned_ ? *turned_ : given),
       options(how),
       clock(ticks_per_second(given, how), how.carbon_g_per_kwh),
       per_second(clock.per_second()),
@@ -69,13 +87,13 @@ Cluster::Cluster(const Workload& given, const SimulationOptions& how)
     return given.jobs[a].submit_s < given.jobs[b].submit_s;
   });
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const WorkloadJob& job = given.jobs[order[i]];
+    const WorkloadJob& job = workload.jobs[order[i]];
     runs[i].submit = ticks(job.submit_s);
     runs[i].gpus = job.gpus;
     const double work = work_of(job) * static_cast<double>(per_second);
     runs[i].work = job.duration_s > 0 ? std::nearbyint(work) : work;
     if (job.truth < 0 || !how.stop_at_target.value_or(false)) continue;
-    const double reached = first_step_at(given.curves[job.truth], job.target_loss);
+    const double reached = first_step_at(workload.curves[job.truth], job.target_loss);
     if (reached <= job.budget_steps) {
       runs[i].work = reached * static_cast<double>(per_second);
       runs[i].at_end = JobOutcome::target;

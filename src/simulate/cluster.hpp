@@ -138,7 +138,11 @@ class Cluster {
     return round == kNever || live == 0 ? kNever : (now / round + 1) * round;
   }
 
-  const Workload& workload;
+ private:
+  std::optional<Workload> turned_;  ///< where curves rise to their targets
+
+ public:
+  const Workload& workload;  ///< its curves are losses: those of the other direction are negated
   const SimulationOptions& options;
   Clock clock;
   std::int64_t per_second;
