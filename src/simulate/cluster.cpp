@@ -410,7 +410,30 @@ DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
   const double period = std::min(cluster.options.round_s.value_or(kInfinity),
                                  cluster.options.session_s.value_or(kInfinity));
   double work_s = 0;
-  for (const Run& run : cluster.runs) work_s += run.work / static_cast<double>(cluster.per_second);
+  for (int job = 0; job < static_cast<int>(cluster.runs.size()); ++job) {
+namespace {
+
+/// On the tiers that can run the job, whichever of its gangs it has.
+double slowest_rate(const Cluster& cluster, int job) {
+  const WorkloadJob& submitted = cluster.submitted(job);
+  double slowest = kInfinity;
+  const auto look = [&](int gpus) {
+    for (int t = 0; t < static_cast<int>(cluster.workload.tiers.size()); ++t) {
+      const double rate = cluster.rate(job, t, gpus);
+      const bool holds = cluster.fits_memory(job, t) && gpus <= cluster.workload.tiers[t].gpus();
+      if (holds && rate > 0) slowest = std::min(slowest, rate);
+    }
+  };
+  look(submitted.gpus);
+  for (const Gang& gang : submitted.gangs) look(gang.gpus);
+  return slowest;
+}
+
+}  // namespace
+
+    work_s += cluster.runs[job].work / static_cast<double>(cluster.per_second) /
+              slowest_rate(cluster, job);
+  }
   most_ = static_cast<std::int64_t>(kBase + kPerJob * static_cast<double>(cluster.runs.size()) +
                                     kPerPeriod * std::min(kMaxPeriods, work_s / period));
 }
