@@ -87,7 +87,7 @@ struct FairRank {
   void arrive(int job) {
     seen[job].live_at = live_sum;
     for (int t = 0; t < static_cast<int>(base.cluster.workload.tiers.size()); ++t) {
-      if (!base.cluster.fits_memory(job, t)) continue;
+      if (!base.cluster.usable(job, t)) continue;
       seen[job].even += base.cluster.rate(job, t) * base.cluster.workload.tiers[t].gpus() / gpus;
     }
     present.push_back(job);

@@ -63,10 +63,9 @@ Fairness finish_time_fairness(const Cluster& cluster) {
     }
     double even = 0;
     for (std::size_t t = 0; t < cluster.workload.tiers.size(); ++t) {
-      const int tier = static_cast<int>(t);
-      const bool fits = cluster.fits_memory(static_cast<int>(i), tier);
-      even += (fits ? cluster.rate(static_cast<int>(i), tier) : 0) *
-              cluster.workload.tiers[t].gpus() / all_gpus;
+      const int job = static_cast<int>(i), tier = static_cast<int>(t);
+      if (!cluster.usable(job, tier)) continue;
+      even += cluster.rate(job, tier) * cluster.workload.tiers[t].gpus() / all_gpus;
     }
     const auto jct = static_cast<double>(run.end - run.submit);
     const double n = (area_at(run.end) - area_at(run.submit)) / jct;

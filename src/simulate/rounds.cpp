@@ -137,7 +137,7 @@ class Rounds {
     Member member{.job = cluster_.arrived};
     member.work = cluster_.runs[member.job].work / static_cast<double>(cluster_.per_second);
     for (int t = 0; t < tiers(); ++t) {
-      member.rate.push_back(cluster_.fits_memory(member.job, t) ? cluster_.rate(member.job, t) : 0);
+      member.rate.push_back(cluster_.usable(member.job, t) ? cluster_.rate(member.job, t) : 0);
     }
     member.share.assign(tiers(), 0.0);
     member.time.assign(tiers(), round_s_ / 2);
