@@ -106,20 +106,21 @@ Job Observer::described(int job) const {
 void Observer::observe(int job, Job& seen) {
   const Run& run = cluster_.runs[job];
   const auto per_second = static_cast<double>(cluster_.per_second);
-  Tick held = run.held;
+  // The stretch that runs counts as it will be booked, see Cluster::settle().
+  const Tick length = run.tier < 0 ? 0 : cluster_.now - run.began;
+  const double part = run.partner < 0 ? 1.0 : 0.5;
+  const Tick held = run.held + length;
+  const Tick shared = run.shared + (run.partner < 0 ? 0 : length);
+  const int gang = cluster_.submitted(job).gpus;
+  const double extra = run.extra_gpu + (run.gpus - gang) * part * static_cast<double>(length);
   if (run.tier >= 0) {
-    held += cluster_.now - run.began;
     const std::int64_t partner = run.partner < 0 ? -1 : cluster_.submitted(run.partner).id;
     running_.push_back({seen.id, run.tier, run.gpus, cluster_.seconds(run.since), partner});
   }
   seen.steps_done = cluster_.done(job) / per_second;
   seen.attained_s = cluster_.seconds(held);
-  double extra = run.extra_gpu;
-  if (run.tier >= 0) {
-    extra +=
-        (run.gpus - cluster_.submitted(job).gpus) * static_cast<double>(cluster_.now - run.began);
-  }
-  seen.attained_gpu_s = seen.attained_s * cluster_.submitted(job).gpus + extra / per_second;
+  seen.attained_gpu_s =
+      (seen.attained_s - 0.5 * cluster_.seconds(shared)) * gang + extra / per_second;
   // Value per GPU is weight / (time x gang): the gang counts as the leader says.
   if (leader_) seen.weight = cluster_.submitted(job).weight * run.gpus / leader_->factor(run.gpus);
   seen.restart_s = run.first_start < 0 ? 0 : cluster_.seconds(cluster_.restart_of(job));
