@@ -405,12 +405,6 @@ void Cluster::apply_failures(const std::function<void(int)>& before) {
   }
 }
 
-DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
-  constexpr double kBase = 1e5, kPerJob = 100, kPerPeriod = 4, kMaxPeriods = 3e5;
-  const double period = std::min(cluster.options.round_s.value_or(kInfinity),
-                                 cluster.options.session_s.value_or(kInfinity));
-  double work_s = 0;
-  for (int job = 0; job < static_cast<int>(cluster.runs.size()); ++job) {
 namespace {
 
 /// On the tiers that can run the job, whichever of its gangs it has.
@@ -437,6 +431,14 @@ double slowest_rate(const Cluster& cluster, int job) {
   most_ = static_cast<std::int64_t>(kBase + kPerJob * static_cast<double>(cluster.runs.size()) +
                                     kPerPeriod * std::min(kMaxPeriods, work_s / period));
 }
+DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
+  constexpr double kBase = 1e5, kPerJob = 100, kPerPeriod = 4, kMaxPeriods = 3e5;
+  const double max_wait_s = cluster.options.planner.value_or(PlanOptions{}).dynamics.max_wait_s;
+  const double period = std::min({cluster.options.round_s.value_or(kInfinity),
+                                  cluster.options.session_s.value_or(kInfinity),
+                                  max_wait_s > 0 ? max_wait_s : kInfinity});
+  double work_s = 0;
+  for (int job = 0; job < static_cast<int>(cluster.runs.size()); ++job) {
 
 void DecisionLimit::spend() {
   if (++spent_ <= most_) return;

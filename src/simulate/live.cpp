@@ -2,6 +2,7 @@
 #include "simulate/live.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -109,6 +110,8 @@ struct LiveRules {
 
 /// Lets a policy decide: shows it what it may see, carries out what it wants.
 class Live {
+  /// Of the planner, whose answer changes when a start has had the one or a wait is the other long.
+  double min_run_s = 0, max_wait_s = kInfinity;
  public:
   Live(Cluster& cluster, const Policy& policy, const Foresight& foresight, LiveRules rules = {})
       : cluster_(cluster),
@@ -133,7 +136,7 @@ class Live {
     if (session_ != kNever) {
       for (const auto& [end, job] : cluster_.ends) next = std::min(next, session_end_.at(job));
     }
-    return next;
+    return std::min(next, next_limit());
   }
 
   void schedule() {
@@ -161,6 +164,35 @@ class Live {
   /// started on the first of its fastest tiers that has room.
   bool settles_at_best() {
     const std::size_t waiting = observer_.live().size() - cluster_.running.size();
+  /// When the planner's answer may change by time alone; with rounds the first of them from then
+  /// on.
+  [[nodiscard]] Tick next_limit() const {
+    if (rules_.min_run_s == 0 && rules_.max_wait_s == kInfinity) return kNever;
+    const double now_s = cluster_.seconds(cluster_.now);
+    Tick next = kNever;
+    const auto look = [&](double passed_s, double limit_s) {
+      if (passed_s >= limit_s) return;
+      const double left = (limit_s - passed_s) * static_cast<double>(cluster_.per_second);
+      if (left > static_cast<double>(kLastTick - cluster_.now)) return;
+      const Tick whole = static_cast<Tick>(std::ceil(left - 1e-6));
+      next = std::min(next, cluster_.now + std::max<Tick>(1, whole));
+    };
+    for (const int job : observer_.live()) {
+      const Run& run = cluster_.runs[job];
+      const double attained_s = cluster_.seconds(cluster_.attained(job));
+      const double waited_s = now_s - cluster_.submitted(job).submit_s - attained_s;
+      if (run.tier < 0) {
+        look(waited_s, rules_.max_wait_s);
+        continue;
+      }
+      const double ran_s = now_s - cluster_.seconds(run.since);
+      look(ran_s, rules_.min_run_s);
+      if (waited_s >= rules_.max_wait_s) look(ran_s, rules_.max_wait_s);  // what it is owed
+    }
+    const Tick round = cluster_.round;
+    return next == kNever || round == kNever ? next : (next + round - 1) / round * round;
+  }
+
     const auto at_best = [&](const Running& running) {
       const Run& run = cluster_.runs[running.job];
       return run.rate == run.fastest;
@@ -292,7 +324,9 @@ void run_named(Cluster& cluster, const PolicyTraits& traits) {
              .follows_leader = traits.follows_leader && for_completion(goals) && one_tier},
             {.gangs = traits.packs && plans.limits.min_run_s == 0 ? Gangs::move : Gangs::stay,
              .rests = rests(cluster, traits),
-             .starts = rests(cluster, traits) && starts_alike(cluster)});
+             .starts = rests(cluster, traits) && starts_alike(cluster),
+             .min_run_s = plans.limits.min_run_s,
+             .max_wait_s = plans.dynamics.max_wait_s});
   run(cluster, live);
 }
 
