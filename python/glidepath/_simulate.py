@@ -127,12 +127,13 @@ class Simulation(Result):
     preemptions : int
         Suspensions by the policy, ends of sessions included.
     gpu_seconds, utilization, energy_kwh : float
-        GPUs held, their share of all GPU-seconds, and the energy of all GPUs over the makespan.
+        GPUs held, their share of all GPU-seconds, and the energy of all GPUs over the makespan; up
+        to when a job that does not end last gave GPUs back, if that is later.
     carbon_kg : float
         Emitted for that energy; NaN without an intensity.
     worst_ftf, share_unfair : float
         Largest finish-time fairness (JCT over the time with a fair share of the cluster), and the
-        share of jobs for which it is above ``unfair_above``.
+        share of jobs for which it is above ``unfair_above``; NaN where no job ends.
     worst_ftf_static, share_unfair_static : float
         The same where a fair share is 1 / (jobs of the whole workload) of the GPUs throughout, as
         Shockwave reports them (Zheng et al., NSDI 2023).

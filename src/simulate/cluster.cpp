@@ -326,6 +326,7 @@ void Cluster::settle(int job) {
   if (length > 0 && (options.spans || options.stream)) {
     const JobSpan span{own.id,       run.tier,
                        run.gpus,     seconds(run.began),
+  if (length > 0) last_held = std::max(last_held, now);
                        seconds(now), sharing ? submitted(run.partner).id : -1};
     if (options.spans) spans.push_back(span);
     if (options.stream) options.stream(span);

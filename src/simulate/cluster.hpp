@@ -160,6 +160,7 @@ class Cluster {
   int live = 0;
   std::vector<JobSpan> spans;
   std::vector<Stretch> held;  ///< GPU-seconds per tier
+  Tick last_held = 0;         ///< end of the last of them
   std::optional<Nodes> nodes;
   std::vector<Stretch> energy;       ///< joules of the jobs per tier
   std::vector<std::int64_t> starts;  ///< per tier

@@ -99,7 +99,7 @@ void user_accounts(const Cluster& cluster, Simulation& out) {
 }
 
 /// Held GPUs at the power of their jobs, the others idle, asleep or out, from the first submission
-/// to the last end.
+/// to the last end, or to when the last GPUs were given back by a job that did not end.
 void tier_accounts(const Cluster& cluster, Tick first, Tick last, Simulation& out) {
   const bool carbon = !cluster.options.carbon_g_per_kwh.empty();
   const Stretch all = cluster.clock.between(first, last);
@@ -126,7 +126,7 @@ void tier_accounts(const Cluster& cluster, Tick first, Tick last, Simulation& ou
   }
   out.energy_kwh = joules / kJoulesPerKwh;
   out.carbon_kg = carbon ? grams / 1000 : std::numeric_limits<double>::quiet_NaN();
-  out.utilization = out.makespan_s > 0 ? out.gpu_seconds / (gpus * out.makespan_s) : 0;
+  out.utilization = all.s > 0 ? out.gpu_seconds / (gpus * all.s) : 0;
 }
 
 std::vector<TimelineRow> timeline(const Cluster& cluster) {
@@ -227,22 +227,19 @@ Simulation results(const Cluster& cluster, std::string policy) {
   user_accounts(cluster, out);
   if (cluster.options.spans) out.timeline = timeline(cluster);
   out.spans = cluster.spans;
-  const auto ended = static_cast<double>(jct.size());
-  if (jct.empty()) {
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    out.mean_jct_s = out.median_jct_s = out.p95_jct_s = out.mean_wait_s = nan;
-    return out;
-  }
+  const auto ended = static_cast<double>(jct.size());  // where none did, means are NaN
   for (const double value : jct) out.mean_jct_s += value;
   out.mean_jct_s /= ended;
   out.mean_wait_s = out.total_wait_s / ended;
   out.mean_wait_per_user_s = out.total_wait_s / static_cast<double>(out.user_accounts.size());
-  out.median_jct_s = interpolated_quantile(jct, 0.5);
-  out.p95_jct_s = interpolated_quantile(jct, 0.95);
-  out.makespan_s = cluster.seconds(last - first);
-  tier_accounts(cluster, first, last, out);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  out.median_jct_s = jct.empty() ? nan : interpolated_quantile(jct, 0.5);
+  out.p95_jct_s = jct.empty() ? nan : interpolated_quantile(jct, 0.95);
+  out.makespan_s = jct.empty() ? 0 : cluster.seconds(last - first);
+  tier_accounts(cluster, first, std::max({first, last, cluster.last_held}), out);
   Fairness fairness = finish_time_fairness(cluster);
   const auto sum_up = [&](const std::vector<double>& ftf, double& worst, double& unfair) {
+    if (jct.empty()) worst = nan;
     for (const double rho : ftf) {
       if (rho > worst) worst = rho;  // false for NaN
       unfair += rho > cluster.options.unfair_above;
