@@ -278,13 +278,13 @@ class Rounds {
   }
 
   /// FIFO: all the time of the fastest tier that still has room; the first that fits nowhere ends
-  /// it.
+  /// it. As in Gavel, which knows no memory, a job may get that of a tier on which its rate is 0.
   void share_in_order() {
     std::vector<int> room = cluster_.capacity;
     for (Member& member : members_) {
       int best = -1;
       for (int t = 0; t < tiers(); ++t) {
-        if (room[t] < gpus(member)) continue;
+        if (room[t] < gpus(member) || !cluster_.fits_memory(member.job, t)) continue;
         if (best < 0 || member.rate[t] > member.rate[best]) best = t;
       }
       if (best < 0) return;
