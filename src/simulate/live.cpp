@@ -57,6 +57,10 @@ void check_pair(const Allocation& allocation, const std::unordered_map<int, Want
     refuse("simulate: the policy lets job ", allocation.job, " share the GPUs of job ",
            allocation.partner, ", which does not share them");
   }
+  if (cluster.options.sharing == Sharing::exclusive) {
+    refuse("simulate: the policy lets jobs ", allocation.job, " and ", allocation.partner,
+           " share GPUs, sharing is exclusive");
+  }
   const SharedSpeeds speeds = cluster.shared(job, partner, allocation.tier);
   if (!(speeds.first > 0 && speeds.second > 0)) {
     refuse("simulate: jobs ", allocation.job, " and ", allocation.partner, " cannot share GPUs (",
@@ -106,12 +110,12 @@ struct LiveRules {
   Gangs gangs = Gangs::stay;
   bool rests = false;   ///< it changes nothing where each job runs on its fastest tier
   bool starts = false;  ///< one more that can start on its fastest does so, beside all of these
+  /// Of the planner, whose answer changes when a start has had the one or a wait is the other long.
+  double min_run_s = 0, max_wait_s = kInfinity;
 };
 
 /// Lets a policy decide: shows it what it may see, carries out what it wants.
 class Live {
-  /// Of the planner, whose answer changes when a start has had the one or a wait is the other long.
-  double min_run_s = 0, max_wait_s = kInfinity;
  public:
   Live(Cluster& cluster, const Policy& policy, const Foresight& foresight, LiveRules rules = {})
       : cluster_(cluster),
@@ -160,10 +164,6 @@ class Live {
   }
 
  private:
-  /// Whether each job runs where it is fastest; the one that waits, if there is only one, is
-  /// started on the first of its fastest tiers that has room.
-  bool settles_at_best() {
-    const std::size_t waiting = observer_.live().size() - cluster_.running.size();
   /// When the planner's answer may change by time alone; with rounds the first of them from then
   /// on.
   [[nodiscard]] Tick next_limit() const {
@@ -193,6 +193,10 @@ class Live {
     return next == kNever || round == kNever ? next : (next + round - 1) / round * round;
   }
 
+  /// Whether each job runs where it is fastest; the one that waits, if there is only one, is
+  /// started on the first of its fastest tiers that has room.
+  bool settles_at_best() {
+    const std::size_t waiting = observer_.live().size() - cluster_.running.size();
     const auto at_best = [&](const Running& running) {
       const Run& run = cluster_.runs[running.job];
       return run.rate == run.fastest;
