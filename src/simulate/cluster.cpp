@@ -58,8 +58,13 @@ std::int64_t ticks_per_second(const Workload& workload, const SimulationOptions&
     const auto fine = [&](double seconds) {
       return whole(seconds, static_cast<double>(per_second));
     };
+    const auto fine_or_never = [&](double seconds) {
+      return seconds == kInfinity || fine(seconds);
+    };
     if (!fine(options.restart_s) || !fine(options.session_s.value_or(0)) ||
-        !fine(options.round_s.value_or(0))) {
+        !fine(options.round_s.value_or(0)) || !fine(options.failures.repair_s) ||
+        !fine_or_never(options.failures.checkpoint_s) || !fine_or_never(options.sleep.after_s) ||
+        !fine(options.sleep.wake_s)) {
       continue;
     }
     if (std::all_of(workload.jobs.begin(), workload.jobs.end(), [&](const WorkloadJob& job) {
@@ -321,12 +326,12 @@ void Cluster::settle(int job) {
               : own.utilization;
   const double power = watts(workload.tiers[run.tier], utilization);
   held[run.tier] += gpu;
+  if (length > 0) last_held = std::max(last_held, now);
   energy[run.tier] += power * gpu;
   run.energy_j += gpu.s * power;
   if (length > 0 && (options.spans || options.stream)) {
     const JobSpan span{own.id,       run.tier,
                        run.gpus,     seconds(run.began),
-  if (length > 0) last_held = std::max(last_held, now);
                        seconds(now), sharing ? submitted(run.partner).id : -1};
     if (options.spans) spans.push_back(span);
     if (options.stream) options.stream(span);
@@ -426,12 +431,6 @@ double slowest_rate(const Cluster& cluster, int job) {
 
 }  // namespace
 
-    work_s += cluster.runs[job].work / static_cast<double>(cluster.per_second) /
-              slowest_rate(cluster, job);
-  }
-  most_ = static_cast<std::int64_t>(kBase + kPerJob * static_cast<double>(cluster.runs.size()) +
-                                    kPerPeriod * std::min(kMaxPeriods, work_s / period));
-}
 DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
   constexpr double kBase = 1e5, kPerJob = 100, kPerPeriod = 4, kMaxPeriods = 3e5;
   const double max_wait_s = cluster.options.planner.value_or(PlanOptions{}).dynamics.max_wait_s;
@@ -440,6 +439,12 @@ DecisionLimit::DecisionLimit(const Cluster& cluster) : cluster_(cluster) {
                                   max_wait_s > 0 ? max_wait_s : kInfinity});
   double work_s = 0;
   for (int job = 0; job < static_cast<int>(cluster.runs.size()); ++job) {
+    work_s += cluster.runs[job].work / static_cast<double>(cluster.per_second) /
+              slowest_rate(cluster, job);
+  }
+  most_ = static_cast<std::int64_t>(kBase + kPerJob * static_cast<double>(cluster.runs.size()) +
+                                    kPerPeriod * std::min(kMaxPeriods, work_s / period));
+}
 
 void DecisionLimit::spend() {
   if (++spent_ <= most_) return;
