@@ -61,9 +61,21 @@ void validate_work(const WorkloadJob& job) {
   if (job.duration_s == 0 && job.budget_steps == 0) {
     refuse_job(job, "has neither duration_s nor budget_steps above 0");
   }
+  if (job.duration_s > 0 && (job.budget_steps > 0 || job.truth >= 0)) {
+    refuse_job(job, "has duration_s ", job.duration_s, " beside ",
+               job.truth >= 0 ? "a curve" : "budget_steps", ", expected one measure of its work");
+  }
   if (job.duration_s > kMaxSeconds || job.submit_s > kMaxSeconds) {
     refuse_job(job, "lies beyond 1e12 seconds");
   }
+}
+
+/// No run goes on where its record ends.
+void validate_curve(const WorkloadJob& job, const Trace& curve) {
+  if (std::isnan(job.target_loss)) refuse_job(job, "has target_loss nan");
+  if (curve.step.empty()) refuse_job(job, "names a curve without points");
+  if (job.budget_steps <= curve.step.back()) return;
+  refuse_job(job, "has budget_steps ", job.budget_steps, ", its curve ends at ", curve.step.back());
 }
 
 void validate_columns(const WorkloadJob& job, const Workload& workload) {
@@ -80,6 +92,7 @@ void validate_columns(const WorkloadJob& job, const Workload& workload) {
   if (job.truth >= static_cast<int>(workload.curves.size()) || job.truth < -1) {
     refuse_job(job, "names curve ", job.truth, " of ", workload.curves.size());
   }
+  if (job.truth >= 0) validate_curve(job, workload.curves[job.truth]);
   if (!job.steps_per_s.empty() && job.steps_per_s.size() != workload.tiers.size()) {
     refuse_job(job, "has ", job.steps_per_s.size(), " step rates for ", workload.tiers.size(),
                " tiers");
@@ -174,10 +187,15 @@ void validate_ends(const WorkloadJob& job, const Workload& workload) {
 void validate(const Workload& workload) {
   if (workload.tiers.empty()) refuse("workload: it has no tier");
   if (workload.jobs.empty()) refuse("workload: it has no job");
-  for (const Tier& tier : workload.tiers) validate(tier);
+  std::unordered_set<std::string_view> names;
+  for (const Tier& tier : workload.tiers) {
+    validate(tier);
+    if (!names.insert(tier.name).second) refuse("workload: tier '", tier.name, "' is there twice");
+  }
   validate_pairs(workload);
   std::unordered_set<std::int64_t> ids;
   for (const WorkloadJob& job : workload.jobs) {
+    if (job.id < 0) refuse_job(job, "has an id below 0");  // -1 names no partner
     if (!ids.insert(job.id).second) refuse_job(job, "is there twice");
     validate_work(job);
     validate_columns(job, workload);
