@@ -37,6 +37,9 @@ void refuse_idle(const SimulationOptions& options) {
   if (options.planner && options.planner->round_s != PlanOptions{}.round_s) {
     refuse("simulate: planner.round_s, say round_s in its place");
   }
+  if (options.planner && !options.planner->limits.group_quota.empty()) {
+    refuse("simulate: planner.group_quota, the jobs of a workload have no groups");
+  }
 }
 
 void check_phases(const Workload& workload, const SimulationOptions& options) {
@@ -65,6 +68,15 @@ bool only_orders(const Workload& workload, const SimulationOptions& options) {
          std::all_of(workload.jobs.begin(), workload.jobs.end(), [](const WorkloadJob& job) {
            return job.weight == 1 && job.priority == 0 && job.gangs.empty();
          });
+}
+
+/// An error of forecasts is one of jobs without a curve.
+void check_sigma(const Workload& workload, const SimulationOptions& options) {
+  if (!(options.forecast_sigma.value_or(0) > 0)) return;
+  const auto has_curve = [](const WorkloadJob& job) { return job.truth >= 0; };
+  if (!std::ranges::all_of(workload.jobs, has_curve)) return;
+  refuse("simulate: forecast_sigma is ", *options.forecast_sigma,
+         ", it is for jobs without a curve and every job has one");
 }
 
 bool fails(const SimulationOptions& options) {
@@ -173,6 +185,7 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
   }
   validate(workload);
   check_phases(workload, options);
+  check_sigma(workload, options);
   detail::QueueKernel* const queue = queue_for(traits, workload, options);
   const bool patient =
       queue != nullptr && detail::plain(workload, options) && has_restarts(workload, options);
@@ -192,6 +205,10 @@ Simulation detail::simulate_watched(const Workload& workload, std::string_view p
     if (fails(options) || options.in_nodes) {
       refuse("simulate: '", info.name,
              "' divides time among all GPUs, without failures or in_nodes");
+    }
+    if (options.sleep.wake_s > 0) {
+      refuse("simulate: '", info.name, "' starts jobs at once, sleep.wake_s is ",
+             options.sleep.wake_s, ", expected 0");
     }
     detail::run_rounds(cluster, *traits.shares);
   } else if (queue != nullptr) {
@@ -214,6 +231,7 @@ Simulation simulate(const Workload& workload, const Policy& policy,
   detail::refuse_unread(options, "a policy of one's own", kPolicyReads);
   validate(workload);
   check_phases(workload, options);
+  check_sigma(workload, options);
   detail::Cluster cluster(workload, options);
   detail::run_policy(cluster, policy);
   return detail::results(cluster, "custom");

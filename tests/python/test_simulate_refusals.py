@@ -78,6 +78,10 @@ def test_numbers_that_nothing_can_be_made_of_are_refused_by_name() -> None:
         ({"sleep": {"watts": 5.0}}, "sleep.watts and sleep.wake_s need sleep.after_s"),
         ({"sleep": {"wake_s": 5.0}}, "sleep.watts and sleep.wake_s need sleep.after_s"),
         ({"planner": {"round_s": 5.0}}, "planner.round_s, say round_s in its place"),
+        (
+            {"planner": {"group_quota": {"g": 1}}},
+            "planner.group_quota, the jobs of a workload have no groups",
+        ),
     ],
 )
 def test_what_nothing_would_read_is_refused(option: Any, sentence: str) -> None:
@@ -97,6 +101,62 @@ def test_what_nothing_would_read_is_refused(option: Any, sentence: str) -> None:
 def test_an_option_of_another_type_is_refused_by_name(option: Any, sentence: str) -> None:
     with pytest.raises(TypeError, match=sentence):
         gp.simulate(workload([1]), "fifo", **option)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"duration_s": [5.0], "budget_steps": [5.0]}, "has duration_s 5 beside budget_steps"),
+        ({"duration_s": [5.0], "truth": [0]}, "has duration_s 5 beside a curve"),
+        ({"truth": [0]}, "has neither duration_s nor budget_steps above 0"),
+        (
+            {"truth": [0], "budget_steps": [301.0], "target_loss": [0.1]},
+            "has budget_steps 301, its curve ends at 300",
+        ),
+        (
+            {"truth": [0], "budget_steps": [300.0], "target_loss": [math.nan]},
+            "has target_loss nan",
+        ),
+        ({"job": [-3], "duration_s": [5.0]}, "has an id below 0"),
+    ],
+)
+def test_a_job_has_one_measure_of_its_work_and_a_record_as_long(
+    columns: dict[str, Any], sentence: str
+) -> None:
+    curve = gp.Trace([100.0, 200.0, 300.0], [3.0, 2.0, 1.0])
+    job = {"job": [7], "submit_s": [0.0]} | columns
+    with pytest.raises(gp.InputError, match=f"^workload: job {job['job'][0]} {sentence}"):
+        gp.Workload([gp.Tier("a", 4)], job, curves=[curve])
+
+
+def test_two_tiers_of_one_name_are_refused() -> None:
+    job = {"job": [7], "submit_s": [0.0], "duration_s": [5.0]}
+    with pytest.raises(gp.InputError, match=r"^workload: tier 'a' is there twice"):
+        gp.Workload([gp.Tier("a", 4), gp.Tier("a", 2)], job)
+
+
+@pytest.mark.parametrize("policy", ["max_min", "max_min_unaware", "fifo_perf", "isolated"])
+def test_a_policy_that_wakes_no_node_refuses_the_time_of_it(policy: str) -> None:
+    with pytest.raises(gp.InputError, match=rf"^simulate: '{policy}' .* sleep\.wake_s is 60"):
+        gp.simulate(workload([1]), policy, sleep={"after_s": 10.0, "wake_s": 60.0})
+    gp.simulate(workload([1]), policy, sleep={"after_s": 10.0, "watts": 1.0})
+
+
+def test_an_error_of_forecasts_is_for_jobs_without_a_curve() -> None:
+    curve = gp.Trace([100.0, 200.0, 300.0], [3.0, 2.0, 1.0])
+    job = {"job": [7], "submit_s": [0.0], "truth": [0], "budget_steps": [300.0]}
+    only = gp.Workload([gp.Tier("a", 4)], job, curves=[curve])
+    with pytest.raises(gp.InputError, match=r"^simulate: forecast_sigma is 0\.5, .* every job has"):
+        gp.simulate(only, "best_value", forecast_sigma=0.5)
+
+
+def test_a_pair_where_gpus_are_exclusive_is_refused_by_its_jobs() -> None:
+    def pair(snapshot: gp.Snapshot) -> gp.Plan:
+        both = [gp.Allocation(7, 0, 1, partner=8), gp.Allocation(8, 0, 1, partner=7)]
+        return gp.Plan(allocations=both)
+
+    with pytest.raises(gp.InputError, match=r"^simulate: .* jobs 7 and 8 share .* exclusive"):
+        gp.simulate(workload([1, 1]), pair)
 
 
 def test_a_guaranteed_run_that_the_limits_end_says_so() -> None:
