@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `simulate` counts and when it asks: scores, slow steps, limits in time, jobs without end."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import glidepath as gp
+
+STEPS = np.arange(1, 201) * 10.0
+SCORES = 0.9 - 0.8 * np.exp(-STEPS / 400)
+
+
+def one_curve(values: np.ndarray[Any, Any], direction: str, target: float) -> gp.Workload:
+    curve = gp.Trace(STEPS, values, direction=direction, metric="value")
+    job = {"job": 0, "submit_s": 0, "truth": 0, "target_loss": target, "budget_steps": 1500}
+    return gp.Workload([gp.Tier("t", 1)], {key: [one] for key, one in job.items()}, curves=[curve])
+
+
+@pytest.mark.parametrize("policy", ["dare", "best_value", "slaq", "gittins"])
+def test_a_score_ends_where_it_first_is_as_high_as_its_target(policy: str) -> None:
+    score = gp.simulate(one_curve(SCORES, "max", 0.7), policy, stop_at_target=True)
+    loss = gp.simulate(one_curve(-SCORES, "min", -0.7), policy, stop_at_target=True)
+    assert score.jobs["outcome"].tolist() == ["target"]
+    assert score.jobs["end_s"][0] == 560 == STEPS[np.argmax(SCORES >= 0.7)]
+    assert score.events == loss.events
+    low = gp.simulate(one_curve(1 - SCORES, "min", 0.3), policy, stop_at_target=True)
+    assert low.jobs["end_s"][0] == 560
+
+
+def test_a_score_of_a_folder_is_read_as_one(tmp_path: Path) -> None:
+    (tmp_path / "truth").mkdir()
+    (tmp_path / "tiers.csv").write_text("name,nodes,gpus_per_node\nt,1,1\n")
+    header = "job,submit_s,gpus,curve,target_loss,budget_steps,steps_per_s_t\n"
+    (tmp_path / "jobs.csv").write_text(f"{header}0,0,1,a,0.7,1500,1\n")
+    rows = [f"a,{step:.0f},{value}\n" for step, value in zip(STEPS, SCORES, strict=True)]
+    (tmp_path / "truth" / "score.csv").write_text("".join(["curve,step,value\n", *rows]))
+    about = json.dumps({"metric": "accuracy", "direction": "max"})
+    (tmp_path / "truth" / "score.json").write_text(about)
+    assert gp.simulate(gp.read_workload(tmp_path), "dare").jobs["end_s"][0] == 560
+
+
+def test_a_policy_of_ones_own_sees_a_score_under_a_minus_sign() -> None:
+    seen: list[tuple[float, float]] = []
+
+    def look(snapshot: gp.Snapshot) -> gp.Plan:
+        for job in snapshot.jobs:
+            if len(job.observed_loss):
+                seen.append((job.observed_loss[-1], job.target_loss))
+        return gp.plan(snapshot)
+
+    workload = one_curve(SCORES, "max", 0.7)
+    gp.simulate(workload, look, round_s=100.0)
+    assert seen[0] == (-SCORES[9], -0.7)
+    assert workload.curves[0].direction == "max"
+    assert workload.curves[0].loss[9] == SCORES[9]
+
+
+@pytest.mark.parametrize("policy", ["sia", "goodput"])
+def test_slow_steps_are_counted_by_the_time_that_they_take(policy: str) -> None:
+    n = 40  # of 12 epochs of 4 hours each, one after the other
+    jobs = {
+        "job": list(range(n)),
+        "submit_s": [2e5 * k for k in range(n)],
+        "budget_steps": [12] * n,
+        "steps_per_s": [[1 / 14400]] * n,
+    }
+    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), policy, spans=False)
+    assert (run.jobs["outcome"] == "finished").all()
+    assert run.events > 110_000
+
+
+def two_long_jobs() -> gp.Workload:
+    jobs = {"job": [0, 1], "submit_s": [0, 10], "duration_s": [1e6, 2e6]}
+    return gp.Workload([gp.Tier("t", 1)], jobs)
+
+
+def test_a_wait_is_bounded_also_where_nothing_happens() -> None:
+    run = gp.simulate(two_long_jobs(), "best_value", planner={"max_wait_s": 7200.0})
+    assert run.jobs["start_s"].tolist() == [0, 7210]
+    assert gp.simulate(two_long_jobs(), "best_value").jobs["start_s"].tolist() == [0, 1e6]
+
+
+def test_a_wait_that_is_long_enough_is_looked_at_in_the_next_round() -> None:
+    options: dict[str, Any] = {"planner": {"max_wait_s": 7200.0}, "round_s": 1000.0}
+    run = gp.simulate(two_long_jobs(), "best_value", **options)
+    assert run.jobs["start_s"].tolist() == [0, 8000]
+
+
+def test_a_guaranteed_run_gives_way_as_soon_as_it_is_over() -> None:
+    jobs = {"job": [0, 1], "submit_s": [0, 10], "duration_s": [1e6, 100]}
+    run = gp.simulate(
+        gp.Workload([gp.Tier("t", 1)], jobs), "best_value", planner={"min_run_s": 600.0}
+    )
+    assert run.jobs["start_s"].tolist() == [0, 600]
+
+
+def test_fifo_perf_gives_nobody_a_tier_whose_memory_is_too_small() -> None:
+    big = gp.Tier("big", 4, memory_gb=40.0)
+    jobs = {
+        "job": [0, 1, 2],
+        "submit_s": [0.0] * 3,
+        "gpus": [3, 4, 1],
+        "duration_s": [20000.0, 1000.0, 20000.0],
+        "memory_gb": [20.0] * 3,
+    }
+    alone = gp.simulate(gp.Workload([big], jobs), "fifo_perf")
+    beside = gp.Workload([big, gp.Tier("small", 8, memory_gb=11.0)], jobs)
+    starts = gp.simulate(beside, "fifo_perf").jobs["start_s"]
+    assert starts.tolist() == alone.jobs["start_s"].tolist()
+
+
+@pytest.mark.parametrize("policy", ["fifo", "max_min"])
+def test_a_fair_share_has_no_tier_on_which_the_gang_never_fits(policy: str) -> None:
+    def fairness(rate: float) -> list[float]:
+        jobs = {
+            "job": [0, 1],
+            "submit_s": [0, 0],
+            "gpus": [8, 8],
+            "budget_steps": [1e4, 1e4],
+            "steps_per_s": [[1.0, rate]] * 2,
+        }
+        workload = gp.Workload([gp.Tier("a", 8), gp.Tier("b", 4)], jobs)
+        run = gp.simulate(workload, policy)
+        return [*run.jobs["ftf"], *run.jobs["ftf_static"]]
+
+    assert fairness(1.0) == fairness(0.0)
+
+
+def test_what_a_job_has_had_never_falls_when_it_no_longer_shares_gpus() -> None:
+    jobs = {
+        "job": [0, 1],
+        "submit_s": [0, 0],
+        "budget_steps": [4000, 4000],
+        "steps_per_s": [[1.0], [1.0]],
+        "sm_activity": [0.2, 0.2],
+        "gangs": [{2: [1.8]}, {2: [1.8]}],
+    }
+    seen: list[tuple[float, float]] = []
+
+    def apart_later(snapshot: gp.Snapshot) -> gp.Plan:
+        seen.append((snapshot.now_s, snapshot.jobs[0].attained_gpu_s))
+        ids = [job.id for job in snapshot.jobs]
+        if snapshot.now_s < 300:
+            pair = [gp.Allocation(0, 0, 2, partner=1), gp.Allocation(1, 0, 2, partner=0)]
+            return gp.Plan(allocations=pair)
+        return gp.Plan(allocations=[gp.Allocation(one, 0, 1) for one in ids])
+
+    gp.simulate(gp.Workload([gp.Tier("t", 2)], jobs), apart_later, sharing="mps", round_s=100.0)
+    # 2 GPUs for two, then one for each
+    assert seen[1:6] == [(100, 100), (200, 200), (300, 300), (400, 400), (500, 500)]
+
+
+def test_a_run_in_which_no_job_ends_has_all_rows_and_columns() -> None:
+    tier = gp.Tier("t", 4, idle_watts=50.0, busy_watts=300.0)
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "duration_s": [100, 100]}
+    run = gp.simulate(gp.Workload([tier], jobs), "best_value", planner={"power_cap_w": 100.0})
+    assert run.jobs["outcome"].tolist() == ["unfinished"] * 2
+    assert {len(column) for column in run.jobs.values()} == {2}
+    assert np.isnan(run.jobs["ftf"]).all()
+    assert run.tier_accounts["name"].tolist() == ["t"]
+    assert math.isnan(run.carbon_kg)
+    assert math.isnan(run.worst_ftf)
+    assert len(run.to_pandas()) == 2
+
+
+def test_gpus_count_up_to_when_the_last_of_them_were_given_back() -> None:
+    tier = gp.Tier("t", 2, idle_watts=50.0, busy_watts=300.0)
+    jobs = {"job": [0, 1, 2], "submit_s": [0, 0, 4000], "gpus": [1, 1, 2]}
+    workload = gp.Workload([tier], jobs | {"duration_s": [10, 5000, 10]})
+
+    def for_a_while(snapshot: gp.Snapshot) -> gp.Plan:
+        held = [gp.Allocation(job.id, 0, 1) for job in snapshot.jobs]
+        return gp.Plan(allocations=held if snapshot.now_s < 1000 else [])
+
+    run = gp.simulate(workload, for_a_while)
+    assert run.makespan_s == 10
+    assert run.gpu_seconds == 4010
+    assert run.utilization == pytest.approx(4010 / 8000)
+    joules = 4010 * 300 + 3990 * 50
+    assert run.energy_kwh == pytest.approx(joules / 3.6e6)
+    assert run.tier_accounts["utilization"].tolist() == pytest.approx([4010 / 8000])
+
+
+def test_a_job_that_can_never_run_is_unfinished_with_rounds_as_without() -> None:
+    jobs = {"job": [0, 1], "submit_s": [0, 0], "gpus": [1, 2], "user": ["a", "b"]}
+    workload = gp.Workload([gp.Tier("t", 4)], jobs | {"duration_s": [100, 100]})
+    planner = {"user_quota": {"b": 1}}
+    for round_s in (None, 60.0):
+        run = gp.simulate(workload, "best_value", planner=planner, round_s=round_s)
+        assert run.jobs["outcome"].tolist() == ["finished", "unfinished"]
+
+
+def test_a_policy_that_waits_for_its_hour_is_asked_until_then() -> None:
+    jobs = {"job": [0], "submit_s": [0], "duration_s": [100]}
+
+    def later(snapshot: gp.Snapshot) -> gp.Plan:
+        held = [gp.Allocation(job.id, 0, 1) for job in snapshot.jobs]
+        return gp.Plan(allocations=held if snapshot.now_s >= 86400 else [])
+
+    run = gp.simulate(gp.Workload([gp.Tier("t", 1)], jobs), later, round_s=60.0)
+    assert run.jobs["start_s"].tolist() == [86400]
+
+
+def test_a_restart_of_less_than_a_second_counts_beside_whole_seconds() -> None:
+    jobs = {"job": [0], "submit_s": [0], "duration_s": [100]}
+    workload = gp.Workload([gp.Tier("t", 1)], jobs)
+
+    def late(snapshot: gp.Snapshot) -> gp.Plan:
+        held = [gp.Allocation(job.id, 0, 1) for job in snapshot.jobs]
+        return gp.Plan(allocations=held if snapshot.now_s >= 60 else [])
+
+    run = gp.simulate(workload, late, round_s=60.0, sleep={"after_s": 10.0, "wake_s": 0.4})
+    assert run.jobs["end_s"].tolist() == [160.4]
