@@ -366,7 +366,105 @@ def test_a_history_as_pandas_writes_it(tmp_path: Path) -> None:
     document = {name: dict(zip(map(str, range(12)), c, strict=True)) for name, c in columns.items()}
     run = one(write(tmp_path / "history.json", json.dumps(document)))
     assert run.metric == "loss"
-    np.testing.assert_array_equal(run.loss, LOSSES)
+    check(run, [float(i) for i in range(12)], LOSSES)
+    steps = {"train_loss": dict(zip([f"{10 * i}" for i in ROWS], LOSSES, strict=True))}
+    steps["val_loss"] = {"50": 9.5, "100": 9.25}  # as one that is sparse has them
+    file = write(tmp_path / "steps.json", json.dumps(steps))
+    check(one(file), [10.0 * i for i in ROWS], LOSSES)
+    check(one(file, "val_loss"), [50, 100], [9.5, 9.25])
+
+
+VALID = [2 * value for value in LOSSES]
+DOCUMENTS: dict[str, tuple[object, dict[str, list[float]]]] = {
+    "parts": (
+        {"val": {"loss": VALID}, "train": {"loss": LOSSES, "acc": VALID}},
+        {"train/loss": LOSSES, "val/loss": VALID, "train/acc": VALID},
+    ),
+    "parts of a part": (
+        {"log": {"test": {"loss": VALID}, "train": {"loss": LOSSES}}, "seconds": 9},
+        {"train/loss": LOSSES, "test/loss": VALID},
+    ),
+    "values with their steps": (
+        {
+            "val_loss": {"step": [10, 20], "value": [3, 2]},
+            "loss": {"steps": BY_ROW, "values": LOSSES},
+        },
+        {"loss": LOSSES, "val_loss": [3, 2]},
+    ),
+    "settings before": (
+        {"args": {"lr": 0.1}, "metrics": {"train_loss": LOSSES}, "best_epoch": 9, "test_acc": 0.5},
+        {"train_loss": LOSSES},
+    ),
+    "settings behind": (
+        {"history": {"loss": LOSSES}, "params": {"epochs": 99, "steps": 20, "verbose": 1}},
+        {"loss": LOSSES},
+    ),
+    "its end before": (
+        {"epochs": 12, "final_loss": 0.5, "train": {"loss": LOSSES}},
+        {"loss": LOSSES},
+    ),
+    "rows": (
+        {"log": [{"epoch": i, "loss": loss(i)} for i in ROWS], "final": {"loss": 0.5}},
+        {"loss": LOSSES},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", DOCUMENTS)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_every_history_of_a_document_is_read_by_its_name(
+    form: str, indent: int | None, tmp_path: Path
+) -> None:
+    document, expected = DOCUMENTS[form]
+    file = write(tmp_path / "log.json", json.dumps(document, indent=indent) + "\n")
+    assert one(file).metric == next(iter(expected))
+    for metric, values in expected.items():
+        np.testing.assert_array_equal(one(file, metric).loss, values)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_steps_above_a_history_count_its_rows_where_they_are_as_many(
+    indent: int | None, tmp_path: Path
+) -> None:
+    steps = [10.0 * i for i in ROWS]
+    document = {"step": steps, "history": {"loss": LOSSES}, "val": {"acc": [0.1, 0.2, 0.3]}}
+    file = write(tmp_path / "log.json", json.dumps(document, indent=indent))
+    check(one(file), steps, LOSSES)
+    check(one(file, "acc"), [1, 2, 3], [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        {"runs": {"a": {"loss": LOSSES}, "b": {"loss": VALID}}, "lr": 0.1},
+        [{"name": "a", "lr": 0.1, "loss": LOSSES}, {"name": "b", "lr": 0.2, "loss": VALID}],
+        {
+            "1": {"name": "a", "log": [{"step": i, "loss": loss(i)} for i in ROWS]},
+            "2": {"loss": VALID},
+        },
+    ],
+    ids=["by a key", "in a list", "by number"],
+)
+def test_a_document_may_have_several_runs(runs: object, tmp_path: Path) -> None:
+    found = gp.read_traces(write(tmp_path / "log.json", json.dumps(runs)))
+    assert found[0].name == "a"
+    assert [run.loss.tolist() for run in found] == [LOSSES, VALID]
+
+
+def test_the_log_of_catboost_has_the_names_of_its_metrics_apart(tmp_path: Path) -> None:
+    about = [{"best_value": "Min", "name": "RMSE"}]
+    document = {
+        "meta": {"test_sets": ["test"], "test_metrics": about, "learn_metrics": about}
+        | {"learn_sets": ["learn"], "iteration_count": 100},
+        "iterations": [
+            {"iteration": i, "learn": [loss(i)], "test": [9.5], "passed_time": i / 8} for i in ROWS
+        ],
+    }
+    for indent in (None, 1):
+        file = write(tmp_path / "catboost_training.json", json.dumps(document, indent=indent))
+        check(one(file), BY_ROW, LOSSES)
+        assert one(file).metric == "learn/RMSE"
+        assert one(file, "test/RMSE").loss.tolist() == [9.5] * 12
 
 
 def test_of_a_list_of_rows_that_was_cut_the_whole_ones_are_read(tmp_path: Path) -> None:
@@ -416,10 +514,12 @@ def test_summaries_beside_a_curve_are_left_out(tmp_path: Path) -> None:
     assert {each.name for each in gp.read_traces(tmp_path)} >= {"all_results.json"}
 
 
-def test_files_of_an_epoch_each_are_one_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("indent", [None, 2])
+def test_files_of_an_epoch_each_are_one_run(indent: int | None, tmp_path: Path) -> None:
     for i in ROWS:
         row = {"best_epoch": 1, "epoch": i, "training_loss": loss(i), "validation_loss": 9.5}
-        write(tmp_path / f"metrics_epoch_{i}.json", json.dumps(row, indent=2))
+        write(tmp_path / f"metrics_epoch_{i}.json", json.dumps(row, indent=indent))
+    check(one(tmp_path / "metrics_epoch_2.json"), [2], [loss(2)])
     (run,) = gp.read_traces(tmp_path)
     assert run.metric == "training_loss"
     check(run, BY_ROW, LOSSES)

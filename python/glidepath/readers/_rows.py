@@ -9,7 +9,7 @@ from typing import Any
 from glidepath._core import LogRows, Series, number_in
 
 # Parts of a row that configure or measure the run.
-_NOT_METRICS = ("config", "args", "hparams", "hist_stats", "env_info", "vocab")
+NOT_METRICS = ("config", "args", "hparams", "hist_stats", "env_info", "vocab")
 
 
 def flat(row: Mapping[str, Any], mark: str, within: str = "") -> Iterator[tuple[str, Any]]:
@@ -17,7 +17,7 @@ def flat(row: Mapping[str, Any], mark: str, within: str = "") -> Iterator[tuple[
     for key, value in row.items():
         if not isinstance(value, Mapping):
             yield within + key, value
-        elif key not in _NOT_METRICS:
+        elif key not in NOT_METRICS:
             yield from flat(value, mark, f"{within}{key}{mark}")
 
 

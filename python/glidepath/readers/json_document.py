@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One JSON document with the whole history of a run: rows, columns, or either by a key.
+"""One JSON document with the history of a run, or of several: rows, columns, or either by a key.
 
-Keras histories, DeepOBS, and what people write with `json.dump`: a list of objects, lists of
-numbers by name, or objects by the number of their epoch.
+Keras histories, DeepOBS, CatBoost, and what people write with `json.dump`: a list of objects, lists
+of numbers by name, or objects by the number of their epoch.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glidepath._core import IoError, LogRows
-from glidepath._metrics import best_name, is_metric_name
+from glidepath._metrics import is_metric_name, normal_name, step_columns
 from glidepath._trace import Trace
-from glidepath.readers._rows import flat, number
-from glidepath.readers._series import AbsentError, Series, read_whole, to_trace
+from glidepath.readers._rows import NOT_METRICS, flat, number
+from glidepath.readers._series import AbsentError, Series, read_whole, to_trace, traces_of
 
 _KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
 _DEPTH = 6  # of objects in which a history is looked for
+_MOST_RUNS = 100  # of a document
+_LONGEST_KEY = 16  # digits of a step that is a key
+# Keys under which each object is a run.
+_RUNS = ("runs", "experiments", "trials", "folds", "seeds")
 # How AllenNLP calls the files of a run, one an epoch.
 _EPOCH = re.compile(r"(.*epoch_?)(\d{1,9})(\.json)")
 _HALF_TOKEN = re.compile(r"[\w.+-]{0,40}\s*")  # of a number or a word, at the end of a file
@@ -33,7 +39,8 @@ def recognises(path: Path, head: bytes) -> bool:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return False
     names = {name.decode(errors="replace") for name in _KEY.findall(head)}
-    if not any(map(is_metric_name, names)):  # else every large document of a folder would be parsed
+    # Else every large document of a folder would be parsed.
+    if not any(map(is_metric_name, names)) and not {"test_metrics", "learn_metrics"} <= names:
         return False
     try:
         document = parsed(path)
@@ -41,8 +48,14 @@ def recognises(path: Path, head: bytes) -> bool:
         return _CUT in str(error)  # which `read` says
     if _EPOCH.fullmatch(path.name) and isinstance(document, dict):
         return any(is_metric_name(name) and number(document[name]) is not None for name in document)
-    histories = _histories(document, _DEPTH)
-    return any(is_metric_name(name) for rows in histories for name in rows.names)
+    if _is_catboost(document) or any(part.has_metric for part in _parts(document)):
+        return True
+    return bool(_runs(document))
+
+
+def is_of_epoch(path: Path) -> bool:
+    """Whether a file is called as AllenNLP's are, one an epoch."""
+    return _EPOCH.fullmatch(path.name) is not None
 
 
 def unit(path: Path) -> Path:
@@ -65,21 +78,22 @@ def parsed(path: Path) -> Any:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read the history of the document that has the metric most often."""
+    """Read the run of the document, or several where it has a history of each."""
     if "*" in path.name:
         return _read_epochs(path, metric)
-    best: tuple[float, dict[str, Series]] = 0, {}
     notes: list[str] = []
-    for rows in _histories(_whole_rows(path, notes), _DEPTH):
-        series = rows.series()
-        points: dict[str, float] = {name: len(column) for name, column in series.items()}
-        key = metric if metric is not None else best_name(points)
-        count = points.get(key or "", 0)
-        if count > best[0] or not best[1]:
-            best = count, series
-    if not best[1]:
+    document = _whole_rows(path, notes)
+    if _is_catboost(document):
+        return [to_trace(_of_catboost(document), metric, path, path.name, notes)]
+    if runs := _runs(document):
+        series = {name: _named(_parts(run)) for name, run in runs.items()}
+        return traces_of(series, metric, path, notes=dict.fromkeys(series, notes))
+    found = _named(_parts(document))
+    if not found and is_of_epoch(path):
+        return _read_epochs(path, metric)
+    if not found:
         raise AbsentError(f"{path}: no list of numbers with a name, and none of objects with some")
-    return [to_trace(best[1], metric, path, path.name, notes)]
+    return [to_trace(found, metric, path, path.name, notes)]
 
 
 def _whole_rows(path: Path, notes: list[str]) -> Any:
@@ -103,7 +117,7 @@ def _whole_rows(path: Path, notes: list[str]) -> Any:
 
 
 def _read_epochs(path: Path, metric: str | None) -> list[Trace]:
-    """Read documents of one row each, by the numbers of their epochs."""
+    """Read documents of one row each, or one of them, by the numbers of their epochs."""
     numbered = {
         int(match[2]): file
         for file in path.parent.glob(path.name)
@@ -116,44 +130,192 @@ def _read_epochs(path: Path, metric: str | None) -> list[Trace]:
     return [to_trace(rows.series(), metric, path, path.name)]
 
 
-def _histories(value: Any, depth: int) -> Iterator[LogRows]:
+@dataclass
+class _Part:
+    """A history within a document: where it stands, and its metrics."""
+
+    path: tuple[str, ...]
+    series: dict[str, Series]
+
+    @property
+    def has_metric(self) -> bool:
+        return any(is_metric_name(name) for name in [*self.series, "/".join(self.path)])
+
+
+def _parts(value: Any, depth: int = _DEPTH, path: tuple[str, ...] = ()) -> Iterator[_Part]:
     """Give each history of a document, outer ones first."""
+    for place, rows in _histories(value, depth, path, {}):
+        series = rows.series()
+        if series:
+            yield _Part(place, series)
+
+
+def _histories(
+    value: Any, depth: int, path: tuple[str, ...], counting: dict[str, list[Any]]
+) -> Iterator[tuple[tuple[str, ...], LogRows]]:
+    """Give the rows of each history of a document, by the keys above it.
+
+    `counting` are the columns of steps of the objects above, which count the rows of histories
+    below that are as long.
+    """
     if depth == 0 or not isinstance(value, (dict, list)) or not value:
         return
-    inner: list[Any] = list(value.values()) if isinstance(value, dict) else value[:100]
-    rows = LogRows()
+    inner: list[tuple[tuple[str, ...], Any]]
     if isinstance(value, list):
+        inner = [(path, each) for each in value[:_MOST_RUNS]]
+        rows = LogRows()
         for row in value:
             if isinstance(row, dict):
                 rows.add(dict(flat(row, "/")))
+        if rows.names:
+            yield path, rows
+            return
     elif all(key.isdecimal() for key in value):
+        inner = [(path, each) for each in value.values()]
+        rows = LogRows()
         for key, row in value.items():
             if isinstance(row, dict):
                 rows.add({"epoch": float(key[:300]), **dict(flat(row, "/"))})
-    else:
-        for row in _transposed(value):
-            rows.add(row)
-    if rows.names:
-        yield rows
-        inner = [each for each in inner if not isinstance(each, dict)]
-        if isinstance(value, list):
+        if len(rows.names) > 1:
+            yield path, rows
             return
-    for each in inner:
-        yield from _histories(each, depth - 1)
+    else:
+        lists = {name: column for name, each in value.items() if (column := _column(each))}
+        keyed = {name: cells for name, each in value.items() if (cells := _by_key(each))}
+        for rows in (_of_lists(lists, counting), _of_keys(keyed)):
+            if rows.names:
+                yield path, rows
+        counting = counting | {name: lists[name] for name in step_columns(list(lists))}
+        inner = [
+            ((*path, name), each)
+            for name, each in value.items()
+            if name not in lists and name not in keyed and name not in NOT_METRICS
+        ]
+    for place, each in inner:
+        yield from _histories(each, depth - 1, place, counting)
 
 
-def _transposed(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """Make rows of lists of numbers by name."""
-    rows: list[dict[str, Any]] = []
+def _column(value: Any) -> list[float | None] | None:
+    """Read a list as numbers, None where a cell is none; nothing where most are none."""
+    if not isinstance(value, list) or len(value) < 2:
+        return None
+    numbers = [number(cell) for cell in value]
+    return numbers if sum(each is None for each in numbers) <= len(numbers) / 2 else None
+
+
+def _by_key(value: Any) -> dict[int, float] | None:
+    """Read a column of pandas: numbers by their rows, or by the steps that are its index."""
+    if not isinstance(value, dict) or len(value) < 2:
+        return None
+    if not all(key.isdecimal() and len(key) < _LONGEST_KEY for key in value):
+        return None
+    numbers = {int(key): each for key, cell in value.items() if (each := number(cell)) is not None}
+    return numbers if 2 * len(numbers) >= len(value) else None
+
+
+def _of_lists(columns: dict[str, list[Any]], counting: dict[str, list[Any]]) -> LogRows:
+    """Make rows of lists of numbers by name, counted as those above them where they do not."""
+    rows = LogRows()
+    if columns and not step_columns(list(columns)):
+        longest = max(map(len, columns.values()))
+        columns = {name: each for name, each in counting.items() if len(each) == longest} | columns
     for name, column in columns.items():
-        if isinstance(column, dict) and all(key.isdecimal() for key in column):
-            column = list(column.values())  # of pandas, by the number of the row
-        if not isinstance(column, list) or len(column) < 2:
-            continue
-        numbers = [number(cell) for cell in column]
-        if sum(each is None for each in numbers) > len(numbers) / 2:
-            continue
-        rows += ({} for _ in range(len(numbers) - len(rows)))
-        for row, cell in zip(rows, numbers, strict=False):
-            row[name] = cell
+        rows.put_column(
+            name,
+            [i for i, cell in enumerate(column) if cell is not None],
+            [cell for cell in column if cell is not None],
+        )
     return rows
+
+
+def _of_keys(columns: dict[str, dict[int, float]]) -> LogRows:
+    """Make rows of numbers by their steps; a column of steps goes before them."""
+    rows = LogRows()
+    for key in sorted(set().union(*columns.values())):
+        cells = {name: column[key] for name, column in columns.items() if key in column}
+        rows.add({"index": float(key), **cells})
+    return rows
+
+
+def _named(parts: Iterable[_Part]) -> dict[str, Series]:
+    """Give the metrics of all parts, with the keys above them where two have one name.
+
+    A metric called "value" is called as the object in which it stands.
+    """
+    columns: list[tuple[tuple[str, ...], str, Series]] = []
+    for part in parts:
+        for name, column in part.series.items():
+            alone = part.path and normal_name(name) in ("value", "values")
+            path, name = (part.path[:-1], part.path[-1]) if alone else (part.path, name)
+            columns.append((path, name, column))
+    where: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for path, name, _ in columns:
+        where[name].add(path)
+    apart = {path for paths in where.values() if len(paths) > 1 for path in paths}
+    shared = next(
+        (i for i, keys in enumerate(zip(*apart, strict=False)) if len(set(keys)) > 1),
+        min(map(len, apart), default=0),
+    )
+    found: dict[str, Series] = {}
+    for path, name, column in columns:
+        full = "/".join((*path[shared:], name)) if path in apart else name
+        if full not in found or len(column) > len(found[full]):
+            found[full] = column
+    return found
+
+
+def _runs(value: Any, depth: int = 3, *, told: bool = False) -> dict[str, Any]:
+    """Give the objects of a document that are a run each, by their names; none where it is one.
+
+    They are the items of a list, or stand under numbers or a key such as "runs", each with a
+    history of its own.
+    """
+    if depth == 0 or not isinstance(value, (dict, list)):
+        return {}
+    listed = isinstance(value, list)
+    items = list(enumerate(value, 1)) if isinstance(value, list) else list(value.items())
+    numbered = listed or all(key.isdecimal() for key in value)
+    if 2 <= len(items) <= _MOST_RUNS and (told or numbered):
+        runs = [each for _, each in items]
+        if all(isinstance(each, dict) for each in runs) and not _are_rows(runs):
+            held = [any(part.has_metric for part in _parts(each, 3)) for each in runs]
+            if 2 * sum(held) > len(runs):
+                return {_name_of(each, str(key)): each for key, each in items}
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if found := _runs(each, depth - 1, told=normal_name(key) in _RUNS):
+                return found
+    return {}
+
+
+def _are_rows(runs: list[dict[str, Any]]) -> bool:
+    """Whether objects count steps, as rows of one run do."""
+    return any(
+        len({number(run.get(name)) for run in runs}) > 1 for name in step_columns([*runs[0]])
+    )
+
+
+def _name_of(run: dict[str, Any], otherwise: str) -> str:
+    named = (run.get(key) for key in ("name", "run", "run_name", "run_id", "id"))
+    return next((each for each in named if isinstance(each, str) and each), otherwise)
+
+
+def _is_catboost(document: Any) -> bool:
+    """Whether it is `catboost_training.json`, whose metrics have their names apart."""
+    return isinstance(document, dict) and {"meta", "iterations"} <= document.keys()
+
+
+def _of_catboost(document: dict[str, Any]) -> dict[str, Series]:
+    meta = document["meta"]
+    rows = LogRows()
+    for row in document["iterations"]:
+        cells = {"iteration": row["iteration"], "time_elapsed": row["passed_time"]}
+        for kind in ("learn", "test"):
+            sets = meta[f"{kind}_sets"]
+            for i, data in enumerate(sets):
+                values = row.get(data, [])
+                values = values[i] if values and isinstance(values[0], list) else values
+                for about, value in zip(meta[f"{kind}_metrics"], values, strict=False):
+                    cells[f"{data}/{about['name']}"] = value
+        rows.add(cells)
+    return rows.series()

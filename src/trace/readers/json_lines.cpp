@@ -156,16 +156,37 @@ bool has_marks(const std::filesystem::path& file) {
   return false;
 }
 
-/// Whether a file is one document on one line, with a list of numbers by the name of a metric or
-/// with columns by the number of their row.
-bool is_document(const Cells& cells, LineReader& lines) {
-  const bool columns = std::any_of(cells.begin(), cells.end(), [](const auto& cell) {
+/// Whether a row counts its own step: "epochs" and the like are how many there are to be.
+bool is_counted(const Json& row) {
+  return std::any_of(row.members.begin(), row.members.end(), [](const auto& member) {
+    return member.second.is(Kind::number) && counts_steps(normal(member.first)) &&
+           !member.first.ends_with('s');
+  });
+}
+
+/// Whether a list, called as it is in the parts of a row, is a history: of a metric, or of rows
+/// with one.
+bool is_history(const std::string& name, const Json& list) {
+  if (list.items.size() < 2) return false;
+  const Json& first = list.items.front();
+  if (first.is(Kind::number)) return is_metric(name);
+  return std::any_of(first.members.begin(), first.members.end(),
+                     [](const auto& member) { return is_metric(member.first); });
+}
+
+/// Whether a file is one document on one line, with a list of numbers by the name of a metric, with
+/// columns by the number of their row, or with a history in one of its parts.
+bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
+  const bool row = is_counted(object);
+  const bool columns = std::any_of(cells.begin(), cells.end(), [&](const auto& cell) {
     const auto& [name, value] = cell;
     const std::size_t last = name.rfind('/');
-    const bool row = last != name.npos && last + 1 < name.size() &&
-                     name.find_first_not_of("0123456789", last + 1) == name.npos;
-    return is_metric(name.substr(0, last)) &&
-           (row || (value->items.size() > 1 && value->items[0].is(Kind::number)));
+    const bool by_row = last != name.npos && last + 1 < name.size() &&
+                        name.find_first_not_of("0123456789", last + 1) == name.npos;
+    if (by_row && is_metric(name.substr(0, last))) return true;
+    const bool numbers = value->items.size() > 1 && value->items[0].is(Kind::number);
+    if (numbers && is_metric(name.substr(0, last))) return true;
+    return !row && is_history(name, *value);
   });
   return columns && !lines.next();
 }
@@ -203,7 +224,7 @@ bool is_json_lines(const std::filesystem::path& file, std::string_view head) {
     std::vector<std::string> names;
     try {
       const Cells cells = cells_of(lines.line(), object);
-      if (lines.number() == 1 && is_document(cells, lines)) return false;
+      if (lines.number() == 1 && is_document(object, cells, lines)) return false;
       for (const auto& [name, value] : cells) {
         // Names that begin with a number are the epochs of one whole document.
         const bool epoch = !name.empty() && name[0] >= '0' && name[0] <= '9';
