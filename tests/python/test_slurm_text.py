@@ -10,7 +10,9 @@ import pytest
 import slurm_stub
 from slurm_world import CLUSTER_TIERS, EASY, job
 
+from glidepath import InputError
 from glidepath.engines.slurm import Answer, Cluster, JobRequest, Slurm
+from glidepath.engines.slurm._commands import _speed_of
 from glidepath.engines.slurm._model import Move, with_note
 from glidepath.engines.slurm._text import expand_nodes, read_nodes, read_queue
 
@@ -18,26 +20,31 @@ from glidepath.engines.slurm._text import expand_nodes, read_nodes, read_queue
 # newline in its comment, and a running job with a field separator in its name.
 RECORDED = (
     "4\x1froot\x1fPENDING\x1fgold\x1fJobHeldUser\x1f1795252952\x1fN/A\x1fN/A\x1f1:00:00\x1f0:00"
-    "\x1f0\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1f0\x1f(null)\x1fj.sh\x1f/tmp\x1f/tmp/slurm-4.out\x1f\x1e\n"
+    "\x1f0\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
+    "\x1f0\x1f(null)\x1fj.sh\x1f/tmp\x1f/tmp/slurm-4.out\x1f\x1e\n"
     "2_3\x1froot\x1fPENDING\x1ftrain\x1fJobArrayTaskLimit\x1f1795252952\x1fN/A\x1fN/A\x1f5-00:01:00"
-    "\x1f0:00\x1f0\x1f1\x1f\x1fgres:gpu:silver:2\x1fN/A\x1f0\x1f(null)\x1farr\x1f/tmp"
+    "\x1f0:00\x1f0\x1f1\x1f\x1fgres:gpu:silver:2\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
+    "\x1f0\x1f(null)\x1farr\x1f/tmp"
     "\x1f/tmp/slurm-2.out\x1f\x1e\n"
     "3\x1froot\x1fPENDING\x1ftrain\x1fBeginTime\x1f1795252952\x1f1795256552\x1f1795256552\x1f1:00:00"
-    "\x1f0:00\x1f100\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1f0\x1fglidepath a\nb\x1fj.sh\x1f/tmp"
+    "\x1f0:00\x1f100\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
+    "\x1f0\x1fglidepath a\nb\x1fj.sh\x1f/tmp"
     "\x1f/tmp/slurm-3.out\x1f\x1e\n"
     "1\x1froot\x1fRUNNING\x1ftrain\x1fNone\x1f1795252952\x1f1795252953\x1f1795252952\x1fUNLIMITED"
-    "\x1f1-00:00:01\x1f0\x1f1\x1fgold0\x1fgres:gpu:1\x1fN/A\x1f2\x1fglidepath target=0.1\x1fodd"
+    "\x1f1-00:00:01\x1f0\x1f1\x1fgold0\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
+    "\x1f2\x1fglidepath target=0.1\x1fodd"
     "\x1f na|me\x1f/tmp\x1f/tmp/slurm-1.out\x1f\x1e\n"
 )
 
 
 def test_reads_what_a_real_squeue_printed() -> None:
     jobs, unreadable = read_queue(RECORDED)
-    held, task, later = jobs
+    held, task, later, odd = jobs
     assert (held.id, held.held, held.limit_s, held.gpus) == ("4", True, 3600.0, 1)
     assert (task.id, task.limit_s, task.gpus, task.gpu_type) == ("2_3", 432060.0, 2, "silver")
     assert (later.eligible_s, later.nice, later.comment) == (1795256552.0, 100, "glidepath a\nb")
     assert unreadable == 1  # a separator in its name: left alone rather than guessed at
+    assert (odd.touchable, odd.nodes, odd.gpus, odd.comment) == (False, ("gold0",), 1, "")
 
 
 def test_reads_a_running_job_with_its_attempt() -> None:
@@ -53,8 +60,9 @@ def test_a_name_cannot_forge_another_job() -> None:
     forged = "\x1f".join(record.split("\x1f")[:-3])  # its last two fields will be the forger's own
     forger = replace(job(8), name=f"x\x1f\x1f\x1f\x1e\n{forged}")
     jobs, unreadable = read_queue(slurm_stub.queue_text([victim, forger]))
-    assert [each.id for each in jobs] == ["8"]
+    assert [each.id for each in jobs if each.touchable] == ["8"]
     assert unreadable == 2
+    assert all(each.comment == "" or each.id == "7" for each in jobs if not each.touchable)
 
 
 def test_the_stub_prints_what_the_reader_reads() -> None:
@@ -143,3 +151,89 @@ def test_a_note_keeps_the_request_and_replaces_the_note() -> None:
     assert JobRequest.read(comment) == JobRequest(target=1.0)
     assert Move.read(comment) == Move("gold", 17)
     assert Move.read("glidepath target=1 moving=gold@17") is None  # the user's words, not ours
+
+
+@pytest.mark.parametrize(
+    ("gres", "gpu", "gpus"),
+    [
+        ("gpu:2080ti:4", "2080ti", 4),
+        ("gpu:3090:8(S:0-1)", "3090", 8),
+        ("gpu:1g.5gb:7", "1g.5gb", 7),
+        ("gpu:4", "gpu", 4),  # no type: one kind, of which nothing is known
+        ("gpu:v100:no_consume:2", "v100", 2),
+        ("gpu:v100:2,gpu:a100:2", "", 4),
+        ("shard:16,gpu:a100:8,mps:400", "a100", 8),
+    ],
+)
+def test_counts_the_gpus_of_a_node_whatever_their_type_begins_with(
+    gres: str, gpu: str, gpus: int
+) -> None:
+    (tier,) = read_nodes(f"n0\x1fa\x1fidle\x1f{gres}\x1f\x1e\n")
+    assert (tier.gpu, tier.gpus) == (gpu, gpus)
+
+
+# What squeue 22.05.8 printed of a running job with --gpus-per-task=1 of 2 tasks, the same waiting,
+# and the two parts of a heterogeneous job that runs.
+BY_TASK = "N/A\x1fN/A\x1fgres:gpu:1\x1f2\x1fcpu=2,node=1,billing=2"
+PART = "N/A\x1fgres:gpu:1\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
+
+
+@pytest.mark.parametrize(
+    ("number", "state", "asked", "expected"),
+    [
+        ("2", "RUNNING", BY_TASK, (2, True)),
+        ("3", "PENDING", BY_TASK, (2, True)),
+        ("2", "RUNNING", f"{BY_TASK},gres/gpu=4,gres/gpu:v100=4", (4, True)),
+        ("3", "PENDING", f"{BY_TASK},gres/gpu=4", (2, True)),
+        ("4+0", "RUNNING", PART, (1, False)),
+        ("4_[3-9]", "PENDING", PART, (1, False)),
+    ],
+)
+def test_counts_the_gpus_that_a_job_asks_for_or_holds(
+    number: str, state: str, asked: str, expected: tuple[int, bool]
+) -> None:
+    text = slurm_stub.queue_text([replace(job(1), id=number, state=state, nodes=("gold0",))])
+    usual = "gres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1G,node=1,billing=1"
+    assert usual in text
+    ((read,), _) = read_queue(text.replace(usual, asked))
+    assert (read.gpus, read.touchable) == expected
+    assert read.gpu_type == ""  # a job that named none may run on any
+
+
+def test_a_list_of_nodes_that_nobody_has_is_refused_before_it_fills_the_memory() -> None:
+    for text in ("a[1-999999999]", "a[1-9999]b[1-9999]"):
+        with pytest.raises(ValueError, match="a"):
+            expand_nodes(text)
+
+
+@pytest.mark.parametrize(
+    ("model", "speed"),
+    [
+        ("v100", 1.0),
+        ("tesla_v100", 1.0),
+        ("a100", 1.279),
+        ("NVIDIA-A100-SXM4-40GB", 1.279),
+        ("rtx_2080_ti", 0.616),
+        ("2080ti", 0.616),
+        ("a10", None),
+        ("h100", None),
+        ("nvidia_a100-sxm4-80gb", None),
+        ("nvidia_a100_1g.5gb", None),
+        ("1g.5gb", None),
+        ("gpu", None),
+    ],
+)
+def test_the_speed_of_a_gpu_is_that_of_its_model_or_not_known(
+    model: str, speed: float | None
+) -> None:
+    assert _speed_of(model) == speed
+
+
+def test_tiers_that_are_no_partition_with_gpus_are_refused() -> None:
+    text = slurm_stub.nodes_text(CLUSTER_TIERS)
+    scheduler = Slurm(
+        run=lambda command, timeout_s: Answer(0, text if command[0] == "sinfo" else ""),
+        tiers={"bornze": 1.0, "silver": 2.0},
+    )
+    with pytest.raises(InputError, match=r"^tiers: no partition 'bornze' with GPUs$"):
+        scheduler.read()

@@ -164,7 +164,7 @@ class Slurm:
 
     def may_touch(self, job: ClusterJob) -> bool:
         """Whether the job takes part and is ours, or we are operator."""
-        if not self.all_users and job.user not in self._users:
+        if not job.touchable or (not self.all_users and job.user not in self._users):
             return False
         return job.request is not None or job.partition in self._partitions
 

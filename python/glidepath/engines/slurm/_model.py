@@ -15,6 +15,9 @@ from glidepath._trace import Direction
 #: A job whose comment begins with this word takes part.
 KEYWORD = "glidepath"
 
+#: The kind of GPUs whose nodes name none.
+UNTYPED = "gpu"
+
 # What a comment may say, so that no job can make the numbers of the others overflow.
 _RANGES = {"target": (-1e30, 1e30), "budget": (1e-9, 1e15), "weight": (1e-6, 1e6)}
 
@@ -159,6 +162,7 @@ class ClusterJob:
     comment: str = ""
     workdir: str = ""
     stdout: str = ""
+    touchable: bool = True  # False: only known to hold GPUs, and never acted upon
 
     @property
     def request(self) -> JobRequest | None:

@@ -3,7 +3,8 @@
 
 Formats are spelled out field by field (JSON changes its shape with every release of Slurm).
 Whatever a user can write (names, comments, paths) comes last in a record and cannot forge another
-job: records with a wrong number of fields and all records of an id that appears twice are dropped.
+job: a record with a wrong number of fields, or of an id that appears twice, belongs to a job that
+holds its GPUs and is never touched.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from glidepath.engines.slurm._model import ClusterJob, ClusterTier
+from glidepath.engines.slurm._model import UNTYPED, ClusterJob, ClusterTier
 
 FIELD, RECORD = "\x1f", "\x1e"
 
@@ -33,6 +35,9 @@ QUEUE_FIELDS = (
     "NodeList",
     "tres-per-node",
     "tres-per-job",
+    "tres-per-task",
+    "NumTasks",
+    "tres-alloc",
     "RestartCnt",
     "Comment",
     "Name",
@@ -41,7 +46,8 @@ QUEUE_FIELDS = (
 )
 NODE_FIELDS = ("NodeList", "Partition", "StateLong", "Gres")
 
-_GPU = re.compile(r"(?:^|,)(?:gres[:/])?gpu(?:[:=]([A-Za-z_][^:=,(]*))?(?:[:=](\d+))?(?=[,(]|$)")
+_WRITTEN = QUEUE_FIELDS.index("Comment")  # from here on a user writes what stands there
+_MOST_NODES = 100_000  # of one record: more is no list of nodes
 _UP = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
 
 
@@ -50,15 +56,15 @@ def format_of(fields: Sequence[str]) -> str:
     return ",".join(f"{name}:{FIELD}" for name in fields) + RECORD
 
 
-def _records(text: str, width: int) -> tuple[list[list[str]], int]:
-    """Split into records of `width` fields; the number of those that were not."""
-    rows, bad = [], 0
+def _records(text: str, width: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Split into records of `width` fields, and those that were not."""
+    rows, bad = [], []
     for record in text.split(RECORD):
         fields = record.lstrip("\n").split(FIELD)
         if len(fields) == width + 1 and not fields[-1]:
             rows.append(fields[:-1])
         elif record.strip():
-            bad += 1
+            bad.append(fields)
     return rows, bad
 
 
@@ -77,17 +83,44 @@ def _epoch(text: str) -> float:
     return float(text) if text.isdigit() else 0.0  # "N/A" of a job that has not started
 
 
-def _gpus(text: str) -> tuple[int, str]:
-    """Count the GPUs of `gres:gpu:silver:2`, `gpu:2`, `gres/gpu=2`, and name their type."""
-    count, kind = 0, ""
-    for match in _GPU.finditer(text):
-        count += int(match[2] or 1)
-        kind = match[1] or kind
-    return count, kind
+def _gpus(text: str) -> dict[str, int]:
+    """Count the GPUs of `gres:gpu:silver:2`, `gpu:2080ti:4(S:0-1)`, `gres/gpu=2` by their type."""
+    counts: dict[str, int] = {}
+    for item in re.sub(r"\([^)]*\)", "", text).split(","):
+        name, *fields = re.split("[:/=]", re.sub("^gres[:/]", "", item.strip()))
+        if name != "gpu":
+            continue
+        count = int(fields.pop()) if fields and re.fullmatch("[0-9]+", fields[-1]) else 1
+        kind = fields[0] if fields else ""
+        counts[kind] = counts.get(kind, 0) + count
+    return counts
+
+
+def _asked(f: dict[str, str]) -> tuple[int, str]:
+    """Count the GPUs of a job: those that it holds, else those that it asks for; and their type."""
+    per_job, per_node = _gpus(f["tres-per-job"]), _gpus(f["tres-per-node"])
+    per_task, held = _gpus(f["tres-per-task"]), _gpus(f["tres-alloc"])
+    # What it asked for, not what it got: a job that named no type may run on any.
+    kinds = [kind for part in (per_job, per_node, per_task) for kind in part if kind]
+    kind = kinds[0] if kinds else ""
+    if f["State"] != "PENDING" and held:  # with its types a GPU is listed twice
+        return held.get("") or sum(held.values()), kind
+    nodes = max(1, _whole(f["NumNodes"]))
+    if per_job:
+        return sum(per_job.values()), kind
+    if per_node:
+        return sum(per_node.values()) * nodes, kind
+    return sum(per_task.values()) * max(nodes, _whole(f["NumTasks"])), kind
+
+
+def _whole(text: str) -> int:
+    """Read `2`, or the lower end of `2-4`; 0 for what is no number."""
+    first = text.partition("-")[0]
+    return int(first) if re.fullmatch("[0-9]+", first) else 0
 
 
 def expand_nodes(text: str) -> tuple[str, ...]:
-    """Write out `gpu[01-03,7],login` as names."""
+    """Write out `gpu[01-03,7],login` as names; ValueError where it is no list of nodes."""
     names: list[str] = []
     for part in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*|\[[^\]]*\]", text):
         done = [""]
@@ -100,9 +133,13 @@ def expand_nodes(text: str) -> tuple[str, ...]:
                 first, _, last = item.partition("-")
                 if last:
                     numbers = range(int(first), int(last) + 1)
+                    if len(numbers) > _MOST_NODES:
+                        raise ValueError(text)
                     ends += [str(number).zfill(len(first)) for number in numbers]
                 else:
                     ends.append(first)
+            if len(done) * len(ends) > _MOST_NODES:
+                raise ValueError(text)
             done = [name + end for name in done for end in ends]
         names += done
     return tuple(names)
@@ -113,9 +150,7 @@ def _job(f: dict[str, str]) -> ClusterJob:
         return "" if f[name] in ("(null)", "N/A", "None") else f[name]
 
     nodes = expand_nodes(text("NodeList"))
-    count = int(f["NumNodes"].partition("-")[0])
-    per_node, kind = _gpus(f["tres-per-node"])
-    per_job, job_kind = _gpus(f["tres-per-job"])
+    gpus, kind = _asked(f)
     used = _seconds(f["TimeUsed"])
     limit = _seconds(f["TimeLimit"])
     if math.isnan(limit):
@@ -134,8 +169,8 @@ def _job(f: dict[str, str]) -> ClusterJob:
         used_s=0.0 if math.isnan(used) else used,
         nice=int(f["Nice"]),
         nodes=nodes,
-        gpus=per_job or per_node * max(1, count),
-        gpu_type=job_kind or kind,
+        gpus=gpus,
+        gpu_type=kind,
         restarts=int(f["RestartCnt"]),
         comment=text("Comment"),
         workdir=text("WorkDir"),
@@ -143,20 +178,52 @@ def _job(f: dict[str, str]) -> ClusterJob:
     )
 
 
+def _untouchable(row: Sequence[str]) -> ClusterJob | None:
+    """Read what a record says for certain of the GPUs that its job holds."""
+    if len(row) < _WRITTEN:
+        return None
+    f = dict(zip(QUEUE_FIELDS[:_WRITTEN], row, strict=False))
+    try:
+        gpus, kind = _asked(f)
+        nodes = expand_nodes("" if f["NodeList"] in ("(null)", "N/A", "None") else f["NodeList"])
+    except ValueError:
+        return None
+    return ClusterJob(
+        id=f["JobArrayID"],
+        user=f["UserName"],
+        state=f["State"],
+        partition=f["Partition"],
+        nodes=nodes,
+        gpus=gpus,
+        gpu_type=kind,
+        touchable=False,
+    )
+
+
 def read_queue(text: str) -> tuple[list[ClusterJob], int]:
-    """Read squeue's answer: the jobs, and how many records could not be understood."""
-    rows, bad = _records(text, len(QUEUE_FIELDS))
+    """Read squeue's answer: the jobs, and how many records could not be understood.
+
+    A job that is only known to hold GPUs is not touchable.
+    """
+    rows, bad_rows = _records(text, len(QUEUE_FIELDS))
     jobs = []
     for row in rows:
         try:
             jobs.append(_job(dict(zip(QUEUE_FIELDS, row, strict=True))))
         except ValueError:
-            bad += 1
-    seen = Counter(job.id for job in jobs)
+            bad_rows.append(row)
+    partly = [job for row in bad_rows if (job := _untouchable(row)) is not None]
+    seen = Counter(job.id for job in jobs + partly)
     # Plain jobs and array tasks only: parts of a heterogeneous job ("12+0") move together or not
     # at all, and a range of tasks ("12_[3-9]") is not one job.
     whole = [job for job in jobs if re.fullmatch(r"\d+(_\d+)?", job.id) and seen[job.id] == 1]
-    return whole, bad + len(jobs) - len(whole)
+    known = {job.id for job in whole}
+    holders = {
+        (job.id, job.nodes): replace(job, touchable=False)
+        for job in [*jobs, *partly]
+        if job.id not in known
+    }
+    return whole + list(holders.values()), len(bad_rows) + len(jobs) - len(whole)
 
 
 def read_nodes(text: str) -> list[ClusterTier]:
@@ -164,9 +231,11 @@ def read_nodes(text: str) -> list[ClusterTier]:
     rows, _ = _records(text, len(NODE_FIELDS))
     tiers: dict[str, dict[str, tuple[int, str, bool]]] = {}
     for node, partition, state, gres in rows:
-        count, kind = _gpus(gres)
+        gpus = _gpus(gres)
+        count = sum(gpus.values())
         if count:
             up = state.rstrip("*~#!%$@^-+").startswith(_UP) and not state.endswith("*")
+            kind = (next(iter(gpus)) or UNTYPED) if len(gpus) == 1 else ""
             for name in expand_nodes(node):
                 tiers.setdefault(partition.rstrip("*"), {})[name] = (count, kind, up)
     found = []
@@ -179,6 +248,7 @@ def read_nodes(text: str) -> list[ClusterTier]:
                 nodes=tuple(sorted(nodes)),
                 gpus=sum(count for count, _, up in nodes.values() if up),
                 gpus_per_node=max(count for count, _, _ in nodes.values()),
+                down=tuple(sorted(name for name, (_, _, up) in nodes.items() if not up)),
             )
         )
     return found
