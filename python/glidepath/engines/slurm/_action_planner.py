@@ -14,7 +14,7 @@ from glidepath._pictures import series
 from glidepath._plan import Plan, plan
 from glidepath._verdicts import meaning
 from glidepath.engines.slurm._history import History
-from glidepath.engines.slurm._job_forecast import JobView
+from glidepath.engines.slurm._job_forecast import OLDER_LOG, JobView
 from glidepath.engines.slurm._model import (
     Action,
     ActionKind,
@@ -64,6 +64,9 @@ class ActionPlanner:
         self._plan(live)
         self._limits()
         self._notes()
+        for view in self.views:
+            if view.forecast.problem == OLDER_LOG:
+                view.reason = "; ".join(filter(None, (view.reason, OLDER_LOG)))
         return self._within_rate()
 
     # ---- one job at a time

@@ -20,6 +20,8 @@ from glidepath.engines.slurm._model import ClusterJob, JobRequest
 from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
+OLDER_LOG = "the log is older than the job"  # of an earlier run: no reason to do anything
+
 
 @dataclass(frozen=True, slots=True)
 class JobForecast:

@@ -20,11 +20,12 @@ from pathlib import Path
 from glidepath.engines.slurm._action_planner import ActionPlanner
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
 from glidepath.engines.slurm._history import History, action_event
-from glidepath.engines.slurm._job_forecast import JobForecast, JobView, forecast_job
+from glidepath.engines.slurm._job_forecast import OLDER_LOG, JobForecast, JobView, forecast_job
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
     ClusterError,
+    ClusterJob,
     JobRequest,
     Outcome,
     Scheduler,
@@ -321,6 +322,8 @@ class Pilot:
             return known[2]
         return progress
 
+        if _is_older(progress, job):
+            return JobForecast(problem=OLDER_LOG)
     def _forecast(self, view: JobView, progress: Progress) -> JobForecast:
         job, request = view.job, view.request
         try:
@@ -341,6 +344,12 @@ class _Stopwatch:
     started: float = field(default_factory=time.perf_counter)
 
     def lap(self) -> float:
+def _is_older(progress: Progress, job: ClusterJob) -> bool:
+    """Whether a log was last written before its job was there: by an earlier run, so far."""
+    begin_s = job.start_s if job.state != "PENDING" else job.submit_s
+    return progress.trace is not None and job.restarts == 0 and progress.modified_s < begin_s
+
+
         now = time.perf_counter()
         lap, self.started = now - self.started, now
         return lap
