@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -72,10 +73,13 @@ class ActionPlanner:
     # ---- one job at a time
 
     def _occupy(self, job: ClusterJob, tier: ClusterTier | None = None) -> None:
-        tier = tier or (self.cluster.tier_of(job) if job.state != "PENDING" else None)
         if tier is not None:
             self.free[tier.name] -= job.gpus
 
+            return
+        here = self.cluster.tier_of(job) if job.state != "PENDING" else None
+        if here is not None:
+            self.free[here.name] -= self.cluster.held_gpus(job)
     def _settle(self, view: JobView) -> bool:
         """Settle a job that leaves no choice; False for a job to plan with."""
         job, request, forecast = view.job, view.request, view.forecast
@@ -128,6 +132,9 @@ class ActionPlanner:
         """
         job, logged_s = view.job, view.forecast.logged_s
         if view.request.checkpoint != "usr1":
+        down = self.cluster.down_node(job)
+        if down:
+            return self._leave(view, f"runs on: its node {down} takes no new job")
             return True
         if logged_s > 0:
             return logged_s > job.start_s + 1  # squeue cuts off the fraction of the start
@@ -214,10 +221,22 @@ class ActionPlanner:
             for tier in self.cluster.tiers
             if job.gpus <= tier.gpus and job.gpu_type in ("", tier.gpu)
         ]
-        if request.tiers:
-            return [tier for tier in tiers if tier.name in request.tiers]
-        own = [tier for tier in tiers if tier.name == job.partition]
-        return own if job.partition in self.tiers else tiers
+
+    def _named_tiers(self, view: JobView) -> Sequence[str]:
+        """Name the partitions between which a job may be moved: none where one is no tier."""
+        if view.request.tiers:
+            return view.request.tiers
+        submitted_to = view.job.partition.split(",")
+        return submitted_to if self.tiers.keys() >= set(submitted_to) else ()
+
+    def _keep(self, live: Sequence[JobView]) -> None:
+        """Leave running jobs the GPUs that they hold, whatever else seems to be on their tiers."""
+        held: Counter[str] = Counter()
+        for view in live:
+            if view.job.state == "RUNNING":
+                held[view.tier] += view.job.gpus
+        for name, gpus in held.items():
+            self.free[name] = max(self.free[name], gpus)
 
     def _plan(self, live: Sequence[JobView]) -> None:
         candidates, options = [], []
@@ -244,6 +263,7 @@ class ActionPlanner:
             self._job(number, view, [(names.index(tier.name), tier) for tier in tiers])
             for number, (view, tiers) in enumerate(zip(candidates, options, strict=True))
         ]
+        self._keep(live)
         free_tiers = [
             # What is free for us, one GPU at a time: nodes are Slurm's business.
             Tier(name=tier.name, gpu=tier.gpu, nodes=max(0, self.free[tier.name]), gpus_per_node=1)

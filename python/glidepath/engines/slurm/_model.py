@@ -208,6 +208,13 @@ class ClusterTier:
     gpus: int  # of the nodes that are up
     gpus_per_node: int
     speed: float = 1.0  # relative
+    down: tuple[str, ...] = ()  # its nodes that take no new job; a job there may run on
+    speed_known: bool = True  # False: `speed` is a guess
+
+    def comparable(self, other: ClusterTier) -> bool:
+        """Whether it is known how fast one tier is beside the other."""
+        alike = self.name == other.name or self.gpu == other.gpu not in ("", UNTYPED)
+        return alike or (self.speed_known and other.speed_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +243,19 @@ ActionKind = Literal[
     "place",  # to this tier, now
     "defer",  # not before until_s: a hold that ends by itself should we never come back
     "limit",  # lower (or give back) its time limit, so that backfill can start it
+    def down_node(self, job: ClusterJob) -> str:
+        """Name a node of a running job that takes no new job; empty where all of them do."""
+        tier = self.tier_of(job)
+        return next((node for node in job.nodes if tier and node in tier.down), "")
+
+    def held_gpus(self, job: ClusterJob) -> int:
+        """Count those GPUs of its tier that a running job holds: a tier has none on down nodes."""
+        tier = self.tier_of(job)
+        if tier is None or not job.nodes:
+            return job.gpus
+        up = sum(node not in tier.down for node in job.nodes)
+        return math.ceil(job.gpus * up / len(job.nodes))
+
     "rank",  # set its nice value
     "annotate",  # write the forecast into its comment
 ]

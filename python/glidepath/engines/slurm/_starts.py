@@ -34,7 +34,8 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
             continue
         number = len(jobs)
         if job.state == "RUNNING":
-            if free[tier.name] < job.gpus:  # of a node that is down
+            gpus = cluster.held_gpus(job)
+            if not 0 < gpus <= free[tier.name]:
                 continue
             free[tier.name] -= job.gpus
             running.append(Allocation(number, names[tier.name], job.gpus, job.start_s))
@@ -43,7 +44,7 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
         jobs.append(
             Job(
                 number,
-                [Option(names[tier.name], job.gpus, 1.0)],
+                [Option(names[tier.name], gpus, 1.0)],
                 submit_s=job.submit_s,
                 remaining_steps=_seconds_left(job, tier, known),
                 attained_s=job.used_s,
