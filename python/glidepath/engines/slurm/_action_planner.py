@@ -54,6 +54,7 @@ class ActionPlanner:
         self.free = {tier.name: tier.gpus for tier in cluster.tiers}
         self.moves_underway = 0
         self.actions: list[Action] = []
+        self.untouched: set[str] = set()  # jobs that wait because somebody wants them to
 
     def decide(self) -> list[Action]:
         """List at most one action a job, so that their order does not matter."""
@@ -63,11 +64,11 @@ class ActionPlanner:
                 self._occupy(job)
         live = [view for view in self.views if not self._settle(view)]
         self._plan(live)
-        self._limits()
-        self._notes()
         for view in self.views:
             if view.forecast.problem == OLDER_LOG:
                 view.reason = "; ".join(filter(None, (view.reason, OLDER_LOG)))
+        self._limits()
+        self._notes()
         return self._within_rate()
 
     # ---- one job at a time
@@ -75,16 +76,20 @@ class ActionPlanner:
     def _occupy(self, job: ClusterJob, tier: ClusterTier | None = None) -> None:
         if tier is not None:
             self.free[tier.name] -= job.gpus
-
             return
         here = self.cluster.tier_of(job) if job.state != "PENDING" else None
         if here is not None:
             self.free[here.name] -= self.cluster.held_gpus(job)
+
     def _settle(self, view: JobView) -> bool:
         """Settle a job that leaves no choice; False for a job to plan with."""
         job, request, forecast = view.job, view.request, view.forecast
         move = job.move
         may_end = self.options.cancel and request.stop
+        wanted = self._wanted(job)
+        if wanted:
+            self.untouched.add(job.id)
+            return self._leave(view, wanted)
         if move is not None and not self._arrived(job, move) and (may_end or move.to != "end"):
             self._go_on(view, move)
             return True
@@ -104,16 +109,32 @@ class ActionPlanner:
             return self._leave(view, f"{forecast.reason}; gets no other GPU")
         if job.state == "RUNNING":
             return self._settle_running(view, request)
-        if job.held:
-            return self._leave(view, "is held by a person")
-        if job.reason.startswith("Dependency"):
-            return self._leave(view, "waits for another job")
-        if job.eligible_s > self.now_s + 1 and not self._our_delay(job):
-            return self._leave(view, "was submitted to begin later")
+        if not self._named_tiers(view):
+            return self._leave(
+                view, f"names no tiers=, and {job.partition} is not one: left as it is"
+            )
         return False
+
+    def _wanted(self, job: ClusterJob) -> str:
+        """Why somebody wants a job to wait; empty where nobody does. Such a job is never touched.
+
+        That also goes for a job on its way between tiers: whoever holds it has the last word.
+        """
+        if job.state != "PENDING":
+            return ""
+        if job.held:
+            return "is held by a person"
+        if job.reason.startswith("Dependency"):
+            return "waits for another job"
+        if job.eligible_s > self.now_s + 1 and not self._our_delay(job):
+            return "was submitted to begin later"
+        return ""
 
     def _settle_running(self, view: JobView, request: JobRequest) -> bool:
         job = view.job
+        down = self.cluster.down_node(job)
+        if down:
+            return self._leave(view, f"runs on: its node {down} takes no new job")
         if request.checkpoint == "none":
             return self._leave(view, "runs on: it writes no checkpoint")
         if self.history.moves[job.id] >= _MOVES_PER_HOUR:
@@ -132,9 +153,6 @@ class ActionPlanner:
         """
         job, logged_s = view.job, view.forecast.logged_s
         if view.request.checkpoint != "usr1":
-        down = self.cluster.down_node(job)
-        if down:
-            return self._leave(view, f"runs on: its node {down} takes no new job")
             return True
         if logged_s > 0:
             return logged_s > job.start_s + 1  # squeue cuts off the fraction of the start
@@ -215,11 +233,14 @@ class ActionPlanner:
 
     def _tiers_of(self, view: JobView) -> list[ClusterTier]:
         """Find the tiers on which a job may run and which are large enough."""
-        job, request = view.job, view.request
-        tiers = [
+        job, named = view.job, self._named_tiers(view)
+        here = self.tiers.get(view.tier) if job.state == "RUNNING" else None
+        return [
             tier
             for tier in self.cluster.tiers
-            if job.gpus <= tier.gpus and job.gpu_type in ("", tier.gpu)
+            if tier.name in named and job.gpus <= tier.gpus and job.gpu_type in ("", tier.gpu)
+            # A running job is not taken to a tier that may be slower.
+            if here is None or here.comparable(tier)
         ]
 
     def _named_tiers(self, view: JobView) -> Sequence[str]:
@@ -242,6 +263,7 @@ class ActionPlanner:
         candidates, options = [], []
         rates = sorted(v.base_rate for v in self.views if v.base_rate)
         usual = rates[len(rates) // 2] if rates else 1.0
+        self._keep(live)
         for view in live:
             tiers = self._tiers_of(view)
             free = [tier for tier in tiers if view.job.gpus <= self.free[tier.name]]
@@ -263,7 +285,6 @@ class ActionPlanner:
             self._job(number, view, [(names.index(tier.name), tier) for tier in tiers])
             for number, (view, tiers) in enumerate(zip(candidates, options, strict=True))
         ]
-        self._keep(live)
         free_tiers = [
             # What is free for us, one GPU at a time: nodes are Slurm's business.
             Tier(name=tier.name, gpu=tier.gpu, nodes=max(0, self.free[tier.name]), gpus_per_node=1)
@@ -350,10 +371,10 @@ class ActionPlanner:
             job, request, forecast = view.job, view.request, view.forecast
             if job.state != "PENDING" or not forecast.remaining or request.budget is None:
                 continue
-            if job.id in busy or job.move is not None:
+            if job.id in busy or job.id in self.untouched or job.move is not None:
                 continue
             tiers = self._tiers_of(view)
-            if request.checkpoint == "none" or not tiers or not view.base_rate or job.held:
+            if request.checkpoint == "none" or not tiers or not view.base_rate:
                 continue
             # The last sample stands for the 98th percentile and above: where that is never, the
             # job gets the time for its whole budget.
@@ -377,7 +398,7 @@ class ActionPlanner:
             job = view.job
             if left == 0:
                 return
-            if job.id in busy or job.request is None:
+            if job.id in busy or job.id in self.untouched or job.request is None:
                 continue
             if job.move is not None and not self._arrived(job, job.move):
                 continue
