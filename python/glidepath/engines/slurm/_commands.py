@@ -139,11 +139,14 @@ class Slurm:
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)
 
+        # Jobs of the round, by the start of their attempt, and whether they train through srun.
+        self._has_steps: dict[tuple[str, float], bool] = {}
     # ------------------------------------------------------------------------------------ reading
 
     def read(self) -> Cluster:
         """Read queue and nodes: two commands."""
         now_s = self.clock()
+        self._has_steps.clear()
         nodes = self._ask("sinfo", "-h", "-N", "-O", format_of(NODE_FIELDS))
         queue = self._ask("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS))
         jobs, _ = read_queue(queue)  # a job whose record cannot be understood stays untouched
@@ -205,8 +208,20 @@ class Slurm:
     # ------------------------------------------------------------------------------------- acting
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
-        """Give the commands that `send` would run."""
-        return [command for group in self._groups(actions) for command in group.commands("steps")]
+        """Give the commands that `send` would run.
+
+        Raises
+        ------
+        ClusterError
+            When it cannot be found out to which part of a job a signal goes.
+        """
+        signalled = [action.job for action in actions if action.kind == "checkpoint"]
+        new = [job.id for job in signalled if (job.id, job.start_s) not in self._has_steps]
+        steps = self._jobs_with_steps(new)
+        for job in signalled:
+            self._has_steps.setdefault((job.id, job.start_s), job.id in steps)
+        known = {job.id for job in signalled if self._has_steps[job.id, job.start_s]}
+        return commands_of(actions, known)
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check every job again, then act; jobs with the same change share a command.
@@ -230,7 +245,7 @@ class Slurm:
             else:
                 waiting.append(action)
         with ThreadPoolExecutor(_PARALLEL) as threads:
-            for group in threads.map(lambda g: self._carry_out(g, steps), self._groups(waiting)):
+            for group in threads.map(lambda g: self._carry_out(g, steps), _groups(waiting)):
                 outcomes.update((id(outcome.action), outcome) for outcome in group)
         return [outcomes[id(action)] for action in actions]
 
@@ -242,23 +257,9 @@ class Slurm:
         steps = [line.rpartition(".") for line in self._ask(*command).split()]
         return {job for job, _, step in steps if step.isdigit()}
 
-    @staticmethod
-    def _groups(actions: Sequence[Action]) -> list[_Group]:
-        groups: dict[tuple[object, ...], list[Action]] = defaultdict(list)
-        for action in actions:
-            alone = action.job.id if action.kind == "checkpoint" or action.comment else ""
-            what = (action.kind, action.tier, action.until_s, action.limit_min, action.nice, alone)
-            groups[what].append(action)
-        return [
-            _Group(tuple(group[start : start + _BATCH]))
-            for group in groups.values()
-            for start in range(0, len(group), _BATCH)
-        ]
-
     def _carry_out(self, group: _Group, steps: set[str]) -> list[Outcome]:
         first = group.actions[0]
-        target = "steps" if first.job.id in steps else "batch"
-        for command in group.commands(target):
+        for command in group.commands(steps):
             try:
                 answer = self.run(command, self.timeout_s)
             except ClusterError as error:
@@ -284,7 +285,8 @@ class _Group:
 
     actions: tuple[Action, ...]
 
-    def commands(self, signal_to: str) -> list[tuple[str, ...]]:
+    def commands(self, steps: set[str]) -> list[tuple[str, ...]]:
+        """Give its commands; `steps` has the jobs that train through srun."""
         first = self.actions[0]
         ids = [action.job.id for action in self.actions]
         update = ("scontrol", "update", f"JobId={','.join(ids)}")
@@ -293,7 +295,7 @@ class _Group:
             case "stop":
                 return [("scancel", *ids)]
             case "checkpoint":
-                to_batch = ("--batch",) if signal_to == "batch" else ()
+                to_batch = () if first.job.id in steps else ("--batch",)
                 signal = ("scancel", "--signal=USR1", *to_batch, *ids)
                 # The comment comes first: whoever finds the job in between knows where it goes.
                 return [(*update, *comment), signal]
@@ -317,6 +319,24 @@ class _Group:
 def _is_any(text: str, phrases: Iterable[str]) -> bool:
     text = text.lower()
     return any(phrase in text for phrase in phrases)
+def _groups(actions: Sequence[Action]) -> list[_Group]:
+    groups: dict[tuple[object, ...], list[Action]] = defaultdict(list)
+    for action in actions:
+        alone = action.job.id if action.kind == "checkpoint" or action.comment else ""
+        what = (action.kind, action.tier, action.until_s, action.limit_min, action.nice, alone)
+        groups[what].append(action)
+    return [
+        _Group(tuple(group[start : start + _BATCH]))
+        for group in groups.values()
+        for start in range(0, len(group), _BATCH)
+    ]
+
+
+def commands_of(actions: Sequence[Action], steps: set[str]) -> list[tuple[str, ...]]:
+    """Give the commands that carry out these actions; `steps` has the jobs that train by srun."""
+    return [command for group in _groups(actions) for command in group.commands(steps)]
+
+
 
 
 def _speed_of(model: str) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from glidepath.engines.slurm._commands import Slurm
+from glidepath.engines.slurm._commands import commands_of
 from glidepath.engines.slurm._model import Action, Cluster, ClusterJob, ClusterTier, Outcome
 
 __all__ = ["SimulatedCluster", "SimulatedRun"]
@@ -287,7 +287,7 @@ class SimulatedCluster:
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
         """Give the commands that Slurm would be sent."""
-        return Slurm().commands(actions)
+        return commands_of(actions, set())
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check, then act."""
