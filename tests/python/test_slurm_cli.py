@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import slurm_stub
-from slurm_world import CLUSTER_TIERS, curve
+from slurm_world import CLUSTER_TIERS, TIERS, curve
 
 from glidepath import cli
 from glidepath.cli import _slurm
@@ -143,6 +144,17 @@ def test_the_command_line_says_what_is_wrong(
     mine: ClusterJob,
 ) -> None:
     _commands(tmp_path, monkeypatch, [mine])
+    assert slurm(capsys, "plan", "--tiers", "gold=1,silver=2,gold=3") == (
+        2,
+        "",
+        "glidepath: --tiers: gold stands twice\n",
+    )
+    for verb in (["plan"], ["status"]):
+        assert slurm(capsys, *verb, "--tiers", "godl=1") == (
+            2,
+            "",
+            "glidepath: tiers: no partition 'godl' with GPUs\n",
+        )
     assert slurm(capsys, "plan", "--tiers", "gold=fast") == (
         2,
         "",
@@ -183,3 +195,98 @@ def test_the_help_does_not_load_the_pilot() -> None:
     line = "import sys, glidepath.cli._slurm; print('glidepath.engines.slurm' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def _gres(tmp_path: Path, gpus: str) -> None:
+    """Let sinfo print other GPUs for every node."""
+    for name in TIERS:
+        text = (tmp_path / "sinfo").read_text().replace(f"gpu:{name}:", gpus)
+        (tmp_path / "sinfo").write_text(text)
+
+
+def test_without_a_tier_status_says_so_and_names_the_option(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    late = replace(mine, id="18", state="PENDING", nodes=(), start_s=0.0, used_s=0.0)
+    _commands(tmp_path, monkeypatch, [mine, late])
+    _gres(tmp_path, "gpu:a100:1,gpu:v100:")
+    for verb in ("status", "plan"):
+        code, out, err = slurm(capsys, verb)
+        assert code == 0
+        assert "17" in out
+        assert "no tier was found" in err
+        assert "--tiers NAME=SPEED" in err
+
+
+def test_gpus_without_a_type_are_a_tier_of_unknown_speed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    waits = replace(mine, id="18", state="PENDING", nodes=(), start_s=0.0, used_s=0.0)
+    _commands(tmp_path, monkeypatch, [replace(waits, comment="glidepath target=0.2")])
+    _gres(tmp_path, "gpu:")
+    code, out, err = slurm(capsys, "status")
+    assert (code, "gets 1 x bronze" in " ".join(out.split())) == (0, True), out
+    assert "the speed of bronze, gold, silver is not known" in err
+    assert slurm(capsys, "status", "--tiers", "bronze=1,silver=2,gold=4")[2] == ""
+
+
+def test_plan_and_the_decision_log_show_the_command_that_is_sent(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    log = "trace=hopeless.csv checkpoint=usr1"
+    moves = replace(mine, comment=f"glidepath target=0.2 tiers=bronze,gold {log}")
+    _commands(tmp_path, monkeypatch, [moves])
+    squeue = tmp_path / "bin" / "squeue"
+    for step, sent in (("batch", "scancel --signal=USR1 --batch 17"),
+                       ("0", "scancel --signal=USR1 17")):  # fmt: skip
+        squeue.write_text(
+            f'#!/bin/sh\ncase "$*" in *"-h -s"*) echo 17.{step};; *) cat {tmp_path}/squeue;; esac\n'
+        )
+        (tmp_path / "sent").write_text("")
+        assert sent in slurm(capsys, "plan", "--tiers", "bronze=1,gold=4")[1].splitlines()
+        slurm(capsys, "run", "--rounds", "1", "--act", "--tiers", "bronze=1,gold=4")
+        assert sent in (tmp_path / "sent").read_text().splitlines()
+        assert f"; {sent}" in slurm(capsys, "why", "17")[1].replace("\n", " ")
+        (tmp_path / "log.db").unlink()
+
+
+def test_rounds_that_end_in_trouble_end_with_a_warning(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mine: ClusterJob,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    assert slurm(capsys, "run", "--rounds", "1")[0] == 0
+    (tmp_path / "bin" / "squeue").write_text("#!/bin/sh\necho squeue: error: away >&2\nexit 1\n")
+    code, out, err = slurm(capsys, "run", "--rounds", "2", "--round-s", "0.01")
+    assert (code, out.count("! squeue: error: away"), err) == (1, 2, "")
+    code, _, err = slurm(capsys, "run", "--rounds", "1", "--json")
+    assert (code, err) == (1, "glidepath: squeue: error: away\n")
+
+
+@pytest.mark.parametrize(("number", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_run_that_is_interrupted_ends_as_other_verbs_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mine: ClusterJob,
+    number: int,
+    expected: int,
+) -> None:
+    _commands(tmp_path, monkeypatch, [mine])
+    command = [sys.executable, "-m", "glidepath", "slurm", "run", "--round-s", "600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == expected

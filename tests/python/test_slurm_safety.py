@@ -5,15 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import slurm_stub
 from slurm_world import EASY, HOPELESS, TIERS, World, curve, job
 
-from glidepath.engines.slurm import JobRequest
+from glidepath.engines.slurm import (
+    Answer,
+    Cluster,
+    ClusterJob,
+    ClusterTier,
+    JobRequest,
+    Pilot,
+    PilotOptions,
+    Round,
+    Slurm,
+)
 from glidepath.engines.slurm.simulated import SimulatedRun
 
 
@@ -103,3 +115,198 @@ def test_never_touches_a_job_that_did_not_opt_in(tmp_path: Path) -> None:
     assert wrong == []
     assert len(world.stub.touched) > 500
     assert min(seen.values()) > 10, seen  # it did meet what it is meant to withstand
+
+
+# What the pilot leaves alone, by what squeue and sinfo print: one case each.
+
+NOW = 1.8e9
+BUSY = "glidepath target=0.22 budget=20000 trace=a.csv checkpoint=usr1"
+NODES = (
+    ("b1", "bronze", "mixed", "gpu:v100:4"),
+    ("s1", "silver", "idle", "gpu:a100:4"),
+)
+
+
+def running(number: int | str, comment: str, node: str = "b1", **more: object) -> ClusterJob:
+    values: dict[str, object] = {"partition": {"b": "bronze", "s": "silver"}[node[0]], **more}
+    values = {"submit_s": NOW - 7200, "start_s": NOW - 3600, "used_s": 3600.0, "gpus": 4, **values}
+    return replace(job(number, comment), state="RUNNING", nodes=(node,), **values)  # type: ignore[arg-type]
+
+
+def waiting(number: int | str, comment: str, **more: object) -> ClusterJob:
+    since = {"submit_s": NOW - 7200, "eligible_s": NOW - 7200}
+    values: dict[str, object] = {"reason": "Resources", **since, **more}
+    return replace(job(number, comment), **values)  # type: ignore[arg-type]
+
+
+def decided(
+    folder: Path,
+    jobs: Sequence[ClusterJob],
+    nodes: Sequence[tuple[str, ...]] = NODES,
+    *,
+    edit: Callable[[str], str] = str,
+    logged_s: float = NOW - 60,
+    **engine: object,
+) -> Round:
+    """What a pilot sees and would do where squeue and sinfo print these."""
+    loss = curve(3)
+    log = folder / "a.csv"
+    log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 900)))
+    os.utime(log, (logged_s, logged_s))
+    queue = edit(slurm_stub.queue_text([replace(each, workdir=str(folder)) for each in jobs]))
+    text = "".join("".join(f"{field}\x1f" for field in row) + "\x1e\n" for row in nodes)
+
+    def printed(command: Sequence[str], timeout_s: float) -> Answer:
+        return Answer(0, text if command[0] == "sinfo" else "" if "-s" in command else queue)
+
+    slurm = Slurm(users=["me"], run=printed, clock=lambda: NOW, **engine)  # type: ignore[arg-type]
+    result = Pilot(slurm, folder / "log.db", PilotOptions(), clock=lambda: NOW).look()
+    assert result.trouble == ""
+    return result
+
+
+def touched(result: Round) -> dict[str, str]:
+    return {action.job.id: action.kind for action in result.actions if action.kind != "annotate"}
+
+
+REACHED = BUSY.replace("0.22", "0.4")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"reason": "JobHeldUser"}, "is held by a person"),
+        ({"reason": "Dependency"}, "waits for another job"),
+        ({"reason": "BeginTime", "eligible_s": NOW + 9000}, "was submitted to begin later"),
+    ],
+)
+@pytest.mark.parametrize("comment", [REACHED, f"{REACHED} | moving=end@5", f"{BUSY} budget=1000"])
+def test_a_job_that_somebody_lets_wait_is_not_ended_moved_or_written_to(
+    tmp_path: Path, more: dict[str, object], sentence: str, comment: str
+) -> None:
+    result = decided(tmp_path, [waiting(5, comment, **more), waiting(6, REACHED)])
+    assert [action.job.id for action in result.actions] == ["6"]
+    assert result.views[0].reason == sentence
+
+
+def test_a_log_of_an_earlier_run_ends_no_new_job(tmp_path: Path) -> None:
+    jobs = [
+        running(1, REACHED, start_s=NOW - 10),
+        waiting(2, REACHED, submit_s=NOW - 5),
+        running(3, REACHED, "s1", restarts=1, start_s=NOW - 10),
+    ]
+    result = decided(tmp_path, jobs, logged_s=NOW - 60)
+    assert "stop" not in touched(result).values()
+    assert "the log is older than the job" in result.views[0].reason
+    assert "the log is older than the job" in result.views[1].reason
+    assert result.views[2].forecast.verdict == "reached"  # a job that goes on with its own log
+    later = decided(tmp_path, jobs[:1], logged_s=NOW - 5)
+    assert later.views[0].forecast.verdict == "reached"
+
+
+@pytest.mark.parametrize("state", ["draining", "maint", "mixed*", "down*", "reserved*"])
+def test_a_job_on_a_node_that_takes_no_new_job_runs_on_and_disturbs_no_other(
+    tmp_path: Path, state: str
+) -> None:
+    nodes = [
+        ("b1", "bronze", "mixed", "gpu:v100:4"),
+        ("b2", "bronze", state, "gpu:v100:4"),
+        ("b3", "bronze", state, "gpu:v100:4"),
+    ]
+    tiers = f"{BUSY} tiers=bronze"
+    jobs = [running(number, tiers, node) for number, node in ((20, "b1"), (21, "b2"), (22, "b3"))]
+    result = decided(tmp_path, jobs, nodes)
+    assert touched(result) == {}
+    assert result.views[1].reason == "runs on: its node b2 takes no new job"
+    assert result.views[0].planned == "bronze"
+    foreign = [jobs[0], replace(jobs[1], user="other"), replace(jobs[2], user="other")]
+    assert touched(decided(tmp_path, foreign, nodes)) == {}
+
+
+def test_a_job_on_two_nodes_holds_what_is_on_the_one_that_is_up() -> None:
+    tier = ClusterTier("a", "v100", ("n1", "n2"), 4, 4, down=("n2",))
+    both = replace(running(1, BUSY), nodes=("n1", "n2"), gpus=8)
+    cluster = Cluster(NOW, (both,), (tier,))
+    assert (cluster.held_gpus(both), cluster.down_node(both)) == (4, "n2")
+    assert cluster.held_gpus(replace(both, nodes=("n2",))) == 0
+
+
+def test_gpus_of_a_heterogeneous_job_are_not_free(tmp_path: Path) -> None:
+    mine = running(11, f"{BUSY} tiers=bronze,silver")
+    assert touched(decided(tmp_path, [mine])) == {"11": "checkpoint"}
+    part = replace(running("20+0", f"{BUSY} tiers=bronze", "s1"), user="me")
+    result = decided(tmp_path, [mine, part])
+    assert touched(result) == {}
+    assert [view.job.id for view in result.views] == ["11"]  # a part of one is never acted upon
+
+
+@pytest.mark.parametrize("allocated", ["", ",gres/gpu=4", ",gres/gpu=4,gres/gpu:a100=4"])
+def test_gpus_asked_for_by_task_are_not_free(tmp_path: Path, allocated: str) -> None:
+    def by_task(text: str) -> str:
+        first, own, rest = text.partition("20\x1f")
+        own += rest.replace("gres:gpu:4\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1G,node=1,billing=1",
+                            f"N/A\x1fN/A\x1fgres:gpu:1\x1f4\x1fcpu=4{allocated}")  # fmt: skip
+        assert "gres:gpu:1" in own
+        return first + own
+
+    jobs = [running(11, f"{BUSY} tiers=bronze,silver"), replace(running(20, "", "s1"), user="bob")]
+    assert touched(decided(tmp_path, jobs, edit=by_task)) == {}
+
+
+def test_gpus_of_a_job_whose_record_cannot_be_read_are_not_free(tmp_path: Path) -> None:
+    odd = replace(running(20, "", "s1"), name="a\x1fb")
+    jobs = [running(11, f"{BUSY} tiers=bronze,silver"), odd]
+    assert touched(decided(tmp_path, jobs)) == {}
+
+
+@pytest.mark.parametrize("gres", ["gpu:h100:4", "gpu:1g.5gb:4", "gpu:4", "gpu:nvidia_a100_80gb:4"])
+def test_no_running_job_goes_to_or_from_gpus_whose_speed_is_not_known(
+    tmp_path: Path, gres: str
+) -> None:
+    mine = running(11, f"{BUSY} tiers=bronze,silver")
+    for nodes in (
+        (("b1", "bronze", "mixed", gres), NODES[1]),
+        (NODES[0], ("s1", "silver", "idle", gres)),
+    ):
+        result = decided(tmp_path, [mine], nodes)
+        assert touched(result) == {}
+        assert "is not known, so no running job is moved to or from there" in result.remark
+        assert "--tiers NAME=SPEED" in result.remark
+    said = decided(tmp_path, [mine], nodes, tiers={"bronze": 1.0, "silver": 2.0})
+    assert (touched(said), said.remark) == ({"11": "checkpoint"}, "")
+
+
+@pytest.mark.parametrize(
+    ("partition", "goes_to"),
+    [
+        ("silver", {"silver"}),
+        ("bronze,silver", {"bronze", "silver"}),
+        ("bronze,debug", set()),
+        ("debug", set()),
+        ("batch", set()),
+    ],
+)
+def test_a_job_that_names_no_tiers_stays_in_the_partitions_it_was_submitted_to(
+    tmp_path: Path, partition: str, goes_to: set[str]
+) -> None:
+    nodes = [*NODES, ("g1", "gold", "idle", "gpu:a100:4")]
+    nodes += [(node, "batch", state, gres) for node, _, state, gres in nodes]
+    result = decided(tmp_path, [waiting(5, BUSY, partition=partition)], nodes)
+    (view,) = result.views
+    placed = {action.tier for action in result.actions if action.kind == "place"}
+    assert placed <= goes_to
+    if goes_to:
+        assert view.planned in goes_to
+    else:
+        assert touched(result) == {}
+        assert view.reason == f"names no tiers=, and {partition} is not one: left as it is"
+    named = decided(tmp_path, [waiting(5, f"{BUSY} tiers=gold", partition=partition)], nodes)
+    assert [action.tier for action in named.actions if action.kind == "place"] == ["gold"]
+
+
+def test_running_jobs_keep_their_gpus_whatever_else_seems_to_be_on_their_tier(
+    tmp_path: Path,
+) -> None:
+    mine = running(11, f"{BUSY} tiers=bronze,silver", "s1", gpus=2)
+    crowd = [replace(running(number, "", "s1", gpus=2), user="bob") for number in (12, 13)]
+    assert touched(decided(tmp_path, [mine, *crowd])) == {}

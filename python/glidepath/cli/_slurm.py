@@ -20,6 +20,7 @@ from glidepath._pictures import series
 from glidepath._verdicts import meaning
 from glidepath.cli._console import (
     ANSWER,
+    INTERRUPTED,
     WARNING,
     Gpus,
     Json,
@@ -180,6 +181,8 @@ def _speeds(text: str) -> dict[str, float] | None:
     speeds: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
+        if name in speeds:
+            raise InputError(f"--tiers: {name} stands twice")
         try:
             speeds[name] = float(value) if equals else 1.0
         except ValueError:
@@ -289,14 +292,36 @@ def run(
     pilot = _pilot(**given)
     stop = threading.Event()
     seen: list[Round] = []
+    caught: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        caught.append(number)
+        stop.set()
+
+    def note(result: Round) -> None:
+        if result.remark and not (seen and seen[-1].remark == result.remark):
+            _warn(result.remark)
+        if not as_json:
+            seen.clear()  # the last one will do
+            _print_round(result)
+        seen.append(result)
+
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
+    before = [signal.signal(number, interrupt) for number in numbers]
     try:
-        pilot.run(rounds=rounds, stop=stop, on_round=seen.append if as_json else _print_round)
+        pilot.run(rounds=rounds, stop=stop, on_round=note)
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-    return _show(seen, as_json=True, with_commands=True) if as_json else ANSWER
+    if as_json:
+        emit({"rounds": [_document(result) for result in seen]})
+    if signal.SIGINT in caught:
+        return INTERRUPTED
+    if seen and seen[-1].trouble:
+        if as_json:
+            _warn(seen[-1].trouble)
+        return WARNING
+    return ANSWER
 
 
 def _print_round(result: Round) -> None:
@@ -417,6 +442,8 @@ def _show(rounds: list[Round], *, as_json: bool, with_commands: bool) -> int:
         if with_commands:
             for command in last.commands:
                 say(shlex.join(command))
+    if last is not None and last.remark:
+        _warn(last.remark)
     if last is not None and last.trouble:
         _warn(last.trouble)
         return WARNING

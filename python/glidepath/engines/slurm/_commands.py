@@ -10,6 +10,7 @@ from __future__ import annotations
 import getpass
 import math
 import os
+import re
 import subprocess
 import time
 from collections import defaultdict
@@ -109,7 +110,7 @@ class Slurm:
     tiers : mapping of str to float, optional
         Partitions that are tiers, and the relative speed of each. By default every partition of
         GPUs of one kind that shares no node with an earlier one; speeds are those of the
-        catalogue, 1 for a GPU that it lacks.
+        catalogue. No running job is moved to or from a GPU that it lacks.
     timeout_s : float
         Seconds that a command may take; a busy controller needs 10 s at times.
     run : Runner
@@ -138,19 +139,20 @@ class Slurm:
         self._own = getpass.getuser()
         self._users = frozenset([self._own] if self.users is None else self.users)
         self._partitions = frozenset(self.partitions)
-
         # Jobs of the round, by the start of their attempt, and whether they train through srun.
         self._has_steps: dict[tuple[str, float], bool] = {}
+
     # ------------------------------------------------------------------------------------ reading
 
     def read(self) -> Cluster:
         """Read queue and nodes: two commands."""
-        now_s = self.clock()
         self._has_steps.clear()
+        now_s = self.clock()
         nodes = self._ask("sinfo", "-h", "-N", "-O", format_of(NODE_FIELDS))
         queue = self._ask("squeue", "-h", "-r", "-O", format_of(QUEUE_FIELDS))
-        jobs, _ = read_queue(queue)  # a job whose record cannot be understood stays untouched
-        return Cluster(now_s, tuple(jobs), tuple(self._tiers(read_nodes(nodes))))
+        jobs, _ = read_queue(queue)
+        tiers = self._tiers(read_nodes(nodes))
+        return Cluster(now_s, tuple(jobs), tuple(tiers), _remark(tiers))
 
     def reread(self, ids: Sequence[str]) -> dict[str, ClusterJob]:
         """Read some jobs again; those that are gone are missing."""
@@ -181,18 +183,19 @@ class Slurm:
     def _tiers(self, found: Sequence[ClusterTier]) -> list[ClusterTier]:
         if self.tiers is not None:
             by_name = {tier.name: tier for tier in found}
-            return [
-                replace(by_name[name], speed=speed)
-                for name, speed in self.tiers.items()
-                if name in by_name
-            ]
+            for name in self.tiers:
+                if name not in by_name:
+                    raise InputError(f"tiers: no partition {name!r} with GPUs")
+            return [replace(by_name[name], speed=speed) for name, speed in self.tiers.items()]
         tiers: list[ClusterTier] = []
         taken: set[str] = set()
         # The smaller partition first: one that spans several tiers is an entrance, not a tier.
         for tier in sorted(found, key=lambda tier: len(tier.nodes)):
             if tier.gpu and taken.isdisjoint(tier.nodes):
                 taken.update(tier.nodes)
-                tiers.append(replace(tier, speed=_speed_of(tier.gpu)))
+                speed = _speed_of(tier.gpu)
+                known = speed is not None
+                tiers.append(replace(tier, speed=speed or 1.0, speed_known=known))
         return sorted(tiers, key=lambda tier: (tier.speed, tier.name))
 
     def _ask(self, *command: str) -> str:
@@ -316,9 +319,6 @@ class _Group:
                 return [(*update, *comment)]
 
 
-def _is_any(text: str, phrases: Iterable[str]) -> bool:
-    text = text.lower()
-    return any(phrase in text for phrase in phrases)
 def _groups(actions: Sequence[Action]) -> list[_Group]:
     groups: dict[tuple[object, ...], list[Action]] = defaultdict(list)
     for action in actions:
@@ -337,13 +337,46 @@ def commands_of(actions: Sequence[Action], steps: set[str]) -> list[tuple[str, .
     return [command for group in _groups(actions) for command in group.commands(steps)]
 
 
+def _is_any(text: str, phrases: Iterable[str]) -> bool:
+    text = text.lower()
+    return any(phrase in text for phrase in phrases)
 
 
-def _speed_of(model: str) -> float:
-    """Training speed of a GPU beside a V100, by the catalogue; 1 when it is not in it."""
-    wanted = "".join(filter(str.isalnum, model.lower()))
+def _remark(tiers: Sequence[ClusterTier]) -> str:
+    if not tiers:
+        return (
+            "no tier was found, so no job is placed or moved: no partition has GPUs of one kind;"
+            " name the tiers by --tiers NAME=SPEED,…"
+        )
+    unknown = ", ".join(tier.name for tier in tiers if not tier.speed_known)
+    if len(tiers) == 1 or not unknown:
+        return ""
+    return (
+        f"the speed of {unknown} is not known, so no running job is moved to or from there: name"
+        " the speeds by --tiers NAME=SPEED,…"
+    )
+
+
+_MAKER = {"nvidia", "tesla", "geforce", "rtx", "amd", "instinct"}
+_FORM = re.compile(r"sxm\d?|pcie|\d+gb")
+
+
+def _speed_of(model: str) -> float | None:
+    """Training speed of a GPU beside a V100, by the catalogue; None where it does not know it.
+
+    The names of cluster and catalogue agree where the model is the same, and the one of the cluster
+    says of form and memory nothing else than the catalogue: a part of an A100 is no A100.
+    """
+    wanted, form = _name_of(model)
     for gpu in _core.catalogue():
-        name = "".join(filter(str.isalnum, gpu.name.lower()))
-        if gpu.relative_speed > 0 and name.startswith(wanted):
-            return gpu.relative_speed
-    return 1.0
+        name, known_form = _name_of(gpu.name)
+        if gpu.relative_speed > 0 and name == wanted and form <= known_form:
+            return float(gpu.relative_speed)
+    return None
+
+
+def _name_of(model: str) -> tuple[str, set[str]]:
+    """Split the name of a GPU into its model and the words for form and memory."""
+    words = [word for word in re.findall("[a-z0-9]+", model.lower()) if word not in _MAKER]
+    form = {word for word in words if _FORM.fullmatch(word)}
+    return "".join(word for word in words if word not in form).removeprefix("rtx"), form

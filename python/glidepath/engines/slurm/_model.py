@@ -224,6 +224,7 @@ class Cluster:
     now_s: float
     jobs: tuple[ClusterJob, ...]
     tiers: tuple[ClusterTier, ...]
+    remark: str = ""  # what a person should say of the tiers, because nothing else does
 
     def tier_of(self, job: ClusterJob) -> ClusterTier | None:
         """Find the tier on which a job runs or, while it waits, to which it was submitted."""
@@ -235,14 +236,6 @@ class Cluster:
                 return tier
         return None
 
-
-ActionKind = Literal[
-    "stop",  # end it for good
-    "checkpoint",  # note where it goes in its comment, then tell it to write a checkpoint
-    "requeue",  # back to the queue
-    "place",  # to this tier, now
-    "defer",  # not before until_s: a hold that ends by itself should we never come back
-    "limit",  # lower (or give back) its time limit, so that backfill can start it
     def down_node(self, job: ClusterJob) -> str:
         """Name a node of a running job that takes no new job; empty where all of them do."""
         tier = self.tier_of(job)
@@ -256,6 +249,14 @@ ActionKind = Literal[
         up = sum(node not in tier.down for node in job.nodes)
         return math.ceil(job.gpus * up / len(job.nodes))
 
+
+ActionKind = Literal[
+    "stop",  # end it for good
+    "checkpoint",  # note where it goes in its comment, then tell it to write a checkpoint
+    "requeue",  # back to the queue
+    "place",  # to this tier, now
+    "defer",  # not before until_s: a hold that ends by itself should we never come back
+    "limit",  # lower (or give back) its time limit, so that backfill can start it
     "rank",  # set its nice value
     "annotate",  # write the forecast into its comment
 ]

@@ -39,7 +39,10 @@ _STATES = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "REQU
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round saw and did; `trouble` says what stopped it."""
+    """What one round saw and did.
+
+    `trouble` says what stopped it, `remark` what it lacks to do more.
+    """
 
     number: int
     at_s: float
@@ -51,6 +54,7 @@ class Round:
     trouble: str = ""
     moves_underway: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
+    remark: str = ""
 
     @property
     def summary(self) -> str:
@@ -196,6 +200,7 @@ class Pilot:
             commands,
             moves_underway=planner.moves_underway,
             seconds=seconds,
+            remark=cluster.remark,
         )
         return decided, history
 
@@ -317,13 +322,13 @@ class Pilot:
             direction=request.direction,
             user=self.scheduler.reader(job),
         )
+        if _is_older(progress, job):
+            return JobForecast(problem=OLDER_LOG)
         known = self._forecasts.get(job.id)
         if known is not None and known[0] is progress and known[1] == request:
             return known[2]
         return progress
 
-        if _is_older(progress, job):
-            return JobForecast(problem=OLDER_LOG)
     def _forecast(self, view: JobView, progress: Progress) -> JobForecast:
         job, request = view.job, view.request
         try:
@@ -339,17 +344,17 @@ class Pilot:
         return forecast
 
 
-@dataclass
-class _Stopwatch:
-    started: float = field(default_factory=time.perf_counter)
-
-    def lap(self) -> float:
 def _is_older(progress: Progress, job: ClusterJob) -> bool:
     """Whether a log was last written before its job was there: by an earlier run, so far."""
     begin_s = job.start_s if job.state != "PENDING" else job.submit_s
     return progress.trace is not None and job.restarts == 0 and progress.modified_s < begin_s
 
 
+@dataclass
+class _Stopwatch:
+    started: float = field(default_factory=time.perf_counter)
+
+    def lap(self) -> float:
         now = time.perf_counter()
         lap, self.started = now - self.started, now
         return lap

@@ -21,6 +21,8 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
     needs is what its log says, else any share of its time limit, each as likely (Mu'alem and
     Feitelson 2001); the backfill counts on the limits. Nobody knows who will submit more.
     """
+    if not cluster.tiers:
+        return
     known = {view.job.id: view for view in views}
     names = {tier.name: index for index, tier in enumerate(cluster.tiers)}
     jobs: list[Job] = []
@@ -32,13 +34,13 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
         tier = cluster.tier_of(job)
         if tier is None or job.gpus < 1 or not _counts(job):
             continue
-        number = len(jobs)
+        number, gpus = len(jobs), job.gpus
         if job.state == "RUNNING":
             gpus = cluster.held_gpus(job)
             if not 0 < gpus <= free[tier.name]:
                 continue
-            free[tier.name] -= job.gpus
-            running.append(Allocation(number, names[tier.name], job.gpus, job.start_s))
+            free[tier.name] -= gpus
+            running.append(Allocation(number, names[tier.name], gpus, job.start_s))
         ids.append(job.id)
         believed[number] = max(0.0, job.limit_s - job.used_s)
         jobs.append(
