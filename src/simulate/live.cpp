@@ -110,7 +110,7 @@ struct LiveRules {
   Gangs gangs = Gangs::stay;
   bool rests = false;   ///< it changes nothing where each job runs on its fastest tier
   bool starts = false;  ///< one more that can start on its fastest does so, beside all of these
-  /// Of the planner, whose answer changes when a start has had the one or a wait is the other long.
+  /// The limits in time of the planner, which is asked again when they end.
   double min_run_s = 0, max_wait_s = kInfinity;
 };
 
