@@ -37,6 +37,10 @@ def mean_jct(capsys: pytest.CaptureFixture[str], *arguments: object) -> float:
         (("--in-nodes", "--gpus-per-node", 2), {"in_nodes": True}),
         (("--planner", "max_wait_s=600"), {"planner": {"max_wait_s": 600.0}}),
         (
+            ("--planner", "max_wait_s=600", "--round-s", 900),
+            {"planner": {"max_wait_s": 600.0}, "round_s": 900.0},
+        ),
+        (
             ("--planner", "objective=deadline,jct", "--planner", "slack=0.1"),
             {"planner": {"objective": ["deadline", "jct"], "slack": 0.1}},
         ),
@@ -97,6 +101,18 @@ def test_what_is_no_option_is_refused(
 ) -> None:
     assert cli.main(["simulate", str(trace), "--gpus", "4", *flags]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_jobs_that_do_not_end_are_a_warning_under_many_seeds_as_under_one(
+    capsys: pytest.CaptureFixture[str], trace: Path, form: tuple[str, ...]
+) -> None:
+    asked = ["simulate", str(trace), "--gpus", "4", "--planner", "user_quota=:2", *form]
+    assert cli.main(asked) == 1
+    capsys.readouterr()
+    assert cli.main([*asked, "--seeds", "2", "--forecast-sigma", "0.5"]) == 1
+    assert "best_value: 40 jobs did not end, of all seeds together" in capsys.readouterr().err
+    assert cli.main([*asked[:4], *form, "--seeds", "2", "--forecast-sigma", "0.5"]) == 0
 
 
 def test_what_a_trace_holds_and_is_not_read_is_said(

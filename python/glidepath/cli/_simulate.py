@@ -23,6 +23,7 @@ from glidepath.cli._console import (
     Json,
     Seed,
     Users,
+    check_output,
     check_seed,
     emit,
     open_workload,
@@ -68,6 +69,12 @@ def simulate(
     session_s: Annotated[
         float | None,
         typer.Option(metavar="SECONDS", help="Length of a session; default: the policy's own."),
+    ] = None,
+    round_s: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Also decide every so often; default: the policy's own."
+        ),
     ] = None,
     stop_at_target: Annotated[
         bool, typer.Option("--stop-at-target", help="Every policy ends a job at its target.")
@@ -152,6 +159,7 @@ def simulate(
     options: dict[str, Any] = {
         "restart_s": restart_s,
         "session_s": session_s,
+        "round_s": round_s,
         "stop_at_target": True if stop_at_target else None,
         "failures": {
             "node_every_s": 3600 * node_every_h if node_every_h is not None else math.inf,
@@ -169,6 +177,7 @@ def simulate(
         "patience": patience,
         "unfair_above": unfair_above,
     }
+    check_output("--report", report, workload)
     if seeds > 1:
         if report is not None:
             raise gp.InputError("--report shows one seed: leave --seeds out")
@@ -275,7 +284,13 @@ def _compare_seeds(
         emit(list(compared.rows))
     else:
         _print_comparison(title, compared)
-    return ANSWER
+    unfinished = dict.fromkeys(compared.policies, 0)
+    for row in compared.rows:
+        unfinished[row["policy"]] += row["outcomes"].get("unfinished", 0)
+    for policy, jobs in unfinished.items():
+        if jobs:
+            say(f"{policy}: {jobs} jobs did not end, of all seeds together", to=stderr)
+    return WARNING if any(unfinished.values()) else ANSWER
 
 
 def _print_comparison(title: str, compared: gp.Comparison) -> None:
