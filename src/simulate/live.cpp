@@ -110,7 +110,7 @@ struct LiveRules {
   Gangs gangs = Gangs::stay;
   bool rests = false;   ///< it changes nothing where each job runs on its fastest tier
   bool starts = false;  ///< one more that can start on its fastest does so, beside all of these
-  /// The limits in time of the planner, which is asked again when they end.
+  /// The limits in time of the planner: at their ends it decides again.
   double min_run_s = 0, max_wait_s = kInfinity;
 };
 
