@@ -8,6 +8,7 @@
 
 #include "long_call.hpp"
 #include "numpy_view.hpp"
+#include "parts/pod_policies.hpp"
 #include "record.hpp"
 
 namespace glidepath::python {
@@ -15,6 +16,12 @@ namespace {
 
 struct OwnedPodOptions : PodOptions {
   std::vector<Pod> like{};  ///< what `expected` shows
+
+  [[nodiscard]] PodOptions view() const {
+    PodOptions out = *this;
+    out.expected = like;
+    return out;
+  }
 };
 
 void bind_pods(py::module_& module) {
@@ -103,12 +110,16 @@ void bind_placing(py::module_& module) {
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,
          const OwnedPodOptions& options) {
         const LongCall call;
-        PodOptions view = options;
-        view.expected = options.like;
-        return place_pods(nodes, pods, view);
+        return place_pods(nodes, pods, options.view());
       },
       py::arg("nodes"), py::arg("pods"), py::arg("options"),
       "Place pods one after the other, each once and for good.");
+  module.def(
+      "pod_policy_of",
+      [](const OwnedPodOptions& options) {
+        return glidepath::detail::pod_policy_of(options.view()).name;
+      },
+      py::arg("options"), "The policy that the options name, or the one by default.");
   module.def(
       "pod_violations",
       [](const std::vector<FreeNode>& nodes, const std::vector<Pod>& pods,

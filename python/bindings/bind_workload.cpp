@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "long_call.hpp"
 #include "plan_types.hpp"
 #include "result_columns.hpp"
+#include "simulate/workload_tables.hpp"
 
 namespace glidepath::python {
 namespace {
@@ -183,6 +186,42 @@ ArraysByName job_columns(const Workload& workload) {
   return out;
 }
 
+/// The tiers of a file and notes on what of it is not read.
+std::pair<std::vector<Tier>, std::vector<std::string>> read_tiers_of(
+    const std::filesystem::path& path) {
+  std::vector<std::string> notes;
+  std::vector<Tier> tiers = glidepath::detail::read_tiers(path, notes);
+  return {std::move(tiers), std::move(notes)};
+}
+
+/// The columns of a CSV, and each row with its line, for tables that Python makes sense of.
+struct TextTable {
+  std::vector<std::string> columns{};
+  std::vector<std::pair<std::size_t, std::vector<std::string>>> rows{};
+};
+
+TextTable read_cells(const std::filesystem::path& path, const std::vector<std::string>& needed) {
+  glidepath::detail::CsvReader csv(path);
+  const auto checked = [&](std::string_view text) {
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::size_t length = glidepath::detail::character_length(rest);
+      if (length == 0) csv.fail("'", glidepath::detail::shown(text), "' is not UTF-8");
+      rest.remove_prefix(length);
+    }
+    return std::string(text);
+  };
+  TextTable table;
+  for (const std::string& column : csv.columns()) table.columns.push_back(checked(column));
+  for (const std::string& column : needed) (void)csv.column(column);
+  const int count = static_cast<int>(table.columns.size());
+  while (csv.next()) {
+    std::vector<std::string> cells;
+    for (int column = 0; column < count; ++column) cells.push_back(checked(csv.text(column)));
+    table.rows.emplace_back(csv.line(), std::move(cells));
+  }
+  return table;
+}
+
 }  // namespace
 }  // namespace glidepath::python
 
@@ -217,6 +256,13 @@ void bind_workload(pybind11::module_& module) {
              py::arg("pairs"), py::arg("name"));
   module.def("workload_from_trace", &workload_from_trace, py::arg("path"), py::arg("gpus"),
              py::arg("gpus_per_node"), long_call);
+  py::class_<TextTable>(module, "TextTable")
+      .def_readonly("columns", &TextTable::columns)
+      .def_readonly("rows", &TextTable::rows);
+  module.def("read_cells", &read_cells, py::arg("path"), py::arg("needed"), long_call,
+             "A CSV as text: its columns, and each row with its line.");
+  module.def("read_tiers", &read_tiers_of, py::arg("path"), long_call,
+             "The tiers of a tiers.csv, and what of it is not read.");
   module.def("read_workload", &read_workload, py::arg("path"), long_call);
   module.def("generate_workload", &generate_workload, py::arg("path"), py::arg("users"),
              py::arg("seed"), long_call);

@@ -1546,6 +1546,10 @@ class PolicyInfo:
     stops_at_target: typing.Final[bool]
 
 class SimulationOptions:
+class TextTable:
+    columns: typing.Final[list[str]]
+    rows: typing.Final[list[tuple[int, list[str]]]]
+
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
     @staticmethod
@@ -1950,6 +1954,9 @@ def reach_batch(
 ) -> list[ReachRecord]: ...
 def reached_by_name(name: str) -> str: ...
 def read_console(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
+def pod_policy_of(options: PodOptions) -> str:
+    """The policy that the options name, or the one by default."""
+
 def read_constants(text: str) -> ForecastConstants: ...
 def read_json_lines(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_learned_values(file: os.PathLike | str | bytes) -> NDArray[numpy.float64]: ...
@@ -1972,6 +1979,9 @@ def settings_of_json(texts: dict[str, str]) -> dict[str, float | str]:
 
 def settings_of_texts(texts: dict[str, str]) -> dict[str, float | str]:
     """The settings among plain texts by name."""
+def read_cells(path: os.PathLike | str | bytes, needed: collections.abc.Sequence[str]) -> TextTable:
+    """A CSV as text: its columns, and each row with its line."""
+
 
 def shared_speeds(
     first: Profile,
@@ -1981,6 +1991,9 @@ def shared_speeds(
     gpu_memory_gb: Float,
     pairs: Pairs | None,
 ) -> SharedSpeedsRecord:
+def read_tiers(path: os.PathLike | str | bytes) -> tuple[list[Tier], list[str]]:
+    """The tiers of a tiers.csv, and what of it is not read."""
+
     """Speeds of a pair."""
 
 def simulate(

@@ -10,7 +10,7 @@ from typing import TypeVar
 from glidepath import _core
 from glidepath._arguments import checked
 from glidepath._core import FreeNode, IoError, Pod, PodPlace, PodPolicyInfo
-from glidepath._workload import csv_rows
+from glidepath._workload import read_rows
 
 T = TypeVar("T")
 _NODES = ("node", "cpu_milli", "memory_mib", "gpus", "gpu_model")
@@ -18,6 +18,7 @@ _PODS = ("job", "cpu_milli", "memory_mib", "gpus", "gpu_milli", "gpu_spec")
 _OPTIONAL = ("gpu_model", "gpu_milli", "gpu_spec")
 _MOST_GPUS = 1 << 20  # of one node
 _PLACING = _core.PodOptions()  # the defaults of the library
+_WHOLE_GPU = Pod().gpu_milli
 
 
 def pod_policies() -> list[PodPolicyInfo]:
@@ -110,7 +111,8 @@ def pod_violations(
 def read_free_nodes(path: str | os.PathLike[str]) -> tuple[list[FreeNode], list[str]]:
     """Read a CSV of free nodes; the second list names the columns that are not read.
 
-    Columns: ``node,cpu_milli,memory_mib,gpus`` and perhaps ``gpu_model``.
+    Columns: ``node,cpu_milli,memory_mib,gpus`` and perhaps ``gpu_model``. IoError names file and
+    line, such as of a node that is there twice.
     """
 
     def made(row: dict[str, str]) -> FreeNode:
@@ -121,18 +123,21 @@ def read_free_nodes(path: str | os.PathLike[str]) -> tuple[list[FreeNode], list[
             row["node"],
             cpu_milli=_whole(row, "cpu_milli"),
             memory_mib=_whole(row, "memory_mib"),
-            gpu_milli=[1000] * gpus,
+            gpu_milli=[_WHOLE_GPU] * gpus,
             gpu_model=row.get("gpu_model") or "",
         )
 
-    return _read(path, _NODES, made)
+    return _read(path, _NODES, made, distinct=True)
 
 
-def read_pods(path: str | os.PathLike[str]) -> tuple[list[Pod], list[str]]:
+def read_pods(
+    path: str | os.PathLike[str], *, distinct: bool = False
+) -> tuple[list[Pod], list[str]]:
     """Read a CSV of pods; the second list names the columns that are not read.
 
-    Columns: ``job,cpu_milli,memory_mib,gpus`` and perhaps ``gpu_milli`` (1000 where it is blank)
-    and ``gpu_spec`` (allowed models between |).
+    Columns: ``job,cpu_milli,memory_mib,gpus`` and perhaps ``gpu_milli`` (a whole GPU where it is
+    blank) and ``gpu_spec`` (allowed models between |). IoError names file and line; with
+    `distinct`, also of a job that is there twice.
     """
 
     def made(row: dict[str, str]) -> Pod:
@@ -142,35 +147,40 @@ def read_pods(path: str | os.PathLike[str]) -> tuple[list[Pod], list[str]]:
             cpu_milli=_whole(row, "cpu_milli"),
             memory_mib=_whole(row, "memory_mib"),
             gpus=gpus,
-            gpu_milli=_whole(row, "gpu_milli") if gpus and row.get("gpu_milli") else 1000,
+            gpu_milli=_whole(row, "gpu_milli") if gpus and row.get("gpu_milli") else _WHOLE_GPU,
             gpu_models=[model for model in (row.get("gpu_spec") or "").split("|") if model],
         )
 
-    return _read(path, _PODS, made)
+    return _read(path, _PODS, made, distinct=distinct)
 
 
 def _read(
-    path: str | os.PathLike[str], columns: Sequence[str], made: Callable[[dict[str, str]], T]
+    path: str | os.PathLike[str],
+    columns: Sequence[str],
+    made: Callable[[dict[str, str]], T],
+    *,
+    distinct: bool,
 ) -> tuple[list[T], list[str]]:
-    rows = csv_rows(path)
-    name = os.fspath(path)
+    there, rows = read_rows(path, *(each for each in columns if each not in _OPTIONAL))
+    where = os.fspath(path)
     if not rows:
-        raise IoError(f"{name}: no rows below the header")
-    for column in columns:
-        if column not in rows[0] and column not in _OPTIONAL:
-            raise IoError(f"{name}:1: no column '{column}'")
+        raise IoError(f"{where}: no rows below the header")
+    kind, seen = columns[0], set[str]()
     found = []
-    for line, row in enumerate(rows, 2):
+    for line, row in rows:
+        if distinct and row[kind] in seen:
+            raise IoError(f"{where}:{line}: {kind} {row[kind]!r} is there twice")
+        seen.add(row[kind])
         try:
             found.append(made(row))
         except (ValueError, TypeError) as error:
-            raise IoError(f"{name}:{line}: {error}") from None
-    return found, [column for column in rows[0] if column and column not in columns]
+            raise IoError(f"{where}:{line}: {error}") from None
+    return found, [column for column in there if column and column not in columns]
 
 
 def _whole(row: dict[str, str], column: str) -> int:
     try:
         return int(row[column])
-    except (ValueError, TypeError):
+    except ValueError:
         hint = "; parts of a GPU are gpu_milli" if column == "gpus" else ""
         raise ValueError(f"{column} is {row[column]!r}, expected a whole number{hint}") from None

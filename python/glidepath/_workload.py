@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -162,7 +162,7 @@ class Workload(Shown):
             rows = _throughputs(throughputs)
             key = ("gpu_type", "model", "batch", "gpus")
             alone = (row for row in rows if not row["other_model"])
-            rates = {tuple(row[k] for k in key): float(row["steps_per_s"]) for row in alone}
+            rates = {tuple(row[k] for k in key): _number(row, "steps_per_s") for row in alone}
         jobs: dict[str, list[Any]] = {
             "job": [], "submit_s": [], "gpus": [], "budget_steps": [], "steps_per_s": [],
             "job_class": [],
@@ -172,11 +172,13 @@ class Workload(Shown):
                 kind = (row["model"], row["batch"], row["gpus"])
                 speed = [rates.get((gpu, *kind), 0.0) for gpu in cluster]
                 if not any(speed):
-                    raise IoError(f"{path}: job {row['job']} has no rate in the throughputs")
-                jobs["job"].append(int(row["job"]))
-                jobs["submit_s"].append(float(row["submit_s"]))
-                jobs["gpus"].append(int(row["gpus"]))
-                jobs["budget_steps"].append(float(row["total_steps"]))
+                    raise IoError(
+                        f"{row['where']}: job {row['job']} has no rate in the throughputs"
+                    )
+                jobs["job"].append(_whole(row, "job"))
+                jobs["submit_s"].append(_number(row, "submit_s"))
+                jobs["gpus"].append(_whole(row, "gpus"))
+                jobs["budget_steps"].append(_number(row, "total_steps"))
                 jobs["steps_per_s"].append(speed)
                 jobs["job_class"].append(" ".join(kind))
         tiers = [Tier(gpu, count) for gpu, count in cluster.items()]
@@ -228,7 +230,8 @@ class Workload(Shown):
     def write_jobs(self, path: str | os.PathLike[str]) -> None:
         """Write the jobs as the ``jobs.csv`` that `read_workload` reads.
 
-        ``gangs.csv`` and ``phases.csv`` go beside it where jobs have them.
+        ``gangs.csv`` and ``phases.csv`` go beside it where jobs have them. IoError where one cannot
+        be written.
         """
         self._record.write_jobs(os.fsencode(path))
 
@@ -263,37 +266,83 @@ class Workload(Shown):
         yield from (("note", note) for note in self.notes)
 
 
-def csv_rows(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Rows of a CSV file, plain or gzip."""
-    with refusing(os.fspath(path)):
-        return list(csv.DictReader(read_whole(Path(path)).decode().splitlines()))
+def read_rows(
+    path: str | os.PathLike[str], *needed: str
+) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """Columns of a CSV file, plain or gzip, and its rows with their lines.
+
+    IoError names file and line: of a column of `needed` that is not there, of a row that does not
+    fit the header.
+    """
+    table = _core.read_cells(os.fsencode(path), needed)
+    columns = table.columns
+    return columns, [
+        (line, dict(zip(columns, map(str.strip, cells), strict=True))) for line, cells in table.rows
+    ]
+
+
+def csv_rows(path: str | os.PathLike[str], *needed: str) -> list[dict[str, str]]:
+    """Rows of a CSV file, as `read_rows` gives them, without their lines."""
+    return [row for _, row in read_rows(path, *needed)[1]]
+
+
+def _placed_rows(path: str | os.PathLike[str], *needed: str) -> list[dict[str, str]]:
+    """Rows of a CSV file that know, as ``where``, their place in it."""
+    _, rows = read_rows(path, *needed)
+    return [row | {"where": f"{os.fspath(path)}:{line}"} for line, row in rows]
+
+
+def _number(row: Mapping[str, Any], column: str) -> float:
+    try:
+        number = float(row[column])
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise IoError(f"{row['where']}: {column} is {row[column]!r:.80}, expected a number")
+    return number
+
+
+def _whole(row: Mapping[str, str], column: str) -> int:
+    try:
+        return int(row[column])
+    except ValueError:
+        raise IoError(
+            f"{row['where']}: {column} is {row[column]!r:.80}, expected a whole number"
+        ) from None
 
 
 def _gavel_jobs(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """Rows of a trace: ours, or Gavel's ten columns without a header, between tabs."""
     if not os.fspath(path).endswith(".trace"):
-        return csv_rows(path)
+        return _placed_rows(path, "job", "submit_s", "gpus", "model", "batch", "total_steps")
     lines = read_whole(Path(path)).decode().splitlines()
     rows = []
     for number, line in enumerate(lines):
+        where = f"{os.fspath(path)}:{number + 1}"
         fields = line.split("\t")
         found = re.fullmatch(r"(.+?)(?: \(batch size (\d+)\))?", fields[0])
         if len(fields) < 10 or found is None:
-            raise IoError(f"{os.fspath(path)}:{number + 1}: expected ten fields between tabs")
+            raise IoError(f"{where}: expected ten fields between tabs")
         rows.append({
+            "where": where,
             "job": str(number), "submit_s": fields[-1], "gpus": fields[6], "total_steps": fields[5],
             "model": found[1], "batch": found[2] or "",
         })  # fmt: skip
     return rows
 
 
+_RATE_COLUMNS = (
+    *("gpu_type", "consolidated", "model", "batch", "gpus"),
+    *("other_model", "other_batch", "other_gpus", "steps_per_s", "other_steps_per_s"),
+)
 _GAVEL_JOB = re.compile(r"\('(.+?)(?: \(batch size (\d+)\))?', (\d+)\)")
 
 
 def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Rows of a table of throughputs, of gangs on one server."""
     if not os.fspath(path).endswith(".json"):
-        return [row for row in csv_rows(path) if row["consolidated"] == "1"]
+        rows = _placed_rows(path, *_RATE_COLUMNS)
+        return [row for row in rows if row["consolidated"] == "1"]
     table = json.loads(read_whole(Path(path)))
 
     def kind(key: str) -> tuple[str, str, str]:
@@ -312,6 +361,7 @@ def _throughputs(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
                 other = ("", "", "") if partner == "null" else kind(partner)
                 own, others = (rate, "") if partner == "null" else rate
                 rows.append({
+                    "where": f"{os.fspath(path)}: '{gpu}', '{key}'",
                     "gpu_type": gpu, "model": model, "batch": batch, "gpus": gpus,
                     "other_model": other[0], "other_batch": other[1], "other_gpus": other[2],
                     "steps_per_s": own, "other_steps_per_s": others,
@@ -340,7 +390,10 @@ def _gavel_pairs(
         names = " ".join(first), " ".join(second)
         if not all(alone) or not classes.issuperset(names):
             continue
-        speeds = float(row["steps_per_s"]) / alone[0], float(row["other_steps_per_s"]) / alone[1]
+        speeds = (
+            _number(row, "steps_per_s") / alone[0],
+            _number(row, "other_steps_per_s") / alone[1],
+        )
         pairs.append(PairSpeeds(*names, tiers.index(row["gpu_type"]), *speeds))
     return pairs
 

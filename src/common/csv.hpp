@@ -78,6 +78,8 @@ class CsvReader {
   /// Whether next() left the last row out.
   [[nodiscard]] bool cut() const noexcept { return cut_; }
 
+  /// The first line of the current row, from 1.
+  [[nodiscard]] std::size_t line() const noexcept { return line_; }
   /// Fields of the current row, valid until the reader dies.
   [[nodiscard]] std::string_view text(int column) const { return fields_[column]; }
   [[nodiscard]] double number(int column) const;

@@ -64,6 +64,9 @@ struct PodPolicy {
 
 [[nodiscard]] std::span<const PodPolicy> pod_policy_table();
 
+/// The policy that the options name, or the one by default.
+[[nodiscard]] const PodPolicy& pod_policy_of(const PodOptions& options);
+
 /// The GPU on which a part leaves least; -1 where there is none.
 [[nodiscard]] int best_fit_gpu(const NodeState& node, const Request& pod) noexcept;
 /// Takes the request off the node: a part off `gpu` (-1 = best fit), whole GPUs in their order.

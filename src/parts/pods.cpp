@@ -258,6 +258,11 @@ const PodPolicy& policy_by_default(std::span<const Pod> expected) {
 
 }  // namespace
 
+const PodPolicy& detail::pod_policy_of(const PodOptions& options) {
+  return options.policy.empty() ? policy_by_default(options.expected)
+                                : policy_named(options.policy);
+}
+
 std::vector<PodPolicyInfo> pod_policies() {
   std::vector<PodPolicyInfo> rows;
   for (const PodPolicy& p : detail::pod_policy_table()) {
@@ -268,8 +273,7 @@ std::vector<PodPolicyInfo> pod_policies() {
 
 std::vector<PodPlace> place_pods(std::span<const FreeNode> nodes, std::span<const Pod> pods,
                                  const PodOptions& options) {
-  const PodPolicy& policy =
-      options.policy.empty() ? policy_by_default(options.expected) : policy_named(options.policy);
+  const PodPolicy& policy = detail::pod_policy_of(options);
   if (policy.reads_expected && options.expected.empty()) {
     refuse("place_pods: the policy '", policy.name, "' needs expected pods");
   }

@@ -116,7 +116,7 @@ Workload read_workload(const std::filesystem::path& folder) {
   Workload out;
   out.name = folder.filename().empty() ? folder.parent_path().filename().string()
                                        : folder.filename().string();
-  out.tiers = detail::read_tiers(folder, out.notes);
+  out.tiers = detail::read_tiers(folder / "tiers.csv", out.notes);
   out.curves = detail::read_truth(folder);
   std::unordered_map<std::string_view, int> curve_of;
   for (std::size_t c = 0; c < out.curves.size(); ++c) {

@@ -108,7 +108,7 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
   }
   Workload out;
   out.name = detail::sentence(folder.filename().string(), "-", users, "-users-seed-", seed);
-  out.tiers = detail::read_tiers(folder, out.notes);
+  out.tiers = detail::read_tiers(folder / "tiers.csv", out.notes);
   out.curves = detail::read_truth(folder);
   const std::vector<JobClass> classes = read_classes(folder, out.tiers, out.curves);
   const Habits habits(folder);

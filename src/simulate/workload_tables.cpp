@@ -43,11 +43,11 @@ void note_unread(const CsvReader& csv, const std::filesystem::path& file,
                            unread.size() == 1 ? " is not read" : " are not read"));
 }
 
-std::vector<Tier> read_tiers(const std::filesystem::path& folder, std::vector<std::string>& notes) {
-  CsvReader csv(folder / "tiers.csv");
+std::vector<Tier> read_tiers(const std::filesystem::path& file, std::vector<std::string>& notes) {
+  CsvReader csv(file);
   const int name = csv.column("name");
   const int nodes = csv.column("nodes");
-  const int per_node = csv.column("gpus_per_node");
+  const int per_node = csv.find("gpus_per_node");
   const int gpu = csv.find("gpu");
   const int memory = csv.find("memory_gb");
   const int host = csv.find("host_memory_gb");
@@ -60,20 +60,21 @@ std::vector<Tier> read_tiers(const std::filesystem::path& folder, std::vector<st
   };
   std::vector<Tier> tiers;
   while (csv.next()) {
-    tiers.push_back({.name = std::string(csv.text(name)),
-                     .gpu = gpu < 0 ? "" : std::string(csv.text(gpu)),
-                     .nodes = whole_at_least(csv, nodes, "nodes", 1),
-                     .gpus_per_node = whole_at_least(csv, per_node, "gpus_per_node", 1),
-                     .memory_gb = optional(memory, "memory_gb"),
-                     .host_memory_gb = optional(host, "host_memory_gb"),
-                     .idle_watts = optional(idle, "idle_watts"),
-                     .busy_watts = optional(busy, "busy_watts"),
-                     .price_per_gpu_hour = optional(price, "price_per_gpu_hour")});
+    tiers.push_back(
+        {.name = std::string(csv.text(name)),
+         .gpu = gpu < 0 ? "" : std::string(csv.text(gpu)),
+         .nodes = whole_at_least(csv, nodes, "nodes", 1),
+         .gpus_per_node = per_node < 0 ? 1 : whole_at_least(csv, per_node, "gpus_per_node", 1),
+         .memory_gb = optional(memory, "memory_gb"),
+         .host_memory_gb = optional(host, "host_memory_gb"),
+         .idle_watts = optional(idle, "idle_watts"),
+         .busy_watts = optional(busy, "busy_watts"),
+         .price_per_gpu_hour = optional(price, "price_per_gpu_hour")});
   }
   if (tiers.empty()) {
-    refuse_file(shown_path(folder / "tiers.csv"), ": no tiers below the header");
+    refuse_file(shown_path(file), ": no tiers below the header");
   }
-  note_unread(csv, "tiers.csv", notes);
+  note_unread(csv, file, notes);
   return tiers;
 }
 

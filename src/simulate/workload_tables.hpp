@@ -25,7 +25,8 @@ namespace glidepath::detail {
 void note_unread(const CsvReader& csv, const std::filesystem::path& file,
                  std::vector<std::string>& notes);
 
-[[nodiscard]] std::vector<Tier> read_tiers(const std::filesystem::path& folder,
+/// The rows of a tiers.csv; in `notes`, which of its columns count for nothing.
+[[nodiscard]] std::vector<Tier> read_tiers(const std::filesystem::path& file,
                                            std::vector<std::string>& notes);
 
 /// The columns steps_per_s_<tier>, -1 where a tier has none.

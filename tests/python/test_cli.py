@@ -611,19 +611,19 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
     tiers.write_text("name,nodes,gpus_per_node\nslow,1,2\nfast,1,1\n")
     text = [
         "job,log,run,target,budget,gpus,steps_per_s_slow,steps_per_s_fast,priority",
-        f"a,{curves},good,2.2,2000,1,1,4",
-        f"b,{curves},good,2.25,2000,1,1,2",
-        f"there,{curves},good,2.6,2000,1,1,2",
-        f"hopeless,{curves},good,0.5,250,1,1,2",
-        f"early,{curves},good,0.5,5000,1,1,1",
-        f"wide,{curves},good,2.2,2000,3,1,2",
-        f"spent,{curves},good,2.2,100,1,1,2",
-        "absent,nowhere.csv,good,2.2,2000,1,1,2",
-        f"text,{curves},good,low,2000,1,1,2",
-        f"clockless,{curves},good,2.2,2000,1,,",
-        f"half,{curves},good,2.2,2000,1.5,1,2",
-        f"none,{curves},good,2.2,2000,0,1,2",
-        f"many,{curves},good,2.2,2000,1e300,1,2",
+        f"a,{curves},good,2.2,2000,1,1,4,",
+        f"b,{curves},good,2.25,2000,1,1,2,",
+        f"there,{curves},good,2.6,2000,1,1,2,",
+        f"hopeless,{curves},good,0.5,250,1,1,2,",
+        f"early,{curves},good,0.5,5000,1,1,1,",
+        f"wide,{curves},good,2.2,2000,3,1,2,",
+        f"spent,{curves},good,2.2,100,1,1,2,",
+        "absent,nowhere.csv,good,2.2,2000,1,1,2,",
+        f"text,{curves},good,low,2000,1,1,2,",
+        f"clockless,{curves},good,2.2,2000,1,,,",
+        f"half,{curves},good,2.2,2000,1.5,1,2,",
+        f"none,{curves},good,2.2,2000,0,1,2,",
+        f"many,{curves},good,2.2,2000,1e300,1,2,",
         f"urgent,{curves},good,2.2,2000,1,1,2,1.7",
     ]
     jobs.write_text("\n".join(text) + "\n")
@@ -674,6 +674,30 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     code, _, err = run(capsys, "plan", jobs, "--tiers", tiers)
     assert code == 2
     assert "column 'gpu' is none of" in err
+
+
+def test_the_tiers_of_a_plan_have_the_prices_of_their_file_and_unread_columns_are_named(
+    curves: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiers, jobs = tmp_path / "tiers.csv", tmp_path / "jobs.csv"
+    head = "job,log,run,target,budget,steps_per_s_cheap,steps_per_s_dear"
+    jobs.write_text(f"{head}\na,{curves},good,2.2,2000,1.0,1.01\n")
+    line = ("plan", jobs, "--tiers", tiers, "--json", "--objective")
+    for price, tier in (("50", "cheap"), ("0.05", "dear")):
+        tiers.write_text(f"name,nodes,price_per_gpu_hour\ndear,1,{price}\ncheap,1,0.1\n")
+        _, out, err = run(capsys, *line, "cost")
+        assert json.loads(out)["jobs"][0]["tier"] == tier
+        assert err == ""
+    tiers.write_text("name,nodes,memory_gbb\ndear,1,40\ncheap,1,40\n")
+    _, _, err = run(capsys, *line, "jct")
+    assert err == "tiers.csv: the column memory_gbb is not read\n"
+    tiers.write_text("name,nodes\n\ndear,1\ncheap,x\n")
+    code, _, err = run(capsys, *line, "jct")
+    assert (code, err) == (2, f"glidepath: {tiers}:4: nodes 'x' is not a whole number\n")
+    tiers.write_text("name,nodes\ndear,1\n")
+    jobs.write_text(f"{head.removesuffix(',steps_per_s_cheap,steps_per_s_dear')}\na,x,y,1,2,3\n")
+    code, _, err = run(capsys, *line, "jct")
+    assert (code, err) == (2, f"glidepath: {jobs}:2: 6 fields where the header has 5\n")
 
 
 def test_the_hardware_log_of_a_job_says_on_which_gpus_it_fits(

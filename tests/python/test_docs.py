@@ -81,6 +81,23 @@ def test_the_table_of_policies_is_that_of_the_code() -> None:
     assert sorted(table_of_policies()) == sorted(row(policy) for policy in gp.policies())
 
 
+def test_the_tables_of_a_workload_on_the_page_are_what_is_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "formats.md").read_text()
+    (table,) = re.findall(r"^## Workloads\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    for file in ("tiers.csv", "jobs.csv"):
+        (rows,) = re.findall(rf"^\| `{file}` .*\n\|---.*\n((?:\|.*\n)+)", table, re.MULTILINE)
+        cells = [row.split("|")[1] for row in rows.splitlines()]
+        columns = [name.replace("TIER", "only") for name in re.findall(r"`(\w+)`", "".join(cells))]
+        values = {"name": "only", "gpu": "T4", "note": "", "curve": "", "budget_steps": ""}
+        row = [values.get(column, "1") for column in columns]
+        (tmp_path / file).write_text(f"{','.join(columns)}\n{','.join(row)}\n")
+    workload = gp.read_workload(tmp_path)
+    assert workload.notes == ()
+    (tier,), jobs = workload.tiers, workload.jobs
+    assert (tier.price_per_gpu_hour, tier.host_memory_gb) == (1.0, 1.0)
+    assert {"deadline_s", "restart_s", "memory_activity", "job_class"} <= jobs.keys()
+
+
 def test_every_public_name_of_python_stands_beside_its_twin() -> None:
     table = (ROOT / "docs" / "api" / "index.md").read_text()
     missing = [name for name in gp.__all__ if name != "__version__" and f"`{name}`" not in table]

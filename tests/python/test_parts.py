@@ -13,7 +13,7 @@ import pytest
 import glidepath as gp
 from glidepath import cli
 from glidepath._bench import pods, sharing, slices
-from glidepath._pods import read_pods
+from glidepath._pods import read_free_nodes, read_pods
 from glidepath._workload import csv_rows
 
 
@@ -77,13 +77,40 @@ def test_the_command_line_places_pods_of_a_file(
             ":3: gpus is '0.5', expected a whole number; parts of a GPU are gpu_milli",
         ),
         ("job,cpu_milli,memory_mib,gpus\nx,1,,1\n", ":2: memory_mib is '', expected a whole"),
-        ("job,cpu_milli,memory_mib,gpus\nx,1,1\n", ":2: gpus is None, expected a whole number"),
+        ("job,cpu_milli,memory_mib,gpus\nx,1,1\n", ":2: 3 fields where the header has 4"),
+        ("job,cpu_milli,memory_mib,gpus\nx,1,1,1,9\n", ":2: 5 fields where the header has 4"),
+        ("job,cpu_milli,memory_mib,gpus\n\n\nx,1,1,y\n", ":4: gpus is 'y', expected a whole"),
+        ("job,gpus,cpu_milli,memory_mib,gpus\nx,1,1,1,2\n", ":1: two columns are named 'gpus'"),
+        ("job,cpu_milli,memory_mib,gpus\nx,1,1,1\nx,1,1,1\n", ":3: job 'x' is there twice"),
     ],
 )
 def test_a_bad_file_of_pods_is_named_by_line(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "pods.csv").write_text(text)
     with pytest.raises(gp.IoError, match=re.escape(f"{tmp_path / 'pods.csv'}{sentence}")):
+        read_pods(tmp_path / "pods.csv", distinct=True)
+
+
+def test_a_byte_order_mark_and_blanks_around_cells_are_no_part_of_them(tmp_path: Path) -> None:
+    text = "job,cpu_milli,memory_mib,gpus,qos\n x , 1,2 ,1,a\n"
+    (tmp_path / "pods.csv").write_text(text, encoding="utf-8-sig")
+    assert read_pods(tmp_path / "pods.csv") == (
+        [gp.Pod("x", cpu_milli=1, memory_mib=2, gpus=1)],
+        ["qos"],
+    )
+    (tmp_path / "pods.csv").write_bytes(text.replace(" x ", "\xff").encode("latin-1"))
+    with pytest.raises(gp.IoError, match=r":2: '\\xff' is not UTF-8"):
         read_pods(tmp_path / "pods.csv")
+
+
+def test_pods_like_those_to_come_may_have_the_same_names(tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").write_text("job,cpu_milli,memory_mib,gpus\nx,1,1,1\nx,1,1,1\n")
+    assert len(read_pods(tmp_path / "pods.csv")[0]) == 2
+
+
+def test_a_node_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("node,cpu_milli,memory_mib,gpus\nn,1,1,1\nn,1,1,1\n")
+    with pytest.raises(gp.IoError, match=r"nodes\.csv:3: node 'n' is there twice"):
+        read_free_nodes(tmp_path / "nodes.csv")
 
 
 @pytest.mark.parametrize("policy", [*pods.PUBLISHED, "fgd_cpu"])

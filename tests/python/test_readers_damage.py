@@ -369,3 +369,35 @@ def test_odd_tables_of_throughputs_are_refused(tmp_path: Path, table: str) -> No
     packed.write_bytes(gzip.compress(b"job,submit_s\n" * 99)[:-9])
     with pytest.raises(gp.IoError, match=r"jobs\.csv\.gz"):
         gp.Workload.from_gavel(packed, rates, cluster={"v100": 4})
+
+
+JOB = "job,submit_s,gpus,model,batch,total_steps"
+RATE = "gpu_type,consolidated,model,batch,gpus,other_model,other_batch,other_gpus,steps_per_s"
+BESIDE = ",other_steps_per_s"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "rates", "sentence"),
+    [
+        ("1,soon,1,A,,9", "v100,1,A,,1,,,,2,", r"jobs\.csv:2: submit_s is 'soon', expected a num"),
+        ("1,0,x,A,,9", "v100,1,A,,x,,,,2,", r"jobs\.csv:2: gpus is 'x', expected a whole number"),
+        ("1,0,1,A,,nan", "v100,1,A,,1,,,,2,", r"jobs\.csv:2: total_steps is 'nan', expected a num"),
+        ("1,0,1,B,,9", "v100,1,A,,1,,,,2,", r"jobs\.csv:2: job 1 has no rate in the throughputs"),
+        ("1,0,1,A,,9", "\nv100,1,A,,1,,,,x,", r"rates\.csv:3: steps_per_s is 'x', expected a num"),
+        ("1,0,1,A,,9", "v100,1,A,,1,,,,2", r"rates\.csv:2: 9 fields where the header has 10"),
+    ],
+)
+def test_a_bad_cell_of_a_trace_with_rates_is_named_by_file_and_line(
+    tmp_path: Path, jobs: str, rates: str, sentence: str
+) -> None:
+    trace = write(tmp_path / "jobs.csv", f"{JOB}\n{jobs}\n")
+    table = write(tmp_path / "rates.csv", f"{RATE}{BESIDE}\n{rates}\n")
+    with pytest.raises(gp.IoError, match=sentence):
+        gp.Workload.from_gavel(trace, table, cluster={"v100": 4})
+
+
+def test_a_column_that_a_table_of_rates_lacks_is_named(tmp_path: Path) -> None:
+    trace = write(tmp_path / "jobs.csv", f"{JOB}\n1,0,1,A,,9\n")
+    table = write(tmp_path / "rates.csv", "gpu_type,consolidated,model,batch,gpus\nv100,1,A,,1\n")
+    with pytest.raises(gp.IoError, match=r"rates\.csv:1: no column 'other_model'"):
+        gp.Workload.from_gavel(trace, table, cluster={"v100": 4})

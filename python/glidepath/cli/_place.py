@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import glidepath as gp
+from glidepath import _core
 from glidepath._core import Pod
 from glidepath._pods import read_free_nodes, read_pods
 from glidepath.cli._console import (
@@ -64,13 +66,9 @@ def place(
     `gpu_milli` are thousandths of one GPU, `gpu_spec` the allowed models between |, the names of
     the public traces.
     """
-    free, asked = _read(nodes, read_free_nodes), _read(pods, read_pods)
+    free, asked = _read(nodes, read_free_nodes), _read(pods, partial(read_pods, distinct=True))
     mix: list[Pod] = [] if expected is None else _read(expected, read_pods)
-    chosen = policy or next(
-        info.name
-        for info in gp.pod_policies()
-        if info.by_default and info.reads_expected == bool(mix)
-    )
+    chosen = _core.pod_policy_of(_core.PodOptions(policy=policy, expected=mix))
     with progress("placing"):
         places = gp.place_pods(
             free, asked, policy=chosen, expected=mix, seed=seed, pods_per_gpu=pods_per_gpu

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import glidepath as gp
+from glidepath import _core
 from glidepath._answer import quantile_keys
 from glidepath._answer import starts as words
 from glidepath._core import PlanOptions
@@ -23,6 +25,7 @@ from glidepath.cli._console import (
     ReachedBy,
     Seed,
     Users,
+    check_output,
     check_seed,
     emit,
     open_workload,
@@ -77,6 +80,7 @@ def plan(
     the pace of the log), metric, run, user, priority, weight, deadline_s, hardware (a log of
     nvidia-smi, DCGM ... from which comes how busy it keeps a GPU, and its memory).
     """
+    check_output("--plot", plot, workload, tiers, pairs)
     if workload.is_file() and workload.suffix == ".csv" and (gpus is None or tiers is not None):
         if tiers is None:
             raise gp.InputError(f"{workload}: say with --tiers FILE which GPUs there are")
@@ -127,9 +131,12 @@ def _plan_own(
     as_json: bool,
 ) -> int:
     """Plan the jobs of a file."""
-    from glidepath.cli._plan_jobs import outlook_in_words, read_jobs, read_tiers
+    from glidepath.cli._plan_jobs import outlook_in_words, read_jobs
 
-    jobs = read_jobs(path, read_tiers(tiers), reached_by=reached_by)
+    there, notes = _core.read_tiers(os.fsencode(tiers))
+    for note in notes:
+        say(note, to=stderr)
+    jobs = read_jobs(path, there, reached_by=reached_by)
     # Who ends is decided by the logs.
     planned = gp.plan(jobs.snapshot, objective=objective, stop_probability=1.0)
     _say_fallback(planned)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from glidepath._pictures import series
 from glidepath._plan import REMAINING_SAMPLES
 from glidepath._trace import pace
 from glidepath._verdicts import meaning
+from glidepath._workload import read_rows
 from glidepath.cli._console import each
 
 _COLUMNS = (
@@ -43,34 +43,11 @@ class Jobs:
     refused: dict[str, str]
 
 
-def read_tiers(path: Path) -> list[gp.Tier]:
-    """Read the tiers of GPUs, in the form of a workload's tiers.csv."""
-    tiers = []
-    for line, row in _rows(path, needed=("name", "nodes")):
-        try:
-            tiers.append(
-                gp.Tier(
-                    row["name"],
-                    int(row["nodes"]),
-                    int(row.get("gpus_per_node") or 1),
-                    gpu=row.get("gpu") or "",
-                    memory_gb=float(row.get("memory_gb") or 0.0),
-                    idle_watts=float(row.get("idle_watts") or 0.0),
-                    busy_watts=float(row.get("busy_watts") or 0.0),
-                )
-            )
-        except ValueError as error:
-            raise gp.IoError(f"{path}:{line}: {error}") from None
-    if not tiers:
-        raise gp.IoError(f"{path}: no tiers below the header")
-    return tiers
-
-
 def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None) -> Jobs:
     """Read the jobs and their logs; a job that cannot be planned gets a reason."""
-    rows = _rows(path, needed=("job", "log", "target"))
+    columns, rows = read_rows(path, "job", "log", "target")
     known = {*_COLUMNS, *(_PACE + tier.name for tier in tiers)}
-    for name in rows[0][1] if rows else ():
+    for name in columns:
         if name not in known:
             raise gp.IoError(f"{path}:1: column {name!r} is none of {', '.join(sorted(known))}")
     jobs, names, refused = [], dict[int, str](), dict[str, str]()
@@ -93,22 +70,6 @@ def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None
         if ruling.stop:
             endings[index] = f"ends: {ruling.reason}"
     return Jobs(gp.Snapshot(tiers, jobs), names, outlooks, endings, refused)
-
-
-def _rows(path: Path, *, needed: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, restval="")
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise gp.IoError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    for name in needed:
-        if name not in (reader.fieldnames or ()):
-            raise gp.IoError(f"{path}:1: no column {name!r}")
-    for line, row in rows:
-        if None in row:
-            raise gp.IoError(f"{path}:{line}: more cells than columns")
-    return [(line, {key: cell.strip() for key, cell in row.items()}) for line, row in rows]
 
 
 def _job(
