@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -90,6 +91,15 @@ double watts_at(const Tier& tier, const Real& utilization) {
 
 double utilization_at(const Tier& tier, const Real& watts) {
   return utilization(tier, watts.of("Tier.utilization", "watts"));
+}
+
+double efficiency_at(const BatchLimits& limits, const Real& batch) {
+  const double examples = batch.of("BatchLimits.statistical_efficiency", "batch");
+  if (!(examples > 0 && std::isfinite(examples))) {
+    throw InputError(text("BatchLimits.statistical_efficiency: batch is ", examples,
+                          ", expected more than 0 examples"));
+  }
+  return statistical_efficiency(limits, examples);
 }
 
 double step_seconds_of(const Scaling& scaling, const Whole& gpus, const Whole& nodes,
@@ -236,7 +246,7 @@ noise_scale : float
       .keyword("noise_scale", &BatchLimits::noise_scale)
       .init()
       .cls()
-      .def("statistical_efficiency", &statistical_efficiency, py::arg("batch"),
+      .def("statistical_efficiency", &efficiency_at, py::arg("batch"),
            R"(Progress by an example of a batch over that by one of the reference batch.
 
 ``(noise_scale + reference) / (noise_scale + batch)``: Pollux, Qiao et al., OSDI 2021.
@@ -252,6 +262,11 @@ per_gpu : float
 passes : int
     The number of passes in a step: gradients are added up before GPUs exchange them.
 step_s : float
+
+Raises
+------
+InputError
+    Where the batch is not above 0 or not finite.
     Time of a step.
 efficiency : float
     `BatchLimits.statistical_efficiency` of the batch, a share of 1.

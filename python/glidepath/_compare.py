@@ -18,7 +18,7 @@ from glidepath._answer import simulation_keys
 from glidepath._arguments import check_threads, checked, refuse_twice
 from glidepath._core import InputError
 from glidepath._results import Result, require
-from glidepath._simulate import _OPTIONS, Policy, _run, name_of, options_by_policy
+from glidepath._simulate import _OPTIONS, METRICS, Policy, _run, name_of, options_by_policy
 from glidepath._workload import Column, Workload
 
 # Of `simulate`; the others are the same in all runs.
@@ -50,7 +50,19 @@ class Comparison(Result):
         return list(dict.fromkeys(row["policy"] for row in self.rows))
 
     def values(self, policy: str, metric: str) -> Column:
-        """Metric of each run of a policy, in the order and unit of `rows`: shape (runs,)."""
+        """Metric of each run of a policy, in the order and unit of `rows`: shape (runs,).
+
+        Raises
+        ------
+        InputError
+            Naming a policy or a metric that is not there.
+        """
+        if policy not in self.policies:
+            known = ", ".join(self.policies)
+            raise InputError(f"comparison: no policy {policy!r}, known are {known}")
+        if metric not in METRICS:
+            known = ", ".join(METRICS)
+            raise InputError(f"comparison: no metric {metric!r}, known are {known}")
         return np.array([row[metric] for row in self.rows if row["policy"] == policy])
 
     def mean(self, metric: str) -> dict[str, tuple[float, float]]:

@@ -649,6 +649,11 @@ class BatchLimits:
 class BatchChoice:
     """A batch of a gang and what it brings.
 
+
+        Raises
+        ------
+        InputError
+            Where the batch is not above 0 or not finite.
     Attributes
     ----------
     batch : float

@@ -130,7 +130,7 @@ class StepProfile(Result):
             A category; ``"data_loading"`` or ``"cpu"`` as soon as the step is as long as `host_s`.
         """
         parts = self.seconds | {"kernel": self.kernel_s / speed}
-        if self.at_speed(speed) <= self.host_s * (1.0 + 1e-9):
+        if seconds <= self.host_s * (1.0 + 1e-9):
             parts = {key: parts[key] for key in ("data_loading", "cpu")}
         return max(parts, key=parts.__getitem__)
 
@@ -139,6 +139,7 @@ class StepProfile(Result):
 
         Parameters
         ----------
+        seconds = self.at_speed(speed)  # first: it refuses what is no speed
         other : StepProfile
 
         Returns

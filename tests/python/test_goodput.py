@@ -162,3 +162,9 @@ def test_the_options_of_a_job_have_the_goodput_of_their_gangs() -> None:
         assert option.steps_per_s == chosen.steps_per_s
     with pytest.raises(gp.InputError, match="batch and batches"):
         gp.options_of(tiers, [gangs(3)], batches=limits, batch=64)
+
+
+@pytest.mark.parametrize("batch", [0.0, -1.0, math.nan, math.inf])
+def test_no_batch_that_cannot_be_has_an_efficiency(batch: float) -> None:
+    with pytest.raises(gp.InputError, match=f"batch is {batch:g}, expected more than 0 examples"):
+        gp.BatchLimits(8, 64).statistical_efficiency(batch)

@@ -182,6 +182,11 @@ def test_comparison_pairs_the_runs() -> None:
     assert ratio == pytest.approx(
         np.exp(np.mean(np.log(table.values("dare", "mean_jct_s") / values)))
     )
+    with pytest.raises(gp.InputError, match="no policy 'lifo', known are fifo, dare"):
+        table.values("lifo", "mean_jct_s")
+    for ask in (table.mean, lambda metric: table.ratio(metric, to="fifo")):
+        with pytest.raises(gp.InputError, match="no metric 'jct', known are mean_jct_s"):
+            ask("jct")
     assert table == gp.compare(
         lambda seed: gp.generate_workload(SUPERCOM, users=10, seed=seed),
         ["fifo", "dare"],
