@@ -88,6 +88,8 @@ def files(tmp_path: Path) -> dict[str, str]:
             + "\n".join(f"2024/05/01 10:00:{i:02d}.000, 0, {200 + i}.0 W, 50 %" for i in range(30)),
         ),
     }
+    clock = "\n".join(f"{t:g},{2 + 3 * t**-0.5!r},{0.2 * t:g}" for t in step.tolist())
+    made["clocked"] = ("clocked.csv", f"step,loss,wall_seconds\n{clock}")
     for name, text in made.values():
         (tmp_path / name).write_text(text + "\n")
     return {key: str(tmp_path / name) for key, (name, _) in made.items()}
@@ -102,6 +104,7 @@ def lines(f: dict[str, str], page: Path) -> Iterator[list[str]]:
     yield ["metrics", runs]
     yield ["metrics", f["monitor"]]
     yield ["report", runs, "--run", "r0", "--target", "2.1", "-o", str(page)]
+    yield ["report", f["clocked"], "--hardware", f["monitor"], "-o", str(page)]
     yield ["plan", str(SUPERCOM), "--users", "30", "--at-h", "9"]
     yield ["plan", f["jobs"], "--tiers", f["tiers"]]
     yield ["place", f["nodes"], f["pods"], "--expected", f["pods"]]

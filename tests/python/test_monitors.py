@@ -367,7 +367,7 @@ def test_the_command_line_sums_up_a_monitors_log(
     first, second = document["rows"]
     assert (first["mean_watts"], first["peak_watts"]) == (200.0, 300.0)
     assert (first["sm_activity"], first["memory_gb"]) == (0.375, 4.0)
-    assert second["kwh"] == pytest.approx(50.0 / 3.6e6)
+    assert second["energy_kwh"] == pytest.approx(50.0 / 3.6e6)
     assert main(["metrics", str(log)]) == 0
     assert "2 GPUs of log.txt" in capsys.readouterr().out
 

@@ -93,9 +93,9 @@ def test_a_log_of_its_gpus_gives_a_run_its_energy(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     (row,) = _report.write_runs(path, [run], hardware=metrics)
     assert row["step_joules"] == pytest.approx(800.0)  # 400 W for 2 s
-    assert row["watts"] == pytest.approx(400.0)
-    assert row["kwh"] == pytest.approx(99 * 800.0 / 3.6e6)
-    assert row["kwh_ahead"] == pytest.approx(200 * 800.0 / 3.6e6)
+    assert row["mean_watts"] == pytest.approx(400.0)
+    assert row["energy_kwh"] == pytest.approx(99 * 800.0 / 3.6e6)
+    assert row["energy_ahead_kwh"] == pytest.approx(200 * 800.0 / 3.6e6)
     text = path.read_text()
     assert "800 J" in text
     *powers, loss = list(embedded(text, "figures").values())[-1]["data"]

@@ -275,9 +275,9 @@ def write_runs(
             {
                 "run": lambda row: row["run"] or "run",
                 "energy of a step": "{step_joules:.4g} J",
-                "power": "{watts:.4g} W",
-                "energy so far": "{kwh:.4g} kWh",
-                "from here to the horizon": "{kwh_ahead:.4g} kWh",
+                "power": "{mean_watts:.4g} W",
+                "energy so far": "{energy_kwh:.4g} kWh",
+                "from here to the horizon": "{energy_ahead_kwh:.4g} kWh",
             },
             rows,
         )
@@ -302,7 +302,9 @@ def _energy(hardware: gp.Metrics, trace: gp.Trace, at: float) -> dict[str, float
     seen = float(trace.step[-1] - trace.step[0])
     return {
         "step_joules": profile.step_joules,
-        "watts": profile.step_joules / profile.step_seconds,
-        "kwh": profile.step_joules * seen / JOULES_PER_KWH,
-        "kwh_ahead": profile.step_joules * max(0.0, at - float(trace.step[-1])) / JOULES_PER_KWH,
+        "mean_watts": profile.step_joules / profile.step_seconds,
+        "energy_kwh": profile.step_joules * seen / JOULES_PER_KWH,
+        "energy_ahead_kwh": profile.step_joules
+        * max(0.0, at - float(trace.step[-1]))
+        / JOULES_PER_KWH,
     }
