@@ -96,10 +96,17 @@ def best_in_words(keys: Mapping[str, Any]) -> str:
     return f"best so far {keys['best']:.4g} at step {step}: already past with probability {chance}"
 
 
+def quantile_name(level: float) -> str:
+    """What a column or key of the quantile of a level is called: q10 for 0.1."""
+    return f"q{100.0 * level:g}"
+
+
 def quantile_keys(name: str, values: Sequence[float] | None) -> dict[str, Any]:
     """Quantiles 0.1, 0.5 and 0.9 of a quantity; None where they are unknown."""
     known = [None] * len(SHOWN_LEVELS) if values is None else values
-    return {f"{name}_q{100 * p:.0f}": value for p, value in zip(SHOWN_LEVELS, known, strict=True)}
+    return {
+        f"{name}_{quantile_name(p)}": value for p, value in zip(SHOWN_LEVELS, known, strict=True)
+    }
 
 
 def _target_keys(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._answer import SHOWN_LEVELS
+from glidepath._answer import SHOWN_LEVELS, quantile_name
 from glidepath._arguments import checked
 from glidepath._core import InputError
 from glidepath._json import plain, restored, restoring
@@ -154,10 +154,10 @@ class Forecast(Recorded):
             )
 
     def to_pandas(self) -> Any:
-        """Give a pandas DataFrame, one row per step, the quantiles as columns."""
+        """Give a pandas DataFrame, one row per step, the quantiles as columns such as ``q10``."""
         columns: dict[str, Floats] = {"median": self.median}
         for level, row in zip(self.levels, self.quantiles, strict=True):
-            columns[f"q{level:g}"] = row
+            columns[quantile_name(level)] = row
         return require("pandas").DataFrame(columns, index=self.at).rename_axis("step")
 
     def plot(self, ax: Any = None) -> Any:
@@ -213,11 +213,11 @@ class ForecastBatch(Recorded):
         return self.quantile(low), self.quantile(high)
 
     def to_pandas(self) -> Any:
-        """Give a pandas DataFrame, one row per run and step, the quantiles as columns."""
+        """Give a pandas DataFrame, one row per run and step, with columns such as ``q10``."""
         pandas = require("pandas")
         columns = {"median": self.median.ravel()}
         for level, rows in zip(self.levels, self.quantiles, strict=True):
-            columns[f"q{level:g}"] = rows.ravel()
+            columns[quantile_name(level)] = rows.ravel()
         index = pandas.MultiIndex.from_product([range(len(self)), self.at], names=["run", "step"])
         return pandas.DataFrame(columns, index=index)
 

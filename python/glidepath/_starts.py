@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from glidepath import _core
-from glidepath._answer import duration
+from glidepath._answer import duration, quantile_name
 from glidepath._arguments import check_threads, checked
 from glidepath._core import InputError, Job, Snapshot
 from glidepath._results import Result, require
@@ -59,9 +59,9 @@ class StartTimes(Result):
         return plots.starts(self, ax=ax)
 
     def to_pandas(self) -> Any:
-        """One row per job, one column per level."""
+        """One row per job, one column per level, such as ``q10``."""
         return require("pandas").DataFrame(
-            self.quantiles.T, index=self.job, columns=[f"q{100 * p:g}" for p in self.levels]
+            self.quantiles.T, index=self.job, columns=list(map(quantile_name, self.levels))
         )
 
 

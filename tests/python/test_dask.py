@@ -19,7 +19,8 @@ pa = pytest.importorskip("pyarrow", reason="pip install 'glidepath[dask]'")
 pq = pytest.importorskip("pyarrow.parquet")
 distributed = pytest.importorskip("distributed", reason="pip install 'glidepath[dask]'")
 
-from glidepath.engines import dask as table_of  # noqa: E402 - after the skips
+from glidepath._answer import quantile_name  # noqa: E402 - after the skips
+from glidepath.engines import dask as table_of  # noqa: E402
 
 STEPS = np.arange(1.0, 41.0)
 AHEAD = [60.0, 100.0]
@@ -86,9 +87,9 @@ def test_the_bytes_of_a_forecast_are_those_of_one_process(tmp_path: Path, client
         found = table_of.forecast_table(source, AHEAD, client=client, partition_rows=500, **options)
         alone = gp.forecast_batch(STEPS, losses, AHEAD, **options)
         assert found["median"].to_numpy().tobytes() == alone.median.ravel().tobytes()
-        assert found.column_names[4:] == [f"q{level:g}" for level in alone.levels]
+        assert found.column_names[4:] == [quantile_name(level) for level in alone.levels]
         for level, quantiles in zip(alone.levels, alone.quantiles, strict=True):
-            assert found[f"q{level:g}"].to_numpy().tobytes() == quantiles.ravel().tobytes()
+            assert found[quantile_name(level)].to_numpy().tobytes() == quantiles.ravel().tobytes()
     assert found["step"].to_pylist() == AHEAD * 30
     assert found["run"].to_pylist() == [run for run in range(30) for _ in AHEAD]
 

@@ -224,8 +224,10 @@ def test_a_batch_of_forecasts_has_what_one_forecast_has() -> None:
         batch.interval(80)
     table = batch.to_pandas()
     assert table.index.names == ["run", "step"]
+    assert list(table.columns[1:4]) == ["q5", "q10", "q15"]
+    assert list(singles[0].to_pandas().columns) == list(table.columns)
     assert table.loc[(1, 2000.0), "median"] == batch.median[1, 1]
-    assert table["q0.1"].tolist() == batch.quantile(0.1).ravel().tolist()
+    assert table["q10"].tolist() == batch.quantile(0.1).ravel().tolist()
 
 
 def test_what_a_function_gives_cannot_be_written_to() -> None:

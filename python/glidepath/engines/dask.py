@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from glidepath._answer import quantile_name
 from glidepath._core import InputError, IoError
 from glidepath._fit import FAMILIES, fit_batch
 from glidepath._forecast import forecast_batch
@@ -117,7 +118,7 @@ def forecast_table(
     -------
     pyarrow.Table
         A row for each run and step, ordered by run: the run, the step, `status`, `median`, and a
-        column `q<level>` for each level.
+        column such as ``q10`` for each level.
     """
     ahead = values_of(at, "at")
     if ahead.ndim != 1 or ahead.size == 0 or not np.all(np.diff(ahead) > 0):
@@ -365,7 +366,7 @@ def _forecast(question: _Question, part: _Part) -> Any:
         "median": arrow.array(median.ravel(), from_pandas=True),
     }
     for level, values in zip(levels, quantiles, strict=True):
-        columns[f"q{level:g}"] = arrow.array(values.ravel(), from_pandas=True)
+        columns[quantile_name(level)] = arrow.array(values.ravel(), from_pandas=True)
     return arrow.table(columns)
 
 
