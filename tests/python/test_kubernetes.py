@@ -37,10 +37,10 @@ def test_the_loop_of_the_page_labels_each_job_by_its_forecast(tmp_path: Path) ->
         "#!/bin/sh\n"
         f'printf "%s\\n" "$*" >> {tmp_path}/told\n'
         'if [ "$1" = get ]; then\n'
-        f'  echo "quick {tmp_path}/good.csv 0.29 20000 100000"\n'
-        f'  echo "slow {tmp_path}/good.csv 0.29 20000 20"\n'
-        f'  echo "vain {tmp_path}/good.csv 0.01 20000 20"\n'
-        f'  echo "new {tmp_path}/new.csv 0.29 20000 20"\n'
+        f'  echo "quick {tmp_path}/good.csv 0.29 20000 30"\n'
+        f'  echo "slow {tmp_path}/good.csv 0.29 20000 0.006"\n'
+        f'  echo "vain {tmp_path}/good.csv 0.01 20000 0.006"\n'
+        f'  echo "new {tmp_path}/new.csv 0.29 20000 0.006"\n'
         "fi\n"
     )
     kubectl.chmod(0o755)
@@ -53,7 +53,7 @@ def test_the_loop_of_the_page_labels_each_job_by_its_forecast(tmp_path: Path) ->
     subprocess.run(["bash", "-euo", "pipefail", "-c", block("sh")], env=environment, check=True)
     told = (tmp_path / "told").read_text().splitlines()
     assert told[0].startswith("get jobs -l glidepath=yes -o jsonpath={range .items[*]}")
-    assert "{.metadata.annotations.glidepath/steps-per-hour}" in told[0]
+    assert "{.metadata.annotations.glidepath/steps-per-s}" in told[0]
     label = "kueue.x-k8s.io/priority-class"
     assert told[1] == f"label job quick {label}=glide-soon --overwrite"
     assert re.fullmatch(rf"label job slow {label}=glide-(today|later) --overwrite", told[2])
@@ -66,7 +66,7 @@ def test_the_classes_of_the_page_are_those_of_the_program_in_order() -> None:
     values = [int(value) for value in re.findall(r"value: (\d+)", block("yaml"))]
     assert values == sorted(values, reverse=True)
     hours = [0.5, 12.0, 100.0, math.inf]
-    assert names == [urgency(JobForecast("unknown", 0.9, remaining=(h,)), 1.0) for h in hours]
+    assert names == [urgency(JobForecast("unknown", 0.9, remaining=(h,)), 1 / 3600) for h in hours]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_run_that_more_likely_than_not_fails_is_doubtful(probability: float, w
 
 
 def urgency_of(log: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    asked = ("--target", "0.9", "--budget", "20000", "--steps-per-hour", "100000")
+    asked = ("--target", "0.9", "--budget", "20000", "--steps-per-s", "30")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = (sys.executable, "-m", "glidepath.engines.slurm.urgency", str(log), *asked, *options)
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -93,3 +93,25 @@ def test_which_way_is_better_is_a_word_or_what_the_name_says(tmp_path: Path) -> 
     refused = urgency_of(log, "--direction", "up")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == "urgency: --direction up is neither min nor max\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--steps-per-s", "-5"), "--steps-per-s -5 is not above 0"),
+        (("--steps-per-s", "0"), "--steps-per-s 0 is not above 0"),
+        (("--steps-per-s", "nan"), "--steps-per-s nan is not above 0"),
+        (("--budget", "-2"), "--budget -2 is not above 0"),
+        (("--target", "inf"), "--target inf is no number to reach"),
+    ],
+)
+def test_a_number_that_no_run_has_is_refused(
+    tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{i},{2 * i**-0.5:.6g}\n" for i in range(1, 200)))
+    refused = urgency_of(log, *options)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"urgency: {sentence}\n"
+    with pytest.raises(glidepath.InputError, match="steps_per_s is 0, expected more than 0"):
+        urgency(JobForecast(), 0.0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A forecast as one of four words, for schedulers that know priorities: docs/kubernetes.md.
 
-python -m glidepath.engines.slurm.urgency LOG --target 0.1 --budget 20000 --steps-per-hour 5000
+python -m glidepath.engines.slurm.urgency LOG --target 0.1 --budget 20000 --steps-per-s 1.4
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, NoReturn, cast, get_args
 
 import typer
 
+from glidepath._core import InputError
 from glidepath._trace import Direction
 from glidepath._verdicts import meaning
 from glidepath.engines.slurm._job_forecast import JobForecast, forecast_job
@@ -23,14 +24,14 @@ from glidepath.engines.slurm._traces import TraceStore
 __all__ = ["main", "urgency"]
 
 
-def urgency(forecast: JobForecast, steps_per_hour: float) -> str | None:
+def urgency(forecast: JobForecast, steps_per_s: float) -> str | None:
     """Sort a run by the median time it still needs.
 
     Parameters
     ----------
     forecast : JobForecast
-    steps_per_hour : float
-        Pace of the run.
+    steps_per_s : float
+        Pace of the run, above 0.
 
     Returns
     -------
@@ -38,14 +39,21 @@ def urgency(forecast: JobForecast, steps_per_hour: float) -> str | None:
         ``"glide-soon"`` within an hour, ``"glide-today"`` within a day, ``"glide-later"``,
         ``"glide-doubtful"`` for a run that diverged or more likely than not does not reach its
         target, None where too little is known.
+
+    Raises
+    ------
+    InputError
+        A pace that is not above 0.
     """
+    if not 0.0 < steps_per_s < math.inf:
+        raise InputError(f"steps_per_s is {steps_per_s:g}, expected more than 0")
     if meaning(forecast.verdict).is_lost:
         return "glide-doubtful"
     if not forecast.remaining:
         return None
     if forecast.probability < 0.5:
         return "glide-doubtful"
-    hours = forecast.quantile(0.5) / steps_per_hour
+    hours = forecast.quantile(0.5) / steps_per_s / 3600.0
     if math.isinf(hours):
         return "glide-doubtful"
     return "glide-soon" if hours <= 1 else "glide-today" if hours <= 24 else "glide-later"
@@ -55,7 +63,7 @@ def main(
     log: Annotated[Path, typer.Argument(help="The log of the run.")],
     target: Annotated[float, typer.Option(help="Value of the metric at which the run is done.")],
     budget: Annotated[float, typer.Option(help="Step at which the run ends in any case.")],
-    steps_per_hour: Annotated[float, typer.Option(help="Pace of the run.")],
+    steps_per_s: Annotated[float, typer.Option(help="Pace of the run, steps per second.")],
     metric: Annotated[str, typer.Option(help="Column of the log.")] = "",
     direction: Annotated[
         str | None,
@@ -64,16 +72,26 @@ def main(
 ) -> None:
     """Print the priority class of a run; exit with 1 when too little is known of it."""
     if direction not in (None, *get_args(Direction)):
-        sys.stderr.write(f"urgency: --direction {direction} is neither min nor max\n")
-        raise typer.Exit(2)
+        _refuse(f"--direction {direction} is neither min nor max")
+    if not 0.0 < steps_per_s < math.inf:
+        _refuse(f"--steps-per-s {steps_per_s:g} is not above 0")
+    if not 0.0 < budget < math.inf:
+        _refuse(f"--budget {budget:g} is not above 0")
+    if not math.isfinite(target):
+        _refuse(f"--target {target:g} is no number to reach")
     request = JobRequest(target, budget, metric=metric, direction=cast(Direction | None, direction))
     progress = TraceStore().read(log, metric=metric, direction=request.direction)
     forecast = forecast_job(progress, request, PilotOptions())
-    word = urgency(forecast, steps_per_hour) if steps_per_hour > 0 else None
+    word = urgency(forecast, steps_per_s)
     if word is None:
         sys.stderr.write(f"urgency: {forecast.problem or 'too little is known'}\n")
         raise typer.Exit(1)
     sys.stdout.write(word + "\n")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    sys.stderr.write(f"urgency: {sentence}\n")
+    raise typer.Exit(2)
 
 
 if __name__ == "__main__":
