@@ -30,12 +30,12 @@ def learned_values() -> Floats:
 
 
 @checked
-def read_learned_values(file: str | os.PathLike[str]) -> Floats:
+def read_learned_values(path: str | os.PathLike[str]) -> Floats:
     """Read the values of the objective ``learned`` from a file of `write_learned_values`.
 
     Parameters
     ----------
-    file : path
+    path : path
 
     Returns
     -------
@@ -47,18 +47,18 @@ def read_learned_values(file: str | os.PathLike[str]) -> Floats:
     IoError
         A file that is not there, is of another version, or is damaged.
     """
-    return _core.read_learned_values(file)
+    return _core.read_learned_values(path)
 
 
 @checked
-def write_learned_values(values: ArrayLike, file: str | os.PathLike[str]) -> None:
+def write_learned_values(values: ArrayLike, path: str | os.PathLike[str]) -> None:
     """Write values of the objective ``learned``, with a version and a checksum.
 
     Parameters
     ----------
     values : array_like, shape (66,)
         As `learned_values` has them, without a unit.
-    file : path
+    path : path
 
     Returns
     -------
@@ -71,4 +71,4 @@ def write_learned_values(values: ArrayLike, file: str | os.PathLike[str]) -> Non
     IoError
         A file that cannot be written.
     """
-    _core.write_learned_values(np.asarray(values, np.float64).ravel().tolist(), file)
+    _core.write_learned_values(np.asarray(values, np.float64).ravel().tolist(), path)

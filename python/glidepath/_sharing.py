@@ -169,12 +169,12 @@ def best_partition(speeds: ArrayLike) -> Partition:
 
 
 @checked
-def read_pairs(file: str | os.PathLike[str]) -> list[KindPair]:
+def read_pairs(path: str | os.PathLike[str]) -> list[KindPair]:
     """Read measured pairs of jobs on the same GPUs.
 
     Parameters
     ----------
-    file : path
+    path : path
         CSV ``gpu,job_a,job_b,slowdown_a,slowdown_b``, plain or gzip, perhaps with ``sharing``.
 
     Returns
@@ -186,7 +186,7 @@ def read_pairs(file: str | os.PathLike[str]) -> list[KindPair]:
     IoError
         Naming file and line.
     """
-    return _core.read_pairs(file)
+    return _core.read_pairs(path)
 
 
 @checked

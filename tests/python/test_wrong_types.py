@@ -50,7 +50,7 @@ SENTENCES: dict[str, tuple[Callable[[], object], str]] = {
         "pod_violations: places is 3, expected a list",
     ),
     "pods": (lambda: ANY.place_pods([], 3), "place_pods: pods is 3, expected a list"),
-    "file of pairs": (lambda: ANY.read_pairs(3), "read_pairs: file is 3, expected text or a path"),
+    "file of pairs": (lambda: ANY.read_pairs(3), "read_pairs: path is 3, expected text or a path"),
     "measured": (lambda: ANY.learn_pairs(1), "learn_pairs: measured is 1, expected a list"),
     "sliced jobs": (
         lambda: ANY.slice_speeds(1, TIERS[0]),
