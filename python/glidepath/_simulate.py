@@ -29,22 +29,23 @@ from glidepath._workload import Column, Workload
 Policy = str | Callable[[Snapshot], Plan]
 
 
-def policies() -> tuple[PolicyInfo, ...]:
+def policies() -> list[PolicyInfo]:
     """Policies that `simulate` knows by name.
 
     Returns
     -------
-    tuple of PolicyInfo
+    list of PolicyInfo
         Each with ``name``, ``description``, ``source`` (of the idea), ``checked_on`` (the traces,
         and in brackets with whose answers it was compared there), ``sees`` (``none``: nothing
         of the future; ``durations``: how long jobs without a curve take; ``all``: also where
         curves will go), ``stops_at_target``, ``session_s`` and ``round_s`` (seconds, or None),
-        ``compared`` (by ``glidepath simulate --compare``) and ``reads``: of the options of
-        `simulate` that not every policy reads, those that it does. ``stops_at_target``,
+        ``compared`` (by ``glidepath simulate --compare``), ``elastic`` (it chooses among the gangs
+        that a job may have) and ``reads``: of the options of `simulate` that not every policy
+        reads, those that it does. ``stops_at_target``,
         ``session_s`` and ``round_s`` hold where an option of `simulate` is not given;
         ``session_s`` of a policy that stops at targets only where jobs have curves.
     """
-    return tuple(_core.policies())
+    return _core.policies()
 
 
 POLICIES: tuple[str, ...] = tuple(policy.name for policy in policies())
