@@ -205,6 +205,9 @@ void bind_formats(py::module_& module) {
       "path"_a, "head"_a, "formats"_a,
       "The format whose reader says what a file of none of them lacks.");
   define("trainer_state", &is_trainer_state, &read_trainer_state);
+  module.def(
+      "whole_state", [](const Path& file) { return py::bytes(whole_state(file).native()); },
+      "path"_a, "The longest state of a run of the Trainer that begins as a file does.");
   define("json_lines", &is_json_lines, &read_json_lines);
   define("table", &is_table, &read_table);
   define("console", &is_console, &read_console);

@@ -2060,6 +2060,9 @@ def validate_trace(step: ArrayLike, loss: ArrayLike) -> None:
     """Throws InputError unless the columns make a trace."""
 
 def violations(snapshot: Snapshot, plan: Plan, limits: PlanLimits) -> list[str]: ...
+def whole_state(path: os.PathLike | str | bytes) -> bytes:
+    """The longest state of a run of the Trainer that begins as a file does."""
+
 def workload_from_trace(
     path: os.PathLike | str | bytes, gpus: Int, gpus_per_node: Int | None
 ) -> WorkloadRecord: ...

@@ -535,9 +535,31 @@ def test_metrics_of_a_folder_are_called_by_path(tmp_path: Path) -> None:
     }
 
 
+def test_an_output_folder_of_the_trainer_is_one_run_and_not_one_more_for_each_checkpoint(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "a" / "out"
+    for last in (3, 9, 12):
+        write(out / f"checkpoint-{10 * last}" / "trainer_state.json", state(range(1, last + 1)))
+    write(out / "checkpoint-5" / "trainer_state.json", state(range(3, 9)))  # of another attempt
+    found = {run.name: run for run in gp.read_traces(tmp_path)}
+    longest = "a/out/checkpoint-120/trainer_state.json"
+    assert sorted(found) == [longest, "a/out/checkpoint-5/trainer_state.json"]
+    note = "checkpoints that hold the beginning of this run are not read again"
+    assert found[longest].notes == (note,)
+    write(out / "trainer_state.json", state(ROWS))
+    assert {run.name for run in gp.read_traces(out)} == {
+        "trainer_state.json",
+        "checkpoint-5/trainer_state.json",
+    }
+    (alone,) = gp.read_traces(out / "checkpoint-30")
+    check(alone, [10, 20, 30], LOSSES[:3])
+    assert len(gp.metrics_of(tmp_path)) == 2
+
+
 def test_a_run_is_no_past_run_of_how_it_begins(tmp_path: Path) -> None:
     for last in (10, 11, 12):
-        folder = tmp_path / "out" / f"checkpoint-{10 * last}"
+        folder = tmp_path / "out" / f"saved-{10 * last}"
         folder.mkdir(parents=True)
         write(folder / "trainer_state.json", state(range(1, last + 1)))
     other = tmp_path / "out" / "other"
@@ -546,8 +568,8 @@ def test_a_run_is_no_past_run_of_how_it_begins(tmp_path: Path) -> None:
     (found,) = collections(tmp_path, max_curves=9)
     for curve in found.curves:
         past = {each.name.split("/")[-2] for each in found.others(curve)}
-        assert past == ({"other"} if "checkpoint" in curve.name else past)
-        assert len(past) == (1 if "checkpoint" in curve.name else 3)
+        assert past == ({"other"} if "saved" in curve.name else past)
+        assert len(past) == (1 if "saved" in curve.name else 3)
 
 
 # ------------------------------------------------------------------------------------- monitors

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -431,10 +431,16 @@ def _without(values: set[str], traces: list[Trace]) -> list[Trace]:
     return kept
 
 
+def _beginning_noted(trace: Trace) -> Trace:
+    note = "checkpoints that hold the beginning of this run are not read again"
+    return replace(trace, notes=(*trace.notes, note))
+
+
 def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[Trace]:  # noqa: A002
     traces: list[Trace] = []
     done: set[tuple[str, Path]] = set()
     values: set[str] = set()  # names of what is no curve of a loss or a score
+    begun: set[str] = set()  # names of runs that other files hold the beginning of
     passed: IoError | None = None
     for file in sorted(folder.rglob("*")):
         if not file.is_file():
@@ -447,6 +453,8 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
             continue
         reader = _reader(kind)
         unit: Path = reader.unit(file)
+        if kind == "trainer_state" and (unit := reader.whole(file, folder)) != file:
+            begun.add(unit.relative_to(folder).as_posix())
         if (kind, unit) in done:
             continue
         done.add((kind, unit))
@@ -475,6 +483,7 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
             if (document and len(trace) == 1) or not (metric or is_metric_name(trace.metric))
         }
         traces += found
+    traces = [_beginning_noted(trace) if trace.name in begun else trace for trace in traces]
     traces = _without(values, traces)
     if not traces:
         wanted = f" with a metric {metric!r}" if metric is not None else ""

@@ -17,8 +17,14 @@ def recognises(path: Path, head: bytes) -> bool:
 
 
 def unit(path: Path) -> Path:
-    """Read each file alone: a checkpoint's holds what the earlier ones hold."""
+    """Read each file alone; `whole` finds that of a checkpoint's run."""
     return path
+
+
+def whole(path: Path, folder: Path) -> Path:
+    """Give the file, below a folder, of the run that a file holds the beginning of."""
+    found = Path(os.fsdecode(_core.whole_state(os.fsencode(path))))
+    return found if folder in found.parents else path
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:

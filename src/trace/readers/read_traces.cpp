@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 #include <system_error>
 
 #include "common/csv.hpp"
@@ -107,11 +108,17 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
   }
   std::sort(files.begin(), files.end());
   std::vector<Trace> traces, values;  // and what is no curve of a loss or a score
+  std::set<std::filesystem::path> done;
   std::string passed;
-  for (const std::filesystem::path& file : files) {
-    const std::string head = head_of(file);
-    const Format* const own = format_of(file, head);
+  for (const std::filesystem::path& each : files) {
+    const std::string head = head_of(each);
+    const Format* const own = format_of(each, head);
     if (own == nullptr || (format != nullptr && own != format)) continue;
+    // Of a run of the Trainer that others hold the beginning of, the whole.
+    const std::filesystem::path whole = own->name == "trainer_state" ? whole_state(each) : each;
+    const std::filesystem::path& file =
+        std::binary_search(files.begin(), files.end(), whole) ? whole : each;
+    if (!done.insert(file).second) continue;
     try {
       if (own->read == nullptr) require_column(file, head, metric);
       const std::string name = shown_path(file.lexically_relative(folder));

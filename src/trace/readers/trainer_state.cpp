@@ -2,6 +2,8 @@
 // `trainer_state.json` of Hugging Face's Trainer: training and evaluation rows in one list.
 #include <algorithm>
 #include <cmath>
+#include <system_error>
+#include <tuple>
 #include <unordered_map>
 
 #include "common/csv.hpp"
@@ -33,6 +35,28 @@ Json parsed(const std::filesystem::path& file) {
     refuse_file(shown_path(file), ":", line, ": ",
                 cut ? "the file ends too early, as if it was cut" : why);
   }
+}
+
+bool same(const Json& a, const Json& b) {
+  const bool numbers = a.number == b.number || (std::isnan(a.number) && std::isnan(b.number));
+  return a.kind == b.kind && a.truth == b.truth && numbers && a.text == b.text &&
+         std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), same) &&
+         std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.first == other.first && same(one.second, other.second);
+                    });
+}
+
+/// The rows of a state; none where it cannot be read, which its reader will say.
+std::vector<Json> rows_of(const std::filesystem::path& file) {
+  try {
+    const Json state = parsed(file);
+    const Json* const rows = state.find("log_history");
+    if (rows != nullptr) return rows->items;
+  } catch (const IoError&) {
+    return {};
+  }
+  return {};
 }
 
 /// The rows of the Trainer as they come.
@@ -95,6 +119,42 @@ class History {
 
 bool is_trainer_state(const std::filesystem::path& /*file*/, std::string_view head) {
   return stripped(head).starts_with('{') && contains(head, "\"log_history\"");
+}
+
+std::filesystem::path whole_state(const std::filesystem::path& file) {
+  constexpr std::string_view kCheckpoint = "checkpoint-";
+  const std::filesystem::path folder = file.parent_path();
+  const bool saved = folder.filename().string().starts_with(kCheckpoint);
+  const std::filesystem::path output = saved ? folder.parent_path() : folder;
+  std::vector<std::pair<std::uintmax_t, std::filesystem::path>> states;
+  const auto add = [&](const std::filesystem::path& state) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(state, none);
+    if (!none && std::filesystem::is_regular_file(state, none)) states.emplace_back(size, state);
+  };
+  add(output / file.filename());
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(output, none)) {
+    if (entry.path().filename().string().starts_with(kCheckpoint)) {
+      add(entry.path() / file.filename());
+    }
+  }
+  if (states.size() < 2) return file;
+  // The largest first; of equal ones that of the output folder, whose path is the shortest.
+  std::sort(states.begin(), states.end(), [](const auto& a, const auto& b) {
+    return std::tuple(b.first, a.second.native().size(), a.second) <
+           std::tuple(a.first, b.second.native().size(), b.second);
+  });
+  const std::vector<Json> rows = rows_of(file);
+  if (rows.empty()) return file;
+  for (const auto& [size, state] : states) {
+    if (state == file) break;
+    const std::vector<Json> longer = rows_of(state);
+    const bool begins =
+        longer.size() >= rows.size() && std::equal(rows.begin(), rows.end(), longer.begin(), same);
+    if (begins) return state;
+  }
+  return file;
 }
 
 LoggedRun read_trainer_state(const std::filesystem::path& file, const Metric& metric) {
