@@ -177,6 +177,8 @@ class EnvironmentBatch {
 void bind_environment(pybind11::module_& module) {
   using namespace glidepath;          // NOLINT(google-build-using-namespace)
   using namespace glidepath::python;  // NOLINT(google-build-using-namespace)
+  module.attr("ENVIRONMENT_SLOTS") = EnvironmentOptions{}.slots;
+  module.attr("ENVIRONMENT_RUNNING") = EnvironmentOptions{}.running;
   py::class_<EnvironmentBatch>(module, "EnvironmentBatch")
       .def(py::init<std::vector<std::shared_ptr<Workload>>, int, const SimulationOptions&, int, int,
                     double, double>(),

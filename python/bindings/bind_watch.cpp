@@ -48,6 +48,7 @@ void bind_watch(pybind11::module_& module) {
 
   module.attr("VERDICTS") = names_of(kVerdicts);
   module.attr("WATCH_ALPHA") = WatchOptions{}.alpha;
+  module.attr("READING") = name(WatchOptions{}.reached_by);
   module.attr("SHOWN_LEVELS") = py::cast(std::tuple_cat(kShownLevels));
   module.attr("WATCH_PATIENCE") = kPatience;
   module.attr("WATCH_LOOKS") = kLooks;

@@ -461,7 +461,13 @@ class Tier:
 
     @staticmethod
     def of(name: str, gpu: str, nodes: Int, gpus_per_node: Int = 1) -> Tier:
-        """Tier of a GPU of the catalogue, with its memory and power."""
+        """Tier of a GPU of the catalogue, with its memory and power.
+
+        Raises
+        ------
+        InputError
+            Naming the GPU that is not in the catalogue.
+        """
 
     def __init__(
         self,
@@ -492,7 +498,13 @@ class Tier:
         """
 
     def watts(self, utilization: Float) -> float:
-        """Power of one GPU at a utilization in [0, 1]; InputError for another."""
+        """Power of one GPU at a utilization in [0, 1].
+
+        Raises
+        ------
+        InputError
+            Where the utilization is outside.
+        """
     busy_watts: typing.Final[float]
     gpu: typing.Final[str]
     gpus: typing.Final[int]
@@ -637,6 +649,11 @@ class BatchLimits:
         """Progress by an example of a batch over that by one of the reference batch.
 
         ``(noise_scale + reference) / (noise_scale + batch)``: Pollux, Qiao et al., OSDI 2021.
+
+        Raises
+        ------
+        InputError
+            Where the batch is not above 0 or not finite.
         """
 
     def to_dict(self) -> dict[str, typing.Any]:
@@ -649,11 +666,6 @@ class BatchLimits:
 class BatchChoice:
     """A batch of a gang and what it brings.
 
-
-        Raises
-        ------
-        InputError
-            Where the batch is not above 0 or not finite.
     Attributes
     ----------
     batch : float
@@ -1220,7 +1232,13 @@ class Job:
         """Give plain lists and numbers, fit for JSON: NaN is None, the infinities are text."""
 
     def with_remaining(self, remaining_steps: ArrayLike | None) -> Job:
-        """The job with a new forecast, made now."""
+        """The job with a new forecast, made now.
+
+        Raises
+        ------
+        TypeError, InputError
+            Where they are no column of numbers; whoever plans with it refuses values out of range.
+        """
     ahead_loss: typing.Final[NDArray[numpy.float64]]
     ahead_steps: typing.Final[NDArray[numpy.float64]]
     attained_gpu_s: typing.Final[float]
@@ -1528,6 +1546,10 @@ class WorkloadRecord:
     pairs: typing.Final[list[PairSpeeds]]
     tiers: typing.Final[list[Tier]]
 
+class TextTable:
+    columns: typing.Final[list[str]]
+    rows: typing.Final[list[tuple[int, list[str]]]]
+
 class PolicyInfo:
     """A policy that simulate() knows by name."""
 
@@ -1551,10 +1573,6 @@ class PolicyInfo:
     stops_at_target: typing.Final[bool]
 
 class SimulationOptions:
-class TextTable:
-    columns: typing.Final[list[str]]
-    rows: typing.Final[list[tuple[int, list[str]]]]
-
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]
 
     @staticmethod
@@ -1936,6 +1954,9 @@ def plan(snapshot: Snapshot, options: PlanOptions) -> PlanRecord: ...
 def pod_policies() -> list[PodPolicyInfo]:
     """List the policies of `place_pods`."""
 
+def pod_policy_of(options: PodOptions) -> str:
+    """The policy that the options name, or the one by default."""
+
 def pod_violations(
     nodes: collections.abc.Sequence[FreeNode],
     pods: collections.abc.Sequence[Pod],
@@ -1958,10 +1979,10 @@ def reach_batch(
     threads: Int,
 ) -> list[ReachRecord]: ...
 def reached_by_name(name: str) -> str: ...
-def read_console(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
-def pod_policy_of(options: PodOptions) -> str:
-    """The policy that the options name, or the one by default."""
+def read_cells(path: os.PathLike | str | bytes, needed: collections.abc.Sequence[str]) -> TextTable:
+    """A CSV as text: its columns, and each row with its line."""
 
+def read_console(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_constants(text: str) -> ForecastConstants: ...
 def read_json_lines(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_learned_values(file: os.PathLike | str | bytes) -> NDArray[numpy.float64]: ...
@@ -1970,6 +1991,9 @@ def read_pairs(file: os.PathLike | str | bytes) -> list[KindPair]:
     """Read measured pairs of jobs on the same GPUs."""
 
 def read_table(path: os.PathLike | str | bytes, metric: str | None) -> list[RunRecord]: ...
+def read_tiers(path: os.PathLike | str | bytes) -> tuple[list[Tier], list[str]]:
+    """The tiers of a tiers.csv, and what of it is not read."""
+
 def read_trainer_state(path: os.PathLike | str | bytes, metric: str | None) -> RunRecord: ...
 def read_workload(path: os.PathLike | str | bytes) -> WorkloadRecord: ...
 def require_column(path: os.PathLike | str | bytes, head: bytes, metric: str | None) -> None: ...
@@ -1984,9 +2008,6 @@ def settings_of_json(texts: dict[str, str]) -> dict[str, float | str]:
 
 def settings_of_texts(texts: dict[str, str]) -> dict[str, float | str]:
     """The settings among plain texts by name."""
-def read_cells(path: os.PathLike | str | bytes, needed: collections.abc.Sequence[str]) -> TextTable:
-    """A CSV as text: its columns, and each row with its line."""
-
 
 def shared_speeds(
     first: Profile,
@@ -1996,9 +2017,6 @@ def shared_speeds(
     gpu_memory_gb: Float,
     pairs: Pairs | None,
 ) -> SharedSpeedsRecord:
-def read_tiers(path: os.PathLike | str | bytes) -> tuple[list[Tier], list[str]]:
-    """The tiers of a tiers.csv, and what of it is not read."""
-
     """Speeds of a pair."""
 
 def simulate(
@@ -2070,7 +2088,10 @@ def write_learned_values(
     values: collections.abc.Sequence[Float], file: os.PathLike | str | bytes
 ) -> None: ...
 
+CLEAN_POINTS: int
 CLOCKS: tuple[str, ...]
+ENVIRONMENT_RUNNING: int
+ENVIRONMENT_SLOTS: int
 FAMILIES: dict[str, tuple[str, ...]]
 FIT_STATUSES: tuple[str, ...]
 MAD_PER_DEVIATION: float
@@ -2078,6 +2099,7 @@ MIN_WATCHED_POINTS: int
 OBJECTIVES: tuple[str, ...]
 OUTCOMES: tuple[str, ...]
 POLICY_READS: tuple[str, ...]
+READING: str
 ROUND_GAP: float
 RUNNING_FEATURES: tuple[str, ...]
 SHOWN_LEVELS: tuple[float, ...]

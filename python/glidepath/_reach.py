@@ -367,7 +367,7 @@ def _reach(
         past=past_of(past),
         direction=directions.pop(),
         constants=constants_of(constants),
-        reached_by=readings.pop() if readings else "curve",
+        reached_by=readings.pop() if readings else _core.READING,
         threads=threads,
     )
     return [Reach._of(record) for record in records]

@@ -410,7 +410,7 @@ def clean(
     metric: str | None = None,
     direction: str | None = None,
     planned_steps: float | None = None,
-    max_points: int = 512,
+    max_points: int = _core.CLEAN_POINTS,
     winsorize_sigmas: float = 0.0,
 ) -> Cleaned:
     """Make a trace of raw logs: drop what is not finite, sort by step, thin.

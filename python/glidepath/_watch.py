@@ -28,7 +28,7 @@ _OLDER_STATE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target"
 SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
 ALPHA: float = _core.WATCH_ALPHA
-READING = "curve"  # of a target, where no name of a metric is known
+READING: str = _core.READING  # of a target, where no name of a metric is known
 
 
 class Decision(Recorded):

@@ -21,6 +21,7 @@ import glidepath as gp
 from glidepath._answer import Columns, cells
 from glidepath._json import plain
 from glidepath._results import require
+from glidepath._watch import READING
 from glidepath.readers._open import passing_over
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ Budget = Annotated[
 
 def _known_reading(reached_by: str | None) -> str | None:
     """Refuse another word before the command reads or waits for a log."""
-    gp.Watch(target=0.0, reached_by=reached_by or "curve")
+    gp.Watch(target=0.0, reached_by=reached_by or READING)
     return reached_by
 
 

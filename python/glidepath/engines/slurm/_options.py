@@ -10,16 +10,14 @@ from typing import Literal, get_args
 
 from glidepath._arguments import check_fields
 from glidepath._core import InputError
-from glidepath._watch import ALPHA
+from glidepath._watch import ALPHA, READING, Watch
 from glidepath.engines._slurm_defaults import GRACE_S, OBJECTIVE, ORDER, RESTART_S, ROUND_S
 
 Mode = Literal["advise", "act"]
-Reading = Literal["curve", "point"]
 Order = Literal["defer", "nice"]
 Objective = Literal["jct", "learned"]
 _WORDS = {
     "mode": get_args(Mode),
-    "reached_by": get_args(Reading),
     "order": get_args(Order),
     "objective": get_args(Objective),
 }
@@ -68,7 +66,7 @@ class PilotOptions:
     round_s: float = ROUND_S
     trace_patterns: Sequence[str] = ("glidepath-%j.csv",)
     alpha: float = ALPHA
-    reached_by: Reading | None = None
+    reached_by: str | None = None
     cancel: bool = True
     order: Order = ORDER
     grace_s: float = GRACE_S
@@ -80,12 +78,11 @@ class PilotOptions:
         check_fields(self)
         for name, known in _WORDS.items():
             given = getattr(self, name)
-            if given not in known and not (name == "reached_by" and given is None):
+            if given not in known:
                 raise InputError(f"{name} {given!r} is neither {' nor '.join(map(repr, known))}")
         if not 0 < self.round_s < math.inf:
             raise InputError(f"round_s is {self.round_s:g}, must be above 0 and finite")
-        if not 0 < self.alpha < 0.5:
-            raise InputError(f"alpha is {self.alpha:g}, not between 0 and 0.5")
+        Watch(target=0.0, alpha=self.alpha, reached_by=self.reached_by or READING)  # its rules
         for name in _NOT_NEGATIVE:
             number = getattr(self, name)
             if not 0 <= number < math.inf:
