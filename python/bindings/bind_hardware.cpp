@@ -139,10 +139,22 @@ price_per_gpu_hour : float
       .cls()
       .def_static("of", &tier_of, py::arg("name"), py::arg("gpu"), py::arg("nodes"),
                   py::arg("gpus_per_node") = 1,
-                  "Tier of a GPU of the catalogue, with its memory and power.")
+                  R"(Tier of a GPU of the catalogue, with its memory and power.
+
+Raises
+------
+InputError
+    Naming the GPU that is not in the catalogue.
+)")
       .def_property_readonly("gpus", &Tier::gpus)
       .def("watts", &watts_at, py::arg("utilization"),
-           "Power of one GPU at a utilization in [0, 1]; InputError for another.")
+           R"(Power of one GPU at a utilization in [0, 1].
+
+Raises
+------
+InputError
+    Where the utilization is outside.
+)")
       .def("utilization", &utilization_at, py::arg("watts"),
            R"(Utilization at which one GPU draws this power.
 
@@ -250,6 +262,11 @@ noise_scale : float
            R"(Progress by an example of a batch over that by one of the reference batch.
 
 ``(noise_scale + reference) / (noise_scale + batch)``: Pollux, Qiao et al., OSDI 2021.
+
+Raises
+------
+InputError
+    Where the batch is not above 0 or not finite.
 )");
   Record<BatchChoice>(module, "BatchChoice", R"(A batch of a gang and what it brings.
 
@@ -262,11 +279,6 @@ per_gpu : float
 passes : int
     The number of passes in a step: gradients are added up before GPUs exchange them.
 step_s : float
-
-Raises
-------
-InputError
-    Where the batch is not above 0 or not finite.
     Time of a step.
 efficiency : float
     `BatchLimits.statistical_efficiency` of the batch, a share of 1.

@@ -297,7 +297,13 @@ void bind_job(py::module_& module) {
             job.forecast_at_steps = -1;
             return job;
           },
-          py::arg("remaining_steps"), "The job with a new forecast, made now.");
+          py::arg("remaining_steps"), R"(The job with a new forecast, made now.
+
+Raises
+------
+TypeError, InputError
+    Where they are no column of numbers; whoever plans with it refuses values out of range.
+)");
 }
 
 void bind_snapshot(py::module_& module) {

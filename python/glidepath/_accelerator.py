@@ -259,10 +259,12 @@ def choose_accelerator(
         With `remaining_steps`, or with the curve observed so far and `target`.
     tiers : sequence of Tier
         That the options of the job point to.
-    max_hours, max_watts, max_kwh, max_cost : float
+    max_hours, max_watts : float
         Limits of the whole run from now on.
     max_node_watts : float
         Limit of what the gang's GPUs in one node draw together at full utilization.
+    max_kwh, max_cost : float
+        Limits of the whole run from now on.
     target : float, optional
         Loss to reach: the steps still needed are then forecast from the observed curve.
     reached_by : {"curve", "point"}, optional

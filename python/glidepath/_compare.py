@@ -69,6 +69,11 @@ class Comparison(Result):
         """By policy: mean of a metric and the half-width of its 95 % interval (Student's t).
 
         Both in the unit of the metric; the half-width is 0 with one run.
+
+        Raises
+        ------
+        InputError
+            As for `values`.
         """
         return {policy: _mean(self.values(policy, metric)) for policy in self.policies}
 
@@ -76,6 +81,11 @@ class Comparison(Result):
         """By policy: geometric mean over runs of the metric over that of `to`, and its half-width.
 
         Both are pure numbers; the runs of two policies are paired in the order of `rows`.
+
+        Raises
+        ------
+        InputError
+            As for `values`.
         """
         base = self.values(to, metric)
         out = {}

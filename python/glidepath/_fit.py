@@ -167,6 +167,12 @@ class Fit(Recorded):
         Returns
         -------
         ndarray, shape (h,)
+            NaN or infinite where the family has no value, such as a power of a negative step.
+
+        Raises
+        ------
+        InputError
+            When `steps` has more than one dimension.
         """
         return self._record.predict(values_of(steps, "steps"))
 
@@ -262,6 +268,11 @@ class FitBatch(Result):
         Returns
         -------
         ndarray, shape (m, h)
+
+        Raises
+        ------
+        InputError
+            When `steps` has more than one dimension, or for a negative number of threads.
         """
         return evaluate_batch(self.family, self.params, steps, threads=threads)
 
@@ -519,6 +530,12 @@ class ScheduleLaw(Result):
         Returns
         -------
         ndarray, shape (n,)
+
+        Raises
+        ------
+        InputError
+            Columns of different length, steps that do not increase, a rate that is not finite or
+            is negative.
         """
         values: dict[str, Any] = {"kind": self.kind, **self.params}
         return _core.ScheduleLawRecord(**values).predict(step, lr)

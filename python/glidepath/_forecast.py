@@ -83,11 +83,23 @@ class Forecast(Recorded):
         return self._record.status
 
     def quantile(self, p: float) -> Floats:
-        """Give the quantile `p`, in (0, 1), of the raw observation at each step, shape (h,)."""
+        """Give the quantile `p`, in (0, 1), of the raw observation at each step, shape (h,).
+
+        Raises
+        ------
+        InputError
+            When `p` is not in (0, 1).
+        """
         return self._record.quantile(p)
 
     def curve_quantile(self, p: float) -> Floats:
-        """Give the quantile `p`, in (0, 1), of the noise-free curve at each step, shape (h,)."""
+        """Give the quantile `p`, in (0, 1), of the noise-free curve at each step, shape (h,).
+
+        Raises
+        ------
+        InputError
+            When `p` is not in (0, 1).
+        """
         return self._record.curve_quantile(p)
 
     def interval(self, coverage: float) -> tuple[Floats, Floats]:
@@ -111,7 +123,13 @@ class Forecast(Recorded):
         return self.quantile(low), self.quantile(high)
 
     def prob_below(self, target: float) -> Floats:
-        """Give the probability that the observation at each step is at or below `target`, (h,)."""
+        """Give the probability that the observation at each step is at or below `target`, (h,).
+
+        Raises
+        ------
+        InputError
+            When the target is NaN.
+        """
         return self._record.prob_below(target)
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +226,13 @@ class ForecastBatch(Recorded):
         return rows
 
     def interval(self, coverage: float) -> tuple[Floats, Floats]:
-        """Give central intervals as `Forecast.interval`, each of shape (m, h), between `levels`."""
+        """Give central intervals as `Forecast.interval`, each of shape (m, h), between `levels`.
+
+        Raises
+        ------
+        InputError
+            When the coverage is not in (0, 1), or its ends are not among `levels`.
+        """
         low, high = ends_of(coverage)
         return self.quantile(low), self.quantile(high)
 

@@ -184,6 +184,11 @@ class Metrics(Result):
         Returns
         -------
         Metrics
+
+        Raises
+        ------
+        InputError
+            When the time is NaN or before the first sample.
         """
         return self.between(-math.inf, time_s)
 
@@ -199,6 +204,11 @@ class Metrics(Result):
         -------
         Metrics
             With the times that the samples had.
+
+        Raises
+        ------
+        InputError
+            When a time is NaN or no sample is between them.
         """
         if math.isnan(begin_s) or math.isnan(end_s):
             raise InputError("metrics: a time is nan")
@@ -216,6 +226,11 @@ class Metrics(Result):
         Returns
         -------
         Metrics
+
+        Raises
+        ------
+        InputError
+            Naming a GPU that the log does not have; when none is given.
         """
         for gpu in gpus:
             if gpu not in self.gpus:
@@ -277,6 +292,11 @@ class Metrics(Result):
         ndarray, shape (k,)
             NaN before the first sample and after the last. ``np.diff(m.energy_at(run.wall_seconds))
             / np.diff(run.step)`` is the energy of a step over a run.
+
+        Raises
+        ------
+        InputError
+            When the log has neither power nor an energy counter of a GPU.
         """
         at = np.asarray(time_s, dtype=np.float64)
         total = np.zeros(at.shape)
@@ -313,6 +333,11 @@ class Metrics(Result):
         -------
         float
             Weighted by the time between samples, as these may be irregular.
+
+        Raises
+        ------
+        InputError
+            Naming a column that the log does not have.
         """
         means = []
         for values in self[column].T:
@@ -335,6 +360,11 @@ class Metrics(Result):
         Returns
         -------
         float
+
+        Raises
+        ------
+        InputError
+            As for `mean`.
         """
         values = self[column]
         return float(np.nanmax(values)) if np.isfinite(values).any() else math.nan

@@ -167,7 +167,13 @@ class PastRuns(Result):
         return PastRuns._of((*self._runs, run), record)
 
     def without(self, *live: Trace) -> PastRuns:
-        """Leave out the runs that agree with a live one as far as both go; the widths stay."""
+        """Leave out the runs that agree with a live one as far as both go; the widths stay.
+
+        Raises
+        ------
+        TypeError
+            For what is no trace.
+        """
 
         def agree(a: Trace, b: Trace) -> bool:
             n = min(len(a), len(b))

@@ -188,7 +188,8 @@ def plan(
     Raises
     ------
     InputError
-        Naming the job: a repeated id, or an allocation of an unknown job.
+        Naming the job: a repeated id, or an allocation of an unknown job. Naming the limit or
+        option that is out of range, and the objective, tier or way of sharing that is not known.
 
     Notes
     -----
@@ -230,7 +231,7 @@ def violations(
     Raises
     ------
     InputError
-        An unknown way of sharing.
+        An unknown way of sharing, or a limit that `plan` refuses.
     """
     given = locals()
     del given["snapshot"], given["plan"]

@@ -67,7 +67,13 @@ class Reach(Recorded):
         return self._record.status
 
     def prob_by(self, step: float) -> float:
-        """Give the probability that the target is reached at or before `step`."""
+        """Give the probability that the target is reached at or before `step`.
+
+        Raises
+        ------
+        InputError
+            When the step is NaN.
+        """
         if math.isnan(step):
             raise InputError("reach: the step is NaN")
         return self._record.prob_by(step)
@@ -108,6 +114,11 @@ class Reach(Recorded):
         ndarray, shape (n,)
             Increasing and not negative: 0 where the target is reached already, inf for never. What
             `Job.remaining_steps` takes.
+
+        Raises
+        ------
+        InputError
+            When `n` is below 1.
         """
         return self._record.remaining_steps(n)
 
@@ -199,12 +210,14 @@ def reach(
         Loss to reach.
     budget : float, optional
         Absolute step after which the run ends; default: `trace.planned_steps`.
+    schedule, past : optional
+        As for `forecast`.
     reached_by : {"curve", "point"}, optional
         ``"curve"``: the target is reached where the median of the newest tenth of the logged values
         is at or beyond it (5 to 63 of them, a quarter at most), so that noise decides nothing.
         ``"point"``: where one value is. By default what the name of the metric says: a point of
         evaluations (``val_loss``) and scores (``accuracy``), else the curve.
-    schedule, past, constants : optional
+    constants : optional
         As for `forecast`.
 
     Returns
@@ -255,12 +268,14 @@ def reach_batch(
     budgets : float or array_like, shape (m,), optional
         Absolute step after which a run ends: one for all runs, or one for each; default:
         `planned_steps` of each trace.
+    schedule, past : optional
+        As for `forecast`, for all runs.
     reached_by : {"curve", "point"}, optional
         As for `reach`, for all runs; by default what the name of each metric says.
-    schedule, past, constants : optional
-        As for `forecast`, for all runs.
     threads : int, optional
         0 uses all cores. The numbers do not depend on it.
+    constants : optional
+        As for `forecast`, for all runs.
 
     Returns
     -------
@@ -308,9 +323,11 @@ def best_so_far(
         What was observed, or its steps and losses.
     budget : float, optional
         Absolute step after which the run ends; default: `trace.planned_steps`.
+    schedule, past : optional
+        As for `forecast`.
     reached_by : {"curve", "point"}, optional
         What a level is, as for `reach`.
-    schedule, past, constants : optional
+    constants : optional
         As for `forecast`.
 
     Returns

@@ -89,10 +89,14 @@ def solve_round(
         they limit nothing.
     power_cap_w : float
         Needs `watts`.
-    user, group : array_like of int64, shape (options,), optional
+    user : array_like of int64, shape (options,), optional
         Index into the quota that the option's GPUs count against, whatever their tier.
-    user_quota, group_quota : array_like of int64, shape (users,) and (groups,), optional
-        GPUs of all tiers together. Each needs its column of indices.
+    user_quota : array_like of int64, shape (users,), optional
+        GPUs of all tiers together; needs `user`, its column of indices.
+    group : array_like of int64, shape (options,), optional
+        The same index into the quotas of groups; its GPUs count against both.
+    group_quota : array_like of int64, shape (groups,), optional
+        GPUs of all tiers together; needs `group`.
     node_gpus : array_like of int64, shape (tiers,), optional
         GPUs per node; 0 = gangs may be spread anywhere. A gang up to a node fits in one node, a
         larger one takes whole nodes and its rest a part of another.

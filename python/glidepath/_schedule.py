@@ -59,7 +59,7 @@ class Schedule(Recorded):
 
     @classmethod
     def constant(cls, lr: float) -> Schedule:
-        """Keep one learning rate throughout."""
+        """Keep one learning rate throughout; InputError where it is negative or not finite."""
         return cls._of(_core.ScheduleRecord.constant(lr))
 
     @classmethod
@@ -111,10 +111,12 @@ class Schedule(Recorded):
 
         Parameters
         ----------
-        peak, steps, warmup, final : float
+        peak, steps, warmup : float
             As for `cosine`.
         decay : float, optional
             Share of the steps, in (0, 1], over which the rate falls.
+        final : float, optional
+            As for `cosine`.
 
         Returns
         -------
@@ -141,6 +143,11 @@ class Schedule(Recorded):
         Schedule or None
             Gaps take the nearest earlier rate, the first ones the first known. None unless more
             than half of the points have a rate.
+
+        Raises
+        ------
+        InputError
+            For what is no trace, or a rate that is negative or infinite.
         """
         record = _core.ScheduleRecord.logged(as_trace(trace, "Schedule.logged"))
         return None if record is None else cls._of(record)
@@ -162,6 +169,11 @@ class Schedule(Recorded):
             point and within 0.2 % by the median, over at least 20 points and 5 % of the plan after
             the warm-up; its first half foresees the second; and the other shapes are five times as
             far off. While the rate is flat a decay may follow, so constant needs 95 % of the plan.
+
+        Raises
+        ------
+        InputError
+            As for `logged`.
         """
         found = inferred(as_trace(trace, "Schedule.infer"))
         return None if found is None else found[1]
@@ -187,6 +199,11 @@ class Schedule(Recorded):
         -------
         float or ndarray, shape (h,)
             Learning rate at each step.
+
+        Raises
+        ------
+        InputError
+            For an array of more than one dimension.
         """
         rates = self._record.at(values_of(step, "step"))
         return float(rates[0]) if np.ndim(step) == 0 else rates

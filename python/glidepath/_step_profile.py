@@ -111,6 +111,11 @@ class StepProfile(Result):
         -------
         float
             Only kernels become shorter, and no step shorter than `host_s`.
+
+        Raises
+        ------
+        InputError
+            When the speed is not above 0 and finite.
         """
         if not 0 < speed < math.inf:
             raise InputError(f"at_speed: speed is {speed}")
@@ -128,7 +133,13 @@ class StepProfile(Result):
         -------
         str
             A category; ``"data_loading"`` or ``"cpu"`` as soon as the step is as long as `host_s`.
+
+        Raises
+        ------
+        InputError
+            As for `at_speed`.
         """
+        seconds = self.at_speed(speed)  # first: it refuses what is no speed
         parts = self.seconds | {"kernel": self.kernel_s / speed}
         if seconds <= self.host_s * (1.0 + 1e-9):
             parts = {key: parts[key] for key in ("data_loading", "cpu")}
@@ -139,13 +150,17 @@ class StepProfile(Result):
 
         Parameters
         ----------
-        seconds = self.at_speed(speed)  # first: it refuses what is no speed
         other : StepProfile
 
         Returns
         -------
         dict of str to float
             The largest first; negative where it is shorter.
+
+        Raises
+        ------
+        TypeError
+            For what is no profile.
         """
         theirs = other.seconds
         more = {key: value - theirs[key] for key, value in self.seconds.items()}
@@ -162,6 +177,11 @@ class StepProfile(Result):
         Returns
         -------
         StepTime
+
+        Raises
+        ------
+        TypeError
+            When the batch is no number; `fit_scaling` refuses one out of range.
         """
         return StepTime(self.gpus, self.step_seconds, nodes=self.nodes, batch_per_gpu=batch_per_gpu)
 
@@ -178,6 +198,11 @@ class StepProfile(Result):
         -------
         Scaling
             For `options_of`.
+
+        Raises
+        ------
+        InputError
+            Profiles of several kinds of GPU, or as for `fit_scaling`.
         """
         devices = {profile.device for profile in profiles}
         if len(devices) > 1:

@@ -215,6 +215,11 @@ class Trace(Result):
         Returns
         -------
         Trace
+
+        Raises
+        ------
+        InputError
+            When the step is NaN.
         """
         if math.isnan(number(step)):
             raise InputError("until: step is nan")

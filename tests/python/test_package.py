@@ -97,6 +97,38 @@ UNIT = re.compile(
 )
 
 
+def told_in_order(thing: Any) -> list[str]:
+    """The parameters that a docstring lists, in its order."""
+    section = r"^Parameters\n-+\n(.*?)(?=\n\n?^\w+\n-+$|\Z)"
+    found = re.search(section, inspect.getdoc(thing) or "", re.MULTILINE | re.DOTALL)
+    entries = re.findall(r"^\**(\w[\w, *]*?)(?: : .*)?$", found[1] if found else "", re.MULTILINE)
+    return [name.strip(" *") for entry in entries for name in entry.split(",")]
+
+
+def out_of_order(thing: Any) -> list[str]:
+    """What is wrong with the order in which a docstring lists parameters."""
+    told = told_in_order(thing)
+    takes = [name for name in inspect.signature(thing).parameters if name in told]
+    return [] if told == takes else [f"{', '.join(told)} in the order {', '.join(takes)}"]
+
+
+def silent_methods(thing: type) -> list[str]:
+    """Methods that take something and do not say what they raise."""
+    silent = []
+    for name, member in vars(thing).items():
+        called = inspect.isfunction(member) or isinstance(member, (classmethod, staticmethod))
+        if not called or name.startswith("_") or name == "plot":
+            continue
+        method = getattr(thing, name)
+        if not inspect.isroutine(method) or inspect.isbuiltin(method):
+            continue  # of the extension
+        takes = [each for each in inspect.signature(method).parameters if each != "self"]
+        said = inspect.getdoc(method) or ""
+        if takes and not re.search(r"^Raises\n---|Error|`cosine`", said, re.MULTILINE):
+            silent.append(f"what {name}() raises")
+    return silent
+
+
 def lacks(thing: Any) -> list[str]:
     """What the docstring of a public class or function does not say."""
     text = inspect.getdoc(thing) or ""
@@ -114,7 +146,9 @@ def lacks(thing: Any) -> list[str]:
             called = inspect.isfunction(member) or isinstance(member, (classmethod, staticmethod))
             if called and not name.startswith("_") and not inspect.getdoc(getattr(thing, name)):
                 missing.append(f"{name}()")
+        missing.extend(silent_methods(thing))
     else:
+        missing.extend(out_of_order(thing))
         names(inspect.signature(thing).parameters)
         takes = ("Parameters", "Raises") if inspect.signature(thing).parameters else ()
         for section in (*takes, "Returns"):
