@@ -218,3 +218,40 @@ def test_only_what_is_certain_is_written_as_certain(digits: int) -> None:
             bound, value = re.fullmatch(r"([<>]?) ?([\d.]+)", written).groups()  # type: ignore[union-attr]
             nearest = min(abs(float(value) - chance), abs(float(value) - 1 + chance))
             assert nearest <= 0.1**digits * (1 if bound else 0.5) * (1 + 1e-9)
+
+
+# ---------------------------------------------------------------- files that are read and written
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["report", "{log}", "-o", "{log}"],
+        ["report", "{log}", "--out", "{link}"],
+        ["report", "{folder}", "-o", "{log}"],
+        ["fit", "{log}", "--plot", "{log}"],
+        ["forecast", "{log}", "--plot", "{link}"],
+        ["simulate", "{jobs}", "--gpus", "2", "--report", "{jobs}"],
+        ["plan", "{jobs}", "--gpus", "2", "--plot", "{jobs}"],
+    ],
+)
+def test_no_verb_writes_over_what_it_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: list[str]
+) -> None:
+    log = log_of(tmp_path, "c")
+    jobs = write(tmp_path / "jobs.csv", "submit_s,duration_s,gpus\n0,60,1\n5,60,1\n")
+    link = tmp_path / "link.csv"
+    link.symlink_to(log)
+    names = {"log": log, "link": link, "folder": tmp_path, "jobs": jobs}
+    before = {path: path.read_text() for path in (log, jobs)}
+    assert main([part.format(**names) for part in line]) == 2
+    target = line[-1].format(**names)
+    assert f"{target}: this command reads that file" in capsys.readouterr().err.replace("\n", "")
+    assert {path: path.read_text() for path in before} == before
+
+
+def test_a_page_in_the_folder_that_is_read_is_written_again(tmp_path: Path) -> None:
+    log_of(tmp_path, "c")
+    page = tmp_path / "report.html"
+    for _ in range(2):
+        assert main(["report", str(tmp_path), "-o", str(page)]) == 0

@@ -237,6 +237,23 @@ def learned(
         return gp.PastRuns(finished)
 
 
+_WRITTEN = (".html", ".png", ".svg", ".pdf")  # what a command may write again
+
+
+def check_output(option: str, output: Path | None, *inputs: Path | str | None) -> None:
+    """Refuse to write over a file that the command reads, by itself or in a folder."""
+    if output is None or not output.exists():
+        return
+    for given in (Path(each) for each in inputs if each is not None):
+        try:
+            within = given.is_dir() and output.resolve().is_relative_to(given.resolve())
+            read = given.exists() and given.samefile(output)
+        except OSError:  # such as an address that is too long for a name
+            continue
+        if read or (within and output.suffix not in _WRITTEN):
+            raise gp.InputError(f"{option} {output}: this command reads that file")
+
+
 def save(plot: Callable[..., Any], path: Path) -> None:
     figure = require("matplotlib.figure").Figure(figsize=(8.0, 4.5), layout="constrained")
     plot(ax=figure.add_subplot())

@@ -20,6 +20,7 @@ from glidepath.cli._console import (
     Pattern,
     Plot,
     Run,
+    check_output,
     chosen,
     counted,
     emit,
@@ -54,6 +55,7 @@ def fit(
     as_json: Json = False,
 ) -> int:
     """Fit a learning-curve family to each run of a file."""
+    check_output("--plot", plot, file)
     traces = chosen(file, run, metric, pattern)
     fits = _fits(traces, family=family, robust=robust, from_step=from_step)
     if plot is not None:

@@ -28,6 +28,7 @@ from glidepath.cli._console import (
     Run,
     Target,
     check_budget,
+    check_output,
     check_reached_by,
     chosen,
     counted,
@@ -68,6 +69,7 @@ def forecast(
     if not 0.0 < observed <= 1.0:
         raise gp.InputError(f"--observed {observed:g} is not in (0, 1]")
     check_budget(budget)
+    check_output("--plot", plot, file, past)
     check_reached_by(reached_by, target)
     logged = lr == "logged"
     given = None if logged else planned_lr(lr)

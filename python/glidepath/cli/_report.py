@@ -23,6 +23,7 @@ from glidepath.cli._console import (
     Run,
     Target,
     check_budget,
+    check_output,
     check_reached_by,
     chosen,
     emit,
@@ -66,6 +67,7 @@ def report(
     from glidepath import _report
 
     check_budget(budget)
+    check_output("--out", output, file, hardware)
     if (Path(file) / "tiers.csv").is_file():
         others = target, reached_by, budget, run, metric, pattern, hardware, step_seconds
         if others != (None,) * len(others):
