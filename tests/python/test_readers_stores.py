@@ -54,6 +54,36 @@ def test_mlflow_file_store_names_runs_by_id(tmp_path: Path) -> None:
             gp.read_traces(metric)
 
 
+def test_metrics_of_mlflow_that_name_a_data_set_or_are_of_a_model_refuse_no_run(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "mlruns" / "0" / "aa11"
+    write(run / "meta.yaml", "run_id: aa11\nlifecycle_stage: active\n")
+    write(
+        run / "metrics" / "loss",
+        "1588459520000 3.0 0 train 4f1c2\n1588459521500 2.5 10 train 4f1c2\n",
+    )
+    model = tmp_path / "mlruns" / "0" / "models" / "m-9c1d"
+    write(model / "meta.yaml", "model_id: m-9c1d\n")
+    write(model / "metrics" / "loss", "1588459521500 2.5 10 aa11\n")
+    (found,) = gp.read_traces(tmp_path)
+    assert found.name == "aa11"
+    check(found, [0, 10], [3, 2.5])
+    write(run / "metrics" / "loss", "1588459520000 3.0 0\n1588459520000 3.0 1 2\n")
+    with pytest.raises(gp.IoError, match=r"loss:2: not 'milliseconds value step'"):
+        gp.read_traces(tmp_path)
+
+
+def test_a_run_that_was_deleted_is_not_read_from_the_file_store_of_mlflow(tmp_path: Path) -> None:
+    store = tmp_path / "mlruns"
+    for run, stage in (("0/aa11", "active"), ("0/bb22", "deleted"), (".trash/1/cc33", "active")):
+        write(store / run / "meta.yaml", f"lifecycle_stage: {stage}\nrun_id: {run[-4:]}\n")
+        write(store / run / "metrics" / "loss", "1588459520000 3.0 0\n1588459521500 2.5 10\n")
+    assert [run.name for run in gp.read_traces(store)] == ["aa11"]
+    with pytest.raises(gp.IoError, match="bb22: a run of MLflow that was deleted"):
+        gp.read_traces(store / "0" / "bb22")
+
+
 def test_mlflow_database_gives_every_run_that_is_not_deleted(tmp_path: Path) -> None:
     file = tmp_path / "mlflow.db"
     with closing(sqlite3.connect(file)) as database, database:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLflow's file store: ``mlruns/EXPERIMENT/RUN/metrics/NAME``, lines "milliseconds value step"."""
+"""MLflow's file store: ``mlruns/EXPERIMENT/RUN/metrics/NAME``, lines "milliseconds value step".
+
+The name and the digest of a data set may follow. What ``mlruns/EXPERIMENT/models`` has of models is
+in the runs, too.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,18 @@ from pathlib import Path
 from glidepath._core import IoError, settings_of_texts
 from glidepath._trace import Trace
 from glidepath.readers._rows import number
-from glidepath.readers._series import AbsentError, Series, lines, open_plain, to_trace
+from glidepath.readers._series import (
+    AbsentError,
+    RefusedError,
+    Series,
+    lines,
+    open_plain,
+    to_trace,
+)
 
 _MOST_PARAMETERS, _LONGEST_PARAMETER = 1000, 1000  # files, and bytes of one
 _LINE = re.compile(rb"\d{10,16} \S+( -?\d+)?\r?\n?")
+_DELETED = re.compile(r"lifecycle_stage:\s*['\"]?deleted")
 
 
 def _root(path: Path) -> Path | None:
@@ -28,7 +40,20 @@ def _root(path: Path) -> Path | None:
 
 def recognises(path: Path, head: bytes) -> bool:
     """Whether it lies below ``metrics`` and begins as MLflow's files do."""
-    return _root(path) is not None and _LINE.match(head) is not None
+    root = _root(path)
+    return root is not None and not _is_of_model(root.parent) and _LINE.match(head) is not None
+
+
+def _is_of_model(folder: Path) -> bool:
+    return folder.name.startswith("m-") and folder.parent.name == "models"
+
+
+def _is_deleted(run: Path) -> bool:
+    """Whether a run was deleted, or the experiment that it is of."""
+    if ".trash" in (run.parent.name, run.parent.parent.name):
+        return True
+    about = run / "meta.yaml"
+    return about.is_file() and any(_DELETED.match(line) for line in lines(about))
 
 
 def unit(path: Path) -> Path:
@@ -46,6 +71,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     else:
         run, root = path, path / "metrics"
         files = sorted(file for file in root.rglob("*") if file.is_file())
+    if _is_deleted(run):
+        raise RefusedError(f"{run}: a run of MLflow that was deleted")
     series: dict[str, Series] = defaultdict(Series)
     first: float | None = None
     for file in files:
@@ -55,10 +82,10 @@ def read(path: Path, metric: str | None) -> list[Trace]:
             if not cells:
                 continue
             try:
-                if len(cells) not in (2, 3):
+                if len(cells) not in (2, 3, 5):
                     raise ValueError(line)
                 stamp, value = float(int(cells[0])), float(cells[1])
-                step = float(int(cells[2])) if len(cells) == 3 else 0.0
+                step = float(int(cells[2])) if len(cells) > 2 else 0.0
             except (ValueError, OverflowError):
                 raise IoError(f"{file}:{count}: not 'milliseconds value step'") from None
             first = stamp if first is None else min(first, stamp)
