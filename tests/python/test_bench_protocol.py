@@ -45,6 +45,17 @@ def write(file: Path, runs: list[gp.Trace]) -> None:
 # --------------------------------------------------------------------------- what a method gets
 
 
+def test_a_folder_without_a_log_says_so_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = tmp_path / "readme.txt"
+    note.write_text("hello\n")
+    for verb in ("reach", "accuracy"):
+        assert main(["bench", verb, str(tmp_path)]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"bench: {tmp_path}: no log that can be read; {note}: a log of no known" in said
+
+
 def test_a_method_gets_the_part_that_is_seen_and_the_steps_that_follow() -> None:
     seen = []
 

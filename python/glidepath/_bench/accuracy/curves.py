@@ -122,7 +122,11 @@ def collections(
 def read_logs(source: Source, metric: str | None) -> list[Logs]:
     """Read the runs of each collection; what a folder has besides, and cannot be read, says so."""
     if isinstance(source, (str, os.PathLike)):
-        return list(_of_path(Path(source), metric))
+        found = list(_of_path(Path(source), metric))
+        if not any(logs.traces for logs in found):
+            trouble = "".join(f"; {logs.trouble}" for logs in found if logs.trouble)
+            raise InputError(f"bench: {source}: no log that can be read{trouble}")
+        return found
     if isinstance(source, Trace) or not isinstance(source, Iterable):
         raise InputError(
             f"bench: expected a file, a folder or a list of gp.Trace, got {type(source).__name__}"
