@@ -310,3 +310,11 @@ def test_running_jobs_keep_their_gpus_whatever_else_seems_to_be_on_their_tier(
     mine = running(11, f"{BUSY} tiers=bronze,silver", "s1", gpus=2)
     crowd = [replace(running(number, "", "s1", gpus=2), user="bob") for number in (12, 13)]
     assert touched(decided(tmp_path, [mine, *crowd])) == {}
+
+
+@pytest.mark.parametrize("reason", ["Dependency", "DependencyNeverSatisfied", "JobHeldUser"])
+def test_a_job_that_nothing_starts_has_no_time_of_a_start(tmp_path: Path, reason: str) -> None:
+    jobs = [waiting(5, BUSY, reason=reason), waiting(6, BUSY)]
+    never, soon = decided(tmp_path, jobs).views
+    assert never.starts_s is None
+    assert soon.starts_s is not None

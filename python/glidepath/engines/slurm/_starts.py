@@ -65,7 +65,7 @@ def _counts(job: ClusterJob) -> bool:
     """Whether a job holds GPUs, or gets some without anybody's help."""
     if job.state != "PENDING":
         return job.state == "RUNNING"
-    return not job.held and job.reason != "Dependency"
+    return not job.held and not job.reason.startswith("Dependency")
 
 
 def _seconds_left(job: ClusterJob, tier: ClusterTier, known: Mapping[str, JobView]) -> list[float]:
