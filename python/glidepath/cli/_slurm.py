@@ -315,8 +315,8 @@ def run(
             signal.signal(number, handler)
     if as_json:
         emit({"rounds": [_document(result) for result in seen]})
-    if signal.SIGINT in caught:
-        return INTERRUPTED
+    if caught:
+        return INTERRUPTED if signal.SIGINT in caught else ANSWER
     if seen and seen[-1].trouble:
         if as_json:
             _warn(seen[-1].trouble)
