@@ -15,6 +15,7 @@ from curves import finished_runs, lagged
 
 import glidepath as gp
 from glidepath._verdicts import _MEANINGS
+from glidepath.adapters._adviser import Adviser
 
 
 def test_watch_tells_reached_from_will_reach_from_never_from_diverged() -> None:
@@ -200,3 +201,51 @@ def test_watch_learns_from_past_runs_and_keeps_them_out_of_its_state() -> None:
     without, shapes, learned = (probability(past) for past in (None, runs, gp.PastRuns(runs)))
     assert shapes != without
     assert learned == shapes  # widths that hold 80 % do not tell of the tails
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, -300])
+def test_a_budget_that_is_no_step_ends_no_run(budget: float) -> None:
+    """Frameworks write -1 for no limit."""
+    said = rf"^watch: budget {budget:g} is not above 0$"
+    with pytest.raises(gp.InputError, match=said):
+        gp.Watch(target=0.5, budget=budget)
+    with pytest.raises(gp.InputError, match=said):
+        Adviser("act", metric="loss", target=0.5, budget=budget)
+    adviser = Adviser("act", metric="loss", target=0.5)
+    adviser.begin(budget)  # that of a framework: none
+    for step in range(1, 40):
+        adviser.add(step, 2.0 / step + 1.0)
+    assert not adviser.stop
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"format": "glide', "Unterminated string"),
+        ("", "Expecting value"),
+        ("[1]", r"not the state of a watch but \[1\]"),
+        ("{}", "format"),
+        ("\udcff", "decode"),
+    ],
+)
+def test_a_state_that_cannot_be_read_is_named_by_its_file(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    adviser = Adviser("act", file, metric="loss", target=0.5, budget=100)
+    with pytest.raises(gp.IoError, match=rf"{re.escape(str(file))}: cannot go on .*{said}"):
+        adviser.begin()
+
+
+def test_a_state_goes_on_where_another_process_ended(tmp_path: Path) -> None:
+    def begun() -> Adviser:
+        adviser = Adviser("act", tmp_path / "a" / "state.json", metric="loss", target=0.5)
+        adviser.begin(100)
+        return adviser
+
+    first = begun()
+    for step in range(1, 10):
+        first.add(step, 2.0 / step)
+    assert begun().watch == first.watch
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["state.json"]

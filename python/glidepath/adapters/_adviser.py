@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from glidepath._core import InputError
+from glidepath._core import InputError, IoError
 from glidepath._judge import PATIENCE
 from glidepath._metrics import reached_by_name, required_direction
 from glidepath._schedule import Schedule
@@ -97,6 +97,8 @@ class Adviser:
     ------
     InputError
         When an option is refused, or there is neither a direction nor a name that says it.
+    IoError
+        When `begin` cannot go on from the state in the file.
     """
 
     def __init__(
@@ -145,10 +147,10 @@ class Adviser:
             options["schedule"] = planned(rate, options["budget"])
         self.watch, self.decision, self._lost, self.step = Watch(**options), None, 0, -1.0
         if self._file is not None and self._file.exists():
-            self._state = json.loads(self._file.read_text())
-        if self._state is not None:
+            self._resume_from(self._file)
+        elif self._state is not None:
             self._resume(self._state)
-            self._state = None
+        self._state = None
         for step, loss in seen:
             self.watch.add(step, loss)
 
@@ -169,6 +171,15 @@ class Adviser:
         state |= {name: ours[name] for name in SETTINGS}
         self.watch = Watch.from_dict(state, past=self.watch.past)
 
+    def _resume_from(self, file: Path) -> None:
+        try:
+            state = json.loads(file.read_text())
+            if not isinstance(state, dict):
+                raise InputError(f"not the state of a watch but {state!r:.40}")
+            self._resume(state)
+        except (ValueError, OSError) as error:
+            raise IoError(f"{file}: cannot go on from this state ({error})") from None
+
     def look(self, step: float, loss: float | None) -> dict[str, float]:
         """Add an observation unless it is none, of step 0, or the same as before."""
         return {} if loss is None or step in (0, self.step) else self.add(step, loss)
@@ -184,7 +195,10 @@ class Adviser:
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             new = self._file.with_name(f"{self._file.name}.new")
-            new.write_text(json.dumps(self.watch.to_dict()))
+            with new.open("w") as file:
+                json.dump(self.watch.to_dict(), file)
+                file.flush()
+                os.fsync(file.fileno())  # a machine that loses power keeps the name, too
             new.replace(self._file)  # never half a state
         stops = self._over and not stopped
         if stops or before is None or before.verdict != self.decision.verdict:
