@@ -289,7 +289,7 @@ def forecast(
         that begins early at most seven tenths of the forecast go by the schedule.
     past : PastRuns or list of Trace, optional
         Finished runs of the same user, model or study and direction. They become curve shapes,
-        which count as far as these runs foretell each other; a plain list serves as shapes only,
+        which count as far as these runs forecast each other; a plain list serves as shapes only,
         `PastRuns` has learned the widths of intervals besides.
     levels : array_like, shape (k,), optional
         Quantile levels in (0, 1), increasing; default 0.05, 0.10 ... 0.95.

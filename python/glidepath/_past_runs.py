@@ -75,7 +75,7 @@ class Widths(Result):
 class PastRuns(Result):
     """Finished runs of the same user, model or study, and what they teach once and for all.
 
-    Each run serves as the shape of a curve, and these shapes count as far as the runs foretell each
+    Each run serves as the shape of a curve, and these shapes count as far as the runs forecast each
     other from the step on at which a live run stands. Besides, each of the newest fifty is forecast
     from its first 10 to 80 %: its score at a horizon is the distance of what came from the median,
     in half-widths of the 80 % interval. The factor at a horizon is the quantile of the scores that

@@ -127,7 +127,7 @@ class Trace(Result):
         The step at which the run will end by its own plan, in the unit of `step`.
     settings : mapping of str to float, str or bool, optional
         What the run was started with: learning rate, width, batch, GPUs, optimizer. By them past
-        runs foretell a run that has hardly begun; `seed` and `random_seed` tell nothing of it.
+        runs forecast a run that has hardly begun; `seed` and `random_seed` do not count.
     notes : iterable of str, optional
         What a reader repaired, a sentence each. Two traces are equal whatever their notes say.
 
