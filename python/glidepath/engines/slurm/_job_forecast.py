@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from glidepath import _core
 from glidepath._core import InputError, open_budget
 from glidepath._judge import judge
@@ -52,6 +54,8 @@ class JobForecast:
         The reading by which the target is reached; None where no log was read.
     metric : str or None
         The metric that was read; None where no log was.
+    few_points : bool
+        Whether there are fewer points than a verdict takes.
     """
 
     verdict: str = "unknown"
@@ -66,6 +70,7 @@ class JobForecast:
     logged_s: float = 0.0
     reached_by: str | None = None
     metric: str | None = None
+    few_points: bool = False
 
     def quantile(self, level: float) -> float:
         """Quantile of the remaining steps; NaN where they are unknown."""
@@ -101,6 +106,7 @@ def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions)
         steps_per_s=progress.steps_per_s,
         reached_by=reached_by,
         metric=trace.metric,
+        few_points=int(np.isfinite(trace.loss).sum()) < _core.MIN_WATCHED_POINTS,
     )
     try:
         decision, stop = _judge(trace, reached_by, progress, request, options)

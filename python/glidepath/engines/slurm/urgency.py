@@ -49,7 +49,8 @@ def urgency(forecast: JobForecast, steps_per_s: float) -> str | None:
         raise InputError(f"steps_per_s is {steps_per_s:g}, expected more than 0")
     if meaning(forecast.verdict).is_lost:
         return "glide-doubtful"
-    if not forecast.remaining:
+    too_early = forecast.few_points and not meaning(forecast.verdict).is_settled
+    if too_early or not forecast.remaining:
         return None
     if forecast.probability < 0.5:
         return "glide-doubtful"
