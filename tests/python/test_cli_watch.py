@@ -293,3 +293,27 @@ def test_a_planned_rate_of_the_line_is_used_and_said(
     assert "budget 4 000 (--budget); learning rate --lr cosine:3e-4:4000:100" in out.replace(
         "\n", " "
     )
+
+
+def test_a_log_that_begins_below_step_0_is_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.csv").write_text("step,loss\n-5,3\n")
+    code, out, _ = run(capsys, tmp_path / "log.csv", "--target", 1, "--once", "--json")
+    assert code in (0, 1)
+    assert json.loads(out)[0]["observed_to"] == -5
+
+
+def test_ctrl_c_while_the_command_line_loads_is_no_trace_of_python() -> None:
+    early = (
+        "import sys, glidepath.cli\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'glidepath.cli._app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "sys.exit(glidepath.cli.main(['--version']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", early], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -1,6 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: one module a verb, `_app` puts them together, `_console` is what they share."""
 
-from glidepath.cli._app import app, main
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 __all__ = ["app", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        from glidepath.cli import _app  # takes time to load, in which somebody may press Ctrl-C
+    except KeyboardInterrupt:
+        return 130
+    return _app.main(arguments)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from glidepath.cli import _app
+
+    return _app.app
