@@ -100,7 +100,7 @@ def _asked(f: dict[str, str]) -> tuple[int, str]:
     """Count the GPUs of a job: those that it holds, else those that it asks for; and their type."""
     per_job, per_node = _gpus(f["tres-per-job"]), _gpus(f["tres-per-node"])
     per_task, held = _gpus(f["tres-per-task"]), _gpus(f["tres-alloc"])
-    # What it asked for, not what it got: a job that named no type may run on any.
+    # As requested, not as allocated: a job that named no type may run on any.
     kinds = [kind for part in (per_job, per_node, per_task) for kind in part if kind]
     kind = kinds[0] if kinds else ""
     if f["State"] != "PENDING" and held:  # with its types a GPU is listed twice
