@@ -610,7 +610,7 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
     tiers, jobs = folder / "tiers.csv", folder / "jobs.csv"
     tiers.write_text("name,nodes,gpus_per_node\nslow,1,2\nfast,1,1\n")
     text = [
-        "job,log,run,target,budget,gpus,steps_per_s_slow,steps_per_s_fast,priority",
+        "job,log,run,target,budget,gpus,steps_per_s_slow,steps_per_s_fast,priority,weight",
         f"a,{curves},good,2.2,2000,1,1,4,",
         f"b,{curves},good,2.25,2000,1,1,2,",
         f"there,{curves},good,2.6,2000,1,1,2,",
@@ -618,6 +618,9 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
         f"early,{curves},good,0.5,5000,1,1,1,",
         f"wide,{curves},good,2.2,2000,3,1,2,",
         f"spent,{curves},good,2.2,100,1,1,2,",
+        f"arrived,{curves},good,2.6,100,1,1,2,",
+        f"light,{curves},good,2.2,2000,1,1,2,,-1",
+        f"backwards,{curves},good,2.2,2000,1,1,-3,",
         "absent,nowhere.csv,good,2.2,2000,1,1,2,",
         f"text,{curves},good,low,2000,1,1,2,",
         f"clockless,{curves},good,2.2,2000,1,,,",
@@ -626,7 +629,8 @@ def own_jobs(folder: Path, curves: Path) -> tuple[Path, Path]:
         f"many,{curves},good,2.2,2000,1e300,1,2,",
         f"urgent,{curves},good,2.2,2000,1,1,2,1.7",
     ]
-    jobs.write_text("\n".join(text) + "\n")
+    rows = (row + "," * (text[0].count(",") - row.count(",")) for row in text)
+    jobs.write_text("\n".join(rows) + "\n")
     return jobs, tiers
 
 
@@ -646,12 +650,17 @@ def test_own_jobs_are_planned_from_their_logs_and_a_bad_one_fails_no_other(
     assert (rows["a"]["target"], rows["a"]["budget"]) == (2.2, 2000)
     assert rows["there"]["probability"] == 1.0 > rows["hopeless"]["probability"]
     assert rows["there"]["state"] == rows["hopeless"]["state"] == "ends"
+    for name, verdict in (("spent", "never"), ("arrived", "reached")):  # past its budget
+        assert (rows[name]["state"], rows[name]["verdict"]) == ("ends", verdict)
+    assert (rows["spent"]["probability"], rows["arrived"]["probability"]) == (0.0, 1.0)
+    assert rows["spent"]["reason"].startswith("ends: the budget of 100 steps is spent")
     # No forecast of 120 steps of 5000 ends a job: `Watch` says never later.
     assert (rows["early"]["verdict"], rows["early"]["state"]) == ("unknown", "runs")
     assert rows["hopeless"]["reason"].startswith("ends: reaches 0.5 by step 250 with probability")
     reasons = {
         "wide": "no tier has 3 GPUs",
-        "spent": "its budget 100 is spent: step 120 was logged",
+        "light": "it has weight -1",
+        "backwards": "it runs at -3 steps per second",
         "absent": "nowhere.csv",
         "text": "its target is 'low', no number",
         "clockless": "its pace is not known",

@@ -26,6 +26,7 @@ _COLUMNS = (
     *("priority", "weight", "deadline_s", "hardware"),
 )
 _PACE = "steps_per_s_"
+_BROKEN = "cannot be planned: "  # how a plan begins to say so
 _LARGEST_WHOLE = 2**31 - 1  # of a whole number
 
 
@@ -60,16 +61,23 @@ def read_jobs(path: Path, tiers: list[gp.Tier], *, reached_by: str | None = None
         seen.add(name)
         try:
             job, outlook, ruling = _job(index, row, path.parent, tiers, reached_by)
-            # Refuses here what would fail the plan of all.
-            gp.plan(gp.Snapshot(tiers, [job]), reasons=False)
+            _try(gp.Snapshot(tiers, [job]))
         except (gp.InputError, gp.IoError, ImportError, OSError, ValueError) as error:
             refused[name] = str(error)
             continue
         jobs.append(job)
         names[index], outlooks[index] = name, outlook
-        if ruling.stop:
+        if ruling.stop or job.budget_steps <= job.steps_done:
             endings[index] = f"ends: {ruling.reason}"
     return Jobs(gp.Snapshot(tiers, jobs), names, outlooks, endings, refused)
+
+
+def _try(alone: gp.Snapshot) -> None:
+    """Refuse here what would fail the plan of all, or the times at which they start."""
+    (job,) = alone.jobs
+    reason = gp.plan(alone).reasons.get(job.id, "")
+    if reason.startswith(_BROKEN):
+        raise gp.InputError(reason.removeprefix(_BROKEN).replace(f"job {job.id} ", "it ", 1))
 
 
 def _job(
@@ -86,8 +94,6 @@ def _job(
     if target is None:
         raise gp.InputError("it has no target")
     plan = horizon(trace, budget=_number(row, "budget"))
-    if plan.budget <= last:
-        raise gp.InputError(f"its budget {plan.budget:g} is spent: step {last:g} was logged")
     by = reached_by or reached_by_name(trace.metric)
     reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
     ruling = rule(trace, plan, target=target, reached_by=by, law=reach)
@@ -111,12 +117,14 @@ def _job(
     keys = plan.keys() | reach_keys(reach, last, by, budget=plan.budget)
     if keys["budget_from"] == "--budget":
         keys["budget_from"] = "of the file of jobs"
+    if meaning(ruling.decision.verdict).is_reached:  # if only after its budget
+        keys["probability"] = ruling.probability
     return job, run_keys(trace) | keys | {"verdict": ruling.decision.verdict}, ruling
 
 
 def _remaining(reach: gp.Reach, ruling: Ruling, left: float) -> Any:
     """Steps that a job still needs. What ends it is the rule of its log, not one forecast."""
-    if ruling.stop:
+    if ruling.stop or left <= 0:
         return [0.0 if meaning(ruling.decision.verdict).is_reached else math.inf]
     samples = reach.remaining_steps(REMAINING_SAMPLES)
     hopeful = samples[(samples > 0) & (samples < math.inf)]
@@ -126,6 +134,8 @@ def _remaining(reach: gp.Reach, ruling: Ruling, left: float) -> Any:
 def outlook_in_words(keys: Mapping[str, Any]) -> str:
     """Say what to expect of a job."""
     at = when(keys["reach_q10"], keys["reach_q50"], keys["reach_q90"])
+    if meaning(keys["verdict"]).is_reached and math.isinf(keys["reach_q10"]):
+        at = "past its budget"
     return f"{series.percent(keys['probability'])}, {at}; {in_words(keys)}"
 
 
