@@ -19,7 +19,7 @@ TEST(PlanTest, AWaitingJobMayShareTheGpusOfALightOne) {
   EXPECT_EQ(plan.allocations[0].partner, 2);
   EXPECT_EQ(plan.allocations[1].partner, 1);
   EXPECT_LE(plan.value, plan.bound);
-  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+  EXPECT_TRUE(violations(cluster.snapshot(), plan, {.sharing = Sharing::mps}).empty());
   EXPECT_NE(plan.reasons[1].text.find("with job 1 (mps)"), std::string::npos);
   for (Job& job : cluster.jobs) job.memory_gb = 13;  // 26 GB on a card of 24
   EXPECT_EQ(

@@ -222,7 +222,8 @@ def violations(
     snapshot : Snapshot
     plan : Plan
     power_cap_w, user_quota, group_quota, in_nodes, sharing, min_run_s
-        The limits of `plan`, checked where they are given.
+        The limits of `plan`, checked where they are given; without a way of sharing GPUs no two
+        jobs may begin to.
 
     Returns
     -------
