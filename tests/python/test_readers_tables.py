@@ -174,6 +174,76 @@ def test_each_part_of_a_row_has_the_steps_that_stand_beside_its_metric(tmp_path:
     check(one(file, "val/loss"), [*range(1, 9)], [*range(7, -1, -1)])
 
 
+# ------------------------------------------------------------------- rows of several runs and parts
+
+
+def table_rows(path: Path, rows: list[dict[str, object]]) -> Path:
+    lines = [",".join(map(str, row.values())) for row in ({key: key for key in rows[0]}, *rows)]
+    return write(path, "\n".join(lines) + "\n")
+
+
+BOTH = pytest.mark.parametrize("put", [json_rows, table_rows], ids=["jsonl", "csv"])
+
+
+@BOTH
+@pytest.mark.parametrize("alternating", [False, True])
+@pytest.mark.parametrize("column", ["run", "seed", "model"])
+def test_a_column_that_tells_rows_at_one_step_apart_makes_runs_of_them(
+    tmp_path: Path, put: Callable[..., Path], column: str, alternating: bool
+) -> None:
+    named: tuple[object, ...] = (0, 1, 2) if column == "seed" else ("a", "b", "c")
+    rows = [
+        {column: name, "step": 10 * i, "loss": 9 - i / 8 + k}
+        for k, name in enumerate(named)
+        for i in range(1, 21)
+    ]
+    if alternating:
+        rows.sort(key=lambda row: row["step"])
+    runs = gp.read_traces(put(tmp_path / "log", rows))
+    assert [run.name for run in runs] == [str(name) for name in named]
+    for k, run in enumerate(runs):
+        check(run, [10 * i for i in range(1, 21)], [9 - i / 8 + k for i in range(1, 21)])
+        told = "rows at one step are told apart by 'model'"
+        assert run.notes == ((told,) if column == "model" else ())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [("set", ("train", "val")), ("event", ("training", "eval")), ("split", ("tr", "va"))],
+)
+def test_a_column_of_the_parts_of_the_data_names_the_metrics_of_each(
+    tmp_path: Path, put: Callable[..., Path], column: str, words: tuple[str, str]
+) -> None:
+    rows = [
+        {"epoch": i, column: word, "loss": 9 - i / 8 + k}
+        for i in range(20)
+        for k, word in enumerate(words)
+    ]
+    file = put(tmp_path / "log", rows)
+    for k, word in enumerate(words):
+        run = one(file, f"{word}/loss")
+        check(run, [*range(20)], [9 - i / 8 + k for i in range(20)])
+    assert one(file).metric == f"{words[0]}/loss"
+
+
+@BOTH
+def test_words_that_tell_no_repeated_steps_apart_make_no_runs(
+    tmp_path: Path, put: Callable[..., Path]
+) -> None:
+    rows = [
+        {
+            "epoch": i,
+            "session": "ab"[i > 12],
+            "device": "gpu",
+            "at": f"12:00:{i}",
+            "loss": 9 - i / 8,
+        }
+        for i in [*range(13), *range(10, 20)]
+    ]
+    check(one(put(tmp_path / "log", rows)), [*range(20)], [9 - i / 8 for i in range(20)])
+
+
 # -------------------------------------------------------------------------------- epochs and clocks
 
 EPOCHS = [(1, i) for i in range(10, 101, 10)]

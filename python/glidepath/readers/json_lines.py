@@ -25,5 +25,5 @@ def unit(path: Path) -> Path:
 
 
 def read(path: Path, metric: str | None) -> list[Trace]:
-    """Read one run; a last line that was cut is left out."""
-    return [of_run(_core.read_json_lines(os.fsencode(path), metric), metric, path)]
+    """Read one run, or each that a column tells apart; a last line that was cut is left out."""
+    return [of_run(run, metric, path) for run in _core.read_json_lines(os.fsencode(path), metric)]

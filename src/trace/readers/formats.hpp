@@ -41,7 +41,9 @@ void require_column(const std::filesystem::path& file, std::string_view head, co
 [[nodiscard]] std::filesystem::path whole_state(const std::filesystem::path& file);
 
 [[nodiscard]] bool is_json_lines(const std::filesystem::path& file, std::string_view head);
-[[nodiscard]] LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& metric);
+/// One run, or several where a column tells apart rows at one step.
+[[nodiscard]] std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
+                                                     const Metric& metric);
 
 [[nodiscard]] bool is_table(const std::filesystem::path& file, std::string_view head);
 /// One run, or several where a column says of which a row is.

@@ -238,7 +238,8 @@ bool is_json_lines(const std::filesystem::path& file, std::string_view head) {
   return false;
 }
 
-LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& /*metric*/) {
+std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
+                                       const Metric& /*metric*/) {
   LoggedRun run;
   LogRows rows;
   std::string broken;  // what is wrong with the line before
@@ -262,11 +263,18 @@ LoggedRun read_json_lines(const std::filesystem::path& file, const Metric& /*met
     if (rows.count() == 0 || !is_cut(file)) throw IoError(broken);
     run.notes.emplace_back("the last line is cut: left out");
   }
-  run.series = rows.series();
+  std::vector<LoggedRun> runs = runs_of(std::move(rows));
+  if (runs.size() > 1) {
+    for (LoggedRun& each : runs) {
+      each.notes.insert(each.notes.begin(), run.notes.begin(), run.notes.end());
+    }
+    return runs;
+  }
+  run.series = std::move(runs.front().series);
   if (file.filename().string().starts_with("wandb-history.jsonl")) {
     put_settings_of_file(file.parent_path() / "config.yaml", run);
   }
-  return run;
+  return {std::move(run)};
 }
 
 }  // namespace glidepath::detail

@@ -40,7 +40,7 @@ std::vector<LoggedRun> alone(const std::filesystem::path& file, const Metric& me
 constexpr std::array kFormats{
     Format{"csv", is_long, nullptr},
     Format{"trainer_state", is_trainer_state, alone<read_trainer_state>},
-    Format{"jsonl", is_json_lines, alone<read_json_lines>},
+    Format{"jsonl", is_json_lines, read_json_lines},
     Format{"table", is_table, read_table},
     Format{"text", is_console, alone<read_console>},
 };

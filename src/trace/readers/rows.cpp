@@ -270,10 +270,13 @@ void LogRows::put(std::string_view name, double value) {
 }
 
 void LogRows::put(std::string_view name, std::string_view text) {
+  if (names_run(name)) label(name, text);
   if (const std::optional<double> number = number_in(text)) {
     put(name, *number);
   } else if (is_clock(normal(name))) {
     put(name, seconds_in(text));
+  } else {
+    label(name, text);
   }
 }
 
@@ -290,6 +293,11 @@ bool LogRows::end_unfinished_row() {
       column.rows.pop_back();
       column.values.pop_back();
     }
+    for (Labels& labels : labels_) {
+      if (labels.rows.empty() || labels.rows.back() != row) continue;
+      labels.rows.pop_back();
+      labels.of_row.pop_back();
+    }
   }
   end_row();
   return !back;
@@ -298,6 +306,7 @@ bool LogRows::end_unfinished_row() {
 void LogRows::add(const Cells& cells) {
   for (const auto& [name, value] : cells) {
     if (value->is(Json::Kind::number)) {
+      if (names_run(name)) label(name, general(value->number, 17));
       put(name, value->number);
     } else if (value->is(Json::Kind::text)) {
       put(name, std::string_view(value->text));

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -69,6 +70,12 @@ class LogRows {
   /// A whole column: its values, and the rows in which they stand, increasing.
   void put_column(std::string name, std::vector<std::int64_t> rows, std::vector<double> values);
 
+  /// A name that a cell has, of a run or a part of the data.
+  void label(std::string_view name, std::string_view text);
+  /// Puts the part of the data before the names of the metrics, where a column of words such as
+  /// "train" tells rows at one step apart.
+  void name_data();
+
   /// How far a counter will count.
   void plan(const std::string& counter, double length) { planned_[counter] = length; }
 
@@ -89,7 +96,24 @@ class LogRows {
     Series series{};
   };
   using RowNumbers = std::vector<std::int64_t>;
+  /// The names in a column, and which of them rows have.
+  struct Labels {
+    std::string name{};
+    std::vector<std::string> texts{};
+    std::unordered_map<std::string, std::size_t> codes{};
+    RowNumbers rows{};
+    std::vector<std::size_t> of_row{};
+  };
+  static constexpr std::size_t kMostRuns = 1000;  ///< of a log: more names are no names of runs
+  friend std::vector<LoggedRun> runs_of(LogRows rows);
 
+  [[nodiscard]] static std::optional<std::vector<std::size_t>> labels_at(const Labels& labels,
+                                                                         const RowNumbers& rows);
+  [[nodiscard]] std::size_t repeats(const RowNumbers& rows,
+                                    const std::vector<std::size_t>& labels) const;
+  [[nodiscard]] const Labels* telling(const std::function<bool(const Labels&)>& may) const;
+  [[nodiscard]] std::vector<std::pair<std::string, LogRows>> by_label(const Labels& labels) const;
+  [[nodiscard]] std::optional<std::vector<LoggedRun>> runs_by(const Labels& labels) const;
   Column& column(std::string_view name);
   [[nodiscard]] const Column* find(std::string_view name) const;
   [[nodiscard]] const Column* clock() const;
@@ -107,10 +131,15 @@ class LogRows {
                 const std::vector<const Column*>& counting) const;
 
   std::vector<Column> columns_{};
+  std::vector<Labels> labels_{};
+  std::map<std::string, std::size_t> label_places_{};
   std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>> place_{};
   std::map<std::string, double> planned_{};
   std::size_t count_ = 0;
   std::size_t next_ = 0;  ///< the column that comes next where rows are alike
 };
+
+/// The runs of some rows: one, or several where a column tells them apart.
+[[nodiscard]] std::vector<LoggedRun> runs_of(LogRows rows);
 
 }  // namespace glidepath::detail

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "common/csv.hpp"
@@ -25,8 +24,6 @@ constexpr std::size_t kLongestColumn = 200;
 constexpr char kBlanks = ' ';  // splits at any number of blanks
 constexpr std::string_view kNothing[] = {"-",      "--", "na", "n/a", "none", "null",     "#n/a",
                                          "no log", "_",  "?",  ".",   "<na>", "undefined"};
-constexpr std::size_t kMostRuns = 1000;  // of one table
-constexpr double kRowsOfRun = 3;         // that each of them has on the mean, at least
 
 /// The next line of a text, or nothing.
 using NextLine = std::function<std::optional<std::string_view>()>;
@@ -338,7 +335,6 @@ class Table {
     const auto place = [&](const auto& is) {
       return static_cast<std::size_t>(std::find_if(names.begin(), names.end(), is) - names.begin());
     };
-    run_ = place(names_run);
     value_ = counting.empty() ? names.size() : place(is_value);
   }
 
@@ -370,17 +366,12 @@ class Table {
       rows_.put("wall_seconds", std::string_view(cells[2]));
       rows_.put("timesteps", length_);
     } else {
-      put_row(cells, rows_);
+      put_row(cells);
     }
     if (unfinished_) {
       cut_ = !rows_.end_unfinished_row();
     } else {
       rows_.end_row();
-    }
-    if (run_ < names.size() && !cut_ && !cells[run_].empty() && runs_.size() <= kMostRuns) {
-      LogRows& run = run_called(cells[run_]);
-      put_row(cells, run);
-      run.end_row();
     }
   }
 
@@ -394,11 +385,14 @@ class Table {
       cut_ = true;
     }
     if (cut_) run.notes.emplace_back("the last row is cut: left out");
-    if (std::optional<std::vector<LoggedRun>> several = several_runs()) {
-      for (LoggedRun& each : *several) each.notes = run.notes;
-      return *std::move(several);
+    std::vector<LoggedRun> runs = runs_of(std::move(rows_));
+    if (runs.size() > 1) {
+      for (LoggedRun& each : runs) {
+        each.notes.insert(each.notes.begin(), run.notes.begin(), run.notes.end());
+      }
+      return runs;
     }
-    run.series = rows_.series();
+    run.series = std::move(runs.front().series);
     try {
       run.planned = planned_beside(file, run.series);
     } catch (const IoError&) {  // of which put_settings_beside has a note
@@ -407,44 +401,16 @@ class Table {
   }
 
  private:
-  LogRows& run_called(const std::string& name) {
-    const auto [entry, fresh] = runs_of_.try_emplace(name, runs_.size());
-    if (fresh) runs_.emplace_back(name, LogRows());
-    return runs_[entry->second].second;
-  }
-
-  /// The runs that a column tells apart, where each begins while the first is at most half done;
-  /// else they go on from one another and are one run.
-  [[nodiscard]] std::optional<std::vector<LoggedRun>> several_runs() const {
-    const auto size = static_cast<double>(runs_.size());
-    if (size < 2 || runs_.size() > kMostRuns ||
-        static_cast<double>(rows_.count()) < kRowsOfRun * size) {
-      return {};
-    }
-    std::vector<LoggedRun> found;
-    double half = 0;
-    for (const auto& [name, rows] : runs_) {
-      found.push_back({.name = name, .series = rows.series()});
-      const SeriesByName& series = found.back().series;
-      if (series.empty() || series.front().second->step.empty()) return {};
-      const std::vector<double>& step = series.front().second->step;
-      const auto [first, last] = std::minmax_element(step.begin(), step.end());
-      if (found.size() == 1) half = (*first + *last) / 2;
-      if (!(*first <= half)) return {};
-    }
-    return found;
-  }
-
-  void put_row(const Fields& cells, LogRows& rows) const {
+  void put_row(const Fields& cells) {
     std::string before;
     for (std::size_t i = 0; i < cells.size() && before.empty(); ++i) {
       if (text_[i]) before = split_before(header_.names[i], cells[i]);
     }
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (cells[i].empty() || (&rows != &rows_ && i == run_)) continue;
+      if (cells[i].empty()) continue;
       const std::string& name = i == value_ ? name_of_value(cells) : header_.names[i];
       const bool split = !before.empty() && !counts_steps(normal(name)) && !is_clock(normal(name));
-      rows.put(split ? before + name : name, std::string_view(cells[i]));
+      rows_.put(split ? before + name : name, std::string_view(cells[i]));
     }
   }
 
@@ -476,10 +442,8 @@ class Table {
   Header header_;
   std::vector<bool> strict_, step_;  ///< columns that must hold numbers, and finite ones
   std::vector<bool> text_;           ///< columns of the part of the data
-  std::size_t run_ = 0, value_ = 0;  ///< columns of the name of the run, and of a value; or none
+  std::size_t value_ = 0;            ///< column of a value, or none
   LogRows rows_;
-  std::vector<std::pair<std::string, LogRows>> runs_{};  ///< the same rows by run
-  std::unordered_map<std::string, std::size_t> runs_of_{};
   bool unfinished_ = false, cut_ = false;
   LastCells last_cells_;
   std::string short_;  ///< what is wrong with the row before, which may be cut
