@@ -8,10 +8,11 @@ import os
 import re
 import stat
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 
 from glidepath._core import (
@@ -185,11 +186,17 @@ def open_plain(path: Path) -> BufferedReader:
 
 
 def open_log(path: Path) -> BufferedReader | gzip.GzipFile:
-    """Open a regular file, unpacking it where it is gzip."""
+    """Open a regular file: unpacked where it is gzip, as UTF-8 where it is UTF-16 with a mark."""
     file = open_plain(path)
-    packed = file.read(2) == b"\x1f\x8b"
+    mark = file.read(2)
     file.seek(0)
-    if not packed:
+    if mark in (BOM_UTF16_LE, BOM_UTF16_BE):
+        with file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise IoError(f"{path}: more than {_MOST_BYTES >> 20} MiB of UTF-16")
+        return BufferedReader(BytesIO(data.decode("utf-16", errors="replace").encode()))
+    if mark != b"\x1f\x8b":
         return file
     unpacked = gzip.GzipFile(fileobj=file, mode="rb")
     unpacked.myfileobj = file  # type: ignore[assignment] # which is closed with it
