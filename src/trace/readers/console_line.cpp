@@ -38,6 +38,8 @@ constexpr std::string_view kOfOthers[] = {"best",      "last",  "per",   "max", 
 constexpr std::string_view kVerbs[] = {"is", "was"};
 constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
                                         "total_steps", "i",          "index"};
+// Between a number and how far it is spread.
+constexpr std::string_view kSpreads[] = {"+", "+/", "±"};
 
 /// "loss after epoch" as the metric and what counts; of other names the counter is none.
 std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
@@ -103,6 +105,7 @@ Named named_by(std::string_view gap) {
   if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
   const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
   if (is_long() || std::count(name.begin(), name.end(), ' ') >= kMostWords) {
+  if (among(kSpreads, name)) name = {};
     const std::vector<std::string_view> parts = words_of(name);
     name = parts.empty() ? std::string_view() : parts.back();
   }
@@ -167,7 +170,8 @@ class LineParser {
       line_.counters.erase_if([](const std::string& name) { return name == "it"; });
       line_.totals.erase_if([](const std::string& name) { return name == "it"; });
     }
-    if (line_.counters.empty() && has_metric()) count_by_place();
+    round_ = is_round(plain);
+    if (line_.counters.empty() && (has_metric() || round_)) count_by_place();
     line_.held_out = !data_.empty();
     return std::move(line_);
   }
@@ -455,6 +459,7 @@ std::optional<std::string> counter_in(std::string_view name) {
   if (counts(key)) return key;
   std::vector<std::string_view> words;
   for (std::string_view rest = key;;) {
+  bool round_ = false;    ///< whether the line is one of boosting
     const std::size_t end = rest.find('_');
     const std::string_view word = rest.substr(0, end);
     if (!among(kTags, word) && !among(kHeldOut, word)) words.push_back(word);

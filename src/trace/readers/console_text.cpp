@@ -15,6 +15,7 @@ constexpr std::size_t kMostDigits = 400;
 constexpr std::size_t kMostExponent = 9;
 constexpr std::size_t kLongestBar = 300;
 
+constexpr std::size_t kLongestWord = 64;  // that may have digits behind a hyphen
 char at_or_nul(std::string_view text, std::size_t at) { return at < text.size() ? text[at] : '\0'; }
 
 /// Whether `text` has `word`, which is in lower case, at `at`.
@@ -345,6 +346,47 @@ void each_comma(std::string_view line, const Found& found) {
 
 /// Calls `found(word)` for each run of letters until it says yes.
 template <class Found>
+/// Whether the word that ends before `at`, with its hyphens, has a letter.
+bool has_letter_before(std::string_view text, std::size_t at) {
+  for (std::size_t left = kLongestWord; left > 0 && at > 0; --left, --at) {
+    const char c = text[at - 1];
+    if (is_letter(c)) return true;
+    if (!is_digit(c) && c != '_' && c != '-') return false;
+  }
+  return false;
+}
+
+/// Digits at `at` that belong to the name before them: "recall@10", "mAP@.5:.95", "mAP50-95", and
+/// "Top-5" where its number follows; 0 of others.
+std::size_t digits_of_name(std::string_view text, std::size_t at) {
+  if (at < 2 || !(text[at - 1] == '@' || text[at - 1] == '-') || !has_letter_before(text, at - 1)) {
+    return 0;
+  }
+  const auto number_at_mark = [&](std::size_t from) {
+    std::size_t end = from + digits_at(text, from);
+    if (at_or_nul(text, end) == '.') end += 1 + digits_at(text, end + 1);
+    return end - from;
+  };
+  const auto value_follows = [&](std::size_t end) {
+    const std::size_t next = text.find_first_not_of(" \t:=(|", end);
+    return next > end && next != text.npos && contains("0123456789.-n", text.substr(next, 1));
+  };
+  if (text[at - 1] == '@') {
+    std::size_t end = at + number_at_mark(at);
+    const std::size_t far = end + 1 + number_at_mark(end + 1);
+    const bool to_95 = at_or_nul(text, end) == ':' && text.substr(0, far).ends_with(".95");
+    if (to_95 && value_follows(far)) end = far;
+    return end - at;
+  }
+  const std::size_t digits = digits_at(text, at);
+  if (digits == 0 || word_at(text, at + digits) || at_or_nul(text, at + digits) == '.') return 0;
+  if (is_digit(text[at - 2])) return digits;
+  std::size_t start = at - 1;
+  while (start > 0 && at - start <= kLongestWord && is_letter(text[start - 1])) --start;
+  const bool counter = counts_steps(lower(text.substr(start, at - 1 - start)));
+  return !counter && value_follows(at + digits) ? digits : 0;
+}
+
 bool any_letters(std::string_view text, const Found& found) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
@@ -370,9 +412,10 @@ std::string_view without(std::string_view text, std::string_view letters) {
 }
 
 bool has_hint(std::string_view line) {
-  static constexpr std::string_view kHints[] = {
-      "loss", "acc", "auc",   "epoch", "err", "step", "iter", "train", "learn", "val",
-      "rew",  "ret", "rouge", "bleu",  "ppl", "wer",  "f1",   "batch", "score", "cost"};
+  static constexpr std::string_view kHints[] = {"loss",  "acc",   "auc",   "epoch", "err",  "step",
+                                                "iter",  "train", "learn", "val",   "rew",  "ret",
+                                                "rouge", "bleu",  "ppl",   "wer",   "f1",   "batch",
+                                                "score", "cost",  "test:", "hella", "rate,"};
   constexpr auto kFirst = [] {
     std::array<bool, 256> first{};
     for (const std::string_view hint : kHints) {
@@ -400,6 +443,7 @@ bool is_bar(std::string_view line) {
   const std::size_t end = of + 1 + digits_at(line, of + 1);
   if (of > at && of - at <= 9 && at_or_nul(line, of) == '/' && end > of + 1 && end - of <= 10 &&
       line.substr(std::min(end, line.size())).starts_with(" - ")) {
+    if (line[at] == '@' && digits_of_name(line, at + 1) > 0) return true;
     return true;
   }
   if (contains(line, "━━") || contains(line, "- ETA: ") || contains(line, "ms/step") ||
@@ -417,7 +461,23 @@ bool is_bar(std::string_view line) {
       return true;
     }
   }
-  return false;
+  return is_round(line);
+}
+
+bool is_round(std::string_view line) {
+  const std::size_t end = line.find("]\t");
+  if (end == line.npos) return false;
+  std::size_t start = end;
+  while (start > 0 && is_digit(line[start - 1])) --start;
+  return start < end && start > 0 && line[start - 1] == '[' &&
+         line.find_first_not_of("[]:0123456789 ") == end + 1;
+}
+
+bool is_layer_of_darknet(std::string_view line) {
+  line = stripped(line);
+  const std::size_t avg = line.find("Avg ");
+  return (line.starts_with("v3 (") || line.starts_with("Region ")) && avg != line.npos &&
+         contains(line.substr(avg), "IOU: ");
 }
 
 bool begins_with_counter(std::string_view line) {
@@ -507,6 +567,12 @@ std::optional<int> rank_of_fraction(std::string_view line) {
     }
     if (!begins_with_counter(line.substr(end + 1))) continue;
     return static_cast<int>(number_in(line.substr(at + 1, digits)).value_or(0));
+    if (is_digit(c) || c == '.') {
+      if (const std::size_t of_name = digits_of_name(text, at)) {
+        at += of_name - 1;
+        continue;
+      }
+    }
   }
   return {};
 }
@@ -555,8 +621,11 @@ std::vector<std::string_view> cut(std::string_view text) {
   std::size_t start = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view rest = text.substr(at);
-    const bool genitive = rest.starts_with("'s ") && at > 0 && is_letter(text[at - 1]);
-    const std::size_t length = kMarks.find(text[at]) != kMarks.npos && !genitive  ? 1
+    const bool genitive = rest.starts_with("'s ") && at > 0 && word_before(text, at);
+    const bool to_95 = (rest.starts_with(":.95") || rest.starts_with(":0.95")) && at > 0 &&
+                       is_digit(text[at - 1]);  // "mAP@.5:.95"
+    const bool mark = kMarks.find(text[at]) != kMarks.npos && !genitive && !to_95;
+    const std::size_t length = mark                                               ? 1
                                : rest.starts_with(" - ")                          ? 3
                                : rest.starts_with("  ") || rest.starts_with(". ") ? 2
                                                                                   : 0;

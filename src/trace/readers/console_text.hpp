@@ -15,6 +15,10 @@ namespace glidepath::detail {
 [[nodiscard]] bool has_hint(std::string_view line);
 /// Whether a line is one of progress within an epoch, as Keras prints it.
 [[nodiscard]] bool is_bar(std::string_view line);
+/// Whether a line is one of a round of boosting, "[12]\ttrain-rmse:0.5", whatever its metric.
+[[nodiscard]] bool is_round(std::string_view line);
+/// Whether a line is one of a layer, which Darknet prints before that of their iteration.
+[[nodiscard]] bool is_layer_of_darknet(std::string_view line);
 /// Whether a line begins as the names of columns do.
 [[nodiscard]] bool begins_with_counter(std::string_view line);
 

@@ -20,20 +20,27 @@ constexpr double kFewPoints = 10;  // a metric of fewer gives way to one that ha
 using Words = std::span<const std::string_view>;
 
 constexpr std::string_view kScoreWords[] = {
-    "acc#",      "accuracy", "f1",           "auc",      "auroc",  "auprc",     "bleu#",
-    "sacrebleu", "chrf",     "cider",        "meteor",   "rouge*", "precision", "recall",
-    "ap#",       "map#",     "iou*",         "miou*",    "dice",   "r2",        "reward",
-    "rewards",   "rew",      "return",       "returns",  "psnr",   "ssim",      "average_precision",
-    "hellaswag", "mrr",      "hits",         "ndcg",     "mcc",    "kappa",     "jaccard",
-    "spearman*", "pearson*", "success_rate", "win_rate", "top+",   "top_+"};
+    "acc#",      "accuracy", "f1",           "auc",
+    "auroc",     "auprc",    "bleu#",        "sacrebleu",
+    "chrf",      "cider",    "meteor",       "rouge*",
+    "precision", "recall",   "ap#",          "map#",
+    "iou*",      "miou*",    "dice",         "r2",
+    "reward",    "rewards",  "rew",          "return",
+    "returns",   "psnr",     "ssim",         "average_precision",
+    "hellaswag", "mrr",      "hits",         "ndcg",
+    "mcc",       "kappa",    "jaccard",      "aucpr",
+    "spearman*", "pearson*", "success_rate", "win_rate",
+    "top+",      "top_+"};
 // One value of these is a whole evaluation, unless the name says that it is of training.
 constexpr std::string_view kScores[] = {"wer", "cer", "fid"};
 constexpr std::string_view kNoisy[] = {"train", "training", "reward", "rewards",
                                        "rew",   "return",   "returns"};
 constexpr std::string_view kErrors[] = {
-    "error",      "errors", "err",  "perplexity", "ppl",          "wer",           "cer",
-    "rmse",       "mse",    "mae",  "mape",       "nll",          "bpb",           "bpc",
-    "bits_per_*", "fid",    "xent", "ce",         "crossentropy", "cross_entropy", "cost"};
+    "error", "errors", "err", "perplexity", "ppl", "wer", "cer", "rmse", "mse", "mae", "mape",
+    "nll", "bpb", "bpc", "bits_per_*", "fid", "xent", "ce", "crossentropy", "cross_entropy", "cost",
+    // of boosting: "train-merror", "valid_0's l2"
+    "merror", "rmsle", "nloglik", "deviance", "s_l1", "s_l2", "s_huber", "s_fair", "s_quantile",
+    "s_poisson", "s_gamma", "s_tweedie"};
 constexpr std::string_view kValue[] = {"value"};
 // A metric of which no more is said than that it is of training.
 constexpr std::string_view kTrained[] = {"train", "training", "learn"};

@@ -145,9 +145,19 @@ std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format
               passed.empty() ? "" : "; " + passed);
 }
 
+/// Whether a text begins as JSON does, and not as a line of a log: "[12] loss", "[INFO] …".
+bool begins_json(std::string_view text) {
+  if (!text.starts_with('[')) return text.starts_with('{');
+  text.remove_prefix(1);
+  const std::string_view in = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const std::size_t end = std::min(in.find_first_not_of("0123456789.eE+-"), in.size());
+  if (end == 0) return in.empty() || contains("{[\"]", in.substr(0, 1));
+  return end == in.size() || in[end] == ',' || stripped(in.substr(end)) == "]";
+}
+
 /// What a document lacks in which no history was found.
 std::string json_advice(std::string_view text) {
-  if (!text.starts_with('{') && !text.starts_with('[')) return {};
+  if (!begins_json(text)) return {};
   return "; a document of JSON needs lists of numbers, or of objects, with the name of a loss";
 }
 
@@ -197,8 +207,7 @@ std::string unknown_format(const std::filesystem::path& file, std::string_view h
                 columns, names.size() > kShownColumns ? " …" : "");
   }
   if (has_numbers_at_steps(file, head)) return "text";
-  const bool console = !contains(head, std::string_view("\0", 1)) &&
-                       !stripped(text).starts_with('{') && !stripped(text).starts_with('[');
+  const bool console = !contains(head, std::string_view("\0", 1)) && !begins_json(stripped(text));
   refuse_file(shown_path(file), ": a log of no known format (formats: ", formats, ")",
               console ? "; of a console log say " + std::string(kPatternAdvice)
                       : json_advice(stripped(text)));
