@@ -283,6 +283,57 @@ def test_what_a_log_says_beside_its_metrics_is_no_metric(tmp_path: Path) -> None
 )
 def test_a_log_in_utf16_as_powershell_writes_it_reads_like_one_in_utf8(
     name: str, head: str, row: str, encoding: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("form", "metric", "direction"),
+    [
+        ("[{i}]\tvalid_0's l2: {x}", "valid_0's l2", "min"),
+        ("[{i}]\tvalid_0's rmse: {x}\tvalid_0's l1: 9.5", "valid_0's rmse", "min"),
+        ("[{i}]\tcv_agg's rmse: {x} + 0.0123", "cv_agg's rmse", "min"),
+        ("[{i}]\ttrain-merror:{x}\teval-merror:9.5", "train-merror", "min"),
+        ("[12:34:56] [{i}]\ttrain-map@10:{x}\teval-map@10:0.5", "train-map@10", "max"),
+        ("step {i} recall@10: {x} ndcg@10 : 0.5", "recall@10", "max"),
+        ("epoch {i} Acc@1  {x} (9.5)\tAcc@5  0.9 (0.9)", "Acc@1", "max"),
+        ("epoch {i} mAP@.5:.95: {x} mAP@0.5: 0.5", "mAP@.5:.95", "max"),
+        ("epoch {i} Top-1: {x} Top-5 0.5", "Top-1", "max"),
+    ],
+)
+def test_a_name_keeps_its_digits_and_what_they_are_of(
+    form: str, metric: str, direction: str, tmp_path: Path
+) -> None:
+    run = one(write(tmp_path / "log", lines(form)))
+    assert (run.metric, run.direction) == (metric, direction)
+    check(run, BY_ROW, LOSSES)
+    check(one(tmp_path / "log", metric), BY_ROW, LOSSES)
+
+
+def test_rounds_of_boosting_with_a_metric_of_ones_own_name_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "log", lines("[{i}]\tvalid_0's mine: {x}"))
+    with pytest.raises(gp.IoError, match=r"say metric= one of valid_0's mine, or pattern=") as told:
+        gp.read_traces(file)
+    assert "JSON" not in str(told.value)
+    check(one(file, "valid_0's mine"), BY_ROW, LOSSES)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "epoch:{i}, loss:{x}, acc:0.5",
+        "step:{i},loss:{x}",
+        "step {i}, loss:{x}",
+        "step:{i}; loss:{x}",
+        "iter:{i}\tloss:{x}",
+        "epoch-{i}, loss-{x}",
+        "epoch:{i},loss:{x},val_loss:nan",
+    ],
+)
+def test_names_with_a_number_behind_a_mark_are_no_table(form: str, tmp_path: Path) -> None:
+    check(one(write(tmp_path / "runs" / "log", lines(form))), BY_ROW, LOSSES)
+    write(tmp_path / "runs" / "table.csv", "step,loss:0,loss:1\n" + lines("{i},{x},0.5"))
+    run, table = gp.read_traces(tmp_path / "runs")
+    assert (run.name, table.name, table.metric) == ("log", "table.csv", "loss:0")
+    check(table, BY_ROW, LOSSES)
+
+
 ) -> None:
     text = head + "".join(row.format(i=i, y=3 / i) + "\n" for i in range(1, 40))
     mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""

@@ -452,6 +452,33 @@ class Table {
 
 }  // namespace
 
+/// A line with `#` for each number that a name, a mark or a blank stands before, without blanks.
+std::string form_of_line(std::string_view line) {
+  std::string form;
+  line = stripped(line);
+  for (std::size_t at = 0; at < line.size();) {
+    const bool begins = at == 0 || contains(" \t:=-#", line.substr(at - 1, 1));
+    const std::size_t end = std::min(line.find_first_of(" \t,;|", at), line.size());
+    if (begins && number_in(line.substr(at, end - at))) {
+      form += '#';
+      at = end;
+    } else if (blank_length(line.substr(at)) > 0) {
+      at += blank_length(line.substr(at));
+    } else {
+      form += line[at++];
+    }
+  }
+  return form;
+}
+
+/// Whether a line that looks like names of columns is one of a text log, "epoch:1, loss:2.5", as
+/// the next one says the same of other numbers.
+bool is_line_of_log(std::string_view line, std::string_view next) {
+  const std::string form = form_of_line(line);
+  return std::count(form.begin(), form.end(), '#') >= 2 && form == form_of_line(next) &&
+         stripped(line) != stripped(next);
+}
+
 bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
   if (contains(head.substr(0, 1024), std::string_view("\0", 1)) || head.starts_with('{') ||
       head.starts_with('[')) {
@@ -461,8 +488,13 @@ bool is_table(const std::filesystem::path& /*file*/, std::string_view head) {
   std::string_view rest = text;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   std::string_view below = stripped(rest);
+  std::string_view again = rest;
   const Header header = header_in(lines_of(rest));
   if (!is_header(header.names)) return false;
+  NextLine each = lines_of(again);
+  std::string_view line;
+  for (std::size_t i = 0; i < header.line; ++i) line = each().value_or("");
+  if (is_line_of_log(line, each().value_or(""))) return false;
   if (header.mark != kBlanks) return true;
   // Words with blanks between are a header when numbers stand below them.
   NextLine next = lines_of(below);
