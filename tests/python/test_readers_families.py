@@ -186,6 +186,46 @@ def test_the_table_of_yolo_has_its_names_above(tmp_path: Path) -> None:
     assert run.planned_steps == 299
 
 
+@pytest.mark.parametrize(
+    ("names", "best", "all_names"),
+    [
+        (
+            "Class     Images  Instances      Box(P          R      mAP50  mAP50-95):",
+            *("mAP50-95", {"precision", "recall", "mAP50", "mAP50-95"}),
+        ),
+        (
+            "Class     Images  Instances          P          R      mAP50   mAP50-95:",
+            *("mAP50-95", {"precision", "recall", "mAP50", "mAP50-95"}),
+        ),
+        (
+            "Class     Images     Labels          P          R     mAP@.5 mAP@.5:.95:",
+            *("mAP@.5:.95", {"precision", "recall", "mAP@.5", "mAP@.5:.95"}),
+        ),
+    ],
+)
+def test_what_yolo_scores_on_all_classes_is_read_by_the_names_above(
+    tmp_path: Path, names: str, best: str, all_names: set[str]
+) -> None:
+    above = f"   {names} 100%|####| 4/4 [00:01<00:00,  3.1it/s]\n"
+    text = "".join(
+        "\n      Epoch    GPU_mem   box_loss   cls_loss  Instances       Size\n"
+        f"      {t}/100      2.34G     {_LOSS[t]}      1.234      12   640: 100%|###| 10/10\n"
+        f"{above}   all   128   929   0.6   0.5   0.51   {1 - 1 / t}\n"
+        for t in EPOCHS
+    )
+    text += (
+        "Validating best.pt...\n"
+        + above
+        + "all 128 929 0.6 0.5 0.51 0.99\nperson 9 9 0.6 0.5 0.51 0.2\n"
+    )
+    file = write(tmp_path / "train.log", text)
+    assert {info.metric for info in gp.metrics_of(file)} >= all_names
+    assert one(file).metric == "box_loss"
+    run = one(file, best)
+    assert (run.direction, run.step.tolist()) == ("max", STEP_BY_STEP)
+    assert run.loss.tolist() == [1 - 1 / t for t in EPOCHS]
+
+
 def test_of_several_ranks_the_first_is_read(tmp_path: Path) -> None:
     for rank in ("[rank{r}]: ", "{r}: ", "[default{r}]:", "[1,{r}]<stdout>:"):
         text = "".join(

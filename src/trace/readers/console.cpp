@@ -96,6 +96,7 @@ class LineSource {
       section_.clear();
       if (!take(block)) return false;
     }
+    if (std::optional<Line> row = tables_.of_classes(text)) return row->cells.empty() || take(*row);
     if (std::optional<Line> row = tables_.spaced(text)) return take(*row);
     if (const std::optional<std::string> data = data_of_heading(text)) {
       heading_ = *data;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kWidest = 1000;  // letters of a row that are looked at
 constexpr std::string_view kYolo[] = {"box", "obj", "cls", "total", "l1"};
+// What YOLO's table of classes counts before its scores.
+constexpr std::size_t kCountsOfClasses = 3;
 constexpr std::string_view kRowNumber = "#";  // of spaCy, whose epochs are called E
 
 /// The cells of a line between rules, if it is one.
@@ -101,6 +103,40 @@ std::optional<Line> TableRows::ruled(std::string_view text) {
   return line;
 }
 
+std::optional<Line> TableRows::of_classes(std::string_view text) {
+  const std::string_view first = stripped(text).substr(0, 5);
+  const bool names = first == "Class";
+  if (!names && (of_classes_.empty() || !(first.starts_with("all ") || first == "all\t")))
+    return {};
+  const std::string plain = undressed(first_characters(text, kWidest));
+  std::vector<std::string_view> fields = words_of(plain);
+  if (names) {
+    if (fields.size() <= kCountsOfClasses || fields[1] != "Images") return {};
+    of_classes_.assign(kCountsOfClasses, "");
+    std::string part;
+    for (std::size_t i = kCountsOfClasses; i < fields.size() && !contains(fields[i], "%"); ++i) {
+      const std::size_t open = fields[i].find('(');  // "Box(P", "Mask(P"
+      if (open != plain.npos) part = fields[i].substr(0, open);
+      if (open != plain.npos) fields[i].remove_prefix(open + 1);
+      std::string name(without(fields[i], "():"));
+      if (name == "P") name = "precision";
+      if (name == "R") name = "recall";
+      of_classes_.push_back(part.empty() || part == "Box" ? name : part + " " + name);
+    }
+    return Line{};
+  }
+  if (fields.size() != of_classes_.size()) return {};
+  Line line;
+  // A second row of an epoch is that of the best one, which is tried again at the end.
+  if (std::exchange(scored_, true)) return line;
+  for (std::size_t i = kCountsOfClasses; i < fields.size(); ++i) {
+    if (const std::optional<double> value = number_in(fields[i]))
+      line.cells.put(of_classes_[i], *value);
+  }
+  line.text = shown_line(text);
+  return line;
+}
+
 std::optional<Line> TableRows::spaced(std::string_view text) {
   if (columns_.empty() && !begins_with_counter(text) && !stripped(text).starts_with("E "))
     return {};
@@ -124,7 +160,9 @@ std::optional<Line> TableRows::spaced(std::string_view text) {
   }
   const std::size_t fewest = std::max<std::size_t>(columns_.empty() ? 0 : columns_.size() - 1, 3);
   if (fields.size() < fewest || columns_.empty()) return {};
-  return row_of(fields, text);
+  std::optional<Line> row = row_of(fields, text);
+  if (row) scored_ = false;
+  return row;
 }
 
 std::optional<Line> TableRows::row_of(const std::vector<std::string_view>& fields,

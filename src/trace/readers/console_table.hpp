@@ -17,6 +17,10 @@ class TableRows {
   /// MATLAB and Markdown draw them. A line of names or a rule below it is one without numbers.
   [[nodiscard]] std::optional<Line> ruled(std::string_view text);
 
+  /// The row `all` under "Class Images Instances Box(P R mAP50 mAP50-95)" of YOLO: what the model
+  /// scores on all classes, once in an epoch. A line of names is one without numbers.
+  [[nodiscard]] std::optional<Line> of_classes(std::string_view text);
+
   /// A row with blanks between: skorch, fastai, YOLO, spaCy, scikit-learn. The columns are those of
   /// the last line of names, of which the first counts.
   [[nodiscard]] std::optional<Line> spaced(std::string_view text);
@@ -25,7 +29,8 @@ class TableRows {
   [[nodiscard]] std::optional<Line> row_of(const std::vector<std::string_view>& fields,
                                            std::string_view text) const;
 
-  std::vector<std::string> columns_, ruled_;
+  std::vector<std::string> columns_, ruled_, of_classes_;
+  bool scored_ = false;       ///< the row `all` of this epoch was read
   bool below_names_ = false;  ///< the line before had names between rules
 };
 
