@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,22 @@ BY_BATCH = [400.0 * ((i - 1) // 4) + 100 * ((i - 1) % 4) for i in ROWS]
         ("num episodes: {n} loss {x}", BY_TEN),
         ("[2024-03-01 10:00:00] Ep. 1 : Up. {n} : Sen. 12,345 : Cost {x} : Time 9.1s", BY_TEN),
         ("   --> STEP: {b}/400 -- GLOBAL_STEP: {n}\n     | > loss: {x} ({x})", BY_TEN),
+        # brackets directly behind the name
+        ("loss[{n}] = {x}", BY_TEN),
+        ("loss({n}): {x}", BY_TEN),
+        ("step {n} loss: {x} acc[1]: 0.5 acc[5]: 0.9", BY_TEN),
+        # Darknet, whose layers come before their iteration
+        (
+            "v3 (mse loss, Normalizer: (iou: 0.75, cls: 1.00) Region 82 Avg (IOU: 0.23, GIOU: 0.1),"
+            " Class: 0.5, count: 4, loss = 345.67, total_loss = 15.7 \n"
+            " {n}: 9.5, {x} avg loss, 0.0001 rate, 2.3 seconds, 640 images, 12.3 hours left",
+            BY_TEN,
+        ),
+        (
+            "Region Avg IOU: 0.234567, Class: 0.5, Obj: 0.4, No Obj: 0.5, count: 4\n"
+            "{n}: 9.5, {x} avg, 0.0001 rate, 2.3 seconds, 640 images",
+            BY_TEN,
+        ),
     ],
 )
 def test_a_line_that_a_tool_prints(form: str, steps: list[float], tmp_path: Path) -> None:
@@ -139,6 +156,21 @@ def test_numbers_with_marks_of_thousands(tmp_path: Path) -> None:
     pattern = r"Step (?P<step>[\d,]+) \| loss (?P<value>\S+)"
     (run,) = gp.read_traces(tmp_path / "log", pattern=pattern)
     check(run, [999, 1000, 1234567], [1000.5, 900.5, 8])
+
+
+@pytest.mark.parametrize(
+    ("spelled", "value"),
+    [
+        *(("Infinity", math.inf), ("-Infinity", -math.inf), ("1.#INF", math.inf)),
+        *(("1.#QNAN", math.nan), ("-1.#IND", math.nan), ("1.#INF00", math.inf)),
+    ],
+)
+def test_what_is_no_finite_number_is_read_as_it_was_printed(
+    spelled: str, value: float, tmp_path: Path
+) -> None:
+    text = lines("step {n} loss {x} acc 0.5")
+    file = write(tmp_path / "log", text.replace(f"loss {loss(6)}", f"loss {spelled}"))
+    check(one(file), BY_TEN, [*LOSSES[:5], value, *LOSSES[6:]])
 
 
 def test_a_pattern_with_epochs_counts_on(tmp_path: Path) -> None:
@@ -171,6 +203,20 @@ def test_a_batch_of_an_epoch_that_looks_like_a_fraction(tmp_path: Path) -> None:
         f"2024-03-01 10:00:00,123 DEBUG TRAIN Batch {e}/{b} loss {4 - e - b / 1000} lr 0.1\n"
         for e in range(3)
         for b in range(0, 700, 100)
+    )
+    run = one(write(tmp_path / "log", text))
+    np.testing.assert_array_equal(run.step, np.arange(0, 2100, 100))
+
+
+def test_batches_of_an_evaluation_do_not_shorten_an_epoch(tmp_path: Path) -> None:
+    text = "".join(
+        "".join(
+            f"DEBUG TRAIN Batch {e}/{b} loss {4 - e - b / 1000} lr 0.1\n"
+            for b in range(0, 700, 100)
+        )
+        + "".join(f"DEBUG CV Batch {e}/{b} loss 9.5 history loss 8.5\n" for b in range(0, 300, 100))
+        + f"INFO Epoch {e} CV info cv_loss 3.5\n"
+        for e in range(3)
     )
     run = one(write(tmp_path / "log", text))
     np.testing.assert_array_equal(run.step, np.arange(0, 2100, 100))
@@ -237,52 +283,6 @@ def test_the_metric_that_a_person_would_look_at(form: str, metric: str, tmp_path
     assert len(run) == len(ROWS)
 
 
-def test_the_rows_of_each_split_are_metrics_of_their_own(tmp_path: Path) -> None:
-    table = "epoch,phase,loss\n" + "".join(
-        f"{i},{name},{loss(i) + plus}\n" for i in ROWS for name, plus in (("train", 0), ("val", 1))
-    )
-    rows = "".join(
-        json.dumps({"epoch": i, "split": name, "loss": loss(i) + plus}) + "\n"
-        for i in ROWS
-        for name, plus in (("train", 0), ("val", 1))
-    )
-    for text in (table, rows):
-        file = write(tmp_path / "log", text)
-        check(one(file), BY_ROW, LOSSES)
-        assert one(file).metric == "train/loss"
-        check(one(file, "val/loss"), BY_ROW, [x + 1 for x in LOSSES])
-
-
-def test_a_trailer_that_repeats_the_best_iteration_is_no_restart(tmp_path: Path) -> None:
-    text = lines("[{i}]\tvalid_0's binary_logloss: {x}")
-    text += "Early stopping, best iteration is:\n[3]\tvalid_0's binary_logloss: 2.7321\n"
-    check(one(write(tmp_path / "log", text)), BY_ROW, LOSSES)
-
-
-def test_what_a_log_says_beside_its_metrics_is_no_metric(tmp_path: Path) -> None:
-    text = "tokens per iteration will be: 491,520\nnumber of parameters: 10.65M\n" + lines(
-        "[2024-03-01 10:00:00] (trainer:280) (main.py 189): step {n} loss {x} 1.2it/s 3s/epoch"
-    )
-    text += "Epoch 00012: val_loss did not improve from 1.25000\n" * 4
-    names = {info.metric for info in gp.metrics_of(write(tmp_path / "log", text))}
-    assert names == {"loss"}
-
-
-# ---------------------------------------------------------------------------------- encodings
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
-@pytest.mark.parametrize(
-    ("name", "head", "row"),
-    [
-        ("powershell.log", "", "Größe 🙂 Step {i}, Loss: {y:.4f}"),
-        ("table.csv", "step,loss\n", "{i},{y:.4f}"),
-        ("own.csv", "curve,step,value\n", "ü🙂,{i},{y:.4f}"),
-        ("log.jsonl", "", '{{"step": {i}, "loss": {y:.4f}, "note": "ü🙂"}}'),
-    ],
-)
-def test_a_log_in_utf16_as_powershell_writes_it_reads_like_one_in_utf8(
-    name: str, head: str, row: str, encoding: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("form", "metric", "direction"),
     [
@@ -334,6 +334,52 @@ def test_names_with_a_number_behind_a_mark_are_no_table(form: str, tmp_path: Pat
     check(table, BY_ROW, LOSSES)
 
 
+def test_the_rows_of_each_split_are_metrics_of_their_own(tmp_path: Path) -> None:
+    table = "epoch,phase,loss\n" + "".join(
+        f"{i},{name},{loss(i) + plus}\n" for i in ROWS for name, plus in (("train", 0), ("val", 1))
+    )
+    rows = "".join(
+        json.dumps({"epoch": i, "split": name, "loss": loss(i) + plus}) + "\n"
+        for i in ROWS
+        for name, plus in (("train", 0), ("val", 1))
+    )
+    for text in (table, rows):
+        file = write(tmp_path / "log", text)
+        check(one(file), BY_ROW, LOSSES)
+        assert one(file).metric == "train/loss"
+        check(one(file, "val/loss"), BY_ROW, [x + 1 for x in LOSSES])
+
+
+def test_a_trailer_that_repeats_the_best_iteration_is_no_restart(tmp_path: Path) -> None:
+    text = lines("[{i}]\tvalid_0's binary_logloss: {x}")
+    text += "Early stopping, best iteration is:\n[3]\tvalid_0's binary_logloss: 2.7321\n"
+    check(one(write(tmp_path / "log", text)), BY_ROW, LOSSES)
+
+
+def test_what_a_log_says_beside_its_metrics_is_no_metric(tmp_path: Path) -> None:
+    text = "tokens per iteration will be: 491,520\nnumber of parameters: 10.65M\n" + lines(
+        "[2024-03-01 10:00:00] (trainer:280) (main.py 189): step {n} loss {x} 1.2it/s 3s/epoch"
+    )
+    text += "Epoch 00012: val_loss did not improve from 1.25000\n" * 4
+    names = {info.metric for info in gp.metrics_of(write(tmp_path / "log", text))}
+    assert names == {"loss"}
+
+
+# ---------------------------------------------------------------------------------- encodings
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("powershell.log", "", "Größe 🙂 Step {i}, Loss: {y:.4f}"),
+        ("table.csv", "step,loss\n", "{i},{y:.4f}"),
+        ("own.csv", "curve,step,value\n", "ü🙂,{i},{y:.4f}"),
+        ("log.jsonl", "", '{{"step": {i}, "loss": {y:.4f}, "note": "ü🙂"}}'),
+    ],
+)
+def test_a_log_in_utf16_as_powershell_writes_it_reads_like_one_in_utf8(
+    name: str, head: str, row: str, encoding: str, tmp_path: Path
 ) -> None:
     text = head + "".join(row.format(i=i, y=3 / i) + "\n" for i in range(1, 40))
     mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""

@@ -18,7 +18,9 @@ constexpr std::size_t kLongestName = 64;
 constexpr std::ptrdiff_t kMostWords = 8;
 constexpr std::size_t kShown = 100;
 constexpr std::size_t kGap = 200;
-constexpr std::size_t kCached = 4096;  // names that are remembered
+constexpr std::size_t kCached = 4096;     // names that are remembered
+constexpr std::size_t kLongestJoint = 8;  // letters between a number in brackets and its value
+constexpr std::size_t kMostBehind = 32;   // metrics of a line that may be of the data before them
 constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
 
 // Words beside that of a counter: those that say no more, besides those of data.
@@ -241,7 +243,9 @@ class LineParser {
     const std::string subject = std::exchange(subject_, {});
     const std::string before = std::exchange(whole_metric_, {});
     const bool verb = !subject.empty() && among(kVerbs, named.name);
-    if (is_step_in_brackets(named, number, gap)) {
+    if (const std::string said = name_with_index(named, number); !said.empty()) {
+      subject_ = said;
+    } else if (is_step_in_brackets(named, number, gap)) {
       if (!has_metric()) bracketed_ = number.value;
     } else if (!named.name.empty() && !verb) {
       add_named(named, number);
@@ -270,11 +274,33 @@ class LineParser {
       leading_ = number.value;
     } else if (leading_ && !second_ && number.whole && stripped(gap) == ",") {
       second_ = number.value;
-    } else if (std::string_view(text_).substr(end_).starts_with(" avg loss")) {  // darknet
+    } else if (std::string_view(text_).substr(end_).starts_with(" avg loss") ||
+               std::string_view(text_).substr(end_).starts_with(" avg, ")) {  // darknet
       line_.cells.put("avg loss", number.value);
     } else if (is_bracketed(number) && !has_metric()) {
       bracketed_ = number.value;
     }
+  }
+
+  /// The metric whose number comes behind one in brackets: "loss[20] = 2.1" at step 20 where that
+  /// is all that a line says, else one of several, "loss[1] = 2.1".
+  std::string name_with_index(const Named& named, const Number& number) {
+    const bool square = at(number.end) == ']', round = at(number.end) == ')';
+    if (!number.whole || number.start < 2 || !(square || round)) return {};
+    if (at(number.start - 1) != (square ? '[' : '(') || named.counter) return {};
+    const std::string_view rest = std::string_view(text_).substr(number.end + 1);
+    const std::string_view mark = stripped(rest.substr(0, kLongestJoint));
+    const char last = at(number.start - 2);
+    if (!(mark.starts_with('=') || mark.starts_with(':')) || !(is_letter(last) || is_digit(last)) ||
+        !names_.is_metric(named.name)) {
+      return {};
+    }
+    const std::string_view opening = square ? "[" : "(";
+    if (first_ && !contains(rest, opening)) {
+      line_.counters.put("step", number.value);
+      return named.name;
+    }
+    return named.name + text_.substr(number.start - 1, number.end + 2 - number.start);
   }
 
   /// Whether a number in brackets counts although words stand before it: "gpu01: [10] loss: 2.3".

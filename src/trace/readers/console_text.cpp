@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "common/csv.hpp"
 #include "trace/readers/names.hpp"
@@ -14,8 +15,8 @@ namespace {
 constexpr std::size_t kMostDigits = 400;
 constexpr std::size_t kMostExponent = 9;
 constexpr std::size_t kLongestBar = 300;
-
 constexpr std::size_t kLongestWord = 64;  // that may have digits behind a hyphen
+
 char at_or_nul(std::string_view text, std::size_t at) { return at < text.size() ? text[at] : '\0'; }
 
 /// Whether `text` has `word`, which is in lower case, at `at`.
@@ -305,14 +306,30 @@ std::size_t thousands_at(std::string_view text, std::size_t at) {
   return list || end == at + digits ? 0 : end - at;
 }
 
+/// "1.#INF", "1.#QNAN", as Windows prints what is no number.
+std::optional<Number> windows_number_at(std::string_view text, std::size_t start, std::size_t at) {
+  for (const std::string_view form : {"1.#inf", "1.#qnan", "1.#snan", "1.#ind"}) {
+    if (!has_at(text, at, form)) continue;
+    const std::size_t end = at + form.size();
+    Number number{.start = start, .end = end + digits_at(text, end)};
+    const double value = form == "1.#inf" ? std::numeric_limits<double>::infinity()
+                                          : std::numeric_limits<double>::quiet_NaN();
+    number.value = text[start] == '-' ? -value : value;
+    return number;
+  }
+  return {};
+}
+
 std::optional<Number> number_at(std::string_view text, std::size_t start) {
   std::size_t at = start;
   if (text[at] == '-' || text[at] == '+') ++at;
+  if (std::optional<Number> number = windows_number_at(text, start, at)) return number;
   if (const std::size_t thousands = thousands_at(text, at)) {
     at += thousands;
     if (at_or_nul(text, at) == '.') at += 1 + digits_at(text, at + 1);
     return ended(text, start, at);
   }
+  if (has_at(text, at, "infinity")) return ended(text, start, at + 8);
   if (has_at(text, at, "nan") || has_at(text, at, "inf")) return ended(text, start, at + 3);
   const std::size_t digits = digits_at(text, at);
   if (digits > kMostDigits) return {};
@@ -329,23 +346,6 @@ std::optional<Number> number_at(std::string_view text, std::size_t start) {
   return ended(text, start, at);
 }
 
-/// Calls `found(start, comma, end)` for each number with one comma, such as "4,28", but of a list.
-template <class Found>
-void each_comma(std::string_view line, const Found& found) {
-  for (std::size_t at = line.find(','); at != line.npos; at = line.find(',', at + 1)) {
-    std::size_t start = at;
-    while (start > 0 && at - start < kMostDigits && is_digit(line[start - 1])) --start;
-    const std::size_t end = at + 1 + digits_at(line, at + 1);
-    if (start == at || end == at + 1) continue;
-    const bool more = at_or_nul(line, end) == ',' && is_digit(at_or_nul(line, end + 1));
-    const bool begins = start == 0 || contains(" \t:=|-+", line.substr(start - 1, 1));
-    if (begins && !more && !word_at(line, end) && at_or_nul(line, end) != '.')
-      found(start, at, end);
-  }
-}
-
-/// Calls `found(word)` for each run of letters until it says yes.
-template <class Found>
 /// Whether the word that ends before `at`, with its hyphens, has a letter.
 bool has_letter_before(std::string_view text, std::size_t at) {
   for (std::size_t left = kLongestWord; left > 0 && at > 0; --left, --at) {
@@ -387,6 +387,23 @@ std::size_t digits_of_name(std::string_view text, std::size_t at) {
   return !counter && value_follows(at + digits) ? digits : 0;
 }
 
+/// Calls `found(start, comma, end)` for each number with one comma, such as "4,28", but of a list.
+template <class Found>
+void each_comma(std::string_view line, const Found& found) {
+  for (std::size_t at = line.find(','); at != line.npos; at = line.find(',', at + 1)) {
+    std::size_t start = at;
+    while (start > 0 && at - start < kMostDigits && is_digit(line[start - 1])) --start;
+    const std::size_t end = at + 1 + digits_at(line, at + 1);
+    if (start == at || end == at + 1) continue;
+    const bool more = at_or_nul(line, end) == ',' && is_digit(at_or_nul(line, end + 1));
+    const bool begins = start == 0 || contains(" \t:=|-+", line.substr(start - 1, 1));
+    if (begins && !more && !word_at(line, end) && at_or_nul(line, end) != '.')
+      found(start, at, end);
+  }
+}
+
+/// Calls `found(word)` for each run of letters until it says yes.
+template <class Found>
 bool any_letters(std::string_view text, const Found& found) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
@@ -426,39 +443,13 @@ bool has_hint(std::string_view line) {
   }();
   for (std::size_t at = 0; at < line.size(); ++at) {
     if (line[at] == '|') return true;
+    if (line[at] == '@' && digits_of_name(line, at + 1) > 0) return true;
     if (!kFirst[static_cast<unsigned char>(line[at])]) continue;
     if (has_at(line, at, "s:") && is_digit(at_or_nul(line, at + 2)) && !word_before(line, at)) {
       return true;  // "s:12 ..." of llm.c
     }
     for (const std::string_view hint : kHints) {
       if (has_at(line, at, hint)) return true;
-    }
-  }
-  return false;
-}
-
-bool is_bar(std::string_view line) {
-  std::size_t at = blanks_at(line, 9);
-  const std::size_t of = at + digits_at(line, at);
-  const std::size_t end = of + 1 + digits_at(line, of + 1);
-  if (of > at && of - at <= 9 && at_or_nul(line, of) == '/' && end > of + 1 && end - of <= 10 &&
-      line.substr(std::min(end, line.size())).starts_with(" - ")) {
-    if (line[at] == '@' && digits_of_name(line, at + 1) > 0) return true;
-    return true;
-  }
-  if (contains(line, "━━") || contains(line, "- ETA: ") || contains(line, "ms/step") ||
-      contains(line, "us/step")) {
-    return true;
-  }
-  std::size_t marks = 0;
-  for (at = 0; at < line.size(); ++at) {
-    const bool mark = line[at] == '=' || line[at] == '>' || line[at] == '.';
-    marks = line[at] == '[' ? 1 : mark && marks > 0 ? marks + 1 : 0;
-    if (marks == 10) return true;
-    const std::string_view rest = line.substr(at);
-    if (is_digit(line[at]) &&
-        (rest.substr(1).starts_with("s/step") || rest.substr(1).starts_with("s/epoch"))) {
-      return true;
     }
   }
   return is_round(line);
@@ -478,6 +469,32 @@ bool is_layer_of_darknet(std::string_view line) {
   const std::size_t avg = line.find("Avg ");
   return (line.starts_with("v3 (") || line.starts_with("Region ")) && avg != line.npos &&
          contains(line.substr(avg), "IOU: ");
+}
+
+bool is_bar(std::string_view line) {
+  std::size_t at = blanks_at(line, 9);
+  const std::size_t of = at + digits_at(line, at);
+  const std::size_t end = of + 1 + digits_at(line, of + 1);
+  if (of > at && of - at <= 9 && at_or_nul(line, of) == '/' && end > of + 1 && end - of <= 10 &&
+      line.substr(std::min(end, line.size())).starts_with(" - ")) {
+    return true;
+  }
+  if (contains(line, "━━") || contains(line, "- ETA: ") || contains(line, "ms/step") ||
+      contains(line, "us/step")) {
+    return true;
+  }
+  std::size_t marks = 0;
+  for (at = 0; at < line.size(); ++at) {
+    const bool mark = line[at] == '=' || line[at] == '>' || line[at] == '.';
+    marks = line[at] == '[' ? 1 : mark && marks > 0 ? marks + 1 : 0;
+    if (marks == 10) return true;
+    const std::string_view rest = line.substr(at);
+    if (is_digit(line[at]) &&
+        (rest.substr(1).starts_with("s/step") || rest.substr(1).starts_with("s/epoch"))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool begins_with_counter(std::string_view line) {
@@ -550,6 +567,12 @@ std::optional<Number> next_number(std::string_view text, std::size_t from) {
       while (is_digit(c) && is_digit(at_or_nul(text, at + 1))) ++at;  // of a word to its last digit
       continue;
     }
+    if (is_digit(c) || c == '.') {
+      if (const std::size_t of_name = digits_of_name(text, at)) {
+        at += of_name - 1;
+        continue;
+      }
+    }
     if (const std::optional<Number> number = number_at(text, at)) return number;
     while (is_digit(c) && is_digit(at_or_nul(text, at + 1))) ++at;
   }
@@ -567,12 +590,6 @@ std::optional<int> rank_of_fraction(std::string_view line) {
     }
     if (!begins_with_counter(line.substr(end + 1))) continue;
     return static_cast<int>(number_in(line.substr(at + 1, digits)).value_or(0));
-    if (is_digit(c) || c == '.') {
-      if (const std::size_t of_name = digits_of_name(text, at)) {
-        at += of_name - 1;
-        continue;
-      }
-    }
   }
   return {};
 }
