@@ -345,8 +345,13 @@ def test_a_log_without_a_loss_is_refused_with_what_to_add(tmp_path: Path) -> Non
         "\r".join(["50%|" + "x" * 400] * 500),
         "\x1b[" * 100_000,
         "nan" * 100_000 + " nan: nan " * 20_000,
+        "x" + "1-" * 150_000 + "1",
+        "a@1" * 100_000 + " " * 100_000,
+        "loss[1] = 2 " * 20_000 + " " * 100_000,
+        "7 " + "train 0.5 val 0.25 " * 10_000,
+        "val loss: 2.5 " + "".join(f"acc{i}: 0.5 " for i in range(2_000)),
     ],
-    ids=range(10),
+    ids=range(15),
 )
 def test_no_line_takes_long(tmp_path: Path, line: str) -> None:
     file = write(tmp_path / "a.log", "step 1 loss 2.5\n" + line + "\nstep 2 loss 2.25\n")

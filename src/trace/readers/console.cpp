@@ -262,12 +262,14 @@ void keep_first_rank(std::vector<Line>& lines) {
 void leave_out_words(std::vector<Line>& lines, NameReader& names, const Metric& metric) {
   std::unordered_map<std::string, std::size_t> count;
   for (const Line& line : lines) {
-    for (const auto& [name, value] : line.cells) ++count[name];
+    for (const auto& [name, value] : line.cells) {
+      count[name] += line.of_data && is_data(normal(name)) ? kMinMentions : 1;
+    }
   }
   std::erase_if(count, [&](const auto& each) {
     const std::string& name = each.first;
     return each.second >= kMinMentions || name == metric || names.is_metric(name) ||
-           is_rate(name) || is_clock(normal(name)) || is_data(normal(name));
+           is_rate(name) || is_clock(normal(name));
   });
   if (count.empty()) return;
   for (Line& line : lines) {

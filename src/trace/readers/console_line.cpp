@@ -38,10 +38,10 @@ constexpr std::string_view kOfOthers[] = {"best",      "last",  "per",   "max", 
                                           "remaining", "each",  "until", "warmup"};
 // Words between a metric and its number.
 constexpr std::string_view kVerbs[] = {"is", "was"};
-constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
-                                        "total_steps", "i",          "index"};
 // Between a number and how far it is spread.
 constexpr std::string_view kSpreads[] = {"+", "+/", "±"};
+constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
+                                        "total_steps", "i",          "index"};
 
 /// "loss after epoch" as the metric and what counts; of other names the counter is none.
 std::pair<std::string_view, std::string_view> metric_at(std::string_view name) {
@@ -105,9 +105,9 @@ Named named_by(std::string_view gap) {
   std::vector<std::string_view> words = cut(gap.substr(0, end == gap.npos ? 0 : end + 1));
   std::string_view name = without_logger(without(words.back(), " -#*>."));
   if (name.starts_with('/')) name = {};  // of a unit, such as "2s/epoch"
+  if (among(kSpreads, name)) name = {};
   const auto is_long = [&] { return first_characters(name, kLongestName).size() < name.size(); };
   if (is_long() || std::count(name.begin(), name.end(), ' ') >= kMostWords) {
-  if (among(kSpreads, name)) name = {};
     const std::vector<std::string_view> parts = words_of(name);
     name = parts.empty() ? std::string_view() : parts.back();
   }
@@ -378,15 +378,19 @@ class LineParser {
     return stripped(first_characters(rest, 9)).starts_with('/');
   }
 
+  /// Whether a line is nothing but a number, a word and this number.
+  [[nodiscard]] bool is_whole_line(const Number& number) const {
+    return number.start < kLongestName && number.end + kLongestName > text_.size() &&
+           words_of(std::string_view(text_).substr(0, number.start)).size() == 2 &&
+           stripped(std::string_view(text_).substr(number.end)).empty();
+  }
+
   /// What is meant by a number that is named by nothing but its data; a whole one would be that of
   /// samples. Without a metric before it, it may be a loss or a score: nothing is added to its
   /// name.
   std::string name_by_data(const Named& named, const Number& number) {
     if (line_.text.starts_with("s:") && named.name == "eval") return "hellaswag";
-    const std::vector<std::string_view> words =
-        words_of(std::string_view(text_).substr(0, number.start));
-    const bool last = stripped(std::string_view(text_).substr(number.end)).empty();
-    if (leading_ && last && words.size() == 2) {  // "250 val 3.5", the whole line of build-nanogpt
+    if (leading_ && is_whole_line(number)) {  // "250 val 3.5" of build-nanogpt
       return is_held_out(named.name) ? "val_loss" : "train_loss";
     }
     std::string said = named.subject.empty() ? of_other_data(of_data_, named.name)
@@ -423,7 +427,7 @@ class LineParser {
     if (held_out || has_train(cell)) {
       of_data_ = cell;
       behind_data_ = has_train(cell) ? "" : *held_out;
-    } else if (!behind_data_.empty() && data_.empty()) {
+    } else if (!behind_data_.empty() && data_.empty() && line_.behind.size() < kMostBehind) {
       line_.behind.emplace_back(cell, behind_data_);
     }
   }
@@ -455,6 +459,7 @@ class LineParser {
   std::size_t from_ = 0;  ///< where the next number is looked for
   std::size_t end_ = 0;   ///< of the last number that was one
   bool first_ = false;    ///< whether the number being added is the first
+  bool round_ = false;    ///< whether the line is one of boosting
   std::string data_, held_;
   std::string of_data_;            ///< the last metric whose name says of which data it is
   std::string behind_data_;        ///< those data, if they are not trained on
@@ -485,7 +490,6 @@ std::optional<std::string> counter_in(std::string_view name) {
   if (counts(key)) return key;
   std::vector<std::string_view> words;
   for (std::string_view rest = key;;) {
-  bool round_ = false;    ///< whether the line is one of boosting
     const std::size_t end = rest.find('_');
     const std::string_view word = rest.substr(0, end);
     if (!among(kTags, word) && !among(kHeldOut, word)) words.push_back(word);
