@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -203,7 +205,7 @@ def test_a_column_that_tells_rows_at_one_step_apart_makes_runs_of_them(
     assert [run.name for run in runs] == [str(name) for name in named]
     for k, run in enumerate(runs):
         check(run, [10 * i for i in range(1, 21)], [9 - i / 8 + k for i in range(1, 21)])
-        told = "rows at one step are told apart by 'model'"
+        told = "rows at one step differ by 'model'"
         assert run.notes == ((told,) if column == "model" else ())
 
 
@@ -373,6 +375,31 @@ def test_a_table_may_be_gzip(tmp_path: Path) -> None:
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"step,loss\n" + b"1,2\n" * 99)[:-12])
     with pytest.raises(gp.IoError, match=r"cut\.csv\.gz"):
         gp.read_traces(tmp_path / "cut.csv.gz")
+
+
+def test_a_table_of_semicolons_may_have_decimal_commas(tmp_path: Path) -> None:
+    text = "epoch;loss;lr\n1;3,5;0,001\n2;2,25;1e-3\n3;nan;0,001\n"
+    check(one(write(tmp_path / "a.csv", text)), [1, 2, 3], [3.5, 2.25, NAN], [1e-3] * 3)
+    with pytest.raises(gp.IoError, match=r"a\.csv:2: loss '3,5,1' is not a number"):
+        gp.read_traces(write(tmp_path / "a.csv", "epoch;loss\n1;3,5,1\n"))
+
+
+@pytest.mark.parametrize(("pack", "name"), [(bz2.compress, "bzip2"), (lzma.compress, "xz")])
+def test_a_log_that_is_packed_by_another_program_than_gzip_says_so(
+    tmp_path: Path, pack: Callable[[bytes], bytes], name: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(pack(b"epoch,loss\n1,2\n"))
+    with pytest.raises(gp.IoError, match=rf"a\.csv: packed by {name}, of which only gzip is read"):
+        gp.read_traces(tmp_path / "a.csv")
+
+
+def test_a_link_to_a_log_of_the_same_folder_is_no_second_run(tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "run-1" / "log.csv", "epoch,loss\n1,2\n2,1\n")
+    (tmp_path / "logs" / "latest.csv").symlink_to(tmp_path / "logs" / "run-1" / "log.csv")
+    assert [run.name for run in gp.read_traces(tmp_path / "logs")] == ["run-1/log.csv"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "log.csv").symlink_to(tmp_path / "logs" / "run-1" / "log.csv")
+    assert [run.name for run in gp.read_traces(tmp_path / "other")] == ["log.csv"]
 
 
 def test_a_name_that_does_not_say_which_way_is_better_leaves_it_to_the_values(

@@ -431,6 +431,11 @@ def _without(values: set[str], traces: list[Trace]) -> list[Trace]:
     return kept
 
 
+def _leads_into(file: Path, folder: Path) -> bool:
+    """Whether a file is a link to one that is in the folder anyway."""
+    return file.is_symlink() and file.resolve().is_relative_to(folder.resolve())
+
+
 def _beginning_noted(trace: Trace) -> Trace:
     note = "checkpoints that hold the beginning of this run are not read again"
     return replace(trace, notes=(*trace.notes, note))
@@ -443,7 +448,7 @@ def _read_folder(folder: Path, metric: str | None, format: str | None) -> list[T
     begun: set[str] = set()  # names of runs that other files hold the beginning of
     passed: IoError | None = None
     for file in sorted(folder.rglob("*")):
-        if not file.is_file():
+        if not file.is_file() or _leads_into(file, folder):
             continue
         head = _head(file)
         kind = _format_of(file, head)

@@ -280,7 +280,10 @@ def _runs(value: Any, depth: int = 3, *, told: bool = False) -> dict[str, Any]:
         if all(isinstance(each, dict) for each in runs) and not _are_rows(runs):
             held = [any(part.has_metric for part in _parts(each, 3)) for each in runs]
             if 2 * sum(held) > len(runs):
-                return {_name_of(each, str(key)): each for key, each in items}
+                named = [_name_of(each, str(key)) for key, each in items]
+                if len(set(named)) < len(named):
+                    named = [str(key) for key, _ in items]
+                return dict(zip(named, runs, strict=True))
     if isinstance(value, dict):
         for key, each in value.items():
             if found := _runs(each, depth - 1, told=normal_name(key) in _RUNS):

@@ -36,8 +36,8 @@ void require_column(const std::filesystem::path& file, std::string_view head, co
 
 [[nodiscard]] bool is_trainer_state(const std::filesystem::path& file, std::string_view head);
 [[nodiscard]] LoggedRun read_trainer_state(const std::filesystem::path& file, const Metric& metric);
-/// Of the states that the Trainer saved of a run, in its folder and in the folders `checkpoint-…`
-/// of it, one that holds all that a file holds: the longest. The file itself where there is none.
+/// The longest state of a run of the Trainer, of those in its folder and in the folders
+/// `checkpoint-…` of it, that holds all that a file holds; the file itself where no other does.
 [[nodiscard]] std::filesystem::path whole_state(const std::filesystem::path& file);
 
 [[nodiscard]] bool is_json_lines(const std::filesystem::path& file, std::string_view head);

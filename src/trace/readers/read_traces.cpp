@@ -21,6 +21,11 @@ namespace {
 
 constexpr std::size_t kShownColumns = 8;
 constexpr std::size_t kShownLetters = 30;
+// How files begin that other programs than gzip have packed.
+constexpr std::pair<std::string_view, std::string_view> kPacked[] = {{"\xFD\x37\x7A\x58\x5A", "xz"},
+                                                                     {"BZh", "bzip2"},
+                                                                     {"PK\x03\x04", "zip"},
+                                                                     {"\x28\xB5\x2F\xFD", "zstd"}};
 
 /// A format: whether a file is its own, and what it reads of one.
 struct Format {
@@ -99,12 +104,21 @@ std::vector<Trace> read_one(const std::filesystem::path& file, const Format* for
   return read_as(*format, file, shown_path(file.filename()), metric);
 }
 
+/// Whether an entry of a folder is a link to a file that is in it anyway.
+bool leads_into(const std::filesystem::directory_entry& entry,
+                const std::filesystem::path& folder) {
+  if (!entry.is_symlink()) return false;
+  const std::filesystem::path to = std::filesystem::canonical(entry.path());
+  const std::filesystem::path in = std::filesystem::canonical(folder);
+  return std::mismatch(in.begin(), in.end(), to.begin(), to.end()).first == in.end();
+}
+
 std::vector<Trace> read_folder(const std::filesystem::path& folder, const Format* format,
                                const Metric& metric) {
   std::vector<std::filesystem::path> files;
   const auto options = std::filesystem::directory_options::skip_permission_denied;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, options)) {
-    if (entry.is_regular_file()) files.push_back(entry.path());
+    if (entry.is_regular_file() && !leads_into(entry, folder)) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   std::vector<Trace> traces, values;  // and what is no curve of a loss or a score
@@ -191,6 +205,10 @@ void require_column(const std::filesystem::path& file, std::string_view head,
 
 std::string unknown_format(const std::filesystem::path& file, std::string_view head,
                            const std::string& formats) {
+  for (const auto& [magic, name] : kPacked) {
+    if (!head.starts_with(magic)) continue;
+    refuse_file(shown_path(file), ": packed by ", name, ", of which only gzip is read: unpack it");
+  }
   const std::vector<std::string> names = header_of(head);
   const std::string_view text = head.starts_with(kByteOrderMark) ? head.substr(3) : head;
   if (stripped(text).empty() || among(names, "curve")) return "csv";

@@ -190,7 +190,7 @@ std::vector<LoggedRun> runs_of(LogRows rows) {
   if (told != nullptr) {
     if (std::optional<std::vector<LoggedRun>> runs = rows.runs_by(*told)) {
       for (LoggedRun& run : *runs) {
-        run.notes.push_back("rows at one step are told apart by " + repr(told->name));
+        run.notes.push_back("rows at one step differ by " + repr(told->name));
       }
       return *std::move(runs);
     }

@@ -520,6 +520,11 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
       for (std::string& cell : cells) {
         const std::string_view plain = stripped(cell);
         if (plain.size() < cell.size()) cell = std::string(plain);
+        // Where a comma splits no cells it may stand for a point.
+        const std::size_t comma = mark == ';' ? cell.find(',') : cell.npos;
+        std::string number = cell;
+        if (comma != cell.npos) number[comma] = '.';
+        if (comma != cell.npos && number_in(number)) cell = std::move(number);
       }
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });
