@@ -246,6 +246,17 @@ def test_words_that_tell_no_repeated_steps_apart_make_no_runs(
     check(one(put(tmp_path / "log", rows)), [*range(20)], [9 - i / 8 for i in range(20)])
 
 
+@BOTH
+@pytest.mark.parametrize(
+    "form", ["2024-02-29T23:59:{i}.5", "2024-02-29 23:59:{i}Z", "2024-03-01T01:59:{i}.25+02:00"]
+)
+def test_dates_are_times_of_the_rows(tmp_path: Path, put: Callable[..., Path], form: str) -> None:
+    rows = [{"timestamp": form.format(i=10 + 7 * i), "step": i, "loss": 9 - i} for i in range(6)]
+    run = one(put(tmp_path / "log", rows))
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [7.0 * i for i in range(6)]
+
+
 # -------------------------------------------------------------------------------- epochs and clocks
 
 EPOCHS = [(1, i) for i in range(10, 101, 10)]

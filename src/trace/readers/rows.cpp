@@ -275,6 +275,8 @@ void LogRows::put(std::string_view name, std::string_view text) {
     put(name, *number);
   } else if (is_clock(normal(name))) {
     put(name, seconds_in(text));
+  } else if (const double date = seconds_of_date(text); !std::isnan(date)) {
+    if (among(kStamps, normal(name))) put(name, date);
   } else {
     label(name, text);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -222,6 +223,44 @@ double seconds_in(std::string_view given) {
   }
   if (at != text.size()) return otherwise();
   return part[0] * 86400 + part[1] * 3600 + part[2] * 60 + part[3];
+}
+
+double seconds_of_date(std::string_view given) {
+  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd";
+  const std::string_view text = stripped(given);
+  if (text.size() < kForm.size()) return kNoNumber;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    const bool fits = kForm[i] == 'd'   ? is_digit(text[i])
+                      : kForm[i] == ' ' ? text[i] == ' ' || text[i] == 'T'
+                                        : text[i] == kForm[i];
+    if (!fits) return kNoNumber;
+  }
+  const auto part = [&](std::size_t at, std::size_t size) {
+    return static_cast<int>(plain_number(text.substr(at, size)).value_or(0));
+  };
+  const std::chrono::year_month_day day{std::chrono::year(part(0, 4)),
+                                        std::chrono::month(static_cast<unsigned>(part(5, 2))),
+                                        std::chrono::day(static_cast<unsigned>(part(8, 2)))};
+  if (!day.ok()) return kNoNumber;
+  const auto days = static_cast<double>(std::chrono::sys_days(day).time_since_epoch().count());
+  double seconds = 86400 * days + 3600 * part(11, 2) + 60 * part(14, 2) + part(17, 2);
+  std::size_t at = kForm.size();
+  if (text.substr(at, 1) == "." || text.substr(at, 1) == ",") {
+    const std::string_view digits = take_digits(text, ++at);
+    seconds += plain_number("0." + std::string(digits)).value_or(0);
+  }
+  std::string_view zone = stripped(text.substr(at));
+  if (zone.empty() || zone == "Z" || zone == "UTC") return seconds;
+  if (zone[0] != '+' && zone[0] != '-') return kNoNumber;
+  const double sign = zone[0] == '+' ? -1 : 1;
+  at = 1;
+  const std::string_view hours = take_digits(zone, at);
+  if (zone.substr(at, 1) == ":") ++at;
+  const std::string_view minutes = take_digits(zone, at);
+  const bool joined = hours.size() == 4 && minutes.empty();
+  if (at != zone.size() || (hours.size() != 2 && !joined)) return kNoNumber;
+  seconds += sign * 3600 * plain_number(hours.substr(0, 2)).value_or(0);
+  return seconds + sign * 60 * plain_number(joined ? hours.substr(2) : minutes).value_or(0);
 }
 
 bool is_printable(std::string_view text) {

@@ -57,6 +57,9 @@ template <class Range>
 
 /// A duration in seconds: `12.5`, or `[D day[s],] H:MM:SS` as Python prints it; NaN of other text.
 [[nodiscard]] double seconds_in(std::string_view text);
+/// A date with a time, "2024-05-01T12:00:00.25+02:00", in seconds since 1970; one without a zone is
+/// taken as UTC. NaN where it is none.
+[[nodiscard]] double seconds_of_date(std::string_view text);
 
 /// Whether every character of a text shows.
 [[nodiscard]] bool is_printable(std::string_view text);
