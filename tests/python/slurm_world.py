@@ -55,8 +55,9 @@ class World:
         self.pilot = self.new_pilot()
 
     def new_pilot(self, **more: object) -> Pilot:
+        tiers = {tier.name: TIERS[tier.name] for tier in self.cluster.tiers}
         scheduler = Slurm(
-            users=["me"], run=self.stub, tiers=TIERS, clock=lambda: self.cluster.now_s
+            users=["me"], run=self.stub, tiers=tiers, clock=lambda: self.cluster.now_s
         )
         options = PilotOptions(**{**self.options, **more})  # type: ignore[arg-type]
         return Pilot(scheduler, self.log, options, clock=lambda: self.cluster.now_s)

@@ -181,6 +181,7 @@ def test_a_job_that_reached_its_target_saves_and_ends(world: World) -> None:
 
 def test_a_job_moves_up_and_resumes_from_its_checkpoint(world: World) -> None:
     world.cluster.tiers = (CLUSTER_TIERS[0], CLUSTER_TIERS[1])
+    world.pilot = world.new_pilot()
     comment = "glidepath target=0.26 budget=4000 tiers=bronze,silver checkpoint=usr1"
     run = world.submit(job(1, comment), budget=4000)
     world.cluster.advance(60)
