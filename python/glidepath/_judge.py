@@ -82,7 +82,8 @@ def rule(
     asked: dict[str, Any] = {}
     if target is not None:
         asked = {"target": target, "alpha": alpha, "reached_by": reached_by, "past": shapes}
-        asked |= {"budget": plan.budget, "schedule": plan.schedule}
+        open_end = plan.budget <= 0  # of a log that begins below step 0
+        asked |= {"budget": None if open_end else plan.budget, "schedule": plan.schedule}
     watch = Watch(direction=trace.direction, **asked)
     points = list(zip(trace.step.tolist(), trace.loss.tolist(), strict=True))
     decision, stop = judge(watch, points)

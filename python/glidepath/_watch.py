@@ -94,8 +94,9 @@ class Watch(Shown):
     Raises
     ------
     InputError
-        When the target is NaN, the budget is not finite, `alpha` is not between 0 and 0.5, a past
-        run has the other direction, or an option that a target needs comes without one.
+        When the target is NaN, the budget is not finite or not above 0, `alpha` is not between 0
+        and 0.5, a past run has the other direction, or an option that a target needs comes without
+        one.
 
     Notes
     -----

@@ -127,6 +127,10 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   if (options_.budget && !detail::is_step(*options_.budget)) {
     detail::refuse("watch: budget ", *options_.budget, " is not ", detail::kStepRange);
   }
+  // Such as the -1 of frameworks, where it means no limit: not that the budget is spent.
+  if (options_.budget && *options_.budget <= 0) {
+    detail::refuse("watch: budget ", *options_.budget, " is not above 0");
+  }
   if (options_.direction != Direction::min && options_.direction != Direction::max) {
     detail::refuse("watch: direction is value ", static_cast<int>(options_.direction),
                    ", expected min or max");

@@ -192,6 +192,8 @@ def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (("nowhere.csv", "--once"), "nowhere.csv: "),
         (("nowhere.csv", "--target", "1", "--alpha", "0.7"), "alpha 0.7 is not between 0 and 0.5"),
         (("nowhere.csv", "--every-s", "0"), "'--every-s'"),
+        (("nowhere.csv", "--target", "1", "--budget", "-1"), "--budget -1 is no step"),
+        (("nowhere.csv", "--budget", "0"), "--budget 0 is no step"),
     ],
 )
 def test_bad_input_is_exit_code_two(

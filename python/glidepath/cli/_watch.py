@@ -48,6 +48,7 @@ from glidepath.cli._console import (
     ReachedBy,
     Run,
     Target,
+    check_budget,
     check_reached_by,
     counted,
     emit,
@@ -99,6 +100,7 @@ def watch(
     --budget a run may go on to the step at which its log says that it ends, else to ten times the
     steps seen. The answer says which.
     """
+    check_budget(budget)
     check_reached_by(reached_by, target)
     if alpha is not None and target is None:
         raise gp.InputError(f"--alpha {alpha:g}: say with --target what is to be reached")
