@@ -120,7 +120,8 @@ def test_a_number_that_no_run_has_is_refused(
 @pytest.mark.parametrize(("points", "word"), [(1, ""), (2, ""), (3, ""), (60, "glide-doubtful\n")])
 def test_a_run_that_has_just_begun_keeps_its_class(tmp_path: Path, points: int, word: str) -> None:
     log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{i},{2 + i**-0.5:.6g}\n" for i in range(1, points + 1)))
+    rows = (f"{i},{2 + i**-0.5:.6g}\n" for i in range(1, points + 1))
+    log.write_text("step,loss\n" + "".join(rows))
     said = urgency_of(log)
     assert (said.returncode, said.stdout) == (0 if word else 1, word)
     assert said.stderr == ("" if word else "urgency: too little is known\n")
