@@ -166,11 +166,11 @@ std::vector<double> prob_below(const Forecast& f, double target) {
   for (std::size_t j = 0; j < law.knots.size(); ++j) {
     const double p = law.cdf(j, z);
     at_knots.push_back(law.direction() == Direction::max ? 1 - p : p);
-    log_knots.push_back(std::log(law.knots[j]));
+    log_knots.push_back(std::log(law.knots[j] - law.before));
   }
   if (at_knots.size() == out.size()) return at_knots;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = detail::interpolate(std::log(f.at[i] + law.step_shift), log_knots, at_knots);
+    out[i] = detail::interpolate(std::log(f.at[i] + law.step_shift - law.before), log_knots, at_knots);
   }
   return out;
 }

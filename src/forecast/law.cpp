@@ -81,10 +81,11 @@ Annealing annealing_of(const Prepared& p, Rates rates, const ForecastConstants& 
   return plan.moves(p.step) ? plan : Annealing{};
 }
 
-/// A law has a knot at each step where they are few; else at `max_knots` of them, even in log step,
-/// or, as a schedule is followed, at twice as many, even in the steps.
-std::vector<double> knots_for(std::span<const double> steps, double shift, std::size_t max_knots,
+/// A law has a knot at each step where they are few; else at `max_knots` of them, even in the log
+/// of the steps by the law's clock, or, as a schedule is followed, at twice as many, even in them.
+std::vector<double> knots_for(std::span<const double> steps, const Law& law, std::size_t max_knots,
                               const Annealing& plan) {
+  const double shift = law.step_shift;
   const std::size_t most = plan.known() ? 2 * max_knots : max_knots;
   std::vector<double> knots;
   if (steps.size() <= most) {
@@ -98,11 +99,11 @@ std::vector<double> knots_for(std::span<const double> steps, double shift, std::
     return knots;
   }
   const double from = steps.front() + shift, to = steps.back() + shift;
-  const double log_from = std::log10(from), log_to = std::log10(to);
+  const double log_from = std::log10(from - law.before), log_to = std::log10(to - law.before);
   knots.push_back(from);
   for (std::size_t i = 1; i + 1 < most; ++i) {
     const double at = static_cast<double>(i) / static_cast<double>(most - 1);
-    const double knot = std::pow(10.0, log_from + at * (log_to - log_from));
+    const double knot = law.before + std::pow(10.0, log_from + at * (log_to - log_from));
     if (knot > knots.back() && knot < to) knots.push_back(knot);
   }
   knots.push_back(to);
@@ -143,8 +144,8 @@ struct LateClock {
 
 LateClock late_clock(const Prepared& p, const Rates* rates, std::span<const double> knots,
                      const ForecastConstants& constants, Use use, const Evidence& from_zero) {
-  if (!starts_late(p.step, p.count)) return {};
-  const double before = missing_before(p.step, p.count);
+  const double before = steps_before(p.step, p.count);
+  if (before == 0) return {};
   Prepared run = p;
   std::vector<double> queries(knots.begin(), knots.end());
   for (double& step : run.step) step -= before;
@@ -250,7 +251,9 @@ void validate(const Law& law) {
   require(is_location(law.lowest) && is_location(law.highest),
           "its lowest or highest value cannot be");
   require(law.lowest <= law.highest, "its lowest value is above its highest");
-  require(every(law.knots, ahead), "a knot is not positive");
+  require(not_negative(law.before), "its steps before the log cannot be");
+  require(every(law.knots, [&](double knot) { return ahead(knot - law.before); }),
+          "a knot is not positive");
   require(std::adjacent_find(law.knots.begin(), law.knots.end(), std::greater_equal{}) ==
               law.knots.end(),
           "its knots do not increase");
@@ -264,14 +267,14 @@ void validate(const Law& law) {
 
 /// The numbers and the columns of a law, in the order in which they are stored.
 struct Parts {
-  std::array<double*, 10> numbers;
+  std::array<double*, 11> numbers;
   std::array<std::vector<double>*, 5> columns;
 };
 Parts parts_of(Law& law) {
   Coordinate& c = law.coordinate;
   Mixture& m = law.mixture;
-  return {{&c.sign, &c.unit, &c.offset, &c.floor, &c.ceiling, &law.step_shift, &law.noise,
-           &law.lowest, &law.highest, &m.degrees},
+  return {{&c.sign, &c.unit, &c.offset, &c.floor, &c.ceiling, &law.step_shift, &law.before,
+           &law.noise, &law.lowest, &law.highest, &m.degrees},
           {&law.knots, &law.stretch, &m.weight, &m.location, &m.scale}};
 }
 
@@ -314,7 +317,8 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   result.scheduled = plan.known();
   law.coordinate = p.coordinate;
   law.step_shift = p.step_shift;
-  law.knots = knots_for(steps, p.step_shift, max_knots, plan);
+  if (p.modelled) law.before = steps_before(p.step, p.count);
+  law.knots = knots_for(steps, law, max_knots, plan);
   if (std::ranges::adjacent_find(law.knots, std::greater_equal{}) != law.knots.end()) {
     refuse("forecast: steps ", steps.front(), " to ", steps.back(),
            " cannot be told apart beside a run that begins at ", trace.step.front());
@@ -451,7 +455,8 @@ void Law::spread(std::span<const double> z, std::span<const double> steps,
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double step = steps[i] + step_shift;
     while (k + 2 < knots.size() && knots[k + 1] <= step) ++k;
-    const double part = std::log(step / knots[k]) / std::log(knots[k + 1] / knots[k]);
+    const double from = knots[k] - before, to = knots[k + 1] - before;
+    const double part = std::log((step - before) / from) / std::log(to / from);
     metric[i] = coordinate.metric(z[k] + std::clamp(part, 0.0, 1.0) * (z[k + 1] - z[k]));
   }
 }

@@ -28,10 +28,12 @@ struct Levels {
 
 /// The predictive law of a run. The curve is a mixture of Student-t in z at each knot; an
 /// observation lies around it with Student-t noise; stretch widens both about the median of the
-/// curve. Between knots quantiles are linear in log step.
+/// curve. Between knots quantiles are linear in log step, of a log that begins late by its own
+/// clock.
 struct Law {
   Coordinate coordinate{};
   double step_shift = 0;           ///< added to every step, see step_shift()
+  double before = 0;               ///< shifted steps before a log that begins late
   std::vector<double> knots{};     ///< shifted steps, increasing
   Mixture mixture{};               ///< of the curve, one query per knot
   double noise = 0;                ///< scale of the t with kNoiseDegrees

@@ -181,7 +181,8 @@ bool starts_late(std::span<const double> step, std::span<const double> count) {
   return step.front() * (points - 1) > kMaxLateIntervals * (step.back() - step.front());
 }
 
-double missing_before(std::span<const double> step, std::span<const double> count) {
+double steps_before(std::span<const double> step, std::span<const double> count) {
+  if (!starts_late(step, count)) return 0;
   const double points = std::accumulate(count.begin(), count.end(), 0.0);
   return step.front() - (step.back() - step.front()) / (points - 1);
 }

@@ -29,8 +29,8 @@ struct Coordinate {
 /// Many points are missing before the first of a log, by its mean logging interval. Merged points
 /// count as what they were merged from.
 [[nodiscard]] bool starts_late(std::span<const double> step, std::span<const double> count);
-/// Where a log that starts late would be at step 0, one such interval before its first point.
-[[nodiscard]] double missing_before(std::span<const double> step, std::span<const double> count);
+/// The steps before a log that starts late, up to one such interval before its first point; else 0.
+[[nodiscard]] double steps_before(std::span<const double> step, std::span<const double> count);
 
 /// One trace, ready for the nodes: clean and in z.
 struct Prepared {

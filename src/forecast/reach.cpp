@@ -31,6 +31,7 @@ using detail::kInfinity;
 using detail::kPaths;
 
 constexpr std::size_t kGridSteps = 60;  // log-spaced, from the last observed step to the budget
+constexpr double kWidestCell = 0.15;    // of the grid, in log steps: a long way ahead has more cells
 constexpr double kMaxDeviation = 60;    // scales of the noise: no observation strays so far
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
 constexpr double kMostCounted = 1e15;    // values of a log: weights may add up to more than a count
@@ -82,13 +83,22 @@ std::size_t first_at(TraceView trace, double target, const ForecastOptions& opti
 std::vector<double> grid_to(double budget, double last, double shift) {
   std::vector<double> steps;
   const double from = last + shift, ratio = (budget + shift) / from;
-  for (std::size_t i = 1; i < kGridSteps; ++i) {
-    const double part = static_cast<double>(i) / static_cast<double>(kGridSteps);
-    const double step = from * std::pow(ratio, part) - shift;
+  const double cells = std::max(static_cast<double>(kGridSteps), std::ceil(std::log(ratio) / kWidestCell));
+  for (double i = 1; i < cells; ++i) {
+    const double step = from * std::pow(ratio, i / cells) - shift;
     if (step > (steps.empty() ? last : steps.back()) && step < budget) steps.push_back(step);
   }
   steps.push_back(budget);
   return steps;
+}
+
+/// What the grid adds to the steps of a trace: a log that begins late is seen by its own clock, by
+/// which the steps soon after it are many.
+double grid_shift(TraceView trace, double budget) {
+  if (trace.step.empty()) return kFirstOfBudget * budget;
+  const std::vector<double> once(trace.weight.empty() ? trace.step.size() : 0, 1.0);
+  const auto count = trace.weight.empty() ? std::span<const double>(once) : trace.weight;
+  return detail::step_shift(trace.step) - detail::steps_before(trace.step, count);
 }
 
 /// Probability that no level of the observations has come to the target, from knot to knot. Each
@@ -287,12 +297,11 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
   r.cdf = {0.0};
   if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
   if (budget <= last) return found;
-  const double shift = trace.step.empty() ? kFirstOfBudget * budget : step_shift(trace.step);
-  const std::vector<double> steps = grid_to(budget, last, shift);
+  const std::vector<double> steps = grid_to(budget, last, grid_shift(trace, budget));
   found.possible = begin_reach(trace, steps, options, r);
   if (found.possible || trace.step.empty()) return found;
   const detail::Predicted predicted =
-      detail::predict_law(trace, steps, kGridSteps, options, detail::Use::decision);
+      detail::predict_law(trace, steps, steps.size(), options, detail::Use::decision);
   const detail::Law& law = predicted.law;
   r.status = predicted.prepared.status;
   r.step.insert(r.step.end(), steps.begin(), steps.end());

@@ -165,3 +165,32 @@ def test_a_probability_is_never_shown_as_certain_when_it_is_not() -> None:
         rows = dict(law._rows())
         assert rows["never"] not in ("0.000", "1.000")
     assert "with probability 0.000" in repr(law_of([0.0, 0.0]))  # this is certain
+
+
+def resumed(points: int = 60) -> gp.Trace:
+    """A run whose log begins at step 50 000 and shows its own fall."""
+    step = 10 * np.arange(1, points + 1.0)
+    noise = 0.02 * np.random.default_rng(0).standard_normal(points)
+    return gp.Trace(50_000 + step, 1.5 + 8 * step**-0.5 + noise)
+
+
+@pytest.mark.parametrize("budget", [52_000, 100_000, 506_000, 1e9])
+def test_a_budget_farther_away_does_not_change_what_comes_before_it(budget: float) -> None:
+    for run, target, by in ((resumed(), 1.78, 51_200.0), (early(), 1.78, 1200.0)):
+        near = gp.reach(run, target, budget=by)
+        far = gp.reach(run, target, budget=budget)
+        assert far.prob_by(by) == pytest.approx(near.prob_by(by), abs=0.03)
+
+
+def early() -> gp.Trace:
+    run = resumed()
+    return gp.Trace(run.step - 50_000, run.loss)
+
+
+def test_the_steps_left_of_a_resumed_run_are_those_of_its_own_clock() -> None:
+    watch, own = gp.Watch(target=1.78), gp.Watch(target=1.78)
+    for watched, run in ((watch, resumed()), (own, early())):
+        for step, loss in zip(run.step, run.loss, strict=True):
+            watched.add(step, loss)
+    left, left_of_own = watch.decision().steps_to_target[1], own.decision().steps_to_target[1]
+    assert left == pytest.approx(left_of_own, rel=0.15)
