@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "common/interrupt.hpp"
 #include "common/least_squares.hpp"
@@ -211,8 +212,26 @@ Fit choose(TraceView trace, const FitOptions& options, Isa isa) {
   return best;
 }
 
+/// The columns of the points that count: those of a weight above 0.
+struct Weighted {
+  std::vector<double> step{}, loss{}, weight{};
+
+  explicit Weighted(const TraceView& trace) {
+    for (std::size_t i = 0; i < trace.step.size(); ++i) {
+      if (!(trace.weight[i] > 0)) continue;
+      step.push_back(trace.step[i]);
+      loss.push_back(trace.loss[i]);
+      weight.push_back(trace.weight[i]);
+    }
+  }
+};
+
 Fit fit_valid(const TraceView& trace, const FitOptions& options, Isa isa) {
   detail::check_interrupt();
+  if (std::ranges::find(trace.weight, 0.0) != trace.weight.end()) {
+    const Weighted kept(trace);
+    return fit_valid({kept.step, kept.loss, kept.weight}, options, isa);
+  }
   const TraceView kept = from(options.from_step, trace);
   return options.family ? fit_family(*options.family, kept, options, isa)
                         : choose(kept, options, isa);
