@@ -215,6 +215,29 @@ DecayEnd descend(const Kernels& simd, const Data& data, double beta, const ScanN
   return DecayDescent(simd, data, bracket, enough).from(beta, start, third);
 }
 
+/// A descent that goes on where it comes to an end of its bracket: a scan of merged points may put
+/// a valley beside that of all points.
+DecayEnd descend_on(const Kernels& simd, const Data& data, double beta, const ScanNode& start,
+                    double third, Bracket bracket) {
+  constexpr double kAtEnd = 1e-4;
+  DecayEnd end = descend(simd, data, beta, start, third, bracket);
+  for (int octaves = 0; octaves < kMaxOctaves; ++octaves) {
+    if (end.beta < bracket.low * (1 + kAtEnd) && bracket.low > bracket.box_low) {
+      bracket.high = 2.0 * bracket.low;
+      bracket.low = std::max(0.5 * bracket.low, bracket.box_low);
+    } else if (end.beta > bracket.high * (1 - kAtEnd) && bracket.high < bracket.box_high) {
+      bracket.low = 0.5 * bracket.high;
+      bracket.high = std::min(2.0 * bracket.high, bracket.box_high);
+    } else {
+      break;
+    }
+    const DecayEnd next = descend(simd, data, end.beta, start, 0.0, bracket);
+    if (!(next.rss < end.rss)) break;
+    end = next;
+  }
+  return end;
+}
+
 double octave(int k) { return static_cast<double>(std::int64_t{1} << k); }
 
 using Valleys = std::array<Valley, kMaxOctaves / 2 + 1>;
@@ -283,7 +306,7 @@ DecayEnd search(const Kernels& simd, const Data& data, std::span<const double> k
         from.mean = rough.mean;
       }
     }
-    const DecayEnd end = descend(simd, data, beta, from, third, bracket);
+    const DecayEnd end = descend_on(simd, data, beta, from, third, bracket);
     if (end.rss < best.rss) best = end;
   }
   best.valleys = count;

@@ -428,3 +428,34 @@ def test_a_lowest_floor_is_refused_for_a_family_that_does_not_level_off(family: 
         gp.fit(gp.Trace(step, 2 + step**-0.5), family=family, lowest_floor=1.0)
     with pytest.raises(gp.InputError, match=f"levels off, '{family}' does not"):
         gp.fit_batch(step, [2 + step**-0.5], family=family, lowest_floor=1.0)
+
+
+def test_a_point_of_no_weight_counts_for_nothing() -> None:
+    t = 10 * np.arange(1, 101.0)
+    loss = 1.5 + 8 * t**-0.5 + 0.02 * np.random.default_rng(3).standard_normal(100)
+    weight = np.zeros(100)
+    weight[[3, 20, 50, 90]] = 1
+    kept = weight > 0
+    assert gp.fit((t, loss), family="pow3", weight=weight) == gp.fit(
+        (t[kept], loss[kept]), family="pow3", weight=weight[kept]
+    )
+    loss[0] = np.nan
+    assert gp.fit((t, loss), family="pow3", weight=np.arange(100.0)).status == "converged"
+    weight[[20, 50]] = 0
+    assert gp.fit((t, loss), family="pow3", weight=weight).status == "too_few_points"
+
+
+@pytest.mark.parametrize("family", ["pow3", "exp3"])
+def test_the_closed_form_finds_no_worse_a_minimum_than_ceres(family: str) -> None:
+    rng = np.random.default_rng(5)
+    for points in [100, 150, 300] * 60:
+        t = np.arange(1, points + 1.0)
+        curve = 1.8 + rng.uniform(0.1, 2) * t ** -rng.uniform(0.2, 1.5)
+        loss = curve + rng.choice([0.01, 0.03, 0.1]) * rng.standard_normal(points)
+        own = gp.fit((t, loss), family=family)
+        assert own.rss <= gp.fit((t, loss), family=family, solver="ceres").rss * (1 + 1e-7)
+    # The scan of merged points puts the valley of these beside that of all points.
+    t = np.arange(1, 101.0)
+    loss = 1.8 + 0.44 * (10 * t) ** -0.84 + 0.03 * np.random.default_rng(546).standard_normal(100)
+    rate = gp.fit((t, loss), family="pow3").params["rate"]
+    assert rate == pytest.approx(0.35558, rel=1e-4)
