@@ -81,6 +81,8 @@ Coordinate oriented(double lowest, double highest, Direction direction) {
     c.floor = 0;
     c.ceiling = highest <= 1 ? 1 : 100;
     c.offset = c.ceiling;
+  } else if (highest <= 0) {
+    c.ceiling = 0;  // a loss turned round
   }
   return c;
 }

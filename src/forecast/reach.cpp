@@ -30,9 +30,10 @@ namespace {
 using detail::kInfinity;
 using detail::kPaths;
 
-constexpr std::size_t kGridSteps = 60;  // log-spaced, from the last observed step to the budget
-constexpr double kWidestCell = 0.15;    // of the grid, in log steps: a long way ahead has more cells
-constexpr double kMaxDeviation = 60;    // scales of the noise: no observation strays so far
+// Log-spaced steps from the last observed one to the budget, at least, and at most where these lie
+// more than 8000 times apart: up to there no cell is wider than kWidestCell.
+constexpr double kGridSteps = 60, kMaxGridSteps = 180, kWidestCell = 0.15;
+constexpr double kMaxDeviation = 60;  // scales of the noise: no observation strays so far
 constexpr double kMinNoise = 1e-12, kMinCount = 1e-9;
 constexpr double kMostCounted = 1e15;    // values of a log: weights may add up to more than a count
 constexpr double kFirstOfBudget = 1e-3;  // share of the budget from which a grid before step 0 runs
@@ -83,7 +84,8 @@ std::size_t first_at(TraceView trace, double target, const ForecastOptions& opti
 std::vector<double> grid_to(double budget, double last, double shift) {
   std::vector<double> steps;
   const double from = last + shift, ratio = (budget + shift) / from;
-  const double cells = std::max(static_cast<double>(kGridSteps), std::ceil(std::log(ratio) / kWidestCell));
+  const double cells =
+      std::clamp(std::ceil(std::log(ratio) / kWidestCell), kGridSteps, kMaxGridSteps);
   for (double i = 1; i < cells; ++i) {
     const double step = from * std::pow(ratio, i / cells) - shift;
     if (step > (steps.empty() ? last : steps.back()) && step < budget) steps.push_back(step);
@@ -251,17 +253,12 @@ void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOpt
   if (options.schedule != nullptr) options.schedule->validate();
 }
 
-namespace {
-
-/// As Watch::decision() says it.
-bool has_diverged(const TraceView& trace) {
+bool detail::has_diverged(TraceView trace) {
   const std::size_t n = trace.loss.size();
-  if (n < detail::kDivergedPoints) return false;
-  return std::none_of(trace.loss.end() - detail::kDivergedPoints, trace.loss.end(),
+  if (n < kDivergedPoints) return false;
+  return std::none_of(trace.loss.end() - kDivergedPoints, trace.loss.end(),
                       [](double loss) { return std::isfinite(loss); });
 }
-
-}  // namespace
 
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
   validate(trace);
@@ -275,7 +272,7 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
             .target = target,
             .budget = budget};
   }
-  if (has_diverged(trace)) {
+  if (detail::has_diverged(trace)) {
     return {.step = {trace.step.back()},
             .cdf = {0.0},
             .prob_never = 1,

@@ -116,3 +116,9 @@ def test_it_is_a_result_as_any_other() -> None:
     assert repr(found).startswith("<BestSoFar: best 1.2236 at step 20, already past with prob")
     with pytest.raises(gp.InputError, match="prob_past"):
         gp.BestSoFar.from_dict(found.to_dict() | {"prob_past": 2.0})
+
+
+def test_the_best_of_a_run_that_diverged_is_past() -> None:
+    loss = FALLING.loss.copy()
+    loss[-2:] = np.nan
+    assert past(gp.Trace(STEP, loss)) == 1

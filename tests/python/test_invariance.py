@@ -61,6 +61,15 @@ def test_a_rising_metric_of_any_size_is_a_falling_one_upside_down() -> None:
     same(-up.quantiles[::-1], down.quantiles)
 
 
+def test_a_loss_that_touches_zero_is_the_same_upside_down() -> None:
+    step = np.arange(1, 61.0)
+    loss = np.maximum(2 - 0.5 * np.log(step), 0)
+    found = gp.forecast(gp.Trace(step, -loss, direction="max"), AT)
+    expected = gp.forecast(gp.Trace(step, loss), AT)
+    same(-found.median, expected.median)
+    same(-found.quantiles[::-1], expected.quantiles)
+
+
 def test_a_signed_metric_may_be_moved() -> None:
     signed = LOSS - LOSS.mean()
     found, base = forecast(STEP, signed + 0.3), forecast(STEP, signed)
