@@ -35,20 +35,19 @@ constexpr double kMinLogSmoothing = 0.05;  // of the log steps at which runs arr
 /// A past run as one that has just begun sees it.
 struct Begun {
   const Trace* run = nullptr;
-  std::vector<double> step{}, z{};  // steps as they were logged
+  std::vector<double> step{}, z{};  // where it has a value; steps as they were logged
   double weight = 0;
   double shift = 0;  // from its value now to that of the live run
 };
 
-std::optional<Begun> begun(const Trace& run, const Coordinate& coordinate) {
+Begun begun(const Trace& run, const Coordinate& coordinate) {
   Begun seen{.run = &run};
   for (std::size_t i = 0; i < run.step.size(); ++i) {
     const double z = coordinate.z(run.loss[i]);
-    if (!std::isfinite(z)) return std::nullopt;
+    if (!std::isfinite(z)) continue;
     seen.step.push_back(run.step[i]);
     seen.z.push_back(z);
   }
-  if (seen.step.empty()) return std::nullopt;
   return seen;
 }
 
@@ -133,8 +132,9 @@ std::optional<Mixture> begun_like(const Prepared& p, const Coordinate& coordinat
   std::vector<Begun> runs;
   for (const Trace& run : past.runs()) {
     if (run.step.empty() || run.step.back() < kMinCovered * horizon) continue;
+    if (!std::isfinite(coordinate.z(run.loss.back()))) continue;
     if (!p.step.empty() && run.step.front() > std::max(now, kLatestStart * horizon)) continue;
-    if (std::optional<Begun> seen = begun(run, coordinate)) runs.push_back(std::move(*seen));
+    runs.push_back(begun(run, coordinate));
   }
   if (runs.size() < kMinBegun) return std::nullopt;
   weigh(p, settings, past.relevance(), runs);
@@ -166,13 +166,17 @@ struct Arrival {
   bool arrived = false, failed = false;
 };
 
-Arrival arrival_of(const Begun& run, double target, const ForecastOptions& options) {
+Arrival arrival_of(const Begun& run, const Coordinate& coordinate, double target,
+                   const ForecastOptions& options) {
   Level level{.target = target, .direction = options.direction, .reached_by = reading(options)};
   const Trace& trace = *run.run;
   const std::size_t n = trace.step.size();
   Arrival seen{.weight = run.weight, .log_step = std::log(std::max(trace.step[n - 1], 1e-300))};
   for (std::size_t i = 0; i < n; ++i) {
-    const double y = trace.loss[i];
+    double y = trace.loss[i];
+    // As far from the live run's value as it is now, so far it will be.
+    const double z = run.shift != 0 ? coordinate.z(y) : kInfinity;
+    if (std::isfinite(z)) y = coordinate.metric(z + run.shift);
     const bool there = options.direction == Direction::max ? y >= target : y <= target;
     if (!level.add(y) && !(there && i + 1 == n)) continue;
     seen.log_step = std::log(std::max(trace.step[i], 1e-300));
@@ -250,17 +254,17 @@ std::optional<std::vector<double>> arrivals(TraceView trace, double target,
   std::vector<Begun> runs;
   for (const Trace* run : all) {
     if (run->step.empty() || run->step.back() <= now) continue;
-    if (std::optional<Begun> seen = begun(*run, coordinate)) {
-      runs.push_back(std::move(*seen));
-    } else if (p.step.empty()) {
-      runs.push_back({.run = run});  // failed: it never arrives
-    }
+    Begun seen = begun(*run, coordinate);
+    // Before a first point one without any value counts as well: it never arrives.
+    if (!seen.step.empty() || p.step.empty()) runs.push_back(std::move(seen));
   }
   if (runs.size() < kMinBegun) return std::nullopt;
   weigh(p, trace.settings, past.relevance(), runs);
   const double smooth = smoothing(runs);
   std::vector<Arrival> seen;
-  for (const Begun& run : runs) seen.push_back(arrival_of(run, target, options));
+  for (const Begun& run : runs) {
+    seen.push_back(arrival_of(run, coordinate, target, options));
+  }
   const double never = redistribute(seen);
   double mean = 0, square = 0, total = 0;
   for (const Arrival& run : seen) {

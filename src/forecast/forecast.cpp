@@ -162,15 +162,13 @@ std::vector<double> prob_below(const Forecast& f, double target) {
     return out;
   }
   const double z = std::clamp(coordinate.z(target), -1e300, 1e300);
-  std::vector<double> at_knots, log_knots;
-  for (std::size_t j = 0; j < law.knots.size(); ++j) {
-    const double p = law.cdf(j, z);
-    at_knots.push_back(law.direction() == Direction::max ? 1 - p : p);
-    log_knots.push_back(std::log(law.knots[j] - law.before));
+  if (law.knots.size() == out.size()) {
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = law.cdf(j, z);
+  } else {
+    law.spread_cdf(z, f.at, out);
   }
-  if (at_knots.size() == out.size()) return at_knots;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = detail::interpolate(std::log(f.at[i] + law.step_shift - law.before), log_knots, at_knots);
+  if (law.direction() == Direction::max) {
+    for (double& p : out) p = 1 - p;
   }
   return out;
 }

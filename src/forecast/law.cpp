@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -24,8 +25,12 @@ constexpr double kFlatScale = 0.01;  // of a constant run, relative
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
 constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
 constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
-constexpr double kMinProbability = 1e-9;   // at which a quantile of the noise is taken
+constexpr std::array kQuartiles{0.25, 0.75};
+constexpr double kMinProbability = 1e-9;  // at which a quantile of the noise is taken
 constexpr int kBisections = 60;
+// Levels between which a probability between knots is found, as far out as there are any.
+constexpr int kTailLevels = 60;
+constexpr double kWidestTail = 6;
 constexpr double kMaxStretch = 1e100;  // of an interval: infinity times a width of 0 is none
 // Of the law of a score whose log begins late, that counts time from step 0: nothing tells.
 constexpr double kScoreFromZero = 0.5;
@@ -42,33 +47,61 @@ constexpr double kMaxScheduled = 0.7;
 // Past runs are believed by the odds kPastOdds / (error^kErrorPower widening^kWideningPower).
 constexpr double kPastOdds = 6, kErrorPower = 3, kWideningPower = 2, kMaxWidening = 8;
 
-/// Past runs that cover the horizon and began before half of the observed points, as shapes.
+/// Whether a past run may be a shape: it has points enough, its last value is one, and it began
+/// before half of the observed points.
+bool may_be_shape(const Trace& run, const Prepared& p) {
+  const std::size_t n = run.step.size();
+  return n >= kMinPastPoints && run.loss.size() == n &&
+         std::isfinite(p.coordinate.z(run.loss[n - 1])) &&
+         run.step[0] + step_shift(run.step) <= p.step[p.step.size() / 2];
+}
+
+/// The shifted step as far as which a run tells of the horizon.
+double covered_by(const Trace& run) {
+  return (run.step.back() + step_shift(run.step)) / kMinPastShare;
+}
+
+/// How many of the knots past runs cover: all that any of them covers to the last, else those that
+/// half of them do.
+std::size_t knots_covered(const Prepared& p, std::span<const double> knots,
+                          const ForecastOptions& options) {
+  if (options.past == nullptr) return 0;
+  std::vector<double> ends;
+  for (const Trace& run : options.past->runs()) {
+    if (may_be_shape(run, p)) ends.push_back(covered_by(run));
+  }
+  if (ends.empty()) return 0;
+  const double farthest = *std::ranges::max_element(ends);
+  const auto middle = ends.begin() + (std::ssize(ends) - 1) / 2;
+  std::nth_element(ends.begin(), middle, ends.end());
+  const double end = farthest < knots.back() ? *middle : farthest;
+  return static_cast<std::size_t>(std::ranges::upper_bound(knots, end) - knots.begin());
+}
+
+/// Past runs that cover the horizon, as shapes: the newest, without what is no value.
 std::vector<Template> templates_of(const Prepared& p, double horizon,
                                    const ForecastOptions& options,
                                    const ForecastConstants& constants) {
   std::vector<Template> templates;
-  if (options.past == nullptr) return templates;
-  for (const Trace& run : options.past->runs()) {
+  const std::span<const Trace> runs = options.past->runs();
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
     if (templates.size() >= static_cast<std::size_t>(constants.templates)) break;
-    const std::size_t n = run.step.size();
-    if (n < kMinPastPoints || run.loss.size() != n) continue;
-    const double shift = step_shift(run.step);
-    if (run.step[n - 1] + shift < kMinPastShare * horizon ||
-        run.step[0] + shift > p.step[p.step.size() / 2]) {
-      continue;
-    }
+    if (!may_be_shape(*run, p) || covered_by(*run) < horizon) continue;
+    const std::size_t n = run->step.size();
+    const double shift = step_shift(run->step);
     Template t;
     t.step.reserve(n);
     t.z.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
-      const double z = p.coordinate.z(run.loss[i]);
-      const double step = run.step[i] + shift;
-      if (!std::isfinite(z) || !std::isfinite(step) || (i > 0 && !(step > t.step.back()))) break;
+      const double z = p.coordinate.z(run->loss[i]);
+      const double step = run->step[i] + shift;
+      if (!std::isfinite(z) || (!t.step.empty() && !(step > t.step.back()))) continue;
       t.step.push_back(step);
       t.z.push_back(z);
     }
-    if (t.z.size() == n) templates.push_back(std::move(t));
+    if (t.z.size() >= kMinPastPoints) templates.push_back(std::move(t));
   }
+  std::ranges::reverse(templates);
   return templates;
 }
 
@@ -125,6 +158,14 @@ Mixture by_clock(const Observed& observed, std::span<const double> knots,
   return mixed(mixture, predict(Observed(p, {}), knots, past, constants), scheduled);
 }
 
+/// A mixture at the first queries alone.
+Mixture first_queries(Mixture mixture, std::size_t queries) {
+  mixture.queries = queries;
+  mixture.location.resize(queries * mixture.components);
+  mixture.scale.resize(queries * mixture.components);
+  return mixture;
+}
+
 /// The law of a log that begins late by a clock of its own, which counts from one logging interval
 /// before the log, as of a run that began with it.
 struct LateClock {
@@ -137,8 +178,9 @@ struct LateClock {
   /// part.
   [[nodiscard]] Mixture mixed_into(Mixture from_zero, double past = 0) const {
     const double part = share * (1 - past);
-    if (part == 1) return law;
-    return part > 0 ? mixed(from_zero, law, 1 - part) : from_zero;
+    if (!(part > 0)) return from_zero;
+    Mixture own = first_queries(law, from_zero.queries);
+    return part == 1 ? own : mixed(from_zero, own, 1 - part);
   }
 };
 
@@ -188,12 +230,45 @@ double spread_at(const Law& law, const Mixture& mixture, std::size_t knot) {
 /// other (`error`, see mix_in_analogy()) and the less sure they leave the forecast.
 double belief(const Law& law, const Mixture& with, const Mixture& without, double error) {
   double widening = 1;
-  for (const std::size_t knot : {law.knots.size() / 2, law.knots.size() - 1}) {
+  for (const std::size_t knot : {with.queries / 2, with.queries - 1}) {
     widening = std::max(widening, spread_at(law, with, knot) / spread_at(law, without, knot));
   }
   const double doubt = std::pow(error, kErrorPower) *
                        std::pow(std::min(widening, kMaxWidening), kWideningPower) / kPastOdds;
   return 1 / (1 + doubt);
+}
+
+/// At each knot the scale of a component whose quartiles lie as far apart as those of the curve.
+std::vector<double> scales_of(const Law& law) {
+  const Levels quartiles = prepare_levels(kQuartiles, law.mixture.degrees, Direction::min);
+  std::vector<double> curve, raw;
+  law.quantiles(quartiles, curve, raw);
+  const std::size_t knots = law.knots.size(), last = quartiles.level.size() - 1;
+  std::vector<double> scales;
+  for (std::size_t j = 0; j < knots; ++j) {
+    scales.push_back((curve[last * knots + j] - curve[j]) /
+                     (quartiles.unit[last] - quartiles.unit[0]));
+  }
+  return scales;
+}
+
+/// Carries a mixture beyond its last knot, as far as past runs go: from there on it moves and
+/// widens as the law without them.
+void go_on_as(const Law& without, Mixture& mixture) {
+  if (mixture.queries == without.knots.size()) return;
+  const std::size_t n = mixture.components, from = mixture.queries - 1;
+  const double median = without.median(from);
+  const std::vector<double> scales = scales_of(without);
+  for (; mixture.queries < without.knots.size(); ++mixture.queries) {
+    const std::size_t j = mixture.queries;
+    const double moved = without.median(j) - median;
+    const double widened =
+        std::sqrt(std::max(scales[j] * scales[j] - scales[from] * scales[from], 0.0));
+    for (std::size_t i = 0; i < n; ++i) {
+      mixture.location.push_back(mixture.location[from * n + i] + moved);
+      mixture.scale.push_back(std::hypot(mixture.scale[from * n + i], widened));
+    }
+  }
 }
 
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
@@ -334,7 +409,6 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   } else if (!p.modelled) {
     stay(p, law);
   } else {
-    const std::vector<Template> past = templates_of(p, law.knots.back(), options, constants);
     const Observed observed(p, plan);
     const Points& seen = observed.points;
     law.noise = p.noise;
@@ -345,12 +419,17 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const LateClock late =
         late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use, from_zero);
     law.mixture = late.mixed_into(std::move(law.mixture));
-    if (!past.empty()) {
+    const std::span<const double> covered =
+        std::span(law.knots).first(knots_covered(p, law.knots, options));
+    // What is decided is decided by how the past runs ended, where none of them goes so far.
+    if (!covered.empty() && (covered.size() == law.knots.size() || use == Use::intervals)) {
+      const std::vector<Template> past = templates_of(p, covered.back(), options, constants);
       Evidence evidence;
-      Mixture with = by_clock(observed, law.knots, past, constants, use, &evidence);
+      Mixture with = by_clock(observed, covered, past, constants, use, &evidence);
       with = late.mixed_into(std::move(with), evidence.past);
-      const double error = mix_in_analogy(seen.step, seen.z, law.knots, past, constants, with);
+      const double error = mix_in_analogy(seen.step, seen.z, covered, past, constants, with);
       const double share = belief(law, with, law.mixture, error);
+      go_on_as(law, with);
       if (share > 1 - constants.tail_mass)
         law.mixture = std::move(with);
       else if (share > constants.tail_mass)
@@ -418,8 +497,13 @@ double Law::cdf(std::size_t knot, double z) const {
   const double limit = std::abs(z - middle);
   const double edge = (side < 0 ? middle - lowest : highest - middle) / std::max(factor, 1.0);
   double inside = 0, outside = limit / factor;  // the noise only widens: none is beyond
-  if (raw_half_width(middle + side * outside) < limit && outside >= edge)
-    return side < 0 ? 0.0 : 1.0;
+  if (raw_half_width(middle + side * outside) < limit && outside >= edge) {
+    // Beyond the clip of the curve, where the noise alone goes on.
+    const double clipped = half_width(knot, middle, side < 0 ? -kInfinity : kInfinity);
+    const double noisy = std::sqrt(std::max(limit * limit - clipped * clipped, 0.0));
+    return noise == 0 ? (side < 0 ? 0.0 : 1.0)
+                      : student_cdf(kNoiseDegrees, side * noisy / (factor * noise));
+  }
   for (int i = 0; i < kBisections; ++i) {
     const double x = 0.5 * (inside + outside);
     (raw_half_width(middle + side * x) < limit ? inside : outside) = x;
@@ -435,7 +519,7 @@ void Law::quantiles(const Levels& levels, std::vector<double>& curve,
   std::vector<double> q(count);
   MixtureQuantiles mixture_quantiles(levels.level, levels.unit);
   for (std::size_t j = 0; j < knots.size(); ++j) {
-    mixture_quantiles.find(mixture.at(j), std::log(knots[j]), q);
+    mixture_quantiles.find(mixture.at(j), std::log(knots[j] - before), q);
     const double middle = clip(q[levels.median]);
     for (std::size_t i = 0; i < count; ++i) {
       const double half = half_width(j, middle, q[i]);
@@ -445,19 +529,63 @@ void Law::quantiles(const Levels& levels, std::vector<double>& curve,
   }
 }
 
+std::vector<Law::Place> Law::places_of(std::span<const double> steps) const {
+  std::vector<Place> places;
+  places.reserve(steps.size());
+  std::size_t k = 0;  // knots[k] <= step < knots[k + 1]
+  for (const double at : steps) {
+    const double step = at + step_shift;
+    while (k + 2 < knots.size() && knots[k + 1] <= step) ++k;
+    const double from = knots[k] - before, to = knots[k + 1] - before;
+    const double cell = std::log(to / from);  // 0 between the largest steps
+    const double part = cell > 0 ? std::log((step - before) / from) / cell : 0.0;
+    places.push_back({k, std::clamp(part, 0.0, 1.0)});
+  }
+  return places;
+}
+
 void Law::spread(std::span<const double> z, std::span<const double> steps,
                  std::span<double> metric) const {
   if (steps.size() == knots.size()) {
     for (std::size_t i = 0; i < steps.size(); ++i) metric[i] = coordinate.metric(z[i]);
     return;
   }
-  std::size_t k = 0;  // knots[k] <= step < knots[k + 1]
+  const std::vector<Place> places = places_of(steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const double step = steps[i] + step_shift;
-    while (k + 2 < knots.size() && knots[k + 1] <= step) ++k;
-    const double from = knots[k] - before, to = knots[k + 1] - before;
-    const double part = std::log((step - before) / from) / std::log(to / from);
-    metric[i] = coordinate.metric(z[k] + std::clamp(part, 0.0, 1.0) * (z[k + 1] - z[k]));
+    const auto [k, part] = places[i];
+    metric[i] = coordinate.metric(z[k] + part * (z[k + 1] - z[k]));
+  }
+}
+
+void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> probability) const {
+  std::vector<double> normal, level;
+  for (int i = -kTailLevels; i <= kTailLevels; ++i) {
+    normal.push_back(kWidestTail * i / kTailLevels);
+    level.push_back(0.5 * std::erfc(-normal.back() / std::numbers::sqrt2));
+  }
+  std::vector<double> curve, raw;
+  quantiles(prepare_levels(level, mixture.degrees, Direction::min), curve, raw);
+  std::vector<double> at_knots(knots.size());
+  for (std::size_t j = 0; j < knots.size(); ++j) at_knots[j] = cdf(j, z);
+  const std::vector<Place> places = places_of(steps);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto [k, part] = places[i];
+    const auto quantile = [&](std::size_t l) {
+      const double* row = raw.data() + l * knots.size() + k;
+      return row[0] + part * (row[1] - row[0]);
+    };
+    std::size_t low = 0, high = level.size() - 1;
+    if (!(quantile(low) <= z && z < quantile(high))) {  // so far out both knots agree
+      probability[i] = at_knots[k] + part * (at_knots[k + 1] - at_knots[k]);
+      continue;
+    }
+    while (high - low > 1) {
+      const std::size_t middle = (low + high) / 2;
+      (quantile(middle) <= z ? low : high) = middle;
+    }
+    const double from = quantile(low), share = (z - from) / (quantile(high) - from);
+    const double x = normal[low] + share * (normal[high] - normal[low]);
+    probability[i] = 0.5 * std::erfc(-x / std::numbers::sqrt2);
   }
 }
 

@@ -60,6 +60,16 @@ struct Law {
   /// Metric at `steps` from z at the knots.
   void spread(std::span<const double> z, std::span<const double> steps,
               std::span<double> metric) const;
+  /// P(z of a raw observation <= z) at `steps`, between knots the level whose quantile is there.
+  void spread_cdf(double z, std::span<const double> steps, std::span<double> probability) const;
+
+ private:
+  /// Where steps lie between the knots.
+  struct Place {
+    std::size_t knot = 0;  ///< the one before
+    double part = 0;       ///< of the way to the next
+  };
+  [[nodiscard]] std::vector<Place> places_of(std::span<const double> steps) const;
 };
 
 /// z quantile of a raw observation, from how far that of the curve lies from the median and that of

@@ -565,3 +565,38 @@ def test_a_forecast_is_compared_with_anything_without_a_warning() -> None:
         assert found != 1
         assert found == gp.forecast(run, [5])
         assert found != gp.forecast(run.until(2.0), [5])
+
+
+def test_a_step_of_a_late_log_has_the_same_forecast_among_many_as_alone() -> None:
+    step = 10 * np.arange(1, 61.0)
+    noise = 0.02 * np.random.default_rng(0).standard_normal(60)
+    run = gp.Trace(50_000 + step, 1.5 + 8 * step**-0.5 + noise)
+    many = gp.forecast(run, np.linspace(50_700, 100_000, 100))
+    for i in (0, 1, 5, 40, 99):
+        alone = gp.forecast(run, [many.at[i]])
+        width = np.subtract(*alone.interval(0.8)[::-1])[0]
+        assert abs(many.median[i] - alone.median[0]) < 0.05 * width
+
+
+@pytest.mark.parametrize("count", [5, 40])
+@pytest.mark.parametrize("kind", ["power", "plateau", "score"])
+def test_the_probability_below_a_quantile_is_its_level(kind: str, count: int) -> None:
+    t = 10 * np.arange(1, 61.0)
+    noise = 0.02 * np.random.default_rng(0).standard_normal(60)
+    if kind == "plateau":  # its lower tail ends in the clip of the curve
+        run = gp.Trace(t, np.where(t < 300, 2.5, 2.5 - (t - 300) / 300) + noise)
+    elif kind == "score":
+        run = gp.Trace(t, 0.9 - 2 * t**-0.5 + noise, direction="max")
+    else:
+        run = gp.Trace(t, 1.5 + 8 * t**-0.5 + noise)
+    f = gp.forecast(run, np.linspace(620, 2000, count))
+    off = 5e-3 if kind == "plateau" else 1e-3  # where a third of the law lies at one value
+    for p in (0.01, 0.1, 0.3, 0.5, 0.9, 0.99):
+        for j, value in enumerate(f.quantile(p)):
+            assert f.prob_below(float(value))[j] == pytest.approx(p, abs=off)
+
+
+def test_the_largest_steps_have_finite_quantiles_in_a_long_list() -> None:
+    run = gp.Trace(2**53 + 2.0 * np.arange(60), 1 + np.arange(1, 61.0) ** -0.5)
+    f = gp.forecast(run, 2**53 + 130 + 2.0 * np.arange(40))
+    assert np.isfinite(f.quantiles).all()

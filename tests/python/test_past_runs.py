@@ -416,3 +416,75 @@ def test_updates_cover_what_changes_its_kind() -> None:
 
     assert holds(past) >= 0.75
     assert holds(with_factor(before)) < 0.7
+
+
+def stepped(floor: float, points: int = 100, seed: int = 0) -> gp.Trace:
+    """A run that drops by .5 about step 600, which its first points do not show."""
+    t = 10 * np.arange(1, 101.0)
+    noise = 0.01 * np.random.default_rng(seed).standard_normal(100)
+    loss = 1.5 + floor + 7 * t**-0.5 - 0.5 / (1 + np.exp(-(t - 600) / 40)) + noise
+    return gp.Trace(t[:points], loss[:points])
+
+
+def test_a_step_beyond_all_past_runs_leaves_the_nearer_ones_their_past_runs() -> None:
+    past = [stepped(0.2 * seed / 12, seed=seed) for seed in range(12)]
+    live, truth = stepped(0.1, 30, seed=20), stepped(0.1, seed=20)
+    near = gp.forecast(live, [900.0], past=past)
+    assert abs(near.median[0] - truth.loss[89]) < 0.1
+    far = gp.forecast(live, [900.0, 1000.0, 1500.0, 3000.0], past=past)
+    np.testing.assert_allclose(far.median[0], near.median[0], rtol=1e-4)
+    assert np.all(np.diff(far.median) < 0)  # on from where the past runs end
+    widths = np.subtract(*far.interval(0.8)[::-1])
+    assert np.all(np.diff(widths) > 0)
+
+
+def test_of_more_past_runs_than_count_the_newest_do() -> None:
+    def run(floor: float, seed: int) -> gp.Trace:
+        noise = 0.01 * np.random.default_rng(seed).standard_normal(100)
+        t = 10 * np.arange(1, 101.0)
+        return gp.Trace(t, floor + 7 * t**-0.5 + noise)
+
+    old = [run(2.5 + 0.3 * seed / 150, seed) for seed in range(150)]
+    new = [run(1.2 + 0.1 * seed / 60, 200 + seed) for seed in range(60)]
+    live = new[0].until(150)
+
+    def width(past: list[gp.Trace]) -> float:
+        low, high = gp.forecast(live, [900.0], past=past).interval(0.8)
+        return float(high[0] - low[0])
+
+    assert width(old + new) < 0.6 * width(old)
+    assert width(old + new) < 1.3 * width(new)
+
+
+def test_a_loss_that_is_no_number_is_one_point_less_of_a_past_run() -> None:
+    runs = finished_runs(9)
+
+    def holed(run: gp.Trace) -> gp.Trace:
+        loss = run.loss.copy()
+        loss[len(loss) // 2] = np.nan
+        return gp.Trace(run.step, loss)
+
+    live, steps = runs[8].until(20), [60.0, 79.0]
+    whole = gp.forecast(live, steps, past=runs[:8])
+    with_holes = gp.forecast(live, steps, past=[holed(run) for run in runs[:8]])
+    np.testing.assert_allclose(with_holes.median, whole.median, rtol=0.01)
+    assert not np.array_equal(with_holes.median, gp.forecast(live, steps).median)
+    few = gp.forecast(live.until(2), steps, past=[holed(run) for run in runs[:8]])
+    assert few.status == "good"
+
+
+@pytest.mark.parametrize("points", [1, 2])
+def test_a_run_of_one_or_two_points_comes_to_a_target_as_its_forecast_has_it(points: int) -> None:
+    rng = np.random.default_rng(0)
+
+    def run(floor: float, scale: float) -> gp.Trace:
+        t = 10 * np.arange(1, 101.0)
+        return gp.Trace(t, floor + scale * t**-0.5 + 0.005 * rng.standard_normal(100))
+
+    past = gp.PastRuns([run(1.5 + 0.2 * rng.random(), 6 + 2 * rng.random()) for _ in range(20)])
+    live = run(1.45, 6.0)
+    seen = gp.Trace(live.step[:points], live.loss[:points])
+    below = gp.forecast(seen, [500.0, 1000.0], past=past).prob_below(1.7)
+    law = gp.reach(seen, 1.7, budget=1000, past=past, reached_by="point")
+    assert law.prob_by(1000) == pytest.approx(below[1], abs=0.05)
+    assert law.prob_by(500) == pytest.approx(below[0], abs=0.05)
