@@ -85,7 +85,7 @@ RemainingWork remaining_work(const Job& job, const PlanOptions& options) {
   work.outrun = progress > 0 && passed >= options.outrun_probability * n;
   if (work.outrun) {
     work.steps.clear();
-    work.never = 0;  // few samples are left of a forecast that was wrong: they say nothing
+    work.never = 0;  // the few samples left are of a forecast that was wrong
   }
   if (work.steps.empty()) {
     // Least attained service: as much again as it has had. The hazard of a power law.
