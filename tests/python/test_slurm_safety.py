@@ -312,9 +312,19 @@ def test_running_jobs_keep_their_gpus_whatever_else_seems_to_be_on_their_tier(
     assert touched(decided(tmp_path, [mine, *crowd])) == {}
 
 
-@pytest.mark.parametrize("reason", ["Dependency", "DependencyNeverSatisfied", "JobHeldUser"])
-def test_a_job_that_nothing_starts_has_no_time_of_a_start(tmp_path: Path, reason: str) -> None:
-    jobs = [waiting(5, BUSY, reason=reason), waiting(6, BUSY)]
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reason": "Dependency"},
+        {"reason": "DependencyNeverSatisfied"},
+        {"reason": "JobHeldUser"},
+        {"reason": "BeginTime", "eligible_s": NOW + 9000},
+    ],
+)
+def test_a_job_that_nothing_starts_has_no_time_of_a_start(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    jobs = [waiting(5, BUSY, **more), waiting(6, BUSY)]
     never, soon = decided(tmp_path, jobs).views
     assert never.starts_s is None
     assert soon.starts_s is not None

@@ -54,7 +54,6 @@ class ActionPlanner:
         self.free = {tier.name: tier.gpus for tier in cluster.tiers}
         self.moves_underway = 0
         self.actions: list[Action] = []
-        self.untouched: set[str] = set()  # jobs that wait because somebody wants them to
 
     def decide(self) -> list[Action]:
         """List at most one action a job, so that their order does not matter."""
@@ -88,7 +87,7 @@ class ActionPlanner:
         may_end = self.options.cancel and request.stop
         wanted = self._wanted(job)
         if wanted:
-            self.untouched.add(job.id)
+            view.kept_waiting = True
             return self._leave(view, wanted)
         if move is not None and not self._arrived(job, move) and (may_end or move.to != "end"):
             self._go_on(view, move)
@@ -371,7 +370,7 @@ class ActionPlanner:
             job, request, forecast = view.job, view.request, view.forecast
             if job.state != "PENDING" or not forecast.remaining or request.budget is None:
                 continue
-            if job.id in busy or job.id in self.untouched or job.move is not None:
+            if job.id in busy or view.kept_waiting or job.move is not None:
                 continue
             tiers = self._tiers_of(view)
             if request.checkpoint == "none" or not tiers or not view.base_rate:
@@ -398,7 +397,7 @@ class ActionPlanner:
             job = view.job
             if left == 0:
                 return
-            if job.id in busy or job.id in self.untouched or job.request is None:
+            if job.id in busy or view.kept_waiting or job.request is None:
                 continue
             if job.move is not None and not self._arrived(job, job.move):
                 continue

@@ -90,6 +90,7 @@ class JobView:
     finish_s: tuple[float, float, float] | None = None  # quantiles 0.1, 0.5, 0.9, from now
     starts_s: tuple[float, float, float] | None = None  # the same of the start of one that waits
     base_rate: float | None = None  # steps per second at speed 1
+    kept_waiting: bool = False  # by somebody: held, or to begin later, or after another job
 
 
 def forecast_job(progress: Progress, request: JobRequest, options: PilotOptions) -> JobForecast:

@@ -34,6 +34,8 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
         tier = cluster.tier_of(job)
         if tier is None or job.gpus < 1 or not _counts(job):
             continue
+        if job.id in known and known[job.id].kept_waiting:
+            continue
         number, gpus = len(jobs), job.gpus
         if job.state == "RUNNING":
             gpus = cluster.held_gpus(job)
