@@ -169,6 +169,23 @@ TEST_F(ReadersTest, SummariesBesideACurveAreLeftOutOfAFolder) {
   EXPECT_EQ(traces.front().name, "log.csv");
 }
 
+TEST_F(ReadersTest, AFolderReadsWhatIsInItTwiceOnce) {
+  const std::string row = R"({"step": 1, "loss": 3})";
+  const std::string two = row + R"(, {"step": 2, "loss": 2})";
+  std::filesystem::create_directories(path("out/checkpoint-1"));
+  std::filesystem::create_directories(path("out/checkpoint-2"));
+  write("out/checkpoint-1/trainer_state.json", R"({"log_history": [)" + row + "]}");
+  write("out/checkpoint-2/trainer_state.json", R"({"log_history": [)" + two + "]}");
+  const std::filesystem::path file =
+      write("out/trainer_state.json", R"({"log_history": [)" + two + "]}");
+  std::filesystem::create_symlink(file, file.parent_path() / "latest.json");
+  const std::vector<Trace> traces = read_traces(file.parent_path());
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces[0].name, "trainer_state.json");
+  EXPECT_EQ(traces[0].step, (Columns{1, 2}));
+  EXPECT_EQ(read_traces(file.parent_path() / "checkpoint-1")[0].step, (Columns{1}));
+}
+
 TEST_F(ReadersTest, AColumnOfRunsGivesATraceEach) {
   const std::filesystem::path file =
       write("runs.csv", "seed,step,loss\n7,1,3\n8,1,4\n7,2,2\n8,2,3\n7,3,1\n8,3,2\n");
