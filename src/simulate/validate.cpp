@@ -61,9 +61,9 @@ void validate_work(const WorkloadJob& job) {
   if (job.duration_s == 0 && job.budget_steps == 0) {
     refuse_job(job, "has neither duration_s nor budget_steps above 0");
   }
-  if (job.duration_s > 0 && (job.budget_steps > 0 || job.truth >= 0)) {
-    refuse_job(job, "has duration_s ", job.duration_s, " beside ",
-               job.truth >= 0 ? "a curve" : "budget_steps", ", expected one measure of its work");
+  if (job.duration_s > 0 && job.budget_steps > 0) {
+    refuse_job(job, "has duration_s ", job.duration_s,
+               " beside budget_steps, expected one measure of its work");
   }
   if (job.duration_s > kMaxSeconds || job.submit_s > kMaxSeconds) {
     refuse_job(job, "lies beyond 1e12 seconds");
@@ -72,6 +72,10 @@ void validate_work(const WorkloadJob& job) {
 
 /// No run goes on where its record ends.
 void validate_curve(const WorkloadJob& job, const Trace& curve) {
+  if (job.duration_s > 0) {
+    refuse_job(job, "has duration_s ", job.duration_s,
+               " beside a curve, expected budget_steps in its place");
+  }
   if (std::isnan(job.target_loss)) refuse_job(job, "has target_loss nan");
   if (curve.step.empty()) refuse_job(job, "names a curve without points");
   if (job.budget_steps <= curve.step.back()) return;
