@@ -403,6 +403,10 @@ DOCUMENTS: dict[str, tuple[object, dict[str, list[float]]]] = {
         {"epochs": 12, "final_loss": 0.5, "train": {"loss": LOSSES}},
         {"loss": LOSSES},
     ),
+    "where it ended": (
+        {"epoch": 12, "best_val_loss": 0.5, "metrics": {"train_loss": LOSSES}},
+        {"train_loss": LOSSES},
+    ),
     "rows": (
         {"log": [{"epoch": i, "loss": loss(i)} for i in ROWS], "final": {"loss": 0.5}},
         {"loss": LOSSES},
@@ -420,6 +424,11 @@ def test_every_history_of_a_document_is_read_by_its_name(
     assert one(file).metric == next(iter(expected))
     for metric, values in expected.items():
         np.testing.assert_array_equal(one(file, metric).loss, values)
+
+
+def test_the_first_row_of_a_log_is_no_document_though_it_has_lists(tmp_path: Path) -> None:
+    row = {"epoch": 3, "loss": 2.5, "val": {"acc": [0.1, 0.2, 0.3]}, "worst": [{"loss": 9}] * 2}
+    check(one(write(tmp_path / "log.jsonl", json.dumps(row) + "\n")), [3], [2.5])
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -156,12 +156,18 @@ bool has_marks(const std::filesystem::path& file) {
   return false;
 }
 
-/// Whether a row counts its own step: "epochs" and the like are how many there are to be.
-bool is_counted(const Json& row) {
-  return std::any_of(row.members.begin(), row.members.end(), [](const auto& member) {
-    return member.second.is(Kind::number) && counts_steps(normal(member.first)) &&
-           !member.first.ends_with('s');
-  });
+/// Whether an object is a row: it counts its own step and has a metric of it. "epochs" and the like
+/// are how many there are to be, and a document may say in which one it ended.
+bool is_row(const Json& object) {
+  const auto has = [&](const auto& is) {
+    return std::any_of(object.members.begin(), object.members.end(), [&](const auto& member) {
+      return member.second.is(Kind::number) && is(member.first);
+    });
+  };
+  return has([](const std::string& name) {
+           return counts_steps(normal(name)) && !name.ends_with('s');
+         }) &&
+         has([](const std::string& name) { return is_metric(name); });
 }
 
 /// Whether a list, called as it is in the parts of a row, is a history: of a metric, or of rows
@@ -177,7 +183,7 @@ bool is_history(const std::string& name, const Json& list) {
 /// Whether a file is one document on one line, with a list of numbers by the name of a metric, with
 /// columns by the number of their row, or with a history in one of its parts.
 bool is_document(const Json& object, const Cells& cells, LineReader& lines) {
-  const bool row = is_counted(object);
+  const bool row = is_row(object);
   const bool columns = std::any_of(cells.begin(), cells.end(), [&](const auto& cell) {
     const auto& [name, value] = cell;
     const std::size_t last = name.rfind('/');
