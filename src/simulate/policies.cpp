@@ -245,17 +245,25 @@ double heads_for(const Snapshot& snapshot, const Job& job) {
 
 /// Longest remaining time first, each where it is worth most: the knapsack of the planner with the
 /// value (rate / best rate) x GPUs x ((remaining time)^2 + u), so that the longest chain is cut
-/// first; u grows for those that are about to take longer than a fair share would have.
+/// first; u grows for those that are about to take longer than a fair share would have. A running
+/// job counts as longer by a lead of d = 2 sqrt(work x restart), for all work W is done with W / d
+/// changes then: a smaller d costs more restarts, a larger one leaves more to do for one job alone.
 Plan least_makespan(const Snapshot& snapshot) {
   std::vector<std::int64_t> job, tier, gpus, capacity;
   std::vector<double> value;
-  double longest = 0;
-  for (const Job& live : snapshot.jobs) longest = std::max(longest, remaining_s(live, 0.5));
+  double longest = 0, work = 0;
+  for (const Job& live : snapshot.jobs) {
+    longest = std::max(longest, remaining_s(live, 0.5));
+    work += remaining_s(live, 0.5) * gang(live);
+  }
+  const double all_s = std::max(longest, work / gpus_of(snapshot));
   std::unordered_map<std::int64_t, const Allocation*> holds;
   for (const Allocation& held : snapshot.running) holds.emplace(held.job, &held);
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     const Job& live = snapshot.jobs[i];
-    const double share = longest > 0 ? remaining_s(live, 0.5) / longest : 1;
+    const auto held = holds.find(live.id);
+    const double lead = held == holds.end() ? 0 : 2 * std::sqrt(all_s * live.restart_s);
+    const double share = longest > 0 ? (remaining_s(live, 0.5) + lead) / longest : 1;
     const double late = 4 * std::pow(std::max(0.0, heads_for(snapshot, live) - 1.2), 2);
     const auto held = holds.find(live.id);
     for (const Option& option : live.options) {
