@@ -265,7 +265,6 @@ Plan least_makespan(const Snapshot& snapshot) {
     const double lead = held == holds.end() ? 0 : 2 * std::sqrt(all_s * live.restart_s);
     const double share = longest > 0 ? (remaining_s(live, 0.5) + lead) / longest : 1;
     const double late = 4 * std::pow(std::max(0.0, heads_for(snapshot, live) - 1.2), 2);
-    const auto held = holds.find(live.id);
     for (const Option& option : live.options) {
       job.push_back(static_cast<std::int64_t>(i));
       tier.push_back(option.tier);
@@ -513,7 +512,12 @@ Policy planner(const SimulationOptions& how, std::vector<WeightedObjective> obje
     if (user_gpus) {
       std::set<std::string> users;
       for (const Job& job : snapshot.jobs) users.insert(job.user);
-      for (const std::string& user : users) now.limits.user_quota.push_back({user, *user_gpus});
+      std::vector<Quota>& quotas = now.limits.user_quota;  // of two limits the smaller holds
+      for (Quota& quota : quotas) {
+        quota.gpus = std::min<std::int64_t>(quota.gpus, *user_gpus);
+        users.erase(quota.name);
+      }
+      for (const std::string& user : users) quotas.push_back({user, *user_gpus});
     }
     if (!shares) return plan(snapshot, now);
     const std::vector<Allocation> owners = owners_of(snapshot, now.limits.min_run_s);

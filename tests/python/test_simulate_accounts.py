@@ -218,3 +218,30 @@ def test_a_restart_of_less_than_a_second_counts_beside_whole_seconds() -> None:
 
     run = gp.simulate(workload, late, round_s=60.0, sleep={"after_s": 10.0, "wake_s": 0.4})
     assert run.jobs["end_s"].tolist() == [160.4]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "count", "most"), [(1, 2, 1.02), (1, 5, 1.02), (2, 3, 0.78), (3, 7, 0.82)]
+)
+def test_makespan_changes_who_runs_more_seldom_the_dearer_a_restart_is(
+    gpus: int, count: int, most: float
+) -> None:
+    jobs = {"job": list(range(count)), "submit_s": [0.0] * count, "duration_s": [1e5] * count}
+    workload = gp.Workload([gp.Tier("t", gpus)], jobs)
+    ends = {
+        policy: gp.simulate(workload, policy, restart_s=300.0).makespan_s
+        for policy in ("makespan", "fifo")
+    }
+    assert ends["makespan"] <= most * ends["fifo"]
+
+
+def test_of_two_limits_of_a_user_the_smaller_holds() -> None:
+    jobs = {"job": [0, 1, 2], "submit_s": [0, 0, 0], "user": ["a", "a", "b"]}
+    workload = gp.Workload([gp.Tier("t", 4)], jobs | {"duration_s": [100, 100, 100]})
+    for quota, ends in ((1, [100, 200, 100]), (3, [100, 100, 100])):
+        planner = {"user_quota": {"a": quota}}
+        run = gp.simulate(workload, "best_value", user_gpus=2, planner=planner)
+        assert sorted(run.jobs["end_s"][:2]) == ends[:2]
+        assert run.jobs["end_s"][2] == 100
+    tight = gp.simulate(workload, "best_value", user_gpus=1, planner={"user_quota": {"a": 3}})
+    assert sorted(tight.jobs["end_s"]) == [100, 100, 200]
