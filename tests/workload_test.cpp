@@ -220,6 +220,13 @@ TEST_F(TraceFileTest, SaysWhichColumnsOfAFolderAreNotRead) {
                                       "jobs.csv: the column steps_per_s_golf is not read"}));
 }
 
+TEST_F(TraceFileTest, AJobThatIsThereTwiceInAFolderIsRefusedByItsLine) {
+  write("tiers.csv", "name,nodes,gpus_per_node\ngold,1,4\n");
+  write("jobs.csv", "job,submit_s,duration_s\n1,0,5\n2,0,5\n1,9,5\n");
+  const std::string what = message_of<IoError>([&] { (void)read_workload(path("")); });
+  EXPECT_NE(what.find("jobs.csv:4: job 1 is there twice"), std::string::npos) << what;
+}
+
 TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
   const auto message = [&](const std::string& text) {
     const auto file = write("bad.csv", text);
@@ -238,6 +245,9 @@ TEST_F(TraceFileTest, ComplainsWithFileAndLine) {
       std::string::npos);
   EXPECT_NE(message(header + "1,0,9,5\n").find(":2: job 1 asks 9 GPUs, the cluster has 4"),
             std::string::npos);
+  EXPECT_NE(message(header + "1,0,1,5\n1,0,1,5\n").find(":3: job 1 is there twice"),
+            std::string::npos);
+  EXPECT_NE(message(header + "-1,0,1,5\n").find(":2: job -1 has an id below 0"), std::string::npos);
   EXPECT_NE(message(header).find("no jobs below the header"), std::string::npos);
   message("");
   message("job,submit_s\n1,2\n");

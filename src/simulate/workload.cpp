@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,18 @@ class OptionalColumns {
   const CsvReader& csv_;
   int user_, job_class_, memory_, utilization_, sm_activity_, memory_activity_, weight_, priority_,
       deadline_, restart_;
+};
+
+/// The ids of a file so far: 0 or more, each once.
+class Ids {
+ public:
+  void add(const CsvReader& csv, std::int64_t id) {
+    if (id < 0) csv.fail("job ", id, " has an id below 0");
+    if (!seen_.insert(id).second) csv.fail("job ", id, " is there twice");
+  }
+
+ private:
+  std::unordered_set<std::int64_t> seen_;
 };
 
 /// The jobs of a workload by the ids that a file beside jobs.csv names.
@@ -133,8 +146,10 @@ Workload read_workload(const std::filesystem::path& folder) {
   const int budget = csv.find("budget_steps");
   const OptionalColumns optional(csv);
   const std::vector<int> rate = detail::rate_columns(csv, out.tiers);
+  Ids ids;
   while (csv.next()) {
     WorkloadJob job{.id = csv.integer(id)};
+    ids.add(csv, job.id);
     job.submit_s = detail::number_at_least(csv, submit, "submit_s", 0);
     optional.read(job);
     if (gang >= 0) job.gpus = detail::whole_at_least(csv, gang, "gpus", 1);
@@ -195,6 +210,7 @@ Workload workload_from_trace(const std::filesystem::path& file, int gpus,
   const int duration = either("duration_s", "duration");
   const OptionalColumns optional(csv);
   std::vector<std::int64_t> without_gpus;
+  Ids ids;
   while (csv.next()) {
     WorkloadJob job{.id = csv.integer(job_column)};
     job.gpus = detail::whole_at_least(csv, gang, "gpus", 0);
@@ -202,6 +218,7 @@ Workload workload_from_trace(const std::filesystem::path& file, int gpus,
       without_gpus.push_back(job.id);
       continue;
     }
+    ids.add(csv, job.id);
     job.submit_s = detail::number_at_least(csv, submit, "submit_s", 0);
     job.duration_s = detail::number_above_zero(csv, duration, "duration_s");
     optional.read(job);
