@@ -160,9 +160,10 @@ Workload generate_workload(const std::filesystem::path& folder, int users, std::
       // What another run of the class had reached after part of its steps.
       const Trace& model = out.curves[one_of(stream(j, 8))];
       const double upto = model.step.back() * between("target_from", "target_to", stream(j, 9));
+      const bool rises = model.direction == Direction::max;
       double best = model.loss.front();
       for (std::size_t i = 0; i < model.step.size() && model.step[i] <= upto; ++i) {
-        best = std::min(best, model.loss[i]);
+        best = rises ? std::max(best, model.loss[i]) : std::min(best, model.loss[i]);
       }
       job.target_loss = written(rounded(best, 1e-4));
       out.jobs.push_back(std::move(job));

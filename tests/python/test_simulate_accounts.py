@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import math
 from pathlib import Path
@@ -245,3 +247,23 @@ def test_of_two_limits_of_a_user_the_smaller_holds() -> None:
         assert run.jobs["end_s"][2] == 100
     tight = gp.simulate(workload, "best_value", user_gpus=1, planner={"user_quota": {"a": 3}})
     assert sorted(tight.jobs["end_s"]) == [100, 100, 200]
+
+
+def test_the_targets_that_are_drawn_for_scores_are_what_other_runs_reached(tmp_path: Path) -> None:
+    supercom = Path(__file__).parents[2] / "data" / "workloads" / "supercom"
+    (tmp_path / "truth").mkdir()
+    for name in ("tiers.csv", "classes.csv", "habits.csv"):
+        (tmp_path / name).write_bytes((supercom / name).read_bytes())
+    with gzip.open(supercom / "truth" / "curves.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["value"] = f"-{row['value']}"
+    with (tmp_path / "truth" / "curves.csv").open("w", newline="") as file:
+        write = csv.DictWriter(file, rows[0])
+        write.writeheader()
+        write.writerows(rows)
+    (tmp_path / "truth" / "curves.json").write_text(json.dumps({"direction": "max"}))
+    scores = gp.generate_workload(tmp_path, users=10)
+    losses = gp.generate_workload(supercom, users=10)
+    assert (scores.jobs["target_loss"] == -losses.jobs["target_loss"]).all()
+    assert gp.simulate(scores, "dare").mean_jct_s == gp.simulate(losses, "dare").mean_jct_s
