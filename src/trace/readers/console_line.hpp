@@ -80,8 +80,8 @@ struct Named {
   std::optional<std::string> counter{};
   std::optional<std::string> data{};
   std::optional<std::string> last_counter{};  ///< of a name that is no counter: its last word
-  /// Of a counter, the metric that was taken at it, whose value follows; of a word of data, the
-  /// metric that stands before it.
+  /// The metric that was taken at a counter, whose value follows it; or the one that stands before
+  /// a word of data.
   std::string subject{};
 };
 
