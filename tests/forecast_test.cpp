@@ -376,7 +376,7 @@ TEST(ForecastTest, TablesOfConstantsThatDoNotReadAreRefusedInASentence) {
   for (const char* width : {"width -1\n", "width 0\n", "width 1e200\n"}) {
     const auto constants = read_constants(without("width") + width);
     EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, {.constants = constants}); }),
-              "forecast: by these constants it is not finite");
+              "forecast: these losses, by these constants, have no finite forecast");
   }
 }
 

@@ -438,7 +438,7 @@ EndLaw law_of_end(TraceView live_trace, double target, const ForecastOptions& op
   law.degrees = static_cast<double>(law.runs);
   law.location = end.mean;
   law.scale = std::sqrt(end.variance) * widening(view, live);
-  // A run that outlived what these runs foretell is late by an unknown amount.
+  // A run that outlived what these runs say is late by an unknown amount.
   constexpr double kOutlivedProbability = 1 - 1e-6, kMargin = 0.1;
   const auto until_now = [&] {
     return student_cdf(law.degrees, (law.now - law.location) / law.scale);

@@ -226,7 +226,7 @@ double spread_at(const Law& law, const Mixture& mixture, std::size_t knot) {
   return std::sqrt(std::max(square - mean * mean, 1e-30));
 }
 
-/// What share of the mixture goes by past runs: the less, the worse they would have foretold each
+/// What share of the mixture goes by past runs: the less, the worse they would have forecast each
 /// other (`error`, see mix_in_analogy()) and the less sure they leave the forecast.
 double belief(const Law& law, const Mixture& with, const Mixture& without, double error) {
   double widening = 1;

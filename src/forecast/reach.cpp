@@ -66,10 +66,13 @@ double logged(TraceView trace, std::size_t first) {
   return std::accumulate(weight.begin(), weight.end(), 0.0);
 }
 
-/// Observations per step over the later half of the trace.
+/// Observations per step over the later half of the trace; of a single point, one in the steps that
+/// led to it.
 double density_of(TraceView trace) {
   const std::size_t n = trace.step.size(), half = n / 2;
-  return n < 2 ? 1 : logged(trace, half) / (trace.step[n - 1] - trace.step[half - 1]);
+  if (n == 0) return 1;
+  if (n == 1) return 1 / (trace.step[0] + detail::step_shift(trace.step));
+  return logged(trace, half) / (trace.step[n - 1] - trace.step[half - 1]);
 }
 
 /// The point at which the target was reached, or the size of the trace.
