@@ -21,7 +21,8 @@ constexpr double kMinTimeStep = 1e-12;
 constexpr double kNoGainRising = 3;
 // What does not come of a foreseen move, in deviations of the points from the shape, at most.
 constexpr double kMaxMissing = 20;
-constexpr const char* kNotFinite = "forecast: these losses, by these constants, have no finite forecast";
+constexpr const char* kNotFinite =
+    "forecast: these losses, by these constants, have no finite forecast";
 
 /// All that the shapes become at given bins and queries, whatever the losses.
 struct ShapeGrid {
