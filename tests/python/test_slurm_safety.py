@@ -328,3 +328,11 @@ def test_a_job_that_nothing_starts_has_no_time_of_a_start(
     never, soon = decided(tmp_path, jobs).views
     assert never.starts_s is None
     assert soon.starts_s is not None
+
+
+def test_a_running_job_whose_log_is_of_an_earlier_run_gets_no_signal(tmp_path: Path) -> None:
+    moved = f"{BUSY} tiers=bronze,silver"
+    old = decided(tmp_path, [running(1, moved)], logged_s=NOW - 5000)
+    assert touched(old) == {}
+    assert "no step logged since it started" in old.views[0].reason
+    assert touched(decided(tmp_path, [running(1, moved)])) == {"1": "checkpoint"}

@@ -323,7 +323,7 @@ class Pilot:
             user=self.scheduler.reader(job),
         )
         if _is_older(progress, job):
-            return JobForecast(problem=OLDER_LOG)
+            return JobForecast(problem=OLDER_LOG, logged_s=progress.modified_s)
         known = self._forecasts.get(job.id)
         if known is not None and known[0] is progress and known[1] == request:
             return known[2]
