@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 import slurm_stub
-from slurm_world import EASY, HOPELESS, World, job
+from slurm_world import EASY, HOPELESS, World, curve, job
 
-from glidepath.engines.slurm import ClusterError, DecisionLog, Event, LogError, Round
+from glidepath.engines.slurm import Answer, ClusterError, DecisionLog, Event, LogError, Round, Slurm
 from glidepath.engines.slurm._commands import run_command
 
 
@@ -253,3 +253,38 @@ def test_kill_9_in_the_middle_of_a_round_leaves_the_log_whole(tmp_path: Path) ->
     with DecisionLog(log) as book:  # the lock died with its holder
         assert len({event.job for event in book.events()}) >= last
         assert len(book.interrupted()) <= 1
+
+
+GONE = Answer(1, "", "slurm_load_jobs error: Invalid job id specified")
+AWAY = Answer(1, "", "slurm_load_jobs error: Unable to contact slurm controller")
+
+
+@pytest.mark.parametrize(("answer", "sends"), [(GONE, True), (AWAY, False)])
+def test_steps_that_cannot_be_listed_lose_no_view_and_get_no_signal_unless_there_are_none(
+    world: World, answer: Answer, sends: bool
+) -> None:
+    for number in (1, 2):
+        world.submit(job(number, EASY, gpus=4 if number == 2 else 1), loss=curve(3, floor=0.1))
+    world.cluster.advance(600)
+    real = world.stub.__call__
+
+    def runs(command: Sequence[str], timeout_s: float) -> Answer:
+        return answer if "-s" in command else real(command, timeout_s)
+
+    assert isinstance(world.pilot.scheduler, Slurm)
+    world.pilot.scheduler.run = runs
+    seen = world.pilot.look()
+    assert seen.trouble == ""
+    assert ("scancel", "--signal=USR1", "--batch", "1") in seen.commands
+    result = world.pilot.round()
+    assert len(result.views) == 2
+    assert (("scancel", "--signal=USR1", "--batch", "1") in world.stub.sent) == sends
+    assert ("Unable to contact" in result.trouble) != sends
+
+
+def test_a_job_that_ends_hides_not_the_steps_of_the_others() -> None:
+    def runs(command: Sequence[str], timeout_s: float) -> Answer:
+        listed = command[-1].split(",")
+        return GONE if "7" in listed else Answer(0, "".join(f"{each}.0\n" for each in listed))
+
+    assert Slurm(run=runs)._jobs_with_steps(["6", "7", "8"]) == {"6", "8"}

@@ -213,14 +213,15 @@ class Slurm:
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
         """Give the commands that `send` would run.
 
-        Raises
-        ------
-        ClusterError
-            When it cannot be found out to which part of a job a signal goes.
+        Where it cannot be found out to which part of a job a signal goes, to the batch script:
+        this is for people to read, and `send` asks again.
         """
         signalled = [action.job for action in actions if action.kind == "checkpoint"]
         new = [job.id for job in signalled if (job.id, job.start_s) not in self._has_steps]
-        steps = self._jobs_with_steps(new)
+        try:
+            steps = self._jobs_with_steps(new)
+        except ClusterError:
+            steps = set()
         for job in signalled:
             self._has_steps.setdefault((job.id, job.start_s), job.id in steps)
         known = {job.id for job in signalled if self._has_steps[job.id, job.start_s]}
@@ -257,7 +258,12 @@ class Slurm:
         if not ids:
             return set()
         command = ("squeue", "-h", "-s", "-o", "%i", "-j", ",".join(ids))
-        steps = [line.rpartition(".") for line in self._ask(*command).split()]
+        answer = self.run(command, self.timeout_s)
+        if answer.code and _is_any(answer.err, _GONE):
+            if len(ids) == 1:
+                return set()
+            return {job for each in ids for job in self._jobs_with_steps([each])}
+        steps = [line.rpartition(".") for line in self._good(command, answer).split()]
         return {job for job, _, step in steps if step.isdigit()}
 
     def _carry_out(self, group: _Group, steps: set[str]) -> list[Outcome]:
