@@ -237,3 +237,18 @@ def test_tiers_that_are_no_partition_with_gpus_are_refused() -> None:
     )
     with pytest.raises(InputError, match=r"^tiers: no partition 'bornze' with GPUs$"):
         scheduler.read()
+
+
+@pytest.mark.parametrize(
+    ("state", "up"),
+    [
+        *((state, True) for state in ("idle", "mixed-", "allocated", "idle~", "mixed#", "mixed@")),
+        *((state, False) for state in ("mixed$", "allocated$", "idle%", "mixed!", "idle!")),
+        *((state, False) for state in ("mixed*", "mixed$*", "reserved", "draining", "maint")),
+    ],
+)
+def test_a_node_that_will_take_no_job_soon_is_not_up_though_it_runs_some(
+    state: str, up: bool
+) -> None:
+    (tier,) = read_nodes(f"n0\x1fa\x1f{state}\x1fgpu:v100:4\x1f\x1e\n")
+    assert (tier.gpus, tier.down) == ((4, ()) if up else (0, ("n0",)))

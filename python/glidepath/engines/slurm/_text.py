@@ -48,7 +48,9 @@ NODE_FIELDS = ("NodeList", "Partition", "StateLong", "Gres")
 
 _WRITTEN = QUEUE_FIELDS.index("Comment")  # from here on a user writes what stands there
 _MOST_NODES = 100_000  # of one record: more is no list of nodes
-_UP = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
+_UP = ("idle", "mixed", "allocated", "completing", "planned")
+# Behind the state of a node that does not respond, is in maintenance or is being powered down.
+_TAKES_NO_JOB = frozenset("*$!%")
 
 
 def format_of(fields: Sequence[str]) -> str:
@@ -234,7 +236,7 @@ def read_nodes(text: str) -> list[ClusterTier]:
         gpus = _gpus(gres)
         count = sum(gpus.values())
         if count:
-            up = state.rstrip("*~#!%$@^-+").startswith(_UP) and not state.endswith("*")
+            up = state.startswith(_UP) and _TAKES_NO_JOB.isdisjoint(state)
             kind = (next(iter(gpus)) or UNTYPED) if len(gpus) == 1 else ""
             for name in expand_nodes(node):
                 tiers.setdefault(partition.rstrip("*"), {})[name] = (count, kind, up)
