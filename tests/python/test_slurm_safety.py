@@ -299,7 +299,8 @@ def test_a_job_that_names_no_tiers_stays_in_the_partitions_it_was_submitted_to(
         assert view.planned in goes_to
     else:
         assert touched(result) == {}
-        assert view.reason == f"names no tiers=, and {partition} is not one: left as it is"
+        other = partition.split(",")[-1]
+        assert view.reason == f"names no tiers=, and {other} is not one: left as it is"
     named = decided(tmp_path, [waiting(5, f"{BUSY} tiers=gold", partition=partition)], nodes)
     assert [action.tier for action in named.actions if action.kind == "place"] == ["gold"]
 
@@ -336,3 +337,59 @@ def test_a_running_job_whose_log_is_of_an_earlier_run_gets_no_signal(tmp_path: P
     assert touched(old) == {}
     assert "no step logged since it started" in old.views[0].reason
     assert touched(decided(tmp_path, [running(1, moved)])) == {"1": "checkpoint"}
+
+
+def test_a_job_of_somebody_else_that_begins_later_is_not_in_front(tmp_path: Path) -> None:
+    later = {"reason": "BeginTime", "eligible_s": NOW + 90_000, "submit_s": NOW - 9000, "gpus": 4}
+    ours = waiting(5, BUSY, gpus=4)
+    starts = [
+        decided(tmp_path, [ours, waiting(6, "", user="bob", **{**later, **more})]).views[0].starts_s
+        for more in ({}, {"eligible_s": NOW - 9000, "reason": "Priority"})
+    ]
+    alone = decided(tmp_path, [ours]).views[0].starts_s
+    assert starts[0] == alone
+    assert starts[1] is not None
+    assert alone is not None
+    assert starts[1][1] > alone[1]
+
+
+def test_a_job_submitted_to_several_partitions_starts_on_the_first_that_is_free(
+    tmp_path: Path,
+) -> None:
+    names = "bronze,silver"
+    both, one = (waiting(5, BUSY, gpus=4, partition=name) for name in (names, "bronze"))
+    full = replace(running(9, ""), user="bob", limit_s=7200.0)
+    assert decided(tmp_path, [both, full]).views[0].starts_s == (0.0, 0.0, 0.0)
+    behind = decided(tmp_path, [one, full]).views[0].starts_s
+    assert behind is not None
+    assert behind[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("more", "waits"),
+    [
+        ({}, False),
+        ({"restarts": 0}, True),
+        ({"eligible_s": NOW + 90_000}, True),
+        ({"comment": BUSY}, True),
+    ],
+)
+def test_a_long_delay_after_a_requeue_is_that_of_slurm(
+    tmp_path: Path, more: dict[str, object], waits: bool
+) -> None:
+    since = f"{BUSY} tiers=bronze,silver | moving=silver@{NOW - 60:.0f} x"
+    fields = {"reason": "BeginTime", "eligible_s": NOW + 300, "restarts": 1, "comment": since}
+    seen = decided(tmp_path, [replace(waiting(5, ""), **{**fields, **more})])  # type: ignore[arg-type]
+    assert (seen.views[0].reason == "was submitted to begin later") == waits
+    assert touched(seen) == ({} if waits else {"5": "place"})
+
+
+@pytest.mark.parametrize(
+    ("partition", "named"), [("batch", "batch"), ("bronze,batch", "batch"), ("x,batch", "x")]
+)
+def test_a_job_of_a_partition_that_is_no_tier_is_not_written_to(
+    tmp_path: Path, partition: str, named: str
+) -> None:
+    seen = decided(tmp_path, [waiting(5, BUSY, partition=partition)])
+    assert seen.views[0].reason == f"names no tiers=, and {named} is not one: left as it is"
+    assert seen.actions == ()

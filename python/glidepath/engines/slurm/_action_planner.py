@@ -17,6 +17,7 @@ from glidepath._verdicts import meaning
 from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import OLDER_LOG, JobView
 from glidepath.engines.slurm._model import (
+    BEGINS_LATER,
     Action,
     ActionKind,
     Cluster,
@@ -28,7 +29,6 @@ from glidepath.engines.slurm._model import (
 )
 from glidepath.engines.slurm._options import PilotOptions
 
-_REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
 _FAR_S = 1e9  # thirty years: no date, no time limit
 _MOVES_PER_HOUR = 2  # of one job
 _NOTES_PER_ROUND = 50  # each takes a command of its own
@@ -119,15 +119,8 @@ class ActionPlanner:
 
         That also goes for a job on its way between tiers: whoever holds it has the last word.
         """
-        if job.state != "PENDING":
-            return ""
-        if job.held:
-            return "is held by a person"
-        if job.reason.startswith("Dependency"):
-            return "waits for another job"
-        if job.eligible_s > self.now_s + 1 and not self._our_delay(job):
-            return "was submitted to begin later"
-        return ""
+        why = job.kept_waiting(self.now_s)
+        return "" if why == BEGINS_LATER and self._deferred(job) else why
 
     def _settle_running(self, view: JobView, request: JobRequest) -> bool:
         job = view.job
@@ -197,14 +190,11 @@ class ActionPlanner:
         else:
             view.reason = f"is on its way to {view.planned or 'the queue'}"
 
-    def _our_delay(self, job: ClusterJob) -> bool:
-        """Whether the start time that the job waits for was set by us or by a requeue."""
+    def _deferred(self, job: ClusterJob) -> bool:
+        """Whether the start time that the job waits for was set by us."""
         deferred = self.history.deferred.get(job.id)
-        if deferred is not None:
-            until = float((deferred.detail or {}).get("until", 0))
-            if abs(job.eligible_s - until) < 2:
-                return True
-        return job.restarts > 0 and job.eligible_s <= self.now_s + _REQUEUE_DELAY_S
+        until = float(((deferred and deferred.detail) or {}).get("until", 0))
+        return abs(job.eligible_s - until) < 2
 
     def _end(self, view: JobView, why: str) -> None:
         job, request = view.job, view.request

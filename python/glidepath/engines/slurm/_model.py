@@ -18,8 +18,14 @@ KEYWORD = "glidepath"
 #: The kind of GPUs whose nodes name none.
 UNTYPED = "gpu"
 
+#: Why a job waits that has a start time of its own.
+BEGINS_LATER = "was submitted to begin later"
+
 # What a comment may say, so that no job can make the numbers of the others overflow.
 _RANGES = {"target": (-1e30, 1e30), "budget": (1e-9, 1e15), "weight": (1e-6, 1e6)}
+
+_REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
+_LONGEST_DELAY_S = 3600  # that a site may have set: a later start is what a person wants
 
 CheckpointMode = Literal["none", "usr1", "requeue"]
 
@@ -196,6 +202,25 @@ class ClusterJob:
     def held(self) -> bool:
         """Whether a person holds it back."""
         return self.reason in ("JobHeldUser", "JobHeldAdmin")
+
+    def kept_waiting(self, now_s: float) -> str:
+        """Say why a job waits for something else than GPUs; empty where it does not."""
+        if self.state != "PENDING":
+            return ""
+        if self.held:
+            return "is held by a person"
+        if self.reason.startswith("Dependency"):
+            return "waits for another job"
+        return (
+            BEGINS_LATER if self.eligible_s > max(now_s + 1, self._requeued_until_s(now_s)) else ""
+        )
+
+    def _requeued_until_s(self, now_s: float) -> float:
+        """Give the latest start that is a delay of Slurm's own, after a requeue."""
+        if self.restarts == 0:
+            return 0.0
+        move = self.move  # by a move we know when that was, so that a long delay is told as well
+        return max(now_s + _REQUEUE_DELAY_S, move.since_s + _LONGEST_DELAY_S if move else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,14 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
     believed: dict[int, float] = {}
     free = {tier.name: tier.gpus for tier in cluster.tiers}
     for job in sorted(cluster.jobs, key=lambda job: (job.state != "RUNNING", job.submit_s)):
-        tier = cluster.tier_of(job)
-        if tier is None or job.gpus < 1 or not _counts(job):
+        tiers = _tiers_of(cluster, job)
+        gpus = cluster.held_gpus(job) if job.state == "RUNNING" else job.gpus
+        if not tiers or gpus < 1 or not _counts(cluster, job, known.get(job.id)):
             continue
-        if job.id in known and known[job.id].kept_waiting:
-            continue
-        number, gpus = len(jobs), job.gpus
+        number = len(jobs)
         if job.state == "RUNNING":
-            gpus = cluster.held_gpus(job)
-            if not 0 < gpus <= free[tier.name]:
+            (tier,) = tiers
+            if gpus > free[tier.name]:
                 continue
             free[tier.name] -= gpus
             running.append(Allocation(number, names[tier.name], gpus, job.start_s))
@@ -48,14 +47,14 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
         jobs.append(
             Job(
                 number,
-                [Option(names[tier.name], gpus, 1.0)],
+                [Option(names[tier.name], gpus, 1.0) for tier in tiers],
                 submit_s=job.submit_s,
-                remaining_steps=_seconds_left(job, tier, known),
+                remaining_steps=_seconds_left(job, tiers, known),
                 attained_s=job.used_s,
             )
         )
-    tiers = [Tier(tier.name, tier.gpus, 1, gpu=tier.gpu) for tier in cluster.tiers]
-    snapshot = Snapshot(tiers, jobs, running=running, now_s=cluster.now_s)
+    free_tiers = [Tier(tier.name, tier.gpus, 1, gpu=tier.gpu) for tier in cluster.tiers]
+    snapshot = Snapshot(free_tiers, jobs, running=running, now_s=cluster.now_s)
     times = start_times(snapshot, "slurm_backfill", believed=believed)
     for number, (low, middle, high) in zip(times.job, times.quantiles.T.tolist(), strict=True):
         view = known.get(ids[number])
@@ -63,18 +62,31 @@ def set_starts(cluster: Cluster, views: Sequence[JobView]) -> None:
             view.starts_s = (low, middle, high)
 
 
-def _counts(job: ClusterJob) -> bool:
+def _tiers_of(cluster: Cluster, job: ClusterJob) -> list[ClusterTier]:
+    """Find the tier on which a job runs, or those of its partitions on which it may start."""
+    if job.state != "PENDING":
+        here = cluster.tier_of(job)
+        return [] if here is None else [here]
+    listed = job.partition.split(",")
+    found = [tier for tier in cluster.tiers if tier.name in listed]
+    return [tier for tier in found if job.gpus <= tier.gpus] or found
+
+
+def _counts(cluster: Cluster, job: ClusterJob, view: JobView | None) -> bool:
     """Whether a job holds GPUs, or gets some without anybody's help."""
     if job.state != "PENDING":
         return job.state == "RUNNING"
-    return not job.held and not job.reason.startswith("Dependency")
+    # Of a view the pilot has found out: a delay that it has set itself is none.
+    return not (job.kept_waiting(cluster.now_s) if view is None else view.kept_waiting)
 
 
-def _seconds_left(job: ClusterJob, tier: ClusterTier, known: Mapping[str, JobView]) -> list[float]:
+def _seconds_left(
+    job: ClusterJob, tiers: Sequence[ClusterTier], known: Mapping[str, JobView]
+) -> list[float]:
     view = known.get(job.id)
     most = max(0.0, job.limit_s - job.used_s)
     if view is not None and view.forecast.remaining and view.base_rate:
-        pace = view.base_rate * tier.speed
+        pace = view.base_rate * min(tier.speed for tier in tiers)
         return [min(most, steps / pace) for steps in view.forecast.remaining]
     if math.isinf(most):
         return [most]
