@@ -25,6 +25,7 @@ from glidepath.engines.slurm import (
     PilotOptions,
     Slurm,
 )
+from glidepath.engines.slurm._action_planner import _gist
 from glidepath.engines.slurm._job_forecast import forecast_job
 from glidepath.engines.slurm._traces import TraceStore
 
@@ -438,3 +439,37 @@ def test_a_metric_whose_name_does_not_say_which_way_is_better_stops_no_job(world
     (view,) = world.pilot.look().views
     assert "give direction=min or direction=max" in view.forecast.problem
     assert not view.forecast.stop
+
+
+def test_a_job_submitted_to_several_partitions_may_go_to_each_of_them_later(world: World) -> None:
+    asked = EASY.replace(" tiers=bronze,silver,gold", "")
+    run = world.submit(replace(job(1, asked), partition="bronze,silver"))
+    world.pilot.round()
+    assert run.job.partition == "silver"
+    other = world.submit(replace(job(2, "", gpus=2), partition="silver", user="bob"))
+    world.cluster.update("2", state="RUNNING", nodes=("silver0",), start_s=world.cluster.now_s)
+    other.spans.append(("silver", world.cluster.now_s, math.inf))
+    world.pilot.round()
+    assert run.job.partition == "bronze"
+    world.cluster.update("1", partition="gold")  # by a person, whose word it is from now on
+    world.pilot.round()
+    assert run.job.partition == "gold"
+    world.cluster.update("1", partition="silver")
+    world.pilot.round()
+    assert run.job.partition == "silver"
+
+
+def test_a_note_is_written_anew_when_its_reason_has_changed() -> None:
+    def gist(note: str) -> tuple[str, str]:
+        return _gist(f"glidepath | {note}")
+
+    old = "; the log is older than the job"
+    assert gist(f"gets 1 x bronze{old}") != gist(f"waits: others hold the GPUs{old}")
+    assert gist("P(target) 0.91; done 26 Nov 09:00; gets 1 x a") == gist(
+        "P(target) 0.93; done 26 Nov 11:30; gets 2 x a"
+    )
+    assert gist("P(target) 0.91; gets 1 x a") != gist("P(target) 0.72; gets 1 x a")
+    assert (
+        gist("done 26 Nov 09:00; reached 0.3 by step 5; gets no other GPU")[1]
+        == gist("reached 0.3 by step 9; gets no other GPU")[1]
+    )

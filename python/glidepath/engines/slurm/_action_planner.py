@@ -217,6 +217,8 @@ class ActionPlanner:
 
     def _do(self, kind: ActionKind, view: JobView, why: str, **more: Any) -> None:
         self.actions.append(Action(kind, view.job, why, **more))
+        if kind == "place":
+            more["submitted_to"] = self._submitted_to(view.job)
 
     # ---- all jobs together
 
@@ -236,10 +238,14 @@ class ActionPlanner:
         """Name the partitions between which a job may be moved: none where one is no tier."""
         if view.request.tiers:
             return view.request.tiers
-        submitted_to = view.job.partition.split(",")
+        submitted_to = self._submitted_to(view.job).split(",")
         return submitted_to if self.tiers.keys() >= set(submitted_to) else ()
 
     def _keep(self, live: Sequence[JobView]) -> None:
+    def _submitted_to(self, job: ClusterJob) -> str:
+        """List the partitions among which a job may start: of these we leave it one at a time."""
+        return self.history.submitted_to.get(job.id, job.partition)
+
         """Leave running jobs the GPUs that they hold, whatever else seems to be on their tiers."""
         held: Counter[str] = Counter()
         for view in live:

@@ -29,6 +29,7 @@ class History:
     annotated: dict[str, Event]
     limits: dict[str, float]  # minutes before we first changed them
     nices: dict[str, float]
+    submitted_to: dict[str, str]  # partitions of a job that we placed in one of them
     moves: Counter[str]
     refused: set[tuple[str, str]]  # (job, kind) not to be tried again yet
 
@@ -55,6 +56,17 @@ class History:
             known = {job: (event.detail or {}).get("before") for job, event in events.items()}
             return {job: float(was) for job, was in known.items() if isinstance(was, (int, float))}
 
+        now_in = {job.id: job.partition for job in cluster.jobs}
+
+        def submitted_to() -> dict[str, str]:
+            events = log.of_each("place", ("intended",), jobs)
+            placed = {job: event.detail or {} for job, event in events.items()}
+            return {  # unless a person has changed the partition since
+                job: str(detail["submitted_to"])
+                for job, detail in placed.items()
+                if detail.get("tier") == now_in[job] and detail.get("submitted_to")
+            }
+
         moves = counts(("checkpoint", "requeue"), ("done", "unknown"), 3600)
         return cls(
             at_s,
@@ -65,6 +77,7 @@ class History:
             log.of_each("annotate", ("intended",), jobs),
             before("limit"),
             before("rank"),
+            submitted_to(),
             Counter(job for job, _ in moves),
             set(counts(_KINDS, ("refused",), 600)),
         )
@@ -141,6 +154,8 @@ def action_event(
         more["before"] = job.limit_s / 60 if math.isfinite(job.limit_s) else math.inf
     if action.kind == "rank":
         more["before"] = job.nice
+    if action.kind == "place":
+        more["tier"], more["submitted_to"] = action.tier, action.submitted_to
     if action.kind == "defer":
         more["until"] = action.until_s
     if action.kind == "annotate":

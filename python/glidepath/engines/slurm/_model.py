@@ -299,6 +299,7 @@ class Action:
     limit_min: int = 0  # of limit
     nice: int = 0  # of rank
     comment: str = ""  # of checkpoint, place and annotate
+    submitted_to: str = ""  # of place: the partitions among which the job may start
 
     @property
     def disruptive(self) -> bool:
