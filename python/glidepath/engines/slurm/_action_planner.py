@@ -31,6 +31,7 @@ from glidepath.engines.slurm._options import PilotOptions
 
 _FAR_S = 1e9  # thirty years: no date, no time limit
 _MOVES_PER_HOUR = 2  # of one job
+_CHANCE, _DONE = "P(target) ", "done "  # how the parts of a note before its reason begin
 _NOTES_PER_ROUND = 50  # each takes a command of its own
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
 
@@ -109,9 +110,9 @@ class ActionPlanner:
         if job.state == "RUNNING":
             return self._settle_running(view, request)
         if not self._named_tiers(view):
-            return self._leave(
-                view, f"names no tiers=, and {job.partition} is not one: left as it is"
-            )
+            listed = self._submitted_to(job).split(",")
+            other = next(name for name in listed if name not in self.tiers)
+            return self._leave(view, f"names no tiers=, and {other} is not one: left as it is")
         return False
 
     def _wanted(self, job: ClusterJob) -> str:
@@ -216,9 +217,9 @@ class ActionPlanner:
         self.moves_underway += 1
 
     def _do(self, kind: ActionKind, view: JobView, why: str, **more: Any) -> None:
-        self.actions.append(Action(kind, view.job, why, **more))
         if kind == "place":
             more["submitted_to"] = self._submitted_to(view.job)
+        self.actions.append(Action(kind, view.job, why, **more))
 
     # ---- all jobs together
 
@@ -241,11 +242,11 @@ class ActionPlanner:
         submitted_to = self._submitted_to(view.job).split(",")
         return submitted_to if self.tiers.keys() >= set(submitted_to) else ()
 
-    def _keep(self, live: Sequence[JobView]) -> None:
     def _submitted_to(self, job: ClusterJob) -> str:
         """List the partitions among which a job may start: of these we leave it one at a time."""
         return self.history.submitted_to.get(job.id, job.partition)
 
+    def _keep(self, live: Sequence[JobView]) -> None:
         """Leave running jobs the GPUs that they hold, whatever else seems to be on their tiers."""
         held: Counter[str] = Counter()
         for view in live:
@@ -395,6 +396,8 @@ class ActionPlanner:
                 return
             if job.id in busy or view.kept_waiting or job.request is None:
                 continue
+            if job.state == "PENDING" and not self._named_tiers(view):
+                continue  # left as it is
             if job.move is not None and not self._arrived(job, job.move):
                 continue
             note = with_note(job.comment, self._note(view))
@@ -409,10 +412,10 @@ class ActionPlanner:
         forecast = view.forecast
         parts = []
         if not math.isnan(forecast.probability):
-            parts.append(f"P(target) {series.chance(forecast.probability, 2)}")
+            parts.append(f"{_CHANCE}{series.chance(forecast.probability, 2)}")
         if view.finish_s and view.finish_s[1] < _FAR_S:
             clock = time.strftime("%d %b %H:%M", time.localtime(self.now_s + view.finish_s[1]))
-            parts.append(f"done {clock}")
+            parts.append(f"{_DONE}{clock}")
         parts.append(view.reason or forecast.problem)
         return "; ".join(part for part in parts if part)
 
@@ -432,10 +435,13 @@ class ActionPlanner:
 
 def _gist(comment: str) -> tuple[str, str]:
     """Reduce a note to what must change for a new one: the first digit of P and the reason."""
-    note = comment.partition("|")[2].strip()
-    probability = note.partition("P(target) ")[2][:3]
-    words = "".join(c for c in note.rpartition("; ")[2] if c.isalpha() or c == " ")
-    return probability, words
+    parts = comment.partition("|")[2].strip().split("; ")
+    probability = ""
+    if parts[0].startswith(_CHANCE):
+        probability = parts.pop(0).removeprefix(_CHANCE)[:3]
+    if parts and parts[0].startswith(_DONE):
+        del parts[0]
+    return probability, "".join(c for c in "; ".join(parts) if c.isalpha() or c == " ")
 
 
 def _round_up(minutes: float) -> int:
