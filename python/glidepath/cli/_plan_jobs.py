@@ -93,7 +93,10 @@ def _job(
     target = _number(row, "target")
     if target is None:
         raise gp.InputError("it has no target")
-    plan = horizon(trace, budget=_number(row, "budget"))
+    budget = _number(row, "budget")
+    if budget is not None and budget <= 0:
+        raise gp.InputError(f"its budget is {row['budget']!r}, not above 0")
+    plan = horizon(trace, budget=budget)
     by = reached_by or reached_by_name(trace.metric)
     reach = gp.reach(trace, target, budget=plan.budget, schedule=plan.schedule, reached_by=by)
     ruling = rule(trace, plan, target=target, reached_by=by, law=reach)
