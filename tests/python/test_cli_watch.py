@@ -319,3 +319,16 @@ def test_ctrl_c_while_the_command_line_loads_is_no_trace_of_python() -> None:
         [sys.executable, "-c", early], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_ctrl_c_while_the_verbs_are_put_together_is_no_trace_of_python() -> None:
+    early = (
+        "import sys, typer, glidepath.cli\n"
+        "def pressed(app): raise KeyboardInterrupt\n"
+        "typer.main.get_command = pressed\n"
+        "sys.exit(glidepath.cli.main(['--version']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", early], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -47,9 +47,8 @@ app = typer.Typer(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    command = typer.main.get_command(app)
     try:
-        code = command.main(
+        code = typer.main.get_command(app).main(
             args=list(arguments) if arguments is not None else None,
             prog_name="glidepath",
             standalone_mode=False,
