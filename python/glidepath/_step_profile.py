@@ -117,8 +117,7 @@ class StepProfile(Result):
         InputError
             When the speed is not above 0 and finite.
         """
-        if not 0 < speed < math.inf:
-            raise InputError(f"at_speed: speed is {speed}")
+        _check_speed("at_speed", speed)
         return max(self.step_seconds - self.kernel_s * (1.0 - 1.0 / speed), self.host_s)
 
     def bound_by(self, speed: float = 1.0) -> str:
@@ -139,7 +138,8 @@ class StepProfile(Result):
         InputError
             As for `at_speed`.
         """
-        seconds = self.at_speed(speed)  # first: it refuses what is no speed
+        _check_speed("bound_by", speed)
+        seconds = self.at_speed(speed)
         parts = self.seconds | {"kernel": self.kernel_s / speed}
         if seconds <= self.host_s * (1.0 + 1e-9):
             parts = {key: parts[key] for key in ("data_loading", "cpu")}
@@ -253,3 +253,8 @@ def from_parts(parts: Mapping[str, float], **more: Any) -> StepProfile:
     """Make a profile from seconds by category, and what is not one."""
     fields: dict[str, Any] = {f"{key}_s": value for key, value in parts.items()}
     return StepProfile(**fields, **more)
+
+
+def _check_speed(verb: str, speed: float) -> None:
+    if not 0 < speed < math.inf:
+        raise InputError(f"{verb}: speed is {speed}")

@@ -327,5 +327,5 @@ def test_times_that_are_written_as_text_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf])
 def test_no_gpu_has_a_speed_that_is_not_above_zero(speed: float) -> None:
     for of in (gp.StepProfile(1.0).at_speed, gp.StepProfile(1.0).bound_by):
-        with pytest.raises(gp.InputError, match=f"at_speed: speed is {speed:g}"):
+        with pytest.raises(gp.InputError, match=f"{of.__name__}: speed is {speed:g}"):
             of(speed)
