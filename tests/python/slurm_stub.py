@@ -45,6 +45,7 @@ def queue_text(jobs: Sequence[ClusterJob]) -> str:
             "NodeList": ",".join(job.nodes),
             "tres-per-node": f"{gres}{job.gpus}" if job.gpus else "N/A",
             "tres-per-job": "N/A",
+            "tres-per-socket": "N/A",
             "tres-per-task": "N/A",
             "NumTasks": "1",
             "tres-alloc": "cpu=1,mem=1G,node=1,billing=1",

@@ -240,17 +240,37 @@ def test_gpus_of_a_heterogeneous_job_are_not_free(tmp_path: Path) -> None:
     assert [view.job.id for view in result.views] == ["11"]  # a part of one is never acted upon
 
 
+# How the stub prints that 4 GPUs are asked for by node.
+BY_NODE = "gres:gpu:4\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1G,node=1,billing=1"
+
+
 @pytest.mark.parametrize("allocated", ["", ",gres/gpu=4", ",gres/gpu=4,gres/gpu:a100=4"])
 def test_gpus_asked_for_by_task_are_not_free(tmp_path: Path, allocated: str) -> None:
     def by_task(text: str) -> str:
         first, own, rest = text.partition("20\x1f")
-        own += rest.replace("gres:gpu:4\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1G,node=1,billing=1",
-                            f"N/A\x1fN/A\x1fgres:gpu:1\x1f4\x1fcpu=4{allocated}")  # fmt: skip
+        own += rest.replace(BY_NODE, f"N/A\x1fN/A\x1fN/A\x1fgres:gpu:1\x1f4\x1fcpu=4{allocated}")
         assert "gres:gpu:1" in own
         return first + own
 
     jobs = [running(11, f"{BUSY} tiers=bronze,silver"), replace(running(20, "", "s1"), user="bob")]
     assert touched(decided(tmp_path, jobs, edit=by_task)) == {}
+
+
+@pytest.mark.parametrize("name", ["train", "a\x1fb"])
+def test_a_job_that_asks_for_gpus_by_socket_holds_all_those_of_its_nodes(
+    tmp_path: Path, name: str
+) -> None:
+    def by_socket(text: str) -> str:
+        first, own, rest = text.partition("20\x1f")
+        assert BY_NODE in rest
+        return first + own + rest.replace(BY_NODE, "N/A\x1fN/A\x1fgres:gpu:1\x1fN/A\x1f1\x1fcpu=4")
+
+    jobs = [running(11, f"{BUSY} tiers=bronze,silver"), replace(running(20, "", "s1"), name=name)]
+    assert touched(decided(tmp_path, jobs, edit=by_socket)) == {}
+    ours = replace(running(20, f"{BUSY} tiers=bronze,silver", "s1"), name="train")
+    left = decided(tmp_path, [jobs[0], ours], edit=by_socket)
+    assert touched(left) == {}
+    assert left.views[1].reason == "asks for GPUs by socket"
 
 
 def test_gpus_of_a_job_whose_record_cannot_be_read_are_not_free(tmp_path: Path) -> None:
@@ -393,3 +413,15 @@ def test_a_job_of_a_partition_that_is_no_tier_is_not_written_to(
     seen = decided(tmp_path, [waiting(5, BUSY, partition=partition)])
     assert seen.views[0].reason == f"names no tiers=, and {named} is not one: left as it is"
     assert seen.actions == ()
+
+
+def test_a_log_dated_ahead_of_the_clock_ends_no_job_and_gets_no_signal(tmp_path: Path) -> None:
+    jobs = [running(1, f"{REACHED} tiers=bronze,silver"), waiting(2, REACHED)]
+    ahead = decided(tmp_path, jobs, logged_s=NOW + 300)
+    assert set(touched(ahead).values()) <= {"place", "defer"}
+    assert "1" not in touched(ahead)
+    for view in ahead.views:
+        assert "the log is dated ahead of the clock" in view.reason
+    assert touched(decided(tmp_path, jobs, logged_s=NOW + 30)) == {"1": "checkpoint", "2": "stop"}
+    again = running(1, REACHED, restarts=1)  # whose log is of its earlier attempt
+    assert touched(decided(tmp_path, [again], logged_s=NOW + 300)) == {"1": "checkpoint"}

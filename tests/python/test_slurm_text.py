@@ -20,18 +20,18 @@ from glidepath.engines.slurm._text import expand_nodes, read_nodes, read_queue
 # newline in its comment, and a running job with a field separator in its name.
 RECORDED = (
     "4\x1froot\x1fPENDING\x1fgold\x1fJobHeldUser\x1f1795252952\x1fN/A\x1fN/A\x1f1:00:00\x1f0:00"
-    "\x1f0\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
+    "\x1f0\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
     "\x1f0\x1f(null)\x1fj.sh\x1f/tmp\x1f/tmp/slurm-4.out\x1f\x1e\n"
     "2_3\x1froot\x1fPENDING\x1ftrain\x1fJobArrayTaskLimit\x1f1795252952\x1fN/A\x1fN/A\x1f5-00:01:00"
-    "\x1f0:00\x1f0\x1f1\x1f\x1fgres:gpu:silver:2\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
+    "\x1f0:00\x1f0\x1f1\x1f\x1fgres:gpu:silver:2\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
     "\x1f0\x1f(null)\x1farr\x1f/tmp"
     "\x1f/tmp/slurm-2.out\x1f\x1e\n"
     "3\x1froot\x1fPENDING\x1ftrain\x1fBeginTime\x1f1795252952\x1f1795256552\x1f1795256552\x1f1:00:00"
-    "\x1f0:00\x1f100\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
+    "\x1f0:00\x1f100\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
     "\x1f0\x1fglidepath a\nb\x1fj.sh\x1f/tmp"
     "\x1f/tmp/slurm-3.out\x1f\x1e\n"
     "1\x1froot\x1fRUNNING\x1ftrain\x1fNone\x1f1795252952\x1f1795252953\x1f1795252952\x1fUNLIMITED"
-    "\x1f1-00:00:01\x1f0\x1f1\x1fgold0\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
+    "\x1f1-00:00:01\x1f0\x1f1\x1fgold0\x1fgres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
     "\x1f2\x1fglidepath target=0.1\x1fodd"
     "\x1f na|me\x1f/tmp\x1f/tmp/slurm-1.out\x1f\x1e\n"
 )
@@ -174,8 +174,8 @@ def test_counts_the_gpus_of_a_node_whatever_their_type_begins_with(
 
 # What squeue 22.05.8 printed of a running job with --gpus-per-task=1 of 2 tasks, the same waiting,
 # and the two parts of a heterogeneous job that runs.
-BY_TASK = "N/A\x1fN/A\x1fgres:gpu:1\x1f2\x1fcpu=2,node=1,billing=2"
-PART = "N/A\x1fgres:gpu:1\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
+BY_TASK = "N/A\x1fN/A\x1fN/A\x1fgres:gpu:1\x1f2\x1fcpu=2,node=1,billing=2"
+PART = "N/A\x1fgres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_counts_the_gpus_that_a_job_asks_for_or_holds(
     number: str, state: str, asked: str, expected: tuple[int, bool]
 ) -> None:
     text = slurm_stub.queue_text([replace(job(1), id=number, state=state, nodes=("gold0",))])
-    usual = "gres:gpu:1\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1G,node=1,billing=1"
+    usual = "gres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1G,node=1,billing=1"
     assert usual in text
     ((read,), _) = read_queue(text.replace(usual, asked))
     assert (read.gpus, read.touchable) == expected

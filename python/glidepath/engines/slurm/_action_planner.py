@@ -15,7 +15,7 @@ from glidepath._pictures import series
 from glidepath._plan import Plan, plan
 from glidepath._verdicts import meaning
 from glidepath.engines.slurm._history import History
-from glidepath.engines.slurm._job_forecast import OLDER_LOG, JobView
+from glidepath.engines.slurm._job_forecast import AHEAD_LOG, OLDER_LOG, JobView
 from glidepath.engines.slurm._model import (
     BEGINS_LATER,
     Action,
@@ -65,8 +65,8 @@ class ActionPlanner:
         live = [view for view in self.views if not self._settle(view)]
         self._plan(live)
         for view in self.views:
-            if view.forecast.problem == OLDER_LOG:
-                view.reason = "; ".join(filter(None, (view.reason, OLDER_LOG)))
+            if view.forecast.problem in (OLDER_LOG, AHEAD_LOG):
+                view.reason = "; ".join(filter(None, (view.reason, view.forecast.problem)))
         self._limits()
         self._notes()
         return self._within_rate()
@@ -98,7 +98,8 @@ class ActionPlanner:
         if job.state not in ("PENDING", "RUNNING"):
             return self._leave(view, f"is {job.state.lower()}")
         if job.gpus == 0:
-            return self._leave(view, "asks for no GPU")
+            asks = "asks for GPUs by socket" if job.gpus_by_socket else "asks for no GPU"
+            return self._leave(view, asks)
         if forecast.stop and may_end:
             waits = meaning(forecast.verdict).is_reached and job.state == "RUNNING"
             if waits and not self._listens(view):

@@ -23,6 +23,7 @@ from glidepath.engines.slurm._options import PilotOptions
 from glidepath.engines.slurm._traces import Progress
 
 OLDER_LOG = "the log is older than the job"  # of an earlier run: no reason to do anything
+AHEAD_LOG = "the log is dated ahead of the clock"  # and may be older than the job all the same
 
 
 @dataclass(frozen=True, slots=True)

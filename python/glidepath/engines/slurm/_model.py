@@ -164,6 +164,7 @@ class ClusterJob:
     nodes: tuple[str, ...] = ()
     gpus: int = 0
     gpu_type: str = ""
+    gpus_by_socket: bool = False  # `gpus` is 0 and the job holds all of its nodes, for all we know
     restarts: int = 0
     comment: str = ""
     workdir: str = ""
@@ -272,6 +273,8 @@ class Cluster:
         if tier is None or not job.nodes:
             return job.gpus
         up = sum(node not in tier.down for node in job.nodes)
+        if job.gpus_by_socket:
+            return tier.gpus_per_node * up
         return math.ceil(job.gpus * up / len(job.nodes))
 
 

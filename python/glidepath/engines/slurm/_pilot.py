@@ -20,7 +20,13 @@ from pathlib import Path
 from glidepath.engines.slurm._action_planner import ActionPlanner
 from glidepath.engines.slurm._decision_log import DecisionLog, Event, LogError
 from glidepath.engines.slurm._history import History, action_event
-from glidepath.engines.slurm._job_forecast import OLDER_LOG, JobForecast, JobView, forecast_job
+from glidepath.engines.slurm._job_forecast import (
+    AHEAD_LOG,
+    OLDER_LOG,
+    JobForecast,
+    JobView,
+    forecast_job,
+)
 from glidepath.engines.slurm._model import (
     Action,
     Cluster,
@@ -294,7 +300,7 @@ class Pilot:
         news = []
         for view in views:
             path = paths.get(view.job.id)
-            forecast = self._known_forecast(view, path)
+            forecast = self._known_forecast(view, path, cluster.now_s)
             if isinstance(forecast, JobForecast):
                 view.forecast = forecast
             else:
@@ -307,7 +313,9 @@ class Pilot:
             history.set_rate(view, cluster)
         return views
 
-    def _known_forecast(self, view: JobView, path: Path | None) -> JobForecast | Progress:
+    def _known_forecast(
+        self, view: JobView, path: Path | None, now_s: float
+    ) -> JobForecast | Progress:
         """Read the log of a job; give its last forecast where the log has not changed."""
         job, request = view.job, view.request
         if request.problem:
@@ -324,6 +332,9 @@ class Pilot:
         )
         if _is_older(progress, job):
             return JobForecast(problem=OLDER_LOG, logged_s=progress.modified_s)
+        if progress.trace is not None and job.restarts == 0 and progress.modified_s > now_s + 60:
+            # By such a clock nobody knows whether a log is older: as if it were from the start on.
+            return JobForecast(problem=AHEAD_LOG, logged_s=max(1.0, job.start_s))
         known = self._forecasts.get(job.id)
         if known is not None and known[0] is progress and known[1] == request:
             return known[2]

@@ -35,6 +35,7 @@ QUEUE_FIELDS = (
     "NodeList",
     "tres-per-node",
     "tres-per-job",
+    "tres-per-socket",
     "tres-per-task",
     "NumTasks",
     "tres-alloc",
@@ -115,6 +116,11 @@ def _asked(f: dict[str, str]) -> tuple[int, str]:
     return sum(per_task.values()) * max(nodes, _whole(f["NumTasks"])), kind
 
 
+def _by_socket(f: dict[str, str]) -> bool:
+    """Whether a job asks for GPUs by socket alone, of which nothing says how many it has."""
+    return _asked(f)[0] == 0 and bool(_gpus(f["tres-per-socket"]))
+
+
 def _whole(text: str) -> int:
     """Read `2`, or the lower end of `2-4`; 0 for what is no number."""
     first = text.partition("-")[0]
@@ -173,6 +179,7 @@ def _job(f: dict[str, str]) -> ClusterJob:
         nodes=nodes,
         gpus=gpus,
         gpu_type=kind,
+        gpus_by_socket=_by_socket(f),
         restarts=int(f["RestartCnt"]),
         comment=text("Comment"),
         workdir=text("WorkDir"),
@@ -198,6 +205,7 @@ def _untouchable(row: Sequence[str]) -> ClusterJob | None:
         nodes=nodes,
         gpus=gpus,
         gpu_type=kind,
+        gpus_by_socket=_by_socket(f),
         touchable=False,
     )
 
