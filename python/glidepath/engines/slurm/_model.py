@@ -220,7 +220,7 @@ class ClusterJob:
         """Give the latest start that is a delay of Slurm's own, after a requeue."""
         if self.restarts == 0:
             return 0.0
-        move = self.move  # by a move we know when that was, so that a long delay is told as well
+        move = self.move  # says when that was, so that a longer delay is known, too
         return max(now_s + _REQUEUE_DELAY_S, move.since_s + _LONGEST_DELAY_S if move else 0.0)
 
 
