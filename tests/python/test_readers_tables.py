@@ -205,8 +205,7 @@ def test_a_column_that_tells_rows_at_one_step_apart_makes_runs_of_them(
     assert [run.name for run in runs] == [str(name) for name in named]
     for k, run in enumerate(runs):
         check(run, [10 * i for i in range(1, 21)], [9 - i / 8 + k for i in range(1, 21)])
-        told = "rows at one step differ by 'model'"
-        assert run.notes == ((told,) if column == "model" else ())
+        assert run.notes == ()
 
 
 @BOTH
@@ -244,6 +243,61 @@ def test_words_that_tell_no_repeated_steps_apart_make_no_runs(
         for i in [*range(13), *range(10, 20)]
     ]
     check(one(put(tmp_path / "log", rows)), [*range(20)], [9 - i / 8 for i in range(20)])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("type", ("step", "epoch")),
+        ("stage", ("pretrain", "finetune")),
+        ("hostname", ("node0", "node1")),
+        ("checkpoint", ("train_0.pt", "train_1.pt")),
+        ("speed", tuple(f"{k}.5it/s" for k in range(5))),
+    ],
+)
+def test_other_words_that_differ_from_row_to_row_leave_a_run_whole(
+    tmp_path: Path, put: Callable[..., Path], column: str, words: tuple[str, ...]
+) -> None:
+    steps = [*range(0, 500, 10), *range(400, 1000, 10)]
+    rows = [
+        {"step": step, column: words[i * len(words) // len(steps)], "loss": 9 - step / 200}
+        for i, step in enumerate(steps)
+    ]
+    check(
+        one(put(tmp_path / "log", rows)),
+        [*range(0, 1000, 10)],
+        [9 - s / 200 for s in range(0, 1000, 10)],
+    )
+
+
+@BOTH
+def test_runs_of_two_parts_of_the_data_keep_both(tmp_path: Path, put: Callable[..., Path]) -> None:
+    rows = [
+        {"run": run, "split": part, "step": 10 * i, "loss": 9 - i / 8 + k}
+        for run in "ab"
+        for i in range(20)
+        for k, part in enumerate(("train", "val"))
+    ]
+    file = put(tmp_path / "log", rows)
+    for metric, more in (("train/loss", 0), ("val/loss", 1)):
+        runs = gp.read_traces(file, metric=metric)
+        assert [run.name for run in runs] == ["a", "b"]
+        for run in runs:
+            check(run, [10 * i for i in range(20)], [9 - i / 8 + more for i in range(20)])
+
+
+def test_a_row_that_names_its_run_alone_goes_before_the_rows_of_that_run(tmp_path: Path) -> None:
+    def rows(first: int, end: int) -> str:
+        return "".join(f'{{"step": {10 * i}, "loss": {9 - i / 20}}}\n' for i in range(first, end))
+
+    head = '{{"event": "start", "run_id": "{0}", "n_params": 124}}\n'
+    text = head.format("a1") + rows(0, 40) + head.format("b2") + rows(35, 100)
+    check(
+        one(write(tmp_path / "a.jsonl", text)),
+        [10 * i for i in range(100)],
+        [9 - i / 20 for i in range(100)],
+    )
 
 
 @BOTH

@@ -305,14 +305,22 @@ def _name_of(run: dict[str, Any], otherwise: str) -> str:
 
 def _is_catboost(document: Any) -> bool:
     """Whether it is `catboost_training.json`, whose metrics have their names apart."""
-    return isinstance(document, dict) and {"meta", "iterations"} <= document.keys()
+    if not isinstance(document, dict):
+        return False
+    meta, rows = document.get("meta"), document.get("iterations")
+    return (
+        isinstance(meta, dict)
+        and {"learn_sets", "learn_metrics", "test_sets", "test_metrics"} <= meta.keys()
+        and isinstance(rows, list)
+        and all(isinstance(row, dict) and "iteration" in row for row in rows)
+    )
 
 
 def _of_catboost(document: dict[str, Any]) -> dict[str, Series]:
     meta = document["meta"]
     rows = LogRows()
     for row in document["iterations"]:
-        cells = {"iteration": row["iteration"], "time_elapsed": row["passed_time"]}
+        cells = {"iteration": row["iteration"], "time_elapsed": row.get("passed_time")}
         for kind in ("learn", "test"):
             sets = meta[f"{kind}_sets"]
             for i, data in enumerate(sets):

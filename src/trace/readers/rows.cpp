@@ -35,15 +35,15 @@ constexpr std::string_view kConfiguration[] = {"config",     "args",     "hparam
                                                "hist_stats", "env_info", "vocab"};
 
 // Columns of the part of the data that a row is of.
-constexpr std::string_view kSplits[] = {"split", "phase", "subset", "stage",
-                                        "mode",  "type",  "dataset"};
+constexpr std::string_view kSplits[] = {"split", "set",  "subset", "partition", "phase",
+                                        "stage", "mode", "type",   "dataset"};
 constexpr std::string_view kTrained[] = {"is_train", "is_training"};  // by true or false
 
 // Columns of the name of a number, of the number itself, and of the run that a row is of.
 constexpr std::string_view kNamed[] = {"metric", "metric_name", "tag", "key", "variable"};
 constexpr std::string_view kValues[] = {"value", "metric_value"};
-constexpr std::string_view kRuns[] = {"run",  "run_id", "run_name", "run_uuid",
-                                      "seed", "fold",   "trial"};
+constexpr std::string_view kRuns[] = {"run",        "run_id", "run_name", "run_uuid", "model",
+                                      "experiment", "seed",   "fold",     "trial"};
 
 /// A vector of rows as a key that is looked up without a copy.
 struct RowsHash {
@@ -192,7 +192,8 @@ std::vector<std::string> counters(std::span<const std::string> names) {
 bool counts_in_part(std::string_view name) {
   const std::string_view last = name.substr(part_of(name).size());
   const std::string key = normal(last);
-  return last.size() < name.size() && counts_steps(key) && !is_within(key);
+  // "steps" in a part are how many there were, such as those of an episode.
+  return last.size() < name.size() && counts_steps(key) && !is_within(key) && key != "steps";
 }
 
 bool tells(std::span<const std::string> names) {
@@ -277,7 +278,7 @@ void LogRows::put(std::string_view name, std::string_view text) {
     put(name, seconds_in(text));
   } else if (const double date = seconds_of_date(text); !std::isnan(date)) {
     if (among(kStamps, normal(name))) put(name, date);
-  } else {
+  } else if (!names_run(name)) {
     label(name, text);
   }
 }
@@ -352,7 +353,7 @@ SeriesByName LogRows::series() const {
   const Column* const time = clock();
   const bool stamps = time != nullptr && !is_clock(time->key);
   const double scale = stamps && time->values.front() > kMilliseconds ? 1e-3 : 1.0;
-  const double origin = stamps ? time->values.front() : 0.0;
+  const double origin = stamps ? *std::ranges::min_element(time->values) : 0.0;
 
   const std::vector<Column> in_parts = counters_in_parts();
   const auto counts_a_part = [&](std::string_view name) {
@@ -521,9 +522,10 @@ std::optional<Series> LogRows::counted_by(const Column& counter, const RowNumber
   if (is_epoch(counter.key) && value.size() > 1) {
     const bool whole = std::all_of(value.begin(), value.end(), is_whole);
     const double share = static_cast<double>(same) / static_cast<double>(value.size());
+    const bool spread = !whole && spread_rounded(value);
     const bool stands = same + 1 == value.size();
-    if (stands || share > (whole ? kSameEpoch : kSameFraction)) return {};
-    if (!whole && spread_rounded(value)) {
+    if (!spread && (stands || share > (whole ? kSameEpoch : kSameFraction))) return {};
+    if (spread) {
       found.notes.push_back("rows at one rounded " + counter.name + " are spread up to the next");
     }
   }

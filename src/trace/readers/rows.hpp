@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -99,6 +98,8 @@ class LogRows {
   /// The names in a column, and which of them rows have.
   struct Labels {
     std::string name{};
+    bool of_runs = false;  ///< else of parts of the data
+    bool may_tell = true;  ///< its words are few and may be such names
     std::vector<std::string> texts{};
     std::unordered_map<std::string, std::size_t> codes{};
     RowNumbers rows{};
@@ -111,7 +112,8 @@ class LogRows {
                                                                          const RowNumbers& rows);
   [[nodiscard]] std::size_t repeats(const RowNumbers& rows,
                                     const std::vector<std::size_t>& labels) const;
-  [[nodiscard]] const Labels* telling(const std::function<bool(const Labels&)>& may) const;
+  [[nodiscard]] std::optional<std::string> best_metric() const;
+  [[nodiscard]] const Labels* parts_of_data() const;
   [[nodiscard]] std::vector<std::pair<std::string, LogRows>> by_label(const Labels& labels) const;
   [[nodiscard]] std::optional<std::vector<LoggedRun>> runs_by(const Labels& labels) const;
   Column& column(std::string_view name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What columns of words tell apart: the runs of a log, or the parts of the data.
+// What columns of words tell apart: the runs of a log, and training from what is held out.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -12,17 +12,27 @@ namespace glidepath::detail {
 namespace {
 
 constexpr std::size_t kLongestLabel = 200;
-constexpr double kRowsOfRun = 3;  // that each run has on the mean, at least
-// Of the rows of a metric, those that repeat the steps of others where there are several runs, and
-// how few of these may be left where a column tells the runs apart.
-constexpr double kRepeated = 0.25;
+constexpr std::size_t kMostParts = 8;  // of the data
+constexpr double kRowsOfRun = 3;       // that each run has on the mean, at least
+// Of the rows that repeat the steps of others, how few are left where a column tells them apart.
 constexpr double kLeft = 0.1;
 
-/// Whether a column says of which part of the data a row is: by its name, or by all of its words.
-bool tells_data(std::string_view name, const std::vector<std::string>& words) {
-  return is_split(name) || std::all_of(words.begin(), words.end(), [](const std::string& word) {
-           return has_train(word) || is_held_out(word);
-         });
+bool is_part(std::string_view word) { return has_train(word) || is_held_out(word); }
+
+/// Whether a column is of parts of the data whatever they are called.
+bool names_parts(std::string_view name) {
+  constexpr std::string_view kParts[] = {"split", "set", "subset", "partition"};
+  return among(kParts, normal(name));
+}
+
+/// Whether words name parts of the data: some of them training and some what is held out, or by the
+/// name of their column. Others that differ from row to row, such as hosts or shards, tell no runs
+/// apart.
+bool tell_data(std::string_view column, const std::vector<std::string>& words) {
+  if (words.size() < 2) return false;
+  return names_parts(column) ||
+         (std::ranges::any_of(words, [](const std::string& word) { return has_train(word); }) &&
+          std::ranges::any_of(words, [](const std::string& word) { return is_held_out(word); }));
 }
 
 }  // namespace
@@ -30,18 +40,23 @@ bool tells_data(std::string_view name, const std::vector<std::string>& words) {
 void LogRows::label(std::string_view name, std::string_view text) {
   if (text.empty() || text.size() > kLongestLabel) return;
   const auto place = label_places_.try_emplace(std::string(name), labels_.size()).first->second;
-  if (place == labels_.size()) labels_.push_back({.name = std::string(name)});
+  if (place == labels_.size()) {
+    labels_.push_back({.name = std::string(name), .of_runs = names_run(name)});
+  }
   Labels& into = labels_[place];
-  if (into.texts.size() > kMostRuns) return;
+  if (!into.may_tell) return;
+  const auto row = static_cast<std::int64_t>(count_);
+  if (!into.rows.empty() && into.rows.back() == row) return;
   const auto [entry, fresh] = into.codes.try_emplace(std::string(text), into.texts.size());
   if (fresh) into.texts.emplace_back(text);
-  if (into.texts.size() > kMostRuns) {  // of sentences, not of names
-    into.rows.clear();
-    into.of_row.clear();
-  } else if (into.rows.empty() || into.rows.back() != static_cast<std::int64_t>(count_)) {
-    into.rows.push_back(static_cast<std::int64_t>(count_));
-    into.of_row.push_back(entry->second);
+  const std::size_t most = into.of_runs ? kMostRuns : kMostParts;
+  if (into.texts.size() > most ||
+      (fresh && !into.of_runs && !is_part(text) && !names_parts(name))) {
+    into = {.name = into.name, .of_runs = into.of_runs, .may_tell = false};
+    return;
   }
+  into.rows.push_back(row);
+  into.of_row.push_back(entry->second);
 }
 
 /// The labels of some rows; none where one of them has none.
@@ -78,33 +93,30 @@ std::size_t LogRows::repeats(const RowNumbers& rows, const std::vector<std::size
   return rows.size() - static_cast<std::size_t>(different);
 }
 
-/// The column of words, if any, by which rows of the metric that repeat steps do so no more.
-const LogRows::Labels* LogRows::telling(const std::function<bool(const Labels&)>& may) const {
+std::optional<std::string> LogRows::best_metric() const {
   Points points;
   for (const Column& column : columns_) points.emplace_back(column.name, column.rows.size());
-  const std::optional<std::string> metric = best_name(points);
+  return best_name(points);
+}
+
+/// The column of parts of the data, if any, by which rows of the metric that repeat steps do so no
+/// more.
+const LogRows::Labels* LogRows::parts_of_data() const {
+  const std::optional<std::string> metric = best_metric();
   if (!metric || counters(names()).empty()) return nullptr;
   const RowNumbers& rows = find(*metric)->rows;
-  const auto size = static_cast<double>(rows.size());
-  std::optional<std::size_t> repeated;
   for (const Labels& labels : labels_) {
-    if (labels.texts.size() < 2 || labels.texts.size() > kMostRuns) continue;
+    if (labels.of_runs || !labels.may_tell || !tell_data(labels.name, labels.texts)) continue;
     const std::optional<std::vector<std::size_t>> these = labels_at(labels, rows);
     if (!these) continue;
-    const std::set<std::size_t> different(these->begin(), these->end());
-    if (different.size() < 2 || size < kRowsOfRun * static_cast<double>(different.size())) continue;
-    if (!repeated) repeated = repeats(rows, {});
-    const auto before = static_cast<double>(*repeated);
-    const bool data = tells_data(labels.name, labels.texts);
-    if (before == 0 || (!data && before < kRepeated * size) || !may(labels)) continue;
-    if (static_cast<double>(repeats(rows, *these)) <= kLeft * before) return &labels;
+    const auto before = static_cast<double>(repeats(rows, {}));
+    if (before > 0 && static_cast<double>(repeats(rows, *these)) <= kLeft * before) return &labels;
   }
   return nullptr;
 }
 
 void LogRows::name_data() {
-  const Labels* const found =
-      telling([](const Labels& labels) { return tells_data(labels.name, labels.texts); });
+  const Labels* const found = parts_of_data();
   if (found == nullptr) return;
   LogRows named;
   for (const Column& column : columns_) {
@@ -133,24 +145,27 @@ void LogRows::name_data() {
   *this = std::move(named);
 }
 
-/// The rows of each label, in the order in which they come, without the column of labels.
+/// The rows of each label, in the order in which they come, without the column of labels. A row
+/// without one goes with those above it.
 std::vector<std::pair<std::string, LogRows>> LogRows::by_label(const Labels& labels) const {
   std::vector<std::pair<std::string, LogRows>> runs;
   for (const std::string& text : labels.texts) runs.emplace_back(text, LogRows());
-  std::vector<std::int64_t> place(labels.rows.size());  // of each row in its run
-  for (std::size_t i = 0; i < labels.rows.size(); ++i) {
-    LogRows& run = runs[labels.of_row[i]].second;
-    place[i] = static_cast<std::int64_t>(run.count_++);
+  std::vector<std::pair<std::size_t, std::int64_t>> place(count_);  // run, and row in it
+  std::size_t next = 0, code = 0;
+  for (std::size_t row = 0; row < count_; ++row) {
+    if (next < labels.rows.size() && labels.rows[next] == static_cast<std::int64_t>(row)) {
+      code = labels.of_row[next++];
+    }
+    LogRows& run = runs[code].second;
+    place[row] = {code, static_cast<std::int64_t>(run.count_++)};
     run.planned_ = planned_;
   }
   for (const Column& column : columns_) {
     if (column.name == labels.name) continue;
-    std::size_t at = 0;
     for (std::size_t i = 0; i < column.rows.size(); ++i) {
-      while (at < labels.rows.size() && labels.rows[at] < column.rows[i]) ++at;
-      if (at == labels.rows.size() || labels.rows[at] != column.rows[i]) continue;
-      Column& into = runs[labels.of_row[at]].second.column(column.name);
-      into.rows.push_back(place[at]);
+      const auto [run, row] = place[static_cast<std::size_t>(column.rows[i])];
+      Column& into = runs[run].second.column(column.name);
+      into.rows.push_back(row);
       into.values.push_back(column.values[i]);
     }
   }
@@ -161,17 +176,17 @@ std::vector<std::pair<std::string, LogRows>> LogRows::by_label(const Labels& lab
 /// from one another and are one run.
 std::optional<std::vector<LoggedRun>> LogRows::runs_by(const Labels& labels) const {
   const auto size = static_cast<double>(labels.texts.size());
-  if (size < 2 || labels.texts.size() > kMostRuns ||
-      static_cast<double>(count_) < kRowsOfRun * size) {
-    return {};
-  }
+  if (size < 2 || static_cast<double>(count_) < kRowsOfRun * size) return {};
   std::vector<LoggedRun> found;
+  const std::optional<std::string> metric = best_metric();
   double half = 0;
   for (const auto& [name, rows] : by_label(labels)) {
     found.push_back({.name = name, .series = rows.series()});
     const SeriesByName& series = found.back().series;
-    if (series.empty() || series.front().second->step.empty()) return {};
-    const std::vector<double>& step = series.front().second->step;
+    const auto looked_at = std::ranges::find_if(
+        series, [&](const auto& each) { return !metric || each.first == *metric; });
+    if (looked_at == series.end() || looked_at->second->step.empty()) return {};
+    const std::vector<double>& step = looked_at->second->step;
     const auto [first, last] = std::minmax_element(step.begin(), step.end());
     if (found.size() == 1) half = (*first + *last) / 2;
     if (!(*first <= half)) return {};
@@ -182,18 +197,8 @@ std::optional<std::vector<LoggedRun>> LogRows::runs_by(const Labels& labels) con
 std::vector<LoggedRun> runs_of(LogRows rows) {
   rows.name_data();
   for (const LogRows::Labels& labels : rows.labels_) {
-    if (!names_run(labels.name)) continue;
+    if (!labels.of_runs || !labels.may_tell) continue;
     if (std::optional<std::vector<LoggedRun>> runs = rows.runs_by(labels)) return *std::move(runs);
-  }
-  const LogRows::Labels* const told =
-      rows.telling([](const LogRows::Labels& labels) { return !names_run(labels.name); });
-  if (told != nullptr) {
-    if (std::optional<std::vector<LoggedRun>> runs = rows.runs_by(*told)) {
-      for (LoggedRun& run : *runs) {
-        run.notes.push_back("rows at one step differ by " + repr(told->name));
-      }
-      return *std::move(runs);
-    }
   }
   return {{.series = rows.series()}};
 }

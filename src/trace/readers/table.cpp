@@ -409,7 +409,8 @@ class Table {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (cells[i].empty()) continue;
       const std::string& name = i == value_ ? name_of_value(cells) : header_.names[i];
-      const bool split = !before.empty() && !counts_steps(normal(name)) && !is_clock(normal(name));
+      const bool split = !before.empty() && !counts_steps(normal(name)) &&
+                         !is_clock(normal(name)) && !names_run(name);
       rows_.put(split ? before + name : name, std::string_view(cells[i]));
     }
   }
@@ -520,11 +521,13 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
       for (std::string& cell : cells) {
         const std::string_view plain = stripped(cell);
         if (plain.size() < cell.size()) cell = std::string(plain);
-        // Where a comma splits no cells it may stand for a point.
+        // Where a comma splits no cells it may stand for a point; before three digits it may mark
+        // thousands.
         const std::size_t comma = mark == ';' ? cell.find(',') : cell.npos;
+        if (comma == cell.npos || (cell.size() == comma + 4 && !cell.starts_with("0,"))) continue;
         std::string number = cell;
-        if (comma != cell.npos) number[comma] = '.';
-        if (comma != cell.npos && number_in(number)) cell = std::move(number);
+        number[comma] = '.';
+        if (number_in(number)) cell = std::move(number);
       }
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });
