@@ -261,7 +261,8 @@ def simulate(
         One of `POLICIES`; ``best_value:`` and an objective of `plan`, such as
         ``best_value:energy``; or a function from `Snapshot` to `Plan` that is called at each
         arrival, end of a job, failure, end of a session and round. In a Snapshot a curve of
-        direction ``max`` and its target have a minus sign: losses, as `plan` takes them.
+        direction ``max`` and its target are taken from 1 or 100, where the curve lies between 0
+        and that, else from 0: losses, as `plan` takes them.
     seed : int
         Seed of forecast errors and failures.
     restart_s : float

@@ -28,18 +28,33 @@ double first_step_at(const Trace& curve, double target) {
   return kInfinity;
 }
 
-/// The workload with each curve that rises to its target, and that target, under a minus sign: so
-/// that less is better to policies, forecasts and plans alike. Empty where no curve does.
+/// What a rising curve is taken from, as forecasts turn a score round: the 1 or 100 that it cannot
+/// pass, else 0.
+double top_of(const Trace& curve) {
+  double lowest = kInfinity, highest = -kInfinity;
+  for (const double value : curve.loss) {
+    if (!std::isfinite(value)) continue;
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+  }
+  if (!(lowest >= 0 && highest <= 100)) return 0;
+  return highest <= 1 ? 1 : 100;
+}
+
+/// The workload with each curve that rises to its target, and that target, turned round: so that
+/// less is better to policies, forecasts and plans alike. Empty where no curve does.
 std::optional<Workload> as_losses(const Workload& given) {
   const auto rises = [](const Trace& curve) { return curve.direction == Direction::max; };
   if (std::ranges::none_of(given.curves, rises)) return std::nullopt;
   Workload out = given;
   for (WorkloadJob& job : out.jobs) {
-    if (job.truth >= 0 && rises(out.curves[job.truth])) job.target_loss = -job.target_loss;
+    if (job.truth < 0 || !rises(out.curves[job.truth])) continue;
+    job.target_loss = top_of(out.curves[job.truth]) - job.target_loss;
   }
   for (Trace& curve : out.curves) {
     if (!rises(curve)) continue;
-    for (double& value : curve.loss) value = -value;
+    const double top = top_of(curve);
+    for (double& value : curve.loss) value = top - value;
     curve.direction = Direction::min;
   }
   return out;
@@ -451,7 +466,7 @@ void DecisionLimit::spend() {
   refuse("simulate: after ", most_, " decisions ",
          cluster_.live + std::ssize(cluster_.runs) - cluster_.arrived, " of ", cluster_.runs.size(),
          " jobs have not ended, at ", cluster_.seconds(cluster_.now),
-         " s: restarts, failures or rounds leave them no time to make progress");
+         " s: restarts, failures, rounds or max_wait_s leave them no time to make progress");
 }
 
 }  // namespace glidepath::detail

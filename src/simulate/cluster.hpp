@@ -142,7 +142,7 @@ class Cluster {
   std::optional<Workload> turned_;  ///< where curves rise to their targets
 
  public:
-  const Workload& workload;  ///< its curves are losses: those of the other direction are negated
+  const Workload& workload;  ///< its curves are losses: those of the other direction turned round
   const SimulationOptions& options;
   Clock clock;
   std::int64_t per_second;

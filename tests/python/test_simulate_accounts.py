@@ -48,7 +48,7 @@ def test_a_score_of_a_folder_is_read_as_one(tmp_path: Path) -> None:
     assert gp.simulate(gp.read_workload(tmp_path), "dare").jobs["end_s"][0] == 560
 
 
-def test_a_policy_of_ones_own_sees_a_score_under_a_minus_sign() -> None:
+def test_a_policy_of_ones_own_sees_a_score_turned_round_as_forecasts_do() -> None:
     seen: list[tuple[float, float]] = []
 
     def look(snapshot: gp.Snapshot) -> gp.Plan:
@@ -59,9 +59,18 @@ def test_a_policy_of_ones_own_sees_a_score_under_a_minus_sign() -> None:
 
     workload = one_curve(SCORES, "max", 0.7)
     gp.simulate(workload, look, round_s=100.0)
-    assert seen[0] == (-SCORES[9], -0.7)
+    assert seen[0] == (1 - SCORES[9], 1 - 0.7)
     assert workload.curves[0].direction == "max"
     assert workload.curves[0].loss[9] == SCORES[9]
+
+
+@pytest.mark.parametrize("policy", ["gittins", "best_value", "dare"])
+def test_an_accuracy_is_simulated_as_the_share_of_errors(policy: str) -> None:
+    scores = one_curve(SCORES, "max", 0.7)
+    errors = one_curve(1 - np.asarray(SCORES), "min", 1 - 0.7)
+    rising, falling = gp.simulate(scores, policy).jobs, gp.simulate(errors, policy).jobs
+    assert rising["end_s"] == falling["end_s"]
+    assert rising["outcome"] == falling["outcome"]
 
 
 @pytest.mark.parametrize("policy", ["sia", "goodput"])
