@@ -61,21 +61,19 @@ double covered_by(const Trace& run) {
   return (run.step.back() + step_shift(run.step)) / kMinPastShare;
 }
 
-/// How many of the knots past runs cover: all that any of them covers to the last, else those that
-/// half of them do.
-std::size_t knots_covered(const Prepared& p, std::span<const double> knots,
-                          const ForecastOptions& options) {
+/// The shifted step as far as which past runs tell: the last knot where any of them covers it, else
+/// as far as half of them go; 0 where there are none.
+double end_of_past(const Prepared& p, double horizon, const ForecastOptions& options) {
   if (options.past == nullptr) return 0;
   std::vector<double> ends;
   for (const Trace& run : options.past->runs()) {
     if (may_be_shape(run, p)) ends.push_back(covered_by(run));
   }
   if (ends.empty()) return 0;
-  const double farthest = *std::ranges::max_element(ends);
+  if (*std::ranges::max_element(ends) >= horizon) return horizon;
   const auto middle = ends.begin() + (std::ssize(ends) - 1) / 2;
   std::nth_element(ends.begin(), middle, ends.end());
-  const double end = farthest < knots.back() ? *middle : farthest;
-  return static_cast<std::size_t>(std::ranges::upper_bound(knots, end) - knots.begin());
+  return *middle;
 }
 
 /// Past runs that cover the horizon, as shapes: the newest, without what is no value.
@@ -271,6 +269,58 @@ void go_on_as(const Law& without, Mixture& mixture) {
   }
 }
 
+/// The first knots, of which past runs tell.
+struct PastKnots {
+  std::size_t covered = 0;
+  bool has_end = false;  ///< the last of them is where past runs end, and is none of the law's own
+};
+
+/// Adds a knot where past runs end before the horizon, to be taken out again: so the law goes on
+/// from there in any list of steps. What is decided is decided by how past runs ended, where none
+/// of them goes so far.
+PastKnots past_knots(const Prepared& p, const ForecastOptions& options, Use use, Law& law) {
+  const double end = end_of_past(p, law.knots.back(), options);
+  const auto after = std::ranges::upper_bound(law.knots, end);
+  const auto covered = static_cast<std::size_t>(after - law.knots.begin());
+  if (covered == law.knots.size()) return {.covered = covered};
+  if (end == 0 || use == Use::decision) return {};
+  const double before = covered == 0 ? p.step.back() : law.knots[covered - 1];
+  if (!(end > before * kMinAhead)) return {.covered = covered};
+  law.knots.insert(after, end);
+  return {.covered = covered + 1, .has_end = true};
+}
+
+/// Mixes in the law with past runs, as far as it is believed.
+void mix_in_past(const Observed& observed, const PastKnots& of_past, const LateClock& late,
+                 const ForecastOptions& options, const ForecastConstants& constants, Use use,
+                 Law& law) {
+  const std::span<const double> near = std::span(law.knots).first(of_past.covered);
+  const std::vector<Template> past = templates_of(observed.run, near.back(), options, constants);
+  Evidence evidence;
+  Mixture with = by_clock(observed, near, past, constants, use, &evidence);
+  with = late.mixed_into(std::move(with), evidence.past);
+  const Points& seen = observed.points;
+  const double error = mix_in_analogy(seen.step, seen.z, near, past, constants, with);
+  const double share = belief(law, with, law.mixture, error);
+  go_on_as(law, with);
+  if (share > 1 - constants.tail_mass) {
+    law.mixture = std::move(with);
+  } else if (share > constants.tail_mass) {
+    law.mixture = mixed(with, law.mixture, share);
+  }
+}
+
+void take_out(Law& law, std::size_t knot) {
+  const auto at = static_cast<std::ptrdiff_t>(knot);
+  const auto n = static_cast<std::ptrdiff_t>(law.mixture.components);
+  law.knots.erase(law.knots.begin() + at);
+  law.stretch.erase(law.stretch.begin() + at);
+  for (std::vector<double>* rows : {&law.mixture.location, &law.mixture.scale}) {
+    rows->erase(rows->begin() + at * n, rows->begin() + (at + 1) * n);
+  }
+  --law.mixture.queries;
+}
+
 /// Law of a run that cannot be modelled: the last value, with a width from outside.
 void stay(const Prepared& p, Law& law) {
   const bool flat = p.step.size() >= 3;
@@ -398,6 +448,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     refuse("forecast: steps ", steps.front(), " to ", steps.back(),
            " cannot be told apart beside a run that begins at ", trace.step.front());
   }
+  const PastKnots of_past = p.modelled ? past_knots(p, options, use, law) : PastKnots{};
   law.stretch.assign(law.knots.size(), 1.0);
   double last = p.step.empty() ? 0.0 : p.step.back();
   bool begun = false;
@@ -419,22 +470,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
     const LateClock late =
         late_clock(p, plan.known() ? &rates : nullptr, law.knots, constants, use, from_zero);
     law.mixture = late.mixed_into(std::move(law.mixture));
-    const std::span<const double> covered =
-        std::span(law.knots).first(knots_covered(p, law.knots, options));
-    // What is decided is decided by how the past runs ended, where none of them goes so far.
-    if (!covered.empty() && (covered.size() == law.knots.size() || use == Use::intervals)) {
-      const std::vector<Template> past = templates_of(p, covered.back(), options, constants);
-      Evidence evidence;
-      Mixture with = by_clock(observed, covered, past, constants, use, &evidence);
-      with = late.mixed_into(std::move(with), evidence.past);
-      const double error = mix_in_analogy(seen.step, seen.z, covered, past, constants, with);
-      const double share = belief(law, with, law.mixture, error);
-      go_on_as(law, with);
-      if (share > 1 - constants.tail_mass)
-        law.mixture = std::move(with);
-      else if (share > constants.tail_mass)
-        law.mixture = mixed(with, law.mixture, share);
-    }
+    if (of_past.covered > 0) mix_in_past(observed, of_past, late, options, constants, use, law);
     if (options.past != nullptr) mix_in_settings(p, trace.settings, *options.past, law);
     last = seen.step.back();
   }
@@ -449,6 +485,7 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
       law.stretch[j] = std::min(own * taught, kMaxStretch);
     }
   }
+  if (of_past.has_end) take_out(law, of_past.covered - 1);
   return result;
 }
 
@@ -483,6 +520,9 @@ Levels prepare_levels(std::span<const double> levels, double degrees, Direction 
 double Law::cdf(std::size_t knot, double z) const {
   const MixtureView curve = mixture.at(knot);
   const double middle = median(knot), factor = stretch[knot];
+  // Where the clip holds the median all levels beyond it are there, see raw_quantile().
+  if (middle == lowest && z <= middle) return z < middle ? 0.0 : mixture_cdf(curve, middle);
+  if (middle == highest && z >= middle) return 1;
   if (z == middle) return 0.5;
   // The raw half-width at the curve's own quantile x grows with |x - middle|: find the x whose
   // half-width is the one wanted.
@@ -576,7 +616,9 @@ void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> 
     };
     std::size_t low = 0, high = level.size() - 1;
     if (!(quantile(low) <= z && z < quantile(high))) {  // so far out both knots agree
-      probability[i] = at_knots[k] + part * (at_knots[k + 1] - at_knots[k]);
+      const double p = at_knots[k] + part * (at_knots[k + 1] - at_knots[k]);
+      const bool below = z < quantile(low);
+      probability[i] = below ? std::min(p, level[low]) : std::max(p, level[high]);
       continue;
     }
     while (high - low > 1) {

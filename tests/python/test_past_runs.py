@@ -438,6 +438,17 @@ def test_a_step_beyond_all_past_runs_leaves_the_nearer_ones_their_past_runs() ->
     assert np.all(np.diff(widths) > 0)
 
 
+def test_a_step_beyond_past_runs_has_one_forecast_in_any_list() -> None:
+    past = [stepped(0.2 * seed / 12, seed=seed) for seed in range(12)]
+    live = stepped(0.1, 30, seed=20)
+    alone = gp.forecast(live, [1100.0], past=past)
+    assert alone.median[0] < 0.9 * gp.forecast(live, [1100.0]).median[0]
+    for near in (500.0, 1000.0, 1021.0):
+        among = gp.forecast(live, [near, 1100.0], past=past)
+        np.testing.assert_allclose(among.median[1], alone.median[0], rtol=1e-3)
+        np.testing.assert_allclose(among.quantile(0.9)[1], alone.quantile(0.9)[0], rtol=1e-2)
+
+
 def test_of_more_past_runs_than_count_the_newest_do() -> None:
     def run(floor: float, seed: int) -> gp.Trace:
         noise = 0.01 * np.random.default_rng(seed).standard_normal(100)
