@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Score forecasts with past runs beside the same without: what past runs gain, and where they harm.
 
-    python bench/accuracy/past_runs.py FOLDER ... [--past N] [--cut PERCENT] [--max-curves 20]
+    python bench/accuracy/past_runs.py FOLDER ... [--past N] [--ended PERCENT] [--cut PERCENT]
 
 FOLDER is what `glidepath bench accuracy` reads, and its protocol scores: past runs are of other
 groups, 150 at most or N drawn for each group; `--cut` takes the first points of each run that is
-forecast away, as of one that was resumed, and leaves the past runs whole. Printed for each
+forecast away, as of one that was resumed, and leaves the past runs whole; of these `--ended` leaves
+the first points, as of runs that ended before the horizon. `--max-curves` is 20. Printed for each
 collection: prefixes, CRPS without and with past runs, their ratio, the share of truths inside the
 80 % interval without and with; then the geometric mean of the ratios, how many are above 1.02, and
 the largest.
@@ -40,6 +41,22 @@ def few(runs: Collection, most: int) -> Collection:
     return replace(runs, _others=chosen)
 
 
+def ended(runs: Collection, percent: int) -> Collection:
+    """Let past runs end after a part of their points."""
+
+    def part(run: gp.Trace) -> gp.Trace:
+        return run.until(run.step[len(run) * percent // 100 - 1])
+
+    chosen = {group_of(curve.name): runs.others(curve) for curve in runs.curves}
+    return replace(
+        runs,
+        _others={
+            group: tuple(part(run) for run in others if len(run) * percent >= 100)
+            for group, others in chosen.items()
+        },
+    )
+
+
 def without_first(run: gp.Trace, percent: int) -> gp.Trace:
     """Cut the first points of a log away."""
     first = len(run) * percent // 100
@@ -64,6 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, nargs="+")
     parser.add_argument("--past", type=int, help="past runs of each group; without it up to 150")
+    parser.add_argument("--ended", type=int, default=100, help="percent that past runs show")
     parser.add_argument("--cut", type=int, default=0, help="percent of each run that is cut away")
     parser.add_argument("--max-curves", type=int, default=20)
     given = parser.parse_args()
@@ -71,7 +89,8 @@ def main() -> None:
     print(f"{'collection':28s}    n  without   with  ratio  holds")
     for folder in given.folder:
         for runs in collections(folder, max_curves=given.max_curves):
-            rows = rows_of(runs if given.past is None else few(runs, given.past), given.cut)
+            runs = runs if given.past is None else few(runs, given.past)
+            rows = rows_of(runs if given.ended == 100 else ended(runs, given.ended), given.cut)
             without, with_past = ([r for r in rows if r["method"] == name] for name in METHODS)
             if len(without) < FEWEST:
                 continue
