@@ -37,7 +37,7 @@ constexpr std::string_view kConfiguration[] = {"config",     "args",     "hparam
 // Columns of the part of the data that a row is of.
 constexpr std::string_view kSplits[] = {"split", "set",  "subset", "partition", "phase",
                                         "stage", "mode", "type",   "dataset"};
-constexpr std::string_view kTrained[] = {"is_train", "is_training"};  // by true or false
+constexpr std::string_view kTrainingFlags[] = {"is_train", "is_training"};  // by true or false
 
 // Columns of the name of a number, of the number itself, and of the run that a row is of.
 constexpr std::string_view kNamed[] = {"metric", "metric_name", "tag", "key", "variable"};
@@ -227,12 +227,12 @@ bool names_run(std::string_view column) { return among(kRuns, normal(column)); }
 
 bool is_split(std::string_view name) {
   const std::string key = normal(name);
-  return among(kSplits, key) || among(kTrained, key);
+  return among(kSplits, key) || among(kTrainingFlags, key);
 }
 
 std::string split_before(std::string_view name, std::string_view text) {
   const std::string key = normal(name);
-  if (among(kTrained, key)) {
+  if (among(kTrainingFlags, key)) {
     const std::string truth = lower(text);
     if (truth == "true" || truth == "1") return "train/";
     return truth == "false" || truth == "0" ? "val/" : "";
