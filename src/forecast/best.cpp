@@ -95,8 +95,9 @@ BestSoFar best_so_far(TraceView trace, double budget, const ForecastOptions& opt
   found.prob_past = 1;
   const double last = trace.step.back();
   if (!(budget > last) || detail::has_diverged(trace) ||
-      !improvable(run.coordinate, levels.best_value))
+      !improvable(run.coordinate, levels.best_value)) {
     return found;
+  }
   const double never =
       detail::reach_by_curve(trace, levels.best_value, budget, options).reach.prob_never;
   const auto signs = signs_of(levels, window, never, last, budget, run.step_shift);

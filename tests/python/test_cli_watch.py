@@ -306,29 +306,22 @@ def test_a_log_that_begins_below_step_0_is_watched(
     assert json.loads(out)[0]["observed_to"] == -5
 
 
-def test_ctrl_c_while_the_command_line_loads_is_no_trace_of_python() -> None:
-    early = (
-        "import sys, glidepath.cli\n"
+@pytest.mark.parametrize(
+    "pressed",
+    [
         "class Pressed:\n"
         "    def find_spec(self, name, *rest):\n"
         "        if name == 'glidepath.cli._app': raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Pressed())\n"
-        "sys.exit(glidepath.cli.main(['--version']))\n"
+        "sys.meta_path.insert(0, Pressed())\n",
+        "def pressed(app): raise KeyboardInterrupt\ntyper.main.get_command = pressed\n",
+    ],
+    ids=["as it is imported", "as the verbs are put together"],
+)
+def test_ctrl_c_while_the_command_line_loads_is_no_trace_of_python(pressed: str) -> None:
+    start = (
+        f"import sys, typer, glidepath.cli\n{pressed}sys.exit(glidepath.cli.main(['--version']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", early], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-
-
-def test_ctrl_c_while_the_verbs_are_put_together_is_no_trace_of_python() -> None:
-    early = (
-        "import sys, typer, glidepath.cli\n"
-        "def pressed(app): raise KeyboardInterrupt\n"
-        "typer.main.get_command = pressed\n"
-        "sys.exit(glidepath.cli.main(['--version']))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", early], capture_output=True, text=True, check=False
+        [sys.executable, "-c", start], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

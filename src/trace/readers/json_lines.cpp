@@ -246,7 +246,8 @@ bool is_json_lines(const std::filesystem::path& file, std::string_view head) {
 
 std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
                                        const Metric& /*metric*/) {
-  LoggedRun run;
+  Settings settings;
+  std::vector<std::string> notes;
   LogRows rows;
   std::string broken;  // what is wrong with the line before
   const bool marked = has_marks(file);
@@ -259,7 +260,7 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
     try {
       Json row;
       const Cells cells = cells_of(line, row);
-      if (rows.count() == 0 && !marked) put_settings_of_row(row, cells, run.settings);
+      if (rows.count() == 0 && !marked) put_settings_of_row(row, cells, settings);
       if (rank_of(cells).value_or(first.value_or(0)) == first.value_or(0)) rows.add(cells);
     } catch (const JsonError& error) {
       broken = sentence(shown_path(file), ":", lines.number(), ": ", error.what());
@@ -267,20 +268,15 @@ std::vector<LoggedRun> read_json_lines(const std::filesystem::path& file,
   }
   if (!broken.empty()) {
     if (rows.count() == 0 || !is_cut(file)) throw IoError(broken);
-    run.notes.emplace_back("the last line is cut: left out");
+    notes.emplace_back("the last line is cut: left out");
   }
-  std::vector<LoggedRun> runs = runs_of(std::move(rows));
-  if (runs.size() > 1) {
-    for (LoggedRun& each : runs) {
-      each.notes.insert(each.notes.begin(), run.notes.begin(), run.notes.end());
-    }
-    return runs;
-  }
-  run.series = std::move(runs.front().series);
+  std::vector<LoggedRun> runs = runs_of(std::move(rows), notes);
+  if (runs.size() > 1) return runs;
+  runs[0].settings = std::move(settings);
   if (file.filename().string().starts_with("wandb-history.jsonl")) {
-    put_settings_of_file(file.parent_path() / "config.yaml", run);
+    put_settings_of_file(file.parent_path() / "config.yaml", runs[0]);
   }
-  return {std::move(run)};
+  return runs;
 }
 
 }  // namespace glidepath::detail

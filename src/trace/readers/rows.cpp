@@ -34,9 +34,9 @@ constexpr double kRounded = 100;  // parts of an epoch that the Trainer prints
 constexpr std::string_view kConfiguration[] = {"config",     "args",     "hparams",
                                                "hist_stats", "env_info", "vocab"};
 
-// Columns of the part of the data that a row is of.
-constexpr std::string_view kSplits[] = {"split", "set",  "subset", "partition", "phase",
-                                        "stage", "mode", "type",   "dataset"};
+// Columns of the part of the data that a row is of, whatever they call it, and by words for it.
+constexpr std::string_view kParts[] = {"split", "set", "subset", "partition"};
+constexpr std::string_view kSplits[] = {"phase", "stage", "mode", "type", "dataset"};
 constexpr std::string_view kTrainingFlags[] = {"is_train", "is_training"};  // by true or false
 
 // Columns of the name of a number, of the number itself, and of the run that a row is of.
@@ -225,9 +225,11 @@ bool names_value(std::string_view column, std::string_view text) {
 
 bool names_run(std::string_view column) { return among(kRuns, normal(column)); }
 
+bool names_parts(std::string_view column) { return among(kParts, normal(column)); }
+
 bool is_split(std::string_view name) {
   const std::string key = normal(name);
-  return among(kSplits, key) || among(kTrainingFlags, key);
+  return names_parts(name) || among(kSplits, key) || among(kTrainingFlags, key);
 }
 
 std::string split_before(std::string_view name, std::string_view text) {
@@ -237,7 +239,7 @@ std::string split_before(std::string_view name, std::string_view text) {
     if (truth == "true" || truth == "1") return "train/";
     return truth == "false" || truth == "0" ? "val/" : "";
   }
-  if (!among(kSplits, key) || !(has_train(text) || is_held_out(text))) return {};
+  if (!is_split(name) || !(has_train(text) || is_held_out(text))) return {};
   return std::string(text) + "/";
 }
 

@@ -41,6 +41,8 @@ using Cells = std::vector<std::pair<std::string, const Json*>>;
 /// Whether a column says of which run a row is.
 [[nodiscard]] bool names_run(std::string_view column);
 
+/// Whether a column is of parts of the data, whatever it calls them.
+[[nodiscard]] bool names_parts(std::string_view column);
 /// Whether a column may say which part of the data a row is of.
 [[nodiscard]] bool is_split(std::string_view name);
 /// What stands before the names of a row that says which part of the data it is of: "train/" where
@@ -106,7 +108,7 @@ class LogRows {
     std::vector<std::size_t> of_row{};
   };
   static constexpr std::size_t kMostRuns = 1000;  ///< of a log: more names are no names of runs
-  friend std::vector<LoggedRun> runs_of(LogRows rows);
+  friend std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& notes);
 
   [[nodiscard]] static std::optional<std::vector<std::size_t>> labels_at(const Labels& labels,
                                                                          const RowNumbers& rows);
@@ -141,7 +143,7 @@ class LogRows {
   std::size_t next_ = 0;  ///< the column that comes next where rows are alike
 };
 
-/// The runs of some rows: one, or several where a column tells them apart.
-[[nodiscard]] std::vector<LoggedRun> runs_of(LogRows rows);
+/// The runs of some rows, each with the notes: one, or several where a column tells them apart.
+[[nodiscard]] std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& notes);
 
 }  // namespace glidepath::detail

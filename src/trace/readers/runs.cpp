@@ -19,12 +19,6 @@ constexpr double kLeft = 0.1;
 
 bool is_part(std::string_view word) { return has_train(word) || is_held_out(word); }
 
-/// Whether a column is of parts of the data whatever they are called.
-bool names_parts(std::string_view name) {
-  constexpr std::string_view kParts[] = {"split", "set", "subset", "partition"};
-  return among(kParts, normal(name));
-}
-
 /// Whether words name parts of the data: some of them training and some what is held out, or by the
 /// name of their column. Others that differ from row to row, such as hosts or shards, tell no runs
 /// apart.
@@ -194,13 +188,15 @@ std::optional<std::vector<LoggedRun>> LogRows::runs_by(const Labels& labels) con
   return found;
 }
 
-std::vector<LoggedRun> runs_of(LogRows rows) {
+std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& notes) {
   rows.name_data();
+  std::optional<std::vector<LoggedRun>> runs;
   for (const LogRows::Labels& labels : rows.labels_) {
-    if (!labels.of_runs || !labels.may_tell) continue;
-    if (std::optional<std::vector<LoggedRun>> runs = rows.runs_by(labels)) return *std::move(runs);
+    if (labels.of_runs && labels.may_tell && !runs) runs = rows.runs_by(labels);
   }
-  return {{.series = rows.series()}};
+  if (!runs) runs = {{.series = rows.series()}};
+  for (LoggedRun& run : *runs) run.notes = notes;
+  return *std::move(runs);
 }
 
 }  // namespace glidepath::detail

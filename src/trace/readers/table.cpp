@@ -379,25 +379,19 @@ class Table {
   void end_unfinished() { unfinished_ = true; }
 
   std::vector<LoggedRun> runs(const std::filesystem::path& file) {
-    LoggedRun run;
+    std::vector<std::string> notes;
     if (!short_.empty()) {
       if (rows_.count() == 0 || !is_cut(file)) throw IoError(short_);
       cut_ = true;
     }
-    if (cut_) run.notes.emplace_back("the last row is cut: left out");
-    std::vector<LoggedRun> runs = runs_of(std::move(rows_));
-    if (runs.size() > 1) {
-      for (LoggedRun& each : runs) {
-        each.notes.insert(each.notes.begin(), run.notes.begin(), run.notes.end());
-      }
-      return runs;
-    }
-    run.series = std::move(runs.front().series);
+    if (cut_) notes.emplace_back("the last row is cut: left out");
+    std::vector<LoggedRun> runs = runs_of(std::move(rows_), notes);
+    if (runs.size() > 1) return runs;
     try {
-      run.planned = planned_beside(file, run.series);
+      runs[0].planned = planned_beside(file, runs[0].series);
     } catch (const IoError&) {  // of which put_settings_beside has a note
     }
-    return {std::move(run)};
+    return runs;
   }
 
  private:
