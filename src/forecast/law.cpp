@@ -609,14 +609,14 @@ void Law::spread_cdf(double z, std::span<const double> steps, std::span<double> 
   for (std::size_t j = 0; j < knots.size(); ++j) at_knots[j] = cdf(j, z);
   const std::vector<Place> places = places_of(steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto [k, part] = places[i];
+    const Place& at = places[i];
     const auto quantile = [&](std::size_t l) {
-      const double* row = raw.data() + l * knots.size() + k;
-      return row[0] + part * (row[1] - row[0]);
+      const double* row = raw.data() + l * knots.size() + at.knot;
+      return row[0] + at.part * (row[1] - row[0]);
     };
     std::size_t low = 0, high = level.size() - 1;
     if (!(quantile(low) <= z && z < quantile(high))) {  // so far out both knots agree
-      const double p = at_knots[k] + part * (at_knots[k + 1] - at_knots[k]);
+      const double p = at_knots[at.knot] + at.part * (at_knots[at.knot + 1] - at_knots[at.knot]);
       const bool below = z < quantile(low);
       probability[i] = below ? std::min(p, level[low]) : std::max(p, level[high]);
       continue;

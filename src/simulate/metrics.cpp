@@ -239,7 +239,7 @@ Simulation results(const Cluster& cluster, std::string policy) {
   tier_accounts(cluster, first, std::max({first, last, cluster.last_held}), out);
   Fairness fairness = finish_time_fairness(cluster);
   const auto sum_up = [&](const std::vector<double>& ftf, double& worst, double& unfair) {
-    if (jct.empty()) worst = nan;
+    if (ended == 0) worst = nan;
     for (const double rho : ftf) {
       if (rho > worst) worst = rho;  // false for NaN
       unfair += rho > cluster.options.unfair_above;

@@ -295,11 +295,12 @@ void name_by_data_before(std::vector<Line>& lines) {
   }
   if (count.empty()) return;
   for (const Line& line : lines) {
-    for (const auto& [name, value] : line.cells) {
-      const auto found = count.find(name);
+    for (const auto& cell : line.cells) {
+      const auto found = count.find(cell.first);
       if (found == count.end()) continue;
-      found->second.second += std::none_of(line.behind.begin(), line.behind.end(),
-                                           [&](const auto& each) { return each.first == name; });
+      found->second.second +=
+          std::none_of(line.behind.begin(), line.behind.end(),
+                       [&](const auto& each) { return each.first == cell.first; });
     }
   }
   for (Line& line : lines) {
