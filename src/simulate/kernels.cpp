@@ -40,10 +40,10 @@ void pad(const double* from, double* out) {
 
 /// The grid of `wide` when a job is near the other.
 void move(const double* wide, const double* near, double* out) {
-  const double* from = wide + kWorkReach;
   for (size_t k = 0; k < kWorkGrid; ++k) {
-    double sum = near[0] * from[k];
-    for (size_t d = 1; d <= kWorkReach; ++d) sum += near[d] * (from[k - d] + from[k + d]);
+    const size_t middle = kWorkReach + k;
+    double sum = near[0] * wide[middle];
+    for (size_t d = 1; d <= kWorkReach; ++d) sum += near[d] * (wide[middle - d] + wide[middle + d]);
     out[k] = sum;
   }
 }
@@ -80,12 +80,12 @@ void count(const double* here, const double* next, const double* law, double sta
            double* steps) {
   double wide[kPadded];
   pad(next, wide);
-  const double* to = wide + kWorkReach;
   for (size_t k = 0; k < kWorkGrid; ++k) drawn[k] += (1 - stay) * law[k] * next[k];
   for (size_t k = 0; k < kWorkGrid; ++k) steps[k] += stay * here[k] * next[k];
   for (size_t d = 1; d <= kWorkReach; ++d) {
     double* near = steps + d * kWorkGrid;
-    for (size_t k = 0; k < kWorkGrid; ++k) near[k] += stay * here[k] * (to[k - d] + to[k + d]);
+    const double *left = wide + kWorkReach - d, *right = wide + kWorkReach + d;
+    for (size_t k = 0; k < kWorkGrid; ++k) near[k] += stay * here[k] * (left[k] + right[k]);
   }
 }
 
