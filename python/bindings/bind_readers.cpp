@@ -48,11 +48,11 @@ void add_row(LogRows& rows, const py::typing::Dict<py::str, Anything>& cells) {
   for (const auto& [key, value] : cells) {
     PyObject* const given = value.ptr();
     if (PyFloat_Check(given) != 0) {
-      rows.put(text_of(key), PyFloat_AS_DOUBLE(given));
+      rows.put_cell(text_of(key), PyFloat_AS_DOUBLE(given));
     } else if (PyLong_Check(given) != 0 && PyBool_Check(given) == 0) {
       const double number = PyLong_AsDouble(given);
       const bool fits = !(number == -1.0 && PyErr_Occurred() != nullptr);
-      if (fits) rows.put(text_of(key), number);
+      if (fits) rows.put_cell(text_of(key), number);
       PyErr_Clear();
     } else if (PyUnicode_Check(given) != 0) {
       rows.put(text_of(key), std::string_view(text_of(value)));
@@ -234,6 +234,12 @@ void bind_readers(py::module_& module) {
       .def_readonly("seconds", &Series::seconds)
       .def("count_seconds", &Series::count_seconds, "origin"_a, "ticks"_a,
            "Count the seconds from an origin, of so many ticks in each.");
+  py::class_<LoggedRun>(module, "RunRecord", "What a reader found in a file of one run.")
+      .def_readonly("name", &LoggedRun::name, "Of a file with several runs; else empty.")
+      .def_property_readonly("series", [](const LoggedRun& run) { return by_name(run.series); })
+      .def_readonly("notes", &LoggedRun::notes)
+      .def_readonly("planned_steps", &LoggedRun::planned)
+      .def_readonly("settings", &LoggedRun::settings);
   py::class_<LogRows>(module, "LogRows", "Rows as they were logged, a column a name.")
       .def(py::init<>())
       .def("add", &add_row, "cells"_a, "Append a row; what is no number is left out.")
@@ -242,13 +248,10 @@ void bind_readers(py::module_& module) {
       .def_property_readonly("names", &LogRows::names)
       .def(
           "series", [](const LogRows& rows) { return by_name(rows.series()); },
-          "Each metric by its steps.");
-  py::class_<LoggedRun>(module, "RunRecord", "What a reader found in a file of one run.")
-      .def_readonly("name", &LoggedRun::name, "Of a file with several runs; else empty.")
-      .def_property_readonly("series", [](const LoggedRun& run) { return by_name(run.series); })
-      .def_readonly("notes", &LoggedRun::notes)
-      .def_readonly("planned_steps", &LoggedRun::planned)
-      .def_readonly("settings", &LoggedRun::settings);
+          "Each metric by its steps.")
+      .def(
+          "runs", [](const LogRows& rows) { return runs_of(rows, {}); },
+          "The run, or each that a column tells apart.");
   module.def("trace_of", &trace_of, "series"_a, "metric"_a, "label"_a, "name"_a, "notes"_a,
              "planned_steps"_a, "settings"_a, "The trace of one run.");
   module.def(

@@ -89,6 +89,15 @@ class Series:
     seconds: typing.Final[list[float]]
     value: typing.Final[list[float]]
 
+class RunRecord:
+    """What a reader found in a file of one run."""
+
+    name: typing.Final[str]
+    notes: typing.Final[list[str]]
+    planned_steps: typing.Final[float | None]
+    series: typing.Final[dict[str, Series]]
+    settings: typing.Final[dict[str, float | str]]
+
 class LogRows:
     """Rows as they were logged, a column a name."""
 
@@ -104,18 +113,12 @@ class LogRows:
     ) -> None:
         """Put a column: its values, and the rows in which they stand."""
 
+    def runs(self) -> list[RunRecord]:
+        """The run, or each that a column tells apart."""
+
     def series(self) -> dict[str, Series]:
         """Each metric by its steps."""
     names: typing.Final[list[str]]
-
-class RunRecord:
-    """What a reader found in a file of one run."""
-
-    name: typing.Final[str]
-    notes: typing.Final[list[str]]
-    planned_steps: typing.Final[float | None]
-    series: typing.Final[dict[str, Series]]
-    settings: typing.Final[dict[str, float | str]]
 
 class ScheduleRecord:
     __hash__: typing.ClassVar[None]  # type: ignore[assignment]

@@ -374,6 +374,46 @@ def test_a_history_as_pandas_writes_it(tmp_path: Path) -> None:
     check(one(file, "val_loss"), [50, 100], [9.5, 9.25])
 
 
+@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "history"])
+@pytest.mark.parametrize("column", ["run", "seed"])
+def test_a_column_tells_the_runs_of_a_document_apart(
+    column: str, form: str, tmp_path: Path
+) -> None:
+    runs: list[object] = ["a", "b"] if column == "run" else [1, 2]
+    rows = [
+        {column: run, "epoch": i, "loss": loss(i) + k} for k, run in enumerate(runs) for i in ROWS
+    ]
+    found = gp.read_traces(write(tmp_path / "log.json", json.dumps(as_document(rows, form))))
+    assert [run.name for run in found] == [str(run) for run in runs]
+    for k, run in enumerate(found):
+        check(run, BY_ROW, [value + k for value in LOSSES])
+
+
+@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "history"])
+def test_a_column_of_a_document_tells_training_from_validation(form: str, tmp_path: Path) -> None:
+    rows = [
+        {"phase": phase, "epoch": i, "loss": loss(i) + k}
+        for i in ROWS
+        for k, phase in enumerate(["train", "val"])
+    ]
+    file = write(tmp_path / "log.json", json.dumps(as_document(rows, form)))
+    check(one(file, "train/loss"), BY_ROW, LOSSES)
+    check(one(file, "val/loss"), BY_ROW, [value + 1 for value in LOSSES])
+
+
+def as_document(rows: list[dict[str, object]], form: str) -> object:
+    """Lay rows out as pandas and people do."""
+    by_row = {name: {str(i): row[name] for i, row in enumerate(rows)} for name in rows[0]}
+    forms = {
+        "records": rows,
+        "columns": by_row,
+        "lists": {name: list(column.values()) for name, column in by_row.items()},
+        "index": {str(i): row for i, row in enumerate(rows)},
+        "history": {"args": {"lr": 0.1}, "history": rows},
+    }
+    return forms[form]
+
+
 VALID = [2 * value for value in LOSSES]
 DOCUMENTS: dict[str, tuple[object, dict[str, list[float]]]] = {
     "parts": (

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,8 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     document = _whole_rows(path, notes)
     if _is_catboost(document):
         return [to_trace(_of_catboost(document), metric, path, path.name, notes)]
-    if runs := _runs(document):
-        series = {name: _named(_parts(run)) for name, run in runs.items()}
+    series = {name: _named(_parts(run)) for name, run in _runs(document).items()}
+    if series := series or _told_apart(document):
         return traces_of(series, metric, path, notes=dict.fromkeys(series, notes))
     found = _named(_parts(document))
     if not found and is_of_epoch(path):
@@ -145,9 +146,19 @@ class _Part:
 def _parts(value: Any, depth: int = _DEPTH, path: tuple[str, ...] = ()) -> Iterator[_Part]:
     """Give each history of a document, outer ones first."""
     for place, rows in _histories(value, depth, path, {}):
-        series = rows.series()
+        runs = rows.runs()
+        series = runs[0].series if len(runs) == 1 else rows.series()
         if series:
             yield _Part(place, series)
+
+
+def _told_apart(document: Any) -> dict[str, dict[str, Series]]:
+    """Give the runs that a column of a history tells apart, by their names; none if it is one."""
+    for _, rows in _histories(document, _DEPTH, (), {}):
+        runs = rows.runs()
+        if len(runs) > 1:
+            return {run.name: run.series for run in runs}
+    return {}
 
 
 def _histories(
@@ -182,7 +193,10 @@ def _histories(
     else:
         lists = {name: column for name, each in value.items() if (column := _column(each))}
         keyed = {name: cells for name, each in value.items() if (cells := _by_key(each))}
-        for rows in (_of_lists(lists, counting), _of_keys(keyed)):
+        for rows in (
+            _of_lists(lists, _words(value), counting),
+            _of_keys(keyed, _words_by_key(value)),
+        ):
             if rows.names:
                 yield path, rows
         counting = counting | {name: lists[name] for name in step_columns(list(lists))}
@@ -213,27 +227,53 @@ def _by_key(value: Any) -> dict[int, float] | None:
     return numbers if 2 * len(numbers) >= len(value) else None
 
 
-def _of_lists(columns: dict[str, list[Any]], counting: dict[str, list[Any]]) -> LogRows:
+def _words(value: dict[str, Any]) -> dict[str, list[Any]]:
+    """Give the lists of words."""
+    return {
+        name: each
+        for name, each in value.items()
+        if isinstance(each, list) and len(each) > 1 and all(isinstance(cell, str) for cell in each)
+    }
+
+
+def _words_by_key(value: dict[str, Any]) -> dict[str, dict[int, str]]:
+    """Give the columns of words that pandas wrote beside those of numbers."""
+    return {
+        name: {int(key): cell for key, cell in each.items()}
+        for name, each in value.items()
+        if isinstance(each, dict)
+        and all(key.isdecimal() and len(key) < _LONGEST_KEY for key in each)
+        and any(isinstance(cell, str) for cell in each.values())
+    }
+
+
+def _of_lists(
+    columns: dict[str, list[Any]], words: dict[str, list[Any]], counting: dict[str, list[Any]]
+) -> LogRows:
     """Make rows of lists of numbers by name, counted as those above them where they do not."""
     rows = LogRows()
     if columns and not step_columns(list(columns)):
         longest = max(map(len, columns.values()))
         columns = {name: each for name, each in counting.items() if len(each) == longest} | columns
-    for name, column in columns.items():
-        rows.put_column(
-            name,
-            [i for i, cell in enumerate(column) if cell is not None],
-            [cell for cell in column if cell is not None],
-        )
+    if columns:
+        names = [*columns, *words]
+        for cells in zip_longest(*columns.values(), *words.values()):
+            rows.add(dict(zip(names, cells, strict=True)))
     return rows
 
 
-def _of_keys(columns: dict[str, dict[int, float]]) -> LogRows:
-    """Make rows of numbers by their steps; a column of steps goes before them."""
+def _of_keys(columns: dict[str, dict[int, float]], words: dict[str, dict[int, str]]) -> LogRows:
+    """Make rows of numbers by their steps; a column of steps goes before them.
+
+    Where words may tell runs apart, rows that such a column counts repeat its steps.
+    """
     rows = LogRows()
+    counted = bool(words) and bool(step_columns([*columns]))
     for key in sorted(set().union(*columns.values())):
-        cells = {name: column[key] for name, column in columns.items() if key in column}
-        rows.add({"index": float(key), **cells})
+        cells: dict[str, object] = {} if counted else {"index": float(key)}
+        cells |= {name: column[key] for name, column in columns.items() if key in column}
+        cells |= {name: column[key] for name, column in words.items() if key in column}
+        rows.add(cells)
     return rows
 
 

@@ -308,11 +308,15 @@ bool LogRows::end_unfinished_row() {
   return !back;
 }
 
+void LogRows::put_cell(std::string_view name, double value) {
+  if (names_run(name)) label(name, general(value, 17));
+  put(name, value);
+}
+
 void LogRows::add(const Cells& cells) {
   for (const auto& [name, value] : cells) {
     if (value->is(Json::Kind::number)) {
-      if (names_run(name)) label(name, general(value->number, 17));
-      put(name, value->number);
+      put_cell(name, value->number);
     } else if (value->is(Json::Kind::text)) {
       put(name, std::string_view(value->text));
     }

@@ -63,6 +63,8 @@ class LogRows {
   /// time, a duration.
   void put(std::string_view name, double value);
   void put(std::string_view name, std::string_view text);
+  /// A number that may be the name of a run, as a seed is.
+  void put_cell(std::string_view name, double value);
   void end_row() { ++count_, next_ = 0; }
   /// Ends a row that may be cut. Where one of its counters goes back the row is left out: half a
   /// number is no restart. False then.
