@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMinBegun = 3;       // past runs that tell anything
 constexpr std::size_t kMaxBegun = 48;      // heaviest ones
-constexpr double kMinCovered = 0.98;       // of the last knot, that a past run must reach
+constexpr double kMinCovered = 0.98;       // of the last step, that a past run must reach
 constexpr double kValueWidth = 0.5;        // of the kernel over the value now, in spreads
 constexpr double kFarthest = 1e6;          // square distance, of what overflows too
 constexpr double kUnlikeShare = 1e-3;      // of the weight, shared by all runs
@@ -124,19 +124,42 @@ Deviation deviation(std::span<const double> value, std::span<const Begun> runs) 
   return {std::sqrt(square), std::sqrt(weighted)};
 }
 
-/// One component for each run that goes as far as the last knot; none where they are too few.
+/// The runs that tell of a beginning, and the step as far as which they do: the horizon where
+/// enough of them go there, else as far as half of them go. Those that end before it are left out.
+struct Beginnings {
+  std::vector<Begun> runs{};
+  double end = 0;
+};
+
+Beginnings beginnings_of(const Prepared& p, const Coordinate& coordinate, const PastRuns& past,
+                         double horizon) {
+  const double now = p.step.empty() ? -kInfinity : p.step.back() - p.step_shift;
+  Beginnings found;
+  std::vector<double> ends;
+  for (const Trace& run : past.runs()) {
+    if (run.step.empty() || !std::isfinite(coordinate.z(run.loss.back()))) continue;
+    const double last = std::min(run.step.back() / kMinCovered, horizon);
+    if (last <= now) continue;
+    if (!p.step.empty() && run.step.front() > std::max(now, kLatestStart * last)) continue;
+    found.runs.push_back(begun(run, coordinate));
+    ends.push_back(last);
+  }
+  if (ends.size() < kMinBegun) return {};
+  std::vector<double> sorted = ends;
+  std::ranges::sort(sorted, std::greater{});
+  const bool covered = sorted[kMinBegun - 1] == horizon;
+  found.end = covered ? horizon : sorted[std::max(kMinBegun - 1, (sorted.size() - 1) / 2)];
+  std::size_t r = 0;
+  std::erase_if(found.runs, [&](const Begun&) { return ends[r++] < found.end; });
+  return found;
+}
+
+/// One component for each run, which stays where it was at the end of what they tell, and widens;
+/// none where they are too few.
 std::optional<Mixture> begun_like(const Prepared& p, const Coordinate& coordinate,
                                   const Settings* settings, const PastRuns& past, const Law& law) {
-  const double horizon = law.knots.back() - law.step_shift;
-  const double now = p.step.empty() ? -kInfinity : p.step.back() - p.step_shift;
-  std::vector<Begun> runs;
-  for (const Trace& run : past.runs()) {
-    if (run.step.empty() || run.step.back() < kMinCovered * horizon) continue;
-    if (!std::isfinite(coordinate.z(run.loss.back()))) continue;
-    if (!p.step.empty() && run.step.front() > std::max(now, kLatestStart * horizon)) continue;
-    runs.push_back(begun(run, coordinate));
-  }
-  if (runs.size() < kMinBegun) return std::nullopt;
+  auto [runs, end] = beginnings_of(p, coordinate, past, law.knots.back() - law.step_shift);
+  if (runs.empty()) return std::nullopt;
   weigh(p, settings, past.relevance(), runs);
   const double smooth = smoothing(runs);
 
@@ -146,11 +169,14 @@ std::optional<Mixture> begun_like(const Prepared& p, const Coordinate& coordinat
   for (const Begun& run : runs) mixture.weight.push_back(run.weight);
   std::vector<double> at(runs.size());
   for (const double knot : law.knots) {
+    const double step = std::min(knot - law.step_shift, end);
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      at[r] = interpolate(knot - law.step_shift, runs[r].step, runs[r].z) + runs[r].shift;
+      at[r] = interpolate(step, runs[r].step, runs[r].z) + runs[r].shift;
     }
     const Deviation d = deviation(at, runs);
-    const double scale = smooth * std::max(d.weighted, kMinDeviation * d.all) + 1e-6;
+    const double told = smooth * std::max(d.weighted, kMinDeviation * d.all) + 1e-6;
+    const double beyond = scale_of_unknown(knot / (step + law.step_shift));
+    const double scale = knot - law.step_shift <= end ? told : std::hypot(told, beyond);
     mixture.location.insert(mixture.location.end(), at.begin(), at.end());
     mixture.scale.insert(mixture.scale.end(), at.size(), scale);
     // Values near the limits of a double leave nothing that could be told.

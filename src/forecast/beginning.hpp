@@ -14,7 +14,7 @@ namespace glidepath::detail {
 
 /// The law of a run of fewer than three points, from past runs (docs/method/forecast.md, "Before
 /// the curve shows"): `law` has its knots, and gets its coordinate, mixture and limits. False, and
-/// nothing changed, where fewer than three past runs go as far.
+/// nothing changed, where fewer than three past runs go beyond it.
 [[nodiscard]] bool begin(const Prepared& p, const Settings* settings, const PastRuns& past,
                          Law& law);
 

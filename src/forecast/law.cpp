@@ -21,7 +21,7 @@ namespace glidepath::detail {
 namespace {
 
 constexpr double kFlatScale = 0.01;  // of a constant run, relative
-// Scale of a run of 1 or 2 points: kFewScale log(x)^kFewPower, the logarithm at most kFewMaxLog.
+// Scale of a curve that is not known: kFewScale log(x)^kFewPower, the logarithm at most kFewMaxLog.
 constexpr double kFewScale = 0.3, kFewPower = 0.7, kFewMaxLog = 3;
 constexpr std::size_t kMinPastPoints = 8;  // that make a past run a shape
 constexpr double kMinPastShare = 0.98;     // of the horizon, that a past run covers
@@ -330,11 +330,9 @@ void stay(const Prepared& p, Law& law) {
   law.mixture.weight = {1.0};
   law.mixture.location.assign(knots, p.last_z);
   for (const double step : law.knots) {
-    const double log_x = p.step.empty() ? 1.0 : std::log(std::max(step / p.step.back(), kMinAhead));
     law.mixture.scale.push_back(p.step.empty() ? 1.0
-                                : flat
-                                    ? kFlatScale
-                                    : kFewScale * std::pow(std::min(log_x, kFewMaxLog), kFewPower));
+                                : flat         ? kFlatScale
+                                               : scale_of_unknown(step / p.step.back()));
   }
   law.lowest = p.last_z - 3;
   law.highest = p.last_z + 1;
@@ -487,6 +485,11 @@ Predicted predict_law(TraceView trace, std::span<const double> steps, std::size_
   }
   if (of_past.has_end) take_out(law, of_past.covered - 1);
   return result;
+}
+
+double scale_of_unknown(double ahead) {
+  const double log_ahead = std::log(std::max(ahead, kMinAhead));
+  return kFewScale * std::pow(std::min(log_ahead, kFewMaxLog), kFewPower);
 }
 
 Levels prepare_levels(std::span<const double> levels, double degrees, Direction best) {

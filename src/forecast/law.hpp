@@ -78,6 +78,10 @@ struct Law {
   return half == 0 ? middle : middle + std::copysign(std::sqrt(half * half + noise * noise), half);
 }
 
+/// Scale of z so far ahead, as a ratio of steps, of a curve of which nothing is known but where it
+/// stands.
+[[nodiscard]] double scale_of_unknown(double ahead);
+
 /// The mixture of two, `share` of it the first.
 [[nodiscard]] Mixture mixed(const Mixture& first, const Mixture& second, double share);
 

@@ -86,6 +86,21 @@ def test_before_the_first_step_a_run_is_forecast_as_runs_of_its_settings_went() 
     assert a_list[0] == learned[0]
 
 
+@pytest.mark.parametrize("points", [0, 1, 2])
+def test_a_beginning_is_forecast_beyond_where_past_runs_end(points: int) -> None:
+    past = sweep()
+    live = past[0].until(past[0].step[points - 1]) if points else gp.Trace([], [])
+    end = min(run.step[-1] for run in past)
+    near, far = gp.forecast(live, [end / 2, end], past=past), None
+    for last in (1.2 * end, 3 * end):
+        before, far = far or near, gp.forecast(live, [end / 2, end, last], past=past)
+        assert far.status == "good"
+        assert (far.quantiles[:, :2] == near.quantiles).all()
+        assert (
+            np.diff(far.interval(0.8), axis=0)[0, -1] > np.diff(before.interval(0.8), axis=0)[0, -1]
+        )
+
+
 def test_a_job_that_waits_has_a_law_of_its_steps() -> None:
     past = gp.PastRuns(sweep())
     soon = gp.reach(not_begun(lr=0.1, optimizer="sgd"), 1.3, budget=600, past=past)
