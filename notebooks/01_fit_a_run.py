@@ -12,8 +12,9 @@
 # A training loss falls along a curve with few parameters. Which family describes a run, and how well are its parameters known?
 
 # %%
+import matplotlib.pyplot as plt
+
 import glidepath as gp
-from glidepath._pictures import plots
 
 run = gp.read_traces("../data/curves/docs-transformer.csv.gz")[0]
 run
@@ -30,7 +31,10 @@ fit
 # `gp.fit(run, robust=True)` gives them less weight.
 
 # %%
-_ = plots.residuals(fit, run)
+plt.axhspan(-2 * fit.sigma, 2 * fit.sigma, color="0.9", label="± 2 sigma")
+plt.plot(run.step, run.loss - fit.predict(run.step), ".", label="observed minus fit")
+plt.xlabel("step")
+_ = plt.legend()
 
 # %% [markdown]
 # One family by name, and every parameter with its standard error:

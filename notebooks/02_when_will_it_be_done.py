@@ -15,7 +15,6 @@
 import numpy as np
 
 import glidepath as gp
-from glidepath._pictures import plots
 
 run = gp.read_traces("../data/curves/docstring-t5.csv.gz")[0]
 seen = run.until(400)
@@ -31,8 +30,11 @@ reach = gp.reach(seen, target, budget=1000)
 reach
 
 # %% [markdown]
-# Both in one picture, with what happened after.
+# The target in the picture of the forecast, with what happened after.
 
 # %%
-later = gp.Trace(run.step[run.step > 400], run.loss[run.step > 400])
-_ = plots.forecast(ahead, trace=seen, later=later, target=target, reach=reach)
+later = run.step > 400
+ax = ahead.plot()
+ax.plot(run.step[later], run.loss[later], "x", label="what happened")
+ax.axhline(target, linestyle="--", label=f"target {target:g}")
+_ = ax.legend()

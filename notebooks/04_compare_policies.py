@@ -12,8 +12,9 @@
 # The same jobs on the same GPUs, scheduled in four ways. Who waits, who finishes, and what does it cost?
 
 # %%
+import matplotlib.pyplot as plt
+
 import glidepath as gp
-from glidepath._pictures import plots
 
 workload = gp.read_workload("../data/workloads/supercom")
 results = [gp.simulate(workload, policy) for policy in ("fifo", "srtf", "dare", "best_value")]
@@ -23,14 +24,22 @@ results[2]
 # Completion times of all jobs, not only their mean:
 
 # %%
-_ = plots.jct_cdf(results)
+for result in results:
+    jct_s, share = result.jct_cdf()
+    plt.step(jct_s / 3600, share, where="post", label=result.policy)
+plt.xlabel("job completion time (hours)")
+plt.ylabel("fraction of jobs")
+_ = plt.legend()
+
+# %% [markdown]
+# Who held which GPUs when, under one of them, and the energy that each takes:
 
 # %%
-gpus = sum(tier.gpus for tier in workload.tiers)
-_ = plots.utilization(results, gpus=gpus)
+_ = results[2].plot()
 
 # %%
-_ = plots.policies({r.policy: r.energy_kwh for r in results}, label="energy (kWh)")
+plt.bar([result.policy for result in results], [result.energy_kwh for result in results])
+_ = plt.ylabel("energy (kWh)")
 
 # %% [markdown]
 # One workload is one draw of luck. `compare` repeats it over seeds, with users drawn anew; means come with 95 % intervals.

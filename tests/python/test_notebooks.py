@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,20 @@ def test_every_cell_of_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPat
     assert not [output for output in shown if output.get("name") == "stderr"]
     kinds = {kind for output in shown for kind in output.get("data", {})}
     assert kinds & {"text/html", "image/png"}, "no result shows itself"
+
+
+def test_notebooks_use_what_is_public() -> None:
+    for path in NOTEBOOKS:
+        assert not re.search(r"\b(from|import) glidepath[\w.]*\._", path.read_text()), path.name
+
+
+def test_no_stop_of_the_notebook_was_wrong_by_the_rule_that_its_watch_reads_by(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (path,) = (p for p in NOTEBOOKS if p.stem == "03_stop_hopeless_runs")
+    monkeypatch.chdir(path.parent)
+    runpy.run_path(path.name)
+    assert ", 0 of them wrongly" in capsys.readouterr().out
 
 
 class Tags(HTMLParser):
