@@ -79,7 +79,7 @@ TEST(GangsInNodes, AGangFitsWhereBestFitOrAnyWayPlacesThemAll) {
       if (!fits) continue;
       counted.add(gpus);
       gangs = with;
-      ASSERT_TRUE(counted.fit());
+      ASSERT_EQ(counted.fit(), detail::Fit::yes);
     }
   }
   EXPECT_GT(taken, 2000);
@@ -206,6 +206,22 @@ TEST(PlanTest, GangsFitInNodesBesideThoseThatStay) {
                             {.limits = {.in_nodes = true}, .dynamics = {.max_wait_s = 10}})
                 .allocations.size(),
             3u);
+}
+
+TEST(PlanTest, JobsStartOnATierBesideOneWhoseGangsAreNotFoundToPack) {
+  Cluster cluster;
+  cluster.tiers = {{.name = "old", .nodes = 6, .gpus_per_node = 8},
+                   {.name = "new", .nodes = 4, .gpus_per_node = 8}};
+  std::int64_t id = 0;
+  for (const int gpus : {4, 4, 4, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2}) {
+    add_to(cluster, id, {1000}, gpus).preemptible = false;
+    cluster.running.push_back({.job = id++, .tier = 0, .gpus = gpus, .since_s = 0});
+  }
+  for (; id < 22; ++id) add_to(cluster, id, {1000}, 3).options[0].tier = 1;
+  const PlanOptions options{.limits = {.in_nodes = true}};
+  const Plan plan = glidepath::plan(cluster.snapshot(), options);
+  EXPECT_EQ(plan.allocations.size(), 22u);
+  EXPECT_TRUE(violations(cluster.snapshot(), plan, options.limits).empty());
 }
 
 TEST(PlanTest, GangsFitInNodesOnRequest) {

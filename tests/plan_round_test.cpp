@@ -400,6 +400,55 @@ TEST(SolveRoundTest, GangsThatStayTakeOfTheNodes) {
   EXPECT_EQ(solve_round(round).chosen.size(), 1u);
 }
 
+/// Gangs on the first tier that fill 6 nodes of 8 as (4,4) (4,2,2) (3,3,2) x3 (2,2,2,2), which best
+/// fit does not find.
+struct Packed {
+  std::vector<std::int64_t> tier = std::vector<std::int64_t>(18, 0);
+  std::vector<std::int64_t> gpus{4, 4, 4, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+
+  [[nodiscard]] RoundView beside(const Columns& c) const {
+    RoundView round = c.view();
+    round.taken_tier = tier;
+    round.taken_gpus = gpus;
+    return round;
+  }
+};
+
+TEST(SolveRoundTest, ATierWhoseGangsAreNotFoundToPackDoesNotStopTheOthers) {
+  const Packed packed;
+  Columns c;
+  c.capacity = {48, 8};
+  c.node_gpus = {8, 8};
+  c.add(1, 1, 3, 5.0), c.add(2, 1, 3, 4.0);
+  EXPECT_EQ(solve_round(packed.beside(c)).value, 9);
+  c.capacity[0] = 40;  // a node was lost
+  EXPECT_EQ(solve_round(packed.beside(c)).value, 9);
+}
+
+TEST(SolveRoundTest, JobsThatPreferATierThatIsClosedGetAnother) {
+  const std::vector<std::int64_t> tier(12, 0), gpus(12, 3);  // on 11 nodes of 4: 8 GPUs are over
+  Columns c;
+  c.capacity = {44, 8};
+  c.node_gpus = {4, 8};
+  for (std::int64_t j = 0; j < 600; ++j) c.add(j, 0, 1, 100.0), c.add(j, 1, 2, 1.0);
+  RoundView round = c.view();
+  round.taken_tier = tier;
+  round.taken_gpus = gpus;
+  EXPECT_EQ(solve_round(round).value, 4);
+}
+
+TEST(SolveRoundTest, WhatIsNotFoundToPackIsInTheBound) {
+  Packed packed;
+  packed.tier.pop_back(), packed.gpus.pop_back();
+  Columns c;
+  c.capacity = {48, 8};
+  c.node_gpus = {8, 8};
+  c.add(1, 0, 2, 7.0), c.add(2, 1, 3, 5.0);  // both fit, the first is not found
+  const RoundPlan found = solve_round(packed.beside(c));
+  EXPECT_GE(found.value, 5);
+  EXPECT_GE(found.bound, 12);
+}
+
 TEST(SolveRoundTest, ObjectivesInOrderEqualExhaustiveSearchOfTheBestByTheFirst) {
   int ties = 0;
   for (std::uint64_t id = 0; id < 400; ++id) {

@@ -98,6 +98,7 @@ class CoreSearch {
     if (gap <= 0) return true;
     if (gap >= Wide{1} << 61) return false;
     best_cost_ = static_cast<std::int64_t>(gap);
+    unsure_ = false;
     const bool apart =
         !round_.packs && max_labels == kUnlimited;  // equal GPUs may pack differently
     bool proof = collect(max_jobs) && (round_.packs || apart);
@@ -135,7 +136,7 @@ class CoreSearch {
       }
     }
     if (best_entry != kUnchanged) choice_ = choice_of(best_entry);
-    return proof;
+    return proof && !unsure_;
   }
 
   static constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max() / 2;
@@ -163,6 +164,10 @@ class CoreSearch {
       const auto consider = [&](std::int32_t o) {
         const Wide other = top - reduced(round_, o, price_);
         if (o == choice_[j] || other >= best_cost_) return;
+        if (o != kNone && round_.on_closed_tier(o)) {
+          unsure_ = true;
+          return;
+        }
         body(Deviation{static_cast<std::int64_t>(other) - loss, static_cast<std::int32_t>(j), o});
       };
       consider(kNone);
@@ -281,7 +286,9 @@ class CoreSearch {
       cost += Wide{price_[row_[r]]} * (target_[r] - added[r]);
     }
     if (cost >= best_cost_) return;
-    if (!round_.packs && !fits_nodes(round_, choice_of(entry))) return;
+    const Fit fit = round_.packs ? Fit::yes : fits_nodes(round_, choice_of(entry));
+    unsure_ = unsure_ || fit == Fit::unknown;
+    if (fit != Fit::yes) return;
     best_cost_ = static_cast<std::int64_t>(cost);
     best_entry = entry;
   }
@@ -321,6 +328,7 @@ class CoreSearch {
   std::vector<std::int64_t> most_, least_;
   std::vector<PastDeviation> history_;
   std::int64_t best_cost_ = 0;
+  bool unsure_ = false;  ///< of a better choice it is not known whether it fits in the nodes
 };
 
 }  // namespace

@@ -93,15 +93,18 @@ std::int64_t GangsInNodes::spare() const {
   return least;
 }
 
-bool GangsInNodes::fit() {
-  if (nodes_ < 0) return false;
-  if (best_fit()) return true;
-  if (count_ > kMaxExhaustiveParts) return false;
+Fit GangsInNodes::fit() {
+  const std::int64_t size = std::ssize(parts_);
+  std::int64_t sum = 0;
+  for (std::int64_t part = 1; part < size; ++part) sum += part * parts_[part];
+  if (sum > nodes_ * size) return Fit::no;
+  if (best_fit()) return Fit::yes;
+  if (count_ > kMaxExhaustiveParts) return Fit::unknown;
   std::vector<std::int64_t> parts;
-  for (std::int64_t part = std::ssize(parts_) - 1; part > 0; --part) {
+  for (std::int64_t part = size - 1; part > 0; --part) {
     parts.insert(parts.end(), parts_[part], part);
   }
-  return exhaustive(parts, nodes_, std::ssize(parts_));
+  return exhaustive(parts, nodes_, size) ? Fit::yes : Fit::no;
 }
 
 bool GangsInNodes::have_room(std::int64_t gpus) {
@@ -109,18 +112,19 @@ bool GangsInNodes::have_room(std::int64_t gpus) {
   spare_ = spare();
   if (gpus < spare_) return true;
   count(gpus, 1);
-  const bool fits = fit();
+  const bool fits = fit() == Fit::yes;
   count(gpus, -1);
   return fits;
 }
 
-bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int64_t size) {
+Fit gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes, std::int64_t size) {
   GangsInNodes all(nodes, size);
   for (const std::int64_t gpus : gangs) all.add(gpus);
   return all.fit();
 }
 
-bool fits_nodes(const Round& round, std::span<const std::int32_t> choice) {
+Fit fits_nodes(const Round& round, std::span<const std::int32_t> choice) {
+  Fit all = Fit::yes;
   for (std::size_t t = 0; t < round.node.size(); ++t) {
     if (round.node[t] == 0) continue;
     std::vector<std::int64_t> gangs = round.taken[t];
@@ -129,9 +133,12 @@ bool fits_nodes(const Round& round, std::span<const std::int32_t> choice) {
         gangs.push_back(round.at(o).gpus);
       }
     }
-    if (!gangs_fit(gangs, round.nodes[t], round.node[t])) return false;
+    if (gangs.size() == round.taken[t].size()) continue;
+    const Fit fit = gangs_fit(gangs, round.nodes[t], round.node[t]);
+    if (fit == Fit::no) return fit;
+    if (fit == Fit::unknown) all = fit;
   }
-  return true;
+  return all;
 }
 
 }  // namespace glidepath::detail

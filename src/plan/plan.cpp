@@ -112,7 +112,7 @@ bool Planner::packs(const Offer& offer) const {
   for (std::size_t i = 0; i < taken_tier_.size(); ++i) {
     if (taken_tier_[i] == offer.option->tier) gangs.push_back(taken_gpus_[i]);
   }
-  return gangs_fit(gangs, tier.nodes, tier.gpus_per_node);
+  return gangs_fit(gangs, tier.nodes, tier.gpus_per_node) == Fit::yes;
 }
 
 void Planner::take(std::size_t c, std::size_t o, Fate fate) {

@@ -225,6 +225,18 @@ void add_limits(const RoundView& view, Round& round) {
   }
 }
 
+/// Closes the tiers whose gangs that stay are not found to fit in the nodes, so that they do not
+/// cost the others theirs. Where it is certain that none fits beside them, no GPU is left either.
+void close_overfull(const RoundView& view, Round& round) {
+  round.closed.assign(round.tiers, false);
+  for (std::size_t t = 0; t < view.node_gpus.size(); ++t) {
+    if (view.node_gpus[t] < 2 || round.taken[t].empty()) continue;
+    const Fit fit = gangs_fit(round.taken[t], round.nodes[t], view.node_gpus[t]);
+    round.closed[t] = fit == Fit::unknown;
+    if (fit == Fit::no) round.capacity[t] = 0;
+  }
+}
+
 /// Marks the tiers whose gangs might not pack although they fit in number: those where the parts
 /// of a node that gangs take do not divide one another and the node.
 void find_unpackable(const RoundView& view, Round& round) {
@@ -268,6 +280,7 @@ Round read_round(const RoundView& view) {
     round.capacity[t] -= std::min(view.taken_gpus[i], round.capacity[t]);
     round.taken[t].push_back(view.taken_gpus[i]);
   }
+  close_overfull(view, round);
   copy_options(view, round);
   count_values(view, round);
   add_limits(view, round);

@@ -37,6 +37,7 @@ class Repair {
   }
 
   std::vector<std::int32_t> run() {
+    leave_closed_tiers();
     shed(Shed::to_other_options);
     shed(Shed::out);
     if (!round_.packs) drop_unpackable();
@@ -66,7 +67,7 @@ class Repair {
 
   /// The move leaves no row over its capacity, or no further over than it was.
   bool allowed(std::size_t j, std::int32_t o) {
-    bool good = true;
+    bool good = o == kNone || !round_.on_closed_tier(o);
     take(choice_[j], -1);
     if (o != kNone) {
       for_each_use(round_, o, [&](std::size_t r, std::int64_t a) {
@@ -96,6 +97,12 @@ class Repair {
     count(choice_[j], 1);
     count(o, -1);
     return sum;
+  }
+
+  void leave_closed_tiers() {
+    for (std::size_t j = 0; j < choice_.size(); ++j) {
+      if (choice_[j] != kNone && round_.on_closed_tier(choice_[j])) move(j, kNone);
+    }
   }
 
   [[nodiscard]] bool over() const {
@@ -176,7 +183,7 @@ class Repair {
       const std::size_t middle = (low + high) / 2;
       std::vector<std::int32_t> rest = all;
       for (std::size_t i = 0; i < middle; ++i) rest[moves_[i].job] = kNone;
-      if (fits_nodes(round_, rest)) {
+      if (fits_nodes(round_, rest) == Fit::yes) {
         high = middle;
       } else {
         low = middle + 1;
@@ -198,7 +205,7 @@ class Repair {
         if (worth(candidate.option) <= worth(choice_[j]) || !allowed(j, candidate.option)) continue;
         const std::int32_t from = choice_[j];
         move(j, candidate.option);
-        if (round_.packs || fits_nodes(round_, choice_)) {
+        if (round_.packs || fits_nodes(round_, choice_) == Fit::yes) {
           moved = true;
           continue;
         }
@@ -227,7 +234,7 @@ class Repair {
         const Choice& to = round_.at(o);
         const std::int64_t own = to.tier == tier ? round_.at(from).gpus : 0;
         if (to.value <= before || to.gpus > free_[to.tier] + own) continue;
-        if (!round_.limits.empty() && !allowed(j, o)) continue;
+        if (round_.on_closed_tier(o) || (!round_.limits.empty() && !allowed(j, o))) continue;
         if (!known) top = reduced(round_, from, price_), known = true;
         moves_.push_back({static_cast<double>(top - reduced(round_, o, price_)),
                           static_cast<double>(to.gpus - own), static_cast<std::int32_t>(j), o});

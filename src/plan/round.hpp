@@ -35,6 +35,7 @@ struct Round {
   /// GPUs per node of each tier where gangs could fail to pack, else 0; its nodes; gangs on them.
   std::vector<std::int64_t> node, nodes;
   std::vector<std::vector<std::int64_t>> taken;
+  std::vector<bool> closed;  ///< tiers where those are not found to fit: the bound alone has them
   std::int32_t tiers = 0;
   std::int32_t first_user = 0;  ///< rows from here on are users
   double quantum = 1;           ///< a power of two: value = max(1, floor(v / quantum))
@@ -43,6 +44,7 @@ struct Round {
 
   [[nodiscard]] std::int32_t jobs() const { return static_cast<std::int32_t>(first.size()) - 1; }
   [[nodiscard]] const Choice& at(std::int32_t o) const { return option[o]; }
+  [[nodiscard]] bool on_closed_tier(std::int32_t o) const { return closed[option[o].tier]; }
 };
 
 using Prices = std::vector<std::int64_t>;  ///< quanta per unit of each row
@@ -93,6 +95,9 @@ struct Inner {
 bool search_core(const Round& round, const Prices& price, const Inner& inner, double gap,
                  std::vector<std::int32_t>& choice);
 
+/// What is known of gangs in nodes: more parts than are packed in every way may fit all the same.
+enum class Fit : std::uint8_t { yes, no, unknown };
+
 /// Gangs that are to fit in nodes of one size, counted by the part of each that fills no node: a
 /// question costs the same for any number of them.
 class GangsInNodes {
@@ -101,7 +106,7 @@ class GangsInNodes {
   /// None are there, and so many nodes.
   void clear(std::int64_t nodes);
   void add(std::int64_t gpus);
-  [[nodiscard]] bool fit();
+  [[nodiscard]] Fit fit();
   /// Whether they fit with one more.
   [[nodiscard]] bool have_room(std::int64_t gpus);
 
@@ -116,11 +121,12 @@ class GangsInNodes {
 };
 
 /// Whether gangs fit in `nodes` nodes of `size` GPUs.
-[[nodiscard]] bool gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes,
-                             std::int64_t size);
+[[nodiscard]] Fit gangs_fit(std::span<const std::int64_t> gangs, std::int64_t nodes,
+                            std::int64_t size);
 
-/// Whether the gangs of a choice fit in the nodes of each tier beside those that are there.
-[[nodiscard]] bool fits_nodes(const Round& round, std::span<const std::int32_t> choice);
+/// Whether the gangs of a choice fit in the nodes of each tier beside those that are there. A tier
+/// that takes none of them is not asked: what is there is there.
+[[nodiscard]] Fit fits_nodes(const Round& round, std::span<const std::int32_t> choice);
 
 [[nodiscard]] std::int64_t value_of(const Round& round, std::span<const std::int32_t> choice);
 
