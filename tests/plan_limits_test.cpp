@@ -124,6 +124,28 @@ TEST(PlanTest, QuotasAndPowerCapHold) {
   EXPECT_EQ(gpus_of(capped, all), 3);
 }
 
+TEST(PlanTest, JobsThatTogetherDrawThePowerCapAllRun) {
+  for (const bool running : {true, false}) {
+    for (int percent = 1; percent <= 100; ++percent) {
+      Cluster cluster;
+      cluster.tiers = {
+          {.name = "one", .nodes = 1, .gpus_per_node = 8, .idle_watts = 55, .busy_watts = 400}};
+      PlanOptions options;
+      options.limits.power_cap_w = 0;
+      for (const std::int64_t id : {0, 1, 2}) {
+        Job& job = add_to(cluster, id, {1000}, 2);
+        job.options[0].utilization = id == 0 ? percent / 100.0 : 0.8;
+        job.preemptible = !running;
+        if (running) cluster.running.push_back({.job = id, .gpus = 2});
+        options.limits.power_cap_w += 2 * watts(cluster.tiers[0], job.options[0].utilization);
+      }
+      const Plan plan = glidepath::plan(cluster.snapshot(), options);
+      EXPECT_EQ(plan.allocations.size(), 3u) << percent;
+      EXPECT_TRUE(violations(cluster.snapshot(), plan, options.limits).empty()) << percent;
+    }
+  }
+}
+
 TEST(PlanTest, AStartIsGuaranteedItsMinimumRun) {
   Cluster cluster = one_tier(2);
   add_to(cluster, 1, {1e6}, 2).attained_s = 100;

@@ -23,7 +23,7 @@ Plan Planner::run() {
     nodes_.push_back(tier.gpus_per_node);
   }
   free_ = all_;
-  power_left_ = options_.limits.power_cap_w;
+  power_left_ = options_.limits.power_cap_w * (1 + kPowerTolerance);
   quotas(options_.limits.user_quota, &Job::user, user_);
   quotas(options_.limits.group_quota, &Job::group, group_);
   evaluate();

@@ -135,7 +135,8 @@ bool fits_alone(const RoundView& view, const Round& round, std::size_t o) {
   };
   within(view.user, view.user_quota);
   within(view.group, view.group_quota);
-  return view.gpus[o] <= room && (view.watts.empty() || view.watts[o] <= view.power_cap_w);
+  return view.gpus[o] <= room &&
+         (view.watts.empty() || view.watts[o] <= view.power_cap_w * (1 + kPowerTolerance));
 }
 
 /// Copies the options that fit an empty cluster, job by job.
@@ -193,8 +194,8 @@ void add_limits(const RoundView& view, Round& round) {
   };
   const auto power_row = static_cast<std::int32_t>(round.capacity.size());
   if (power) {
-    round.capacity.push_back(
-        static_cast<std::int64_t>(std::floor(std::min(view.power_cap_w * 1e3, 4e18))));
+    round.capacity.push_back(static_cast<std::int64_t>(
+        std::floor(std::min(view.power_cap_w * 1e3 * (1 + kPowerTolerance), 4e18))));
   }
   const std::int32_t groups = row(view.group_quota);
   round.first_user = row(view.user_quota);
@@ -216,7 +217,10 @@ void add_limits(const RoundView& view, Round& round) {
     Limits& limits = round.limits[i];
     if (power) {
       limits.power = power_row;
-      limits.milliwatts = std::llround(view.watts[o] * 1e3);
+      // Rounded up, so that no sum of many passes the cap; one that draws all of it takes all.
+      limits.milliwatts = std::min(
+          static_cast<std::int64_t>(std::ceil(view.watts[o] * 1e3 * (1 - kPowerTolerance))),
+          round.capacity[power_row]);
     }
     if (!view.group.empty()) limits.group = groups + static_cast<std::int32_t>(view.group[o]);
     if (!view.user.empty()) {

@@ -20,6 +20,9 @@ struct Choice {
 
 inline constexpr std::int32_t kNone = -1;  ///< a job without option, an option without row
 
+/// Sums of power may pass the cap by this share: what equals it but for rounding keeps to it.
+inline constexpr double kPowerTolerance = 1e-10;
+
 /// Rows of an option beyond its tier.
 struct Limits {
   std::int64_t milliwatts = 0;
