@@ -163,6 +163,24 @@ TEST(PlanTest, ObjectivesInOrderServeTheFirstAndLetTheOthersChooseAmongItsBest) 
             "plan: slack is 1, expected 0 to less than 1");
 }
 
+TEST(PlanTest, ThreeObjectivesInOrderWithSlackMakeAPlan) {
+  Cluster cluster;
+  cluster.tiers = {
+      {.name = "one", .nodes = 1, .gpus_per_node = 8, .idle_watts = 50, .busy_watts = 300}};
+  cluster.now_s = 1800;
+  for (const std::int64_t id : {1, 2}) {
+    Job& job = add_to(cluster, id, {id == 1 ? 600.0 : 60000.0}, id == 1 ? 1 : 4);
+    job.options[0].steps_per_s = 10;
+  }
+  const Plan plan =
+      glidepath::plan(cluster.snapshot(),
+                      {.objectives = {{Objective::fairness}, {Objective::jct}, {Objective::energy}},
+                       .combine = Combine::in_order,
+                       .slack = 0.05});
+  EXPECT_EQ(placed(plan), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_TRUE(violations(cluster.snapshot(), plan).empty());
+}
+
 TEST(PlanTest, ValuesOfAnySizeAreScaledIntoARound) {
   for (const double weight : {1e-15, 1e15, 1e60}) {  // 1e15 and more in a round would be refused
     Cluster cluster;

@@ -400,6 +400,26 @@ TEST(SolveRoundTest, GangsThatStayTakeOfTheNodes) {
   EXPECT_EQ(solve_round(round).chosen.size(), 1u);
 }
 
+TEST(SolveRoundTest, WhatDrawsAsMuchAsThePowerCapIsPlaced) {
+  const auto placed_of = [](const std::vector<double>& watts, double cap) {
+    Columns c;
+    c.capacity = {100};
+    c.watts = watts;
+    c.power_cap_w = cap;
+    for (std::size_t j = 0; j < watts.size(); ++j) c.add(static_cast<std::int64_t>(j), 0, 1, 1.0);
+    return solve_round(c.view()).chosen.size();
+  };
+  for (int milliwatts = 1; milliwatts < 3'000'000; milliwatts += 701) {
+    const double watts = milliwatts / 1000.0;
+    EXPECT_EQ(placed_of({watts}, watts), 1u) << watts;
+    EXPECT_EQ(placed_of({watts, watts, watts}, watts + watts + watts), 3u) << watts;
+    EXPECT_EQ(placed_of({watts, watts}, watts + watts - 0.0005), 1u) << watts;
+  }
+  EXPECT_EQ(placed_of({1.0 / 3}, 1.0 / 3), 1u);
+  // Each is a part of a milliwatt over what it rounds to: together they pass the cap.
+  EXPECT_LT(placed_of(std::vector<double>(60, 1.0004), 60), 60u);
+}
+
 /// Gangs on the first tier that fill 6 nodes of 8 as (4,4) (4,2,2) (3,3,2) x3 (2,2,2,2), which best
 /// fit does not find.
 struct Packed {
@@ -478,6 +498,25 @@ TEST(SolveRoundTest, ObjectivesInOrderEqualExhaustiveSearchOfTheBestByTheFirst) 
     ties += solve_round(c.view()).chosen != ordered.round.chosen;
   }
   EXPECT_GT(ties, 50);  // the later goals decided
+}
+
+TEST(SolveRoundTest, WeightsOfManyObjectivesInOrderMultiplyBeyondTheLargestValue) {
+  const Columns c = random_round(4243, 40);
+  std::vector<std::vector<double>> goal{c.value};
+  for (const int g : {1, 2, 3}) {  // all agree on the best choice, so that each may weigh most
+    goal.push_back(c.value);
+    for (double& v : goal.back()) v *= g;
+  }
+  const double unit = 1e12 / *std::max_element(c.value.begin(), c.value.end());
+  for (double& v : goal[0]) v *= unit;
+  const detail::Ordered ordered = detail::solve_in_order(c.view(), goal, 0.05, {.gap = 0});
+  EXPECT_GT(ordered.weight[3], 1e16);
+  double value = 0;
+  for (const std::int64_t i : ordered.round.chosen) {
+    for (std::size_t g = 0; g < goal.size(); ++g) value += ordered.weight[g] * goal[g][i];
+  }
+  EXPECT_NEAR(ordered.round.value, value, 1e-9 * value);
+  EXPECT_LE(ordered.round.value, ordered.round.bound);
 }
 
 /// Most of a second goal over the choices that keep `least` of the first.

@@ -22,17 +22,41 @@ double worth(std::span<const std::int64_t> chosen, const std::vector<double>& va
   return sum;
 }
 
-double top_of(const std::vector<double>& value) {
+double top_of(std::span<const double> value) {
   return value.empty() ? 0 : *std::max_element(value.begin(), value.end());
+}
+
+/// The weights of several objectives multiply beyond what a round takes: it is then solved in
+/// another unit, a power of two, so that no bit of a value changes.
+RoundPlan solve_in_unit(RoundView view, std::span<const double> value,
+                        const RoundOptions& options) {
+  constexpr double kLargest = 1e12;
+  const double top = top_of(value);
+  view.value = value;
+  if (top <= kLargest) return solve_round(view, options);
+  const int down = std::ilogb(top / kLargest) + 1;
+  const auto scaled = [down](std::span<const double> of, int by) {
+    std::vector<double> out(of.begin(), of.end());
+    for (double& x : out) x = std::ldexp(x, by * down);
+    return out;
+  };
+  const std::vector<double> values = scaled(value, -1), prices = scaled(options.prices, -1);
+  view.value = values;
+  RoundOptions in_unit = options;
+  in_unit.prices = prices;
+  RoundPlan plan = solve_round(view, in_unit);
+  plan.value = std::ldexp(plan.value, down);
+  plan.bound = std::ldexp(plan.bound, down);
+  plan.prices = scaled(plan.prices, 1);
+  return plan;
 }
 
 }  // namespace
 
 Ordered solve_in_order(const RoundView& view, std::span<const std::vector<double>> values,
                        double slack, const RoundOptions& options) {
-  RoundView round = view;
-  round.value = values.front();
-  Ordered best{solve_round(round, options), std::vector<double>(values.size(), 0.0)};
+  Ordered best{solve_in_unit(view, values.front(), options),
+               std::vector<double>(values.size(), 0.0)};
   best.weight.front() = 1;
   std::vector<double> combined = values.front(),
                       trial;        // the objectives so far, with their weights
@@ -50,8 +74,7 @@ Ordered solve_in_order(const RoundView& view, std::span<const std::vector<double
       const double w = std::ldexp(unit, -smallness);
       trial = combined;
       for (std::size_t o = 0; o < trial.size(); ++o) trial[o] += w * values[g][o];
-      round.value = trial;
-      RoundPlan found = solve_round(round, options);
+      RoundPlan found = solve_in_unit(view, trial, options);
       for (std::size_t l = 0; l < g; ++l) {
         const double least = floor[l] - (smallness == kFinestTieExponent ? open[l] : 0);
         if (worth(found.chosen, values[l]) < least) return false;
