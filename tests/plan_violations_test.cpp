@@ -77,6 +77,28 @@ TEST(ViolationsTest, EveryLimitThatAPlanExceedsIsReported) {
   EXPECT_EQ(found({2}, {}), "job 1 loses its GPUs, it may not be preempted");
 }
 
+TEST(ViolationsTest, AGuaranteedJobThatTheLimitsLeaveNoRoomIsNotReported) {
+  Cluster cluster = one_tier(2);
+  for (const std::int64_t id : {1, 2}) {
+    Job& job = add_to(cluster, id, {1000});
+    job.preemptible = id == 1;
+    job.user = "ada", job.group = "vision";
+    cluster.running.push_back({.job = id, .gpus = 1, .since_s = 990});
+  }
+  for (PlanLimits limits :
+       {PlanLimits{.user_quota = {{"ada", 1}}}, PlanLimits{.group_quota = {{"vision", 1}}},
+        PlanLimits{.power_cap_w = 150}}) {
+    limits.min_run_s = 60;
+    const Plan plan = glidepath::plan(cluster.snapshot(), {.limits = limits});
+    EXPECT_EQ(plan.allocations.size(), 1u);
+    EXPECT_TRUE(violations(cluster.snapshot(), plan, limits).empty());
+    Plan none = plan;  // there is room for one of the two
+    none.allocations.clear();
+    EXPECT_EQ(violations(cluster.snapshot(), none, limits).size(), 2u);
+    EXPECT_EQ(violations(cluster.snapshot(), plan, {.min_run_s = 60}).size(), 1u);
+  }
+}
+
 TEST(ViolationsTest, AGangListedTwiceCountsByTheOptionThatDrawsLeast) {
   for (const auto& [first, second] : {std::pair{0.5, 1.0}, std::pair{1.0, 0.5}}) {
     Cluster cluster = one_tier(2);
@@ -175,12 +197,11 @@ TEST(ViolationsTest, TenThousandPlansOfRandomSnapshotsHaveNone) {
     options.combine = draw.below(2) == 1 ? Combine::in_order : Combine::weighted;
     const double slack = 0.1 * draw.uniform();
     if (options.combine == Combine::in_order) options.slack = slack;
-    // Jobs that must stay go before a limit that is lowered, so limits and they take turns.
     const bool must_stay = draw.below(2) == 1;
     for (Job& job : cluster.jobs) job.preemptible = job.preemptible || !must_stay;
-    if (!must_stay && id % 2 == 0) options.limits.user_quota = {{"ada", draw.below(4)}};
-    if (!must_stay && id % 3 == 0) options.limits.group_quota = {{"", draw.below(5)}};
-    if (!must_stay && id % 5 == 0) options.limits.power_cap_w = 1000 * draw.uniform();
+    if (id % 2 == 0) options.limits.user_quota = {{"ada", draw.below(4)}};
+    if (id % 3 == 0) options.limits.group_quota = {{"", draw.below(5)}};
+    if (id % 5 == 0) options.limits.power_cap_w = 1000 * draw.uniform();
     options.limits.sharing = static_cast<Sharing>(draw.below(4));
     if (must_stay) options.limits.min_run_s = 2e5 * draw.uniform();
     options.dynamics.max_wait_s = 2e5 * draw.uniform();

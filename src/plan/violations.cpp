@@ -123,7 +123,12 @@ class Inspector {
       }
     }
     gangs_[a.tier].push_back(a.gpus);
-    watts_ += a.gpus * (tier.idle_watts + busy * (tier.busy_watts - tier.idle_watts));
+    watts_ += draw(a, busy);
+  }
+
+  [[nodiscard]] double draw(const Allocation& a, double busy) const {
+    const Tier& tier = snapshot_.tiers[a.tier];
+    return a.gpus * (tier.idle_watts + busy * (tier.busy_watts - tier.idle_watts));
   }
 
   /// The least utilization of the options that such an allocation may be: which of them it is a
@@ -208,20 +213,58 @@ class Inspector {
     }
   }
 
-  /// A job that may not be preempted, or not yet, keeps what it holds.
+  /// A job that may not be preempted, or not yet, keeps what it holds where the limits let it.
   void guarantees(const Allocation& held) {
     const auto job = jobs_.find(held.job);
     if (job == jobs_.end() || ended_.contains(held.job)) return;
-    const bool exempt = snapshot_.now_s - held.since_s < limits_.min_run_s;
-    if (job->second->preemptible && !exempt) return;
+    if (!promised(*job->second, held) || keeps(held)) return;
     if (!detail::fault_of(*job->second, snapshot_).empty()) return;  // it gets no GPU at all
-    if (!can_keep(*job->second, held)) return;
-    const auto now = by_job_.find(held.job);
-    if (now != by_job_.end() && now->second->tier == held.tier && now->second->gpus == held.gpus) {
-      return;
-    }
+    if (!can_keep(*job->second, held) || limits_end(*job->second, held)) return;
     report("job ", held.job, " loses its GPUs, ",
            job->second->preemptible ? "its guaranteed run is not over" : "it may not be preempted");
+  }
+
+  [[nodiscard]] bool promised(const Job& job, const Allocation& held) const {
+    return !job.preemptible || snapshot_.now_s - held.since_s < limits_.min_run_s;
+  }
+
+  [[nodiscard]] bool keeps(const Allocation& held) const {
+    const auto now = by_job_.find(held.job);
+    return now != by_job_.end() && now->second->tier == held.tier && now->second->gpus == held.gpus;
+  }
+
+  /// With it the jobs that keep what they were promised would pass the power cap or a quota, which
+  /// go before any promise.
+  [[nodiscard]] bool limits_end(const Job& job, const Allocation& held) const {
+    std::map<std::int64_t, const Allocation*> staying{{held.job, &held}};
+    for (const Allocation& other : snapshot_.running) {
+      const auto found = jobs_.find(other.job);
+      if (found == jobs_.end() || !promised(*found->second, other) || !keeps(other)) continue;
+      if (!detail::fault_of(*found->second, snapshot_).empty()) continue;
+      if (can_keep(*found->second, other)) staying.emplace(other.job, &other);
+    }
+    double watts = 0;
+    long long of_user = 0, of_group = 0;
+    for (const auto& [id, a] : staying) {
+      const Job& each = *jobs_.at(id);
+      if (each.user == job.user) of_user += a->gpus;
+      if (each.group == job.group) of_group += a->gpus;
+      double busy = least_busy(each, *a).value_or(1);
+      const auto partner = staying.find(a->partner);
+      if (partner != staying.end() && partner->second->partner == id) {
+        if (partner->first < id) continue;  // the GPUs of a pair count once
+        busy = std::min(1.0, busy + least_busy(*jobs_.at(partner->first), *a).value_or(1));
+      }
+      watts += draw(*a, busy);
+    }
+    const auto passed = [](const std::vector<Quota>& quotas, const std::string& name,
+                           long long used) {
+      return std::any_of(quotas.begin(), quotas.end(), [&](const Quota& quota) {
+        return quota.name == name && used > quota.gpus;
+      });
+    };
+    return watts > limits_.power_cap_w || passed(limits_.user_quota, job.user, of_user) ||
+           passed(limits_.group_quota, job.group, of_group);
   }
 
   /// What it holds is one of its options: a plan leaves it out otherwise.

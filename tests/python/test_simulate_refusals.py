@@ -173,7 +173,8 @@ def test_a_guaranteed_run_that_the_limits_end_says_so() -> None:
         1: "gives way although it cannot be preempted: the limits leave it no room",
         2: "gives way although its guaranteed run is not over: the limits leave it no room",
     }
-    assert gp.violations(now, dark, min_run_s=60.0, power_cap_w=10.0)
+    assert gp.violations(now, dark, min_run_s=60.0, power_cap_w=10.0) == []
+    assert len(gp.violations(now, dark, min_run_s=60.0)) == 2
 
 
 def one_gpu(number: int, **options: Any) -> gp.Job:
@@ -201,7 +202,8 @@ def test_a_guaranteed_job_that_a_quota_moves_says_so() -> None:
     assert plan.reasons[1] == (
         "moves to 1 x a although it cannot be preempted: the limits leave it no room"
     )
-    assert gp.violations(now, plan, user_quota={"u": 1})
+    assert gp.violations(now, plan, user_quota={"u": 1}) == []
+    assert gp.violations(now, plan, user_quota={"u": 2})
 
 
 def test_gpus_are_kept_for_another_job_only_where_they_are() -> None:
