@@ -64,6 +64,23 @@ TEST(CTest, WhatOneFunctionMakesAnotherTakesBack) {
   glidepath_watch_free(watch);
 }
 
+TEST(CTest, ADecisionThatIsRefusedLeavesTheReasonOfTheOneBefore) {
+  glidepath_watch_t* watch = nullptr;
+  ASSERT_EQ(glidepath_watch(nullptr, &watch), GLIDEPATH_OK);
+  glidepath_decision_t decision{};
+  decision.size = sizeof(decision);
+  ASSERT_EQ(glidepath_watch_decision(watch, &decision), GLIDEPATH_OK);
+  const char* const reason = decision.reason;
+  const std::string before = reason;
+  for (int step = 1; step < 40; ++step) {
+    ASSERT_EQ(glidepath_watch_add(watch, step, 3 - 0.01 * step, NAN), GLIDEPATH_OK);
+  }
+  glidepath_decision_t unsized{};
+  EXPECT_EQ(glidepath_watch_decision(watch, &unsized), GLIDEPATH_INPUT_ERROR);
+  EXPECT_EQ(reason, before);
+  glidepath_watch_free(watch);
+}
+
 TEST(CTest, TheBestOfARunThatTurnedUpIsPastAndOfOneThatFallsIsToCome) {
   Decay run(60);
   glidepath_best_so_far_t best{};

@@ -49,7 +49,8 @@ glidepath_status glidepath_watch_add(glidepath_watch_t* watch, double step, doub
 glidepath_status glidepath_watch_decision(glidepath_watch_t* watch,
                                           glidepath_decision_t* decision) {
   return guarded([&] {
-    needed(decision, "decision");
+    // First, as the reason of the decision before is the caller's until the next is handed over.
+    check_size(needed(decision, "decision").size, "decision");
     glidepath_watch_t& live = needed(watch, "watch");
     live.decision = live.watch.decision();
     glidepath_decision_t out{};
