@@ -151,6 +151,18 @@ TEST(PodsTest, AGpuHasNoMorePodsThanItMayHave) {
             std::vector<std::string>{"node 'n' has 4 pods on GPU 1, at most 3"});
 }
 
+TEST(PodsTest, PodsThatWereTooManyOnAGpuBeforeAreNoFaultOfThePlaces) {
+  const std::vector<FreeNode> nodes{{.name = "n", .gpu_milli = {1000, 1000}, .gpu_pods = {3, 0}}};
+  const std::vector<Pod> pods{{.gpus = 1}};
+  const auto places = place_pods(nodes, pods, {.policy = "best_fit", .pods_per_gpu = 1});
+  EXPECT_EQ(places[0].gpus, std::vector<int>{1});
+  EXPECT_EQ(pod_violations(nodes, pods, places, 1), std::vector<std::string>{});
+  EXPECT_EQ(pod_violations(nodes, pods, std::vector<PodPlace>{{0, {0}}}, 1),
+            std::vector<std::string>{"node 'n' has 4 pods on GPU 0, at most 1"});
+  EXPECT_EQ(refusal([&] { (void)pod_violations(nodes, pods, places, -1); }),
+            "pod_violations: pods_per_gpu is -1");
+}
+
 TEST(PodsTest, NoPolicyGivesMoreThanTheBestOfAllChoicesAndOursMoreThanRandom) {
   double most = 0;
   std::vector<std::pair<std::string, double>> sums;

@@ -300,10 +300,12 @@ std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::sp
   if (pods.size() != places.size()) {
     refuse("pod_violations: ", pods.size(), " pods, ", places.size(), " places");
   }
+  if (pods_per_gpu < 0) refuse("pod_violations: pods_per_gpu is ", pods_per_gpu);
   for (const FreeNode& node : nodes) validate(node);
   for (const Pod& pod : pods) validate(pod);
   std::vector<FreeNode> left(nodes.begin(), nodes.end());
   for (FreeNode& node : left) node.gpu_pods.resize(node.gpu_milli.size());
+  const std::vector<FreeNode> before = left;
   std::vector<std::string> found;
   for (std::size_t i = 0; i < pods.size(); ++i) {
     if (places[i].node < 0) continue;
@@ -317,7 +319,8 @@ std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::sp
     node.memory_mib -= pods[i].memory_mib;
     take_gpus(pods[i], places[i].gpus, node, found);
   }
-  for (const FreeNode& node : left) {
+  for (std::size_t n = 0; n < left.size(); ++n) {
+    const FreeNode& node = left[n];
     const auto over = [&](const std::string& what, std::int64_t amount) {
       if (amount < 0) found.push_back(sentence("node '", node.name, "' has ", amount, " ", what));
     };
@@ -325,7 +328,8 @@ std::vector<std::string> pod_violations(std::span<const FreeNode> nodes, std::sp
     over("MiB left", node.memory_mib);
     for (std::size_t gpu = 0; gpu < node.gpu_milli.size(); ++gpu) {
       over(sentence("thousandths of GPU ", gpu, " left"), node.gpu_milli[gpu]);
-      if (pods_per_gpu > 0 && node.gpu_pods[gpu] > pods_per_gpu) {
+      const bool added = node.gpu_pods[gpu] > before[n].gpu_pods[gpu];  // by a place
+      if (pods_per_gpu > 0 && added && node.gpu_pods[gpu] > pods_per_gpu) {
         found.push_back(sentence("node '", node.name, "' has ", node.gpu_pods[gpu], " pods on GPU ",
                                  gpu, ", at most ", pods_per_gpu));
       }
