@@ -184,7 +184,12 @@ TEST(PlanTest, ABrokenJobGetsAReasonAndNoGpu) {
            [](Job& j) { j.options[0].tier = 9; }, [](Job& j) { j.options[0].gpus = 0; },
            [](Job& j) { j.options[0].sharing = static_cast<Sharing>(9); },
            [](Job& j) { j.options[0].steps_per_s = -1; }, [](Job& j) { j.restart_s = -1; },
-           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; }}) {
+           [](Job& j) { j.remaining_steps = {-5}; }, [](Job& j) { j.memory_gb = kInfinity; },
+           [](Job& j) { j.budget_steps = std::nan(""); }, [](Job& j) { j.budget_steps = -1; },
+           [](Job& j) { j.attained_gpu_s = std::nan(""); }, [](Job& j) { j.attained_gpu_s = -1; },
+           [](Job& j) { j.waiting_s = std::nan(""); }, [](Job& j) { j.waiting_s = kInfinity; },
+           [](Job& j) { j.forecast_at_steps = std::nan(""); },
+           [](Job& j) { j.target_loss = std::nan(""); }}) {
     Cluster broken;
     spoil(broken.add(3, {100}));
     broken.running = {{.job = 3, .tier = 0, .gpus = 1}};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/names.hpp"
+#include "common/numbers.hpp"
 #include "hardware/sharing.hpp"
 
 namespace glidepath {
@@ -115,10 +116,19 @@ std::string fault_of(const Job& job, const Snapshot& snapshot) {
   for (const auto& [what, x] :
        {std::pair{"weight", job.weight}, std::pair{"restart_s", job.restart_s},
         std::pair{"memory_gb", job.memory_gb}, std::pair{"steps_done", job.steps_done},
-        std::pair{"attained_s", job.attained_s}}) {
+        std::pair{"attained_s", job.attained_s}, std::pair{"attained_gpu_s", job.attained_gpu_s}}) {
     if (!finite_from_zero(x)) return sentence("job ", job.id, " has ", what, " ", x);
   }
-  if (std::isnan(job.deadline_s)) return sentence("job ", job.id, " has deadline_s nan");
+  for (const auto& [what, x] :
+       {std::pair{"deadline_s", job.deadline_s}, std::pair{"target_loss", job.target_loss},
+        std::pair{"waiting_s", job.waiting_s},
+        std::pair{"forecast_at_steps", job.forecast_at_steps}}) {
+    if (std::isnan(x)) return sentence("job ", job.id, " has ", what, " nan");
+  }
+  if (!(job.budget_steps >= 0)) {
+    return sentence("job ", job.id, " has budget_steps ", job.budget_steps);
+  }
+  if (job.waiting_s == kInfinity) return sentence("job ", job.id, " has waiting_s inf");
   if (!std::isfinite(job.submit_s)) return sentence("job ", job.id, " has submit_s ", job.submit_s);
   if (!(job.sm_activity >= 0 && job.sm_activity <= 1)) {
     return sentence("job ", job.id, " has sm_activity ", job.sm_activity, ", expected 0 to 1");
