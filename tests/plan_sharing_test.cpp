@@ -111,5 +111,15 @@ TEST(PlanTest, AGuestCountsAgainstQuotasAndPower) {
   EXPECT_EQ(glidepath::plan(cluster.snapshot(), options).allocations.size(), 1u);
 }
 
+TEST(PlanTest, AJobThatNoPartnerCouldNameIsRefusedWhereGpusAreShared) {
+  Cluster cluster = one_tier(1);
+  for (const std::int64_t id : {-2, -3}) add_to(cluster, id, {1000}).sm_activity = 0.2;
+  EXPECT_EQ(refusal([&] {
+              (void)glidepath::plan(cluster.snapshot(), {.limits = {.sharing = Sharing::mps}});
+            }),
+            "plan: job -2 has an id below 0, which no partner on shared GPUs can name");
+  EXPECT_EQ(glidepath::plan(cluster.snapshot()).allocations.size(), 1u);
+}
+
 }  // namespace
 }  // namespace glidepath

@@ -47,6 +47,9 @@ void Planner::candidates() {
   for (std::size_t j = 0; j < candidates_.size(); ++j) {
     const Job& job = snapshot_.jobs[j];
     if (!index_.emplace(job.id, j).second) refuse("plan: job ", job.id, " appears twice");
+    if (job.id < 0 && options_.limits.sharing != Sharing::exclusive) {
+      refuse("plan: job ", job.id, " has an id below 0, which no partner on shared GPUs can name");
+    }
     candidates_[j].job = &job;
     if (std::string fault = fault_of(job, snapshot_); !fault.empty()) {
       leave_out(candidates_[j], std::move(fault));
