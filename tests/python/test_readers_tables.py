@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from log_files import NAN, check, one, trainer_state, write
+from log_files import INF, NAN, check, one, trainer_state, write
 
 import glidepath as gp
 
@@ -447,6 +447,36 @@ def test_a_table_of_semicolons_may_have_decimal_commas(tmp_path: Path) -> None:
     check(one(write(tmp_path / "a.csv", text)), [1, 2, 3], [3.5, 2.25, NAN], [1e-3] * 3)
     with pytest.raises(gp.IoError, match=r"a\.csv:2: loss '3,5,1' is not a number"):
         gp.read_traces(write(tmp_path / "a.csv", "epoch;loss\n1;3,5,1\n"))
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_comma_before_three_digits_is_decimal_where_another_one_is(
+    mark: str, tmp_path: Path
+) -> None:
+    text = "epoch;loss;lr\n1;2,3461;1,125\n2;1,987;1,25\n3;1,8123;1,125\n".replace(";", mark)
+    check(
+        one(write(tmp_path / "a.csv", text)),
+        [1, 2, 3],
+        [2.3461, 1.987, 1.8123],
+        [1.125, 1.25, 1.125],
+    )
+    text = "epoch;loss\n1;-0,346\n2;-1,987\n".replace(";", mark)
+    check(one(write(tmp_path / "a.csv", text)), [1, 2], [-0.346, -1.987])
+
+
+def test_a_comma_that_may_mark_thousands_is_no_point(tmp_path: Path) -> None:
+    with pytest.raises(gp.IoError, match=r"a\.csv:2: loss '2,346' is not a number"):
+        gp.read_traces(write(tmp_path / "a.csv", "epoch;loss\n1;2,346\n2;1,987\n"))
+
+
+@pytest.mark.parametrize(
+    ("spelled", "value"), [("1.#QNAN", NAN), ("-1.#IND00", NAN), ("-1.#INF", -INF)]
+)
+def test_a_table_has_numbers_as_windows_prints_them(
+    spelled: str, value: float, tmp_path: Path
+) -> None:
+    text = f"epoch,loss\n1,2.5\n2,1.5\n3,{spelled}\n"
+    check(one(write(tmp_path / "a.csv", text)), [1, 2, 3], [2.5, 1.5, value])
 
 
 @pytest.mark.parametrize(("pack", "name"), [(bz2.compress, "bzip2"), (lzma.compress, "xz")])

@@ -306,24 +306,13 @@ std::size_t thousands_at(std::string_view text, std::size_t at) {
   return list || end == at + digits ? 0 : end - at;
 }
 
-/// "1.#INF", "1.#QNAN", as Windows prints what is no number.
-std::optional<Number> windows_number_at(std::string_view text, std::size_t start, std::size_t at) {
-  for (const std::string_view form : {"1.#inf", "1.#qnan", "1.#snan", "1.#ind"}) {
-    if (!has_at(text, at, form)) continue;
-    const std::size_t end = at + form.size();
-    Number number{.start = start, .end = end + digits_at(text, end)};
-    const double value = form == "1.#inf" ? std::numeric_limits<double>::infinity()
-                                          : std::numeric_limits<double>::quiet_NaN();
-    number.value = text[start] == '-' ? -value : value;
-    return number;
-  }
-  return {};
-}
-
 std::optional<Number> number_at(std::string_view text, std::size_t start) {
   std::size_t at = start;
   if (text[at] == '-' || text[at] == '+') ++at;
-  if (std::optional<Number> number = windows_number_at(text, start, at)) return number;
+  double value = 0;
+  if (const std::size_t length = windows_number(text.substr(at), value)) {
+    return Number{.start = start, .end = at + length, .value = text[start] == '-' ? -value : value};
+  }
   if (const std::size_t thousands = thousands_at(text, at)) {
     at += thousands;
     if (at_or_nul(text, at) == '.') at += 1 + digits_at(text, at + 1);

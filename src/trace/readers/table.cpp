@@ -21,7 +21,8 @@ using Fields = std::vector<std::string>;
 constexpr std::size_t kHeaderLines = 20;  // in which the header is: before it may be comments
 constexpr std::size_t kLongestField = 131072;
 constexpr std::size_t kLongestColumn = 200;
-constexpr char kBlanks = ' ';  // splits at any number of blanks
+constexpr char kBlanks = ' ';          // splits at any number of blanks
+constexpr std::size_t kThousands = 3;  // digits between the marks of a large number
 constexpr std::string_view kNothing[] = {"-",      "--", "na", "n/a", "none", "null",     "#n/a",
                                          "no log", "_",  "?",  ".",   "<na>", "undefined"};
 
@@ -310,6 +311,46 @@ void name_by_file(const std::filesystem::path& file, std::vector<LoggedRun>& run
 class Table {
  public:
   Table(std::string file, Header header, const Metric& metric)
+/// A cell with a point for its only comma, where that is a number.
+std::optional<std::string> with_point(std::string_view cell) {
+  const std::size_t comma = cell.find(',');
+  if (comma == cell.npos) return {};
+  std::string number(cell);
+  number[comma] = '.';
+  if (!number_in(number)) return {};
+  return number;
+}
+
+/// Whether the comma of a cell can only stand for a point: no three digits follow it, as behind
+/// thousands, or none of 1 to 999 stands before it.
+bool has_decimal_comma(std::string_view cell) {
+  if (!with_point(cell)) return false;
+  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
+  const std::size_t comma = cell.find(',');
+  return comma == 0 || comma > kThousands || cell[0] == '0' ||
+         digits_at(cell, comma + 1) != kThousands || cell.size() != comma + 1 + kThousands;
+}
+
+/// Whether the numbers of a table have decimal commas, by the first one that says so.
+bool has_decimal_commas(const std::filesystem::path& file, const Header& header) {
+  if (header.mark != ';' && header.mark != '\t') return false;
+  LineReader lines(file);
+  while (lines.next()) {
+    if (lines.number() <= header.line || !contains(lines.line(), ",")) continue;
+    for (std::string_view rest = lines.line();;) {
+      const std::size_t end = rest.find(header.mark);
+      std::string_view cell = stripped(rest.substr(0, end));
+      if (cell.size() > 1 && cell.starts_with('"') && cell.ends_with('"')) {
+        cell = stripped(cell.substr(1, cell.size() - 2));
+      }
+      if (has_decimal_comma(cell)) return true;
+      if (end == rest.npos) break;
+      rest.remove_prefix(end + 1);
+    }
+  }
+  return false;
+}
+
       : file_(std::move(file)), header_(std::move(header)) {
     if (is_placements(header_.names)) {
       throw RefusedError(file_ +
@@ -511,17 +552,13 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
   if (start == 0) lines = LineReader(file);  // there is no header, so every row is too long
   Splitter splitter(lines_of(lines), mark);
   try {
+  const bool commas = has_decimal_commas(file, header);
     for (Fields cells; splitter.row(cells);) {
       for (std::string& cell : cells) {
         const std::string_view plain = stripped(cell);
         if (plain.size() < cell.size()) cell = std::string(plain);
-        // Where a comma splits no cells it may stand for a point; before three digits it may mark
-        // thousands.
-        const std::size_t comma = mark == ';' ? cell.find(',') : cell.npos;
-        if (comma == cell.npos || (cell.size() == comma + 4 && !cell.starts_with("0,"))) continue;
-        std::string number = cell;
-        number[comma] = '.';
-        if (number_in(number)) cell = std::move(number);
+        if (!commas) continue;
+        if (std::optional<std::string> number = with_point(cell)) cell = *std::move(number);
       }
       const bool blank = std::all_of(cells.begin(), cells.end(),
                                      [](const std::string& cell) { return cell.empty(); });

@@ -39,6 +39,17 @@ std::optional<double> plain_number(std::string_view text) {
   return number;
 }
 
+/// "-1.#IND00" as a number, where that is all.
+std::optional<double> number_of_windows(std::string_view text) {
+  text = stripped(text);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const std::size_t length = windows_number(text, value);
+  if (length == 0 || length != text.size()) return {};
+  return negative ? -value : value;
+}
+
 /// What `tensor(…)`, `array([…])`, `np.float64(…)` or `…%` has within.
 std::optional<std::string_view> unwrapped(std::string_view text) {
   std::string_view rest;
@@ -186,9 +197,23 @@ std::string repaired(std::string_view text) {
   return out;
 }
 
+std::size_t windows_number(std::string_view text, double& value) {
+  if (text.size() < 3 || text[2] != '#') return 0;
+  for (const std::string_view form : {"1.#inf", "1.#qnan", "1.#snan", "1.#ind"}) {
+    const bool is = text.size() >= form.size() &&
+                    std::equal(form.begin(), form.end(), text.begin(),
+                               [](char wanted, char c) { return wanted == lower_letter(c); });
+    if (!is) continue;
+    value = form == "1.#inf" ? std::numeric_limits<double>::infinity() : kNoNumber;
+    return form.size() + digits_at(text, form.size());
+  }
+  return 0;
+}
+
 std::optional<double> number_in(std::string_view text) {
   while (true) {
     if (const std::optional<double> number = plain_number(text)) return number;
+    if (const std::optional<double> number = number_of_windows(text)) return number;
     const std::optional<std::string_view> inner = unwrapped(text);
     if (!inner) return {};
     text = *inner;

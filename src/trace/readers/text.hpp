@@ -54,6 +54,9 @@ template <class Range>
 /// The number that a text spells: `1_000`, ` nan `, also wrapped, as in `tensor(0.5)`, or in per
 /// cent, as `12%` is 12.
 [[nodiscard]] std::optional<double> number_in(std::string_view text);
+/// "1.#INF", "1.#QNAN", as Windows prints what is no finite number: how many letters of them begin
+/// a text, and their value; 0 of others.
+[[nodiscard]] std::size_t windows_number(std::string_view text, double& value);
 
 /// A duration in seconds: `12.5`, or `[D day[s],] H:MM:SS` as Python prints it; NaN of other text.
 [[nodiscard]] double seconds_in(std::string_view text);
