@@ -291,6 +291,27 @@ ORDERS: dict[str, Callable[[int], int]] = {
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_rows_in_another_order_are_sorted(order: str, tmp_path: Path) -> None:
+def test_a_column_of_values_can_be_asked_for_by_each_of_its_names(tmp_path: Path) -> None:
+    text = "Wall time,Step,Value\n" + lines("1.6e9,{i},{x}")
+    file = write(tmp_path / "run-e1-tag-val_loss.csv", text)
+    assert [info.metric for info in gp.metrics_of(file)] == ["val_loss"]
+    for name in ("val_loss", "Value"):
+        (run,) = gp.read_traces(file, metric=name)
+        assert run.metric == name
+        check(run, BY_ROW, LOSSES)
+    (run,) = gp.read_traces(tmp_path, metric="val_loss")
+    check(run, BY_ROW, LOSSES)
+    with pytest.raises(gp.IoError, match="no metric 'loss', only val_loss"):
+        gp.read_traces(file, metric="loss")
+
+
+def test_fractions_of_epochs_that_only_fall_are_not_spread(tmp_path: Path) -> None:
+    rows = "".join(f"{(len(LOSSES) - i) // 2 * 0.25},{x}\n" for i, x in enumerate(LOSSES))
+    run = one(write(tmp_path / "log.csv", "epoch,loss\n" + rows))
+    check(run, BY_ROW, LOSSES)
+    assert run.notes == ("many rows at each epoch: rows are numbered from 1",)
+
+
     steps = [ORDERS[order](i) for i in ROWS]
     text = "step,loss\n" + "".join(f"{i},{loss(i)}\n" for i in steps)
     run = one(write(tmp_path / "log.csv", text))

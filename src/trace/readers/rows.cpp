@@ -148,7 +148,7 @@ bool spread_rounded(std::vector<double>& value) {
   for (std::size_t i = 1; i < value.size(); ++i) {
     close += value[i] > value[i - 1] && value[i] - value[i - 1] < 1.5 / kRounded;
   }
-  if (!rounded || course.stands < 2 || 2 * close < course.rises) return false;
+  if (!rounded || course.stands < 2 || course.rises == 0 || 2 * close < course.rises) return false;
   for (std::size_t i = 0; i < value.size();) {
     const double here = value[i];
     std::size_t end = i;

@@ -293,24 +293,24 @@ char mark_of_rows(const std::filesystem::path& file, const Header& header) {
 }
 
 /// Calls the only metric of a file "value" no more, where the file is called after it:
-/// TensorBoard's "run-NAME-tag-val_accuracy.csv", or "val_accuracy.csv".
-void name_by_file(const std::filesystem::path& file, std::vector<LoggedRun>& runs) {
+/// TensorBoard's "run-NAME-tag-val_accuracy.csv", or "val_accuracy.csv". Whoever asks for it as its
+/// column is called gets it so.
+void name_by_file(const std::filesystem::path& file, const Metric& metric,
+                  std::vector<LoggedRun>& runs) {
   std::string stem = file.filename().string();
   stem = stem.substr(0, stem.find(".csv"));
   const std::size_t tag = stem.find("-tag-");
   if (tag != stem.npos) stem = stem.substr(tag + 5);
   if (tag == stem.npos && !is_metric(stem)) return;
   for (LoggedRun& run : runs) {
+    const bool taken =
+        std::ranges::any_of(run.series, [&](const auto& each) { return each.first == stem; });
     for (auto& [name, column] : run.series) {
-      if (normal(name) == "value") name = stem;
+      if (normal(name) == "value" && name != metric && !taken) name = stem;
     }
   }
 }
 
-/// The rows below a header.
-class Table {
- public:
-  Table(std::string file, Header header, const Metric& metric)
 /// A cell with a point for its only comma, where that is a number.
 std::optional<std::string> with_point(std::string_view cell) {
   const std::size_t comma = cell.find(',');
@@ -351,6 +351,10 @@ bool has_decimal_commas(const std::filesystem::path& file, const Header& header)
   return false;
 }
 
+/// The rows below a header.
+class Table {
+ public:
+  Table(std::string file, Header header, const Metric& metric)
       : file_(std::move(file)), header_(std::move(header)) {
     if (is_placements(header_.names)) {
       throw RefusedError(file_ +
@@ -548,11 +552,11 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
   const std::size_t start = header.line;
   if (mark_of_rows(file, header) == kBlanks) header.mark = kBlanks;
   const char mark = header.mark;
+  const bool commas = has_decimal_commas(file, header);
   Table table(name, std::move(header), metric);
   if (start == 0) lines = LineReader(file);  // there is no header, so every row is too long
   Splitter splitter(lines_of(lines), mark);
   try {
-  const bool commas = has_decimal_commas(file, header);
     for (Fields cells; splitter.row(cells);) {
       for (std::string& cell : cells) {
         const std::string_view plain = stripped(cell);
@@ -569,7 +573,7 @@ std::vector<LoggedRun> read_table(const std::filesystem::path& file, const Metri
     refuse_file(name, ":", start + splitter.lines(), ": ", error.why);
   }
   std::vector<LoggedRun> runs = table.runs(file);
-  if (!metric) name_by_file(file, runs);
+  name_by_file(file, metric, runs);
   if (runs.size() == 1) put_settings_beside(file, runs[0]);
   return runs;
 }
