@@ -242,6 +242,33 @@ def test_a_column_of_runs_gives_a_trace_each(column: str, tmp_path: Path) -> Non
             assert not run.notes
 
 
+def test_two_columns_of_runs_tell_each_run_apart(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{model},{seed},{i},{loss(i) + ord(model) + seed}\n"
+        for model in "ab"
+        for seed in (1, 2)
+        for i in ROWS
+    )
+    runs = gp.read_traces(write(tmp_path / "log.csv", "model,seed,epoch,loss\n" + rows))
+    assert [run.name for run in runs] == ["a/1", "a/2", "b/1", "b/2"]
+    for run in runs:
+        model, seed = run.name.split("/")
+        check(run, BY_ROW, [x + ord(model) + int(seed) for x in LOSSES])
+        assert run.notes == ()
+
+
+def test_a_seed_for_each_run_is_no_part_of_its_name(tmp_path: Path) -> None:
+    rows = "".join(f"{run},{seed},{i},{loss(i)}\n" for run, seed in ("a7", "b8") for i in ROWS)
+    runs = gp.read_traces(write(tmp_path / "log.csv", "run,seed,epoch,loss\n" + rows))
+    assert [run.name for run in runs] == ["a", "b"]
+
+
+def test_a_column_that_says_which_rows_are_best_tells_no_runs_apart(tmp_path: Path) -> None:
+    rows = "".join(f"{'best' if i % 2 else 'last'},{i},{loss(i)}\n" for i in ROWS)
+    run = one(write(tmp_path / "log.csv", "model,epoch,loss\n" + rows))
+    check(run, BY_ROW, LOSSES)
+
+
 def test_runs_that_go_on_from_one_another_are_one(tmp_path: Path) -> None:
     text = "run_id,step,loss\n" + lines("{e},{i},{x}")
     check(one(write(tmp_path / "log.csv", text)), BY_ROW, LOSSES)
@@ -262,6 +289,27 @@ def test_a_column_of_values_is_called_as_its_file(name: str, head: str, tmp_path
     run = one(write(tmp_path / "export.csv", rising))
     assert run.direction == "max"
     assert any("does not say which way" in note for note in run.notes)
+
+
+def test_a_column_of_values_can_be_asked_for_by_each_of_its_names(tmp_path: Path) -> None:
+    text = "Wall time,Step,Value\n" + lines("1.6e9,{i},{x}")
+    file = write(tmp_path / "run-e1-tag-val_loss.csv", text)
+    assert [info.metric for info in gp.metrics_of(file)] == ["val_loss"]
+    for name in ("val_loss", "Value"):
+        (run,) = gp.read_traces(file, metric=name)
+        assert run.metric == name
+        check(run, BY_ROW, LOSSES)
+    (run,) = gp.read_traces(tmp_path, metric="val_loss")
+    check(run, BY_ROW, LOSSES)
+    with pytest.raises(gp.IoError, match="no metric 'loss', only val_loss"):
+        gp.read_traces(file, metric="loss")
+
+
+def test_fractions_of_epochs_that_only_fall_are_not_spread(tmp_path: Path) -> None:
+    rows = "".join(f"{(len(LOSSES) - i) // 2 * 0.25},{x}\n" for i, x in enumerate(LOSSES))
+    run = one(write(tmp_path / "log.csv", "epoch,loss\n" + rows))
+    check(run, BY_ROW, LOSSES)
+    assert run.notes == ("many rows at each epoch: rows are numbered from 1",)
 
 
 @pytest.mark.parametrize("word", ["No log", "_", "#N/A", "?", "<NA>", ".", "-", "None"])
@@ -291,27 +339,6 @@ ORDERS: dict[str, Callable[[int], int]] = {
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_rows_in_another_order_are_sorted(order: str, tmp_path: Path) -> None:
-def test_a_column_of_values_can_be_asked_for_by_each_of_its_names(tmp_path: Path) -> None:
-    text = "Wall time,Step,Value\n" + lines("1.6e9,{i},{x}")
-    file = write(tmp_path / "run-e1-tag-val_loss.csv", text)
-    assert [info.metric for info in gp.metrics_of(file)] == ["val_loss"]
-    for name in ("val_loss", "Value"):
-        (run,) = gp.read_traces(file, metric=name)
-        assert run.metric == name
-        check(run, BY_ROW, LOSSES)
-    (run,) = gp.read_traces(tmp_path, metric="val_loss")
-    check(run, BY_ROW, LOSSES)
-    with pytest.raises(gp.IoError, match="no metric 'loss', only val_loss"):
-        gp.read_traces(file, metric="loss")
-
-
-def test_fractions_of_epochs_that_only_fall_are_not_spread(tmp_path: Path) -> None:
-    rows = "".join(f"{(len(LOSSES) - i) // 2 * 0.25},{x}\n" for i, x in enumerate(LOSSES))
-    run = one(write(tmp_path / "log.csv", "epoch,loss\n" + rows))
-    check(run, BY_ROW, LOSSES)
-    assert run.notes == ("many rows at each epoch: rows are numbered from 1",)
-
-
     steps = [ORDERS[order](i) for i in ROWS]
     text = "step,loss\n" + "".join(f"{i},{loss(i)}\n" for i in steps)
     run = one(write(tmp_path / "log.csv", text))

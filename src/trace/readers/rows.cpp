@@ -43,7 +43,7 @@ constexpr std::string_view kTrainingFlags[] = {"is_train", "is_training"};  // b
 constexpr std::string_view kNamed[] = {"metric", "metric_name", "tag", "key", "variable"};
 constexpr std::string_view kValues[] = {"value", "metric_value"};
 constexpr std::string_view kRuns[] = {"run",        "run_id", "run_name", "run_uuid", "model",
-                                      "experiment", "seed",   "fold",     "trial"};
+                                      "experiment", "seed",   "fold",     "trial",    "trial_id"};
 
 /// A vector of rows as a key that is looked up without a copy.
 struct RowsHash {
@@ -327,6 +327,7 @@ void LogRows::add(const Cells& cells) {
 void LogRows::put_column(std::string name, std::vector<std::int64_t> rows,
                          std::vector<double> values) {
   Column& into = column(name);
+  if (!rows.empty()) count_ = std::max(count_, static_cast<std::size_t>(rows.back()) + 1);
   into.rows = std::move(rows);
   into.values = std::move(values);
 }

@@ -75,6 +75,9 @@ class LogRows {
 
   /// A name that a cell has, of a run or a part of the data.
   void label(std::string_view name, std::string_view text);
+  /// The names that a whole column has: of each of its rows, which are increasing, one of `texts`.
+  void put_labels(const std::string& name, const std::vector<std::int64_t>& rows,
+                  const std::vector<std::size_t>& codes, const std::vector<std::string>& texts);
   /// Puts the part of the data before the names of the metrics, where a column of words such as
   /// "train" tells rows at one step apart.
   void name_data();
@@ -118,8 +121,14 @@ class LogRows {
                                     const std::vector<std::size_t>& labels) const;
   [[nodiscard]] std::optional<std::string> best_metric() const;
   [[nodiscard]] const Labels* parts_of_data() const;
-  [[nodiscard]] std::vector<std::pair<std::string, LogRows>> by_label(const Labels& labels) const;
-  [[nodiscard]] std::optional<std::vector<LoggedRun>> runs_by(const Labels& labels) const;
+  using NamedRows = std::vector<std::pair<std::string, LogRows>>;
+  static void put_label(Labels& into, std::int64_t row, std::string_view text);
+  [[nodiscard]] Labels& labels_called(std::string_view name);
+  [[nodiscard]] bool steps_repeat() const;
+  [[nodiscard]] static bool share_steps(const std::vector<std::vector<double>>& steps);
+  [[nodiscard]] NamedRows by_label(const Labels& labels) const;
+  [[nodiscard]] std::optional<NamedRows> runs_by(const Labels& labels) const;
+  [[nodiscard]] NamedRows told_apart() const;
   Column& column(std::string_view name);
   [[nodiscard]] const Column* find(std::string_view name) const;
   [[nodiscard]] const Column* clock() const;

@@ -13,7 +13,11 @@ namespace {
 
 constexpr std::size_t kLongestLabel = 200;
 constexpr std::size_t kMostParts = 8;  // of the data
-constexpr double kRowsOfRun = 3;       // that each run has on the mean, at least
+// Rows that each run has on the mean, at least, and where runs stand at the same steps.
+constexpr double kRowsOfRun = 3;
+constexpr std::size_t kFewestRows = 2;
+// Columns of runs that may also say what the rows of one run are of in turn.
+constexpr std::string_view kVariants[] = {"model", "experiment"};
 // Of the rows that repeat the steps of others, how few are left where a column tells them apart.
 constexpr double kLeft = 0.1;
 
@@ -31,26 +35,42 @@ bool tell_data(std::string_view column, const std::vector<std::string>& words) {
 
 }  // namespace
 
-void LogRows::label(std::string_view name, std::string_view text) {
-  if (text.empty() || text.size() > kLongestLabel) return;
+LogRows::Labels& LogRows::labels_called(std::string_view name) {
   const auto place = label_places_.try_emplace(std::string(name), labels_.size()).first->second;
   if (place == labels_.size()) {
     labels_.push_back({.name = std::string(name), .of_runs = names_run(name)});
   }
-  Labels& into = labels_[place];
-  if (!into.may_tell) return;
-  const auto row = static_cast<std::int64_t>(count_);
+  return labels_[place];
+}
+
+void LogRows::put_label(Labels& into, std::int64_t row, std::string_view text) {
+  if (text.empty() || text.size() > kLongestLabel || !into.may_tell) return;
   if (!into.rows.empty() && into.rows.back() == row) return;
   const auto [entry, fresh] = into.codes.try_emplace(std::string(text), into.texts.size());
   if (fresh) into.texts.emplace_back(text);
   const std::size_t most = into.of_runs ? kMostRuns : kMostParts;
   if (into.texts.size() > most ||
-      (fresh && !into.of_runs && !is_part(text) && !names_parts(name))) {
+      (fresh && !into.of_runs && !is_part(text) && !names_parts(into.name))) {
     into = {.name = into.name, .of_runs = into.of_runs, .may_tell = false};
     return;
   }
   into.rows.push_back(row);
   into.of_row.push_back(entry->second);
+}
+
+void LogRows::label(std::string_view name, std::string_view text) {
+  if (text.empty() || text.size() > kLongestLabel) return;
+  put_label(labels_called(name), static_cast<std::int64_t>(count_), text);
+}
+
+void LogRows::put_labels(const std::string& name, const std::vector<std::int64_t>& rows,
+                         const std::vector<std::size_t>& codes,
+                         const std::vector<std::string>& texts) {
+  Labels& into = labels_called(name);
+  for (std::size_t i = 0; i < rows.size() && i < codes.size(); ++i) {
+    if (codes[i] < texts.size()) put_label(into, rows[i], texts[codes[i]]);
+  }
+  if (!rows.empty()) count_ = std::max(count_, static_cast<std::size_t>(rows.back()) + 1);
 }
 
 /// The labels of some rows; none where one of them has none.
@@ -141,8 +161,8 @@ void LogRows::name_data() {
 
 /// The rows of each label, in the order in which they come, without the column of labels. A row
 /// without one goes with those above it.
-std::vector<std::pair<std::string, LogRows>> LogRows::by_label(const Labels& labels) const {
-  std::vector<std::pair<std::string, LogRows>> runs;
+LogRows::NamedRows LogRows::by_label(const Labels& labels) const {
+  NamedRows runs;
   for (const std::string& text : labels.texts) runs.emplace_back(text, LogRows());
   std::vector<std::pair<std::size_t, std::int64_t>> place(count_);  // run, and row in it
   std::size_t next = 0, code = 0;
@@ -163,40 +183,86 @@ std::vector<std::pair<std::string, LogRows>> LogRows::by_label(const Labels& lab
       into.values.push_back(column.values[i]);
     }
   }
+  for (const Labels& other : labels_) {
+    if (&other == &labels || !other.of_runs) continue;
+    for (std::size_t i = 0; i < other.rows.size(); ++i) {
+      const auto [run, row] = place[static_cast<std::size_t>(other.rows[i])];
+      put_label(runs[run].second.labels_called(other.name), row, other.texts[other.of_row[i]]);
+    }
+  }
   return runs;
 }
 
-/// The runs of a label, where each begins while the first is at most half done; else they go on
-/// from one another and are one run.
-std::optional<std::vector<LoggedRun>> LogRows::runs_by(const Labels& labels) const {
-  const auto size = static_cast<double>(labels.texts.size());
-  if (size < 2 || static_cast<double>(count_) < kRowsOfRun * size) return {};
-  std::vector<LoggedRun> found;
+bool LogRows::steps_repeat() const {
   const std::optional<std::string> metric = best_metric();
+  return metric && !counters(names()).empty() && repeats(find(*metric)->rows, {}) > 0;
+}
+
+/// Whether runs stand at the same steps: of all but the longest at least half are those of runs
+/// before.
+bool LogRows::share_steps(const std::vector<std::vector<double>>& steps) {
+  std::set<double> seen;
+  std::size_t shared = 0, all = 0, longest = 0;
+  for (const std::vector<double>& run : steps) {
+    const std::set<double> own(run.begin(), run.end());
+    longest = std::max(longest, own.size());
+    all += own.size();
+    for (const double step : own) shared += seen.insert(step).second ? 0 : 1;
+  }
+  return 2 * shared >= all - longest;
+}
+
+/// The rows of each run of a label, where each begins while the first is at most half done; else
+/// they go on from one another and are one run. Names that rows may have in turn, as `model` is
+/// "best" or "last", and those of few rows each tell runs apart only at the same steps.
+std::optional<LogRows::NamedRows> LogRows::runs_by(const Labels& labels) const {
+  const std::size_t size = labels.texts.size();
+  if (size < 2 || count_ < kFewestRows * size) return {};
+  const bool few = static_cast<double>(count_) < kRowsOfRun * static_cast<double>(size);
+  NamedRows found = by_label(labels);
+  const std::optional<std::string> metric = best_metric();
+  std::vector<std::vector<double>> steps;
   double half = 0;
-  for (const auto& [name, rows] : by_label(labels)) {
-    found.push_back({.name = name, .series = rows.series()});
-    const SeriesByName& series = found.back().series;
+  for (const auto& [name, rows] : found) {
+    const SeriesByName series = rows.series();
     const auto looked_at = std::ranges::find_if(
         series, [&](const auto& each) { return !metric || each.first == *metric; });
     if (looked_at == series.end() || looked_at->second->step.empty()) return {};
     const std::vector<double>& step = looked_at->second->step;
     const auto [first, last] = std::minmax_element(step.begin(), step.end());
-    if (found.size() == 1) half = (*first + *last) / 2;
+    if (steps.empty()) half = (*first + *last) / 2;
     if (!(*first <= half)) return {};
+    steps.push_back(step);
   }
+  if ((few || among(kVariants, normal(labels.name))) && !share_steps(steps)) return {};
   return found;
+}
+
+/// The rows of each run, told apart by the columns of runs, each as far as steps still repeat.
+LogRows::NamedRows LogRows::told_apart() const {
+  for (const Labels& labels : labels_) {
+    if (!labels.of_runs || !labels.may_tell) continue;
+    std::optional<NamedRows> runs = runs_by(labels);
+    if (!runs) continue;
+    NamedRows found;
+    for (auto& [name, rows] : *runs) {
+      NamedRows parts = rows.steps_repeat() ? rows.told_apart() : NamedRows{{"", rows}};
+      for (auto& [inner, part] : parts) {
+        found.emplace_back(inner.empty() ? name : name + "/" + inner, std::move(part));
+      }
+    }
+    return found;
+  }
+  return {{"", *this}};
 }
 
 std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& notes) {
   rows.name_data();
-  std::optional<std::vector<LoggedRun>> runs;
-  for (const LogRows::Labels& labels : rows.labels_) {
-    if (labels.of_runs && labels.may_tell && !runs) runs = rows.runs_by(labels);
+  std::vector<LoggedRun> runs;
+  for (const auto& [name, part] : rows.told_apart()) {
+    runs.push_back({.name = name, .series = part.series(), .notes = notes});
   }
-  if (!runs) runs = {{.series = rows.series()}};
-  for (LoggedRun& run : *runs) run.notes = notes;
-  return *std::move(runs);
+  return runs;
 }
 
 }  // namespace glidepath::detail
