@@ -31,10 +31,12 @@ def queue_text(jobs: Sequence[ClusterJob]) -> str:
         gres = f"gres:gpu:{job.gpu_type}:" if job.gpu_type else "gres:gpu:"
         fields = {
             "JobArrayID": job.id,
+            "JobID": job.number or job.id.partition("_")[0],
             "UserName": job.user,
             "State": job.state,
             "Partition": job.partition,
             "Reason": job.reason or "None",
+            "PriorityLong": str(job.priority),
             "SubmitTime": str(int(job.submit_s)),
             "StartTime": str(int(job.start_s)) if job.start_s else "N/A",
             "EligibleTime": str(int(job.eligible_s)),
@@ -65,7 +67,7 @@ def nodes_text(tiers: Sequence[ClusterTier]) -> str:
     for tier in tiers:
         for node in tier.nodes:
             gres = f"gpu:{tier.gpu}:{tier.gpus // len(tier.nodes)}"
-            fields = dict(zip(NODE_FIELDS, (node, tier.name, "mixed", gres), strict=True))
+            fields = dict(zip(NODE_FIELDS, (node, tier.name, "mixed", gres, "up"), strict=True))
             lines.append("".join(f"{fields[name]}\x1f" for name in NODE_FIELDS) + "\x1e\n")
     return "".join(lines)
 

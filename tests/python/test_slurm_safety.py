@@ -26,6 +26,7 @@ from glidepath.engines.slurm import (
     Round,
     Slurm,
 )
+from glidepath.engines.slurm._text import NODE_FIELDS
 from glidepath.engines.slurm.simulated import SimulatedRun
 
 
@@ -154,7 +155,8 @@ def decided(
     log.write_text("step,loss,seconds\n" + "".join(f"{k},{loss(k)},{k}\n" for k in range(1, 900)))
     os.utime(log, (logged_s, logged_s))
     queue = edit(slurm_stub.queue_text([replace(each, workdir=str(folder)) for each in jobs]))
-    text = "".join("".join(f"{field}\x1f" for field in row) + "\x1e\n" for row in nodes)
+    rows = [row if len(row) == len(NODE_FIELDS) else (*row, "up") for row in nodes]
+    text = "".join("".join(f"{field}\x1f" for field in row) + "\x1e\n" for row in rows)
 
     def printed(command: Sequence[str], timeout_s: float) -> Answer:
         return Answer(0, text if command[0] == "sinfo" else "" if "-s" in command else queue)
@@ -176,6 +178,10 @@ REACHED = BUSY.replace("0.22", "0.4")
     ("more", "sentence"),
     [
         ({"reason": "JobHeldUser"}, "is held by a person"),
+        ({"reason": "Priority", "priority": 0}, "is held"),
+        ({"reason": "JobHoldMaxRequeue"}, "is held"),
+        ({"reason": "job requeued in held state"}, "is held"),
+        ({"reason": "launch_failed_requeued_held"}, "is held"),
         ({"reason": "Dependency"}, "waits for another job"),
         ({"reason": "BeginTime", "eligible_s": NOW + 9000}, "was submitted to begin later"),
     ],
@@ -425,3 +431,36 @@ def test_a_log_dated_ahead_of_the_clock_ends_no_job_and_gets_no_signal(tmp_path:
     assert touched(decided(tmp_path, jobs, logged_s=NOW + 30)) == {"1": "checkpoint", "2": "stop"}
     again = running(1, REACHED, restarts=1)  # whose log is of its earlier attempt
     assert touched(decided(tmp_path, [again], logged_s=NOW + 300)) == {"1": "checkpoint"}
+
+
+@pytest.mark.parametrize("state", ["down", "drain", "inactive"])
+def test_a_partition_that_is_not_up_takes_no_job(tmp_path: Path, state: str) -> None:
+    mine = running(11, f"{BUSY} tiers=bronze,silver")
+    assert touched(decided(tmp_path, [mine])) == {"11": "checkpoint"}
+    closed = [(*NODES[0], "up"), (*NODES[1], state)]
+    assert touched(decided(tmp_path, [mine], closed)) == {}
+    there = running(12, f"{BUSY} tiers=bronze,silver", "s1")
+    result = decided(tmp_path, [there], closed)
+    assert touched(result) == {}
+    assert result.views[0].reason == "runs on: its node s1 takes no new job"
+
+
+@pytest.mark.parametrize(
+    ("parts", "moves"),
+    [("shard:4", False), ("shard:1", False), ("mps:100", False), ("license:4", True)],
+)
+def test_gpus_of_which_a_job_holds_parts_are_not_free(
+    tmp_path: Path, parts: str, *, moves: bool
+) -> None:
+    def by_parts(text: str) -> str:
+        first, own, rest = text.partition("20\x1f20\x1f")
+        assert BY_NODE in rest
+        return first + own + rest.replace(BY_NODE, BY_NODE.replace("gpu:4", parts))
+
+    jobs = [running(11, f"{BUSY} tiers=bronze,silver"), replace(running(20, "", "s1"), user="bob")]
+    assert touched(decided(tmp_path, jobs, edit=by_parts)) == (
+        {"11": "checkpoint"} if moves else {}
+    )
+    ours = replace(jobs[1], user="me", comment=BUSY)
+    reason = decided(tmp_path, [ours], edit=by_parts).views[0].reason
+    assert reason == ("asks for no GPU" if moves else "asks for parts of GPUs")

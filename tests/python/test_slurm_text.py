@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import slurm_stub
@@ -15,22 +16,23 @@ from glidepath.engines.slurm import Answer, Cluster, JobRequest, Slurm
 from glidepath.engines.slurm._commands import _speed_of
 from glidepath.engines.slurm._model import Move, with_note
 from glidepath.engines.slurm._text import expand_nodes, read_nodes, read_queue
+from glidepath.engines.slurm._traces import trace_path
 
 # What squeue 22.05.8 printed for: a held job, a task of an array, a job with a begin time and a
 # newline in its comment, and a running job with a field separator in its name.
 RECORDED = (
-    "4\x1froot\x1fPENDING\x1fgold\x1fJobHeldUser\x1f1795252952\x1fN/A\x1fN/A\x1f1:00:00\x1f0:00"
+    "4\x1f4\x1froot\x1fPENDING\x1fgold\x1fJobHeldUser\x1f0\x1f1795252952\x1fN/A\x1fN/A\x1f1:00:00\x1f0:00"
     "\x1f0\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
     "\x1f0\x1f(null)\x1fj.sh\x1f/tmp\x1f/tmp/slurm-4.out\x1f\x1e\n"
-    "2_3\x1froot\x1fPENDING\x1ftrain\x1fJobArrayTaskLimit\x1f1795252952\x1fN/A\x1fN/A\x1f5-00:01:00"
+    "2_3\x1f2\x1froot\x1fPENDING\x1ftrain\x1fJobArrayTaskLimit\x1f4294901757\x1f1795252952\x1fN/A\x1fN/A\x1f5-00:01:00"
     "\x1f0:00\x1f0\x1f1\x1f\x1fgres:gpu:silver:2\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
     "\x1f0\x1f(null)\x1farr\x1f/tmp"
     "\x1f/tmp/slurm-2.out\x1f\x1e\n"
-    "3\x1froot\x1fPENDING\x1ftrain\x1fBeginTime\x1f1795252952\x1f1795256552\x1f1795256552\x1f1:00:00"
+    "3\x1f3\x1froot\x1fPENDING\x1ftrain\x1fBeginTime\x1f4294901756\x1f1795252952\x1f1795256552\x1f1795256552\x1f1:00:00"
     "\x1f0:00\x1f100\x1f1\x1f\x1fgres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,mem=1M,node=1,billing=1"
     "\x1f0\x1fglidepath a\nb\x1fj.sh\x1f/tmp"
     "\x1f/tmp/slurm-3.out\x1f\x1e\n"
-    "1\x1froot\x1fRUNNING\x1ftrain\x1fNone\x1f1795252952\x1f1795252953\x1f1795252952\x1fUNLIMITED"
+    "1\x1f1\x1froot\x1fRUNNING\x1ftrain\x1fNone\x1f4294901758\x1f1795252952\x1f1795252953\x1f1795252952\x1fUNLIMITED"
     "\x1f1-00:00:01\x1f0\x1f1\x1fgold0\x1fgres:gpu:1\x1fN/A\x1fN/A\x1fN/A\x1f1\x1fcpu=1,node=1,billing=1"
     "\x1f2\x1fglidepath target=0.1\x1fodd"
     "\x1f na|me\x1f/tmp\x1f/tmp/slurm-1.out\x1f\x1e\n"
@@ -41,6 +43,7 @@ def test_reads_what_a_real_squeue_printed() -> None:
     jobs, unreadable = read_queue(RECORDED)
     held, task, later, odd = jobs
     assert (held.id, held.held, held.limit_s, held.gpus) == ("4", True, 3600.0, 1)
+    assert [each.priority > 0 for each in jobs] == [False, True, True, True]
     assert (task.id, task.limit_s, task.gpus, task.gpu_type) == ("2_3", 432060.0, 2, "silver")
     assert (later.eligible_s, later.nice, later.comment) == (1795256552.0, 100, "glidepath a\nb")
     assert unreadable == 1  # a separator in its name: left alone rather than guessed at
@@ -90,7 +93,7 @@ def test_expands_node_lists(text: str, names: tuple[str, ...]) -> None:
 
 def test_a_tier_is_a_partition_of_equal_gpus_that_shares_no_node() -> None:
     text = "".join(
-        "".join(f"{field}\x1f" for field in row) + "\x1e\n"
+        "".join(f"{field}\x1f" for field in (*row, "up")) + "\x1e\n"
         for row in [
             ("a0", "a", "idle", "gpu:v100:4(S:0-1)"),
             ("a1", "a", "down*", "gpu:v100:4"),
@@ -168,7 +171,7 @@ def test_a_note_keeps_the_request_and_replaces_the_note() -> None:
 def test_counts_the_gpus_of_a_node_whatever_their_type_begins_with(
     gres: str, gpu: str, gpus: int
 ) -> None:
-    (tier,) = read_nodes(f"n0\x1fa\x1fidle\x1f{gres}\x1f\x1e\n")
+    (tier,) = read_nodes(f"n0\x1fa\x1fidle\x1f{gres}\x1fup\x1f\x1e\n")
     assert (tier.gpu, tier.gpus) == (gpu, gpus)
 
 
@@ -245,10 +248,29 @@ def test_tiers_that_are_no_partition_with_gpus_are_refused() -> None:
         *((state, True) for state in ("idle", "mixed-", "allocated", "idle~", "mixed#", "mixed@")),
         *((state, False) for state in ("mixed$", "allocated$", "idle%", "mixed!", "idle!")),
         *((state, False) for state in ("mixed*", "mixed$*", "reserved", "draining", "maint")),
+        *((state, False) for state in ("idle^", "mixed^", "allocated^")),
     ],
 )
 def test_a_node_that_will_take_no_job_soon_is_not_up_though_it_runs_some(
     state: str, up: bool
 ) -> None:
-    (tier,) = read_nodes(f"n0\x1fa\x1f{state}\x1fgpu:v100:4\x1f\x1e\n")
+    (tier,) = read_nodes(f"n0\x1fa\x1f{state}\x1fgpu:v100:4\x1fup\x1f\x1e\n")
     assert (tier.gpus, tier.down) == ((4, ()) if up else (0, ("n0",)))
+
+
+@pytest.mark.parametrize(
+    ("state", "restarts", "number"), [("RUNNING", 0, "5"), ("PENDING", 0, ""), ("PENDING", 1, "5")]
+)
+def test_a_task_of_an_array_has_a_number_of_its_own_once_it_started(
+    tmp_path: Path, state: str, restarts: int, number: str
+) -> None:
+    """As sbatch fills in %j; before, all tasks have the number of the array."""
+    task = replace(job("1_3"), number="5", state=state, restarts=restarts, workdir=str(tmp_path))
+    ((read,), _) = read_queue(slurm_stub.queue_text([task]))
+    assert read.number == number
+    request = JobRequest(trace="%j.csv")
+    assert trace_path(read, request, ()) == tmp_path / f"{number or '1_3'}.csv"
+    (tmp_path / "1_3.csv").touch()  # as our own TraceLog names it
+    assert trace_path(read, request, ()) == tmp_path / "1_3.csv"
+    (tmp_path / "5.csv").touch()
+    assert trace_path(read, JobRequest(), ("%j.csv",)) == tmp_path / f"{number or '1_3'}.csv"

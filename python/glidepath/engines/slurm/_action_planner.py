@@ -98,8 +98,8 @@ class ActionPlanner:
         if job.state not in ("PENDING", "RUNNING"):
             return self._leave(view, f"is {job.state.lower()}")
         if job.gpus == 0:
-            asks = "asks for GPUs by socket" if job.gpus_by_socket else "asks for no GPU"
-            return self._leave(view, asks)
+            asks = "GPUs by socket" if job.gpus_by_socket else "no GPU"
+            return self._leave(view, f"asks for {'parts of GPUs' if job.gpus_shared else asks}")
         if forecast.stop and may_end:
             waits = meaning(forecast.verdict).is_reached and job.state == "RUNNING"
             if waits and not self._listens(view):

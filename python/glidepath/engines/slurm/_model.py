@@ -170,6 +170,9 @@ class ClusterJob:
     workdir: str = ""
     stdout: str = ""
     touchable: bool = True  # False: only known to hold GPUs, and never acted upon
+    gpus_shared: int = 0  # of a node, of which it may hold parts (shards, MPS); `gpus` has none
+    priority: int = 1  # of Slurm; 0 = held
+    number: str = ""  # SLURM_JOB_ID of a task of an array that has started; its id is another
 
     @property
     def request(self) -> JobRequest | None:
@@ -201,15 +204,18 @@ class ClusterJob:
 
     @property
     def held(self) -> bool:
-        """Whether a person holds it back."""
-        return self.reason in ("JobHeldUser", "JobHeldAdmin")
+        """Whether it is held back: by a person, or by Slurm, which requeued it so."""
+        if self.priority == 0 and self.state == "PENDING":
+            return True
+        why = self.reason.lower().replace("_", " ")
+        return why.endswith(("held", "held state")) or why.startswith(("jobheld", "jobhold"))
 
     def kept_waiting(self, now_s: float) -> str:
         """Say why a job waits for something else than GPUs; empty where it does not."""
         if self.state != "PENDING":
             return ""
         if self.held:
-            return "is held by a person"
+            return "is held by a person" if self.reason.startswith("JobHeld") else "is held"
         if self.reason.startswith("Dependency"):
             return "waits for another job"
         return (
@@ -275,7 +281,8 @@ class Cluster:
         up = sum(node not in tier.down for node in job.nodes)
         if job.gpus_by_socket:
             return tier.gpus_per_node * up
-        return math.ceil(job.gpus * up / len(job.nodes))
+        parts = min(job.gpus_shared, tier.gpus_per_node) * up
+        return math.ceil(job.gpus * up / len(job.nodes)) + parts
 
 
 ActionKind = Literal[

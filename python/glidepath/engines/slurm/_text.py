@@ -21,10 +21,12 @@ FIELD, RECORD = "\x1f", "\x1e"
 
 QUEUE_FIELDS = (
     "JobArrayID",
+    "JobID",
     "UserName",
     "State",
     "Partition",
     "Reason",
+    "PriorityLong",
     "SubmitTime",
     "StartTime",
     "EligibleTime",
@@ -45,13 +47,14 @@ QUEUE_FIELDS = (
     "WorkDir",
     "STDOUT",
 )
-NODE_FIELDS = ("NodeList", "Partition", "StateLong", "Gres")
+NODE_FIELDS = ("NodeList", "Partition", "StateLong", "Gres", "Available")
 
 _WRITTEN = QUEUE_FIELDS.index("Comment")  # from here on a user writes what stands there
 _MOST_NODES = 100_000  # of one record: more is no list of nodes
 _UP = ("idle", "mixed", "allocated", "completing", "planned")
-# Behind the state of a node that does not respond, is in maintenance or is being powered down.
-_TAKES_NO_JOB = frozenset("*$!%")
+# Behind the state of a node that does not respond, is in maintenance, being powered down or booted.
+_TAKES_NO_JOB = frozenset("*$!%^")
+_PER_CENT_OF_ONE = "mps"  # of the two kinds of parts of a GPU the one that counts in per cent
 
 
 def format_of(fields: Sequence[str]) -> str:
@@ -86,12 +89,12 @@ def _epoch(text: str) -> float:
     return float(text) if text.isdigit() else 0.0  # "N/A" of a job that has not started
 
 
-def _gpus(text: str) -> dict[str, int]:
+def _gpus(text: str, gres: str = "gpu") -> dict[str, int]:
     """Count the GPUs of `gres:gpu:silver:2`, `gpu:2080ti:4(S:0-1)`, `gres/gpu=2` by their type."""
     counts: dict[str, int] = {}
     for item in re.sub(r"\([^)]*\)", "", text).split(","):
         name, *fields = re.split("[:/=]", re.sub("^gres[:/]", "", item.strip()))
-        if name != "gpu":
+        if name != gres:
             continue
         count = int(fields.pop()) if fields and re.fullmatch("[0-9]+", fields[-1]) else 1
         kind = fields[0] if fields else ""
@@ -119,6 +122,18 @@ def _asked(f: dict[str, str]) -> tuple[int, str]:
 def _by_socket(f: dict[str, str]) -> bool:
     """Whether a job asks for GPUs by socket alone, of which nothing says how many it has."""
     return _asked(f)[0] == 0 and bool(_gpus(f["tres-per-socket"]))
+
+
+def _shared(f: dict[str, str]) -> int:
+    """Count the GPUs of a node of which a job may hold parts: none of them is free for another."""
+    most = 0
+    for gres in ("shard", _PER_CENT_OF_ONE):
+        for name in ("tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task"):
+            # Each part may be of another GPU, but a share of MPS is of one.
+            each = sum(_gpus(f[name], gres).values())
+            each = min(each, 1) if gres == _PER_CENT_OF_ONE else each
+            most = max(most, each * (_whole(f["NumTasks"]) or 1 if name == "tres-per-task" else 1))
+    return most
 
 
 def _whole(text: str) -> int:
@@ -163,8 +178,12 @@ def _job(f: dict[str, str]) -> ClusterJob:
     limit = _seconds(f["TimeLimit"])
     if math.isnan(limit):
         raise ValueError(f["TimeLimit"])
+    restarts = int(f["RestartCnt"])
+    # All tasks of an array that have not started share its number.
+    alone = f["State"] != "PENDING" or restarts > 0
     return ClusterJob(
         id=f["JobArrayID"],
+        number=f["JobID"] if "_" in f["JobArrayID"] and alone else "",
         user=f["UserName"],
         state=f["State"],
         partition=f["Partition"],
@@ -180,7 +199,9 @@ def _job(f: dict[str, str]) -> ClusterJob:
         gpus=gpus,
         gpu_type=kind,
         gpus_by_socket=_by_socket(f),
-        restarts=int(f["RestartCnt"]),
+        gpus_shared=_shared(f),
+        restarts=restarts,
+        priority=int(f["PriorityLong"]),
         comment=text("Comment"),
         workdir=text("WorkDir"),
         stdout=text("STDOUT"),
@@ -206,6 +227,7 @@ def _untouchable(row: Sequence[str]) -> ClusterJob | None:
         gpus=gpus,
         gpu_type=kind,
         gpus_by_socket=_by_socket(f),
+        gpus_shared=_shared(f),
         touchable=False,
     )
 
@@ -240,11 +262,11 @@ def read_nodes(text: str) -> list[ClusterTier]:
     """Read sinfo's answer: each partition with GPUs, in its order."""
     rows, _ = _records(text, len(NODE_FIELDS))
     tiers: dict[str, dict[str, tuple[int, str, bool]]] = {}
-    for node, partition, state, gres in rows:
+    for node, partition, state, gres, available in rows:
         gpus = _gpus(gres)
         count = sum(gpus.values())
         if count:
-            up = state.startswith(_UP) and _TAKES_NO_JOB.isdisjoint(state)
+            up = state.startswith(_UP) and _TAKES_NO_JOB.isdisjoint(state) and available == "up"
             kind = (next(iter(gpus)) or UNTYPED) if len(gpus) == 1 else ""
             for name in expand_nodes(node):
                 tiers.setdefault(partition.rstrip("*"), {})[name] = (count, kind, up)

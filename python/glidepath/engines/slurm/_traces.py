@@ -65,20 +65,23 @@ def trace_path(job: ClusterJob, request: JobRequest, patterns: Sequence[str]) ->
     """Find where the job logs.
 
     The comment's own `trace=` counts; else the first of `patterns` that exists. Slurm's %j %A %a
-    %x %u are filled in, and a relative path starts at the working directory of the job.
+    %x %u are filled in, and a relative path starts at the working directory of the job. For %j of
+    a task of an array that is SLURM_JOB_ID, as in sbatch; else 12_3, as our own `TraceLog` has it.
     """
-    number, _, task = job.id.partition("_")
-    values = {"j": job.id, "A": number, "a": task, "x": job.name, "u": job.user, "%": "%"}
+    array, _, task = job.id.partition("_")
+    values = {"A": array, "a": task, "x": job.name, "u": job.user, "%": "%"}
 
-    def absolute(pattern: str) -> Path:
+    def absolute(pattern: str, number: str) -> Path:
+        known = {**values, "j": number}
         return Path(job.workdir or ".") / re.sub(
-            r"%([jAaxu%])", lambda match: values[match[1]], pattern
+            r"%([jAaxu%])", lambda match: known[match[1]], pattern
         )
 
-    if request.trace:
-        return absolute(request.trace)
-    candidates = (absolute(pattern) for pattern in patterns)
-    return next((path for path in candidates if os.path.exists(path)), None)  # noqa: PTH110
+    numbers = dict.fromkeys((job.number or job.id, job.id))
+    wanted = (request.trace,) if request.trace else patterns
+    candidates = [absolute(pattern, number) for pattern in wanted for number in numbers]
+    found = next((path for path in candidates if os.path.exists(path)), None)  # noqa: PTH110
+    return candidates[0] if found is None and request.trace else found
 
 
 @dataclass
