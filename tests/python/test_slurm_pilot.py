@@ -473,3 +473,23 @@ def test_a_note_is_written_anew_when_its_reason_has_changed() -> None:
         gist("done 26 Nov 09:00; reached 0.3 by step 5; gets no other GPU")[1]
         == gist("reached 0.3 by step 9; gets no other GPU")[1]
     )
+
+
+def test_a_job_that_slurm_does_not_start_where_it_was_placed_goes_back_and_stays(
+    world: World,
+) -> None:
+    run = world.submit(job(1, EASY.replace("bronze,", "").replace("gold", "gold,bronze")))
+    world.cluster.tiers = CLUSTER_TIERS[:2]
+    world.pilot = world.new_pilot()
+    world.pilot.round()
+    assert run.job.partition == "silver"
+    world.cluster.update("1", reason="QOSMaxGRESPerUser")  # which is the same everywhere
+    assert [action.kind for action in world.pilot.round().actions] == []
+    world.cluster.update("1", reason="PartitionTimeLimit")
+    (view,) = world.pilot.round().views
+    assert view.reason.startswith("goes back to bronze: Slurm does not start it here (Part")
+    assert run.job.partition == "bronze"
+    for _ in range(2):
+        (view,) = world.pilot.round().views
+        assert view.reason == "stays: Slurm did not start it elsewhere (PartitionTimeLimit)"
+    assert run.job.partition == "bronze"

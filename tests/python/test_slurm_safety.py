@@ -433,6 +433,24 @@ def test_a_log_dated_ahead_of_the_clock_ends_no_job_and_gets_no_signal(tmp_path:
     assert touched(decided(tmp_path, [again], logged_s=NOW + 300)) == {"1": "checkpoint"}
 
 
+BARRED = ("PartitionTimeLimit", "Reservation", "QOSMaxGRESPerUser", "JobArrayTaskLimit")
+
+
+@pytest.mark.parametrize("reason", [*BARRED, "ReqNodeNotAvail, UnavailableNodes:b2"])
+def test_nobody_gives_way_to_a_job_that_slurm_will_not_start(tmp_path: Path, reason: str) -> None:
+    silver = {"partition": "silver", "gpus": 4}
+    wanted = f"{BUSY.replace('0.22', '0.23')} tiers=silver weight=50"
+    jobs = [running(11, f"{BUSY} tiers=silver", "s1"), waiting(7, wanted, **silver)]
+    assert touched(decided(tmp_path, jobs))["11"] == "checkpoint"
+    result = decided(tmp_path, [jobs[0], replace(jobs[1], reason=reason)])
+    assert touched(result) == {}
+    assert result.views[1].reason == f"Slurm does not start it: {reason.partition(',')[0]}"
+    behind = waiting(9, f"{BUSY} tiers=silver", **silver)
+    views = decided(tmp_path, [replace(jobs[1], reason=reason), behind]).views
+    assert [view.planned for view in views] == ["", "silver"]
+    assert (views[0].starts_s is not None) == (reason == "JobArrayTaskLimit")
+
+
 @pytest.mark.parametrize("state", ["down", "drain", "inactive"])
 def test_a_partition_that_is_not_up_takes_no_job(tmp_path: Path, state: str) -> None:
     mine = running(11, f"{BUSY} tiers=bronze,silver")

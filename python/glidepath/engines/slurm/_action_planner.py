@@ -18,6 +18,7 @@ from glidepath.engines.slurm._history import History
 from glidepath.engines.slurm._job_forecast import AHEAD_LOG, OLDER_LOG, JobView
 from glidepath.engines.slurm._model import (
     BEGINS_LATER,
+    OF_A_PARTITION,
     Action,
     ActionKind,
     Cluster,
@@ -108,6 +109,11 @@ class ActionPlanner:
             return True
         if meaning(forecast.verdict).is_settled:
             return self._leave(view, f"{forecast.reason}; gets no other GPU")
+        if job.barred:
+            return self._bar(view)
+        sent_back = self.history.sent_back.get(job.id)
+        if sent_back:
+            return self._leave(view, f"stays: Slurm did not start it elsewhere ({sent_back})")
         if job.state == "RUNNING":
             return self._settle_running(view, request)
         if not self._named_tiers(view):
@@ -115,6 +121,16 @@ class ActionPlanner:
             other = next(name for name in listed if name not in self.tiers)
             return self._leave(view, f"names no tiers=, and {other} is not one: left as it is")
         return False
+
+    def _bar(self, view: JobView) -> bool:
+        """Leave a job alone that Slurm starts for no GPU, but not where it came by our doing."""
+        job, home = view.job, self._submitted_to(view.job)
+        view.kept_waiting = True
+        self._leave(view, f"Slurm does not start it: {job.barred}")
+        if home != job.partition and job.barred.startswith(OF_A_PARTITION):
+            view.reason = f"goes back to {home}: Slurm does not start it here ({job.barred})"
+            self._do("place", view, view.reason, tier=home)
+        return True
 
     def _wanted(self, job: ClusterJob) -> str:
         """Why somebody wants a job to wait; empty where nobody does. Such a job is never touched.

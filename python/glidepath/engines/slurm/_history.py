@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from glidepath.engines.slurm._decision_log import DecisionLog, Event
 from glidepath.engines.slurm._job_forecast import JobView
-from glidepath.engines.slurm._model import Action, ActionKind, Cluster
+from glidepath.engines.slurm._model import OF_A_PARTITION, Action, ActionKind, Cluster
 from glidepath.engines.slurm._options import PilotOptions
 
 _KINDS = get_args(ActionKind)
@@ -30,6 +30,7 @@ class History:
     limits: dict[str, float]  # minutes before we first changed them
     nices: dict[str, float]
     submitted_to: dict[str, str]  # partitions of a job that we placed in one of them
+    sent_back: dict[str, str]  # why Slurm did not start a job where we had placed it
     moves: Counter[str]
     refused: set[tuple[str, str]]  # (job, kind) not to be tried again yet
 
@@ -58,14 +59,10 @@ class History:
 
         now_in = {job.id: job.partition for job in cluster.jobs}
 
-        def submitted_to() -> dict[str, str]:
-            events = log.of_each("place", ("intended",), jobs)
-            placed = {job: event.detail or {} for job, event in events.items()}
-            return {  # unless a person has changed the partition since
-                job: str(detail["submitted_to"])
-                for job, detail in placed.items()
-                if detail.get("tier") == now_in[job] and detail.get("submitted_to")
-            }
+        events = log.of_each("place", ("intended",), jobs)
+        details = {job: event.detail or {} for job, event in events.items()}
+        # Unless a person has changed the partition since.
+        placed = {job: d for job, d in details.items() if d.get("tier") == now_in[job]}
 
         moves = counts(("checkpoint", "requeue"), ("done", "unknown"), 3600)
         return cls(
@@ -77,7 +74,8 @@ class History:
             log.of_each("annotate", ("intended",), jobs),
             before("limit"),
             before("rank"),
-            submitted_to(),
+            {job: str(d["submitted_to"]) for job, d in placed.items() if d.get("submitted_to")},
+            {job: str(d["sent_back"]) for job, d in placed.items() if d.get("sent_back")},
             Counter(job for job, _ in moves),
             set(counts(_KINDS, ("refused",), 600)),
         )
@@ -156,6 +154,8 @@ def action_event(
         more["before"] = job.nice
     if action.kind == "place":
         more["tier"], more["submitted_to"] = action.tier, action.submitted_to
+        if job.barred.startswith(OF_A_PARTITION) and not job.move:
+            more["sent_back"] = job.barred
     if action.kind == "defer":
         more["until"] = action.until_s
     if action.kind == "annotate":

@@ -27,6 +27,18 @@ _RANGES = {"target": (-1e30, 1e30), "budget": (1e-9, 1e15), "weight": (1e-6, 1e6
 _REQUEUE_DELAY_S = 150  # Slurm starts a requeued job 2 minutes later unless told otherwise
 _LONGEST_DELAY_S = 3600  # that a site may have set: a later start is what a person wants
 
+#: How the reasons begin of a job that Slurm may start in another partition.
+OF_A_PARTITION = ("Partition", "BadConstraints", "AccountNotAllowed", "QOSNotAllowed")
+
+#: Why a task waits that starts once another of its array has ended.
+ARRAY_LIMIT = "JobArrayTaskLimit"
+
+# Why jobs wait that start as soon as there is room, in small letters. With any other reason Slurm
+# starts a job for no GPU that we could free: it waits for a limit, a partition, a node, a licence.
+_WAITS_FOR_ROOM = frozenset(
+    ("", "priority", "resources", "begintime", "cleaning", "prolog", "scheddefer")
+)
+
 CheckpointMode = Literal["none", "usr1", "requeue"]
 
 
@@ -209,6 +221,12 @@ class ClusterJob:
             return True
         why = self.reason.lower().replace("_", " ")
         return why.endswith(("held", "held state")) or why.startswith(("jobheld", "jobhold"))
+
+    @property
+    def barred(self) -> str:
+        """Name what keeps Slurm from starting a waiting job, whatever is free; or nothing."""
+        why = self.reason if self.state == "PENDING" else ""
+        return "" if why.lower() in _WAITS_FOR_ROOM else why.partition(",")[0]
 
     def kept_waiting(self, now_s: float) -> str:
         """Say why a job waits for something else than GPUs; empty where it does not."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from glidepath._core import Allocation, Job, Option, Snapshot, Tier
 from glidepath._starts import start_times
 from glidepath.engines.slurm._job_forecast import JobView
-from glidepath.engines.slurm._model import Cluster, ClusterJob, ClusterTier
+from glidepath.engines.slurm._model import ARRAY_LIMIT, Cluster, ClusterJob, ClusterTier
 
 _SHARES = 32  # of a time limit that a job without a forecast may use, equally likely
 
@@ -76,8 +76,12 @@ def _counts(cluster: Cluster, job: ClusterJob, view: JobView | None) -> bool:
     """Whether a job holds GPUs, or gets some without anybody's help."""
     if job.state != "PENDING":
         return job.state == "RUNNING"
+    if job.reason == ARRAY_LIMIT:
+        return True  # it starts when another task of its array has ended
+    if view is None:
+        return not (job.kept_waiting(cluster.now_s) or job.barred)
     # Of a view the pilot has found out: a delay that it has set itself is none.
-    return not (job.kept_waiting(cluster.now_s) if view is None else view.kept_waiting)
+    return not view.kept_waiting
 
 
 def _seconds_left(
