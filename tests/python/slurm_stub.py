@@ -8,7 +8,6 @@ recording); what it accepts and refuses is what the real one accepts and refuses
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 from glidepath.engines.slurm import Answer, ClusterError, ClusterJob, ClusterTier
@@ -155,11 +154,10 @@ class SlurmStub:
                         return "Invalid partition name specified"
                     self.cluster.update(job.id, partition=value)
                 case "StartTime" if pending:
-                    now = self.cluster.now_s
-                    at = now if value == "now" else time.mktime(
-                        time.strptime(value, "%Y-%m-%dT%H:%M:%S")
-                    )  # fmt: skip
-                    self.cluster.update(job.id, eligible_s=at)
+                    now, plus, seconds = value.partition("+")
+                    assert now == "now"
+                    at = int(self.cluster.now_s) + int(seconds) if plus else self.cluster.now_s
+                    self.cluster.update(job.id, eligible_s=float(at))
                 case "TimeLimit":
                     if not pending and 60 * int(value) > job.limit_s:
                         return "Access/permission denied"

@@ -475,6 +475,47 @@ def test_a_note_is_written_anew_when_its_reason_has_changed() -> None:
     )
 
 
+@pytest.mark.parametrize("begin_s", [1792889400.0, 1792891200.0, 1792893000.0])
+def test_a_job_is_deferred_by_minutes_in_the_hour_that_comes_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin_s: float
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")  # where it is 2:50, 2:20 and 2:50 on 25 October 2026
+    time.tzset()
+    try:
+        world = World(tmp_path)
+        world.cluster.now_s = begin_s
+        gold = replace(job(1, "glidepath tiers=gold"), partition="gold")
+        runs = [world.submit(replace(gold, id=number)) for number in "12"]
+        result = world.pilot.round()
+        (deferred,) = (action.until_s for action in result.actions if action.kind == "defer")
+        assert 0 < deferred - begin_s < 300
+        assert ("scontrol", "update", "JobId=2", "StartTime=now+90") in world.stub.sent
+        assert runs[1].job.eligible_s == deferred
+        world.cluster.update("2", eligible_s=deferred + 5)  # such as of a command that came up late
+        world.cluster.advance(30)
+        assert "begin later" not in world.pilot.round().views[1].reason
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("what", ["eligible_s", "reason"])
+def test_what_a_person_does_between_look_and_command_stands(world: World, what: str) -> None:
+    run = world.submit(job(1, EASY.replace("bronze,", "")))
+    wish = {"eligible_s": world.cluster.now_s + 86400} if what == "eligible_s" else {}
+
+    def between(command: Sequence[str]) -> None:
+        if "-j" in command and command[0] == "squeue":
+            world.cluster.update("1", **wish)
+            world.cluster.update("1", reason="BeginTime" if wish else "Dependency")
+
+    world.stub.before = between
+    (outcome,) = world.pilot.round().outcomes
+    assert outcome.status == "changed"
+    assert run.job.partition == "bronze"
+    assert world.stub.sent == []
+
+
 def test_a_job_that_slurm_does_not_start_where_it_was_placed_goes_back_and_stays(
     world: World,
 ) -> None:

@@ -274,3 +274,23 @@ def test_a_task_of_an_array_has_a_number_of_its_own_once_it_started(
     assert trace_path(read, request, ()) == tmp_path / "1_3.csv"
     (tmp_path / "5.csv").touch()
     assert trace_path(read, JobRequest(), ("%j.csv",)) == tmp_path / f"{number or '1_3'}.csv"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"eligible_s": 9e9},
+        {"reason": "Dependency"},
+        {"limit_s": 60.0},
+        {"nice": 5},
+        {"gpus": 2},
+        {"gpu_type": "silver"},
+        {"priority": 0},
+    ],
+)
+def test_what_a_person_changes_before_a_command_is_sent_is_another_situation(
+    change: dict[str, object],
+) -> None:
+    before = job(1, reason="Resources")
+    assert replace(before, reason="Priority").same_situation(before)
+    assert not replace(before, **change).same_situation(before)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ from glidepath.engines.slurm._options import PilotOptions
 
 _FAR_S = 1e9  # thirty years: no date, no time limit
 _MOVES_PER_HOUR = 2  # of one job
+_COMES_UP_WITHIN_S = 10  # a command of Slurm, on a busy machine
 _CHANCE, _DONE = "P(target) ", "done "  # how the parts of a note before its reason begin
 _NOTES_PER_ROUND = 50  # each takes a command of its own
 _LIMIT_GRID_MIN = (1, 2, 3, 5, 10, 15, 20, 30, 45, *(60 * h for h in (1, 1.5, 2, 3, 4, 6, 8, 12)))
@@ -209,10 +210,13 @@ class ActionPlanner:
             view.reason = f"is on its way to {view.planned or 'the queue'}"
 
     def _deferred(self, job: ClusterJob) -> bool:
-        """Whether the start time that the job waits for was set by us."""
+        """Whether the start time that the job waits for was set by us.
+
+        Slurm counts the seconds of a deferral from when the command has come up.
+        """
         deferred = self.history.deferred.get(job.id)
         until = float(((deferred and deferred.detail) or {}).get("until", 0))
-        return abs(job.eligible_s - until) < 2
+        return until - 2 < job.eligible_s < until + _COMES_UP_WITHIN_S
 
     def _end(self, view: JobView, why: str) -> None:
         job, request = view.job, view.request

@@ -225,7 +225,7 @@ class Slurm:
         for job in signalled:
             self._has_steps.setdefault((job.id, job.start_s), job.id in steps)
         known = {job.id for job in signalled if self._has_steps[job.id, job.start_s]}
-        return commands_of(actions, known)
+        return commands_of(actions, known, self.clock())
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check every job again, then act; jobs with the same change share a command.
@@ -268,7 +268,7 @@ class Slurm:
 
     def _carry_out(self, group: _Group, steps: set[str]) -> list[Outcome]:
         first = group.actions[0]
-        for command in group.commands(steps):
+        for command in group.commands(steps, self.clock()):
             try:
                 answer = self.run(command, self.timeout_s)
             except ClusterError as error:
@@ -294,8 +294,8 @@ class _Group:
 
     actions: tuple[Action, ...]
 
-    def commands(self, steps: set[str]) -> list[tuple[str, ...]]:
-        """Give its commands; `steps` has the jobs that train through srun."""
+    def commands(self, steps: set[str], now_s: float) -> list[tuple[str, ...]]:
+        """Give its commands, as of now; `steps` has the jobs that train through srun."""
         first = self.actions[0]
         ids = [action.job.id for action in self.actions]
         update = ("scontrol", "update", f"JobId={','.join(ids)}")
@@ -315,8 +315,8 @@ class _Group:
                 to = (f"Partition={first.tier}",) if first.tier != first.job.partition else ()
                 return [(*update, *to, "StartTime=now", *comment)]
             case "defer":
-                until = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(first.until_s))
-                return [(*update, f"StartTime={until}")]
+                # No time of day: in autumn an hour comes twice, and Slurm may mean the other one.
+                return [(*update, f"StartTime=now+{max(1, round(first.until_s - now_s))}")]
             case "limit":
                 return [(*update, f"TimeLimit={first.limit_min}")]
             case "rank":
@@ -338,9 +338,9 @@ def _groups(actions: Sequence[Action]) -> list[_Group]:
     ]
 
 
-def commands_of(actions: Sequence[Action], steps: set[str]) -> list[tuple[str, ...]]:
+def commands_of(actions: Sequence[Action], steps: set[str], now_s: float) -> list[tuple[str, ...]]:
     """Give the commands that carry out these actions; `steps` has the jobs that train by srun."""
-    return [command for group in _groups(actions) for command in group.commands(steps)]
+    return [command for group in _groups(actions) for command in group.commands(steps, now_s)]
 
 
 def _is_any(text: str, phrases: Iterable[str]) -> bool:

@@ -202,7 +202,9 @@ class ClusterJob:
 
     def _situation(self) -> tuple[object, ...]:
         began = self.start_s if self.state == "RUNNING" else 0.0
-        asked = self.request, self.move, self.held
+        asked = self.request, self.move, self.held, self.reason.startswith("Dependency")
+        begins = self.eligible_s if self.state == "PENDING" else 0.0
+        size = self.limit_s, self.nice, self.gpus, self.gpu_type
         return (
             self.id,
             self.user,
@@ -211,7 +213,9 @@ class ClusterJob:
             self.restarts,
             self.submit_s,
             began,
+            begins,
             asked,
+            size,
         )
 
     @property

@@ -287,7 +287,7 @@ class SimulatedCluster:
 
     def commands(self, actions: Sequence[Action]) -> list[tuple[str, ...]]:
         """Give the commands that Slurm would be sent."""
-        return commands_of(actions, set())
+        return commands_of(actions, set(), self.now_s)
 
     def send(self, actions: Sequence[Action]) -> list[Outcome]:
         """Check, then act."""
