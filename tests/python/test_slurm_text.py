@@ -242,6 +242,16 @@ def test_tiers_that_are_no_partition_with_gpus_are_refused() -> None:
         scheduler.read()
 
 
+def test_tiers_that_share_a_node_are_refused() -> None:
+    text = slurm_stub.nodes_text([*CLUSTER_TIERS, replace(CLUSTER_TIERS[1], name="all")])
+    scheduler = Slurm(
+        run=lambda command, timeout_s: Answer(0, text if command[0] == "sinfo" else ""),
+        tiers={"all": 1.0, "bronze": 1.0, "silver": 2.0},
+    )
+    with pytest.raises(InputError, match=r"^tiers: all and silver share node silver0$"):
+        scheduler.read()
+
+
 @pytest.mark.parametrize(
     ("state", "up"),
     [

@@ -186,6 +186,7 @@ class Slurm:
             for name in self.tiers:
                 if name not in by_name:
                     raise InputError(f"tiers: no partition {name!r} with GPUs")
+            _check_apart([by_name[name] for name in self.tiers])
             return [replace(by_name[name], speed=speed) for name, speed in self.tiers.items()]
         tiers: list[ClusterTier] = []
         taken: set[str] = set()
@@ -341,6 +342,16 @@ def _groups(actions: Sequence[Action]) -> list[_Group]:
 def commands_of(actions: Sequence[Action], steps: set[str], now_s: float) -> list[tuple[str, ...]]:
     """Give the commands that carry out these actions; `steps` has the jobs that train by srun."""
     return [command for group in _groups(actions) for command in group.commands(steps, now_s)]
+
+
+def _check_apart(tiers: Sequence[ClusterTier]) -> None:
+    """Refuse tiers that share a node: its GPUs would be planned with twice."""
+    owner: dict[str, str] = {}
+    for tier in tiers:
+        for node in tier.nodes:
+            other = owner.setdefault(node, tier.name)
+            if other != tier.name:
+                raise InputError(f"tiers: {other} and {tier.name} share node {node}")
 
 
 def _is_any(text: str, phrases: Iterable[str]) -> bool:
