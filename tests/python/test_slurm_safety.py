@@ -482,3 +482,27 @@ def test_gpus_of_which_a_job_holds_parts_are_not_free(
     ours = replace(jobs[1], user="me", comment=BUSY)
     reason = decided(tmp_path, [ours], edit=by_parts).views[0].reason
     assert reason == ("asks for no GPU" if moves else "asks for parts of GPUs")
+
+
+@pytest.mark.parametrize(("restarts", "said"), [(0, True), (1, False)])
+def test_a_job_that_only_wrote_a_header_behind_an_earlier_run_has_no_log_yet(
+    tmp_path: Path, restarts: int, *, said: bool
+) -> None:
+    mine = running(1, f"{REACHED} trace=b.csv tiers=bronze,silver", start_s=NOW - 90)
+    mine = replace(mine, restarts=restarts)
+    rows = [f"{k},{curve(3)(k)},{k}\n" for k in range(1, 900)]
+    log = tmp_path / "b.csv"
+    log.write_text("".join(("step,loss,seconds\n", *rows, "step,loss,seconds\n")))
+    os.utime(log, (NOW - 60, NOW - 60))
+    result = decided(tmp_path, [mine])
+    assert touched(result) == {}  # no signal either: it may not listen yet
+    assert ("the log is older than the job" in result.views[0].reason) == said
+    log.write_text("".join(("step,loss,seconds\n", *rows)))
+    os.utime(log, (NOW - 60, NOW - 60))
+    assert touched(decided(tmp_path, [mine])) == {"1": "checkpoint"}
+
+
+def test_a_job_whose_comment_cannot_be_read_is_not_written_to(tmp_path: Path) -> None:
+    result = decided(tmp_path, [waiting(5, f"{BUSY} x=y"), running(6, f"{BUSY} x=y")])
+    assert [view.reason for view in result.views] == ["cannot read 'x=y' in the comment"] * 2
+    assert result.actions == ()

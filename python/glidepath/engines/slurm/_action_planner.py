@@ -415,7 +415,7 @@ class ActionPlanner:
             job = view.job
             if left == 0:
                 return
-            if job.id in busy or view.kept_waiting or job.request is None:
+            if job.id in busy or view.kept_waiting or job.request is None or view.request.problem:
                 continue
             if job.state == "PENDING" and not self._named_tiers(view):
                 continue  # left as it is

@@ -331,7 +331,7 @@ class Pilot:
             user=self.scheduler.reader(job),
         )
         if _is_older(progress, job):
-            return JobForecast(problem=OLDER_LOG, logged_s=progress.modified_s)
+            return JobForecast(problem=OLDER_LOG, logged_s=_logged_s(progress, job))
         if progress.trace is not None and job.restarts == 0 and progress.modified_s > now_s + 60:
             # By such a clock nobody knows whether a log is older: as if it were from the start on.
             return JobForecast(problem=AHEAD_LOG, logged_s=max(1.0, job.start_s))
@@ -346,7 +346,7 @@ class Pilot:
             forecast = forecast_job(progress, request, self.options)
         except Exception as error:  # whatever it was, it is the trouble of this job alone
             forecast = JobForecast(problem=f"no forecast: {error!r}"[:200])
-        forecast = replace(forecast, logged_s=progress.modified_s)
+        forecast = replace(forecast, logged_s=_logged_s(progress, job))
         if forecast.steps_per_s is None and job.restarts == 0 and job.start_s > 0:
             elapsed = progress.modified_s - job.start_s
             if elapsed > 1 and progress.last_step > 0:
@@ -358,7 +358,14 @@ class Pilot:
 def _is_older(progress: Progress, job: ClusterJob) -> bool:
     """Whether a log was last written before its job was there: by an earlier run, so far."""
     begin_s = job.start_s if job.state != "PENDING" else job.submit_s
-    return progress.trace is not None and job.restarts == 0 and progress.modified_s < begin_s
+    older = progress.modified_s < begin_s or progress.ends_in_header
+    return progress.trace is not None and job.restarts == 0 and older
+
+
+def _logged_s(progress: Progress, job: ClusterJob) -> float:
+    """Give the time of the last step that a log has, or one that is not behind it."""
+    begun = progress.ends_in_header and job.state != "PENDING"
+    return min(progress.modified_s, job.start_s) if begun else progress.modified_s
 
 
 @dataclass

@@ -54,6 +54,7 @@ class Progress:
     steps_per_s: float | None = None  # at its latest pace, where the log has seconds
     modified_s: float = 0.0
     nonfinite_steps: tuple[float, ...] = ()  # at the end, beyond what was a gap before
+    ends_in_header: bool = False  # behind rows: whoever wrote it has logged no step yet
     problem: str = ""  # goes to terminals and comments, with what the log made us say
 
     def __post_init__(self) -> None:
@@ -101,6 +102,7 @@ class _Growing:
     seconds: array[float] = field(default_factory=lambda: array("d"))
     points: Counter[str] = field(default_factory=Counter)  # numbers by the name of their column
     bad_lines: int = 0
+    ends_in_header: bool = False  # a header of its own, behind the rows of somebody else
 
     def read(self, file: IO[bytes], metric: str) -> None:
         """Read on from where the last look ended."""
@@ -124,11 +126,14 @@ class _Growing:
             raise IoError(f"{name}: more than {_MOST_NAMES} metrics")
 
     def feed(self, lines: list[str], metric: str) -> None:
+        last = next((line for line in reversed(lines) if line.strip()), None)
         if self.header is None and lines and not lines[0].startswith("{"):
             self._rows([lines.pop(0)], metric)
         if not self._columns(lines, metric):
             for at in range(0, len(lines), _LINES_AT_ONCE):
                 self._rows(lines[at : at + _LINES_AT_ONCE], metric)
+        if last is not None:
+            self.ends_in_header = _names_of(last) == self.header
 
     def _columns(self, lines: list[str], metric: str) -> bool:
         """Take all lines at once, ten times as fast; False, and nothing taken, if one is odd."""
@@ -194,7 +199,7 @@ class _Growing:
                 raise ValueError(line)
             if self.header is not None:
                 return dict(zip(self.header, line.split(","), strict=True))
-            header = [name.strip().strip('"') for name in line.split(",")]
+            header = _names_of(line)
             _counters(tuple(header))  # a first line without a step is not a header
             self.header = header
         except (ValueError, KeyError, RecursionError):
@@ -220,6 +225,10 @@ class _Growing:
         self.step.append(step)
         self.loss.append(loss)
         self.seconds.append(seconds)
+
+
+def _names_of(header: str) -> list[str]:
+    return [name.strip().strip('"') for name in header.split(",")]
 
 
 @functools.lru_cache(maxsize=256)  # rows are many and alike
@@ -322,7 +331,8 @@ class TraceStore:
             name=path.name,
             metric=growing.metric,
         )
-        return self._of(trace, direction, status.st_mtime)
+        progress = self._of(trace, direction, status.st_mtime)
+        return replace(progress, ends_in_header=growing.ends_in_header)
 
     def _other(self, path: Path, files: list[tuple[Path, os.stat_result]], key: _Key) -> Progress:
         """Read a folder of TensorBoard or MLflow, a long CSV …: whatever `read_traces` knows."""
