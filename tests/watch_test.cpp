@@ -57,6 +57,15 @@ TEST(WatchTest, TellsReachedFromWillReachFromNeverFromDiverged) {
   EXPECT_EQ(watch.decision().verdict, Verdict::diverged);
 }
 
+TEST(WatchTest, AMetricThatIsLoggedNowAndThenHasNotDivergedUntilItIsMissingForLonger) {
+  Watch watch({.target = 1.1, .budget = 4000});
+  for (int step = 1; step <= 409; ++step) watch.add(step, step % 10 == 0 ? loss_at(step) : kNaN);
+  EXPECT_EQ(watch.state().longest_gap, 9);
+  EXPECT_NE(watch.decision().verdict, Verdict::diverged);
+  watch.add(410, kInfinity);
+  EXPECT_EQ(watch.decision().verdict, Verdict::diverged);
+}
+
 TEST(WatchTest, StepsToTheTargetAreThoseOfItsReach) {
   const Watch watch = watched({.target = 1.1, .budget = 2000}, 100);
   const WatchState& s = watch.state();
@@ -341,6 +350,8 @@ TEST(WatchTest, AStateThatNoWatchCanBeInIsRefused) {
             "watch: state has 1 points that are not finite at its end, expected 0 to 0");
   EXPECT_EQ(refused([](WatchState& s) { s.trailing_nonfinite = -1; }),
             "watch: state has -1 points that are not finite at its end, expected 0 to 0");
+  EXPECT_EQ(refused([](WatchState& s) { s.longest_gap = 1; }),
+            "watch: state has 1 points that are not finite in a row, expected 0 to 0");
   EXPECT_EQ(refused([](WatchState& s) { s.restarts = 300; }),
             "watch: state has 300 restarts, expected 0 to 299");
   EXPECT_EQ(refused([](WatchState& s) { s.first_loss = -kInfinity; }),

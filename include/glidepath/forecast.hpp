@@ -133,7 +133,8 @@ enum class ForecastStatus : std::uint8_t {
   good,
   too_few_points,  ///< fewer than 3 finite points: the last value with a wide interval
   flat,            ///< all points equal: the value with 1 % of it as scale
-  not_finite       ///< no finite point, or the run ended in NaN or infinity: it has failed
+  not_finite  ///< no finite point, or the run ended in NaN or infinity, in more losses in a row
+              ///< than a finite one ever followed: it has failed
 };
 [[nodiscard]] std::string_view name(ForecastStatus status) noexcept;
 

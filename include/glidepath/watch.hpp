@@ -30,8 +30,9 @@ enum class Verdict : std::uint8_t {
           ///< of the way from its start to the target, nor while it still gains so much that the
           ///< gain of its later half, times the larger of r and r^2, r = (1 - s) / s, is a fifth
           ///< of what it lacks
-  diverged  ///< ended in NaN or infinity, or climbed above its start by as much as it ever fell:
-            ///< where target and budget are given not before half of the budget, as it may return
+  diverged  ///< ended in NaN or infinity (two losses at least, and more in a row than a finite one
+            ///< ever followed), or climbed above its start by as much as it ever fell: where target
+            ///< and budget are given not before half of the budget, as it may return
 };
 inline constexpr std::array kVerdicts{Verdict::unknown, Verdict::reached, Verdict::will_reach,
                                       Verdict::never, Verdict::diverged};
@@ -73,6 +74,7 @@ struct WatchState {
   /// A bit for each of the newest finite losses, the newest in the lowest: it is at the target.
   std::uint64_t at_target = 0;
   std::int64_t points = 0, nonfinite = 0, trailing_nonfinite = 0, restarts = 0;
+  std::int64_t longest_gap = 0;  ///< most losses in a row, not finite, that a finite one followed
 };
 
 /// One live run. `add` costs a microsecond, `decision` a forecast; the decision is computed from
@@ -115,9 +117,9 @@ struct Ruling {
 
 /// Adds all points of a run to a watch, and judges it: one rule for all that read logs. The looks
 /// are at the newest point and before it at the newest that lies a hundredth of the budget apart,
-/// or at each point where there is no budget or the newest loss is not finite. Costs one forecast,
-/// and up to kPatience where the run is lost. Throws InputError as Watch::add does, on any of the
-/// points before the first is added.
+/// or at each point where there is no budget or the run ends in NaN or infinity, as above but in
+/// one loss at least. Costs one forecast, and up to kPatience where the run is lost. Throws
+/// InputError as Watch::add does, on any of the points before the first is added.
 [[nodiscard]] Ruling judge(Watch& watch, std::span<const double> step,
                            std::span<const double> loss);
 

@@ -76,7 +76,8 @@ void bind_watch(pybind11::module_& module) {
       .keyword("points", &WatchState::points)
       .keyword("nonfinite", &WatchState::nonfinite)
       .keyword("trailing_nonfinite", &WatchState::trailing_nonfinite)
-      .keyword("restarts", &WatchState::restarts);
+      .keyword("restarts", &WatchState::restarts)
+      .keyword("longest_gap", &WatchState::longest_gap);
 
   py::class_<Watch>(module, "WatchRecord")
       .def(py::init(&watch_of), py::kw_only(), "target"_a, "budget"_a, "direction"_a, "schedule"_a,

@@ -407,6 +407,7 @@ class WatchState:
     best_loss: typing.Final[float]
     first_loss: typing.Final[float]
     last_step: typing.Final[float]
+    longest_gap: typing.Final[int]
     loss: typing.Final[NDArray[numpy.float64]]
     lr: typing.Final[NDArray[numpy.float64]]
     newest: typing.Final[NDArray[numpy.float64]]

@@ -78,7 +78,8 @@ class Forecast(Recorded):
     def status(self) -> str:
         """``"good"``, ``"too_few_points"``, ``"flat"`` or ``"not_finite"``.
 
-        Every status comes with finite numbers.
+        Every status comes with finite numbers. The last is that of a run that ended in NaN or
+        infinity, for longer than ever between two values.
         """
         return self._record.status
 

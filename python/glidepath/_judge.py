@@ -35,7 +35,7 @@ def judge(watch: Watch, points: Sequence[tuple[float, float]]) -> tuple[Decision
     """Add all points of a run to a watch; give its decision, and whether to stop the run.
 
     The looks are at the newest point and before it at the newest that lies apart: a share of the
-    budget, or of nothing where that is not known or the newest value is not finite.
+    budget, or of nothing where that is not known or the run ends in NaN or infinity.
     """
     decision, stop = watch._record.judge([step for step, _ in points], [loss for _, loss in points])
     return Decision._of(decision), stop

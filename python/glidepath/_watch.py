@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from glidepath._trace import Trace
 
 _FORMAT = "glidepath.watch"
-_VERSION = 4
-# What a state of the version before lacks.
-_OLDER_STATE: dict[str, Any] = {"version": 3, "reached_by": "point", "at_target": 0}
+_VERSION = 5
+# What states of older versions lack.
+_OLDER_STATES: dict[Any, dict[str, Any]] = {
+    3: {"reached_by": "point", "at_target": 0, "longest_gap": 0},
+    4: {"longest_gap": 0},
+}
 SETTINGS = ("target", "budget", "direction", "alpha", "reached_by", "schedule")
 VERDICTS: tuple[str, ...] = _core.VERDICTS
 ALPHA: float = _core.WATCH_ALPHA
@@ -192,8 +195,10 @@ class Watch(Shown):
         InputError
             When it is no state of a watch, of another version, or damaged.
         """
-        if isinstance(state, Mapping) and state.get("version") == _OLDER_STATE["version"]:  # type: ignore[redundant-expr]
-            state = {**_OLDER_STATE, **state, "version": _VERSION}
+        if isinstance(state, Mapping):
+            for version, lacked in _OLDER_STATES.items():
+                if state.get("version") == version:
+                    state = {**lacked, **state, "version": _VERSION}
         check_format(state, "watch", _FORMAT, _VERSION)
         with restoring("watch"):
             settings = {key: state[key] for key in SETTINGS}

@@ -10,6 +10,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/constants.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/prepare.hpp"
@@ -94,7 +95,7 @@ BestSoFar best_so_far(TraceView trace, double budget, const ForecastOptions& opt
   found.value = levels.best_value;
   found.prob_past = 1;
   const double last = trace.step.back();
-  if (!(budget > last) || detail::has_diverged(trace) ||
+  if (!(budget > last) || detail::gaps_of(trace.loss).diverged() ||
       !improvable(run.coordinate, levels.best_value)) {
     return found;
   }

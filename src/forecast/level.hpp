@@ -10,9 +10,6 @@
 
 namespace glidepath::detail {
 
-/// Losses in a row that are not finite in a run that has diverged: one NaN may be the logger's.
-inline constexpr std::size_t kDivergedPoints = 2;
-
 /// How reach() reads the log.
 [[nodiscard]] inline ReachedBy reading(const ForecastOptions& options) {
   return options.reached_by.value_or(ReachedBy::curve);

@@ -10,6 +10,7 @@
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
+#include "forecast/gaps.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -153,8 +154,8 @@ void rescale(std::vector<double>& z, Coordinate& c) {
   c.unit *= kept;
 }
 
-ForecastStatus status_of(const Prepared& p, double last_loss) {
-  if (!std::isfinite(last_loss)) return ForecastStatus::not_finite;
+ForecastStatus status_of(const Prepared& p, std::span<const double> loss) {
+  if (gaps_of(loss).failing()) return ForecastStatus::not_finite;
   if (p.step.size() < 3) return ForecastStatus::too_few_points;
   return p.modelled ? ForecastStatus::good : ForecastStatus::flat;
 }
@@ -213,7 +214,7 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
     p.count.push_back(trace.weight.empty() ? 1.0 : trace.weight[i]);
   }
   p.modelled = into_z(p.z, p.coordinate);
-  p.status = status_of(p, trace.loss[total - 1]);
+  p.status = status_of(p, trace.loss);
   if (p.modelled) {
     pull_in_spikes(p.z, constants.spike);
     if (!p.coordinate.logarithmic) rescale(p.z, p.coordinate);

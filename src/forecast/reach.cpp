@@ -20,6 +20,7 @@
 #include "forecast/ended_runs.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
@@ -186,9 +187,7 @@ bool begin_reach(TraceView trace, std::span<const double> steps, const ForecastO
                  Reach& r) {
   if (options.past == nullptr) return false;
   const auto finite = std::ranges::count_if(trace.loss, [](double y) { return std::isfinite(y); });
-  if (finite >= kMinModelled || (!trace.loss.empty() && !std::isfinite(trace.loss.back()))) {
-    return false;
-  }
+  if (finite >= kMinModelled || detail::gaps_of(trace.loss).failing()) return false;
   const auto cdf = detail::arrivals(trace, r.target, steps, options);
   if (!cdf) return false;
   r.status = ForecastStatus::good;
@@ -256,13 +255,6 @@ void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOpt
   if (options.schedule != nullptr) options.schedule->validate();
 }
 
-bool detail::has_diverged(TraceView trace) {
-  const std::size_t n = trace.loss.size();
-  if (n < kDivergedPoints) return false;
-  return std::none_of(trace.loss.end() - kDivergedPoints, trace.loss.end(),
-                      [](double loss) { return std::isfinite(loss); });
-}
-
 Reach reach(TraceView trace, double target, double budget, const ForecastOptions& options) {
   validate(trace);
   if (std::isnan(target)) detail::refuse("reach: the target is NaN");
@@ -275,7 +267,7 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
             .target = target,
             .budget = budget};
   }
-  if (detail::has_diverged(trace)) {
+  if (detail::gaps_of(trace.loss).diverged()) {
     return {.step = {trace.step.back()},
             .cdf = {0.0},
             .prob_never = 1,

@@ -8,9 +8,6 @@ namespace glidepath::detail {
 /// Throws InputError on a budget that is no step, or options that a reach has no use for.
 void refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options);
 
-/// Whether the newest losses are none, as Watch::decision() says it.
-[[nodiscard]] bool has_diverged(TraceView trace);
-
 /// The law by the run's own curve, past runs being shapes of curves only.
 struct ReachByCurve {
   Reach reach{};

@@ -15,7 +15,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
-#include "forecast/level.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/reach.hpp"
 #include "watch/points.hpp"
 
@@ -181,7 +181,7 @@ Decision Watch::decision() const {
         detail::sentence("target ", *options_.target, " was reached at step ", s.reached_step);
     return d;
   }
-  if (s.trailing_nonfinite >= std::int64_t{detail::kDivergedPoints}) {
+  if (detail::Gaps{s.trailing_nonfinite, s.longest_gap}.diverged()) {
     d.verdict = Verdict::diverged;
     d.reason = detail::sentence("the last ", s.trailing_nonfinite, " losses are not finite");
     return d;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "glidepath/watch.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "common/require.hpp"
+#include "forecast/gaps.hpp"
 
 namespace glidepath {
 namespace {
@@ -18,7 +18,7 @@ constexpr double kNearlyApart = 0.9;  // few points lie at whole hundredths
 /// The newest point, and before it the newest that lie apart; the oldest first.
 std::vector<std::size_t> looks_at(const Watch& watch, std::span<const double> step,
                                   std::span<const double> loss) {
-  const bool broken = !loss.empty() && !std::isfinite(loss.back());
+  const bool broken = detail::gaps_of(loss).failing();
   const auto& budget = watch.options().budget;
   const double apart = budget && !broken ? kNearlyApart * *budget / kLooks : 0.0;
   std::vector<std::size_t> looks;

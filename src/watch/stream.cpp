@@ -10,6 +10,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 
@@ -76,6 +77,7 @@ void refuse_counts(const WatchState& s) {
   within("points that are not finite", s.nonfinite, s.points);
   within("points that are not finite at its end", s.trailing_nonfinite, s.nonfinite);
   within("restarts", s.restarts, std::max<std::int64_t>(0, s.points - 1));
+  within("points that are not finite in a row", s.longest_gap, s.nonfinite - s.trailing_nonfinite);
 }
 
 /// Losses of infinity count as points and are no more than that.
@@ -166,6 +168,10 @@ void Watch::add(double step, double loss, double lr) {
     s.newest.clear();
     s.trailing_nonfinite = 0;
     if (s.reached_step >= step) s.reached_step = std::numeric_limits<double>::quiet_NaN();
+  detail::Gaps gaps{s.trailing_nonfinite, s.longest_gap};
+  gaps.add(loss);
+  s.trailing_nonfinite = gaps.now;
+  s.longest_gap = gaps.longest;
   }
   s.last_step = step;
   ++s.points;
@@ -173,10 +179,8 @@ void Watch::add(double step, double loss, double lr) {
   s.newest.push_back(loss);
   if (!std::isfinite(loss)) {
     ++s.nonfinite;
-    ++s.trailing_nonfinite;
     return;
   }
-  s.trailing_nonfinite = 0;
   s.step.push_back(step);
   s.loss.push_back(loss);
   s.weight.push_back(1);

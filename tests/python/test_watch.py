@@ -47,6 +47,38 @@ def test_watch_tells_reached_from_will_reach_from_never_from_diverged() -> None:
         assert decision.reason
 
 
+def test_a_metric_that_is_logged_now_and_then_has_not_diverged_between_two_values() -> None:
+    step = np.arange(1.0, 401.0)
+    seldom = np.where(step % 10 == 5, 1.2 + 3 * step**-0.5, np.nan)
+    run = gp.Trace(step, seldom, metric="val_loss")
+    watch = gp.Watch(target=1.25, budget=4000)
+    for pair in zip(step, seldom, strict=True):
+        watch.add(*pair)
+    assert watch.decision().verdict == "unknown"
+    assert gp.Watch.from_dict(watch.to_dict()).decision() == watch.decision()
+    assert gp.forecast(run, [2000.0]).status == "good"
+    assert 0 < gp.reach(run, 1.25, budget=4000).prob_never < 1
+    assert gp.best_so_far(run, budget=4000).prob_past < 0.5
+    for more in range(401, 406):
+        watch.add(more, np.nan)
+    longer = gp.Trace(np.arange(1.0, 406.0), np.append(seldom, [np.nan] * 5))
+    assert watch.decision().verdict == "diverged"
+    assert gp.reach(longer, 1.25, budget=4000).prob_never == 1
+    assert gp.forecast(longer, [2000.0]).status == "not_finite"
+    assert gp.best_so_far(longer, budget=4000).prob_past == 1
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_state_of_a_version_before_lacks_the_gaps_of_its_log(version: int) -> None:
+    watch = gp.Watch(target=1.0, budget=300, reached_by="point")
+    for step in range(1, 90):
+        watch.add(step, 2 - 0.01 * step)
+    old = {k: v for k, v in watch.to_dict().items() if k != "longest_gap"}
+    assert gp.Watch.from_dict({**old, "version": version}) == watch
+    with pytest.raises(gp.InputError, match="the state lacks 'longest_gap'"):
+        gp.Watch.from_dict(old)
+
+
 def test_watch_excludes_nothing_before_it_has_seen_enough() -> None:
     def decision(points: int, budget: float, fall: float = 1.1) -> gp.Decision:
         watch = gp.Watch(target=0.01, budget=budget)
@@ -135,7 +167,7 @@ def test_watch_continues_from_its_state_through_json_and_pickle() -> None:
     ("damage", "message"),
     [
         ({"format": "something else"}, "format"),
-        ({"version": 2}, "state of version 2, this library reads 4"),
+        ({"version": 2}, "state of version 2, this library reads 5"),
         ({"version": None}, "version None"),
         ({"step": [1.0, 1.0], "loss": [1.0, 2.0], "weight": [1.0, 1.0]}, "damaged"),
         ({"loss": "x"}, "damaged"),
