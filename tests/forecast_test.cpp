@@ -318,6 +318,31 @@ TEST(ForecastTest, BrokenInputIsRefusedInASentence) {
   EXPECT_EQ(refusal([&] { (void)quantile(f, 2); }), "forecast: quantile 2 is not between 0 and 1");
 }
 
+TEST(ForecastTest, OptionsThatAreNoValueOfTheirsAreRefused) {
+  const Trace trace = power_law(20, 1, 2, 0.5, 0.01);
+  const std::vector<double> ahead{40};
+  const ForecastOptions sideways{.direction = static_cast<Direction>(9)};
+  const ForecastOptions misread{.reached_by = static_cast<ReachedBy>(9)};
+  const std::string direction = ": direction is value 9, expected one of min, max";
+  const std::string reached_by = ": reached_by is value 9, expected one of curve, point";
+  EXPECT_EQ(refusal([&] { (void)forecast(trace.view(), ahead, sideways); }),
+            "forecast" + direction);
+  EXPECT_EQ(refusal([&] {
+              (void)forecast_batch(trace.step, {trace.loss.data(), 1, 20}, ahead, sideways);
+            }),
+            "forecast" + direction);
+  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1.5, 40, sideways); }), "reach" + direction);
+  EXPECT_EQ(refusal([&] { (void)reach(trace.view(), 1.5, 40, misread); }), "reach" + reached_by);
+  EXPECT_EQ(refusal([&] { (void)best_so_far(trace.view(), 40, sideways); }),
+            "best_so_far" + direction);
+  EXPECT_EQ(refusal([&] { (void)best_so_far(trace.view(), 40, misread); }),
+            "best_so_far" + reached_by);
+  Trace past = trace;
+  past.name = "run";
+  past.direction = static_cast<Direction>(9);
+  EXPECT_EQ(refusal([&] { (void)PastRuns({past}); }), "past: 'run'" + direction);
+}
+
 TEST(ForecastTest, AForecastThatNobodyMadeIsRefusedInASentence) {
   const std::string sentence = "forecast: this one was not made by forecast(), it has no quantiles";
   EXPECT_EQ(refusal([] { (void)quantile({}, 0.5); }), sentence);

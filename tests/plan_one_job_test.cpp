@@ -137,6 +137,8 @@ TEST(AcceleratorTest, ATargetIsForecastFromTheCurveOfTheJob) {
   };
   EXPECT_EQ(refused({.reached_by = ReachedBy::point}),
             "choose_accelerator: reached_by without target");
+  EXPECT_EQ(refused({.target = 1.08, .reached_by = static_cast<ReachedBy>(9)}),
+            "choose_accelerator: reached_by is value 9, expected one of curve, point");
   c.job.observed = {};
   EXPECT_EQ(refused(limits),
             "choose_accelerator: job 1 has no curve to forecast the target 1.08 from");

@@ -400,10 +400,10 @@ TEST(WatchTest, WithoutABudgetStepsAtTheLimitGiveADecision) {
 TEST(WatchTest, OptionsThatAreNoValueOfTheirsAreRefused) {
   EXPECT_EQ(
       glidepath::refusal([] { Watch({.target = 1, .direction = static_cast<Direction>(9)}); }),
-      "watch: direction is value 9, expected min or max");
+      "watch: direction is value 9, expected one of min, max");
   EXPECT_EQ(
       glidepath::refusal([] { Watch({.target = 1, .reached_by = static_cast<ReachedBy>(9)}); }),
-      "watch: reached_by is value 9, expected curve or point");
+      "watch: reached_by is value 9, expected one of curve, point");
 }
 
 TEST(WatchTest, StepsAndLossesAtTheLimitsOfADoubleGiveAProbability) {

@@ -15,6 +15,7 @@
 #include "common/parallel.hpp"
 #include "forecast/constants.hpp"
 #include "forecast/law.hpp"
+#include "trace/direction.hpp"
 
 namespace glidepath {
 namespace {
@@ -26,7 +27,8 @@ using detail::Predicted;
 constexpr std::size_t kKnots = 14;  // log-spaced; between them quantiles are linear in log step
 constexpr std::ptrdiff_t kBatchBlock = 16;
 
-void refuse_reached_by(const ForecastOptions& options) {
+void refuse_bad_options(const ForecastOptions& options) {
+  detail::refuse_unknown(options.direction, "forecast: direction");
   if (options.reached_by) detail::refuse("forecast: reached_by is for reach()");
 }
 
@@ -125,7 +127,7 @@ std::vector<double> default_levels() {
 
 Forecast forecast(TraceView trace, std::span<const double> at, const ForecastOptions& options) {
   detail::check_interrupt();
-  refuse_reached_by(options);
+  refuse_bad_options(options);
   Forecast f;
   f.at.assign(at.begin(), at.end());
   f.levels = levels_of(options);
@@ -180,7 +182,7 @@ ForecastBatch forecast_batch(std::span<const double> step, RowsView loss,
     detail::refuse("forecast_batch: losses have ", loss.cols(), " columns, ", step.size(),
                    " steps");
   }
-  refuse_reached_by(options);
+  refuse_bad_options(options);
   ForecastBatch out;
   out.at.assign(at.begin(), at.end());
   out.levels = levels_of(options);

@@ -7,8 +7,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace glidepath::detail {
+
+/// Refuses a number that is no reading; `what` is said to have it.
+void refuse_unknown(ReachedBy reached_by, std::string_view what);
 
 /// How reach() reads the log.
 [[nodiscard]] inline ReachedBy reading(const ForecastOptions& options) {

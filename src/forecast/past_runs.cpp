@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "common/require.hpp"
 #include "forecast/settings.hpp"
 #include "forecast/widths.hpp"
+#include "trace/direction.hpp"
 
 namespace glidepath {
 namespace {
@@ -26,6 +28,7 @@ void refuse_other_kinds(std::span<const Trace> runs) {
     } catch (const InputError& error) {
       detail::refuse("past: '", run.name, "': ", error.what());
     }
+    detail::refuse_unknown(run.direction, "past: '" + run.name + "': direction");
     if (run.direction != runs.front().direction) {
       detail::refuse("past: '", run.name, "' has direction '", name(run.direction),
                      "', the first run '", name(runs.front().direction), "'");

@@ -8,11 +8,13 @@
 #include <numbers>
 #include <numeric>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/interpolate.hpp"
 #include "common/interrupt.hpp"
+#include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/parallel.hpp"
 #include "common/require.hpp"
@@ -24,6 +26,7 @@
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
+#include "trace/direction.hpp"
 
 namespace glidepath {
 namespace {
@@ -43,6 +46,7 @@ constexpr double kSpreadOfNever = 3;        // in log steps, of a curve that sta
 constexpr double kMinSurvival = 1e-9;       // below it a component is left out of account
 constexpr std::size_t kMinLevel = 5, kMaxLevel = 63;  // values in a level, where there are enough
 constexpr std::size_t kLevelsOfLog = 10, kMinLevelsOfLog = 4;
+constexpr detail::Names<2> kReadings{"curve", "point"};
 // Probabilities between which a path lies: fine in the tails, where "never" is decided.
 constexpr std::array kEdges{0.0, 0.004, 0.03, 0.15, 0.5, 0.85, 0.97, 0.996, 1.0};
 
@@ -200,7 +204,11 @@ bool begin_reach(TraceView trace, std::span<const double> steps, const ForecastO
 }  // namespace
 
 std::string_view name(ReachedBy reached_by) noexcept {
-  return reached_by == ReachedBy::curve ? "curve" : "point";
+  return detail::name_in(kReadings, reached_by);
+}
+
+void detail::refuse_unknown(ReachedBy reached_by, std::string_view what) {
+  refuse_unnamed(kReadings, reached_by, what);
 }
 
 ReachedBy reached_by_named(std::string_view text) {
@@ -266,6 +274,8 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
             .prob_never = 0,
             .target = target,
             .budget = budget};
+  refuse_unknown(options.direction, std::string(verb) + ": direction");
+  refuse_unknown(reading(options), std::string(verb) + ": reached_by");
   }
   if (detail::gaps_of(trace.loss).diverged()) {
     return {.step = {trace.step.back()},

@@ -5,7 +5,8 @@
 
 namespace glidepath::detail {
 
-/// Throws InputError on a budget that is no step, or options that a reach has no use for.
+/// Throws InputError on a budget that is no step, or options that a reach has no use for or does
+/// not know.
 void refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options);
 
 /// The law by the run's own curve, past runs being shapes of curves only.

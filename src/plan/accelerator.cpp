@@ -13,6 +13,7 @@
 #include <span>
 
 #include "common/names.hpp"
+#include "forecast/level.hpp"
 #include "plan/check.hpp"
 #include "plan/value.hpp"
 
@@ -34,14 +35,9 @@ void check(const RunLimits& limits) {
   if (!(limits.confidence >= 0 && limits.confidence <= 1)) {
     detail::refuse("choose_accelerator: confidence is ", limits.confidence);
   }
-  if (limits.reached_by && *limits.reached_by != ReachedBy::curve &&
-      *limits.reached_by != ReachedBy::point) {
-    detail::refuse("choose_accelerator: reached_by is value ", static_cast<int>(*limits.reached_by),
-                   ", expected curve or point");
-  }
-  if (limits.reached_by && !limits.target) {
-    detail::refuse("choose_accelerator: reached_by without target");
-  }
+  if (!limits.reached_by) return;
+  detail::refuse_unknown(*limits.reached_by, "choose_accelerator: reached_by");
+  if (!limits.target) detail::refuse("choose_accelerator: reached_by without target");
 }
 
 /// The job with the steps that its own curve still needs to the target, as of now.

@@ -13,6 +13,7 @@
 #include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
+#include "trace/direction.hpp"
 
 namespace glidepath {
 namespace {
@@ -133,14 +134,8 @@ Watch::Watch(WatchOptions options) : options_(std::move(options)) {
   if (options_.budget && *options_.budget <= 0) {
     detail::refuse("watch: budget ", *options_.budget, " is not above 0");
   }
-  if (options_.direction != Direction::min && options_.direction != Direction::max) {
-    detail::refuse("watch: direction is value ", static_cast<int>(options_.direction),
-                   ", expected min or max");
-  }
-  if (options_.reached_by != ReachedBy::curve && options_.reached_by != ReachedBy::point) {
-    detail::refuse("watch: reached_by is value ", static_cast<int>(options_.reached_by),
-                   ", expected curve or point");
-  }
+  detail::refuse_unknown(options_.direction, "watch: direction");
+  detail::refuse_unknown(options_.reached_by, "watch: reached_by");
   if (!(options_.alpha > 0 && options_.alpha < 0.5)) {
     detail::refuse("watch: alpha ", options_.alpha, " is not between 0 and 0.5");
   }
