@@ -66,6 +66,21 @@ TEST(WatchTest, AMetricThatIsLoggedNowAndThenHasNotDivergedUntilItIsMissingForLo
   EXPECT_EQ(watch.decision().verdict, Verdict::diverged);
 }
 
+TEST(WatchTest, AReasonGivesLossesInSixDigitsAndSaysWhichBestItMeans) {
+  Watch spent({.target = 1.0123456789, .budget = 3});
+  spent.add(2, 2.0123456789);
+  spent.add(3, 2.1123456789);
+  EXPECT_EQ(spent.decision().reason,
+            "the budget of 3 steps is spent and the best single value was 2.01235");
+  spent.add(4, 1.0123456788);
+  EXPECT_EQ(spent.decision().reason, "target 1.01235 was reached at step 4");
+  Watch climbed;
+  for (int step = 1; step <= 12; ++step) climbed.add(step, step < 7 ? 2.0123456789 : 99.123456789);
+  EXPECT_EQ(climbed.decision().reason,
+            "the last points are around 99.1235, the run began at 2.01235 and its best single "
+            "value was 2.01235");
+}
+
 TEST(WatchTest, StepsToTheTargetAreThoseOfItsReach) {
   const Watch watch = watched({.target = 1.1, .budget = 2000}, 100);
   const WatchState& s = watch.state();

@@ -127,6 +127,13 @@ std::string percent(double probability) {
   return text;
 }
 
+/// With as many digits as a sentence needs. Steps are counts and keep all of theirs.
+std::string loss_in_words(double loss) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", loss);
+  return text;
+}
+
 /// What the probability of reaching the target means by now.
 void weigh(const WatchState& s, const WatchOptions& o, double start, double budget, Decision& d) {
   // A run is looked at again and again, and ends at the first never. So the error rate is spent as
@@ -141,8 +148,8 @@ void weigh(const WatchState& s, const WatchOptions& o, double start, double budg
   const bool settled = share >= kSettledShare && (on_its_way || share >= kPlateauShare);
   const bool slow = settled && !gains(s, o, start, budget);
   const double spent = alpha * std::pow(share, kSpending);
-  d.reason = detail::sentence("reaches ", *o.target, " by step ", budget, " with probability ",
-                              percent(d.probability));
+  d.reason = detail::sentence("reaches ", loss_in_words(*o.target), " by step ", budget,
+                              " with probability ", percent(d.probability));
   if (d.probability >= 1 - alpha) {
     d.verdict = Verdict::will_reach;
     d.reason += detail::sentence(", in ", std::round(d.steps_to_target[1]), " steps by the median");
@@ -177,8 +184,8 @@ Decision Watch::decision() const {
     d.verdict = Verdict::reached;
     d.probability = 1;
     d.steps_to_target = {0, 0, 0};
-    d.reason =
-        detail::sentence("target ", *options_.target, " was reached at step ", s.reached_step);
+    d.reason = detail::sentence("target ", loss_in_words(*options_.target), " was reached at step ",
+                                s.reached_step);
     return d;
   }
   if (detail::Gaps{s.trailing_nonfinite, s.longest_gap}.diverged()) {
@@ -200,8 +207,9 @@ Decision Watch::decision() const {
   const double margin = std::max(first - best, 0.5 * std::abs(first));
   if (s.step.size() >= 2 * kTailPoints && tail > first + margin && !may_come_back) {
     d.verdict = Verdict::diverged;
-    d.reason = detail::sentence("the last points are around ", sign * tail, ", the run began at ",
-                                s.first_loss, " and its best was ", s.best_loss);
+    d.reason = "the last points are around " + loss_in_words(sign * tail) + ", the run began at " +
+               loss_in_words(s.first_loss) + " and its best single value was " +
+               loss_in_words(s.best_loss);
     return d;
   }
   if (!options_.target) {
@@ -210,8 +218,9 @@ Decision Watch::decision() const {
   }
   if (!s.step.empty() && s.last_step >= budget) {
     d.verdict = Verdict::never;
-    d.reason = detail::sentence("the budget of ", budget, " steps is spent and the best was ",
-                                s.best_loss);
+    d.reason =
+        detail::sentence("the budget of ", budget, " steps is spent and the best single value was ",
+                         loss_in_words(s.best_loss));
     return d;
   }
   const bool few = s.step.size() < detail::kMinWatchedPoints;
