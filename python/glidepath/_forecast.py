@@ -157,7 +157,15 @@ class Forecast(Recorded):
             made._trace = restored(state["trace"], Trace | None)
             return made
 
+    @property
+    def _is_blind(self) -> bool:
+        """Whether there was nothing to forecast from: the numbers then mean nothing."""
+        blind = self.status in ("too_few_points", "not_finite")  # past runs make it good
+        return blind and self._trace is not None and not np.isfinite(self._trace.loss).any()
+
     def _summary(self) -> str:
+        if self._is_blind:
+            return f"no finite value to forecast from, {self.status}"
         low, high = (self.quantile(p)[-1] for p in (SHOWN_LEVELS[0], SHOWN_LEVELS[-1]))
         return (
             f"{self.median[-1]:.5g} at step {self.at[-1]:g}, "
@@ -165,6 +173,8 @@ class Forecast(Recorded):
         )
 
     def _rows(self) -> Iterator[tuple[str, str]]:
+        if self._is_blind:
+            return
         low, high = (self.quantile(p) for p in (SHOWN_LEVELS[0], SHOWN_LEVELS[-1]))
         for i in np.unique(np.linspace(0, self.at.size - 1, 6).astype(int)):
             yield (

@@ -209,6 +209,17 @@ def test_odd_traces_get_finite_answers_and_a_status(loss: list[float], status: s
     assert 0 <= gp.reach(trace, -100.0, budget=50).prob_never <= 1
 
 
+def test_a_forecast_of_no_value_says_so_in_words() -> None:
+    past = [
+        gp.Trace(np.arange(1.0, 61), (2 + 0.1 * i) * np.arange(1.0, 61) ** -0.5) for i in range(4)
+    ]
+    for loss, status in (([], "too_few_points"), ([np.nan] * 5, "not_finite")):
+        f = gp.forecast((np.arange(len(loss)), loss), [10, 20])
+        assert repr(f) == f"<Forecast: no finite value to forecast from, {status}>"
+        assert "80 %" not in f._repr_html_()
+    assert "good" in repr(gp.forecast(([], []), [10, 20], past=past))
+
+
 def test_input_errors_name_the_value() -> None:
     t, y = curve("power", 30, 0.0)
     trace = gp.Trace(t, y)
