@@ -20,9 +20,9 @@
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
 #include "forecast/ended_runs.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/kernels.hpp"
 #include "forecast/law.hpp"
-#include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/student.hpp"
@@ -259,6 +259,8 @@ std::vector<double> Reach::remaining_steps(int n) const {
 void detail::refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options) {
   if (!is_step(budget)) refuse(verb, ": budget ", budget, " is not ", kStepRange);
   if (!options.levels.empty()) refuse(verb, ": levels are for forecast()");
+  refuse_unknown(options.direction, std::string(verb) + ": direction");
+  refuse_unknown(reading(options), std::string(verb) + ": reached_by");
   refuse_other_direction(options.past, options.direction);
   if (options.schedule != nullptr) options.schedule->validate();
 }
@@ -274,8 +276,6 @@ Reach reach(TraceView trace, double target, double budget, const ForecastOptions
             .prob_never = 0,
             .target = target,
             .budget = budget};
-  refuse_unknown(options.direction, std::string(verb) + ": direction");
-  refuse_unknown(reading(options), std::string(verb) + ": reached_by");
   }
   if (detail::gaps_of(trace.loss).diverged()) {
     return {.step = {trace.step.back()},

@@ -77,8 +77,8 @@ void refuse_counts(const WatchState& s) {
   };
   within("points that are not finite", s.nonfinite, s.points);
   within("points that are not finite at its end", s.trailing_nonfinite, s.nonfinite);
-  within("restarts", s.restarts, std::max<std::int64_t>(0, s.points - 1));
   within("points that are not finite in a row", s.longest_gap, s.nonfinite - s.trailing_nonfinite);
+  within("restarts", s.restarts, std::max<std::int64_t>(0, s.points - 1));
 }
 
 /// Losses of infinity count as points and are no more than that.
@@ -163,15 +163,15 @@ void Watch::add(double step, double loss, double lr) {
     s.newest.clear();
     s.trailing_nonfinite = 0;
     if (s.reached_step >= step) s.reached_step = std::numeric_limits<double>::quiet_NaN();
-  detail::Gaps gaps{s.trailing_nonfinite, s.longest_gap};
-  gaps.add(loss);
-  s.trailing_nonfinite = gaps.now;
-  s.longest_gap = gaps.longest;
   }
   s.last_step = step;
   ++s.points;
   if (s.newest.size() == kNewestLosses) s.newest.erase(s.newest.begin());
   s.newest.push_back(loss);
+  detail::Gaps gaps{s.trailing_nonfinite, s.longest_gap};
+  gaps.add(loss);
+  s.trailing_nonfinite = gaps.now;
+  s.longest_gap = gaps.longest;
   if (!std::isfinite(loss)) {
     ++s.nonfinite;
     return;
