@@ -64,6 +64,21 @@ Paths paths_of(double degrees) {
   return paths;
 }
 
+/// The points that were logged with a number: where, and how many.
+struct FinitePoints {
+  std::vector<double> step{}, loss{}, weight{};
+
+  explicit FinitePoints(TraceView trace) {
+    for (std::size_t i = 0; i < trace.loss.size(); ++i) {
+      if (!std::isfinite(trace.loss[i])) continue;
+      step.push_back(trace.step[i]);
+      loss.push_back(trace.loss[i]);
+      if (!trace.weight.empty()) weight.push_back(trace.weight[i]);
+    }
+  }
+  [[nodiscard]] TraceView view() const { return {step, loss, weight}; }
+};
+
 /// Values logged at the points from `first` on.
 double logged(TraceView trace, std::size_t first) {
   if (trace.weight.empty()) return static_cast<double>(trace.step.size() - first);
@@ -299,20 +314,21 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
   r.cdf = {0.0};
   if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
   if (budget <= last) return found;
-  const std::vector<double> steps = grid_to(budget, last, grid_shift(trace, budget));
-  found.possible = begin_reach(trace, steps, options, r);
-  if (found.possible || trace.step.empty()) return found;
+  const FinitePoints finite(trace);
+  const TraceView logged_points = finite.step.empty() ? trace : finite.view();
+  const std::vector<double> steps = grid_to(budget, last, grid_shift(logged_points, budget));
+  if (begin_reach(trace, steps, options, r) || trace.step.empty()) return found;
   const detail::Predicted predicted =
       detail::predict_law(trace, steps, steps.size(), options, detail::Use::decision);
   const detail::Law& law = predicted.law;
   r.status = predicted.prepared.status;
   r.step.insert(r.step.end(), steps.begin(), steps.end());
   const double z = law.coordinate.z(target);
-  found.possible = rising ? target <= law.coordinate.ceiling : target >= law.coordinate.floor;
-  if (z < law.lowest || !found.possible) {
+  found.of_curve = rising ? target <= law.coordinate.ceiling : target >= law.coordinate.floor;
+  if (z < law.lowest || !found.of_curve) {
     r.cdf.resize(r.step.size(), 0.0);
   } else {
-    follow_curve(law, z, trace, detail::reading(options), r);
+    follow_curve(law, z, logged_points, detail::reading(options), r);
   }
   r.prob_never = 1 - r.cdf.back();
   return found;
@@ -320,8 +336,10 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
 
 Reach detail::reach_ahead(TraceView trace, double target, double budget,
                           const ForecastOptions& options) {
-  auto [r, possible] = reach_by_curve(trace, target, budget, options);
-  if (possible && r.status != ForecastStatus::not_finite) mix_in_ended_runs(trace, options, r);
+  auto [r, of_curve] = reach_by_curve(trace, target, budget, options);
+  if (of_curve && r.status != ForecastStatus::not_finite) {
+    mix_in_ended_runs(FinitePoints(trace).view(), options, r);
+  }
   r.prob_never = 1 - r.cdf.back();
   return r;
 }

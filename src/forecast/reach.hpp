@@ -9,10 +9,11 @@ namespace glidepath::detail {
 /// not know.
 void refuse_bad_reach(const char* verb, double budget, const ForecastOptions& options);
 
-/// The law by the run's own curve, past runs being shapes of curves only.
+/// The law by the run's own curve, past runs being shapes of curves only; by the past runs alone
+/// where it has hardly begun.
 struct ReachByCurve {
   Reach reach{};
-  bool possible = false;  ///< the metric can take the target as its value
+  bool of_curve = false;  ///< by the curve of a metric that can take the target as its value
 };
 [[nodiscard]] ReachByCurve reach_by_curve(TraceView trace, double target, double budget,
                                           const ForecastOptions& options);

@@ -24,6 +24,36 @@ def test_reach_is_a_distribution_with_an_atom_at_never() -> None:
     assert gp.reach(gp.Trace(t, y), float(y[10]), budget=7000).prob_never == 0
 
 
+def test_rows_without_a_value_change_no_answer() -> None:
+    rng = np.random.default_rng(3)
+    step = np.arange(10.0, 4001.0, 10.0)
+    loss = 1.5 + 3 * (1 + step / 120) ** -0.6 + rng.normal(0, 0.1, 400)
+    full = gp.Trace(step[9::10], loss[9::10])
+    holes = np.full(400, np.nan)
+    holes[9::10] = full.loss
+    sparse = gp.Trace(step, holes)
+    past = [gp.Trace(step, loss + 0.1 * i, name=f"run {i}") for i in range(4)]
+    for runs in (None, past):
+        asked = {"budget": 8000, "past": runs}
+        assert gp.reach(sparse, 1.72, **asked) == gp.reach(full, 1.72, **asked)
+        assert gp.best_so_far(sparse, **asked) == gp.best_so_far(full, **asked)
+    watch = gp.Watch(target=1.72, budget=8000)
+    for pair in zip(step, holes, strict=True):
+        watch.add(*pair)
+    assert watch.decision().probability == 1 - gp.reach(sparse, 1.72, budget=8000).prob_never
+
+
+def test_two_points_among_past_runs_come_to_a_target_as_their_forecast_has_it() -> None:
+    s = np.arange(1.0, 401.0)
+    past = [gp.Trace(s, 0.9 + 0.05 * i + 3 * s ** -(0.4 + 0.02 * i)) for i in range(5)]
+    for points in (1, 2):
+        seen = s[:points]
+        run = gp.Trace(seen, 1.2 * (1 + 3 * seen**-0.45))
+        by_forecast = gp.forecast(run, [390.0], past=past).prob_below(1.4)[0]
+        by_reach = 1 - gp.reach(run, 1.4, budget=390, past=past).prob_never
+        assert by_reach == pytest.approx(by_forecast, abs=0.1)
+
+
 def law_of(cdf: list[float]) -> gp.Reach:
     """A law over the steps 1, 2 ..."""
     step = np.arange(1.0, len(cdf) + 1)
