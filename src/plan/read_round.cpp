@@ -183,7 +183,7 @@ void count_values(const RoundView& view, Round& round) {
 }
 
 /// Rows of power, groups and users, where they are limited at all.
-void add_limits(const RoundView& view, Round& round) {
+void add_limits(const RoundView& view, Milliwatts rounding, Round& round) {
   const bool power = !view.watts.empty() && std::isfinite(view.power_cap_w);
   round.first_user = round.tiers;
   if (!power && view.user.empty() && view.group.empty()) return;
@@ -217,10 +217,12 @@ void add_limits(const RoundView& view, Round& round) {
     Limits& limits = round.limits[i];
     if (power) {
       limits.power = power_row;
-      // Rounded up, so that no sum of many passes the cap; one that draws all of it takes all.
-      limits.milliwatts = std::min(
-          static_cast<std::int64_t>(std::ceil(view.watts[o] * 1e3 * (1 - kPowerTolerance))),
-          round.capacity[power_row]);
+      const double milliwatts = view.watts[o] * 1e3;
+      const double whole = rounding == Milliwatts::nearest
+                               ? std::round(milliwatts)
+                               : std::ceil(milliwatts * (1 - kPowerTolerance));
+      // One that draws all of the cap takes all.
+      limits.milliwatts = std::min(static_cast<std::int64_t>(whole), round.capacity[power_row]);
     }
     if (!view.group.empty()) limits.group = groups + static_cast<std::int32_t>(view.group[o]);
     if (!view.user.empty()) {
@@ -267,7 +269,7 @@ void find_unpackable(const RoundView& view, Round& round) {
 
 }  // namespace
 
-Round read_round(const RoundView& view) {
+Round read_round(const RoundView& view, Milliwatts rounding) {
   check(view);
   Round round;
   round.tiers = static_cast<std::int32_t>(view.capacity.size());
@@ -287,7 +289,7 @@ Round read_round(const RoundView& view) {
   close_overfull(view, round);
   copy_options(view, round);
   count_values(view, round);
-  add_limits(view, round);
+  add_limits(view, rounding, round);
   find_unpackable(view, round);
   return round;
 }

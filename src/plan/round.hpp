@@ -73,8 +73,11 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   return profit;
 }
 
+/// How the power of an option becomes whole milliwatts. Rounded up, no sum passes the cap.
+enum class Milliwatts : std::uint8_t { nearest, up };
+
 /// Checks the columns, groups them by job, counts values in quanta.
-[[nodiscard]] Round read_round(const RoundView& view);
+[[nodiscard]] Round read_round(const RoundView& view, Milliwatts rounding);
 
 /// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda' a_o).
 /// `start` holds a price for each tier, or nothing.

@@ -23,13 +23,18 @@ void check(const RoundView& view, const RoundOptions& options) {
   }
 }
 
-}  // namespace
+/// Whether what is chosen draws more than a milliwatt beyond the cap.
+bool passes_cap(const RoundView& view, const RoundPlan& plan) {
+  if (view.watts.empty()) return false;
+  double watts = 0;
+  for (const std::int64_t i : plan.chosen) watts += view.watts[i];
+  return watts > view.power_cap_w * (1 + detail::kPowerTolerance) + 1e-3;
+}
 
-RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
+RoundPlan solve(const RoundView& view, const RoundOptions& options, Execution execution,
+                detail::Milliwatts rounding) {
   using namespace detail;
-  detail::check(execution);
-  glidepath::check(view, options);
-  const Round round = read_round(view);
+  const Round round = read_round(view, rounding);
   Prices price = minimise_dual(round, options.prices, execution);
   const Inner inner = inner_solution(round, price);
   std::vector<std::int32_t> choice = repair(round, price, inner);
@@ -50,6 +55,22 @@ RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execut
   for (std::int32_t t = 0; t < round.tiers; ++t) {
     plan.prices.push_back(static_cast<double>(price[t]) * round.quantum);
   }
+  return plan;
+}
+
+}  // namespace
+
+RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
+  using detail::Milliwatts;
+  detail::check(execution);
+  check(view, options);
+  RoundPlan plan = solve(view, options, execution, Milliwatts::nearest);
+  if (!passes_cap(view, plan)) return plan;
+  // Many parts of a milliwatt added up.
+  const double bound = plan.bound;
+  plan = solve(view, options, execution, Milliwatts::up);
+  plan.bound = std::max(plan.bound, bound);
+  plan.gap = plan.bound > 0 ? (plan.bound - plan.value) / plan.bound : 0.0;
   return plan;
 }
 
