@@ -151,8 +151,8 @@ class SessionFifo {
 // ---- discretised 2D-LAS
 
 /// Three queues on attained GPU-seconds, as the Tiresias simulator runs them (Gu et al., NSDI
-/// 2019): demotion is looked at in events only, and the next demotion is awaited for (limit -
-/// executed seconds) / gpus, which is late for gangs that were preempted.
+/// 2019): demotion is looked at in events only, and after each the next look is (limit - seconds
+/// held) / GPUs later. Seconds times GPUs count against the limit, so gangs are demoted late.
 class Las {
  public:
   explicit Las(Cluster& cluster) : cluster_(cluster), fill_(cluster) {
