@@ -312,6 +312,46 @@ def test_fractions_of_epochs_that_only_fall_are_not_spread(tmp_path: Path) -> No
     assert run.notes == ("many rows at each epoch: rows are numbered from 1",)
 
 
+@pytest.mark.parametrize("form", ["log.csv", "log.jsonl", "log"])
+def test_nan_between_values_of_other_metrics_was_not_logged(form: str, tmp_path: Path) -> None:
+    rows = {
+        "log.csv": ("epoch,loss,val_loss\n", "{i},{x},{v}\n"),
+        "log.jsonl": ("", '{{"epoch": {i}, "loss": {x}, "val_loss": {v}}}\n'),
+        "log": ("", "epoch {i} loss {x} val_loss {v}\n"),
+    }
+    head, row = rows[form]
+    nan = "NaN" if form == "log.jsonl" else "nan"
+
+    def text(last: float | str) -> str:
+        return head + "".join(
+            row.format(
+                i=i,
+                x=last if i > 10 else loss(i),
+                v=nan if i % 3 or (i > 10 and last == nan) else i,
+            )
+            for i in ROWS
+        )
+
+    run = one(write(tmp_path / form, text(0.5)), "val_loss")
+    check(run, [3, 6, 9, 12], [3, 6, 9, 12])
+    assert any("beside other metrics: not logged there" in note for note in run.notes)
+    run = one(write(tmp_path / form, text(nan)))  # which diverged
+    assert np.isnan(run.loss[10:]).all()
+    assert len(run) == len(LOSSES)
+
+
+@pytest.mark.parametrize("name", ["tokens", "tokens_seen", "num_tokens"])
+def test_tokens_count_steps_only_where_nothing_else_does_and_they_rise(
+    name: str, tmp_path: Path
+) -> None:
+    rows = lines("{n},{x}")
+    check(one(write(tmp_path / "a.csv", f"{name},loss\n" + rows)), BY_TEN, LOSSES)
+    rows = lines("{i},{n},{x}")
+    check(one(write(tmp_path / "b.csv", f"step,{name},loss\n" + rows)), BY_ROW, LOSSES)
+    rows = "".join(f"{2048 + 7 * (i % 3)},{loss(i)}\n" for i in ROWS)
+    check(one(write(tmp_path / "c.csv", f"{name},loss\n" + rows)), BY_ROW, LOSSES)
+
+
 @pytest.mark.parametrize("word", ["No log", "_", "#N/A", "?", "<NA>", ".", "-", "None"])
 def test_a_word_for_no_value_costs_the_other_columns_nothing(word: str, tmp_path: Path) -> None:
     text = "epoch,train_loss,val_loss\n" + lines("{i},{x}," + word)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -28,7 +29,11 @@ constexpr std::size_t kFewRestarts = 2;  // one that goes back more often gives 
 // Share of the rows that may repeat an epoch, where it is whole and where it is a fraction.
 constexpr double kSameEpoch = 0.7;
 constexpr double kSameFraction = 0.3;
-constexpr double kRounded = 100;  // parts of an epoch that the Trainer prints
+constexpr std::size_t kFewestGaps = 2;  // of a metric that is not logged in every row
+constexpr double kRounded = 100;        // parts of an epoch that the Trainer prints
+
+// Columns that count steps where nothing else does, and only where they rise.
+constexpr std::string_view kTokens[] = {"tokens", "tokens_seen", "num_tokens"};
 
 // Parts of a row that configure or measure the run.
 constexpr std::string_view kConfiguration[] = {"config",     "args",     "hparams",
@@ -354,9 +359,59 @@ const LogRows::Column* LogRows::clock() const {
   return nullptr;
 }
 
+/// How many metrics have a finite value in each row.
+std::vector<std::size_t> LogRows::finite_in_rows() const {
+  std::vector<std::size_t> finite;
+  for (const Column& column : columns_) {
+    if (counts_steps(column.key) || !is_metric(column.name)) continue;
+    for (std::size_t i = 0; i < column.rows.size(); ++i) {
+      const auto row = static_cast<std::size_t>(column.rows[i]);
+      if (row >= finite.size()) finite.resize(row + 1);
+      finite[row] += std::isfinite(column.values[i]);
+    }
+  }
+  return finite;
+}
+
+/// A column without the NaN that stand where it was not logged, if it has such: at least half of
+/// its cells, between finite ones time and again, in rows with a finite value of another metric. A
+/// run that diverged has NaN to its end, which are more than ever stood between.
+std::optional<LogRows::Column> LogRows::without_gaps(const Column& column,
+                                                     const std::vector<std::size_t>& finite) {
+  const auto missing = [&](std::size_t i) {
+    const auto row = static_cast<std::size_t>(column.rows[i]);
+    return std::isnan(column.values[i]) && row < finite.size() && finite[row] > 0;
+  };
+  std::size_t count = 0, ended = 0, stretch = 0, longest = 0;
+  for (std::size_t i = 0; i < column.rows.size(); ++i) {
+    if (std::isnan(column.values[i])) {
+      count += missing(i);
+      ++stretch;
+    } else {
+      ended += stretch > 0;
+      longest = std::max(longest, stretch);
+      stretch = 0;
+    }
+  }
+  if (2 * count < column.rows.size() || ended < kFewestGaps) return {};
+  const std::size_t last = column.rows.size() - (stretch > longest ? stretch : 0);
+  Column kept{.name = column.name, .key = column.key};
+  for (std::size_t i = 0; i < column.rows.size(); ++i) {
+    if (i < last && missing(i)) continue;
+    kept.rows.push_back(column.rows[i]);
+    kept.values.push_back(column.values[i]);
+  }
+  return kept;
+}
+
 SeriesByName LogRows::series() const {
   std::vector<const Column*> counting;
   for (const std::string& name : counters(names())) counting.push_back(find(name));
+  for (const Column& column : columns_) {
+    const bool tokens = among(kTokens, column.key) && counts_up(column.values);
+    const Course course = tokens ? course_of(column.values) : Course();
+    if (tokens && kRisesABack * course.backs <= course.rises) counting.push_back(&column);
+  }
   const Column* const time = clock();
   const bool stamps = time != nullptr && !is_clock(time->key);
   const double scale = stamps && time->values.front() > kMilliseconds ? 1e-3 : 1.0;
@@ -371,9 +426,17 @@ SeriesByName LogRows::series() const {
   std::map<std::string_view, KnownSteps> of_parts;  // where only a part may have its own counter
   std::set<std::string> used;
   SeriesByName found;
-  for (const Column& column : columns_) {
+  std::optional<std::vector<std::size_t>> finite;
+  std::list<Column> without;  // which outlive their rows in `known`
+  for (const Column& logged : columns_) {
     check_interrupt();
-    if (&column == time || counts_steps(column.key)) continue;
+    if (&logged == time || counts_steps(logged.key)) continue;
+    const bool nan = std::ranges::any_of(logged.values, [](double x) { return std::isnan(x); });
+    if (nan && !finite) finite = finite_in_rows();
+    std::optional<Column> kept = nan ? without_gaps(logged, *finite) : std::nullopt;
+    if (kept) without.push_back(*std::move(kept));
+    const bool gaps = !without.empty() && without.back().name == logged.name;
+    const Column& column = gaps ? without.back() : logged;
     const bool counts = counts_a_part(column.name);
     const std::string_view part = counts ? column.name : part_of(column.name);
     KnownSteps& known = of_parts[in_parts.empty() ? std::string_view() : part];
@@ -398,6 +461,11 @@ SeriesByName LogRows::series() const {
       for (std::size_t i = 0; i < places.size(); ++i) {
         series->seconds[places[i]] = stamps ? (there[i] - origin) * scale : there[i];
       }
+    }
+    if (gaps) {
+      const std::size_t left = logged.rows.size() - column.rows.size();
+      series->notes.push_back(counted(left, "NaN") + " of " + repr(column.name) +
+                              " beside other metrics: not logged there");
     }
     found.emplace_back(column.name, std::move(series));
   }

@@ -129,6 +129,9 @@ class LogRows {
   [[nodiscard]] NamedRows by_label(const Labels& labels) const;
   [[nodiscard]] std::optional<NamedRows> runs_by(const Labels& labels) const;
   [[nodiscard]] NamedRows told_apart() const;
+  [[nodiscard]] std::vector<std::size_t> finite_in_rows() const;
+  [[nodiscard]] static std::optional<Column> without_gaps(const Column& column,
+                                                          const std::vector<std::size_t>& finite);
   Column& column(std::string_view name);
   [[nodiscard]] const Column* find(std::string_view name) const;
   [[nodiscard]] const Column* clock() const;
