@@ -148,6 +148,9 @@ void bind_names(py::module_& module) {
       "step_columns", [](const std::vector<std::string>& names) { return counters(names); },
       "names"_a, "The names that count steps, best first.");
   module.def(
+      "names_run", [](const py::str& name) { return names_run(text_of(name)); }, "name"_a,
+      "Whether a column tells of which run a row is.");
+  module.def(
       "is_rate_name", [](const py::str& name) { return is_rate(text_of(name)); }, "name"_a);
   module.def(
       "is_metric_name", [](const py::str& name) { return is_metric(text_of(name)); }, "name"_a);
@@ -245,6 +248,8 @@ void bind_readers(py::module_& module) {
       .def("add", &add_row, "cells"_a, "Append a row; what is no number is left out.")
       .def("put_column", &LogRows::put_column, "name"_a, "rows"_a, "values"_a,
            "Put a column: its values, and the rows in which they stand.")
+      .def("put_labels", &LogRows::put_labels, "name"_a, "rows"_a, "codes"_a, "texts"_a,
+           "Put a column of names: the rows in which they stand, and of each which of the texts.")
       .def_property_readonly("names", &LogRows::names)
       .def(
           "series", [](const LogRows& rows) { return by_name(rows.series()); },

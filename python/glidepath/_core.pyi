@@ -113,6 +113,15 @@ class LogRows:
     ) -> None:
         """Put a column: its values, and the rows in which they stand."""
 
+    def put_labels(
+        self,
+        name: str,
+        rows: collections.abc.Sequence[Int],
+        codes: collections.abc.Sequence[Int],
+        texts: collections.abc.Sequence[str],
+    ) -> None:
+        """Put a column of names: the rows in which they stand, and of each which of the texts."""
+
     def runs(self) -> list[RunRecord]:
         """The run, or each that a column tells apart."""
 
@@ -1932,6 +1941,9 @@ def moments_of(
     at_s: collections.abc.Sequence[Float],
     recent: Int,
 ) -> list[Moment]: ...
+def names_run(name: str) -> bool:
+    """Whether a column tells of which run a row is."""
+
 def normal_name(name: str) -> str: ...
 def number_in(text: str) -> float | None:
     """The number that a text spells, or None."""

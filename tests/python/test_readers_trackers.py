@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -286,11 +287,11 @@ def test_the_database_of_trackio(tmp_path: Path, with_id: bool) -> None:
 # ----------------------------------------------------------------------------------- data frames
 
 WIDE = {
-    "run": ["a", "a", "b", "b"],
-    "step": [1, 2, 1, 2],
-    "loss": [3.0, 2.0, NAN, 1.0],
-    "lr": [0.5, None, 0.5, 0.25],
-    "who": ["x", "y", "x", "y"],
+    "run": ["a", "a", "a", "b", "b", "b"],
+    "step": [1, 2, 3, 1, 2, 3],
+    "loss": [3.0, 2.0, 1.5, NAN, 1.0, 0.5],
+    "lr": [0.5, None, 0.25, 0.5, 0.25, 0.25],
+    "who": ["x", "y", "x", "y", "x", "y"],
 }
 
 
@@ -300,12 +301,35 @@ def test_frames_of_any_library(library: str, tmp_path: Path) -> None:
     module = pytest.importorskip(library, reason=f"{library} is not installed")
     frame = module.table(WIDE) if library == "pyarrow" else module.DataFrame(WIDE)
     a, b = gp.read_traces(frame)
-    check(a, [1, 2], [3, 2], [0.5, NAN])
+    check(a, [1, 2, 3], [3, 2, 1.5], [0.5, NAN, 0.25])
     # pandas does not tell a NaN that was logged from a cell that is empty.
-    check(b, [2], [1], [0.25]) if library == "pandas" else check(b, [1, 2], [NAN, 1], [0.5, 0.25])
+    whole = [1, 2, 3], [NAN, 1, 0.5], [0.5, 0.25, 0.25]
+    check(b, *([column[1:] for column in whole] if library == "pandas" else whole))
     assert (a.name, b.name) == ("a", "b")
-    (alone,) = gp.read_traces(frame[:2] if library == "pandas" else frame.slice(0, 2))
+    (alone,) = gp.read_traces(frame[:3] if library == "pandas" else frame.slice(0, 3))
     assert alone == a
+
+
+@pytest.mark.parametrize("file", ["", "a.parquet", "a.csv"])
+def test_columns_tell_runs_and_data_apart_in_a_frame_as_in_a_table(
+    file: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    rows = [
+        {"model": model, "seed": seed, "split": split, "epoch": epoch, "loss": k + 3 / (epoch + 1)}
+        for k, (model, seed, split) in enumerate(product("ab", (1, 2), ("train", "val")))
+        for epoch in range(20)
+    ]
+    for ordered in (rows, sorted(rows, key=lambda row: row["epoch"])):
+        frame = pandas.DataFrame(ordered)
+        if file:
+            source = tmp_path / file
+            (frame.to_csv if file == "a.csv" else frame.to_parquet)(source, index=False)
+        found = gp.read_traces(source if file else frame, metric="val/loss")
+        assert [run.name for run in found] == ["a/1", "a/2", "b/1", "b/2"]
+        for k, run in enumerate(found):
+            check(run, list(range(20)), [2 * k + 1 + 3 / (epoch + 1) for epoch in range(20)])
 
 
 def test_steps_that_are_a_range_in_the_index_of_pandas_are_kept(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glidepath._core import InputError, IoError, LogRows
+from glidepath._core import InputError, IoError, LogRows, names_run
 from glidepath._metrics import CLOCKS, STAMPS, is_step_name, normal_name
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._series import Series, traces_of
 
-_RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
+_CURVE = "curve"  # of our own long form, which tells any runs apart
+_MOST_NAMES = 1000  # of a column that tells rows apart
 # Names and values of the long form; the second pair is that of Neptune's exporter.
 _LONG_COLUMNS = (("metric", "value"), ("attribute_path", "float_value"))
 Floats = NDArray[np.float64]
@@ -48,9 +49,10 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
         twice = next(name for name in names if names.count(name) > 1)
         raise IoError(f"{label}: two columns are called {twice!r}")
     spelled = {normal_name(name): name for name in reversed(names)}
-    run = next((spelled[name] for name in _RUNS if name in spelled), None)
-    columns = list(_metrics(table, run, spelled, metric, label))
-    whose = np.zeros(table.num_rows, dtype=int) if run is None else _codes(table[run])
+    curve = spelled.get(_CURVE)
+    columns = list(_metrics(table, curve, spelled, metric, label))
+    labels = list(_labels(table, curve, spelled))
+    whose = np.zeros(table.num_rows, dtype=int) if curve is None else _codes(table[curve])
     runs: dict[str, dict[str, Series]] = {}
     called: dict[str, str] = {}
     for number in range(whose.max(initial=-1) + 1):
@@ -59,12 +61,47 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
             at = np.flatnonzero((whose == number) & logged)
             if at.size:
                 rows.put_column(name, at.tolist(), value[at].tolist())
+        for name, codes, texts in labels:
+            at = np.flatnonzero((whose == number) & (codes >= 0))
+            rows.put_labels(name, at.tolist(), codes[at].tolist(), texts)
         first = int(np.argmax(whose == number))
-        runs[str(number)] = rows.series()
-        called[str(number)] = "" if run is None else str(table[run][first].as_py())
-    if metric is None and run and any(name == "value" for name, *_ in columns):
+        of_curve = "" if curve is None else str(table[curve][first].as_py())
+        for run in rows.runs():
+            key = str(len(runs))
+            runs[key] = run.series
+            called[key] = "/".join(filter(None, (of_curve, run.name)))
+    of_runs = [texts for name, _, texts in labels if names_run(name)]
+    if list(called.values()) == [""]:  # one run, which the columns may call alike in every row
+        called = {key: next((each[0] for each in of_runs if len(each) == 1), "") for key in called}
+    told = curve is not None or bool(of_runs)
+    if metric is None and told and any(name == "value" for name, *_ in columns):
         metric = "value"  # the long form of ours
     return traces_of(runs, metric, label, names=called)
+
+
+def _labels(
+    table: Any, curve: str | None, spelled: dict[str, str]
+) -> Iterator[tuple[str, NDArray[np.int64], list[str]]]:
+    """Give the columns of names: of which its rows have which, and the names."""
+    long = {spelled.get(name) for name, _ in _LONG_COLUMNS}
+    for name in table.column_names:
+        kind = table[name].type
+        if (
+            name == curve
+            or name in long
+            or not (_is_text(kind) or (names_run(name) and _is_number(kind)))
+        ):
+            continue
+        codes = _codes(table[name])
+        found, firsts = np.unique(codes, return_index=True)
+        firsts = firsts[found >= 0]
+        if firsts.size <= _MOST_NAMES:
+            yield name, codes, [_spelled(table[name][int(first)].as_py()) for first in firsts]
+
+
+def _spelled(name: object) -> str:
+    """Spell the name of a run: a seed that nulls beside it made a float as a whole number."""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _with_index(table: Any) -> Any:
@@ -82,7 +119,7 @@ def _with_index(table: Any) -> Any:
 
 def _metrics(
     table: Any,
-    run: str | None,
+    curve: str | None,
     spelled: dict[str, str],
     metric: str | None,
     label: Path | str,
@@ -94,7 +131,7 @@ def _metrics(
         if is_step_name(name) or normal_name(name) in (*CLOCKS, *STAMPS)
     ]
     for name in aside:
-        if name != run:
+        if name != curve:
             yield name, *_numbers(table, name, label)
     for name, value in _LONG_COLUMNS:
         if {name, value} <= spelled.keys() and _is_text(table[spelled[name]].type):
@@ -105,7 +142,7 @@ def _metrics(
                 yield table[spelled[name]][first].as_py(), numbers, logged & (codes == code)
             return
     for name in table.column_names:
-        if name not in (run, *aside) and (name == metric or _is_number(table[name].type)):
+        if name not in (curve, *aside) and (name == metric or _is_number(table[name].type)):
             yield name, *_numbers(table, name, label)
 
 

@@ -184,7 +184,7 @@ LogRows::NamedRows LogRows::by_label(const Labels& labels) const {
     }
   }
   for (const Labels& other : labels_) {
-    if (&other == &labels || !other.of_runs) continue;
+    if (&other == &labels || !other.may_tell) continue;
     for (std::size_t i = 0; i < other.rows.size(); ++i) {
       const auto [run, row] = place[static_cast<std::size_t>(other.rows[i])];
       put_label(runs[run].second.labels_called(other.name), row, other.texts[other.of_row[i]]);
@@ -259,7 +259,8 @@ LogRows::NamedRows LogRows::told_apart() const {
 std::vector<LoggedRun> runs_of(LogRows rows, const std::vector<std::string>& notes) {
   rows.name_data();
   std::vector<LoggedRun> runs;
-  for (const auto& [name, part] : rows.told_apart()) {
+  for (auto& [name, part] : rows.told_apart()) {
+    part.name_data();  // whose steps the other runs repeated, too
     runs.push_back({.name = name, .series = part.series(), .notes = notes});
   }
   return runs;
