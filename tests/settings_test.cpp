@@ -107,15 +107,24 @@ TEST(Settings, PointsTakeOverFromSettingsAsTheyCome) {
   EXPECT_LT(before, 0.05);
 }
 
-TEST(Settings, ARunWithoutPointsNeedsThreePastRunsThatGoAsFar) {
+TEST(Settings, ARunWithoutPointsNeedsThreePastRuns) {
   std::vector<Trace> runs = sweep();
   runs.resize(2);
   const PastRuns two(runs);
   EXPECT_EQ(forecast(TraceView{}, std::vector{600.0}, {.past = &two}).status,
             ForecastStatus::too_few_points);
+}
+
+TEST(Settings, ARunWithoutPointsIsTheLessSureTheFartherItGoesBeyondPastRuns) {
   const PastRuns past(sweep());
-  EXPECT_EQ(forecast(TraceView{}, std::vector{900.0}, {.past = &past}).status,
-            ForecastStatus::too_few_points);
+  double before = 0;
+  for (const double last : {600.0, 900.0, 2700.0}) {
+    const Forecast ahead = forecast(TraceView{}, std::vector{last}, {.past = &past});
+    EXPECT_EQ(ahead.status, ForecastStatus::good);
+    const double width = quantile(ahead, 0.9)[0] - quantile(ahead, 0.1)[0];
+    EXPECT_GT(width, 1.05 * before);
+    before = width;
+  }
 }
 
 TEST(Settings, BeforeTheFirstStepTheShareThatArrivesIsThatOfPastRuns) {
