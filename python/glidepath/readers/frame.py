@@ -85,12 +85,7 @@ def _labels(
     """Give the columns of names: of which its rows have which, and the names."""
     long = {spelled.get(name) for name, _ in _LONG_COLUMNS}
     for name in table.column_names:
-        kind = table[name].type
-        if (
-            name == curve
-            or name in long
-            or not (_is_text(kind) or (names_run(name) and _is_number(kind)))
-        ):
+        if name == curve or name in long or not (names_run(name) or _is_text(table[name].type)):
             continue
         codes = _codes(table[name])
         found, firsts = np.unique(codes, return_index=True)
