@@ -20,7 +20,8 @@ from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._series import Series, traces_of
 
-_CURVE = "curve"  # of our own long form, which tells any runs apart
+# Columns that tell any runs apart, of one row, too, and those that go on from one another.
+_RUNS = ("curve", "run", "run_id", "run_name", "trial_id", "trial")
 _MOST_NAMES = 1000  # of a column that tells rows apart
 # Names and values of the long form; the second pair is that of Neptune's exporter.
 _LONG_COLUMNS = (("metric", "value"), ("attribute_path", "float_value"))
@@ -49,10 +50,10 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
         twice = next(name for name in names if names.count(name) > 1)
         raise IoError(f"{label}: two columns are called {twice!r}")
     spelled = {normal_name(name): name for name in reversed(names)}
-    curve = spelled.get(_CURVE)
-    columns = list(_metrics(table, curve, spelled, metric, label))
-    labels = list(_labels(table, curve, spelled))
-    whose = np.zeros(table.num_rows, dtype=int) if curve is None else _codes(table[curve])
+    run = next((spelled[name] for name in _RUNS if name in spelled), None)
+    columns = list(_metrics(table, run, spelled, metric, label))
+    labels = list(_labels(table, run, spelled))
+    whose = np.zeros(table.num_rows, dtype=int) if run is None else _codes(table[run])
     runs: dict[str, dict[str, Series]] = {}
     called: dict[str, str] = {}
     for number in range(whose.max(initial=-1) + 1):
@@ -65,27 +66,24 @@ def of_table(table: Any, metric: str | None, label: Path | str) -> list[Trace]:
             at = np.flatnonzero((whose == number) & (codes >= 0))
             rows.put_labels(name, at.tolist(), codes[at].tolist(), texts)
         first = int(np.argmax(whose == number))
-        of_curve = "" if curve is None else str(table[curve][first].as_py())
-        for run in rows.runs():
+        named = "" if run is None else str(table[run][first].as_py())
+        for part in rows.runs():
             key = str(len(runs))
-            runs[key] = run.series
-            called[key] = "/".join(filter(None, (of_curve, run.name)))
-    of_runs = [texts for name, _, texts in labels if names_run(name)]
-    if list(called.values()) == [""]:  # one run, which the columns may call alike in every row
-        called = {key: next((each[0] for each in of_runs if len(each) == 1), "") for key in called}
-    told = curve is not None or bool(of_runs)
+            runs[key] = part.series
+            called[key] = "/".join(filter(None, (named, part.name)))
+    told = run is not None or any(names_run(name) for name, *_ in labels)
     if metric is None and told and any(name == "value" for name, *_ in columns):
         metric = "value"  # the long form of ours
     return traces_of(runs, metric, label, names=called)
 
 
 def _labels(
-    table: Any, curve: str | None, spelled: dict[str, str]
+    table: Any, run: str | None, spelled: dict[str, str]
 ) -> Iterator[tuple[str, NDArray[np.int64], list[str]]]:
     """Give the columns of names: of which its rows have which, and the names."""
     long = {spelled.get(name) for name, _ in _LONG_COLUMNS}
     for name in table.column_names:
-        if name == curve or name in long or not (names_run(name) or _is_text(table[name].type)):
+        if name == run or name in long or not (names_run(name) or _is_text(table[name].type)):
             continue
         codes = _codes(table[name])
         found, firsts = np.unique(codes, return_index=True)
@@ -114,7 +112,7 @@ def _with_index(table: Any) -> Any:
 
 def _metrics(
     table: Any,
-    curve: str | None,
+    run: str | None,
     spelled: dict[str, str],
     metric: str | None,
     label: Path | str,
@@ -126,7 +124,7 @@ def _metrics(
         if is_step_name(name) or normal_name(name) in (*CLOCKS, *STAMPS)
     ]
     for name in aside:
-        if name != curve:
+        if name != run:
             yield name, *_numbers(table, name, label)
     for name, value in _LONG_COLUMNS:
         if {name, value} <= spelled.keys() and _is_text(table[spelled[name]].type):
@@ -137,7 +135,7 @@ def _metrics(
                 yield table[spelled[name]][first].as_py(), numbers, logged & (codes == code)
             return
     for name in table.column_names:
-        if name not in (curve, *aside) and (name == metric or _is_number(table[name].type)):
+        if name not in (run, *aside) and (name == metric or _is_number(table[name].type)):
             yield name, *_numbers(table, name, label)
 
 
