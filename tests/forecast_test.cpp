@@ -120,6 +120,21 @@ TEST(StudentTest, MixtureQuantilesInvertTheMixtureCdf) {
   }
 }
 
+TEST(StudentTest, MixturesAtOnePlaceAreSearchedAsAnyOthers) {
+  const std::vector<double> weight{0.2, 0.5, 0.3}, location{-4, 0, 3}, scale{0.01, 1, 0.2};
+  const detail::MixtureView mixture{weight, location, scale, 3};
+  const std::vector<double> levels{0.1, 0.5, 0.9};
+  std::vector<double> unit, q(levels.size());
+  for (const double p : levels) unit.push_back(detail::student_quantile(3, p));
+  detail::MixtureQuantiles search(levels, unit);
+  for (const double at : {7.0, 37.0, 37.0, 37.0, 37.0}) {
+    search.find(mixture, at, q);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      EXPECT_NEAR(detail::mixture_cdf(mixture, q[i]), levels[i], 1e-8) << at;
+    }
+  }
+}
+
 TEST(StudentTest, TheKernelOfAMixtureHasTheDerivativesOfItsClosedForm) {
   const double middle = 0.3, scale = 2, step = detail::kInvSqrt3 / scale, each = 1 / detail::kPi;
   const double height = 2 * each * step;

@@ -211,9 +211,13 @@ void MixtureQuantiles::evaluate(const MixtureView& mixture, std::size_t count) {
   }
 }
 
+/// A mixture at the same place as the last takes its place: guess() divides by their distance, and
+/// the largest steps have the same logarithm.
 void MixtureQuantiles::remember(double at) {
-  if (found_.size() < kRemembered) found_.push_back({at, std::vector<double>(levels_.size())});
-  std::rotate(found_.begin(), found_.end() - 1, found_.end());
+  if (found_.empty() || found_.front().at != at) {
+    if (found_.size() < kRemembered) found_.push_back({at, std::vector<double>(levels_.size())});
+    std::rotate(found_.begin(), found_.end() - 1, found_.end());
+  }
   Found& newest = found_.front();
   newest.at = at;
   for (std::size_t i = 0; i < levels_.size(); ++i) {
