@@ -420,6 +420,27 @@ TEST(SolveRoundTest, WhatDrawsAsMuchAsThePowerCapIsPlaced) {
   EXPECT_LT(placed_of(std::vector<double>(60, 1.0004), 60), 60u);
 }
 
+TEST(SolveRoundTest, JobsThatTogetherDrawAsMuchAsThePowerCapAreAllPlaced) {
+  for (std::uint64_t id = 0; id < 300; ++id) {
+    Draws draw{{13}, id};
+    Columns c;
+    c.capacity = {1000};
+    c.power_cap_w = 0;
+    const std::int64_t jobs = 2 + draw.below(id % 10 == 0 ? 500 : 20);
+    const double scale = std::pow(10.0, 6 * draw.uniform() - 4);
+    for (std::int64_t j = 0; j < jobs; ++j) {
+      c.watts.push_back(scale * (0.1 + draw.uniform()));
+      c.power_cap_w += c.watts.back();
+      c.add(j, 0, 1, 1.0 + draw.uniform());
+    }
+    EXPECT_EQ(solve_round(c.view()).chosen.size(), c.job.size()) << id;
+    c.power_cap_w *= 1 - 1e-9;
+    const RoundPlan fewer = solve_round(c.view());
+    EXPECT_LT(fewer.chosen.size(), c.job.size()) << id;
+    EXPECT_LE(fewer.value, fewer.bound) << id;
+  }
+}
+
 /// Gangs on the first tier that fill 6 nodes of 8 as (4,4) (4,2,2) (3,3,2) x3 (2,2,2,2), which best
 /// fit does not find.
 struct Packed {

@@ -85,8 +85,9 @@ def solve_round(
     threads : int
         0 = all cores. Changes no byte of the result.
     watts : array_like of float, shape (options,), optional
-        Power of each option, in whole milliwatts; together at most `power_cap_w`. Without a cap
-        they limit nothing.
+        Power of each option; together at most `power_cap_w`, but for 1e-10 of it and, for each job,
+        1e-8 of the largest draw. What adds up to the cap keeps to it. Without one they limit
+        nothing.
     power_cap_w : float
         Needs `watts`.
     user : array_like of int64, shape (options,), optional

@@ -42,7 +42,7 @@ double profit_of(const Round& round, std::int32_t o, const double* price) {
   double cost = price[choice.tier] * gpus;
   if constexpr (limited) {
     const Limits& limits = round.limits[o];
-    if (limits.power != kNone) cost += price[limits.power] * static_cast<double>(limits.milliwatts);
+    if (limits.power != kNone) cost += price[limits.power] * static_cast<double>(limits.draw);
     if (limits.group != kNone) cost += price[limits.group] * gpus;
     if (limits.user != kNone) cost += price[limits.user] * gpus;
   }

@@ -11,6 +11,7 @@
 #include "common/require.hpp"
 #include "plan/check.hpp"
 #include "plan/planner.hpp"
+#include "plan/power.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath::detail {
@@ -23,7 +24,7 @@ Plan Planner::run() {
     nodes_.push_back(tier.gpus_per_node);
   }
   free_ = all_;
-  power_left_ = options_.limits.power_cap_w * (1 + kPowerTolerance);
+  power_left_ = most_watts(options_.limits.power_cap_w);
   quotas(options_.limits.user_quota, &Job::user, user_);
   quotas(options_.limits.group_quota, &Job::group, group_);
   evaluate();

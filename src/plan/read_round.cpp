@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/require.hpp"
+#include "plan/power.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath::detail {
@@ -136,7 +137,7 @@ bool fits_alone(const RoundView& view, const Round& round, std::size_t o) {
   within(view.user, view.user_quota);
   within(view.group, view.group_quota);
   return view.gpus[o] <= room &&
-         (view.watts.empty() || view.watts[o] <= view.power_cap_w * (1 + kPowerTolerance));
+         (view.watts.empty() || view.watts[o] <= most_watts(view.power_cap_w));
 }
 
 /// Copies the options that fit an empty cluster, job by job.
@@ -163,6 +164,12 @@ void copy_options(const RoundView& view, Round& round) {
   close_job();
 }
 
+/// Bits of a value with which one for each job adds up to less than 2^62.
+int bits_of_values(const Round& round) {
+  const auto jobs = static_cast<std::uint64_t>(round.jobs());
+  return std::min(52, 61 - static_cast<int>(std::bit_width(jobs)));
+}
+
 /// Values in the finest quantum 2^e at which one value per job adds up to less than 2^62.
 void count_values(const RoundView& view, Round& round) {
   double top = 0;
@@ -170,9 +177,7 @@ void count_values(const RoundView& view, Round& round) {
     top = std::max(top, view.value[o]);
   }
   if (top == 0) return;
-  const auto jobs = static_cast<std::uint64_t>(round.jobs());
-  const int bits = std::min(52, 61 - static_cast<int>(std::bit_width(jobs)));
-  round.quantum = std::ldexp(1.0, std::max(std::ilogb(top) + 1 - bits, -1020));
+  round.quantum = std::ldexp(1.0, std::max(std::ilogb(top) + 1 - bits_of_values(round), -1020));
   const double per_quantum = 1.0 / round.quantum;
   for (std::size_t i = 0; i < round.option.size(); ++i) {
     const double quanta = view.value[round.original[i]] * per_quantum;
@@ -182,8 +187,20 @@ void count_values(const RoundView& view, Round& round) {
   }
 }
 
+/// Units of power in a watt. The small ones are as many as leave prices ten bits of their own:
+/// values have what the sum over all jobs leaves them.
+double units_per_watt(const RoundView& view, PowerUnit unit, const Round& round) {
+  constexpr double kMilliwattsPerWatt = 1e3;
+  constexpr int kBitsOfPrices = 10, kBitsOfDraws = 40;  // those of 2^22 jobs stay below 2^62
+  double top = 0;
+  for (const std::int64_t o : round.original) top = std::max(top, view.watts[o]);
+  if (unit == PowerUnit::milliwatt || top == 0) return kMilliwattsPerWatt;
+  const int bits = std::min(kBitsOfDraws, bits_of_values(round) - kBitsOfPrices);
+  return std::max(kMilliwattsPerWatt, std::ldexp(1.0, std::min(bits - std::ilogb(top) - 1, 1000)));
+}
+
 /// Rows of power, groups and users, where they are limited at all.
-void add_limits(const RoundView& view, Milliwatts rounding, Round& round) {
+void add_limits(const RoundView& view, PowerUnit unit, Round& round) {
   const bool power = !view.watts.empty() && std::isfinite(view.power_cap_w);
   round.first_user = round.tiers;
   if (!power && view.user.empty() && view.group.empty()) return;
@@ -193,9 +210,10 @@ void add_limits(const RoundView& view, Milliwatts rounding, Round& round) {
     return start;
   };
   const auto power_row = static_cast<std::int32_t>(round.capacity.size());
+  const double per_watt = power ? units_per_watt(view, unit, round) : 0;
   if (power) {
-    round.capacity.push_back(static_cast<std::int64_t>(
-        std::floor(std::min(view.power_cap_w * 1e3 * (1 + kPowerTolerance), 4e18))));
+    round.capacity.push_back(
+        static_cast<std::int64_t>(std::min(most_watts(view.power_cap_w) * per_watt, 4e18)));
   }
   const std::int32_t groups = row(view.group_quota);
   round.first_user = row(view.user_quota);
@@ -217,12 +235,10 @@ void add_limits(const RoundView& view, Milliwatts rounding, Round& round) {
     Limits& limits = round.limits[i];
     if (power) {
       limits.power = power_row;
-      const double milliwatts = view.watts[o] * 1e3;
-      const double whole = rounding == Milliwatts::nearest
-                               ? std::round(milliwatts)
-                               : std::ceil(milliwatts * (1 - kPowerTolerance));
+      // Half the tolerance for draws that miss a whole number by rounding, half for their sum.
+      const double units = view.watts[o] * per_watt * (1 + kPowerTolerance / 2);
       // One that draws all of the cap takes all.
-      limits.milliwatts = std::min(static_cast<std::int64_t>(whole), round.capacity[power_row]);
+      limits.draw = std::min(static_cast<std::int64_t>(units), round.capacity[power_row]);
     }
     if (!view.group.empty()) limits.group = groups + static_cast<std::int32_t>(view.group[o]);
     if (!view.user.empty()) {
@@ -269,7 +285,7 @@ void find_unpackable(const RoundView& view, Round& round) {
 
 }  // namespace
 
-Round read_round(const RoundView& view, Milliwatts rounding) {
+Round read_round(const RoundView& view, PowerUnit unit) {
   check(view);
   Round round;
   round.tiers = static_cast<std::int32_t>(view.capacity.size());
@@ -289,7 +305,7 @@ Round read_round(const RoundView& view, Milliwatts rounding) {
   close_overfull(view, round);
   copy_options(view, round);
   count_values(view, round);
-  add_limits(view, rounding, round);
+  add_limits(view, unit, round);
   find_unpackable(view, round);
   return round;
 }

@@ -20,12 +20,9 @@ struct Choice {
 
 inline constexpr std::int32_t kNone = -1;  ///< a job without option, an option without row
 
-/// Sums of power may pass the cap by this share: what equals it but for rounding keeps to it.
-inline constexpr double kPowerTolerance = 1e-10;
-
 /// Rows of an option beyond its tier.
 struct Limits {
-  std::int64_t milliwatts = 0;
+  std::int64_t draw = 0;  ///< whole units of power, see PowerUnit
   std::int32_t power = kNone, group = kNone, user = kNone;
 };
 
@@ -60,7 +57,7 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   body(choice.tier, std::int64_t{choice.gpus});
   if (round.limits.empty()) return;
   const Limits& limits = round.limits[o];
-  if (limits.power != kNone) body(limits.power, limits.milliwatts);
+  if (limits.power != kNone) body(limits.power, limits.draw);
   if (limits.group != kNone) body(limits.group, std::int64_t{choice.gpus});
   if (limits.user != kNone) body(limits.user, std::int64_t{choice.gpus});
 }
@@ -73,11 +70,12 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   return profit;
 }
 
-/// How the power of an option becomes whole milliwatts. Rounded up, no sum passes the cap.
-enum class Milliwatts : std::uint8_t { nearest, up };
+/// What power is counted in. Draws are rounded down, so that no set within the cap is refused;
+/// one of k jobs may pass it by k units. The small unit is at most 1e-8 of the largest draw.
+enum class PowerUnit : std::uint8_t { milliwatt, small };
 
 /// Checks the columns, groups them by job, counts values in quanta.
-[[nodiscard]] Round read_round(const RoundView& view, Milliwatts rounding);
+[[nodiscard]] Round read_round(const RoundView& view, PowerUnit unit);
 
 /// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda' a_o).
 /// `start` holds a price for each tier, or nothing.

@@ -4,6 +4,7 @@
 
 #include "common/parallel.hpp"
 #include "common/require.hpp"
+#include "plan/power.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath {
@@ -23,18 +24,18 @@ void check(const RoundView& view, const RoundOptions& options) {
   }
 }
 
-/// Whether what is chosen draws more than a milliwatt beyond the cap.
+/// Whether what is chosen draws more than the cap.
 bool passes_cap(const RoundView& view, const RoundPlan& plan) {
   if (view.watts.empty()) return false;
   double watts = 0;
   for (const std::int64_t i : plan.chosen) watts += view.watts[i];
-  return watts > view.power_cap_w * (1 + detail::kPowerTolerance) + 1e-3;
+  return watts > detail::most_watts(view.power_cap_w);
 }
 
 RoundPlan solve(const RoundView& view, const RoundOptions& options, Execution execution,
-                detail::Milliwatts rounding) {
+                detail::PowerUnit unit) {
   using namespace detail;
-  const Round round = read_round(view, rounding);
+  const Round round = read_round(view, unit);
   Prices price = minimise_dual(round, options.prices, execution);
   const Inner inner = inner_solution(round, price);
   std::vector<std::int32_t> choice = repair(round, price, inner);
@@ -61,17 +62,17 @@ RoundPlan solve(const RoundView& view, const RoundOptions& options, Execution ex
 }  // namespace
 
 RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
-  using detail::Milliwatts;
+  using detail::PowerUnit;
   detail::check(execution);
   check(view, options);
-  RoundPlan plan = solve(view, options, execution, Milliwatts::nearest);
+  const RoundPlan plan = solve(view, options, execution, PowerUnit::milliwatt);
   if (!passes_cap(view, plan)) return plan;
-  // Many parts of a milliwatt added up.
-  const double bound = plan.bound;
-  plan = solve(view, options, execution, Milliwatts::up);
-  plan.bound = std::max(plan.bound, bound);
-  plan.gap = plan.bound > 0 ? (plan.bound - plan.value) / plan.bound : 0.0;
-  return plan;
+  // Many parts of a milliwatt added up. Both bounds hold, for no round refuses a set within the
+  // cap.
+  RoundPlan finer = solve(view, options, execution, PowerUnit::small);
+  finer.bound = std::max(finer.value, std::min(finer.bound, plan.bound));
+  finer.gap = finer.bound > 0 ? (finer.bound - finer.value) / finer.bound : 0.0;
+  return finer;
 }
 
 }  // namespace glidepath

@@ -13,6 +13,7 @@
 
 #include "common/require.hpp"
 #include "plan/check.hpp"
+#include "plan/power.hpp"
 
 namespace glidepath {
 namespace {
@@ -263,7 +264,8 @@ class Inspector {
         return quota.name == name && used > quota.gpus;
       });
     };
-    return watts > limits_.power_cap_w || passed(limits_.user_quota, job.user, of_user) ||
+    return watts > detail::most_watts(limits_.power_cap_w) ||
+           passed(limits_.user_quota, job.user, of_user) ||
            passed(limits_.group_quota, job.group, of_group);
   }
 
