@@ -12,6 +12,7 @@
 
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
+#include "plan/power.hpp"
 #include "plan/value.hpp"
 #include "simulate/fair_finish.hpp"
 #include "simulate/policy_table.hpp"
@@ -372,7 +373,7 @@ class FairOrder {
 class Leeway {
  public:
   Leeway(const Snapshot& snapshot, const PlanLimits& limits, const Plan& plan)
-      : snapshot_(snapshot), power_w_(limits.power_cap_w) {
+      : snapshot_(snapshot), power_w_(detail::most_watts(limits.power_cap_w)) {
     for (const Quota& quota : limits.user_quota) of_user_.emplace(quota.name, quota.gpus);
     for (const Quota& quota : limits.group_quota) of_group_.emplace(quota.name, quota.gpus);
     std::unordered_map<std::int64_t, const Job*> of_id;

@@ -569,6 +569,26 @@ def test_measured_pairs_keep_to_quotas_and_the_power_cap(limits: dict[str, Any])
     assert starts == ([0.0, 100.0] if limits else [0.0, 0.0])
 
 
+@pytest.mark.parametrize("utilization", [0.1, 0.27, 0.33])
+def test_a_measured_pair_that_draws_as_much_as_the_power_cap_runs_together(
+    utilization: float,
+) -> None:
+    columns = {
+        "job": [0, 1],
+        "submit_s": [0.0, 0.0],
+        "gpus": [1, 1],
+        "duration_s": [100.0, 100.0],
+        "job_class": ["x", "x"],
+        "utilization": [0.05, utilization],
+    }
+    tiers = [gp.Tier("a", 1, 1, idle_watts=53.1, busy_watts=301.7)]
+    pairs = [gp.PairSpeeds("x", "x", 0, 0.9, 0.9)]
+    workload = gp.Workload(tiers, columns, pairs=pairs)
+    both_w = (53.1 + 0.05 * 248.6) + utilization * 248.6
+    result = gp.simulate(workload, "best_value", sharing="mps", planner={"power_cap_w": both_w})
+    assert result.jobs["start_s"].tolist() == [0.0, 0.0]
+
+
 def test_a_guest_keeps_its_gpus_for_as_long_as_the_planner_guarantees() -> None:
     columns = {
         "job": [0, 1, 2],
