@@ -66,6 +66,7 @@ TEST(EnvironmentTest, BeforeAnEpisodeEachQuestionIsRefusedInASentence) {
   EXPECT_EQ(message_of<InputError>([&] { environment.mask(may); }), want);
   EXPECT_EQ(message_of<InputError>([&] { environment.observe(seen); }), want);
   EXPECT_EQ(message_of<InputError>([&] { (void)environment.simulation(); }), want);
+  EXPECT_EQ(message_of<InputError>([&] { (void)environment.done(); }), want);
 }
 
 TEST(EnvironmentTest, ActionsAndWeightsOutOfRangeAreRefusedInASentence) {

@@ -297,7 +297,7 @@ double Environment::step(std::span<const double> weights) {
   return now.plan_for(options_.weights_for_s, options_.energy_weight);
 }
 
-bool Environment::done() const { return state_ == nullptr || state_->done(); }
+bool Environment::done() const { return state().done(); }
 
 int Environment::actions() const {
   return options_.weights_for_s > 0 ? static_cast<int>(kObjectives)
