@@ -60,6 +60,7 @@ TEST(CurveTest, EvaluatesTheFormulaOfEveryFamily) {
 
 TEST(CurveTest, NamesGoThereAndBack) {
   for (const Family family : kFamilies) EXPECT_EQ(family_named(name(family)), family);
+  EXPECT_EQ(name(static_cast<Family>(77)), "?");
   EXPECT_THROW((void)family_named("pow5"), InputError);
   EXPECT_EQ(parameter_names(Family::mmf4)[2], "half");
 }

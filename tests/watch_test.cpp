@@ -446,6 +446,7 @@ TEST(WatchTest, EveryVerdictHasANameOfItsOwn) {
   for (const Verdict verdict : kVerdicts) names.emplace_back(name(verdict));
   EXPECT_EQ(names,
             (std::vector<std::string>{"unknown", "reached", "will_reach", "never", "diverged"}));
+  EXPECT_EQ(name(static_cast<Verdict>(9)), "?");
 }
 
 }  // namespace

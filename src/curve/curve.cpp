@@ -81,6 +81,7 @@ bool tame(const double* p, const Grid& grid) {
 }  // namespace
 
 std::string_view name(Family family) noexcept {
+  if (std::ranges::find(kFamilies, family) == kFamilies.end()) return detail::kNoName;
   return detail::with_family(family, []<class Unit>(Unit) { return Unit::kName; });
 }
 

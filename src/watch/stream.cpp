@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/names.hpp"
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "common/statistics.hpp"
@@ -110,19 +111,8 @@ void refuse_without_target(const WatchOptions& options) {
 }  // namespace
 
 std::string_view name(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::unknown:
-      return "unknown";
-    case Verdict::reached:
-      return "reached";
-    case Verdict::will_reach:
-      return "will_reach";
-    case Verdict::never:
-      return "never";
-    case Verdict::diverged:
-      return "diverged";
-  }
-  return "";
+  return detail::name_in(detail::Names<5>{"unknown", "reached", "will_reach", "never", "diverged"},
+                         verdict);
 }
 
 Watch::Watch(WatchOptions options) : options_(std::move(options)) {
