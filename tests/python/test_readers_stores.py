@@ -175,6 +175,25 @@ def test_whatever_a_reader_meets_is_an_io_error(
         gp.read_traces("http://[::1/")
 
 
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_fault_of_a_reader_does_not_pass_for_another_format(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_with(error: Exception) -> None:
+        def recognises(path: Path, head: bytes) -> bool:
+            raise error
+
+        monkeypatch.setattr("glidepath.readers.wandb_csv.recognises", recognises)
+
+    file = write(tmp_path / "a.csv", "step,loss\n1,2\n")
+    log = file if place == "file" else tmp_path
+    fail_with(gp.IoError("of damage"))
+    assert len(gp.read_traces(log)) == 1
+    fail_with(TypeError("of our own"))
+    with pytest.raises(gp.IoError, match=r"a\.csv: TypeError: of our own"):
+        gp.read_traces(log)
+
+
 def test_no_error_tells_the_login_of_an_address() -> None:
     with pytest.raises(gp.IoError) as refused:
         gp.read_traces("http://user:SECRET@127.0.0.1:9/?api_key=SECRET")

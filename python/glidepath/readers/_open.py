@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import math
 import os
@@ -58,6 +59,8 @@ OBJECTS = {
     "get_metric_history": "mlflow_client",
     "__arrow_c_stream__": "frame",
 }
+# What a look at a file that is damaged, or of another format, may end in; all else is a fault.
+_NOT_ITS_OWN = (OSError, UnicodeError, csv.Error)
 # How files are called that should be logs.
 _LOG_SUFFIXES = {".log", ".txt", ".out", ".err", ".csv", ".tsv", ".jsonl"}
 # What was passed over in folders, a sentence a log, while somebody asks.
@@ -412,7 +415,7 @@ def _head(path: Path) -> bytes:
 
 def _format_of(path: Path, head: bytes) -> str | None:
     for name in FORMATS:
-        with suppress(Exception):  # of a damaged file a reader may not know what to make
+        with refusing(str(path)), suppress(*_NOT_ITS_OWN):
             if _reader(name).recognises(path, head):
                 return name
     return None
