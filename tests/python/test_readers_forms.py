@@ -462,7 +462,7 @@ def test_a_history_as_pandas_writes_it(tmp_path: Path) -> None:
     check(one(file, "val_loss"), [50, 100], [9.5, 9.25])
 
 
-@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "history"])
+@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "split", "history"])
 @pytest.mark.parametrize("column", ["run", "seed"])
 def test_a_column_tells_the_runs_of_a_document_apart(
     column: str, form: str, tmp_path: Path
@@ -477,7 +477,23 @@ def test_a_column_tells_the_runs_of_a_document_apart(
         check(run, BY_ROW, [value + k for value in LOSSES])
 
 
-@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "history"])
+def test_a_history_that_pandas_split_into_columns_and_data_counts_by_its_index(
+    tmp_path: Path,
+) -> None:
+    document: dict[str, object] = {"columns": ["loss", "val_loss"], "index": [10 * i for i in ROWS]}
+    document["data"] = [
+        [value, 9.5 if i % 5 == 0 else None] for i, value in zip(ROWS, LOSSES, strict=True)
+    ]
+    file = write(tmp_path / "history.json", json.dumps(document))
+    check(one(file), BY_TEN, LOSSES)
+    check(one(file, "val_loss"), [50, 100], [9.5, 9.5])
+    del document["index"]
+    run = one(write(tmp_path / "bare.json", json.dumps(document)))
+    check(run, BY_ROW, LOSSES)
+    assert run.notes == ("no column of steps: rows are numbered from 1",)
+
+
+@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "split", "history"])
 def test_a_column_of_a_document_tells_training_from_validation(form: str, tmp_path: Path) -> None:
     rows = [
         {"phase": phase, "epoch": i, "loss": loss(i) + k}
@@ -516,6 +532,11 @@ DOCUMENTS: dict[str, tuple[object, dict[str, list[float]]]] = {
         {
             "val_loss": {"step": [10, 20], "value": [3, 2]},
             "loss": {"steps": BY_ROW, "values": LOSSES},
+        "split": {
+            "columns": list(rows[0]),
+            "index": list(range(len(rows))),
+            "data": [list(row.values()) for row in rows],
+        },
         },
         {"loss": LOSSES, "val_loss": [3, 2]},
     ),

@@ -24,6 +24,7 @@ from glidepath.readers._rows import NOT_METRICS, flat, number
 from glidepath.readers._series import AbsentError, Series, read_whole, to_trace, traces_of
 
 _KEY = re.compile(rb'"([^"\\]{1,99})"\s{0,9}:')
+_TEXT = re.compile(rb'"([^"\\]{1,99})"')
 _DEPTH = 6  # of objects in which a history is looked for
 _MOST_RUNS = 100  # of a document
 _LONGEST_KEY = 16  # digits of a step that is a key
@@ -40,6 +41,8 @@ def recognises(path: Path, head: bytes) -> bool:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return False
     names = {name.decode(errors="replace") for name in _KEY.findall(head)}
+    if "columns" in names:  # of pandas, whose names are in a list
+        names |= {name.decode(errors="replace") for name in _TEXT.findall(head)}
     # Else every large document of a folder would be parsed.
     if not any(map(is_metric_name, names)) and not {"test_metrics", "learn_metrics"} <= names:
         return False
@@ -172,6 +175,9 @@ def _histories(
     if depth == 0 or not isinstance(value, (dict, list)) or not value:
         return
     inner: list[tuple[tuple[str, ...], Any]]
+    if isinstance(value, dict) and (split := _of_split(value)) is not None:
+        yield path, split
+        return
     if isinstance(value, list):
         inner = [(path, each) for each in value[:_MOST_RUNS]]
         rows = LogRows()
@@ -259,6 +265,24 @@ def _of_lists(
         names = [*columns, *words]
         for cells in zip_longest(*columns.values(), *words.values()):
             rows.add(dict(zip(names, cells, strict=True)))
+    return rows
+
+
+def _of_split(value: dict[str, Any]) -> LogRows | None:
+    """Make rows of what pandas writes as ``orient="split"``; None of anything else."""
+    names, data = value.get("columns"), value.get("data")
+    if not isinstance(names, list) or not isinstance(data, list) or not names or not data:
+        return None
+    if not all(isinstance(name, str) for name in names):
+        return None
+    if not all(isinstance(row, list) and len(row) == len(names) for row in data):
+        return None
+    index = value.get("index")
+    counting = index[: len(data)] if isinstance(index, list) and not step_columns(names) else []
+    rows = LogRows()
+    for at, row in zip_longest(counting, data):
+        cells: dict[str, object] = {} if number(at) is None else {"index": at}
+        rows.add(cells | dict(zip(names, row, strict=True)))
     return rows
 
 
