@@ -98,6 +98,16 @@ def test_a_line_as_a_tool_prints_it_is_read(form: str, steps: list[float], tmp_p
     check(one(write(tmp_path / "log", lines(form))), steps, LOSSES)
 
 
+@pytest.mark.parametrize(
+    "form", ["loss[{n}] = {x}, acc[{n}] = 0.25", "loss({n}): {x} acc({n}): 0.25 lr({n}): 0.1"]
+)
+def test_an_index_that_all_metrics_of_a_line_have_is_their_step(form: str, tmp_path: Path) -> None:
+    file = write(tmp_path / "log", lines(form))
+    np.testing.assert_array_equal(one(file).step, BY_TEN)
+    np.testing.assert_array_equal(one(file).loss, LOSSES)
+    np.testing.assert_array_equal(one(file, "acc").step, BY_TEN)
+
+
 def test_numbers_as_fortran_prints_them(tmp_path: Path) -> None:
     text = "".join(f"step {i} loss {loss(i) / 10:.5f}D+01\n" for i in ROWS)
     run = one(write(tmp_path / "log", text))

@@ -24,8 +24,9 @@ constexpr std::size_t kMostBehind = 32;   // metrics of a line that may be of th
 constexpr std::string_view kAsciiBlanks = " \t\n\r\v\f";
 
 // Words beside that of a counter: those that say no more, besides those of data.
-constexpr std::string_view kTags[] = {"train", "training", "meta",    "id", "idx", "index",
-                                      "no",    "global",   "current", "at", "the", "completed"};
+constexpr std::string_view kTags[] = {"train", "training",  "meta",    "id",      "idx",
+                                      "index", "no",        "global",  "current", "at",
+                                      "the",   "completed", "finished"};
 // What may stand between a metric and the counter at which it was taken.
 constexpr std::string_view kPrepositions[] = {"after ", "at ", "for ", "in ", "of "};
 // Words of a logger: what is named stands after them.
@@ -148,6 +149,15 @@ std::string of_other_data(std::string_view name, std::string_view data) {
 
 template <class Map, class Make>
 const typename Map::mapped_type& remembered(Map& map, std::string_view text, const Make& make) {
+/// How often a part stands in some text.
+std::size_t times_in(std::string_view text, std::string_view part) {
+  std::size_t times = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) {
+    ++times;
+  }
+  return times;
+}
+
   const auto found = map.find(text);
   if (found != map.end()) return found->second;
   if (map.size() >= kCached) map.clear();
@@ -295,12 +305,12 @@ class LineParser {
         !names_.is_metric(named.name)) {
       return {};
     }
-    const std::string_view opening = square ? "[" : "(";
-    if (first_ && !contains(rest, opening)) {
+    const std::string index = text_.substr(number.start - 1, number.end + 2 - number.start);
+    if (first_ && times_in(rest, index.substr(0, 1)) == times_in(rest, index)) {
       line_.counters.put("step", number.value);
-      return named.name;
+      at_index_ = true;
     }
-    return named.name + text_.substr(number.start - 1, number.end + 2 - number.start);
+    return at_index_ ? named.name : named.name + index;
   }
 
   /// Whether a number in brackets counts although words stand before it: "gpu01: [10] loss: 2.3".
@@ -456,10 +466,11 @@ class LineParser {
   NameReader& names_;
   Line line_{};
   std::string text_;
-  std::size_t from_ = 0;  ///< where the next number is looked for
-  std::size_t end_ = 0;   ///< of the last number that was one
-  bool first_ = false;    ///< whether the number being added is the first
-  bool round_ = false;    ///< whether the line is one of boosting
+  std::size_t from_ = 0;   ///< where the next number is looked for
+  std::size_t end_ = 0;    ///< of the last number that was one
+  bool first_ = false;     ///< whether the number being added is the first
+  bool round_ = false;     ///< whether the line is one of boosting
+  bool at_index_ = false;  ///< whether numbers in brackets behind names are the step
   std::string data_, held_;
   std::string of_data_;            ///< the last metric whose name says of which data it is
   std::string behind_data_;        ///< those data, if they are not trained on
