@@ -448,6 +448,15 @@ def test_headings_of_the_data(form: str, tmp_path: Path) -> None:
     check(run, BY_ROW, LOSSES)
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", " s", " sec", " minutes"])
+def test_how_long_training_took_is_no_metric(unit: str, tmp_path: Path) -> None:
+    form = f"Epoch {{i}} train: {{x}}{unit}, val: 2.5{unit}"
+    with pytest.raises(gp.IoError, match="no known format"):
+        gp.read_traces(write(tmp_path / "log", lines(form)))
+    file = write(tmp_path / "log", lines(form + "\nEpoch {i} loss: {x}"))
+    assert [info.metric for info in gp.metrics_of(file)] == ["loss"]
+
+
 def test_names_that_are_offered_are_no_words_of_a_sentence(tmp_path: Path) -> None:
     text = lines("Step {i}: Ran {n} train steps in 9.5 secs, found {x} here")
     with pytest.raises(gp.IoError) as caught:

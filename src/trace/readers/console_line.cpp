@@ -41,6 +41,8 @@ constexpr std::string_view kOfOthers[] = {"best",      "last",  "per",   "max", 
 constexpr std::string_view kVerbs[] = {"is", "was"};
 // Between a number and how far it is spread.
 constexpr std::string_view kSpreads[] = {"+", "+/", "±"};
+constexpr std::string_view kUnitsOfTime[] = {"us", "ms",  "s",    "sec",     "secs", "seconds",
+                                             "m",  "min", "mins", "minutes", "h",    "hours"};
 constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
                                         "total_steps", "i",          "index"};
 
@@ -333,6 +335,7 @@ class LineParser {
     const double thousands = lower(number.unit) == "k" ? 1e3 : number.unit == "M" ? 1e6 : 0;
     if (!counter) {
       if (is_place_in_source(named.name, number)) return;
+      if (is_data(normal(named.name)) && is_duration(number)) return;  // "train: 12.5s"
       const bool data = !number.whole && is_data(normal(named.name));
       add_cell(data ? name_by_data(named, number) : named.name, number);
       if (number.whole && named.last_counter && !last_counter_) {
@@ -353,6 +356,16 @@ class LineParser {
     const char after = number.end < text_.size() ? text_[number.end] : '\0';
     return number.whole && number.start > 0 && text_[number.start - 1] == ':' &&
            (after == ')' || after == ']') && !names_.is_metric(name);
+  }
+
+  /// Whether a unit of time stands behind a number, "12.5s" or "12.5 sec".
+  [[nodiscard]] bool is_duration(const Number& number) const {
+    if (among(kUnitsOfTime, lower(number.unit))) return true;
+    std::size_t end = number.end;
+    if (!number.unit.empty() || at(end) != ' ') return false;
+    const std::size_t start = ++end;
+    while (is_letter(at(end))) ++end;
+    return among(kUnitsOfTime, lower(std::string_view(text_).substr(start, end - start)));
   }
 
   /// Whether a number is how far a counter counts, or counts batches beside an epoch.
