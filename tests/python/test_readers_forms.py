@@ -481,21 +481,6 @@ def test_a_history_as_pandas_writes_it(tmp_path: Path) -> None:
     check(one(file, "val_loss"), [50, 100], [9.5, 9.25])
 
 
-@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "split", "history"])
-@pytest.mark.parametrize("column", ["run", "seed"])
-def test_a_column_tells_the_runs_of_a_document_apart(
-    column: str, form: str, tmp_path: Path
-) -> None:
-    runs: list[object] = ["a", "b"] if column == "run" else [1, 2]
-    rows = [
-        {column: run, "epoch": i, "loss": loss(i) + k} for k, run in enumerate(runs) for i in ROWS
-    ]
-    found = gp.read_traces(write(tmp_path / "log.json", json.dumps(as_document(rows, form))))
-    assert [run.name for run in found] == [str(run) for run in runs]
-    for k, run in enumerate(found):
-        check(run, BY_ROW, [value + k for value in LOSSES])
-
-
 def test_a_history_that_pandas_split_into_columns_and_data_counts_by_its_index(
     tmp_path: Path,
 ) -> None:
@@ -510,6 +495,21 @@ def test_a_history_that_pandas_split_into_columns_and_data_counts_by_its_index(
     run = one(write(tmp_path / "bare.json", json.dumps(document)))
     check(run, BY_ROW, LOSSES)
     assert run.notes == ("no column of steps: rows are numbered from 1",)
+
+
+@pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "split", "history"])
+@pytest.mark.parametrize("column", ["run", "seed"])
+def test_a_column_tells_the_runs_of_a_document_apart(
+    column: str, form: str, tmp_path: Path
+) -> None:
+    runs: list[object] = ["a", "b"] if column == "run" else [1, 2]
+    rows = [
+        {column: run, "epoch": i, "loss": loss(i) + k} for k, run in enumerate(runs) for i in ROWS
+    ]
+    found = gp.read_traces(write(tmp_path / "log.json", json.dumps(as_document(rows, form))))
+    assert [run.name for run in found] == [str(run) for run in runs]
+    for k, run in enumerate(found):
+        check(run, BY_ROW, [value + k for value in LOSSES])
 
 
 @pytest.mark.parametrize("form", ["records", "columns", "lists", "index", "split", "history"])
@@ -532,6 +532,11 @@ def as_document(rows: list[dict[str, object]], form: str) -> object:
         "columns": by_row,
         "lists": {name: list(column.values()) for name, column in by_row.items()},
         "index": {str(i): row for i, row in enumerate(rows)},
+        "split": {
+            "columns": list(rows[0]),
+            "index": list(range(len(rows))),
+            "data": [list(row.values()) for row in rows],
+        },
         "history": {"args": {"lr": 0.1}, "history": rows},
     }
     return forms[form]
@@ -551,11 +556,6 @@ DOCUMENTS: dict[str, tuple[object, dict[str, list[float]]]] = {
         {
             "val_loss": {"step": [10, 20], "value": [3, 2]},
             "loss": {"steps": BY_ROW, "values": LOSSES},
-        "split": {
-            "columns": list(rows[0]),
-            "index": list(range(len(rows))),
-            "data": [list(row.values()) for row in rows],
-        },
         },
         {"loss": LOSSES, "val_loss": [3, 2]},
     ),

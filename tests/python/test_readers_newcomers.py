@@ -314,6 +314,21 @@ def test_rounds_of_boosting_with_a_metric_of_ones_own_name_it(tmp_path: Path) ->
     check(one(file, "valid_0's mine"), BY_ROW, LOSSES)
 
 
+def test_the_command_line_of_lightgbm_is_read_by_its_error_in_training(tmp_path: Path) -> None:
+    form = (
+        "[LightGBM] [Info] Iteration:{i}, valid_1 auc : 0.5\n"
+        "[LightGBM] [Info] Iteration:{i}, training l2 : {x}\n"
+        "[LightGBM] [Info] Iteration:{i}, valid_1 l2 : 9.5\n"
+        "[LightGBM] [Info] 0.25 seconds elapsed, finished iteration {i}"
+    )
+    file = write(tmp_path / "log", lines(form))
+    run = one(file)
+    assert (run.metric, run.direction) == ("training l2", "min")
+    check(run, BY_ROW, LOSSES)
+    names = [info.metric for info in gp.metrics_of(file)]
+    assert names == ["valid_1 auc", "training l2", "valid_1 l2"]
+
+
 @pytest.mark.parametrize(
     "form",
     [

@@ -149,8 +149,6 @@ std::string of_other_data(std::string_view name, std::string_view data) {
   return {};
 }
 
-template <class Map, class Make>
-const typename Map::mapped_type& remembered(Map& map, std::string_view text, const Make& make) {
 /// How often a part stands in some text.
 std::size_t times_in(std::string_view text, std::string_view part) {
   std::size_t times = 0;
@@ -160,6 +158,8 @@ std::size_t times_in(std::string_view text, std::string_view part) {
   return times;
 }
 
+template <class Map, class Make>
+const typename Map::mapped_type& remembered(Map& map, std::string_view text, const Make& make) {
   const auto found = map.find(text);
   if (found != map.end()) return found->second;
   if (map.size() >= kCached) map.clear();
@@ -294,8 +294,8 @@ class LineParser {
     }
   }
 
-  /// The metric whose number comes behind one in brackets: "loss[20] = 2.1" at step 20 where that
-  /// is all that a line says, else one of several, "loss[1] = 2.1".
+  /// The metric whose number comes behind one in brackets: "loss[20] = 2.1" at step 20 where all
+  /// brackets of a line say 20, else one of several, "loss[1] = 2.1".
   std::string name_with_index(const Named& named, const Number& number) {
     const bool square = at(number.end) == ']', round = at(number.end) == ')';
     if (!number.whole || number.start < 2 || !(square || round)) return {};

@@ -38,9 +38,11 @@ constexpr std::string_view kNoisy[] = {"train", "training", "reward", "rewards",
 constexpr std::string_view kErrors[] = {
     "error", "errors", "err", "perplexity", "ppl", "wer", "cer", "rmse", "mse", "mae", "mape",
     "nll", "bpb", "bpc", "bits_per_*", "fid", "xent", "ce", "crossentropy", "cross_entropy", "cost",
-    // of boosting: "train-merror", "valid_0's l2"
-    "merror", "rmsle", "nloglik", "deviance", "s_l1", "s_l2", "s_huber", "s_fair", "s_quantile",
-    "s_poisson", "s_gamma", "s_tweedie"};
+    // of boosting: "train-merror"
+    "merror", "rmsle", "nloglik", "deviance"};
+// Errors of LightGBM, by its data alone: "valid_0's l2", "training l2", "valid_1 l2".
+constexpr std::string_view kErrorsOfData[] = {"l1",       "l2",      "huber", "fair",
+                                              "quantile", "poisson", "gamma", "tweedie"};
 constexpr std::string_view kValue[] = {"value"};
 // A metric of which no more is said than that it is of training.
 constexpr std::string_view kTrained[] = {"train", "training", "learn"};
@@ -106,6 +108,21 @@ bool has_word(std::string_view key, Words words) {
   return any_word(key, [&](std::string_view rest) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return word_length(rest, word) != rest.npos; });
+  });
+}
+
+/// Whether a name is that of an error, as LightGBM's are where their data stand before them.
+bool is_error(std::string_view key) {
+  if (has_word(key, kErrors)) return true;
+  return any_word(key, [](std::string_view rest) {
+    if (rest.starts_with("s_")) {
+      return among(kErrorsOfData, rest.substr(2, rest.find('_', 2) - 2));
+    }
+    if (rest.starts_with("training_")) return among(kErrorsOfData, rest.substr(9));
+    if (!rest.starts_with("valid_")) return false;
+    rest.remove_prefix(6);
+    const std::size_t digits = digits_at(rest, 0);
+    return among(kErrorsOfData, rest.substr(std::min(digits > 0 ? digits + 1 : 0, rest.size())));
   });
 }
 
@@ -203,7 +220,7 @@ std::optional<int> rank_of(std::string_view key) {
   const bool high = has_word(key, kScoreWords);
   if (is(key == "tel") || is(loss && is_held_out_loss(key))) return rank;
   if (is(loss && key.starts_with("total")) || is(loss)) return rank;
-  if (is(has_word(key, kErrors)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
+  if (is(is_error(key)) || is(is_map_to_95(key)) || is(has_word(key, kMap))) return rank;
   if (is(high && (held_out || has_word(key, kMetrics)))) return rank;
   if (is(high)) return rank;
   if (is(has_word(key, kGoals)) || is(key == "metric") || is(key == "value")) return rank;
@@ -336,7 +353,7 @@ std::optional<std::string> best_name(const Points& points) {
 
 std::optional<Direction> direction_by_name(std::string_view name) {
   const std::string key = normal(name);
-  if (contains(key, "loss") || has_word(key, kErrors) || has_word(key, kValue)) {
+  if (contains(key, "loss") || is_error(key) || has_word(key, kValue)) {
     return Direction::min;
   }
   if (has_word(key, kScoreWords) || is_return(key) || is_mean_return(key)) return Direction::max;
