@@ -2,12 +2,16 @@
 #include "forecast/ended_runs.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "forecast/level.hpp"
+#include "forecast/passages.hpp"
 
 namespace glidepath::detail {
 namespace {
@@ -37,8 +41,10 @@ Trace seen_of(const Trace& run, double share) {
   return seen;
 }
 
+EndLaw law_of(const std::vector<EndLaw>& laws) { return laws.empty() ? EndLaw{} : laws.front(); }
+
 EndLaw law_at(const Trace& live, const std::vector<Trace>& past) {
-  return law_of_end(live.view(), kTarget, {}, past);
+  return law_of(laws_of_end(live.view(), kTarget, {}, PastRuns::unlearned(past)));
 }
 
 /// Runs of paces 10 to 12, alike but for a little noise.
@@ -184,7 +190,8 @@ TEST(EndedRuns, AMetricThatRisesGivesTheSameLaw) {
   for (const Trace& run : past) risen.push_back(flipped(run));
   const Trace live_risen = flipped(live);
   const EndLaw a = law_at(live, past);
-  const EndLaw b = law_of_end(live_risen.view(), -kTarget, {.direction = Direction::max}, risen);
+  const EndLaw b = law_of(laws_of_end(live_risen.view(), -kTarget, {.direction = Direction::max},
+                                      PastRuns::unlearned(risen)));
   EXPECT_EQ(a.location, b.location);
   EXPECT_EQ(a.scale, b.scale);
   EXPECT_EQ(a.arrives, b.arrives);
@@ -221,6 +228,101 @@ TEST(EndedRuns, ManyPastRunsUseTheNearest) {
   const EndLaw law = law_at(seen_of(whole, 0.5), alike_runs(100));
   EXPECT_EQ(law.runs, 24);
   EXPECT_LT(error_of(law, whole), 0.05);
+}
+
+/// Noise around a falling curve, now and then no number.
+Trace noisy_run(std::uint64_t seed, int points, Direction direction) {
+  const Rng rng{seed};
+  Trace run;
+  run.direction = direction;
+  for (int i = 0; i < points; ++i) {
+    const double y = 1 / std::sqrt(1.0 + i) + 0.2 * rng.normal(1, i);
+    run.step.push_back(3.0 * i + 1);
+    run.loss.push_back(rng.uniform(2, i) < 0.1 ? kNaN : direction == Direction::max ? -y : y);
+  }
+  return run;
+}
+
+/// Reads every point, as the passages do once.
+std::optional<std::size_t> points_until(const Trace& run, double target, ReachedBy reached_by) {
+  const double sign = run.direction == Direction::max ? -1 : 1;
+  Level level{.target = target, .reached_by = reached_by};
+  for (std::size_t i = 0; i < run.step.size(); ++i) {
+    const double y = sign * run.loss[i];
+    if (level.add(y) || (i + 1 == run.step.size() && y <= target)) return i + 1;
+  }
+  return std::nullopt;
+}
+
+TEST(Passages, SayWhenARunWasAtAnyTargetAsReadingAllOfItDoes) {
+  for (const Direction direction : {Direction::min, Direction::max}) {
+    for (const int points : {1, 2, 5, 12, 40, 300, 900}) {
+      const Trace run = noisy_run(static_cast<unsigned>(points), points, direction);
+      const Passages passages(run);
+      for (const ReachedBy by : {ReachedBy::curve, ReachedBy::point}) {
+        for (double target = -0.6; target < 1.2; target += 0.013) {
+          EXPECT_EQ(passages.points_until(target, by), points_until(run, target, by)) << target;
+        }
+        const double hardest = passages.hardest(by);
+        if (std::isinf(hardest)) continue;
+        EXPECT_TRUE(points_until(run, hardest, by).has_value());
+        EXPECT_FALSE(points_until(run, std::nextafter(hardest, -1e9), by).has_value());
+      }
+    }
+  }
+}
+
+TEST(Passages, SayAtWhichStepTheBestValuePassedALevel) {
+  Trace run;
+  run.step = {1, 2, 4, 8, 16};
+  run.loss = {4, 3, 5, 1, 2};
+  const Passages passages(run);
+  EXPECT_DOUBLE_EQ(passages.passed(3.5, 5), std::log(2) / 2);
+  EXPECT_DOUBLE_EQ(passages.passed(2, 5), 0.5 * (std::log(4) + std::log(8)));
+  EXPECT_TRUE(std::isnan(passages.passed(2, 3)));    // within the first three it was not there
+  EXPECT_TRUE(std::isnan(passages.passed(4.5, 5)));  // it began beyond
+  EXPECT_TRUE(std::isnan(passages.passed(0.5, 5)));
+}
+
+TEST(Passages, AreReadOnceForAllCopiesOfThePastRuns) {
+  const PastRuns past = PastRuns::unlearned(alike_runs(3));
+  const PastRuns copy = past;
+  EXPECT_EQ(passages_of(copy).size(), 3);
+  EXPECT_EQ(passages_of(copy).data(), passages_of(past).data());
+  EXPECT_TRUE(passages_of(PastRuns()).empty());
+}
+
+TEST(EndedRuns, NoTargetIsLikelierThanAnEasierOneAtWhichAPastRunEnded) {
+  // The past runs flatten, at .5 the best of them; the live run falls on as if it never would.
+  std::vector<Trace> traces(6);
+  Trace live;
+  for (int step = 10; step <= 3000; step += 10) {
+    for (int i = 0; i < 6; ++i) {
+      traces[i].step.push_back(step);
+      traces[i].loss.push_back(0.5 + 0.02 * i + 2 * std::exp(-step / (200.0 + 10 * i)));
+    }
+    if (step > 500) continue;
+    live.step.push_back(step);
+    live.loss.push_back(2 * std::pow(step / 10.0, -0.3));
+  }
+  const PastRuns past = PastRuns::unlearned(traces);
+  const auto never = [&](double target, const PastRuns* with) {
+    return reach(live.view(), target, 3000, {.past = with}).prob_never;
+  };
+  EXPECT_GT(never(traces[0].loss.back(), &past), 0.3);
+  for (double target = 0.49; target > 0.35; target -= 0.01) {
+    EXPECT_GT(never(target, &past), never(traces[0].loss.back(), &past) - 0.02) << target;
+  }
+  EXPECT_LT(never(0.49, nullptr), 0.1);  // as they had no say where none of them came
+}
+
+TEST(EndedRuns, ATargetThatAllPastRunsCameToHasOneLaw) {
+  const std::vector<Trace> past = alike_runs(6);
+  const Trace live = seen_of(run_of(11), 0.5);
+  EXPECT_EQ(laws_of_end(live.view(), kTarget, {}, PastRuns::unlearned(past)).size(), 1);
+  EXPECT_EQ(laws_of_end(live.view(), kTarget / 2, {}, PastRuns::unlearned(past)).size(), 7);
+  EXPECT_EQ(laws_of_end(live.view(), kTarget / 2, {}, PastRuns::unlearned(alike_runs(60))).size(),
+            9);
 }
 
 }  // namespace

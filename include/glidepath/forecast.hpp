@@ -19,7 +19,8 @@
 
 namespace glidepath::detail {
 struct Law;
-}
+struct SharedPassages;
+}  // namespace glidepath::detail
 
 #pragma GCC visibility push(default)
 namespace glidepath {
@@ -92,7 +93,10 @@ class PastRuns {
   [[nodiscard]] const std::vector<Relevance>& relevance() const noexcept { return relevance_; }
 
  private:
+  friend struct detail::SharedPassages;
+
   std::vector<Trace> runs_{};
+  std::shared_ptr<detail::SharedPassages> passages_{};  ///< of all copies; none without runs
   Widths widths_{};
   std::vector<Relevance> relevance_{};
 };

@@ -5,12 +5,14 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
 
 #include "common/statistics.hpp"
 #include "forecast/level.hpp"
+#include "forecast/passages.hpp"
 #include "forecast/prepare.hpp"
 #include "forecast/student.hpp"
 
@@ -21,7 +23,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kPaceRecords = 3;  // newest records whose steps are compared
 constexpr std::size_t kMaxMarks = 2 * kPaceRecords;
 constexpr std::size_t kMaxRuns = 24;  // the nearest; more take their time and teach little
-constexpr double kMinStep = 1e-300;
+constexpr std::size_t kMaxGaps = 63;  // newest ones that tell the logging interval
 
 // Expected log end of a run that is late by x: x itself where runs differ by their unit, a part of
 // it where the lateness may be noise.
@@ -44,7 +46,8 @@ constexpr double kOutlierDegrees = 4;   // of the Student-t that tells an odd ru
 constexpr std::size_t kMinRobust = 4;   // runs among which one can be odd
 // Prior of the share that comes to the target: so many runs came, so many never did.
 constexpr double kPriorArrived = 1, kPriorNever = 0.1;
-constexpr int kShareSteps = 8;  // of the fixed-point iteration for that share
+constexpr int kShareSteps = 8;         // of the fixed-point iteration for that share
+constexpr std::size_t kMaxEasier = 8;  // easier targets, of which a harder one is not the likelier
 // Weight beside the curve: odds, and what the widths of each law do not show.
 constexpr double kOdds = 4, kHiddenWidth = 0.05, kHiddenCurveWidth = 0.8;
 constexpr double kIntervalWidth = 2.56;  // of 10 to 90 % in standard deviations
@@ -59,9 +62,10 @@ struct Record {
 double log_interval(std::span<const double> step, std::span<const double> weight,
                     std::vector<double>& scratch) {
   if (step.size() < 2) return 0;
-  const std::size_t gaps = step.size() - 1;
+  const std::size_t gaps = step.size() - 1,
+                    newest = std::min(gaps > 3 ? gaps - gaps / 2 : gaps, kMaxGaps);
   scratch.clear();
-  for (std::size_t i = gaps > 3 ? gaps / 2 : 0; i < gaps; ++i) {
+  for (std::size_t i = gaps - newest; i < gaps; ++i) {
     scratch.push_back((step[i + 1] - step[i]) / (weight.empty() ? 1.0 : weight[i + 1]));
   }
   return std::log(median(scratch));
@@ -83,37 +87,19 @@ struct PastRun {
   bool failed = false;  // ended in NaN or infinity
 };
 
-double log_step(double step, double shift) { return std::log(std::max(step + shift, kMinStep)); }
-
-/// The passages of one run through decreasing `levels`, in one pass over its points.
-PastRun past_run(const Trace& run, std::span<const double> levels, Level level, double sign,
-                 std::vector<double>& scratch) {
+/// The passages of one run through decreasing `levels`, until it was at the target.
+PastRun past_run(const Trace& run, const Passages& passages, std::span<const double> levels,
+                 const Level& level, std::vector<double>& scratch) {
   PastRun seen;
   seen.passed.fill(kNaN);
   if (run.step.empty()) return seen;
-  const double shift = step_shift(run.step);
-  double best = 0, before = 0;
-  bool first = true;
-  std::size_t next = 0, points = 0;
-  for (std::size_t i = 0; i < run.step.size(); ++i) {
-    ++points;
-    const double y = sign * run.loss[i];
-    if (!std::isfinite(y)) continue;
-    const double at = log_step(run.step[i], shift);
-    for (; next < levels.size() && y <= levels[next]; ++next) {
-      if (first) continue;
-      const double share = (best - levels[next]) / (best - y);
-      seen.passed[next] = before + share * (at - before);
-    }
-    if (level.add(y) || (y <= level.target && i + 1 == run.step.size())) {
-      seen.end = at;
-      break;
-    }
-    best = first ? y : std::min(best, y);
-    before = at;
-    first = false;
+  const auto arrived = passages.points_until(level.target, level.reached_by);
+  const std::size_t points = arrived.value_or(run.step.size());
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    seen.passed[i] = passages.passed(levels[i], points);
   }
-  seen.last = log_step(run.step[points - 1], shift);
+  seen.last = log_step(run.step[points - 1], step_shift(run.step));
+  if (arrived) seen.end = seen.last;
   seen.interval = log_interval({run.step.data(), points}, {}, scratch);
   seen.failed = !std::isfinite(run.loss[points - 1]);
   return seen;
@@ -315,8 +301,8 @@ struct View {
   std::vector<double> half_passed{}, now_passed{};  // by the live run
 };
 
-View view_of(const Live& live, const Level& level, double sign, std::span<const Trace> past,
-             std::vector<double>& scratch) {
+View view_of(const Live& live, const Level& level, std::span<const Trace> past,
+             std::span<const Passages> passages, std::vector<double>& scratch) {
   View view;
   const std::size_t count = live.records.size(), half = count / 2;
   const auto newest = [](std::size_t end) { return end - std::min(end, kPaceRecords); };
@@ -332,7 +318,9 @@ View view_of(const Live& live, const Level& level, double sign, std::span<const 
     view.now_passed.push_back(live.records[i].log_step);
   }
   view.now_passed.back() = live.now;  // it still stands there
-  for (const Trace& run : past) view.runs.push_back(past_run(run, levels, level, sign, scratch));
+  for (std::size_t r = 0; r < past.size(); ++r) {
+    view.runs.push_back(past_run(past[r], passages[r], levels, level, scratch));
+  }
   return view;
 }
 
@@ -388,42 +376,10 @@ double share_arriving(const View& view, const Live& live, const EndLaw& law) {
   return share;
 }
 
-}  // namespace
-
-double EndLaw::cdf(double step) const {
-  const double at = log_step(step, shift);
-  if (!(at > now)) return 0;
-  const double by = student_cdf(degrees, (at - location) / scale);
-  return arrives * std::clamp((by - by_now) / (1 - by_now), 0.0, 1.0);
-}
-
-double EndLaw::quantile(double p) const {
-  const double unit = student_quantile(degrees, by_now + p * (1 - by_now));
-  return std::exp(std::max(location + scale * unit, now)) - shift;
-}
-
-double EndLaw::weight(double spread) const {
-  if (runs == 0) return 0;
-  const auto square = [](double x) { return x * x; };
-  const double own = square(kIntervalWidth * scale) + square(kHiddenWidth);
-  const double curve = square(spread) + square(kHiddenCurveWidth);
-  const double odds = kOdds * runs / (runs + 1) * curve / own;
-  return odds / (odds + 1);
-}
-
-EndLaw law_of_end(TraceView live_trace, double target, const ForecastOptions& options,
-                  std::span<const Trace> past) {
-  EndLaw law;
-  if (past.empty() || live_trace.step.empty()) return law;
-  const double sign = options.direction == Direction::max ? -1 : 1;
-  std::vector<double> scratch;
-  law.shift = step_shift(live_trace.step);
-  const Live live = live_run(live_trace, law.shift, sign, scratch);
-  if (live.records.size() < 2) return law;
-  law.now = live.now;
-  const Level level{.target = sign * target, .reached_by = reading(options)};
-  const View view = view_of(live, level, sign, past, scratch);
-
+/// The law of one target. `law` has what is known of the live run alone.
+EndLaw law_at(const Level& level, const Live& live, const PastRuns& past, EndLaw law,
+              std::vector<double>& scratch) {
+  const View view = view_of(live, level, past.runs(), passages_of(past), scratch);
   std::vector<Pair> pairs;
   for (const PastRun& run : view.runs) {
     if (std::isnan(run.end)) continue;
@@ -450,6 +406,68 @@ EndLaw law_of_end(TraceView live_trace, double target, const ForecastOptions& op
   }
   law.arrives = share_arriving(view, live, law);
   return law;
+}
+
+/// The hardest targets at which past runs were that ended above `level`, the easiest first; of many
+/// a few, which are the same for any target. The live run has not reached them.
+std::vector<Level> easier_levels(TraceView live, double sign, const Level& level,
+                                 std::span<const Passages> past) {
+  std::vector<double> ends;
+  for (const Passages& run : past) ends.push_back(run.hardest(level.reached_by));
+  std::ranges::sort(ends, std::greater{});
+  const auto reached = [&](double end) {
+    Level now{.target = end, .reached_by = level.reached_by};
+    return std::ranges::any_of(live.loss, [&](double y) { return now.add(sign * y); });
+  };
+  ends.erase(ends.begin(), std::ranges::partition_point(ends, reached));
+  std::vector<Level> easier;
+  for (std::size_t k = 0; k < kMaxEasier && !ends.empty(); ++k) {
+    const double end = ends[(2 * k + 1) * ends.size() / (2 * kMaxEasier)];
+    if (!(end > level.target)) break;
+    if (!easier.empty() && easier.back().target == end) continue;
+    easier.push_back({.target = end, .reached_by = level.reached_by});
+  }
+  return easier;
+}
+
+}  // namespace
+
+double EndLaw::cdf(double step) const {
+  const double at = log_step(step, shift);
+  if (!(at > now)) return 0;
+  const double by = student_cdf(degrees, (at - location) / scale);
+  return arrives * std::clamp((by - by_now) / (1 - by_now), 0.0, 1.0);
+}
+
+double EndLaw::quantile(double p) const {
+  const double unit = student_quantile(degrees, by_now + p * (1 - by_now));
+  return std::exp(std::max(location + scale * unit, now)) - shift;
+}
+
+double EndLaw::weight(double spread) const {
+  if (runs == 0) return 0;
+  const auto square = [](double x) { return x * x; };
+  const double own = square(kIntervalWidth * scale) + square(kHiddenWidth);
+  const double curve = square(spread) + square(kHiddenCurveWidth);
+  const double odds = kOdds * runs / (runs + 1) * curve / own;
+  return odds / (odds + 1);
+}
+
+std::vector<EndLaw> laws_of_end(TraceView live_trace, double target, const ForecastOptions& options,
+                                const PastRuns& past) {
+  if (past.runs().empty() || live_trace.step.empty()) return {};
+  const double sign = options.direction == Direction::max ? -1 : 1;
+  std::vector<double> scratch;
+  EndLaw known{.shift = step_shift(live_trace.step)};
+  const Live live = live_run(live_trace, known.shift, sign, scratch);
+  if (live.records.size() < 2) return {};
+  known.now = live.now;
+  const Level level{.target = sign * target, .reached_by = reading(options)};
+  std::vector<EndLaw> laws{law_at(level, live, past, known, scratch)};
+  for (const Level& easier : easier_levels(live_trace, sign, level, passages_of(past))) {
+    laws.push_back(law_at(easier, live, past, known, scratch));
+  }
+  return laws;
 }
 
 }  // namespace glidepath::detail

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "common/numbers.hpp"
 #include "common/require.hpp"
+#include "forecast/passages.hpp"
 #include "forecast/settings.hpp"
 #include "forecast/widths.hpp"
 #include "trace/direction.hpp"
@@ -66,6 +68,23 @@ void refuse_broken(const Widths& widths) {
 
 }  // namespace
 
+/// Learning the widths makes past runs by the dozen, and asks none of them for its passages.
+struct detail::SharedPassages {
+  std::once_flag once{};
+  std::vector<Passages> all{};
+
+  static std::span<const Passages> of(const PastRuns& past) {
+    if (past.passages_ == nullptr) return {};
+    SharedPassages& shared = *past.passages_;
+    std::call_once(shared.once, [&] { shared.all = {past.runs_.begin(), past.runs_.end()}; });
+    return shared.all;
+  }
+};
+
+std::span<const detail::Passages> detail::passages_of(const PastRuns& past) {
+  return SharedPassages::of(past);
+}
+
 void detail::refuse_other_direction(const PastRuns* past, Direction live) {
   if (past == nullptr || past->runs().empty()) return;
   const Trace& run = past->runs().front();
@@ -80,6 +99,7 @@ PastRuns::PastRuns(std::vector<Trace> traces, const Execution& execution,
     : runs_(std::move(traces)) {
   refuse_other_kinds(runs_);
   if (runs_.empty()) return;
+  passages_ = std::make_shared<detail::SharedPassages>();
   const std::span<const Trace> all = runs_;
   widths_ =
       detail::learn_widths(all.last(std::min(all.size(), kMaxTeachers)), all, constants, execution);
@@ -93,6 +113,7 @@ PastRuns PastRuns::restored(std::vector<Trace> traces, Widths widths) {
   refuse_broken(widths);
   PastRuns past;
   past.runs_ = std::move(traces);
+  past.passages_ = std::make_shared<detail::SharedPassages>();
   past.widths_ = std::move(widths);
   past.relevance_ = detail::learn_relevance(past.runs_);
   return past;

@@ -172,19 +172,25 @@ class Survival {
   std::vector<double> left_;                     // of each component
 };
 
-/// Mixes in what the past runs that ended say, by how narrow it is beside the curve's own law.
+/// Mixes in what the past runs that ended say, by how narrow it is beside the curve's own law. What
+/// they say of an easier target bounds it from above: there more of them count.
 void mix_in_ended_runs(TraceView trace, const ForecastOptions& options, Reach& r) {
   if (options.past == nullptr) return;
-  const detail::EndLaw law = detail::law_of_end(trace, r.target, options, options.past->runs());
-  if (law.runs == 0) return;
+  const auto laws = detail::laws_of_end(trace, r.target, options, *options.past);
+  if (laws.empty()) return;
   double spread = kSpreadOfNever;
   if (r.cdf.back() > 0) {
-    spread = std::log((r.quantile_if_reached(0.9) + law.shift) /
-                      (r.quantile_if_reached(0.1) + law.shift));
+    const double shift = laws.front().shift;
+    spread = std::log((r.quantile_if_reached(0.9) + shift) / (r.quantile_if_reached(0.1) + shift));
   }
-  const double weight = law.weight(spread);
-  for (std::size_t i = 1; i < r.cdf.size(); ++i) {
-    r.cdf[i] += weight * (law.cdf(r.step[i]) - r.cdf[i]);
+  const std::vector<double> curve = r.cdf;
+  for (const detail::EndLaw& law : laws) {
+    if (law.runs == 0) continue;
+    const double weight = law.weight(spread);
+    for (std::size_t i = 1; i < curve.size(); ++i) {
+      const double mixed = curve[i] + weight * (law.cdf(r.step[i]) - curve[i]);
+      r.cdf[i] = &law == &laws.front() ? mixed : std::min(r.cdf[i], mixed);
+    }
   }
 }
 
