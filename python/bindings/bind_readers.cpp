@@ -136,6 +136,8 @@ void bind_names(py::module_& module) {
   using namespace py::literals;  // NOLINT(google-build-using-namespace): "name"_a
   module.attr("CLOCKS") = texts(kClocks);
   module.attr("STAMPS") = texts(kStamps);
+  module.attr("TIMES") = texts(kTimes);
+  module.attr("DATES") = texts(kDates);
   module.def(
       "normal_name", [](const py::str& name) { return normal(text_of(name)); }, "name"_a);
   module.def(

@@ -2106,6 +2106,7 @@ def write_learned_values(
 
 CLEAN_POINTS: int
 CLOCKS: tuple[str, ...]
+DATES: tuple[str, ...]
 ENVIRONMENT_RUNNING: int
 ENVIRONMENT_SLOTS: int
 FAMILIES: dict[str, tuple[str, ...]]
@@ -2121,6 +2122,7 @@ RUNNING_FEATURES: tuple[str, ...]
 SHOWN_LEVELS: tuple[float, ...]
 SLOT_FEATURES: tuple[str, ...]
 STAMPS: tuple[str, ...]
+TIMES: tuple[str, ...]
 VERDICTS: tuple[str, ...]
 WATCH_ALPHA: float
 WATCH_LOOKS: int

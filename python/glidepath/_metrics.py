@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from glidepath._core import (
     CLOCKS,
+    DATES,
     STAMPS,
+    TIMES,
     InputError,
     best_name,
     direction_by_name,
@@ -20,7 +22,9 @@ from glidepath._core import (
 
 __all__ = [
     "CLOCKS",
+    "DATES",
     "STAMPS",
+    "TIMES",
     "best_name",
     "direction_by_name",
     "is_metric_name",

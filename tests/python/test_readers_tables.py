@@ -311,6 +311,47 @@ def test_dates_are_times_of_the_rows(tmp_path: Path, put: Callable[..., Path], f
     assert run.wall_seconds.tolist() == [7.0 * i for i in range(6)]
 
 
+@BOTH
+@pytest.mark.parametrize("column", ["time", "datetime", "date", "created_at", "ts", "Walltime"])
+@pytest.mark.parametrize("form", ["2024-02-29T23:59:{i}", "17092512{i}", "17092512{i}000"])
+def test_times_of_day_are_known_by_what_a_column_holds(
+    tmp_path: Path, put: Callable[..., Path], column: str, form: str
+) -> None:
+    cell = [form.format(i=10 + 7 * i) for i in range(6)]
+    rows = [
+        {column: cell[i] if "-" in form else int(cell[i]), "step": i, "loss": 9 - i}
+        for i in range(6)
+    ]
+    file = put(tmp_path / "log", rows)
+    run = one(file)
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [7.0 * i for i in range(6)]
+    assert [info.metric for info in gp.metrics_of(file)] == ["loss"]
+    still = [{column: rows[0][column], "step": i, "loss": 9 - i} for i in range(6)]
+    assert one(put(tmp_path / "still", still)).wall_seconds is None
+
+
+@BOTH
+@pytest.mark.parametrize("column", ["timestamp", "created_at", "seconds"])
+def test_rows_of_all_data_have_their_times(
+    tmp_path: Path, put: Callable[..., Path], column: str
+) -> None:
+    rows = [
+        {
+            "split": split,
+            "epoch": i,
+            column: 10.0 * i if column == "seconds" else f"2024-02-29T23:5{i}:00",
+            "loss": 9 - i,
+        }
+        for i in range(6)
+        for split in ("train", "val")
+    ]
+    run = one(put(tmp_path / "log", rows), "val/loss")
+    assert run.wall_seconds is not None
+    each = 10.0 if column == "seconds" else 60.0
+    assert run.wall_seconds.tolist() == [each * i for i in range(6)]
+
+
 # -------------------------------------------------------------------------------- epochs and clocks
 
 EPOCHS = [(1, i) for i in range(10, 101, 10)]
@@ -358,13 +399,36 @@ def test_epochs_that_were_rounded_lose_no_row(tmp_path: Path, each: int) -> None
         np.testing.assert_allclose(run.step, [row["epoch"] for row in rows], atol=0.01)
 
 
-def test_seconds_that_each_row_took_are_no_clock(tmp_path: Path) -> None:
+@pytest.mark.parametrize("column", ["seconds", "time", "elapsed", "walltime", "Runtime"])
+def test_seconds_that_each_row_took_are_no_clock(tmp_path: Path, column: str) -> None:
     took, since = [12.1, 11.9, 12.3, 12.0, 12.2], [12.1, 24.0, 36.3, 48.3, 60.5]
-    head = "epoch,loss,seconds\n"
-    for seconds, clock in ((took, None), (since, since)):
+    cases: list[tuple[list[float], list[float] | None]] = [(took, None), (since, since)]
+    if column != "seconds":  # which a name so plain says of itself
+        cases += [([12.1, 12.2, 12.4, 12.9, 13.5], None), ([0, 0, 0, 0, 1], None)]
+    for seconds, clock in cases:
         rows = "".join(f"{i},{9 - i},{second}\n" for i, second in enumerate(seconds))
-        run = one(write(tmp_path / "a.csv", head + rows))
-        assert (run.wall_seconds if clock is None else run.wall_seconds.tolist()) == clock
+        run = one(write(tmp_path / "a.csv", f"epoch,loss,{column}\n" + rows))
+        wall = run.wall_seconds
+        assert (None if wall is None else wall.tolist()) == clock
+
+
+@pytest.mark.parametrize(
+    ("unit", "seconds"), [("", 1.0), ("s", 1.0), (" sec", 1.0), ("m", 60.0), (" hours", 3600.0)]
+)
+def test_the_time_of_a_console_line_is_in_its_unit(
+    tmp_path: Path, unit: str, seconds: float
+) -> None:
+    text = "".join(f"step {i}, loss {9 - i}, elapsed: {1.5 * i}{unit}\n" for i in range(1, 7))
+    run = one(write(tmp_path / "log", text))
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [1.5 * seconds * i for i in range(1, 7)]
+
+
+def test_a_better_clock_stands_before_a_column_of_time(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{9 - i},{5 * i},{7 * i}\n" for i in range(6))
+    run = one(write(tmp_path / "a.csv", "epoch,loss,time,wall_seconds\n" + rows))
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [7.0 * i for i in range(6)]
 
 
 # ------------------------------------------------------------------------------------------ tables

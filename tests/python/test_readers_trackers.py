@@ -332,6 +332,18 @@ def test_columns_tell_runs_and_data_apart_in_a_frame_as_in_a_table(
             check(run, list(range(20)), [2 * k + 1 + 3 / (epoch + 1) for epoch in range(20)])
 
 
+@pytest.mark.parametrize("column", ["timestamp", "time", "created_at"])
+def test_times_of_a_frame_are_its_clock(column: str) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    times = arrow.array([1_700_000_000 + 5 * i for i in range(6)], arrow.timestamp("s"))
+    frame = {"step": list(range(6)), "loss": [9.0 - i for i in range(6)], column: times}
+    (run,) = gp.read_traces(arrow.table(frame))
+    assert run.wall_seconds is not None
+    assert run.wall_seconds.tolist() == [5.0 * i for i in range(6)]
+    text = arrow.table(frame | {column: ["noon"] * 6} if column != "timestamp" else frame)
+    assert len(gp.read_traces(text)) == 1  # words in such a column are no error
+
+
 def test_steps_that_are_a_range_in_the_index_of_pandas_are_kept(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")

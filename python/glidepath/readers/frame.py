@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glidepath._core import InputError, IoError, LogRows, names_run
-from glidepath._metrics import CLOCKS, STAMPS, is_step_name, normal_name
+from glidepath._metrics import CLOCKS, DATES, STAMPS, TIMES, is_step_name, normal_name
 from glidepath._results import require
 from glidepath._trace import Trace
 from glidepath.readers._series import Series, traces_of
@@ -121,7 +121,9 @@ def _metrics(
     aside = [
         name
         for name in table.column_names
-        if is_step_name(name) or normal_name(name) in (*CLOCKS, *STAMPS)
+        if is_step_name(name)
+        or normal_name(name) in (*CLOCKS, *STAMPS)
+        or (normal_name(name) in (*TIMES, *DATES) and _is_time(table[name].type))
     ]
     for name in aside:
         if name != run:
@@ -174,6 +176,11 @@ def _is_text(kind: Any) -> bool:
         or arrow.types.is_large_string(kind)
         or arrow.types.is_string_view(kind)
     )
+
+
+def _is_time(kind: Any) -> bool:
+    types = require("pyarrow").types
+    return bool(types.is_timestamp(kind) or types.is_duration(kind))
 
 
 def _is_number(kind: Any) -> bool:

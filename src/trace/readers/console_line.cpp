@@ -41,8 +41,10 @@ constexpr std::string_view kOfOthers[] = {"best",      "last",  "per",   "max", 
 constexpr std::string_view kVerbs[] = {"is", "was"};
 // Between a number and how far it is spread.
 constexpr std::string_view kSpreads[] = {"+", "+/", "±"};
-constexpr std::string_view kUnitsOfTime[] = {"us", "ms",  "s",    "sec",     "secs", "seconds",
-                                             "m",  "min", "mins", "minutes", "h",    "hours"};
+// Units of time, and their seconds.
+constexpr std::pair<std::string_view, double> kUnitsOfTime[] = {
+    {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},     {"sec", 1},      {"secs", 1}, {"seconds", 1},
+    {"m", 60},    {"min", 60},  {"mins", 60}, {"minutes", 60}, {"h", 3600}, {"hours", 3600}};
 constexpr std::string_view kPlural[] = {"epochs",      "iterations", "iters",
                                         "total_steps", "i",          "index"};
 
@@ -335,7 +337,7 @@ class LineParser {
     const double thousands = lower(number.unit) == "k" ? 1e3 : number.unit == "M" ? 1e6 : 0;
     if (!counter) {
       if (is_place_in_source(named.name, number)) return;
-      if (is_data(normal(named.name)) && is_duration(number)) return;  // "train: 12.5s"
+      if (is_data(normal(named.name)) && unit_of_time(number)) return;  // "train: 12.5s"
       const bool data = !number.whole && is_data(normal(named.name));
       add_cell(data ? name_by_data(named, number) : named.name, number);
       if (number.whole && named.last_counter && !last_counter_) {
@@ -358,14 +360,18 @@ class LineParser {
            (after == ')' || after == ']') && !names_.is_metric(name);
   }
 
-  /// Whether a unit of time stands behind a number, "12.5s" or "12.5 sec".
-  [[nodiscard]] bool is_duration(const Number& number) const {
-    if (among(kUnitsOfTime, lower(number.unit))) return true;
-    std::size_t end = number.end;
-    if (!number.unit.empty() || at(end) != ' ') return false;
-    const std::size_t start = ++end;
-    while (is_letter(at(end))) ++end;
-    return among(kUnitsOfTime, lower(std::string_view(text_).substr(start, end - start)));
+  /// Seconds of the unit of time that stands behind a number, "12.5s" or "12.5 sec".
+  [[nodiscard]] std::optional<double> unit_of_time(const Number& number) const {
+    std::string unit = lower(number.unit);
+    if (unit.empty() && at(number.end) == ' ') {
+      std::size_t end = number.end + 1;
+      while (is_letter(at(end))) ++end;
+      unit = lower(std::string_view(text_).substr(number.end + 1, end - number.end - 1));
+    }
+    for (const auto& [name, seconds] : kUnitsOfTime) {
+      if (unit == name) return seconds;
+    }
+    return {};
   }
 
   /// Whether a number is how far a counter counts, or counts batches beside an epoch.
@@ -435,7 +441,9 @@ class LineParser {
       if (!before.empty()) cell = before + " " + cell;
     }
     note_data(cell);
-    line_.cells.put_first(cell, number.value);
+    const std::optional<double> unit = unit_of_time(number);
+    const bool time = unit && (is_clock(normal(cell)) || among(kTimes, normal(cell)));
+    line_.cells.put_first(cell, time ? number.value * *unit : number.value);
     last_cell_ = cell;
     if (cell == "train_time" && (number.unit == "ms" || number.unit == "s")) {
       line_.cells.put("elapsed_seconds", number.value / (number.unit == "ms" ? 1e3 : 1));

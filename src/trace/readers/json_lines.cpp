@@ -60,7 +60,7 @@ std::string mode_of(const Json& mode) {
 void name_after(const std::string& first, Cells& cells) {
   for (auto& [name, value] : cells) {
     const std::string key = normal(name);
-    if (!counts_steps(key) && !is_clock(key) && !names_run(name)) name.insert(0, first);
+    if (!counts_steps(key) && !is_time(key) && !names_run(name)) name.insert(0, first);
   }
 }
 

@@ -277,6 +277,9 @@ bool counts_steps(std::string_view key) {
 bool is_within(std::string_view key) { return among(kWithin, key); }
 bool is_epoch(std::string_view key) { return among(kEpochs, key); }
 bool is_clock(std::string_view key) { return among(kClocks, key); }
+bool is_time(std::string_view key) {
+  return is_clock(key) || among(kStamps, key) || among(kDates, key);
+}
 bool is_training_loss(std::string_view key) { return among(kTrainingLosses, key); }
 bool is_data(std::string_view key) { return among(kTrained, key) || among(kHeldOut, key); }
 

@@ -31,6 +31,10 @@ inline constexpr std::array<std::string_view, 11> kClocks{
     "time_time_elapsed", "time_elapsed", "time_total_s"};
 inline constexpr std::array<std::string_view, 4> kStamps{"timestamp", "_timestamp", "wall_time",
                                                          "time_ms"};
+/// Columns that may be of something else: seconds since the beginning where they go on as those do,
+/// and dates and times of day.
+inline constexpr std::array<std::string_view, 4> kTimes{"time", "elapsed", "walltime", "runtime"};
+inline constexpr std::array<std::string_view, 4> kDates{"datetime", "date", "created_at", "ts"};
 /// Names of the data that are not trained on.
 inline constexpr std::array<std::string_view, 9> kHeldOut{
     "eval", "evaluation", "val", "valid", "validation", "test", "testing", "dev", "cv"};
@@ -49,6 +53,8 @@ inline constexpr std::array<std::string_view, 9> kHeldOut{
 [[nodiscard]] bool is_within(std::string_view key);
 [[nodiscard]] bool is_epoch(std::string_view key);
 [[nodiscard]] bool is_clock(std::string_view key);
+/// Whether a name is that of the time of a row, of whatever data it is.
+[[nodiscard]] bool is_time(std::string_view key);
 /// Whether a name is nothing but that of data, "train", "learn" or "val", as a metric of which no
 /// more is said may be called.
 [[nodiscard]] bool is_data(std::string_view key);

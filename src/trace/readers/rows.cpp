@@ -19,12 +19,16 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMilliseconds = 1e11;  // times of day above it are not in seconds
+constexpr double kTimeOfDay = 1e9;      // seconds above it are no run's: since 1970, of 2001 on
 // Share of the rows that a counter must have, and how many more than a better one.
 constexpr double kCounterShare = 0.9;
 constexpr double kMore = 1.1;
 constexpr double kAgreeing = 0.8;
 // Times that a counter or a clock goes on, at least, for each that it goes back.
 constexpr std::size_t kRisesABack = 4;
+// Of seconds that may be what each row took: how many there are at least, and how far they go.
+constexpr std::size_t kFewestTimes = 3;
+constexpr double kGrown = 2;
 constexpr std::size_t kFewRestarts = 2;  // one that goes back more often gives way to others
 // Share of the rows that may repeat an epoch, where it is whole and where it is a fraction.
 constexpr double kSameEpoch = 0.7;
@@ -139,6 +143,21 @@ bool goes_on(const std::vector<double>& values) {
   const Course course = course_of(values);
   const auto [fewer, more] = std::minmax(course.rises, course.backs);
   return values.size() < 2 || (more > 0 && kRisesABack * fewer <= more);
+}
+
+/// Whether times are those of day.
+bool are_of_day(const std::vector<double>& values) {
+  return std::ranges::all_of(values, [](double x) { return x > kTimeOfDay; });
+}
+
+/// Whether seconds are counted from the beginning, by how they go: what each row took may rise as
+/// well, but hardly to twice as much without going back once.
+bool goes_on_from_start(const std::vector<double>& values) {
+  const Course course = course_of(values);
+  const auto [fewer, more] = std::minmax(course.rises, course.backs);
+  if (values.size() < kFewestTimes || fewer > 0 || course.stands > more) return false;
+  const auto [least, most] = std::ranges::minmax(values);
+  return least >= 0 && most >= kGrown * least && most > 0;
 }
 
 /// Spreads rows that stand at one fraction of an epoch, as it was rounded, up to the next one.
@@ -284,7 +303,8 @@ void LogRows::put(std::string_view name, std::string_view text) {
   } else if (is_clock(normal(name))) {
     put(name, seconds_in(text));
   } else if (const double date = seconds_of_date(text); !std::isnan(date)) {
-    if (among(kStamps, normal(name))) put(name, date);
+    const std::string key = normal(name);
+    if (is_time(key) || among(kTimes, key)) put(name, date);
   } else if (!names_run(name)) {
     label(name, text);
   }
@@ -347,7 +367,7 @@ const LogRows::Column* LogRows::clock() const {
   const auto find_key = [&](std::string_view key) -> const Column* {
     const auto found = std::find_if(columns_.begin(), columns_.end(),
                                     [&](const Column& column) { return column.key == key; });
-    return found == columns_.end() ? nullptr : &*found;
+    return found == columns_.end() || found->values.empty() ? nullptr : &*found;
   };
   for (const std::string_view key : kClocks) {
     const Column* const found = find_key(key);
@@ -355,6 +375,17 @@ const LogRows::Column* LogRows::clock() const {
   }
   for (const std::string_view key : kStamps) {
     if (const Column* found = find_key(key)) return found;
+  }
+  const auto of_day = [](const Column& column) {
+    return are_of_day(column.values) && goes_on(column.values);
+  };
+  for (const std::string_view key : kTimes) {
+    const Column* const found = find_key(key);
+    if (found != nullptr && (of_day(*found) || goes_on_from_start(found->values))) return found;
+  }
+  for (const std::string_view key : kDates) {
+    const Column* const found = find_key(key);
+    if (found != nullptr && of_day(*found)) return found;
   }
   return nullptr;
 }
@@ -413,7 +444,8 @@ SeriesByName LogRows::series() const {
     if (tokens && kRisesABack * course.backs <= course.rises) counting.push_back(&column);
   }
   const Column* const time = clock();
-  const bool stamps = time != nullptr && !is_clock(time->key);
+  const bool stamps = time != nullptr && !is_clock(time->key) &&
+                      (!among(kTimes, time->key) || are_of_day(time->values));
   const double scale = stamps && time->values.front() > kMilliseconds ? 1e-3 : 1.0;
   const double origin = stamps ? *std::ranges::min_element(time->values) : 0.0;
 

@@ -134,7 +134,7 @@ void LogRows::name_data() {
   if (found == nullptr) return;
   LogRows named;
   for (const Column& column : columns_) {
-    if (counts_steps(column.key) || is_clock(column.key)) {
+    if (counts_steps(column.key) || is_time(column.key)) {
       named.put_column(column.name, column.rows, column.values);
       continue;
     }

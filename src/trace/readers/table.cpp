@@ -448,8 +448,8 @@ class Table {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (cells[i].empty()) continue;
       const std::string& name = i == value_ ? name_of_value(cells) : header_.names[i];
-      const bool split = !before.empty() && !counts_steps(normal(name)) &&
-                         !is_clock(normal(name)) && !names_run(name);
+      const bool split = !before.empty() && !counts_steps(normal(name)) && !is_time(normal(name)) &&
+                         !names_run(name);
       rows_.put(split ? before + name : name, std::string_view(cells[i]));
     }
   }
