@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "common/rng.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/passages.hpp"
 
@@ -178,6 +179,32 @@ TEST(EndedRuns, RunsThatDivergedNeverArrive) {
   EXPECT_NEAR(law_at(live, past).arrives, 6.0 / 11.1, 0.01);
 }
 
+TEST(EndedRuns, APastRunThatEndsBetweenTwoOfItsNumbersHasNotFailed) {
+  // An evaluation every third row: the rows after the last one say nothing.
+  const auto in_rows = [](const Trace& run) {
+    Trace rows;
+    for (std::size_t i = 0; i < run.step.size(); ++i) {
+      for (const double part : {0.0, 3.0, 6.0}) {
+        rows.step.push_back(run.step[i] + part);
+        rows.loss.push_back(part == 0 ? run.loss[i] : kNaN);
+      }
+    }
+    return rows;
+  };
+  const Trace stopped = run_of(10, 0.3, 800);
+  ASSERT_GT(stopped.loss.back(), kTarget);
+  const Trace live = seen_of(run_of(10), 0.5);
+  std::vector<Trace> past(5, in_rows(run_of(10)));
+  past.resize(8, in_rows(stopped));
+  EXPECT_GT(law_at(live, past).arrives, 0.95);
+  const auto last = static_cast<double>(run_of(10).loss.size());
+  EXPECT_EQ(*Passages(past[0]).points_until(run_of(10).loss.back(), ReachedBy::curve),
+            3 * last - 2);
+  past.back().loss.insert(past.back().loss.end(), 3, kNaN);
+  for (int i = 1; i <= 3; ++i) past.back().step.push_back(past.back().step.back() + i);
+  EXPECT_LT(law_at(live, past).arrives, 0.95);
+}
+
 TEST(EndedRuns, AMetricThatRisesGivesTheSameLaw) {
   const std::vector<Trace> past = alike_runs(5);
   const Trace live = seen_of(run_of(11), 0.5);
@@ -249,7 +276,7 @@ std::optional<std::size_t> points_until(const Trace& run, double target, Reached
   Level level{.target = target, .reached_by = reached_by};
   for (std::size_t i = 0; i < run.step.size(); ++i) {
     const double y = sign * run.loss[i];
-    if (level.add(y) || (i + 1 == run.step.size() && y <= target)) return i + 1;
+    if (level.add(y) || (i == last_number(run.loss) && y <= target)) return i + 1;
   }
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 
 #include "common/interpolate.hpp"
 #include "common/numbers.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
 #include "forecast/settings.hpp"
 #include "forecast/weighted.hpp"
@@ -137,8 +138,9 @@ Beginnings beginnings_of(const Prepared& p, const Coordinate& coordinate, const 
   Beginnings found;
   std::vector<double> ends;
   for (const Trace& run : past.runs()) {
-    if (run.step.empty() || !std::isfinite(coordinate.z(run.loss.back()))) continue;
-    const double last = std::min(run.step.back() / kMinCovered, horizon);
+    const auto ended = last_number(run.loss);
+    if (!ended || !std::isfinite(coordinate.z(run.loss[*ended]))) continue;
+    const double last = std::min(run.step[*ended] / kMinCovered, horizon);
     if (last <= now) continue;
     if (!p.step.empty() && run.step.front() > std::max(now, kLatestStart * last)) continue;
     found.runs.push_back(begun(run, coordinate));
@@ -197,19 +199,21 @@ Arrival arrival_of(const Begun& run, const Coordinate& coordinate, double target
   Level level{.target = target, .direction = options.direction, .reached_by = reading(options)};
   const Trace& trace = *run.run;
   const std::size_t n = trace.step.size();
-  Arrival seen{.weight = run.weight, .log_step = std::log(std::max(trace.step[n - 1], 1e-300))};
+  const auto ended = last_number(trace.loss);
+  Arrival seen{.weight = run.weight,
+               .log_step = std::log(std::max(trace.step[n - 1], 1e-300)),
+               .failed = !ended};
   for (std::size_t i = 0; i < n; ++i) {
     double y = trace.loss[i];
     // As far from the live run's value as it is now, so far it will be.
     const double z = run.shift != 0 ? coordinate.z(y) : kInfinity;
     if (std::isfinite(z)) y = coordinate.metric(z + run.shift);
     const bool there = options.direction == Direction::max ? y >= target : y <= target;
-    if (!level.add(y) && !(there && i + 1 == n)) continue;
+    if (!level.add(y) && !(there && i == ended)) continue;
     seen.log_step = std::log(std::max(trace.step[i], 1e-300));
     seen.arrived = true;
     return seen;
   }
-  seen.failed = !std::isfinite(trace.loss[n - 1]);
   return seen;
 }
 

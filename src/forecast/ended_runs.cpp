@@ -101,7 +101,7 @@ PastRun past_run(const Trace& run, const Passages& passages, std::span<const dou
   seen.last = log_step(run.step[points - 1], step_shift(run.step));
   if (arrived) seen.end = seen.last;
   seen.interval = log_interval({run.step.data(), points}, {}, scratch);
-  seen.failed = !std::isfinite(run.loss[points - 1]);
+  seen.failed = passages.failed();
   return seen;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace glidepath::detail {
@@ -33,6 +35,15 @@ struct Gaps {
   Gaps gaps;
   for (const double value : loss) gaps.add(value);
   return gaps;
+}
+
+/// Index of the last number of a finished run; none where it failed or logged none.
+[[nodiscard]] inline std::optional<std::size_t> last_number(std::span<const double> loss) {
+  if (gaps_of(loss).failing()) return std::nullopt;
+  for (std::size_t i = loss.size(); i-- > 0;) {
+    if (std::isfinite(loss[i])) return i;
+  }
+  return std::nullopt;
 }
 
 }  // namespace glidepath::detail

@@ -9,6 +9,7 @@
 
 #include "common/numbers.hpp"
 #include "common/statistics.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/prepare.hpp"
 
 namespace glidepath::detail {
@@ -63,6 +64,8 @@ Passages::Passages(const Trace& run) {
   const double shift = step_shift(run.step);
   auto& [by_value, by_level] = marks_;
   LowestLevel lowest;
+  const auto ended = last_number(run.loss);
+  failed_ = gaps_of(run.loss).failing();
   double best = kInfinity, before = 0;
   for (std::size_t i = 0; i < run.step.size(); ++i) {
     const double y = sign * run.loss[i];
@@ -73,8 +76,7 @@ Passages::Passages(const Trace& run) {
       cells_.push_back({log_step(before, shift), log_step(run.step[i], shift)});
     }
     if (lowest.add(y)) by_level.push_back({lowest.level(), i + 1});
-    const bool last = i + 1 == run.step.size();
-    if (last && y < lowest.level()) by_level.push_back({y, i + 1});
+    if (i == ended && y < lowest.level()) by_level.push_back({y, i + 1});
     before = run.step[i];
   }
 }

@@ -25,6 +25,8 @@ class Passages {
   [[nodiscard]] std::optional<std::size_t> points_until(double target, ReachedBy reached_by) const;
   /// The hardest target that it was at; infinite where it logged no number.
   [[nodiscard]] double hardest(ReachedBy reached_by) const;
+  /// Whether it ended in values that are no numbers, more than ever before in a row.
+  [[nodiscard]] bool failed() const { return failed_; }
   /// Log step at which its best value passed `level`; NaN where it never did, not within its first
   /// `points`, or began beyond.
   [[nodiscard]] double passed(double level, std::size_t points) const;
@@ -43,6 +45,7 @@ class Passages {
   // By one value and by the level of the newest: see ReachedBy.
   std::array<std::vector<Mark>, 2> marks_{};
   std::vector<Cell> cells_{};  // of the marks by one value
+  bool failed_ = false;
 };
 
 /// The passages of each run, found by the first call.
