@@ -283,6 +283,48 @@ def test_the_metric_that_a_person_would_look_at(form: str, metric: str, tmp_path
     assert len(run) == len(ROWS)
 
 
+CARD = """---
+license: mit
+---
+It achieves the following results on the evaluation set:
+- Loss: 9.5
+- step 7 loss: 9.5
+
+| Task | Epochs |
+|:----:|:------:|
+| mine | many   |
+
+### Training results
+
+| Training Loss | Epoch | Step | Validation Loss | Accuracy |
+|:-------------:|:-----:|:----:|:---------------:|:--------:|
+| No log        | 1.0   | 125  | 0.75            | 0.5      |
+"""
+
+
+def test_a_model_card_is_read_by_the_table_of_its_training(tmp_path: Path) -> None:
+    card = write(tmp_path / "README.md", CARD + "| 0.5 | 2.0 | 250 | 0.25 | 0.625 |\n\nloss: 3\n")
+    assert [info.metric for info in gp.metrics_of(card)] == [
+        *("Validation Loss", "Accuracy", "Training Loss")
+    ]
+    check(one(card, "Validation Loss"), [125, 250], [0.75, 0.25])
+    check(one(card, "Training Loss"), [250], [0.5])
+    alone = one(write(tmp_path / "one" / "README.md", CARD))
+    assert alone.metric == "Validation Loss"
+    check(alone, [125], [0.75])
+    state = {"log_history": [{"loss": 2.0, "step": 1}]}
+    write(tmp_path / "trainer_state.json", json.dumps(state))
+    assert [run.name for run in gp.read_traces(tmp_path)] == ["trainer_state.json"]
+
+
+def test_a_page_without_a_table_of_steps_is_no_log(tmp_path: Path) -> None:
+    page = write(tmp_path / "a.md", "| Model | Loss |\n|---|---|\n| a | 1 |\n\nstep 1 loss 2.0\n")
+    with pytest.raises(gp.IoError, match="no known format"):
+        gp.read_traces(page)
+    (run,) = gp.read_traces(write(page, "step 1 loss 2.5\nstep 2 loss 2.0\n"), format="text")
+    check(run, [1, 2], [2.5, 2])
+
+
 @pytest.mark.parametrize(
     ("form", "metric", "direction"),
     [

@@ -26,8 +26,9 @@ constexpr std::size_t kRepeatedNames = 20;
 constexpr std::size_t kCountingEnds = 5;  // ends of a counter that are so many count themselves
 constexpr std::size_t kMinMentions = 3;   // times that a log says what is no metric by its name
 
+constexpr std::string_view kPage = ".md";
 constexpr std::string_view kNotLogs[] = {
-    ".py", ".md",  ".ipynb", ".sh", ".yml", ".yaml", ".toml", ".htm", ".html", ".js",
+    ".py", kPage,  ".ipynb", ".sh", ".yml", ".yaml", ".toml", ".htm", ".html", ".js",
     ".ts", ".rst", ".tex",   ".c",  ".cc",  ".cpp",  ".h",    ".hpp", ".cu",   ".json"};
 // A line after which the next one says again what was said before: LightGBM's.
 constexpr std::string_view kRepeats = "est iteration is";
@@ -35,14 +36,17 @@ constexpr std::string_view kWordsOfSentences[] = {"is", "was", "in", "of",   "to
                                                   "on", "for", "by", "from", "with", "ran"};
 constexpr std::size_t kLongestHeading = 20;
 
+/// What of a text is looked at: of a page of Markdown, such as a model card, its tables alone.
+enum class Part { lines, tables };
+
 /// Takes a line; false to end.
 using Take = std::function<bool(Line&)>;
 
 /// Gives the lines of a file that have numbers; a table between rules is one.
 class LineSource {
  public:
-  LineSource(const std::filesystem::path& file, std::size_t most)
-      : lines_(file), most_(most), commas_(has_decimal_commas(file)) {}
+  LineSource(const std::filesystem::path& file, Part part, std::size_t most)
+      : lines_(file), part_(part), most_(most), commas_(has_decimal_commas(file)) {}
 
   void run(NameReader& names, const Take& take) {
     while (lines_.next()) {
@@ -89,7 +93,7 @@ class LineSource {
   bool add_line(std::string_view text, NameReader& names, const Take& take) {
     if (std::exchange(repeats_, contains(text, kRepeats))) return true;
     if (std::optional<Line> row = tables_.ruled(text)) return row->counters.empty() || take(*row);
-    if (row_between_rules(text)) return true;
+    if (part_ == Part::tables || row_between_rules(text)) return true;
     if (!block_.cells.empty() || !block_.counters.empty()) {
       block_.text = block_.cells.empty() ? "" : block_.cells.begin()->first;
       Line block = std::exchange(block_, {});
@@ -159,6 +163,7 @@ class LineSource {
   }
 
   LineReader lines_;
+  Part part_;
   std::size_t most_;
   bool commas_;  ///< they are decimal
   bool cut_ = false, repeats_ = false;
@@ -179,7 +184,7 @@ std::string own_counters(const Numbers& counters) {
 
 /// Gives the lines with metrics, each with the counters that stand for it. No more than the first
 /// `most` bytes of the file are read. True where the last line was left out, as it has no end.
-bool each_line(const std::filesystem::path& file, std::size_t most, NameReader& names,
+bool each_line(const std::filesystem::path& file, Part part, std::size_t most, NameReader& names,
                const Take& take) {
   Numbers carried, totals;
   std::optional<Line> bar;
@@ -188,7 +193,7 @@ bool each_line(const std::filesystem::path& file, std::size_t most, NameReader& 
     if (bar) going = take(*bar);
     bar.reset();
   };
-  LineSource source(file, most);
+  LineSource source(file, part, most);
   source.run(names, [&](Line& line) {
     const bool progress = line.by_column || is_bar(line.text);
     if (progress) line.counters.erase_if([](const std::string& name) { return is_within(name); });
@@ -247,6 +252,10 @@ bool is_no_log(const std::filesystem::path& file, std::string_view head) {
          std::any_of(std::begin(kNotLogs), std::end(kNotLogs),
                      [&](std::string_view end) { return name.ends_with(end); });
 }
+
+/// Whether a file is a page of Markdown, of which only a table may be a log. It is read by its own
+/// path alone: in a folder it stands beside the log that its table was made of.
+bool is_page(const std::filesystem::path& file) { return file.extension() == kPage; }
 
 /// Keeps the lines of the first of several ranks.
 void keep_first_rank(std::vector<Line>& lines) {
@@ -343,7 +352,7 @@ bool is_console(const std::filesystem::path& file, std::string_view head) {
   NameReader names;
   std::unordered_map<std::string, int> alone;
   bool found = false;
-  (void)each_line(file, kSearched, names, [&](Line& line) {
+  (void)each_line(file, Part::lines, kSearched, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
       const bool of_data = line.of_data && is_data(normal(name));
       if (!(of_data || names.is_metric(name)) || std::count(name.begin(), name.end(), ' ') >= 4)
@@ -356,13 +365,14 @@ bool is_console(const std::filesystem::path& file, std::string_view head) {
 }
 
 bool has_numbers_at_steps(const std::filesystem::path& file, std::string_view head) {
-  if (is_no_log(file, head)) return false;
+  const bool page = is_page(file);
+  if (!page && is_no_log(file, head)) return false;
   NameReader names;
   std::unordered_map<std::string, int> count;
   bool found = false;
-  (void)each_line(file, kSearched, names, [&](Line& line) {
+  (void)each_line(file, page ? Part::tables : Part::lines, kSearched, names, [&](Line& line) {
     for (const auto& [name, value] : line.cells) {
-      found = found || (!line.counters.empty() && ++count[name] > 2);
+      found = found || (!line.counters.empty() && (page || ++count[name] > 2));
     }
     return !found;
   });
@@ -376,7 +386,9 @@ LoggedRun read_console(const std::filesystem::path& file, const Metric& metric) 
     lines.push_back(std::move(line));
     return true;
   };
-  const bool cut = each_line(file, std::numeric_limits<std::size_t>::max(), names, keep);
+  const bool page = is_page(file) && has_numbers_at_steps(file, {});
+  const bool cut = each_line(file, page ? Part::tables : Part::lines,
+                             std::numeric_limits<std::size_t>::max(), names, keep);
   keep_first_rank(lines);
   split_epochs(lines);
   name_by_data_before(lines);
