@@ -221,8 +221,7 @@ double gpus_of(const Snapshot& snapshot) {
 }
 
 /// What a job heads for by a quantile of its forecast, as if there had always been so many jobs.
-Heading heading(const Snapshot& snapshot, const Job& job, double quantile) {
-  const double gpus = gpus_of(snapshot);
+Heading heading(const Snapshot& snapshot, const Job& job, double quantile, double gpus) {
   double even = 0;
   for (const Option& option : job.options) {
     even += option.steps_per_s * snapshot.tiers[option.tier].gpus() / gpus;
@@ -238,18 +237,34 @@ Heading heading(const Snapshot& snapshot, const Job& job, double quantile) {
           .share = gang(job) / gpus};
 }
 
+/// GPUs of the tiers that the jobs may use.
+double usable_gpus(const Snapshot& snapshot) {
+  std::set<int> tiers;
+  for (const Job& job : snapshot.jobs) {
+    for (const Option& option : job.options) {
+      if (option.steps_per_s > 0) tiers.insert(option.tier);
+    }
+  }
+  double gpus = 0;
+  for (const int tier : tiers) gpus += snapshot.tiers[tier].gpus();
+  return std::max(1.0, gpus);
+}
+
 /// Finish-time fairness that a job heads for by the jobs that are live now.
-double heads_for(const Snapshot& snapshot, const Job& job) {
-  const Heading now = heading(snapshot, job, FairFinish::kMedian);
-  return now.total / (now.alone * std::max(1.0, now.live * gang(job) / gpus_of(snapshot)));
+double heads_for(const Snapshot& snapshot, const Job& job, double gpus) {
+  const Heading now = heading(snapshot, job, FairFinish::kMedian, gpus);
+  return now.total / (now.alone * std::max(1.0, now.live * gang(job) / gpus));
 }
 
 /// Longest remaining time first, each where it is worth most: the knapsack of the planner with the
 /// value (rate / best rate) x GPUs x ((remaining time)^2 + u), so that the longest chain is cut
-/// first; u grows for those that are about to take longer than a fair share would have. A running
-/// job counts as longer by a lead of d = 2 sqrt(work x restart), for all work W is done with W / d
-/// changes then: a smaller d costs more restarts, a larger one leaves more to do for one job alone.
+/// first. A running job counts as longer by a lead of d = 4 sqrt(work x restart), for all work W is
+/// done with W / d changes then: a smaller d costs more restarts, a larger one leaves more to do
+/// for one job alone. u grows for those that are about to take longer than a fair share would have,
+/// as far as the time that all work takes leaves room beside the longest chain and four leads:
+/// short jobs that displace long ones lengthen the end, and restarts for their sake do so too.
 Plan least_makespan(const Snapshot& snapshot) {
+  constexpr double kLead = 4, kLeadsOfRoom = 4, kLateFrom = 1.2, kLateWeight = 4;
   std::vector<std::int64_t> job, tier, gpus, capacity;
   std::vector<double> value;
   double longest = 0, work = 0;
@@ -257,21 +272,33 @@ Plan least_makespan(const Snapshot& snapshot) {
     longest = std::max(longest, remaining_s(live, 0.5));
     work += remaining_s(live, 0.5) * gang(live);
   }
-  const double all_s = std::max(longest, work / gpus_of(snapshot));
+  const double usable = usable_gpus(snapshot);
+  const double all_s = std::max(longest, work / usable);
+  const auto lead_of = [&](const Job& live) { return kLead * std::sqrt(all_s * live.restart_s); };
   std::unordered_map<std::int64_t, const Allocation*> holds;
   for (const Allocation& held : snapshot.running) holds.emplace(held.job, &held);
+  double dearest = 0;
+  for (const Job& live : snapshot.jobs) {
+    if (holds.contains(live.id)) dearest = std::max(dearest, lead_of(live));
+  }
+  const double left_s = all_s - longest - kLeadsOfRoom * dearest;
+  const double room = left_s > 0 ? left_s / all_s : 0;
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     const Job& live = snapshot.jobs[i];
     const auto held = holds.find(live.id);
-    const double lead = held == holds.end() ? 0 : 2 * std::sqrt(all_s * live.restart_s);
+    const double lead = held == holds.end() ? 0 : lead_of(live);
     const double share = longest > 0 ? (remaining_s(live, 0.5) + lead) / longest : 1;
-    const double late = 4 * std::pow(std::max(0.0, heads_for(snapshot, live) - 1.2), 2);
+    double worth = share * share;
+    if (room > 0) {
+      const double late = std::max(0.0, heads_for(snapshot, live, usable) - kLateFrom);
+      worth += kLateWeight * room * late * late;
+    }
     for (const Option& option : live.options) {
       job.push_back(static_cast<std::int64_t>(i));
       tier.push_back(option.tier);
       gpus.push_back(option.gpus);
       const bool here = held != holds.end() && held->second->tier == option.tier;
-      value.push_back(option.steps_per_s / fastest(live) * option.gpus * (share * share + late) *
+      value.push_back(option.steps_per_s / fastest(live) * option.gpus * worth *
                       (here ? kStayFactor : 1.0));
     }
   }
@@ -348,7 +375,7 @@ class FairOrder {
   /// What a late job heads for; 0 for another one.
   double look(const Snapshot& snapshot, const Job& job) {
     Seen& seen = seen_.try_emplace(job.id, Seen{live_sum_}).first->second;
-    Heading now = heading(snapshot, job, FairFinish::kQuantile);
+    Heading now = heading(snapshot, job, FairFinish::kQuantile, gpus_of(snapshot));
     now.live_before = live_sum_ - seen.live_at;
     if (!(now.alone > 0)) return 0;  // nothing is left, or nothing known
     if (seen.fair_s < 0 && now.ftf() >= rule_.max_ftf) seen.fair_s = now.fair();

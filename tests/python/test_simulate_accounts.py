@@ -246,6 +246,43 @@ def test_makespan_changes_who_runs_more_seldom_the_dearer_a_restart_is(
     assert ends["makespan"] <= most * ends["fifo"]
 
 
+@pytest.mark.parametrize("restart_s", [0.0, 60.0, 1000.0])
+@pytest.mark.parametrize(("gpus", "apart_s"), [(8, 1000.0), (16, 0.0), (16, 300.0)])
+def test_makespan_ends_no_later_than_first_fit_whatever_a_restart_costs(
+    gpus: int, apart_s: float, restart_s: float
+) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        jobs = {
+            "job": range(100),
+            "submit_s": np.cumsum(rng.exponential(1, 100)) * apart_s,
+            "gpus": rng.choice([1, 1, 2, 4, 8], 100),
+            "duration_s": np.exp(rng.normal(8, 1.2, 100)),
+        }
+        workload = gp.Workload([gp.Tier("t", gpus)], jobs)
+        ours, theirs = (
+            gp.simulate(workload, policy, restart_s=restart_s).makespan_s
+            for policy in ("makespan", "first_fit")
+        )
+        assert ours <= 1.01 * theirs, seed
+
+
+def test_makespan_is_the_same_beside_a_tier_that_no_job_may_use() -> None:
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {
+        "job": range(60),
+        "submit_s": np.cumsum(rng.exponential(300, 60)),
+        "gpus": rng.choice([1, 2, 4], 60),
+        "duration_s": np.exp(rng.normal(8, 1, 60)),
+    }
+    one = gp.Workload([gp.Tier("a", 8)], columns)
+    unusable = {**columns, "steps_per_s": [[1.0, 0.0]] * 60}
+    two = gp.Workload([gp.Tier("a", 8), gp.Tier("b", 64)], unusable)
+    for restart_s in (0.0, 60.0):
+        plain, beside = (gp.simulate(w, "makespan", restart_s=restart_s) for w in (one, two))
+        assert plain.jobs["end_s"].tolist() == beside.jobs["end_s"].tolist()
+
+
 def test_of_two_limits_of_a_user_the_smaller_holds() -> None:
     jobs = {"job": [0, 1, 2], "submit_s": [0, 0, 0], "user": ["a", "a", "b"]}
     workload = gp.Workload([gp.Tier("t", 4)], jobs | {"duration_s": [100, 100, 100]})
