@@ -187,20 +187,27 @@ void count_values(const RoundView& view, Round& round) {
   }
 }
 
-/// Units of power in a watt. The small ones are as many as leave prices ten bits of their own:
-/// values have what the sum over all jobs leaves them.
-double units_per_watt(const RoundView& view, PowerUnit unit, const Round& round) {
+/// Units in which power is counted, in a watt: milliwatts where all draws are whole ones. Else they
+/// are as small as leaves prices ten bits of their own, at most 1e-8 of the largest draw. Draws are
+/// rounded down, so that no set within the cap is refused; one of k jobs may pass it by k units.
+double units_per_watt(const RoundView& view, const Round& round) {
   constexpr double kMilliwattsPerWatt = 1e3;
   constexpr int kBitsOfPrices = 10, kBitsOfDraws = 40;  // those of 2^22 jobs stay below 2^62
   double top = 0;
-  for (const std::int64_t o : round.original) top = std::max(top, view.watts[o]);
-  if (unit == PowerUnit::milliwatt || top == 0) return kMilliwattsPerWatt;
+  bool whole = true;
+  for (const std::int64_t o : round.original) {
+    const double milliwatts = view.watts[o] * kMilliwattsPerWatt;
+    top = std::max(top, view.watts[o]);
+    const double part = std::abs(milliwatts - std::round(milliwatts));
+    whole = whole && part <= milliwatts * kPowerTolerance / 4;
+  }
+  if (whole) return kMilliwattsPerWatt;
   const int bits = std::min(kBitsOfDraws, bits_of_values(round) - kBitsOfPrices);
   return std::max(kMilliwattsPerWatt, std::ldexp(1.0, std::min(bits - std::ilogb(top) - 1, 1000)));
 }
 
 /// Rows of power, groups and users, where they are limited at all.
-void add_limits(const RoundView& view, PowerUnit unit, Round& round) {
+void add_limits(const RoundView& view, Round& round) {
   const bool power = !view.watts.empty() && std::isfinite(view.power_cap_w);
   round.first_user = round.tiers;
   if (!power && view.user.empty() && view.group.empty()) return;
@@ -210,7 +217,7 @@ void add_limits(const RoundView& view, PowerUnit unit, Round& round) {
     return start;
   };
   const auto power_row = static_cast<std::int32_t>(round.capacity.size());
-  const double per_watt = power ? units_per_watt(view, unit, round) : 0;
+  const double per_watt = power ? units_per_watt(view, round) : 0;
   if (power) {
     round.capacity.push_back(
         static_cast<std::int64_t>(std::min(most_watts(view.power_cap_w) * per_watt, 4e18)));
@@ -285,7 +292,7 @@ void find_unpackable(const RoundView& view, Round& round) {
 
 }  // namespace
 
-Round read_round(const RoundView& view, PowerUnit unit) {
+Round read_round(const RoundView& view) {
   check(view);
   Round round;
   round.tiers = static_cast<std::int32_t>(view.capacity.size());
@@ -305,7 +312,7 @@ Round read_round(const RoundView& view, PowerUnit unit) {
   close_overfull(view, round);
   copy_options(view, round);
   count_values(view, round);
-  add_limits(view, unit, round);
+  add_limits(view, round);
   find_unpackable(view, round);
   return round;
 }

@@ -22,7 +22,7 @@ inline constexpr std::int32_t kNone = -1;  ///< a job without option, an option 
 
 /// Rows of an option beyond its tier.
 struct Limits {
-  std::int64_t draw = 0;  ///< whole units of power, see PowerUnit
+  std::int64_t draw = 0;  ///< of power, in whole units
   std::int32_t power = kNone, group = kNone, user = kNone;
 };
 
@@ -70,12 +70,8 @@ void for_each_use(const Round& round, std::int32_t o, Body&& body) {
   return profit;
 }
 
-/// What power is counted in. Draws are rounded down, so that no set within the cap is refused;
-/// one of k jobs may pass it by k units. The small unit is at most 1e-8 of the largest draw.
-enum class PowerUnit : std::uint8_t { milliwatt, small };
-
 /// Checks the columns, groups them by job, counts values in quanta.
-[[nodiscard]] Round read_round(const RoundView& view, PowerUnit unit);
+[[nodiscard]] Round read_round(const RoundView& view);
 
 /// Prices near the minimum of D(lambda) = lambda' C + sum_j max(0, max_o v_o - lambda' a_o).
 /// `start` holds a price for each tier, or nothing.

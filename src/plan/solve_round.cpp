@@ -4,7 +4,6 @@
 
 #include "common/parallel.hpp"
 #include "common/require.hpp"
-#include "plan/power.hpp"
 #include "plan/round.hpp"
 
 namespace glidepath {
@@ -24,18 +23,13 @@ void check(const RoundView& view, const RoundOptions& options) {
   }
 }
 
-/// Whether what is chosen draws more than the cap.
-bool passes_cap(const RoundView& view, const RoundPlan& plan) {
-  if (view.watts.empty()) return false;
-  double watts = 0;
-  for (const std::int64_t i : plan.chosen) watts += view.watts[i];
-  return watts > detail::most_watts(view.power_cap_w);
-}
+}  // namespace
 
-RoundPlan solve(const RoundView& view, const RoundOptions& options, Execution execution,
-                detail::PowerUnit unit) {
+RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
   using namespace detail;
-  const Round round = read_round(view, unit);
+  detail::check(execution);
+  ::glidepath::check(view, options);
+  const Round round = read_round(view);
   Prices price = minimise_dual(round, options.prices, execution);
   const Inner inner = inner_solution(round, price);
   std::vector<std::int32_t> choice = repair(round, price, inner);
@@ -57,22 +51,6 @@ RoundPlan solve(const RoundView& view, const RoundOptions& options, Execution ex
     plan.prices.push_back(static_cast<double>(price[t]) * round.quantum);
   }
   return plan;
-}
-
-}  // namespace
-
-RoundPlan solve_round(const RoundView& view, const RoundOptions& options, Execution execution) {
-  using detail::PowerUnit;
-  detail::check(execution);
-  check(view, options);
-  const RoundPlan plan = solve(view, options, execution, PowerUnit::milliwatt);
-  if (!passes_cap(view, plan)) return plan;
-  // Many parts of a milliwatt added up. Both bounds hold, for no round refuses a set within the
-  // cap.
-  RoundPlan finer = solve(view, options, execution, PowerUnit::small);
-  finer.bound = std::max(finer.value, std::min(finer.bound, plan.bound));
-  finer.gap = finer.bound > 0 ? (finer.bound - finer.value) / finer.bound : 0.0;
-  return finer;
 }
 
 }  // namespace glidepath
