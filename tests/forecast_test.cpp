@@ -982,6 +982,53 @@ TEST(PastRunsTest, TheLargestFactorOfAWidthLeavesQuantilesFinite) {
   EXPECT_EQ(wide.median, forecast(live.view(), steps).median);
 }
 
+TEST(Forecast, ALogWithoutANumberIsReachedAsOneThatIsEmpty) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> steps{10}, losses{nan};
+  std::vector<Trace> runs;
+  for (const double rate : {0.30, 0.31, 0.32, 0.33}) {
+    runs.push_back(power_law(1000, 1.5, 8, rate, 0));
+  }
+  const PastRuns past = PastRuns::unlearned(runs);
+  for (const double target : {2.5, 1e-300}) {
+    EXPECT_EQ(reach({steps, losses}, target, 1500).prob_never, reach({}, target, 1500).prob_never);
+  }
+  const double target = runs[1].loss[900];
+  const double empty = reach({}, target, 1000, {.past = &past}).prob_never;
+  EXPECT_LT(empty, 0.9);
+  EXPECT_NEAR(reach({steps, losses}, target, 1000, {.past = &past}).prob_never, empty, 0.02);
+}
+
+TEST(Forecast, OneLossThatIsNoNumberTakesNothingFromWhatPastRunsSay) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Trace> runs;
+  for (const double rate : {0.30, 0.31, 0.32, 0.33}) {
+    runs.push_back(power_law(1000, 1.5, 8, rate, 0));
+  }
+  const PastRuns past = PastRuns::unlearned(runs);
+  for (const std::size_t points : {std::size_t{1}, std::size_t{400}}) {
+    Trace live = power_law(static_cast<int>(points), 1.5, 8, 0.3, 0);
+    const double before = reach(live.view(), 2.6, 1000, {.past = &past}).prob_never;
+    const double alone = reach(live.view(), 2.6, 1000).prob_never;
+    live.step.push_back(live.step.back() + 1);
+    live.loss.push_back(nan);
+    const double after = reach(live.view(), 2.6, 1000, {.past = &past}).prob_never;
+    EXPECT_NEAR(after, before, 0.01);
+    EXPECT_LT(std::abs(after - before), 0.2 * std::abs(after - alone)) << points;
+  }
+}
+
+TEST(Forecast, ARowWithoutANumberDoesNotMoveTheClock) {
+  Trace run = power_law(40, 1.5, 2, 0.4, 0.01);
+  for (double& step : run.step) step = 10 * step;
+  Trace begun = run;
+  begun.step.insert(begun.step.begin(), 0.0);
+  begun.loss.insert(begun.loss.begin(), std::numeric_limits<double>::quiet_NaN());
+  const std::vector<double> at{2000};
+  EXPECT_EQ(forecast(begun.view(), at).quantiles, forecast(run.view(), at).quantiles);
+  EXPECT_EQ(reach(begun.view(), 1.9, 2000).cdf, reach(run.view(), 1.9, 2000).cdf);
+}
+
 TEST(Forecast, StepsThatFallTogetherBesideAFarBeginningAreRefused) {
   const std::vector<double> step{-1e300, 0, 1, 3, 5, 7}, loss{7.1, 0.9, 0.8, 7.2, -1.0, 0.9};
   EXPECT_EQ(refusal([&] {

@@ -117,6 +117,53 @@ TEST(WatchTest, AFewPointsHaveTheFiguresOfTheirReachAndNoVerdict) {
   EXPECT_EQ(none.probability, 0.5);  // nothing is known
 }
 
+/// Finished runs of the kind of loss_at(), a little apart.
+std::shared_ptr<const PastRuns> finished_runs() {
+  std::vector<Trace> runs(4);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (int step = 10; step <= 1000; step += 10) {
+      runs[i].step.push_back(step);
+      runs[i].loss.push_back(1 + 2 / std::pow(step, 0.45 + 0.03 * static_cast<double>(i)));
+    }
+  }
+  return std::make_shared<const PastRuns>(PastRuns::unlearned(runs));
+}
+
+TEST(WatchTest, ARunWithoutANumberHasTheFiguresOfOneThatHasNotBegun) {
+  const WatchOptions options{.target = 1.1,
+                             .budget = 1000,
+                             .past = finished_runs(),
+                             .schedule = Schedule{{0, 1000}, {1e-3, 0}}};
+  const Reach begun =
+      reach({}, 1.1, 1000, {.schedule = &*options.schedule, .past = options.past.get()});
+  EXPECT_GT(1 - begun.prob_never, 0.2);
+  Watch watch(options);
+  EXPECT_EQ(watch.decision().probability, 1 - begun.prob_never);
+  watch.add(10, kNaN);
+  EXPECT_NEAR(watch.decision().probability, 1 - begun.prob_never, 0.02);
+  Watch restarted(options);
+  restarted.add(10, 3);
+  restarted.add(20, 2.9);
+  restarted.add(5, kNaN);
+  EXPECT_NEAR(restarted.decision().probability, 1 - begun.prob_never, 0.02);
+}
+
+TEST(WatchTest, StepsToTheTargetCountFromWhereARunStandsBetweenTwoOfItsNumbers) {
+  Watch watch({.target = 1.08, .budget = 5000, .reached_by = ReachedBy::point});
+  std::vector<double> steps, losses;
+  for (int step = 10; step <= 390; step += 10) {
+    steps.push_back(step);
+    losses.push_back(step % 100 == 0 ? loss_at(step) : kNaN);
+    watch.add(steps.back(), losses.back());
+  }
+  const Reach law = reach({steps, losses}, 1.08, 5000, {.reached_by = ReachedBy::point});
+  const Decision decision = watch.decision();
+  EXPECT_EQ(decision.probability, 1 - law.prob_never);
+  for (std::size_t i = 0; i < kShownLevels.size(); ++i) {
+    EXPECT_EQ(decision.steps_to_target[i], law.quantile(kShownLevels[i]) - 390);
+  }
+}
+
 TEST(WatchTest, ALuckyBatchIsReachedByPointAndNotByTheCurve) {
   for (const ReachedBy reached_by : {ReachedBy::curve, ReachedBy::point}) {
     Watch watch({.target = 1.15, .budget = 2000, .reached_by = reached_by});
@@ -254,6 +301,21 @@ TEST(WatchTest, AStepBackForgetsWhatCameAfterIt) {
   EXPECT_EQ(restarted.state().restarts, 1);
   EXPECT_EQ(straight.decision().probability, restarted.decision().probability);
   EXPECT_EQ(straight.decision().verdict, restarted.decision().verdict);
+}
+
+TEST(WatchTest, ARestartForgetsTheBestOfWhatIsLost) {
+  Watch restarted, straight;
+  for (int step = 1; step < 40; ++step) restarted.add(step, 3 - 0.07 * step);
+  restarted.add(3, 2.8);
+  straight.add(1, 2.93);
+  straight.add(2, 2.86);
+  straight.add(3, 2.8);
+  for (Watch* watch : {&restarted, &straight}) {
+    for (int step = 4; step < 30; ++step) watch->add(step, 2.8 + 0.1 * (step - 4));
+  }
+  EXPECT_EQ(restarted.state().best_loss, 2.8);
+  EXPECT_EQ(restarted.decision().verdict, Verdict::diverged);
+  EXPECT_EQ(straight.decision().verdict, Verdict::diverged);
 }
 
 TEST(WatchTest, ContinuesFromItsStateAndRefusesABrokenOne) {

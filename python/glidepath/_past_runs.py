@@ -177,9 +177,12 @@ class PastRuns(Result):
 
         def agree(a: Trace, b: Trace) -> bool:
             n = min(len(a), len(b))
-            return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(a.loss[:n], b.loss[:n])
+            return np.array_equal(a.step[:n], b.step[:n]) and np.array_equal(
+                a.loss[:n], b.loss[:n], equal_nan=True
+            )
 
-        kept = [run for run in self._runs if not any(agree(run, trace) for trace in live)]
+        begun = [trace for trace in live if len(trace)]
+        kept = [run for run in self._runs if not any(agree(run, trace) for trace in begun)]
         return self if len(kept) == len(self._runs) else self._restored(kept, self.widths)
 
     def to_dict(self) -> dict[str, Any]:

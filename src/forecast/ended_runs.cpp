@@ -98,7 +98,7 @@ PastRun past_run(const Trace& run, const Passages& passages, std::span<const dou
   for (std::size_t i = 0; i < levels.size(); ++i) {
     seen.passed[i] = passages.passed(levels[i], points);
   }
-  seen.last = log_step(run.step[points - 1], step_shift(run.step));
+  seen.last = log_step(run.step[points - 1], step_shift_of(run));
   if (arrived) seen.end = seen.last;
   seen.interval = log_interval({run.step.data(), points}, {}, scratch);
   seen.failed = passages.failed();

@@ -39,6 +39,7 @@ struct Gaps {
 
 /// Index of the last number of a finished run; none where it failed or logged none.
 [[nodiscard]] inline std::optional<std::size_t> last_number(std::span<const double> loss) {
+  if (!loss.empty() && std::isfinite(loss.back())) return loss.size() - 1;
   if (gaps_of(loss).failing()) return std::nullopt;
   for (std::size_t i = loss.size(); i-- > 0;) {
     if (std::isfinite(loss[i])) return i;

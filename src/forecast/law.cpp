@@ -13,6 +13,7 @@
 #include "common/numbers.hpp"
 #include "common/require.hpp"
 #include "forecast/beginning.hpp"
+#include "forecast/gaps.hpp"
 #include "forecast/math.hpp"
 #include "forecast/past_runs.hpp"
 #include "forecast/predict.hpp"
@@ -51,14 +52,15 @@ constexpr double kPastOdds = 6, kErrorPower = 3, kWideningPower = 2, kMaxWidenin
 /// before half of the observed points.
 bool may_be_shape(const Trace& run, const Prepared& p) {
   const std::size_t n = run.step.size();
-  return n >= kMinPastPoints && run.loss.size() == n &&
-         std::isfinite(p.coordinate.z(run.loss[n - 1])) &&
-         run.step[0] + step_shift(run.step) <= p.step[p.step.size() / 2];
+  const auto ended = last_number(run.loss);
+  return n >= kMinPastPoints && run.loss.size() == n && ended &&
+         std::isfinite(p.coordinate.z(run.loss[*ended])) &&
+         run.step[0] + step_shift_of(run) <= p.step[p.step.size() / 2];
 }
 
-/// The shifted step as far as which a run tells of the horizon.
+/// The shifted step as far as which a run that may be a shape tells of the horizon.
 double covered_by(const Trace& run) {
-  return (run.step.back() + step_shift(run.step)) / kMinPastShare;
+  return (run.step[last_number(run.loss).value()] + step_shift_of(run)) / kMinPastShare;
 }
 
 /// The shifted step as far as which past runs tell: the last knot where any of them covers it, else
@@ -86,7 +88,7 @@ std::vector<Template> templates_of(const Prepared& p, double horizon,
     if (templates.size() >= static_cast<std::size_t>(constants.templates)) break;
     if (!may_be_shape(*run, p) || covered_by(*run) < horizon) continue;
     const std::size_t n = run->step.size();
-    const double shift = step_shift(run->step);
+    const double shift = step_shift_of(*run);
     Template t;
     t.step.reserve(n);
     t.z.reserve(n);

@@ -61,7 +61,7 @@ double log_step(double step, double shift) { return std::log(std::max(step + shi
 
 Passages::Passages(const Trace& run) {
   const double sign = run.direction == Direction::max ? -1 : 1;
-  const double shift = step_shift(run.step);
+  const double shift = step_shift_of(run);
   auto& [by_value, by_level] = marks_;
   LowestLevel lowest;
   const auto ended = last_number(run.loss);

@@ -179,6 +179,14 @@ double step_shift(std::span<const double> step) {
   return (step.size() > 1 ? step[1] - step[0] : 1.0) - step[0];
 }
 
+double step_shift_of(const Trace& run) {
+  std::vector<double> first;
+  for (std::size_t i = 0; i < run.step.size() && first.size() < 2; ++i) {
+    if (std::isfinite(run.loss[i])) first.push_back(run.step[i]);
+  }
+  return step_shift(first);
+}
+
 bool starts_late(std::span<const double> step, std::span<const double> count) {
   const double points = std::accumulate(count.begin(), count.end(), 0.0);
   return step.front() * (points - 1) > kMaxLateIntervals * (step.back() - step.front());
@@ -193,12 +201,12 @@ double steps_before(std::span<const double> step, std::span<const double> count)
 Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& constants) {
   validate(trace);
   Prepared p;
-  p.step_shift = step_shift(trace.step);
   const std::size_t total = trace.step.size();
   const Extent loss = extent_of(trace);
   if (loss.points == 0) {
     const bool ends_finite = total == 0 || std::isfinite(trace.loss[total - 1]);
     p.status = ends_finite ? ForecastStatus::too_few_points : ForecastStatus::not_finite;
+    p.step_shift = step_shift(trace.step);
     p.coordinate = oriented(0, 1, direction);
     p.coordinate.logarithmic = false;
     return p;
@@ -209,10 +217,12 @@ Prepared prepare(TraceView trace, Direction direction, const ForecastConstants& 
   p.count.reserve(loss.points);
   for (std::size_t i = 0; i < total; ++i) {
     if (!counts(trace, i)) continue;
-    p.step.push_back(trace.step[i] + p.step_shift);
+    p.step.push_back(trace.step[i]);
     p.z.push_back(p.coordinate.sign * trace.loss[i] + p.coordinate.offset);
     p.count.push_back(trace.weight.empty() ? 1.0 : trace.weight[i]);
   }
+  p.step_shift = step_shift(p.step);
+  for (double& step : p.step) step += p.step_shift;
   p.modelled = into_z(p.z, p.coordinate);
   p.status = status_of(p, trace.loss);
   if (p.modelled) {

@@ -25,6 +25,8 @@ struct Coordinate {
 /// What is added to every step of a run so that all are positive: 0, or so much that the first of a
 /// run that counts from 0 lies one logging interval after 0.
 [[nodiscard]] double step_shift(std::span<const double> step);
+/// By the steps that have a number: the others are dropped.
+[[nodiscard]] double step_shift_of(const Trace& run);
 
 /// Many points are missing before the first of a log, by its mean logging interval. Merged points
 /// count as what they were merged from.

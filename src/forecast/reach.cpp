@@ -212,7 +212,7 @@ bool begin_reach(TraceView trace, std::span<const double> steps, const ForecastO
                  Reach& r) {
   if (options.past == nullptr) return false;
   const auto finite = std::ranges::count_if(trace.loss, [](double y) { return std::isfinite(y); });
-  if (finite >= kMinModelled || detail::gaps_of(trace.loss).failing()) return false;
+  if (finite >= kMinModelled || detail::gaps_of(trace.loss).diverged()) return false;
   const auto cdf = detail::arrivals(trace, r.target, steps, options);
   if (!cdf) return false;
   r.status = ForecastStatus::good;
@@ -318,12 +318,12 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
   const double last = trace.step.empty() ? 0.0 : trace.step.back();
   r.step = {last};
   r.cdf = {0.0};
-  if (trace.step.empty()) r.status = ForecastStatus::too_few_points;
-  if (budget <= last) return found;
   const FinitePoints finite(trace);
+  if (finite.step.empty()) r.status = ForecastStatus::too_few_points;
+  if (budget <= last) return found;
   const TraceView logged_points = finite.step.empty() ? trace : finite.view();
   const std::vector<double> steps = grid_to(budget, last, grid_shift(logged_points, budget));
-  if (begin_reach(trace, steps, options, r) || trace.step.empty()) return found;
+  if (begin_reach(trace, steps, options, r) || finite.step.empty()) return found;
   const detail::Predicted predicted =
       detail::predict_law(trace, steps, steps.size(), options, detail::Use::decision);
   const detail::Law& law = predicted.law;
@@ -343,7 +343,7 @@ detail::ReachByCurve detail::reach_by_curve(TraceView trace, double target, doub
 Reach detail::reach_ahead(TraceView trace, double target, double budget,
                           const ForecastOptions& options) {
   auto [r, of_curve] = reach_by_curve(trace, target, budget, options);
-  if (of_curve && r.status != ForecastStatus::not_finite) {
+  if (of_curve && !gaps_of(trace.loss).diverged()) {
     mix_in_ended_runs(FinitePoints(trace).view(), options, r);
   }
   r.prob_never = 1 - r.cdf.back();
@@ -367,7 +367,11 @@ std::vector<Reach> reach_batch(std::span<const TraceView> traces, std::span<cons
   detail::for_each_block(
       std::ssize(traces), 1, execution, [&](std::ptrdiff_t begin, std::ptrdiff_t) {
         const auto i = static_cast<std::size_t>(begin);
-        found[i] = reach(traces[i], value(targets, i), value(budgets, i), options);
+        try {
+          found[i] = reach(traces[i], value(targets, i), value(budgets, i), options);
+        } catch (const InputError& error) {
+          detail::refuse("reach_batch: trace ", i, ": ", error.what());
+        }
       });
   return found;
 }

@@ -100,7 +100,7 @@ double range_of(std::span<const double> loss) {
 /// Points to forecast from the first `seen`: index of each, and of its horizon.
 std::vector<std::pair<std::size_t, std::size_t>> points_ahead(const Trace& run, std::size_t seen) {
   std::vector<std::pair<std::size_t, std::size_t>> points;
-  const double shift = step_shift(run.step);
+  const double shift = step_shift_of(run);
   for (std::size_t h = 0; h < kHorizons.size(); ++h) {
     const double at = (run.step[seen - 1] + shift) * std::exp(kHorizons[h]) - shift;
     const auto next = std::lower_bound(run.step.begin() + seen, run.step.end(), at);

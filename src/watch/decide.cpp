@@ -75,10 +75,10 @@ bool gains(const WatchState& s, const WatchOptions& o, double start, double budg
   return gain * growth >= kSettledGain * (level - sign * *o.target);
 }
 
-/// The rates that were planned before the log began, used until the last of the first `points`,
-/// then planned until the budget.
-Schedule used_and_planned(const WatchState& s, const Schedule& plan, std::size_t points,
-                          double budget) {
+/// The rates that were planned before the log began, used until its end, then planned until the
+/// budget.
+Schedule used_and_planned(const WatchState& s, const Schedule& plan, double budget) {
+  if (s.step.empty()) return plan;
   Schedule whole;
   const auto add = [&](double step, double lr) {
     whole.step.push_back(step);
@@ -87,31 +87,41 @@ Schedule used_and_planned(const WatchState& s, const Schedule& plan, std::size_t
   for (std::size_t i = 0; i < plan.step.size() && plan.step[i] < s.step.front(); ++i) {
     add(plan.step[i], plan.lr[i]);
   }
-  for (std::size_t i = 0; i < points; ++i) {
+  for (std::size_t i = 0; i < s.step.size(); ++i) {
     add(s.step[i],
         std::isfinite(s.lr[i]) ? s.lr[i] : detail::interpolate(s.step[i], plan.step, plan.lr));
   }
   for (std::size_t i = 0; i < plan.step.size(); ++i) {
-    if (plan.step[i] > s.step[points - 1] && plan.step[i] < budget) add(plan.step[i], plan.lr[i]);
+    if (plan.step[i] > s.step.back() && plan.step[i] < budget) add(plan.step[i], plan.lr[i]);
   }
   add(budget, detail::interpolate(budget, plan.step, plan.lr));
   return whole;
 }
 
-/// Law of the first step at the target, as of the first `points` of the run.
-Reach reach_as_of(const WatchState& s, const WatchOptions& o, std::size_t points, double budget) {
+/// The step at which the run stands, be there a number or not.
+double now_of(const WatchState& s) { return std::isfinite(s.last_step) ? s.last_step : 0.0; }
+
+/// Law of the first step at the target. A run that is beyond its last number has not reached the
+/// target until now.
+Reach reach_now(const WatchState& s, const WatchOptions& o, double budget) {
   ForecastOptions options{
       .past = o.past.get(), .direction = o.direction, .reached_by = o.reached_by};
   Schedule schedule;
   if (o.schedule) {
-    schedule = used_and_planned(s, *o.schedule, points, budget);
+    schedule = used_and_planned(s, *o.schedule, budget);
     options.schedule = &schedule;
   }
-  const auto first = [&](const std::vector<double>& column) {
-    return std::span<const double>(column).first(points);
+  if (s.step.empty() ? !std::isfinite(s.last_step) : s.last_step == s.step.back()) {
+    return detail::reach_ahead({s.step, s.loss, s.weight}, *o.target, budget, options);
+  }
+  const auto and_then = [](std::vector<double> column, double value) {
+    column.push_back(value);
+    return column;
   };
-  const TraceView seen{first(s.step), first(s.loss), first(s.weight)};
-  return detail::reach_ahead(seen, *o.target, budget, options);
+  const std::vector<double> step = and_then(s.step, s.last_step),
+                            loss = and_then(s.loss, std::numeric_limits<double>::quiet_NaN()),
+                            weight = and_then(s.weight, 1);
+  return detail::reach_ahead({step, loss, weight}, *o.target, budget, options);
 }
 
 /// With as many digits as it takes not to round to 0 or 100 % what may yet come otherwise.
@@ -232,10 +242,10 @@ Decision Watch::decision() const {
     d.probability = 0.5;  // nothing is known
     return d;
   }
-  const Reach r = reach_as_of(s, options_, s.step.size(), budget);
+  const Reach r = reach_now(s, options_, budget);
   d.probability = 1 - r.prob_never;
   for (std::size_t i = 0; i < kShownLevels.size(); ++i) {
-    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - seen, 0.0);
+    d.steps_to_target[i] = std::max(r.quantile(kShownLevels[i]) - now_of(s), 0.0);
   }
   if (!few) weigh(s, options_, start, budget, d);
   return d;

@@ -66,6 +66,12 @@ void forget(WatchState& s, double points) {
   s.at_target = points < kBits ? s.at_target >> static_cast<unsigned>(points) : 0;
 }
 
+/// NaN where there are none.
+double best_of(const std::vector<double>& losses, Direction direction) {
+  if (losses.empty()) return std::numeric_limits<double>::quiet_NaN();
+  return direction == Direction::max ? std::ranges::max(losses) : std::ranges::min(losses);
+}
+
 /// Counts that add() brings about: a restart needs a point before it, and every point is finite or
 /// not.
 void refuse_counts(const WatchState& s) {
@@ -152,6 +158,7 @@ void Watch::add(double step, double loss, double lr) {
     }
     s.newest.clear();
     s.trailing_nonfinite = 0;
+    s.best_loss = best_of(s.loss, options_.direction);
     if (s.reached_step >= step) s.reached_step = std::numeric_limits<double>::quiet_NaN();
   }
   s.last_step = step;

@@ -55,6 +55,16 @@ def test_stretched_intervals_keep_their_clip_and_their_probabilities(factor: flo
             assert f.prob_below(float(value))[j] == pytest.approx(p, abs=2e-3)
 
 
+def test_a_run_with_a_loss_that_is_no_number_is_left_out_of_its_own_past_runs() -> None:
+    runs = finished_runs(4)
+    odd = runs[1].loss.copy()
+    odd[3] = np.nan
+    past = gp.PastRuns([runs[0], gp.Trace(runs[1].step, odd), *runs[2:]])
+    assert len(past.without(gp.Trace(runs[1].step[:30], odd[:30]))) == 3
+    assert len(past.without(runs[0].until(30))) == 3
+    assert len(past.without(gp.Trace([], []))) == 4  # one that has not begun is none of them
+
+
 def test_a_plain_list_serves_as_shapes_and_teaches_no_widths() -> None:
     runs = finished_runs(12)
     seen, steps = finished_runs(13)[12].until(40), [60.0, 79.0]

@@ -156,6 +156,8 @@ def test_reaches_of_a_batch_equal_single_ones_whatever_the_threads() -> None:
 
 def test_a_batch_that_does_not_fit_is_refused_in_a_sentence() -> None:
     runs = [gp.Trace(*noisy_power_law(seed)) for seed in range(3)]
+    with pytest.raises(gp.InputError, match=r"^reach_batch: trace 1: reach: the target is NaN$"):
+        gp.reach_batch(runs, [1.1, np.nan, 1.2], budgets=200)
     with pytest.raises(gp.InputError, match=r"^reach_batch: 3 traces but 2 targets$"):
         gp.reach_batch(runs, [1.1, 1.2], budgets=200)
     rising = gp.Trace(runs[0].step, 1 - runs[0].loss / 4, direction="max")
