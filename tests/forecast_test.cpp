@@ -1018,6 +1018,16 @@ TEST(Forecast, OneLossThatIsNoNumberTakesNothingFromWhatPastRunsSay) {
   }
 }
 
+TEST(Forecast, OnePointAtAnyStepHasAProbability) {
+  const std::vector<double> losses{3};
+  for (const double step : {-5.0, -1e20, -3e265, -1e300, 0.0, 1e300}) {
+    const std::vector<double> steps{step};
+    const double never =
+        reach({steps, losses}, 0.5, std::min(step + 2 * std::abs(step) + 1, 1e300)).prob_never;
+    EXPECT_TRUE(never >= 0 && never <= 1) << step;
+  }
+}
+
 TEST(Forecast, ARowWithoutANumberDoesNotMoveTheClock) {
   Trace run = power_law(40, 1.5, 2, 0.4, 0.01);
   for (double& step : run.step) step = 10 * step;

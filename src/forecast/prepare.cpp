@@ -176,7 +176,10 @@ double Coordinate::z(double metric) const {
 
 double step_shift(std::span<const double> step) {
   if (step.empty() || step[0] > 0) return 0;
-  return (step.size() > 1 ? step[1] - step[0] : 1.0) - step[0];
+  // Of one point the interval is 1, or the least that is not lost beside its step.
+  constexpr double kSpacing = std::numeric_limits<double>::epsilon();
+  const double one = std::max(1.0, kSpacing * std::abs(step[0]));
+  return (step.size() > 1 ? step[1] - step[0] : one) - step[0];
 }
 
 double step_shift_of(const Trace& run) {
