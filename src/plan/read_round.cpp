@@ -188,11 +188,12 @@ void count_values(const RoundView& view, Round& round) {
 }
 
 /// Units in which power is counted, in a watt: milliwatts where all draws are whole ones. Else they
-/// are as small as leaves prices ten bits of their own, at most 1e-8 of the largest draw. Draws are
-/// rounded down, so that no set within the cap is refused; one of k jobs may pass it by k units.
+/// are at most 1e-8 of the largest draw, and no smaller than leaves prices ten bits of their own,
+/// or twenty with few jobs: the bound is as tight as prices are fine. Draws are rounded down, so
+/// that no set within the cap is refused; one of k jobs may pass it by k units.
 double units_per_watt(const RoundView& view, const Round& round) {
   constexpr double kMilliwattsPerWatt = 1e3;
-  constexpr int kBitsOfPrices = 10, kBitsOfDraws = 40;  // those of 2^22 jobs stay below 2^62
+  constexpr int kBitsOfPrices = 10, kBitsOfDraws = 32;
   double top = 0;
   bool whole = true;
   for (const std::int64_t o : round.original) {
