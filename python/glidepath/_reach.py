@@ -69,6 +69,8 @@ class Reach(Recorded):
     def prob_by(self, step: float) -> float:
         """Give the probability that the target is reached at or before `step`.
 
+        As of this budget: with past runs, what counts beside the curve depends on it.
+
         Raises
         ------
         InputError
