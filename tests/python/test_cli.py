@@ -825,3 +825,22 @@ def test_a_report_with_hardware_of_a_log_without_times_wants_the_seconds_of_a_st
     for wrong in (("--step-seconds", "-1"), ("--step-seconds", "nan")):
         assert run(capsys, *given, *wrong)[0] == 2
     assert run(capsys, "report", log, "--step-seconds", "2")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["forecast FILE --json", "fit FILE", "metrics FILE", "watch FILE --once", "--version"]
+)
+def test_a_reader_that_goes_away_is_no_warning(curves: Path, line: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "glidepath", *line.replace("FILE", str(curves)).split()],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert "Error" not in done.stderr

@@ -254,6 +254,25 @@ def test_ctrl_c_ends_it_without_a_trace_of_python(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "")
 
 
+def test_a_reader_that_goes_away_does_not_stop_a_run(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    log(file, 100)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glidepath", "watch", str(file), "--every-s", "0.1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline().startswith("log.csv: step 100")
+    process.stdout.close()  # such as `watch ... | head -1 || scancel 71`
+    log(file, 200)
+    assert (process.wait(timeout=60), process.stderr.read()) == (0, "")
+    process.stderr.close()
+
+
 def test_a_budget_that_the_log_plans_decides_a_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,9 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # such as `glidepath … | head -1`: nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ANSWER
+    except BrokenPipeError:
+        return _unread()
+    except SystemExit as end:  # of typer or rich, which would end with 1: that stops a run
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return _unread()
     except (gp.InputError, gp.IoError, ImportError) as error:
         said = str(error).replace("say metric=", "say --metric")
         _complain(said.replace("pattern=r'", "--pattern '"))
@@ -74,6 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _usage(error)
     return code if isinstance(code, int) else ANSWER
+
+
+def _unread() -> int:
+    """End where nobody reads on, such as `glidepath … | head -1`: what was read is an answer."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ANSWER
 
 
 def _usage(error: Any) -> int:
