@@ -116,9 +116,9 @@ class Follow(Shown):
         finally:
             self._pause_s = max(self._every_s, _SHARE * (time.monotonic() - began))
         self._seen = stamp if settled else None
-        before = _by_name(self.traces)
+        before = by_name(self.traces)
         self.traces, self.trouble = found, ""
-        return [trace for key, trace in _by_name(found).items() if before.get(key) != trace]
+        return [trace for key, trace in by_name(found).items() if before.get(key) != trace]
 
     def wait(self) -> None:
         """Sleep `every_s`, or longer where reading takes long: a tenth of the time at most."""
@@ -146,7 +146,7 @@ class Follow(Shown):
             yield trace.name or "run", trace._summary()
 
 
-def _by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:
+def by_name(traces: list[Trace]) -> dict[tuple[str, int], Trace]:
     """Key runs by their name, and number those that share one."""
     found: dict[tuple[str, int], Trace] = {}
     for trace in traces:

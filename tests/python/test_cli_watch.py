@@ -186,6 +186,23 @@ def test_one_run_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "no run 'c.csv'" in err
 
 
+def test_runs_of_a_folder_that_share_a_name_all_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    lost = "".join(f"r,{step},nan\n" for step in range(3, 9))
+    (tmp_path / "x.csv").write_text(f"curve,step,value\nr,1,3\nr,2,2\n{lost}")
+    (tmp_path / "y.csv").write_text("curve,step,value\nr,1,3\nr,2,2\n")
+    code, out, _ = run(capsys, tmp_path, "--once", "--json")
+    rows = json.loads(out)
+    assert [(row["run"], row["stop"]) for row in rows] == [("r", True), ("r", False)]
+    assert code == 1
+    with (tmp_path / "y.csv").open("a") as file:
+        between(lambda: file.write("r,3,1.5\n") and file.flush())
+        _, out, _ = run(capsys, tmp_path, "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["observed_to"] for row in rows] == [8, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

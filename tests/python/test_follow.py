@@ -150,7 +150,7 @@ def test_what_sqlite_keeps_beside_its_database_is_seen(tmp_path: Path) -> None:
 
 def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     runs = [gp.Trace([1], [2], name="a"), gp.Trace([1], [3], name="a")]
-    assert list(_follow._by_name(runs).values()) == runs
+    assert list(_follow.by_name(runs).values()) == runs
 
 
 def test_iterating_waits_between_the_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from glidepath._answer import (
     run_keys,
     when,
 )
-from glidepath._follow import EVERY_S
+from glidepath._follow import EVERY_S, by_name
 from glidepath._horizon import Horizon, horizon, in_words
 from glidepath._json import plain
 from glidepath._judge import rule
@@ -181,19 +181,21 @@ class _View:
         # Refuses bad options before the command waits.
         gp.Watch(**self._asked)
         gp.Watch(target=0.0, budget=budget)  # forecasts look at it without a target, too
-        self._rows: dict[str, dict[str, Any]] = {}
-        self._began: dict[str, tuple[float, float]] = {}
+        # Runs of several files may share a name: each by it and its number among them.
+        self._rows: dict[tuple[str, int], dict[str, Any]] = {}
+        self._began: dict[tuple[str, int], tuple[float, float]] = {}
 
     def look(self, follow: gp.Follow) -> list[dict[str, Any]]:
         """Look at the log again; give the runs that changed."""
+        new = {id(trace) for trace in follow.poll()}
         changed = []
-        for trace in follow.poll():
-            if self._run in (None, trace.name) and len(trace):
-                self._rows[trace.name] = self._row(trace)
-                changed.append(self._rows[trace.name])
+        for key, trace in by_name(follow.traces).items():
+            if id(trace) in new and self._run in (None, trace.name) and len(trace):
+                self._rows[key] = self._row(key, trace)
+                changed.append(self._rows[key])
         return changed
 
-    def _row(self, trace: gp.Trace) -> dict[str, Any]:
+    def _row(self, key: tuple[str, int], trace: gp.Trace) -> dict[str, Any]:
         past = None if self._past is None else self._past.without(trace)
         given = None if self._plan is None else f"--lr {self._lr}"
         plan = horizon(trace, budget=self._budget, schedule=self._plan, schedule_from=given)
@@ -203,7 +205,7 @@ class _View:
         best = gp.best_so_far(
             trace, budget=plan.budget, schedule=plan.schedule, past=past, reached_by=reached_by
         )
-        pace, last = self._seconds_per_step(trace), float(trace.step[-1])
+        pace, last = self._seconds_per_step(key, trace), float(trace.step[-1])
         left = [max(0.0, step - last) * pace for step in seen.reach]
         return {
             **run_keys(trace),
@@ -234,13 +236,13 @@ class _View:
         steps = np.linspace(last + (end - last) / _AHEAD_BARS, end, _AHEAD_BARS)
         return gp.forecast(trace, steps, schedule=plan.schedule, past=past)
 
-    def _seconds_per_step(self, trace: gp.Trace) -> float:
+    def _seconds_per_step(self, key: tuple[str, int], trace: gp.Trace) -> float:
         """Take the pace from the log's clock, else from ours."""
         logged = pace(trace)
         if logged is not None:
             return 1.0 / logged
         now, step = time.monotonic(), float(trace.step[-1])
-        began, at = self._began.setdefault(trace.name, (now, step))
+        began, at = self._began.setdefault(key, (now, step))
         return (now - began) / (step - at) if step > at else math.nan
 
     def no_run(self) -> str:
