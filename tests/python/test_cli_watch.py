@@ -203,6 +203,33 @@ def test_runs_of_a_folder_that_share_a_name_all_count(
     assert [row["observed_to"] for row in rows] == [8, 2, 3]
 
 
+def test_a_run_whose_log_was_removed_counts_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    log(tmp_path / "done.csv", 900)
+    lost = "".join(f"{step},nan\n" for step in range(3, 9))
+    (tmp_path / "lost.csv").write_text(f"step,loss\n1,3\n2,2\n{lost}")
+    log(tmp_path / "open.csv", 100)
+    looks = ((tmp_path / "lost.csv").unlink, (tmp_path / "open.csv").unlink, str)
+    between(*looks)
+    code, out, _ = run(capsys, tmp_path, "--target", 1.15, "--until-decided", "--json")
+    assert [json.loads(line)["run"] for line in out.splitlines()] == [
+        *("done.csv", "lost.csv", "open.csv")
+    ]
+    assert code == 0
+
+
+def test_a_log_that_one_look_misses_is_not_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], between: Callable[..., None]
+) -> None:
+    log(tmp_path / "done.csv", 900)
+    log(tmp_path / "open.csv", 100)
+    between((tmp_path / "open.csv").unlink, lambda: log(tmp_path / "open.csv", 200))
+    code, out, _ = run(capsys, tmp_path, "--target", 1.15, "--until-decided", "--json")
+    assert [json.loads(line)["observed_to"] for line in out.splitlines()] == [900, 100, 200]
+    assert code == 130  # it went on
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -133,9 +133,11 @@ def _once(view: _View, follow: gp.Follow, *, as_json: bool) -> int:
 def _in_terminal(view: _View, follow: gp.Follow, *, until_decided: bool) -> int:
     """Keep one view up to date."""
     with Live(console=stdout, auto_refresh=False) as live:
-        while not (view.look(follow) and until_decided and view.decided()):
+        view.look(follow)
+        while not (until_decided and view.decided()):
             live.update(view.show(follow.trouble), refresh=True)
             follow.wait()
+            view.look(follow)
         live.update(view.show(""), refresh=True)
     return view.code()
 
@@ -153,7 +155,7 @@ def _in_lines(view: _View, follow: gp.Follow, *, until_decided: bool, as_json: b
             trouble = follow.trouble
             if trouble:
                 say(f"waiting: {trouble}", to=stderr)
-        if until_decided and changed and view.decided():
+        if until_decided and view.decided():
             return view.code()
         follow.wait()
 
@@ -184,16 +186,26 @@ class _View:
         # Runs of several files may share a name: each by it and its number among them.
         self._rows: dict[tuple[str, int], dict[str, Any]] = {}
         self._began: dict[tuple[str, int], tuple[float, float]] = {}
+        self._missed: set[tuple[str, int]] = set()
 
     def look(self, follow: gp.Follow) -> list[dict[str, Any]]:
-        """Look at the log again; give the runs that changed."""
+        """Look at the log again; give the runs that changed, and drop those that are gone."""
         new = {id(trace) for trace in follow.poll()}
-        changed = []
-        for key, trace in by_name(follow.traces).items():
+        runs, changed = by_name(follow.traces), []
+        if not follow.trouble:
+            self._drop({key for key in self._rows if key not in runs})
+        for key, trace in runs.items():
             if id(trace) in new and self._run in (None, trace.name) and len(trace):
                 self._rows[key] = self._row(key, trace)
                 changed.append(self._rows[key])
         return changed
+
+    def _drop(self, missing: set[tuple[str, int]]) -> None:
+        """Drop runs that two looks missed: one may see a file that is just being rewritten."""
+        for key in missing & self._missed:
+            del self._rows[key]
+            self._began.pop(key, None)
+        self._missed = missing
 
     def _row(self, key: tuple[str, int], trace: gp.Trace) -> dict[str, Any]:
         past = None if self._past is None else self._past.without(trace)
@@ -250,8 +262,8 @@ class _View:
         return f"{self._log}: no run {self._run!r}"
 
     def decided(self) -> bool:
-        """Whether every run is reached or lost."""
-        return all(row["stop"] for row in self._rows.values())
+        """Whether there are runs, and each is reached or lost."""
+        return bool(self._rows) and all(row["stop"] for row in self._rows.values())
 
     def code(self) -> int:
         """Give the exit code: a warning where a run is lost."""
