@@ -263,8 +263,11 @@ double heads_for(const Snapshot& snapshot, const Job& job, double gpus) {
 /// for one job alone. u grows for those that are about to take longer than a fair share would have,
 /// as far as the time that all work takes leaves room beside the longest chain and four leads:
 /// short jobs that displace long ones lengthen the end, and restarts for their sake do so too.
+/// Without room they still go before the jobs that are clearly shorter than the longest one, unless
+/// a restart costs as much as it lasts.
 Plan least_makespan(const Snapshot& snapshot) {
-  constexpr double kLead = 4, kLeadsOfRoom = 4, kLateFrom = 1.2, kLateWeight = 4;
+  constexpr double kLead = 4, kLeadsOfRoom = 4, kLateFrom = 1.2, kLateWeight = 4,
+                   kLateMost = 0.8;  // of the longest job
   std::vector<std::int64_t> job, tier, gpus, capacity;
   std::vector<double> value;
   double longest = 0, work = 0;
@@ -283,16 +286,16 @@ Plan least_makespan(const Snapshot& snapshot) {
   }
   const double left_s = all_s - longest - kLeadsOfRoom * dearest;
   const double room = left_s > 0 ? left_s / all_s : 0;
+  const double most = kLateMost * std::max(0.0, 1 - dearest / std::max(longest, 1e-300));
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     const Job& live = snapshot.jobs[i];
     const auto held = holds.find(live.id);
     const double lead = held == holds.end() ? 0 : lead_of(live);
     const double share = longest > 0 ? (remaining_s(live, 0.5) + lead) / longest : 1;
     double worth = share * share;
-    if (room > 0) {
-      const double late = std::max(0.0, heads_for(snapshot, live, usable) - kLateFrom);
-      worth += kLateWeight * room * late * late;
-    }
+    const double late = std::max(0.0, heads_for(snapshot, live, usable) - kLateFrom);
+    const double bonus = kLateWeight * late * late;
+    worth = std::max(worth + room * bonus, std::min(bonus, most));
     for (const Option& option : live.options) {
       job.push_back(static_cast<std::int64_t>(i));
       tier.push_back(option.tier);
