@@ -712,6 +712,20 @@ def test_metrics_of_a_folder_are_called_by_path(tmp_path: Path) -> None:
     }
 
 
+def test_metrics_of_a_folder_are_those_of_the_long_form_too(tmp_path: Path) -> None:
+    write(tmp_path / "long.csv", "curve,step,value,other,who\nx,1,2,3,me\nx,2,1,4,me\n")
+    write(tmp_path / "rest.csv", "curve,step,third\ny,1,2\ny,2,1\n")
+    expected = {("x", "value"): True, ("x", "other"): False, ("y", "third"): False}
+    for file in ("", "wide.csv"):
+        if file:
+            write(tmp_path / file, "step,loss,acc\n" + lines("{i},{x},0.5"))
+            expected |= {(file, "loss"): True, (file, "acc"): False}
+        listed = {(info.run, info.metric): info.read for info in gp.metrics_of(tmp_path)}
+        assert listed == expected
+    (third,) = gp.metrics_of(tmp_path / "rest.csv")
+    assert (third.metric, third.read) == ("third", False)
+
+
 def test_an_output_folder_of_the_trainer_is_one_run_and_not_one_more_for_each_checkpoint(
     tmp_path: Path,
 ) -> None:

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from glidepath._arguments import checked
-from glidepath._core import InputError, IoError, head_of, header_of, unknown_format
+from glidepath._core import InputError, IoError, head_of, unknown_format
 from glidepath._metrics import is_metric_name
 from glidepath._results import Result
 from glidepath._trace import Direction, Trace, renamed
@@ -30,9 +30,6 @@ from glidepath.readers._series import (
 )
 
 __all__ = ["FORMATS", "MetricInfo", "metrics_of", "read_traces"]
-
-# Columns of the long form that are no metrics.
-_LONG_FORM = ("curve", "step", "lr", "wall_seconds")
 
 # What recognises and reads each format: a module of `glidepath.readers`, imported when a file is
 # read. In the order in which they get to judge whether a file is theirs.
@@ -335,9 +332,6 @@ def metrics_of(
         collected.reset(token)
     if metric is not None:
         found = chosen
-    if not found and isinstance(path, (str, os.PathLike)):  # the long form, by its header
-        columns = [name for name in header_of(_head(Path(path))) if name not in _LONG_FORM]
-        found = [trace for name in columns for trace in read_traces(path, metric=name)]
     shown = {(trace.name, trace.metric) for trace in chosen}
     return [
         MetricInfo(
