@@ -262,6 +262,11 @@ def test_the_probability_by_quantiles_of_a_normal_law_is_that_of_the_law() -> No
         ({"quantiles": NORMAL[:5]}, r"quantiles of shape \(5, 3\): expected \(19, 3\)"),
         ({"quantiles": np.where(NORMAL > 2.5, np.inf, NORMAL)}, "quantiles: .* are not finite"),
         ({"samples": np.ones((1, 3))}, "expected .n, 3., n >= 2"),
+        (np.ma.array([1.0, 2.0, 3.0], mask=True), "median: 3 of 3 values are not finite"),
+        (
+            {"quantiles": np.ma.masked_greater(NORMAL, 2.5)},
+            "quantiles: .* are not finite",
+        ),
         ({"samples": np.full((4, 3), np.nan)}, "samples: 12 of 12 values are not finite"),
         ({"samples": np.ones((4, 3)), "quantiles": NORMAL}, "both samples and quantiles"),
     ],

@@ -27,7 +27,7 @@ from glidepath._core import InputError
 from glidepath._forecast import Forecast
 from glidepath._reach import Reach
 from glidepath._schedule import Schedule
-from glidepath._trace import Trace
+from glidepath._trace import Trace, unmasked
 
 Floats = NDArray[np.float64]
 
@@ -237,6 +237,7 @@ def _of_mapping(given: Mapping[str, Any], at: Floats) -> Answer:
 def _array(what: str, given: Any) -> Floats:
     if hasattr(given, "detach"):  # a tensor of torch
         given = given.detach().cpu()
+    given = unmasked(given)  # no answer is where it is masked
     with suppress(TypeError, ValueError):
         if given is None or np.asarray(given).dtype.kind == "c":
             raise TypeError  # where NumPy would take NaN, or the real part
