@@ -36,6 +36,10 @@ def array_of(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[Any]:
         found = np.asarray(unmasked(values))
     except ValueError as error:  # rows of different length
         raise InputError(f"{name}: {error}") from None
+    except (RuntimeError, TypeError) as error:  # of a tensor with gradients, on a GPU, in bfloat16
+        raise TypeError(
+            f"{name}: a {type(values).__name__} is no array of numbers: {error}"
+        ) from None
     if found.dtype.kind not in "fiub" and found.size > 0:
         raise TypeError(f"{name}: expected an array of numbers, got dtype {found.dtype}")
     if found.ndim != ndim:
@@ -47,7 +51,7 @@ def array_of(values: ArrayLike, name: str, ndim: int = 1) -> NDArray[Any]:
 def values_of(given: ArrayLike, name: str) -> Floats:
     """Give one number or many as a column."""
     many: Any = given
-    with suppress(ValueError):  # rows of different length are refused below
+    with suppress(ValueError, RuntimeError, TypeError):  # what is no array is refused below
         many = given if np.ndim(unmasked(given)) else [given]
     return _column(many, name)
 

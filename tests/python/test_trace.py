@@ -9,6 +9,7 @@ import gzip
 import io
 import math
 import pickle
+import re
 import time
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
@@ -127,6 +128,25 @@ def test_trace_refuses_in_a_sentence(arguments, options, message) -> None:  # no
 def test_trace_refuses_columns_that_are_not_numbers(loss) -> None:  # noqa: ANN001
     with pytest.raises(TypeError, match="loss: expected an array of numbers"):
         gp.Trace([1, 2], loss)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Can't call numpy() on Tensor that requires grad."),
+        TypeError("Got unsupported ScalarType BFloat16"),
+    ],
+)
+def test_a_tensor_that_is_no_array_is_refused_by_the_name_of_its_column(error: Exception) -> None:
+    class Tensor:
+        def __array__(self, *_: object, **__: object) -> None:
+            raise error
+
+    said = f"loss: a Tensor is no array of numbers: {re.escape(str(error))}"
+    with pytest.raises(TypeError, match=said):
+        gp.Trace([1, 2], Tensor())
+    with pytest.raises(TypeError, match="lr: a Tensor is no array of numbers: "):
+        gp.Trace([1, 2], [2, 1], lr=Tensor())
 
 
 def test_trace_is_a_frozen_value() -> None:
