@@ -310,6 +310,24 @@ def test_frames_of_any_library(library: str, tmp_path: Path) -> None:
     assert alone == a
 
 
+@pytest.mark.parametrize("file", ["", "a.parquet"])
+@pytest.mark.parametrize("kind", ["Categorical", "Enum"])
+def test_categories_of_polars_name_runs(kind: str, file: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    named = polars.Enum(["b", "a"]) if kind == "Enum" else polars.Categorical
+    names = [*("a", None, "b", "a", "b")]
+    frame = polars.DataFrame(
+        {"run": polars.Series(names, dtype=named), "step": [1, 1, 1, 2, 2], "loss": [3, 9, 6, 2, 5]}
+    )
+    if file:
+        frame.write_parquet(tmp_path / file)
+    found = {run.name: run for run in gp.read_traces(tmp_path / file if file else frame)}
+    assert sorted(found) == ["a", "b"]
+    check(found["a"], [1, 2], [3, 2])
+    check(found["b"], [1, 2], [6, 5])
+
+
 @pytest.mark.parametrize("file", ["", "a.parquet", "a.csv"])
 def test_columns_tell_runs_and_data_apart_in_a_frame_as_in_a_table(
     file: str, tmp_path: Path

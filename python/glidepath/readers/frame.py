@@ -164,7 +164,8 @@ def _codes(column: Any) -> NDArray[np.int64]:
     coded = column.combine_chunks().dictionary_encode()
     if not hasattr(coded, "indices"):  # a dictionary already, in its own order
         coded = coded.chunk(0)
-    return np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    signed = coded.indices.cast(require("pyarrow").int64())  # those of Polars have no -1
+    return np.asarray(signed.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _is_text(kind: Any) -> bool:
