@@ -190,6 +190,13 @@ def test_the_keys_of_slurm_are_in_the_table(
         assert not found, (verb, found)
 
 
+def test_the_intervals_of_scores_are_in_the_table() -> None:
+    table = table_of_keys()  # with few runs they are null, which has no type
+    assert {
+        table.get(f"{score}_{end}") for score in ("mae", "crps") for end in ("low", "high")
+    } == {"number"}
+
+
 def test_a_key_outside_the_table_or_of_another_type_is_found() -> None:
     assert set(printed_keys([{"a": 1, "b": None, "c": {"d": "inf"}, "e": [True]}])) == {
         ("a", "number"),
