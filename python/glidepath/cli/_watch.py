@@ -186,7 +186,7 @@ class _View:
         # Runs of several files may share a name: each by it and its number among them.
         self._rows: dict[tuple[str, int], dict[str, Any]] = {}
         self._began: dict[tuple[str, int], tuple[float, float]] = {}
-        self._missed: set[tuple[str, int]] = set()
+        self._absent: set[tuple[str, int]] = set()
 
     def look(self, follow: gp.Follow) -> list[dict[str, Any]]:
         """Look at the log again; give the runs that changed, and drop those that are gone."""
@@ -201,11 +201,11 @@ class _View:
         return changed
 
     def _drop(self, missing: set[tuple[str, int]]) -> None:
-        """Drop runs that two looks missed: one may see a file that is just being rewritten."""
-        for key in missing & self._missed:
+        """Drop runs that two looks did not find: one may see a file that is just being rewritten."""
+        for key in missing & self._absent:
             del self._rows[key]
             self._began.pop(key, None)
-        self._missed = missing
+        self._absent = missing
 
     def _row(self, key: tuple[str, int], trace: gp.Trace) -> dict[str, Any]:
         past = None if self._past is None else self._past.without(trace)
