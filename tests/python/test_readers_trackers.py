@@ -328,6 +328,23 @@ def test_categories_of_polars_name_runs(kind: str, file: str, tmp_path: Path) ->
     check(found["b"], [1, 2], [6, 5])
 
 
+def test_a_program_that_read_parquet_beside_polars_ends_well(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    file = tmp_path / "a.parquet"
+    polars.DataFrame({"step": range(200), "loss": range(200)}).write_parquet(file)
+    program = f"import polars, glidepath as gp; print(len(*gp.read_traces({str(file)!r})))"
+    for _ in range(5):  # one in two aborted
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(gp.__file__).parents[1])},
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "200\n", "")
+
+
 @pytest.mark.parametrize("file", ["", "a.parquet", "a.csv"])
 def test_columns_tell_runs_and_data_apart_in_a_frame_as_in_a_table(
     file: str, tmp_path: Path

@@ -27,7 +27,9 @@ def read(path: Path, metric: str | None) -> list[Trace]:
     parquet = require("pyarrow.parquet")
     try:
         with open_plain(path) as file:
-            table = parquet.read_table(file)
+            # On this thread alone: one of Arrow may abort the program as it ends.
+            source = require("pyarrow").BufferReader(file.read())
+            table = parquet.ParquetFile(source).read(use_threads=False)
     except (require("pyarrow").ArrowException, OSError) as error:
         raise IoError(f"{path}: {error}") from None
     traces = of_table(table, metric, path)
