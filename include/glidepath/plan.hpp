@@ -28,7 +28,9 @@ struct RoundView {
   std::span<const double> value;
   std::span<const std::int64_t> capacity;  ///< GPUs of each tier
 
-  std::span<const double> watts{};  ///< of each option, counted in whole milliwatts
+  /// Of each option. The sum may pass the cap by 1e-10 of it and, for each job, by 1e-8 of the
+  /// largest draw, so that what adds up to the cap keeps to it.
+  std::span<const double> watts{};
   double power_cap_w = std::numeric_limits<double>::infinity();
   std::span<const std::int64_t> user{};   ///< of each option: an index into user_quota
   std::span<const std::int64_t> group{};  ///< of each option: an index into group_quota

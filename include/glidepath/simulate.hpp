@@ -394,8 +394,8 @@ class Environment {
 
   /// Begins a workload, which must live and stay as it is until the next reset() or the end of the
   /// environment, at its first decision. `seed` is that of forecast errors and failures. Before it,
-  /// what follows throws InputError; so does this on a workload or an option that simulate()
-  /// refuses, and the episode before goes on.
+  /// what follows throws InputError, but for the sizes; so does this on a workload or an option
+  /// that simulate() refuses, and the episode before goes on.
   void reset(const Workload& workload, std::uint64_t seed);
   /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
   /// action that cannot be taken lets time pass. Returns the reward.
