@@ -28,8 +28,8 @@ struct RoundView {
   std::span<const double> value;
   std::span<const std::int64_t> capacity;  ///< GPUs of each tier
 
-  /// Of each option. The sum may pass the cap by 1e-10 of it and, for each job, by 1e-8 of the
-  /// largest draw, so that what adds up to the cap keeps to it.
+  /// The draw of each option. Their sum may pass the cap by 1e-10 of it and, for each job, by 1e-8
+  /// of the largest draw, so that what adds up to the cap keeps to it.
   std::span<const double> watts{};
   double power_cap_w = std::numeric_limits<double>::infinity();
   std::span<const std::int64_t> user{};   ///< of each option: an index into user_quota
