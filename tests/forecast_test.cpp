@@ -1020,7 +1020,7 @@ TEST(Forecast, OneLossThatIsNoNumberTakesNothingFromWhatPastRunsSay) {
 
 TEST(Forecast, OnePointAtAnyStepHasAProbability) {
   const std::vector<double> losses{3};
-  for (const double step : {-5.0, -1e20, -3e265, -1e300, 0.0, 1e300}) {
+  for (const double step : {-5.0, -1e20, -3e265, -1e300, 0.0, 1e-309, 1e-300, 1e300}) {
     const std::vector<double> steps{step};
     const double never =
         reach({steps, losses}, 0.5, std::min(step + 2 * std::abs(step) + 1, 1e300)).prob_never;

@@ -201,7 +201,7 @@ void follow_curve(const detail::Law& law, double target, TraceView trace, Reache
   Survival survival(law, target, level_window(reached_by, points));
   const double density = density_of(trace);
   for (std::size_t j = 1; j < r.step.size(); ++j) {
-    const double count = std::max(density * (r.step[j] - r.step[j - 1]), kMinCount);
+    const double count = std::clamp(density * (r.step[j] - r.step[j - 1]), kMinCount, kMostCounted);
     const double never = survival.past(j - 1, count);
     r.cdf.push_back(std::clamp(1 - never, r.cdf.back(), 1.0));
   }
