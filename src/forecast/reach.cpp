@@ -370,6 +370,7 @@ std::vector<Reach> reach_batch(std::span<const TraceView> traces, std::span<cons
         try {
           found[i] = reach(traces[i], value(targets, i), value(budgets, i), options);
         } catch (const InputError& error) {
+          if (traces.size() == 1) throw;
           detail::refuse("reach_batch: trace ", i, ": ", error.what());
         }
       });
