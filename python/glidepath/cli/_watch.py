@@ -201,7 +201,7 @@ class _View:
         return changed
 
     def _drop(self, missing: set[tuple[str, int]]) -> None:
-        """Drop runs that two looks did not find: one may see a file that is just being rewritten."""
+        """Drop runs that two looks did not find: one may see a file that is being rewritten."""
         for key in missing & self._absent:
             del self._rows[key]
             self._began.pop(key, None)
