@@ -14,6 +14,7 @@
 #include "common/numbers.hpp"
 #include "forecast/gaps.hpp"
 #include "forecast/level.hpp"
+#include "forecast/passages.hpp"
 #include "forecast/settings.hpp"
 #include "forecast/weighted.hpp"
 
@@ -200,9 +201,7 @@ Arrival arrival_of(const Begun& run, const Coordinate& coordinate, double target
   const Trace& trace = *run.run;
   const std::size_t n = trace.step.size();
   const auto ended = last_number(trace.loss);
-  Arrival seen{.weight = run.weight,
-               .log_step = std::log(std::max(trace.step[n - 1], 1e-300)),
-               .failed = !ended};
+  Arrival seen{.weight = run.weight, .log_step = log_step(trace.step[n - 1], 0), .failed = !ended};
   for (std::size_t i = 0; i < n; ++i) {
     double y = trace.loss[i];
     // As far from the live run's value as it is now, so far it will be.
@@ -210,7 +209,7 @@ Arrival arrival_of(const Begun& run, const Coordinate& coordinate, double target
     if (std::isfinite(z)) y = coordinate.metric(z + run.shift);
     const bool there = options.direction == Direction::max ? y >= target : y <= target;
     if (!level.add(y) && !(there && i == ended)) continue;
-    seen.log_step = std::log(std::max(trace.step[i], 1e-300));
+    seen.log_step = log_step(trace.step[i], 0);
     seen.arrived = true;
     return seen;
   }

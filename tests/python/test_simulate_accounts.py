@@ -248,7 +248,7 @@ def test_makespan_changes_who_runs_more_seldom_the_dearer_a_restart_is(
 
 @pytest.mark.parametrize("restart_s", [0.0, 60.0, 1000.0])
 @pytest.mark.parametrize(("gpus", "apart_s"), [(8, 1000.0), (16, 0.0), (16, 300.0)])
-def test_makespan_ends_no_later_than_first_fit_whatever_a_restart_costs(
+def test_makespan_ends_within_a_percent_of_first_fit_or_before_whatever_a_restart_costs(
     gpus: int, apart_s: float, restart_s: float
 ) -> None:
     for seed in range(4):
