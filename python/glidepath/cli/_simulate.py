@@ -112,10 +112,18 @@ def simulate(
         ),
     ] = None,
     max_ftf: Annotated[
-        float | None, typer.Option(metavar="RHO", help="As gp.simulate, for fair_finish.")
+        float | None,
+        typer.Option(
+            metavar="RHO",
+            help="fair_finish: the finish-time fairness at which a job goes before all others;"
+            " default: 2.",
+        ),
     ] = None,
     long_share: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="As gp.simulate, for fair_finish.")
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="fair_finish: share of the GPUs for the longest jobs; default: 0."
+        ),
     ] = None,
     patience: Annotated[
         bool,
