@@ -353,7 +353,6 @@ def test_no_rows_and_rows_of_different_length() -> None:
 # ------------------------------------------------------------------------------- runs in tables
 
 RATES = np.full(STEP.size, 0.1)
-WHOLE = gp.Trace(STEP, 1 - 1 / LOSS, lr=RATES, metric="accuracy", direction="max")
 
 
 class Logged:
