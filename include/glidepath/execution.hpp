@@ -15,8 +15,8 @@ enum class Isa : std::uint8_t { best, baseline };
 /// How to run a batch. Affects speed only: for one `isa` the bytes are the same for any thread
 /// count. A batch throws InputError on threads below 0 and on an unknown `isa`.
 struct Execution {
-  /// At most this many; 0 = `available_threads()`. No call runs more than four for each core, nor
-  /// more than the system lets it start, and a child of a process that ran batches runs one.
+  /// At most this many; 0 = `available_threads()`. A call uses at most four for each core and never
+  /// more than the system allows; in a child forked by a process that ran batches it uses one.
   int threads = 0;
   Isa isa = Isa::best;
 };
@@ -34,7 +34,7 @@ struct Interrupt;
 
 /// While one lives, the calls that its thread makes into the library ask `poll` about every 50 ms.
 /// `poll` lets a call go on by returning and ends it by throwing: what it throws leaves the call,
-/// from which nothing is kept. Of several the last one made counts. Calls that `poll` makes do not
+/// from which nothing is kept. If several exist, the newest is used. Calls that `poll` makes do not
 /// ask it again.
 ///
 ///     const Interruptible until_stopped([&] {

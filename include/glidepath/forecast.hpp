@@ -59,15 +59,15 @@ struct Relevance {
 };
 
 /// Finished runs of the same user, model or study, all of one direction, and what was learned from
-/// them once. Each run serves as the shape of a curve; the shapes count as far as these runs
-/// forecast each other from the step on at which the live run stands. The widths are those that
+/// them once. Each run serves as the shape of a curve; the shapes get as much weight as these runs
+/// earn by predicting each other from the live run's step on. The widths are those that
 /// would have held (split conformal: the quantile of |truth - median| / half-width over prefixes of
 /// each of the newest fifty runs, one score per run and horizon), shrunk towards no change while
 /// runs are few and as far as they would raise the CRPS of those runs. They widen forecasts, not
 /// times to target. A run with a learning rate is forecast twice, without it and with it, because
 /// the widths of the two are wrong in their own ways and for some kinds of run the schedule
-/// misleads. Which settings matter is learned by how well runs of alike settings forecast each
-/// other.
+/// misleads. Which settings matter is learned from how well runs with similar settings predict
+/// each other.
 class PastRuns {
  public:
   /// Knows nothing yet.
@@ -115,7 +115,7 @@ enum class ReachedBy : std::uint8_t {
 /// more than 63; at least 1. So a log of up to eleven values is read value by value.
 [[nodiscard]] std::size_t level_window(ReachedBy reached_by, std::size_t points) noexcept;
 
-/// Levels of the quantiles that an answer shows where nobody says which.
+/// Levels of the quantiles that an answer shows by default.
 inline constexpr std::array kShownLevels{0.1, 0.5, 0.9};
 
 /// `schedule`, `past` and `levels` are borrowed: they must outlive the call.
@@ -137,8 +137,8 @@ enum class ForecastStatus : std::uint8_t {
   good,
   too_few_points,  ///< fewer than 3 finite points: the last value with a wide interval
   flat,            ///< all points equal: the value with 1 % of it as scale
-  not_finite  ///< no finite point, or the run ended in NaN or infinity, in more losses in a row
-              ///< than a finite one ever followed: it has failed
+  not_finite  ///< no finite point, or the run failed: it ended with a longer streak of non-finite
+              ///< losses than any that it recovered from
 };
 [[nodiscard]] std::string_view name(ForecastStatus status) noexcept;
 

@@ -92,8 +92,8 @@ struct Scaling {
 
 // ---- goodput: the batch of a gang
 
-/// The batches that a job may take, in examples of all GPUs together where nothing else is said,
-/// and what it learns of a large one.
+/// The batches that a job may take, in examples of all GPUs together unless a line says otherwise,
+/// and how much the job learns from a large one.
 struct BatchLimits {
   double reference = 1;          ///< M0: the batch that its user chose; none is smaller
   double largest = 1;            ///< of all GPUs
@@ -117,10 +117,10 @@ struct BatchChoice {
   double steps_per_s = 0;  ///< goodput: steps of the reference batch that would learn as much
 };
 
-/// The batch of largest goodput, throughput x statistical efficiency: the best of whole batches per
-/// GPU and whole passes, all where one of them is at most 134, beyond that 1.5 % apart. A pass
-/// without exchange takes the time of a step on one GPU. Empty where no whole number of examples
-/// for each GPU lies between the reference and the largest batch.
+/// The batch of largest goodput, throughput x statistical efficiency, in whole examples per GPU and
+/// whole passes, with every value of each up to 134, then a grid 1.5 % apart. A pass without
+/// exchange takes the time of a step on one GPU. Empty where no whole number of examples for each
+/// GPU lies between the reference and the largest batch.
 /// Throws InputError naming the value: a limit below 1 or above 1e9, the largest batch below the
 /// reference, a noise scale that is negative or not finite.
 [[nodiscard]] std::optional<BatchChoice> best_batch(const Scaling& scaling, int gpus, int nodes,
@@ -190,10 +190,10 @@ struct JobKind {
 [[nodiscard]] std::vector<KindPair> read_pairs(const std::filesystem::path& path);
 
 /// The measured pairs and, for each GPU and way of sharing that has any, predictions for the other
-/// pairs of the kinds described: how a kind suffers and makes suffer is learned from kinds of the
-/// same model or with features alike (a Gaussian process, cubic in the pairs of a GPU). Throws
-/// InputError naming the pair or kind: a slowdown that is not above 0, one pair with two results,
-/// features that are not finite or not the same number for all kinds of a GPU.
+/// pairs of the kinds described: how much a kind slows down, and slows others, is learned from
+/// kinds of the same model or with similar features (a Gaussian process, cubic in the pairs of a
+/// GPU). Throws InputError naming the pair or kind: a slowdown that is not above 0, one pair with
+/// two results, features that are not finite or not the same number for all kinds of a GPU.
 struct Pairs {
   std::vector<KindPair> rows{};  ///< sorted, each pair both ways round
 };

@@ -28,8 +28,8 @@ struct RoundView {
   std::span<const double> value;
   std::span<const std::int64_t> capacity;  ///< GPUs of each tier
 
-  /// The draw of each option. Their sum may pass the cap by 1e-10 of it and, for each job, by 1e-8
-  /// of the largest draw, so that what adds up to the cap keeps to it.
+  /// The draw of each option. The sum may exceed the cap by rounding only: by 1e-10 of the cap and,
+  /// for each job, 1e-8 of the largest draw.
   std::span<const double> watts{};
   double power_cap_w = std::numeric_limits<double>::infinity();
   std::span<const std::int64_t> user{};   ///< of each option: an index into user_quota
@@ -242,8 +242,8 @@ struct PlanDynamics {
   /// tau in w (1 + (waited / tau)^2): set it where long jobs starve.
   double ageing_s = std::numeric_limits<double>::infinity();
   /// After this wait a job is placed before all others, and if it does not fit yet, the next GPUs
-  /// are kept for it: only jobs that are out of the way in time may fill them. A bound on the wait
-  /// of each job, paid for by the mean.
+  /// are kept for it: only jobs that end before it starts may use them. This bounds the wait of
+  /// each job and costs mean completion time.
   double max_wait_s = std::numeric_limits<double>::infinity();
 };
 
@@ -277,12 +277,12 @@ struct PlanOptions {
 };
 
 /// The plan of one round. A job that is broken (a negative or NaN number, an option of an unknown
-/// tier, none that fits, GPUs that it may not lose and that are not one of its options) gets no GPU
+/// tier, none that fits, GPUs that it may not lose and that match none of its options) gets no GPU
 /// and the reason "cannot be planned: ..."; the plan of the others is that without it. Throws
 /// InputError naming the job on a repeated id, or an allocation of an unknown job or tier.
 [[nodiscard]] Plan plan(const Snapshot& snapshot, const PlanOptions& options = {});
 
-/// What is built in of the objective `learned`: weights, and the ranges in which they hold.
+/// The built-in values of the objective `learned`: weights, and the ranges in which they hold.
 [[nodiscard]] std::span<const double> learned_values() noexcept;
 /// Values for PlanOptions::learned from a file of write_learned_values(). Throws IoError naming the
 /// file, and line or checksum, on anything else.
@@ -325,8 +325,8 @@ struct AcceleratorChoice {
 };
 
 /// The job's options that fit in memory: the good ones first, by what is preferred, then the others
-/// by falling probability. Nothing is kept, so asking again with a new profile or forecast decides
-/// again. Throws InputError on a job that cannot be planned, one without a forecast or, with a
+/// by falling probability. No state is kept: a call with a new profile or forecast decides anew.
+/// Throws InputError on a job that cannot be planned, one without a forecast or, with a
 /// target, without a curve, a limit that is negative or NaN, and `reached_by` without a target.
 [[nodiscard]] std::vector<AcceleratorChoice> choose_accelerator(
     const Job& job, std::span<const Tier> tiers, const RunLimits& limits = {},

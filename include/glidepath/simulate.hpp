@@ -31,7 +31,7 @@ struct Gang {
   friend bool operator==(const Gang&, const Gang&) = default;
 };
 
-/// From this share of its work on a job is so many times as fast as its rates say.
+/// From this share of its work on, the job's rates are multiplied by `speed`.
 struct Phase {
   double from = 0;  ///< of all work, 0 <= from < 1
   double speed = 1;
@@ -82,7 +82,7 @@ struct Workload {
   std::vector<WorkloadJob> jobs{};
   std::vector<Trace> curves{};
   std::vector<PairSpeeds> pairs{};   ///< where a pair is not here, shared_speeds() predicts it
-  std::vector<std::string> notes{};  ///< what its files hold and it does not, a sentence each
+  std::vector<std::string> notes{};  ///< what its files hold beyond it, a sentence each
 };
 
 /// One tier of `gpus` GPUs and the jobs of a CSV with the columns `job,submit_s,gpus,duration_s`
@@ -132,7 +132,7 @@ inline constexpr std::array<std::string_view, 3> kPolicyReads{"session_s", "roun
 struct Failures {
   static constexpr double kNone = std::numeric_limits<double>::infinity();
   double node_every_s = kNone;  ///< mean time that a node is up
-  double repair_s = 3600;       ///< that a node is out then
+  double repair_s = 3600;       ///< time that it is out then
   double job_every_s = kNone;   ///< mean running time between crashes of a job
   double checkpoint_s = 0;      ///< between checkpoints; a suspension always makes one
 };
@@ -144,8 +144,8 @@ struct NodeSleep {
   double wake_s = 0;  ///< GPUs held without progress by a start on a node asleep
 };
 
-/// Forecasts of curves that simulations have made, for others of the same jobs to find: give one to
-/// several runs and each is made once. Changes no number; may be used from several threads.
+/// Forecasts of curves that simulations have made, for other simulations of the same jobs: give one
+/// memo to several runs and each forecast is made once. Changes no number; threads may share it.
 class ForecastMemo;
 [[nodiscard]] std::shared_ptr<ForecastMemo> make_forecast_memo();
 
@@ -178,7 +178,7 @@ struct SimulationOptions {
   /// on all GPUs, for an earlier end of it all; empty = 0.
   std::optional<double> long_share{};
   /// Where starts cost time: jobs wait for GPUs that soon come free rather than take those of
-  /// others, under the policies that read it where they have no more to choose than an order.
+  /// others; only under policies that read it, and only when they choose nothing but an order.
   bool patience = true;
   double unfair_above = 1;               ///< finish-time fairness of a job that counts as unfair
   std::shared_ptr<ForecastMemo> memo{};  ///< shared between runs; empty = one of its own
@@ -325,7 +325,7 @@ struct StartOptions {
   int samples = 100;
   std::uint64_t seed = 0;
   /// A job that has not started by then counts as infinity; so does one that still waits when 20
-  /// times as many jobs have come as there are and were.
+  /// jobs have come for each job of the snapshot and of `recent`.
   double horizon_s = 30 * 86400.0;
   std::vector<double> levels{kShownLevels.begin(), kShownLevels.end()};
   /// Jobs that were submitted of late, ended or not, each with the law of its steps. Such jobs go
@@ -370,8 +370,8 @@ struct Moment {
 // ---- an environment for learning
 
 struct EnvironmentOptions {
-  /// stop_at_target is on unless it is false. Refused is what only some policies read: session_s,
-  /// round_s, sharing, user_gpus, planner, max_ftf, long_share and patience.
+  /// stop_at_target is on unless it is false. Options that only some policies read are refused:
+  /// session_s, round_s, sharing, user_gpus, planner, max_ftf, long_share and patience.
   SimulationOptions simulation{};
   int slots = 32;   ///< waiting jobs that are seen and can be started, in order of submission
   int running = 8;  ///< running jobs that are seen and can be preempted, the longest first
@@ -393,9 +393,9 @@ class Environment {
   Environment& operator=(Environment&&) noexcept;
 
   /// Begins a workload, which must live and stay as it is until the next reset() or the end of the
-  /// environment, at its first decision. `seed` is that of forecast errors and failures. Before it,
-  /// what follows throws InputError, but for the sizes; so does this on a workload or an option
-  /// that simulate() refuses, and the episode before goes on.
+  /// environment, at its first decision. `seed` is that of forecast errors and failures. Until it
+  /// is called, all that follows but the sizes throws InputError. It throws too where simulate()
+  /// would refuse the workload or an option, and then the episode before goes on.
   void reset(const Workload& workload, std::uint64_t seed);
   /// Takes an action: 0 .. slots-1 start, then `running` preempt, the last one lets time pass. An
   /// action that cannot be taken lets time pass. Returns the reward.

@@ -51,7 +51,7 @@ struct Trace {
   [[nodiscard]] TraceView view() const noexcept { return {step, loss, {}, lr, &settings}; }
 };
 
-/// What a schedule has besides its peak: a warm-up from 0, in steps, and the rate at its end.
+/// The two ends of a schedule: how many steps its warm-up from a rate of 0 takes, its final rate.
 struct ScheduleEnds {
   double warmup = 0, final = 0;
 };

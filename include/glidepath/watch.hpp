@@ -27,12 +27,12 @@ enum class Verdict : std::uint8_t {
   will_reach,  ///< P(reached within the budget) >= 1 - alpha
   never,       ///< P(reached within the budget) <= alpha s^3, s the share of the budget seen; not
           ///< before a tenth of it, nor before half of it while the run has not made three tenths
-          ///< of the way from its start to the target, nor while it still gains so much that the
-          ///< gain of its later half, times the larger of r and r^2, r = (1 - s) / s, is a fifth
-          ///< of what it lacks
-  diverged  ///< ended in NaN or infinity (two losses at least, and more in a row than a finite one
-            ///< ever followed), or climbed above its start by as much as it ever fell: where target
-            ///< and budget are given not before half of the budget, as it may return
+          ///< of the way from its start to the target, nor while it still improves: the gain of
+          ///< its later half, times max(r, r^2), r = (1 - s) / s, must be below a fifth of its
+          ///< gap to the target
+  diverged  ///< ended in NaN or infinity (at least two losses, and a longer streak than any that it
+            ///< recovered from), or climbed above its start by as much as it ever fell: with target
+            ///< and budget only after half of the budget, because the run may recover
 };
 inline constexpr std::array kVerdicts{Verdict::unknown, Verdict::reached, Verdict::will_reach,
                                       Verdict::never, Verdict::diverged};
@@ -46,11 +46,11 @@ struct Decision {
   std::string reason{};
 };
 
-/// The step to which a run may go on where nothing says how far: ten times the steps seen, which
+/// The step to which a run without a budget may go on: ten times the steps seen, which
 /// are counted from 0, or from the first step where that is below, and at most 1e300.
 [[nodiscard]] double open_budget(double first_step, double last_step) noexcept;
 
-/// Without a target a watch looks for divergence alone: the others but `direction` are refused.
+/// Without a target a watch looks only for divergence: all options but `direction` are refused.
 struct WatchOptions {
   std::optional<double> target{};
   std::optional<double> budget{};  ///< absolute step; empty = open_budget() of the steps seen
@@ -88,7 +88,7 @@ class Watch {
 
   /// Appends one observation. A step at or before the last one is a restart from a checkpoint: what
   /// was seen from there on is forgotten. `lr` is the learning rate that was used, NaN = as
-  /// planned. It takes the place of the schedule's at that step, however far the two are apart: a
+  /// planned. It replaces the rate of the schedule at that step, however far the two are apart: a
   /// run that is watched is not refused for its past. Throws InputError on a step that is none of
   /// a trace, and on a rate that is negative, infinite or given without a schedule, where it could
   /// have no effect.
@@ -96,7 +96,7 @@ class Watch {
   [[nodiscard]] Decision decision() const;
 
   [[nodiscard]] const WatchState& state() const noexcept { return state_; }
-  /// Throws InputError on what no watch remembers, such as more weight than points, counts below 0
+  /// Throws InputError on a state that no watch can have: more weight than points, counts below 0
   /// or a loss of infinity among those that are finite.
   void restore(WatchState state);
   [[nodiscard]] const WatchOptions& options() const noexcept { return options_; }
